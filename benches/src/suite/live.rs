@@ -6,7 +6,7 @@ use crate::error::BenchError;
 use crate::table::{Goal, Row, Unit};
 use crate::usage::{process_cpu_s, thread_cpu_s};
 use nix::pty::{OpenptyResult, Winsize, openpty};
-use plimsoll_live::{CHART_SPAN, LiveScreen, LiveView, OperationRow, Sample};
+use plimsoll_report::live_screen::{CHART_SPAN, LiveScreen, LiveView, OperationRow, Sample};
 use std::fs::File;
 use std::io::Read;
 use std::time::{Duration, Instant};

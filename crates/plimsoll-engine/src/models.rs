@@ -7,8 +7,10 @@ use crate::stage_state::{RankStates, StageRun};
 use crate::sync::{BlockedCount, Broadcast, OpBudget, Semaphore, Wakeups};
 use plimsoll_lane::{Deadline, Lane, LaneKind, Stopped, Task};
 use plimsoll_measure::Clock;
-use plimsoll_sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
-use plimsoll_sync::model::{explore, spawn};
+use plimsoll_runtime::sync::atomic::{
+    AtomicBool, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
+};
+use plimsoll_runtime::sync::model::{explore, spawn};
 use std::sync::Arc;
 
 /// Runs one worker on a lane of this thread.

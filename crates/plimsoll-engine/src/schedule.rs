@@ -3,8 +3,8 @@
 use crate::worker_id::WorkerId;
 use plimsoll_measure::{Nanos, ScheduleCounts, WindowBounds};
 use plimsoll_plan::Plan;
-use plimsoll_sync::atomic::AtomicU64;
-use plimsoll_sync::atomic::Ordering::Relaxed;
+use plimsoll_runtime::sync::atomic::AtomicU64;
+use plimsoll_runtime::sync::atomic::Ordering::Relaxed;
 use std::ops::Range;
 
 /// Maximum delay of an operation of a mix in nanoseconds. Older ones are dropped, so that a server that

@@ -2,8 +2,8 @@
 
 use crate::lane_waker::LaneWaker;
 use plimsoll_measure::Nanos;
-use plimsoll_sync::atomic::{AtomicU64, Ordering::Relaxed};
-use plimsoll_sync::{Mutex, MutexGuard, lock};
+use plimsoll_runtime::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use plimsoll_runtime::sync::{Mutex, MutexGuard, lock};
 use std::sync::Arc;
 
 /// A wait ended early because the run stops.

@@ -263,7 +263,7 @@ impl<'a, 'f> Driver<'a, 'f> {
         }
         let wait = next.saturating_sub(state.now());
         if wait <= SPIN_BEFORE_DEADLINE_NS {
-            plimsoll_sync::thread::spin(Duration::from_nanos(wait));
+            plimsoll_runtime::sync::thread::spin(Duration::from_nanos(wait));
             self.poll_io(Some(Duration::ZERO));
             return Ok(());
         }
@@ -272,8 +272,8 @@ impl<'a, 'f> Driver<'a, 'f> {
         if state.waker.fall_asleep() {
             match timeout {
                 _ if self.poll_io(timeout) => {}
-                Some(timeout) => plimsoll_sync::thread::park_timeout(timeout),
-                None => plimsoll_sync::thread::park(),
+                Some(timeout) => plimsoll_runtime::sync::thread::park_timeout(timeout),
+                None => plimsoll_runtime::sync::thread::park(),
             }
             state.waker.wake_up();
         }

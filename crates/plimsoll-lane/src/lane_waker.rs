@@ -1,9 +1,9 @@
 //! The side of a lane that other threads may use: waking a worker, waking the lane.
 
-use plimsoll_sync::atomic::Ordering::{AcqRel, Acquire, Release, SeqCst};
-use plimsoll_sync::atomic::{AtomicBool, fence};
-use plimsoll_sync::thread::{self, Thread};
-use plimsoll_sync::{Mutex, MutexGuard, lock};
+use plimsoll_runtime::sync::atomic::Ordering::{AcqRel, Acquire, Release, SeqCst};
+use plimsoll_runtime::sync::atomic::{AtomicBool, fence};
+use plimsoll_runtime::sync::thread::{self, Thread};
+use plimsoll_runtime::sync::{Mutex, MutexGuard, lock};
 use polling::Poller;
 use rustix::event::{EventfdFlags, eventfd};
 use std::os::fd::OwnedFd;

@@ -3,9 +3,9 @@
 
 use crate::{Deadline, Lane, LaneKind, Stopped, Task};
 use plimsoll_measure::Clock;
-use plimsoll_sync::atomic::{AtomicBool, AtomicU32, Ordering::Acquire, Ordering::Release};
-use plimsoll_sync::model::{explore, spawn};
-use plimsoll_sync::{Mutex, lock};
+use plimsoll_runtime::sync::atomic::{AtomicBool, AtomicU32, Ordering::Acquire, Ordering::Release};
+use plimsoll_runtime::sync::model::{explore, spawn};
+use plimsoll_runtime::sync::{Mutex, lock};
 use std::sync::Arc;
 use std::task::{Poll, Waker};
 

@@ -1,7 +1,7 @@
 //! When calls of operations were in flight for long, and when they completed one after the other.
 
 use crate::{Nanos, OpTotals};
-use plimsoll_sync::{Mutex, MutexGuard};
+use plimsoll_runtime::sync::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 
 /// A time without a sign of the target up to this long is never a stall.
@@ -195,7 +195,7 @@ impl SharedCallSpans {
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, CallSpans> {
-        plimsoll_sync::lock(&self.0)
+        plimsoll_runtime::sync::lock(&self.0)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Counters that cost no memory until they are written.
 
-use plimsoll_sync::atomic::AtomicU64;
+use plimsoll_runtime::sync::atomic::AtomicU64;
 
 /// Counters in pages of their own. Those that were written return to the system with the last reference; an allocator
 /// would keep them, and would write to each page to zero it when it uses it again.

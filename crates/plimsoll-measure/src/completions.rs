@@ -5,7 +5,7 @@
 //! nothing completed are found without communication between the lanes.
 
 use crate::Nanos;
-use plimsoll_sync::atomic::{AtomicU64, Ordering::Relaxed};
+use plimsoll_runtime::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use serde::{Deserialize, Serialize};
 
 /// Number of slots of an interval.

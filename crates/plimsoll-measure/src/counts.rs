@@ -3,7 +3,7 @@
 use crate::Nanos;
 use crate::cells::{Cells, zeroed};
 use crate::upper_half::UpperHalf;
-use plimsoll_sync::atomic::{AtomicU64, Ordering::Relaxed};
+use plimsoll_runtime::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Half the counters of a power of two: three significant digits need 2048.
 const HALF_SUB_BUCKETS: usize = 1024;

@@ -3,7 +3,7 @@
 use crate::call_spans::SharedCallSpans;
 use crate::counts::{index_of, value_of};
 use crate::{CallShape, Gap, Nanos, STALL_NS};
-use plimsoll_sync::atomic::{AtomicU64, Ordering::Relaxed};
+use plimsoll_runtime::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -5,8 +5,8 @@ use crate::completions::{CompletionMarks, Completions};
 use crate::counts::{Counts, bump};
 use crate::latency::{ErrorCode, OpTotals};
 use crate::upper_half::UpperHalf;
-use plimsoll_sync::atomic::{AtomicU64, Ordering::Relaxed};
-use plimsoll_sync::{Mutex, MutexGuard, lock};
+use plimsoll_runtime::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use plimsoll_runtime::sync::{Mutex, MutexGuard, lock};
 use std::collections::BTreeMap;
 
 /// How a lane records a row (an operation) of the results.

@@ -3,7 +3,7 @@
 use crate::call_spans::{CallSpans, Gap, SharedCallSpans};
 use crate::in_flight::InFlight;
 use crate::{InFlightAges, Nanos, WindowBounds};
-use plimsoll_sync::{Mutex, MutexGuard};
+use plimsoll_runtime::sync::{Mutex, MutexGuard};
 use std::sync::Arc;
 
 /// Notes of one lane; any thread may read them.
@@ -35,7 +35,7 @@ impl LaneNotes {
     }
 
     fn lock(&self) -> MutexGuard<'_, Notes> {
-        plimsoll_sync::lock(&self.notes)
+        plimsoll_runtime::sync::lock(&self.notes)
     }
 
     /// The word in which another worker of the lane writes its current operation.

@@ -5,8 +5,8 @@ use crate::{
     Collector, InFlight, Interval, LaneProgress, OpTimes, Recorder, RowSpec, WindowBounds,
     WindowState,
 };
-use plimsoll_sync::atomic::{AtomicBool, AtomicU64, Ordering::Acquire, Ordering::Release};
-use plimsoll_sync::model::{explore, spawn};
+use plimsoll_runtime::sync::atomic::{AtomicBool, AtomicU64, Ordering::Acquire, Ordering::Release};
+use plimsoll_runtime::sync::model::{explore, spawn};
 use std::sync::Arc;
 
 /// Length of an interval.

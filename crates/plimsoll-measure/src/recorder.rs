@@ -8,11 +8,11 @@ use crate::upper_half::UpperHalf;
 use crate::{
     CallSpans, InFlight, InFlightAges, Nanos, OpTimes, RowSpec, WindowBounds, WindowState,
 };
-use plimsoll_sync::atomic::{
+use plimsoll_runtime::sync::atomic::{
     AtomicBool, AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
 };
-use plimsoll_sync::{Mutex, MutexGuard};
+use plimsoll_runtime::sync::{Mutex, MutexGuard};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
@@ -161,7 +161,7 @@ impl LaneProgress {
     }
 
     fn lock(&self) -> MutexGuard<'_, Mailbox> {
-        plimsoll_sync::lock(&self.mailbox)
+        plimsoll_runtime::sync::lock(&self.mailbox)
     }
 }
 

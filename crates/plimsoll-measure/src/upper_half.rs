@@ -1,6 +1,6 @@
 //! Sums beyond 64 bits, which one thread adds to and any may read.
 
-use plimsoll_sync::atomic::{
+use plimsoll_runtime::sync::atomic::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
     fence,
@@ -43,7 +43,7 @@ impl UpperHalf {
             if upper.is_multiple_of(2) && self.0.load(Relaxed) == upper {
                 return u128::from(upper / 2) << u64::BITS | u128::from(lower);
             }
-            plimsoll_sync::hint::spin_loop();
+            plimsoll_runtime::sync::hint::spin_loop();
         }
     }
 

@@ -1,9 +1,9 @@
 //! The measured window: two instants that all lanes share.
 
 use crate::Nanos;
-use plimsoll_sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed};
-use plimsoll_sync::atomic::{Ordering::Release, fence};
-use plimsoll_sync::{Mutex, lock};
+use plimsoll_runtime::sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed};
+use plimsoll_runtime::sync::atomic::{Ordering::Release, fence};
+use plimsoll_runtime::sync::{Mutex, lock};
 
 /// Number and instants of a measured window, read as one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,7 +125,7 @@ impl WindowState {
             if epoch.is_multiple_of(2) && self.epoch.load(Relaxed) == epoch {
                 return (epoch, bounds);
             }
-            plimsoll_sync::hint::spin_loop();
+            plimsoll_runtime::sync::hint::spin_loop();
         }
     }
 }

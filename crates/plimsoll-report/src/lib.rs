@@ -6,6 +6,8 @@
 //! - a load curve or search: [`curve`], [`find`], and [`points`] (CSV and Markdown of both);
 //! - a profile: [`profile`];
 //! - comparisons: [`compare`];
+//! - [`html`]: pages and charts; [`parquet`]: tables of results; [`disclosure`]: full disclosure reports, read and written,
+//!   and descriptions of the system under test (`sut.toml`); [`live_screen`]: the screen of a run in progress;
 //! - [`console`]: the terminal or file to which a program writes;
 //! - below all of these: [`percentiles`], [`operation_table`], `annotations`, `table` and `text`
 //!   (layout in columns), `format` (numbers and times).
@@ -14,14 +16,18 @@ pub mod compare;
 pub mod console;
 pub mod csv;
 pub mod curve;
+pub mod disclosure;
 pub mod events;
 pub mod filebench;
 pub mod find;
 pub mod fit;
 pub mod hosts;
+pub mod html;
 pub mod live;
+pub mod live_screen;
 pub mod markdown;
 pub mod operation_table;
+pub mod parquet;
 pub mod percentiles;
 pub mod points;
 pub mod profile;

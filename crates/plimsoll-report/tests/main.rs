@@ -1,7 +1,11 @@
 //! Every printed format, from fixed results.
 
+mod disclosure;
 #[path = "../../plimsoll-results/tests/fixtures.rs"]
 #[expect(dead_code, reason = "other test programs use the rest")]
 mod fixtures;
 mod formats;
+mod html;
+mod panic;
+mod parquet;
 mod series;

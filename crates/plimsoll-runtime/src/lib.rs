@@ -15,6 +15,7 @@ mod monitor;
 mod processes;
 pub mod signals;
 mod simulation;
+pub mod sync;
 mod threads;
 
 pub use allocator::{NotingAllocator, note_failed_allocation, prepare_for_memory_limits};

@@ -23,12 +23,12 @@ const CSS: &str = "text/css; charset=utf-8";
 const JS: &str = "text/javascript; charset=utf-8";
 
 pub(crate) async fn style() -> Response {
-    let text = plimsoll_html::page::stylesheet() + BROWSER_STYLE;
+    let text = plimsoll_report::html::page::stylesheet() + BROWSER_STYLE;
     ([(CONTENT_TYPE, CSS)], text).into_response()
 }
 
 pub(crate) async fn charts() -> Response {
-    ([(CONTENT_TYPE, JS)], plimsoll_html::page::script()).into_response()
+    ([(CONTENT_TYPE, JS)], plimsoll_report::html::page::script()).into_response()
 }
 
 pub(crate) async fn browser() -> Response {

@@ -4,7 +4,7 @@ use crate::assets::{BROWSER_PATH, CHARTS_PATH, STYLE_PATH};
 use axum::http::StatusCode;
 use axum::response::Html;
 use maud::{Markup, html};
-use plimsoll_html::page::html_document;
+use plimsoll_report::html::page::html_document;
 
 /// A whole page.
 pub(crate) fn document(title: &str, body: &Markup) -> Html<String> {

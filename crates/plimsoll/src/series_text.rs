@@ -83,7 +83,7 @@ fn render(writer: &SeriesWriter, layout: Layout) -> Result<String, ResultsError>
             let results = SeriesOf { series, figures };
             let sets = ProfileSet::read(results, dir, shown)?;
             if sets.len() > 1 {
-                let page = plimsoll_html::page::comparison(&of_profiles(&sets, shown));
+                let page = plimsoll_report::html::page::comparison(&of_profiles(&sets, shown));
                 writer.write(COMPARISON_FILE, &page)?;
             }
             profile::render(results, &sets, Some(dir), layout)

@@ -165,7 +165,7 @@ pub fn stop_on_interrupt(stop: &Stop, speaks: bool) -> io::Result<()> {
                             say("interrupted a third time: the program ends once the results so far are written");
                         }
                         await_results();
-                        plimsoll_live::leave();
+                        plimsoll_report::live_screen::leave();
                         say(&last_interrupt_message(&status()));
                         std::process::exit(Exit::Interrupted as i32);
                     }

@@ -1,7 +1,7 @@
 //! `histograms.hlog`: any bytes are read, or refused. Both readers of it agree.
 
 use crate::scratch::Scratch;
-use plimsoll_html::{RunData, page};
+use plimsoll_report::html::{RunData, page};
 use plimsoll_results::{HISTOGRAMS_FILE, INTERVALS_FILE, RUN_FILE, RunDir, window_histograms};
 
 /// A run whose log it may be.

@@ -1,6 +1,6 @@
 //! Disclosure reports: any bytes are a report, or refused with a place. A report is a curve, and prints.
 
-use plimsoll_disclosure::import;
+use plimsoll_report::disclosure::import;
 
 /// Reads a report.
 pub fn run(data: &[u8]) {

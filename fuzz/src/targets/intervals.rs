@@ -1,7 +1,7 @@
 //! `intervals.csv`: any bytes are read, or refused, at once and as they are followed.
 
 use crate::scratch::{LIVE_DIR, Scratch};
-use plimsoll_html::{RunData, page};
+use plimsoll_report::html::{RunData, page};
 use plimsoll_results::{HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, LiveDir, RUN_FILE, RunDir};
 
 /// A run whose series it may be.

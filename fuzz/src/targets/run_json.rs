@@ -3,7 +3,7 @@
 
 use crate::documents::read;
 use crate::scratch::Scratch;
-use plimsoll_html::{RunData, page};
+use plimsoll_report::html::{RunData, page};
 use plimsoll_report::terminal::Layout;
 use plimsoll_report::{csv, markdown, terminal};
 use plimsoll_results::{HISTOGRAMS_FILE, INTERVALS_FILE, Percentile, Percentiles, RUN_FILE, Run};

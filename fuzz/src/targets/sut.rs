@@ -2,8 +2,8 @@
 //! of it describes the same.
 
 use crate::refusals::check_refusal;
-use plimsoll_disclosure::Sut;
-use plimsoll_disclosure::sut::template;
+use plimsoll_report::disclosure::Sut;
+use plimsoll_report::disclosure::sut::template;
 
 /// Reads a description, writes it, and reads it again.
 pub fn run(data: &[u8]) {

@@ -1,7 +1,7 @@
 //! A set of numbers from which many threads take, and to which they give back, without a lock.
 
-use plimsoll_sync::atomic::AtomicU64;
-use plimsoll_sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
+use plimsoll_runtime::sync::atomic::AtomicU64;
+use plimsoll_runtime::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 
 /// Words of a processor's cache line; blocks that different threads work in do not share one.
 #[cfg(not(loom))]

@@ -1,8 +1,8 @@
 //! Choosing entries of a fileset in round-robin order: existing or missing ones.
 
 use super::bits::{Bits, LINE_BITS};
-use plimsoll_sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
-use plimsoll_sync::atomic::{AtomicU32, AtomicU64};
+use plimsoll_runtime::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use plimsoll_runtime::sync::atomic::{AtomicU32, AtomicU64};
 
 /// Minimum number of blocks of a set, so that every worker visits all of it.
 const MIN_BLOCKS_PER_SET: u32 = 64;

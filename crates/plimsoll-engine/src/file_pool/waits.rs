@@ -3,9 +3,9 @@
 use super::entries::{Choice, Entries, Existence, RankPart};
 use crate::sync::{BlockedCount, Fifo, Wait, WaitQueue, Woken, lock};
 use plimsoll_lane::{Lane, LaneKind, Stopped};
-use plimsoll_sync::Mutex;
-use plimsoll_sync::atomic::Ordering::SeqCst;
-use plimsoll_sync::atomic::{AtomicUsize, fence};
+use plimsoll_runtime::sync::Mutex;
+use plimsoll_runtime::sync::atomic::Ordering::SeqCst;
+use plimsoll_runtime::sync::atomic::{AtomicUsize, fence};
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::task::Waker;

@@ -11,13 +11,13 @@ mod semaphore;
 
 pub(crate) use controller_wakeup::ControllerWakeup;
 pub(crate) use fifo::{Fifo, Woken};
-pub(crate) use plimsoll_sync::lock;
+pub(crate) use plimsoll_runtime::sync::lock;
 pub(crate) use semaphore::Semaphore;
 
 use plimsoll_lane::{Lane, Stopped};
-use plimsoll_sync::Mutex;
-use plimsoll_sync::atomic::Ordering::{Relaxed, SeqCst};
-use plimsoll_sync::atomic::{AtomicU64, AtomicUsize, fence};
+use plimsoll_runtime::sync::Mutex;
+use plimsoll_runtime::sync::atomic::Ordering::{Relaxed, SeqCst};
+use plimsoll_runtime::sync::atomic::{AtomicU64, AtomicUsize, fence};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};

@@ -2,7 +2,7 @@
 
 use super::{BlockedCount, Fifo, Wait, WaitQueue, Woken, lock};
 use plimsoll_lane::{Lane, Stopped};
-use plimsoll_sync::Mutex;
+use plimsoll_runtime::sync::Mutex;
 use std::task::Waker;
 
 /// The semaphore of one worker's semblock.

@@ -96,7 +96,7 @@ fn of_curve(name: &str, curve: SeriesOf<'_, LoadCurve>) -> Result<Results, Strin
         Verdict::Interrupted => Some((run.load?, "was interrupted".to_owned())),
     });
     // A name that no report may have is compared unchanged.
-    let metric = plimsoll_disclosure::style(&curve.name);
+    let metric = crate::disclosure::style(&curve.name);
     Ok(Results::Curve(CurveSet {
         name: name.to_owned(),
         workload: curve.name.clone(),

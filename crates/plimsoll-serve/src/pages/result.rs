@@ -9,8 +9,8 @@ use crate::state::{Results, Shared, below, run_blocking};
 use axum::extract::{Path, State};
 use axum::response::{Html, Redirect};
 use maud::{Markup, html};
-use plimsoll_html::{LoadedResult, RunData};
 use plimsoll_report::compare::ProfileSet;
+use plimsoll_report::html::{LoadedResult, RunData};
 use plimsoll_report::terminal::Layout;
 use plimsoll_results::{Annotations, Kind, RunDir, SeriesDir, SeriesRun, Tag, Verdict, run_dirs};
 use std::collections::BTreeSet;
@@ -122,7 +122,7 @@ fn report(path: &FilePath, kind: Kind) -> Result<Markup, Problem> {
         // Tags and note are shown above the report already.
         Kind::Run | Kind::Curve | Kind::Search => {
             let data = RunData::read(path, None)?.with(Annotations::default());
-            Ok(plimsoll_html::page::body(&[data]))
+            Ok(plimsoll_report::html::page::body(&[data]))
         }
         Kind::Profile => {
             let layout = Layout {
@@ -145,7 +145,7 @@ fn report(path: &FilePath, kind: Kind) -> Result<Markup, Problem> {
             let runs = run_dirs(path)?;
             let read = |r: &RunDir| Ok(RunData::Run(Box::new(LoadedResult::read(r, None)?)));
             let data: Vec<RunData> = runs.iter().map(read).collect::<Result<_, Problem>>()?;
-            Ok(plimsoll_html::page::body(&data))
+            Ok(plimsoll_report::html::page::body(&data))
         }
     }
 }

@@ -6,10 +6,10 @@ use crate::cli::{CompareArgs, CompareFormat};
 use crate::console::{self, Stream};
 use crate::exit::{CommandError, Exit};
 use crate::new_file;
-use plimsoll_disclosure::{Disclosure, LoadPoint};
-use plimsoll_html::charts;
 use plimsoll_measure::curve::{Curve, CurveError, Point};
 use plimsoll_report::compare::{self, Comparison, CurveSet, Results, side_by_side};
+use plimsoll_report::disclosure::{Disclosure, LoadPoint};
+use plimsoll_report::html::charts;
 use plimsoll_results::{Percentile, Percentiles, Verdict};
 use std::path::Path;
 
@@ -67,7 +67,7 @@ fn write(comparison: &Comparison, args: &CompareArgs) -> Result<(), CommandError
     let text = match args.format {
         CompareFormat::Text => compare::text(comparison, layout),
         CompareFormat::Markdown => compare::markdown(comparison),
-        CompareFormat::Html => plimsoll_html::page::comparison(comparison),
+        CompareFormat::Html => plimsoll_report::html::page::comparison(comparison),
         CompareFormat::Svg => return picture(comparison, args, Picture::Svg),
         CompareFormat::Png => return picture(comparison, args, Picture::Png),
         CompareFormat::Json => {
@@ -111,7 +111,7 @@ fn read(path: &Path, percentiles: Option<&Percentiles>) -> Result<Results, Comma
 fn published(path: &Path, name: &str) -> Result<Results, CommandError> {
     let bytes =
         read_report(path).map_err(|e| CommandError::usage(format!("cannot read {name}: {e}")))?;
-    let imported = plimsoll_disclosure::import(&bytes, name).map_err(|d| refused(&d))?;
+    let imported = plimsoll_report::disclosure::import(&bytes, name).map_err(|d| refused(&d))?;
     remark(&imported, name);
     let d = imported.disclosure;
     let ours = d.remark.starts_with("Measured with Plimsoll");
@@ -189,9 +189,9 @@ mod tests {
         // Not included when compiled: it is in another crate.
         let crates = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
         let text = std::fs::read(format!(
-            "{crates}/plimsoll-disclosure/tests/fixtures/vda2014.txt"
+            "{crates}/plimsoll-report/tests/published/vda2014.txt"
         ));
-        let mut d = plimsoll_disclosure::import(&text.unwrap(), "vda2014.txt")
+        let mut d = plimsoll_report::disclosure::import(&text.unwrap(), "vda2014.txt")
             .unwrap()
             .disclosure;
         (d.points[1].latency_ms, d.points[1].verdict) = (None, PointVerdict::Invalid);

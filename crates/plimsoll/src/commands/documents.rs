@@ -25,8 +25,8 @@ pub fn schema_text(form: SchemaForm) -> String {
     match form {
         SchemaForm::Run => results::schema::<Run>(),
         SchemaForm::Series => results::schema::<Series>(),
-        SchemaForm::Disclosure => plimsoll_disclosure::disclosure_schema(),
-        SchemaForm::Sut => plimsoll_disclosure::sut_schema(),
+        SchemaForm::Disclosure => plimsoll_report::disclosure::disclosure_schema(),
+        SchemaForm::Sut => plimsoll_report::disclosure::sut_schema(),
         SchemaForm::Mix => plimsoll_workload::mix::schema(),
         SchemaForm::System => plimsoll_sim::schema(),
     }

@@ -5,7 +5,7 @@ use crate::cli::{Format, ImportArgs};
 use crate::console::{self, Stream};
 use crate::exit::{CommandError, Exit};
 use plimsoll_diagnostics::Diagnostics;
-use plimsoll_disclosure::Imported;
+use plimsoll_report::disclosure::Imported;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -15,7 +15,7 @@ pub fn run(args: &ImportArgs) -> Result<Exit, CommandError> {
     let name = args.file.display().to_string();
     let bytes =
         read(&args.file).map_err(|e| CommandError::usage(format!("cannot read {name}: {e}")))?;
-    let imported = plimsoll_disclosure::import(&bytes, &name).map_err(|d| refused(&d))?;
+    let imported = plimsoll_report::disclosure::import(&bytes, &name).map_err(|d| refused(&d))?;
     remark(&imported, &name);
     match args.format {
         Format::Text => print(&imported.disclosure.summary()),
@@ -41,7 +41,7 @@ pub fn remark(imported: &Imported, name: &str) {
 pub fn read(file: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(file)?
-        .take(plimsoll_disclosure::MAX_REPORT_BYTES as u64 + 1)
+        .take(plimsoll_report::disclosure::MAX_REPORT_BYTES as u64 + 1)
         .read_to_end(&mut bytes)?;
     Ok(bytes)
 }

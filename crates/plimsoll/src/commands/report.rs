@@ -13,7 +13,7 @@ use crate::console::{self, Stream};
 use crate::exit::{CommandError, Exit};
 use crate::new_file;
 use plimsoll_diagnostics::foreign;
-use plimsoll_html::RunData;
+use plimsoll_report::html::RunData;
 use plimsoll_report::{csv, curve, find, markdown, points, profile, repeats, terminal};
 use plimsoll_results::{Document, Run, SeriesDir};
 use results::{LoadedResult, ResultKind, subjects};
@@ -64,7 +64,7 @@ pub fn run(args: &ReportArgs) -> Result<Exit, CommandError> {
         ReportFormat::Markdown => markdown(&subjects(found, "markdown", percentiles)?),
         ReportFormat::Html => match disclosure::page(&found, args.sut.as_deref())? {
             Some(page) => page,
-            None => plimsoll_html::page::report(&subjects(found, "html", percentiles)?),
+            None => plimsoll_report::html::page::report(&subjects(found, "html", percentiles)?),
         },
         ReportFormat::Svg => {
             return pictures(&subjects(found, "svg", percentiles)?, output, Picture::Svg);

@@ -5,8 +5,8 @@ use super::print;
 use crate::cli::SutCommand;
 use crate::exit::{CommandError, Exit};
 use crate::new_file;
-use plimsoll_disclosure::Sut;
-use plimsoll_disclosure::sut::template;
+use plimsoll_report::disclosure::Sut;
+use plimsoll_report::disclosure::sut::template;
 use std::path::Path;
 
 /// Writes a description, or reads one.

@@ -2,10 +2,10 @@
 
 use crate::console::Stream;
 use plimsoll_diagnostics::foreign;
-use plimsoll_live::{LiveScreen, LiveView, OperationRow, Sample};
 use plimsoll_measure::Interval;
 use plimsoll_plan::Plan;
 use plimsoll_report::live::LiveFigures;
+use plimsoll_report::live_screen::{LiveScreen, LiveView, OperationRow, Sample};
 use plimsoll_results::{LiveEvent, Percentiles, figures};
 use std::collections::BTreeMap;
 use std::io;

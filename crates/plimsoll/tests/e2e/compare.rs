@@ -442,9 +442,7 @@ fn compared(bench: &Bench, results: &[&PathBuf]) -> Value {
 
 fn published(name: &str) -> PathBuf {
     let crates = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
-    crates
-        .join("../plimsoll-disclosure/tests/fixtures")
-        .join(name)
+    crates.join("../plimsoll-report/tests/published").join(name)
 }
 
 #[test]

@@ -328,7 +328,7 @@ fn a_report_is_what_was_printed_at_the_end() {
 fn published_reports_are_reported_as_they_are_imported() {
     let bench = Bench::new();
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let sample = root.join("../plimsoll-disclosure/tests/fixtures/vda2014.txt");
+    let sample = root.join("../plimsoll-report/tests/published/vda2014.txt");
     std::fs::copy(sample, bench.path("vda.txt")).unwrap();
     for format in ["--format=text", "--format=json"] {
         let imported = plimsoll(&bench, &["import", "vda.txt", format]).expect_code(0);
@@ -403,7 +403,7 @@ fn what_there_is_no_report_of_is_refused_by_name() {
         &[&run, "--sut=bad.toml"],
         "--sut describes the system in a disclosure report",
     );
-    let sample = "../plimsoll-disclosure/tests/fixtures/vda2014.txt";
+    let sample = "../plimsoll-report/tests/published/vda2014.txt";
     let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join(sample);
     std::fs::copy(sample, bench.path("vda.txt")).unwrap();
     for format in ["csv", "markdown", "html", "svg", "png"] {

@@ -255,8 +255,7 @@ fn a_fit_is_good_only_if_the_points_allow() {
 fn published_reports_are_fitted_with_their_workload() {
     let bench = Bench::on_tmpfs();
     std::fs::write(bench.path("filer.toml"), FILER).unwrap();
-    let fixtures =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../plimsoll-disclosure/tests/fixtures");
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plimsoll-report/tests/published");
     let report = |name: &str| fixtures.join(name).to_str().unwrap().to_owned();
     let quick = [
         "--max-trials=2",
@@ -308,8 +307,7 @@ fn what_cannot_be_fitted_is_refused() {
     let zero = FILER.replace("[\"50us\"", "[\"0us\"");
     std::fs::write(bench.path("zero.toml"), zero).unwrap();
     std::fs::write(bench.path("other.toml.trials.jsonl"), "notes of my own\n").unwrap();
-    let fixtures =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../plimsoll-disclosure/tests/fixtures");
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plimsoll-report/tests/published");
     let vda = fixtures.join("vda2014.txt");
     let vda = vda.to_str().unwrap();
     for (args, expected) in [

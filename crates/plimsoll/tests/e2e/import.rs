@@ -6,7 +6,7 @@ use serde_json::Value;
 /// A sample of the disclosure crate.
 fn sample(name: &str) -> String {
     let path = format!(
-        "{}/../plimsoll-disclosure/tests/fixtures/{name}.txt",
+        "{}/../plimsoll-report/tests/published/{name}.txt",
         env!("CARGO_MANIFEST_DIR")
     );
     std::fs::read_to_string(path).unwrap()

@@ -2,7 +2,7 @@
 
 use crate::common::python::{printed, python, source_tree};
 use crate::common::{Bench, Ended, series};
-use plimsoll_parquet::{FILES, columns};
+use plimsoll_report::parquet::{FILES, columns};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

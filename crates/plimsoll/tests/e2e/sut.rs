@@ -1,7 +1,7 @@
 //! `plimsoll sut`: the description of the system under test through the program.
 
 use crate::common::{Bench, Ended};
-use plimsoll_disclosure::Sut;
+use plimsoll_report::disclosure::Sut;
 use serde_json::Value;
 use std::path::Path;
 

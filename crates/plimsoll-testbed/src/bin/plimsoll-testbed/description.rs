@@ -1,10 +1,10 @@
 //! The description of a bed as a system under test, which is on the machine that also runs the load.
 
-use plimsoll_disclosure::Sut;
-use plimsoll_disclosure::sut::{
+use plimsoll_report::compare::distinct;
+use plimsoll_report::disclosure::Sut;
+use plimsoll_report::disclosure::sut::{
     Filesystems, LoadGeneration, Notes, Parameter, Software, Transport, Tuning, template,
 };
-use plimsoll_report::compare::distinct;
 use plimsoll_testbed::{BedError, BedState, BedTarget, NodeStatus, TestBed};
 use std::io::Write;
 use std::path::{Path, PathBuf};

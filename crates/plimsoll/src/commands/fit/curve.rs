@@ -4,9 +4,9 @@ use crate::cli::FitArgs;
 use crate::commands::import::{read as read_report, refused, remark};
 use crate::exit::CommandError;
 use crate::workload;
-use plimsoll_disclosure::Disclosure;
 use plimsoll_measure::curve::Rule;
 use plimsoll_plan::{OnError, Overrides, Phase, Plan, RunOptions, Stream, Until};
+use plimsoll_report::disclosure::Disclosure;
 use plimsoll_results::{Program, SERIES_FILE, Series, SeriesDir};
 use std::ffi::OsStr;
 use std::path::Path;
@@ -150,12 +150,12 @@ fn with_times(script: &[Phase], warmup: Option<Duration>, time: Option<Duration>
 fn published(args: &FitArgs, name: String, file: &Path) -> Result<ReferenceCurve, CommandError> {
     let bytes =
         read_report(file).map_err(|e| CommandError::usage(format!("cannot read {name}: {e}")))?;
-    let imported = plimsoll_disclosure::import(&bytes, &name).map_err(|d| refused(&d))?;
+    let imported = plimsoll_report::disclosure::import(&bytes, &name).map_err(|d| refused(&d))?;
     remark(&imported, &name);
     let report = imported.disclosure;
     let builtins = workload::builtins();
     let known = builtins.iter().map(|b| b.name.as_str());
-    let found = plimsoll_disclosure::workload_of(&report.metric, known).map(OsStr::new);
+    let found = plimsoll_report::disclosure::workload_of(&report.metric, known).map(OsStr::new);
     let Some(workload) = args.workload.as_deref().or(found) else {
         return Err(CommandError::usage(format!(
             "{name}: no workload is that of {}: --workload names one",

@@ -3,8 +3,8 @@
 use super::results::{LoadedResult, ResultKind};
 use crate::commands::sut;
 use crate::exit::CommandError;
-use plimsoll_disclosure::{Disclosure, DisclosureInput, Sut};
-use plimsoll_html::{RunData, page};
+use plimsoll_report::disclosure::{Disclosure, DisclosureInput, Sut};
+use plimsoll_report::html::{RunData, page};
 use plimsoll_results::{Run, SUT_FILE, Verdict};
 use std::path::{Path, PathBuf};
 

@@ -3,7 +3,7 @@
 use super::results::{results_dir, unreadable};
 use crate::commands::print;
 use crate::exit::{CommandError, Exit};
-use plimsoll_parquet::ParquetError;
+use plimsoll_report::parquet::ParquetError;
 use std::path::{Path, PathBuf};
 
 /// Writes the tables of these results into a directory, and prints the names of the files.
@@ -25,7 +25,7 @@ pub(super) fn write(results: &[PathBuf], output: Option<&Path>) -> Result<Exit, 
         plimsoll_results::Kind::of(dir).map_err(|e| unreadable(dir, &e))?;
         dirs.push(dir.to_owned());
     }
-    let written = plimsoll_parquet::write(&dirs, output).map_err(|e| match e {
+    let written = plimsoll_report::parquet::write(&dirs, output).map_err(|e| match e {
         ParquetError::Write { .. } => CommandError::failed(e),
         other => CommandError::usage(other),
     })?;

@@ -1,7 +1,7 @@
 //! Pictures of charts.
 
 use crate::exit::CommandError;
-use plimsoll_html::chart::{Chart, Theme, WIDE, png, standalone};
+use plimsoll_report::html::chart::{Chart, Theme, WIDE, png, standalone};
 
 /// Kinds of pictures.
 #[derive(Clone, Copy)]

@@ -2,10 +2,10 @@
 
 use crate::commands::import;
 use crate::exit::CommandError;
-use plimsoll_disclosure::Disclosure;
-use plimsoll_html::RunData;
 use plimsoll_plan::counted;
 use plimsoll_report::compare::ProfileSet;
+use plimsoll_report::disclosure::Disclosure;
+use plimsoll_report::html::RunData;
 use plimsoll_results::{
     AbandonedRun, Annotations, Kind, Percentiles, RUN_FILE, ResultsError, SERIES_FILE, Series,
     SeriesDir, SeriesKind, SeriesOf, run_dirs,
@@ -182,7 +182,8 @@ fn published(path: &Path) -> Result<LoadedResult, CommandError> {
     let name = path.display().to_string();
     let bytes =
         import::read(path).map_err(|e| CommandError::usage(format!("cannot read {name}: {e}")))?;
-    let imported = plimsoll_disclosure::import(&bytes, &name).map_err(|d| import::refused(&d))?;
+    let imported =
+        plimsoll_report::disclosure::import(&bytes, &name).map_err(|d| import::refused(&d))?;
     import::remark(&imported, &name);
     Ok(LoadedResult {
         path: path.to_owned(),

@@ -1,0 +1,308 @@
+//! Writes reports on Plimsoll's measurements.
+
+mod curve;
+mod measured;
+mod page;
+mod points;
+mod solution;
+
+#[cfg(test)]
+mod tests;
+
+use crate::disclosure::import::{GENERATED, NO_FIGURE, PERFORMANCE, rule_of};
+use crate::disclosure::layout::at_spaces;
+use crate::disclosure::model::{Disclosure, LoadPoint};
+use crate::disclosure::sut::Sut;
+use plimsoll_measure::curve::{Curve, CurveError, Point, PointVerdict};
+use plimsoll_results::Environment;
+use std::fmt::{self, Write};
+
+/// Maximum number in a report.
+const MAX_NUMBER: f64 = 1e15;
+
+/// A measured curve, from which a report is made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DisclosureInput {
+    /// Name of the workload, such as `vda`.
+    pub workload: String,
+    /// Plural name of its business metric, such as `streams`.
+    pub unit: String,
+    /// Load points in increasing order of load.
+    pub points: Vec<MeasuredPoint>,
+    /// Criteria of a valid point, each a sentence.
+    pub criteria: Vec<String>,
+    /// Fraction of the full data and rates that was measured; 1 is all.
+    pub scale: f64,
+    /// The system under test.
+    pub sut: Sut,
+    /// The measuring machine.
+    pub environment: Environment,
+    /// Further notes, each a paragraph.
+    pub notes: Vec<String>,
+    /// Version of Plimsoll.
+    pub version: String,
+    /// Date of the report.
+    pub date: String,
+}
+
+/// One load point that was measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MeasuredPoint {
+    /// Requested load in business metrics; more than 0.
+    pub load: f64,
+    /// Offered operations per second; `None` if they are not paced.
+    pub asked_ops_per_s: Option<f64>,
+    /// Achieved operations per second.
+    pub ops_per_s: f64,
+    /// Megabytes (10⁶ bytes) per second.
+    pub mb_per_s: f64,
+    /// Mean latency in milliseconds; `None` if no operation completed, which makes the point invalid.
+    pub latency_ms: Option<f64>,
+    /// Whether the point is valid.
+    pub verdict: PointVerdict,
+    /// The criteria it failed, and by how much.
+    pub reasons: Vec<String>,
+}
+
+/// Why there is no report on a measurement.
+#[derive(Debug, Clone, PartialEq)]
+pub enum NotDisclosable {
+    /// The workload's name would claim a result of SPEC's own benchmark.
+    ClaimsSpec(String),
+    /// There are no load points.
+    NoPoints,
+    /// The load points are not a curve.
+    Points(CurveError),
+    /// A number is above the maximum in reports (10¹⁵), negative or not a number.
+    OutOfRange {
+        /// Number of the load point, from 1.
+        point: usize,
+    },
+}
+
+impl fmt::Display for NotDisclosable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ClaimsSpec(name) => write!(
+                f,
+                "the workload's name `{name}` would claim a SPEC result, which no run of Plimsoll \
+                 is; give the workload another name"
+            ),
+            Self::NoPoints => f.write_str("there are no load points to report"),
+            Self::Points(e) => e.fmt(f),
+            Self::OutOfRange { point } => {
+                write!(
+                    f,
+                    "load point {point} has a load that is not above 0, or a number that is not 0 to 1e15"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for NotDisclosable {}
+
+impl DisclosureInput {
+    /// The report on this measurement.
+    ///
+    /// Latencies, throughputs and the overall response time are rounded to thousandths, as they
+    /// are printed. The overall response time is SPECsfs2008's for the workload `nfs-sfs2008` and
+    /// that of SPEC SFS 2014 for all others; like the peak it is of valid points only.
+    pub fn disclosure(&self) -> Result<Disclosure, NotDisclosable> {
+        let metric = style(&self.workload)?;
+        let rule = rule_of(&metric);
+        if self.points.is_empty() {
+            return Err(NotDisclosable::NoPoints);
+        }
+        let points = self.points.iter().enumerate();
+        let points = points.map(|(i, p)| p.rounded(i + 1));
+        let points = points.collect::<Result<Vec<LoadPoint>, _>>()?;
+        let mut disclosure = Disclosure {
+            title: format!("{metric} Result"),
+            vendor: identity(&self.sut.product.vendor),
+            product: identity(&self.sut.product.name),
+            metric,
+            peak: 0.0,
+            unit: unit(&self.unit),
+            remark: measured::remark(self),
+            points,
+            ort_published_ms: None,
+            ort_ms: None,
+            rule,
+            sections: vec![],
+            generated: format!(
+                "{GENERATED} {} by Plimsoll {}",
+                page::line(&self.date),
+                page::line(&self.version)
+            ),
+        };
+        self.in_order().map_err(NotDisclosable::Points)?;
+        let curve = disclosure.curve().map_err(NotDisclosable::Points)?;
+        disclosure.peak = curve.peak().map_or(0.0, |p| p.load);
+        disclosure.ort_ms = curve.overall_response_time(rule).ok();
+        disclosure.ort_published_ms = disclosure.ort_ms.map(thousandths);
+        disclosure.sections = solution::sections(&self.sut);
+        disclosure.sections.extend(measured::sections(self));
+        Ok(disclosure)
+    }
+
+    /// Checks that loads increase, including points without a latency.
+    fn in_order(&self) -> Result<(), CurveError> {
+        let point = |p: &MeasuredPoint| Point {
+            load: p.load,
+            achieved: p.ops_per_s,
+            latency_ms: p.latency_ms.unwrap_or(0.0),
+            verdict: p.verdict,
+        };
+        Curve::new(self.points.iter().map(point).collect()).map(drop)
+    }
+}
+
+impl MeasuredPoint {
+    /// Whether the point is valid and has a latency.
+    fn counts(&self) -> bool {
+        self.verdict == PointVerdict::Valid && self.latency_ms.is_some()
+    }
+
+    fn rounded(&self, number: usize) -> Result<LoadPoint, NotDisclosable> {
+        let figures = [
+            self.latency_ms.unwrap_or(0.0),
+            self.ops_per_s,
+            self.mb_per_s,
+        ];
+        let in_range = |v: &f64| (0.0..=MAX_NUMBER).contains(v);
+        // A smaller load is printed with more digits than are read back.
+        let load = (1e-9..=MAX_NUMBER).contains(&self.load);
+        if !load || !figures.iter().all(in_range) {
+            return Err(NotDisclosable::OutOfRange { point: number });
+        }
+        Ok(LoadPoint {
+            load: self.load,
+            latency_ms: self.latency_ms.map(thousandths),
+            ops_per_s: Some(thousandths(self.ops_per_s)),
+            mb_per_s: Some(thousandths(self.mb_per_s)),
+            verdict: match self.counts() {
+                true => PointVerdict::Valid,
+                false => PointVerdict::Invalid,
+            },
+        })
+    }
+}
+
+/// Rounds a number to the printed precision.
+fn thousandths(v: f64) -> f64 {
+    (v * 1000.0).round() / 1000.0
+}
+
+/// Name of a workload's metric in reports, such as `SFS 2014 VDA-style` for `vda`, which is never that
+/// of a SPEC metric.
+///
+/// # Errors
+/// [`NotDisclosable::ClaimsSpec`] for a name that would claim a SPEC result.
+pub fn style(workload: &str) -> Result<String, NotDisclosable> {
+    let known = match workload {
+        "vda" | "swbuild" | "vdi" | "database" | "eda" => Some("SFS 2014"),
+        "ai-image" | "genomics" | "eda-blended" => Some("Storage 2020"),
+        "nfs-sfs2008" => return Ok("SFS 2008 NFSv3-style".into()),
+        _ => None,
+    };
+    if let Some(form) = known {
+        let name = workload.to_ascii_uppercase().replace('-', "_");
+        return Ok(format!("{form} {name}-style"));
+    }
+    // Lower case, so that it is neither the word that ends a title nor the name of one of SPEC's forms.
+    let name = page::line(workload).to_lowercase();
+    let name = name.replace(['=', '(', ')'], "-");
+    let bare = name.replace([' ', '(', ')', '-', '_'], "");
+    if bare.contains("specsfs") || bare.contains("specstorage") {
+        return Err(NotDisclosable::ClaimsSpec(workload.to_owned()));
+    }
+    Ok(match name.is_empty() {
+        true => "workload without a name".into(),
+        false => format!("workload {name}"),
+    })
+}
+
+/// The workload of a metric's name, among these: of a SPEC metric the one that is its open equivalent.
+#[must_use]
+pub fn workload_of<'a>(
+    metric: &str,
+    mut workloads: impl Iterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let letters = |text: &str| -> String {
+        let kept = text.chars().filter(char::is_ascii_alphanumeric);
+        kept.map(|c| c.to_ascii_lowercase()).collect()
+    };
+    // Generation and name, as in `SPEC SFS2014_vda` or `SPECstorage(TM) Solution 2020_eda_blended`.
+    let published = metric
+        .split_once('_')
+        .filter(|_| metric.starts_with("SPEC"));
+    let is_it = |workload: &&str| match (published, *workload) {
+        (Some(_), "nfs-sfs2008") => metric.starts_with("SPECsfs2008_nfs"),
+        (Some((_, name)), workload) => letters(workload) == letters(name),
+        (None, workload) => style(workload).is_ok_and(|style| style == metric),
+    };
+    workloads.find(is_it)
+}
+
+/// Vendor or product for the line that names both, without the separators of that line.
+fn identity(text: &str) -> String {
+    let line = page::stated(text).replace('=', "-");
+    let words = line.split(' ').map(|w| if w == ":" { "-" } else { w });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+/// The unit of load as one word, such as `Streams` or `Job_Sets`.
+fn unit(name: &str) -> String {
+    let kept = |c: char| c.is_ascii_alphanumeric() || "/%".contains(c);
+    let line = page::line(name).replace(|c| !kept(c), " ");
+    let words = line.split_whitespace().map(|word| {
+        let mut letters = word.chars();
+        let first = letters.next().map(|c| c.to_ascii_uppercase());
+        first.into_iter().chain(letters).collect::<String>()
+    });
+    match words.collect::<Vec<_>>().join("_") {
+        unit if unit.is_empty() => "Loads".into(),
+        unit => unit,
+    }
+}
+
+impl Disclosure {
+    /// The report in ASCII: 80 columns, in the layout of 2014 and later. [`import`](crate::disclosure::import)
+    /// reads it back.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let rule = "=".repeat(page::WIDTH - 1);
+        let ort = match self.ort_published_ms {
+            Some(ms) => format!("{ms} msec"),
+            None => NO_FIGURE.into(),
+        };
+        // A word that is too long for a line is not broken, so that it is read back.
+        let whole = at_spaces(page::WIDTH).break_words(false);
+        let (peak, unit, metric) = (self.peak, &self.unit, &self.metric);
+        let title = match self.title.len() <= page::WIDTH {
+            true => format!("{:^1$}", self.title, page::WIDTH),
+            false => textwrap::fill(&self.title, &whole),
+        };
+        let head = [
+            format!("{} : {}", self.vendor, self.product),
+            format!("{metric} = {peak} {unit} (Overall Response Time = {ort})"),
+        ];
+        let head = head.map(|l| textwrap::fill(&l, &whole));
+        let mut out = format!("{}\n\n{}\n", title.trim_end(), head.join("\n"));
+        if !self.remark.is_empty() {
+            let _ = writeln!(out, "\n{}", textwrap::fill(&self.remark, &whole));
+        }
+        let _ = write!(out, "\n{rule}\n\n{PERFORMANCE}\n");
+        let _ = writeln!(out, "{}\n", "=".repeat(PERFORMANCE.len()));
+        self.push_points(&mut out);
+        let _ = write!(out, "\n{rule}\n\n");
+        for section in &self.sections {
+            let underline = "=".repeat(section.name.chars().count());
+            let _ = write!(out, "{}\n{underline}\n\n{}\n\n", section.name, section.text);
+        }
+        let generated = textwrap::fill(&self.generated, &whole);
+        let _ = write!(out, "{rule}\n\n{generated}\n");
+        out
+    }
+}

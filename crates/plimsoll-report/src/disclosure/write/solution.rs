@@ -1,0 +1,276 @@
+//! The sections that describe the system under test, in the order of the forms of 2014 and later.
+
+use super::page::{NONE, boxed, fields, line, prose_or_none, stated, table};
+use crate::disclosure::model::Section;
+use crate::disclosure::sut::{
+    Diagram, LoadGeneration, LoadGenerator, Material, Memory, Processor, Product, Software,
+    Storage, Sut, Switch, Transport, Tuning,
+};
+
+/// All sections on the system under test; those that only the form of 2008 has are omitted if they are
+/// empty.
+pub(super) fn sections(s: &Sut) -> Vec<Section> {
+    let n = &s.notes;
+    let (hardware, software_tuning) = (tuning(&s.hardware_tuning), tuning(&s.software_tuning));
+    let mut all = vec![
+        section("Product and Test Information", product(&s.product)),
+        section(
+            "Solution Under Test Bill of Materials",
+            materials(&s.materials),
+        ),
+        section("Configuration Diagrams", diagrams(&s.diagrams)),
+        section("Component Software", software(&s.software)),
+        section("Hardware Configuration and Tuning - Physical", hardware),
+        notes(
+            "Hardware Configuration and Tuning Notes",
+            &n.hardware_tuning,
+        ),
+        section(
+            "Software Configuration and Tuning - Physical",
+            software_tuning,
+        ),
+        notes(
+            "Software Configuration and Tuning Notes",
+            &n.software_tuning,
+        ),
+        notes("Service SLA Notes", &n.service_sla),
+        section("Storage and Filesystems", storage(s)),
+        notes("Filesystem Creation Notes", &n.filesystem_creation),
+        notes("Storage and Filesystem Notes", &n.storage),
+        section(
+            "Transport Configuration - Physical",
+            transport(&s.transport),
+        ),
+        notes("Transport Configuration Notes", &n.transport),
+        section("Switches - Physical", switches(&s.switches)),
+        section("Processing Elements - Physical", processors(&s.processors)),
+        notes("Processing Element Notes", &n.processors),
+        section("Memory - Physical", memory(&s.memory)),
+        notes("Memory Notes", &n.memory),
+        notes("Stable Storage", &n.stable_storage),
+        notes("Solution Under Test Configuration Notes", &n.solution),
+        notes("Other Solution Notes", &n.other_solution),
+        notes("Dataflow", &n.dataflow),
+    ];
+    let load_generators = load_generators(&s.load_generators);
+    let of_2008 = [
+        notes("Benchmark Network", &n.benchmark_network),
+        section(
+            "Test Environment Bill of Materials",
+            materials(&s.test_materials),
+        ),
+        section("Load Generators", load_generators),
+        section(
+            "Load Generator Configuration",
+            load_generation(&s.load_generation),
+        ),
+        notes("Load Generator Configuration Notes", &n.load_generators),
+        notes("Uniform Access Rule Compliance", &n.uniform_access),
+    ];
+    all.extend(of_2008.into_iter().filter(|section| section.text != NONE));
+    all
+}
+
+pub(super) fn section(name: &str, text: String) -> Section {
+    let name = name.into();
+    Section { name, text }
+}
+
+pub(super) fn notes(name: &str, text: &str) -> Section {
+    section(name, prose_or_none(text))
+}
+
+/// A numbered table of the items that are not empty; `head` has `|` between the columns.
+fn items<T: Default + PartialEq>(
+    head: &str,
+    list: &[T],
+    cells: impl Fn(&T) -> Vec<String>,
+) -> String {
+    let filled = list.iter().filter(|item| **item != T::default());
+    let row = |(number, item): (u64, &T)| [vec![number.to_string()], cells(item)].concat();
+    let rows: Vec<Vec<String>> = (1..).zip(filled).map(row).collect();
+    let head: Vec<&str> = std::iter::once("No").chain(head.split('|')).collect();
+    match rows.is_empty() {
+        true => NONE.into(),
+        false => table(&head, &rows),
+    }
+}
+
+fn lines<const N: usize>(texts: [&String; N]) -> Vec<String> {
+    texts.map(|t| line(t)).into()
+}
+
+fn product(p: &Product) -> String {
+    let known = fields(&[
+        ("Tested by", stated(&p.tested_by)),
+        ("Hardware Available", stated(&p.hardware_available)),
+        ("Software Available", stated(&p.software_available)),
+        ("Date Tested", stated(&p.date_tested)),
+        ("License Number", stated(&p.license_number)),
+        ("Licensee Locations", stated(&p.locations)),
+    ]);
+    let title = boxed(&stated(&p.name));
+    let description = prose_or_none(&p.description);
+    match description == NONE {
+        true => format!("{title}\n\n{known}"),
+        false => format!("{title}\n\n{known}\n\n{description}"),
+    }
+}
+
+fn materials(list: &[Material]) -> String {
+    items("Qty|Type|Vendor|Model/Name|Description", list, |m| {
+        let texts = lines([&m.kind, &m.vendor, &m.model, &m.description]);
+        [vec![m.quantity.to_string()], texts].concat()
+    })
+}
+
+fn diagrams(list: &[Diagram]) -> String {
+    items("Diagram|File", list, |d| lines([&d.name, &d.file]))
+}
+
+fn software(list: &[Software]) -> String {
+    let head = "Component|Type|Name and Version|Description";
+    items(head, list, |s| {
+        lines([&s.component, &s.kind, &s.version, &s.description])
+    })
+}
+
+fn tuning(groups: &[Tuning]) -> String {
+    let blank = |g: &&Tuning| {
+        let empty = g.parameters.iter().all(|p| *p == Default::default());
+        !(empty && line(&g.group).is_empty())
+    };
+    let groups = groups.iter().filter(blank).map(|g| {
+        let head = ["Parameter Name", "Value", "Description"];
+        let filled = g.parameters.iter().filter(|p| **p != Default::default());
+        let rows: Vec<Vec<String>> = filled
+            .map(|p| lines([&p.name, &p.value, &p.description]))
+            .collect();
+        let rows = match rows.is_empty() {
+            true => NONE.into(),
+            false => table(&head, &rows),
+        };
+        format!("{}\n\n{rows}", boxed(&stated(&g.group)))
+    });
+    match groups.collect::<Vec<_>>().join("\n\n") {
+        all if all.is_empty() => NONE.into(),
+        all => all,
+    }
+}
+
+fn storage(sut: &Sut) -> String {
+    let head = "Description|Data Protection|Stable Storage|Usable|Qty";
+    let devices = items(head, &sut.storage, |s: &Storage| {
+        vec![
+            line(&s.description),
+            stated(&s.protection),
+            yes_or_no(s.stable),
+            line(&s.usable),
+            s.quantity.to_string(),
+        ]
+    });
+    let f = &sut.filesystems;
+    let filesystems = fields(&[
+        ("Number of Filesystems", f.count.to_string()),
+        ("Total Capacity", stated(&f.capacity)),
+        ("Filesystem Type", stated(&f.kind)),
+        ("Filesystem Creation Options", stated(&f.creation_options)),
+        ("Filesystem Configuration", stated(&f.configuration)),
+        ("Fileset Size", stated(&f.fileset_size)),
+    ]);
+    format!("{devices}\n\n{filesystems}")
+}
+
+fn transport(list: &[Transport]) -> String {
+    items("Transport Type|Ports Used|Notes", list, |t| {
+        vec![line(&t.kind), t.ports.to_string(), line(&t.notes)]
+    })
+}
+
+fn switches(list: &[Switch]) -> String {
+    let head = "Switch Name|Switch Type|Total Ports|Used Ports|Notes";
+    items(head, list, |s| {
+        vec![
+            line(&s.name),
+            line(&s.kind),
+            s.ports.to_string(),
+            s.ports_used.to_string(),
+            line(&s.notes),
+        ]
+    })
+}
+
+fn processors(list: &[Processor]) -> String {
+    let head = "Qty|Type|Location|Description|Processing Function";
+    items(head, list, |p| {
+        let texts = lines([&p.kind, &p.location, &p.description, &p.function]);
+        [vec![p.quantity.to_string()], texts].concat()
+    })
+}
+
+fn memory(list: &[Memory]) -> String {
+    let head = "Description|Size in GiB|Qty|Nonvolatile|Total GiB";
+    let total = |m: &Memory| m.size_gib * m.quantity as f64;
+    let rows = items(head, list, |m| {
+        vec![
+            line(&m.description),
+            m.size_gib.to_string(),
+            m.quantity.to_string(),
+            yes_or_no(m.nonvolatile),
+            hundredths(total(m)),
+        ]
+    });
+    let all = hundredths(list.iter().map(total).sum());
+    match rows == NONE {
+        true => rows,
+        false => format!("{rows}\n\nGrand Total Memory Gibibytes   {all}"),
+    }
+}
+
+fn load_generators(list: &[LoadGenerator]) -> String {
+    let filled = list.iter().filter(|g| **g != LoadGenerator::default());
+    let each = filled.map(|g| {
+        fields(&[
+            ("LG Type Name", stated(&g.name)),
+            ("Number of these", g.quantity.to_string()),
+            ("Processor Name", stated(&g.processor)),
+            ("Number of Processors", g.processors.to_string()),
+            ("Memory Size", format!("{} GiB", g.memory_gib)),
+            ("Operating System", stated(&g.operating_system)),
+            ("Network", stated(&g.network)),
+        ])
+    });
+    match each.collect::<Vec<_>>().join("\n\n") {
+        all if all.is_empty() => NONE.into(),
+        all => all,
+    }
+}
+
+fn load_generation(g: &LoadGeneration) -> String {
+    if *g == LoadGeneration::default() {
+        return NONE.into();
+    }
+    let size = match g.block_size {
+        0 => "chosen by the workload".into(),
+        bytes => format!("{bytes} bytes"),
+    };
+    fields(&[
+        ("Storage Protocol", stated(&g.protocol)),
+        ("Processes per LG", g.processes.to_string()),
+        ("Reads Ahead per Process", g.read_ahead.to_string()),
+        ("Writes Behind per Process", g.write_behind.to_string()),
+        ("Largest Transfer", size),
+        ("Testbed", stated(&g.testbed)),
+    ])
+}
+
+fn yes_or_no(answer: bool) -> String {
+    match answer {
+        true => "Yes".into(),
+        false => "No".into(),
+    }
+}
+
+fn hundredths(v: f64) -> String {
+    ((v * 100.0).round() / 100.0).to_string()
+}

@@ -1,0 +1,276 @@
+//! Axes: positions, labels and format of values.
+
+use crate::{inline_latency, rate};
+use plimsoll_plan::Count;
+
+/// Minimum fraction beyond a percentile that [`Scale::Tail`] distinguishes from 0.
+const MIN_TAIL: f64 = 1e-9;
+
+/// Minimum value that a [`Scale::Log`] shows, and the inverse of the maximum: far beyond any
+/// measurement, and small multiples of both are finite.
+const MIN_DRAWN: f64 = 1e-300;
+
+/// An axis.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Axis {
+    /// Quantity, with its unit.
+    pub label: String,
+    /// Mapping of values to positions.
+    pub scale: Scale,
+    /// Format of values.
+    pub unit: Unit,
+    /// Whether it begins at zero whatever the values are; ignored by [`Scale::Log`].
+    pub from_zero: bool,
+}
+
+/// Mapping of values to positions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scale {
+    /// Equal distances for equal differences.
+    Linear,
+    /// Equal distances for equal ratios; values are above zero.
+    Log,
+    /// Fractions from 0 to below 1: equal distances for equal ratios of the rest to 1, so that 90 %,
+    /// 99 % and 99.9 % are equally far from each other.
+    Tail,
+}
+
+/// Format of values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unit {
+    /// Seconds since the beginning.
+    Seconds,
+    /// A rate or another plain number.
+    Number,
+    /// Milliseconds, shown in the unit that fits.
+    Milliseconds,
+    /// A fraction from 0 to 1, shown as a percentage.
+    Share,
+    /// A whole number.
+    Count,
+}
+
+impl Unit {
+    /// Formats a value with its unit.
+    #[must_use]
+    pub fn show(self, value: f64) -> String {
+        match self {
+            Self::Seconds => format!("{} s", short(value)),
+            Self::Number => rate(value),
+            Self::Milliseconds => inline_latency(value),
+            Self::Share => format!("{} %", short(value * 100.0)),
+            Self::Count => Count(value.max(0.0).round() as u64).to_string(),
+        }
+    }
+
+    /// Formats a value as the label of a tick, with few digits.
+    fn tick(self, value: f64) -> String {
+        match self {
+            Self::Seconds => short(value),
+            Self::Number | Self::Count if value.abs() >= 10_000.0 => thousands(value),
+            Self::Number | Self::Count => short(value),
+            Self::Milliseconds if value <= 0.0 => "0".into(),
+            Self::Milliseconds => {
+                let (value, unit) = match value * 1e6 {
+                    ns if ns < 999.5 => (ns, "ns"),
+                    ns if ns < 999.5e3 => (ns / 1e3, "µs"),
+                    ns if ns < 999.5e6 => (ns / 1e6, "ms"),
+                    ns => (ns / 1e9, "s"),
+                };
+                format!("{} {unit}", short(value))
+            }
+            Self::Share => self.show(value),
+        }
+    }
+}
+
+/// A number with at most six decimals and no trailing zeros.
+fn short(value: f64) -> String {
+    let text = format!("{value:.6}");
+    let text = text.trim_end_matches('0').trim_end_matches('.');
+    match text {
+        "" | "-0" => "0".into(),
+        text => text.into(),
+    }
+}
+
+fn thousands(value: f64) -> String {
+    match value {
+        v if v >= 1e9 => format!("{} G", short(v / 1e9)),
+        v if v >= 1e6 => format!("{} M", short(v / 1e6)),
+        v => format!("{} k", short(v / 1e3)),
+    }
+}
+
+impl Scale {
+    /// Maps a value to its position; positions are proportional to distances in the drawing.
+    #[must_use]
+    pub fn position(self, value: f64) -> f64 {
+        match self {
+            Self::Linear => value,
+            Self::Log => value.max(f64::MIN_POSITIVE).log10(),
+            Self::Tail => -(1.0 - value).max(MIN_TAIL).log10(),
+        }
+    }
+}
+
+impl Axis {
+    /// A linear axis that begins at zero.
+    #[must_use]
+    pub fn linear(label: &str, unit: Unit) -> Self {
+        Self {
+            label: label.into(),
+            scale: Scale::Linear,
+            unit,
+            from_zero: true,
+        }
+    }
+
+    /// An axis of another scale, which does not begin at zero.
+    #[must_use]
+    pub fn scaled(label: &str, unit: Unit, scale: Scale) -> Self {
+        Self {
+            scale,
+            from_zero: false,
+            ..Self::linear(label, unit)
+        }
+    }
+
+    /// Begin and end of an axis for these values; the end is greater.
+    #[must_use]
+    pub fn bounds(&self, values: &[f64]) -> (f64, f64) {
+        let drawn = MIN_DRAWN..1.0 / MIN_DRAWN;
+        let usable = |v: &f64| v.is_finite() && (self.scale != Scale::Log || drawn.contains(v));
+        let values = || values.iter().copied().filter(usable);
+        let extremes = values().reduce(f64::min).zip(values().reduce(f64::max));
+        let Some((min, max)) = extremes else {
+            return match self.scale {
+                Scale::Linear | Scale::Tail => (0.0, 0.9),
+                Scale::Log => (0.1, 1.0),
+            };
+        };
+        match self.scale {
+            Scale::Linear => {
+                let (min, margin) = match self.from_zero {
+                    true => (min.min(0.0), 0.05),
+                    false => (min, 0.0),
+                };
+                match max > min {
+                    true => (min, max + (max - min) * margin),
+                    false => (min, min + min.abs().max(1.0)),
+                }
+            }
+            Scale::Log if max > min * 1.5 => (min / 1.1, max * 1.1),
+            Scale::Log => (min / 2.0, max * 2.0),
+            Scale::Tail => (min, max.max(0.9)),
+        }
+    }
+
+    /// Values that are labelled, about `max` at most, in increasing order.
+    #[must_use]
+    pub fn ticks(&self, (start, end): (f64, f64), max: usize) -> Vec<f64> {
+        let max = max.max(2);
+        let ticks = match self.scale {
+            Scale::Linear => linear_ticks(start, end, max),
+            Scale::Log => log_ticks(start, end, max),
+            Scale::Tail => tail_ticks(max),
+        };
+        let inside = |t: &f64| (start..=end).contains(t);
+        ticks.into_iter().filter(inside).collect()
+    }
+
+    /// Label of a tick.
+    #[must_use]
+    pub fn tick(&self, value: f64) -> String {
+        self.unit.tick(value)
+    }
+}
+
+fn linear_ticks(start: f64, end: f64, max: usize) -> Vec<f64> {
+    let rough = (end - start) / max as f64;
+    let decade = 10f64.powf(rough.log10().floor());
+    let steps = [1.0, 2.0, 5.0, 10.0].map(|s| s * decade);
+    let step = steps.into_iter().find(|s| *s >= rough * 0.999);
+    let step = step.unwrap_or(10.0 * decade);
+    let first = (start / step).ceil();
+    (0..=max).map(|i| (first + i as f64) * step).collect()
+}
+
+fn log_ticks(start: f64, end: f64, max: usize) -> Vec<f64> {
+    let (from, to) = (start.log10().floor() as i32, end.log10().ceil() as i32);
+    let decades = (to - from).max(1) as usize;
+    let within: &[f64] = match max / decades {
+        0 | 1 => &[1.0],
+        2 => &[1.0, 3.0],
+        _ => &[1.0, 2.0, 5.0],
+    };
+    // Of many decades only some are labelled.
+    let every = decades.div_ceil(max).max(1);
+    (from..=to)
+        .step_by(every)
+        .flat_map(|d| within.iter().map(move |w| w * 10f64.powi(d)))
+        .collect()
+}
+
+fn tail_ticks(max: usize) -> Vec<f64> {
+    let decades = (0..9).map(|d| 1.0 - 10f64.powi(-d));
+    let mut ticks: Vec<f64> = decades.collect();
+    if max > 6 {
+        ticks.insert(1, 0.5);
+    }
+    ticks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn ticks_are_round_numbers() {
+        let axis = Axis::linear("ops/s", Unit::Number);
+        assert_eq!(axis.ticks((0.0, 105.0), 5), [0.0, 50.0, 100.0]);
+        let axis = Axis::scaled("latency", Unit::Milliseconds, Scale::Log);
+        let labels: Vec<String> = axis
+            .ticks((0.0008, 30.0), 6)
+            .into_iter()
+            .map(|t| axis.tick(t))
+            .collect();
+        assert_eq!(labels, ["1 µs", "10 µs", "100 µs", "1 ms", "10 ms"]);
+        let axis = Axis::scaled("percentile", Unit::Share, Scale::Tail);
+        let labels: Vec<String> = axis
+            .ticks((0.0, 0.9995), 5)
+            .into_iter()
+            .map(|t| axis.tick(t))
+            .collect();
+        assert_eq!(labels, ["0 %", "90 %", "99 %", "99.9 %"]);
+    }
+
+    #[test]
+    fn values_are_shown_in_their_unit() {
+        assert_eq!(Unit::Seconds.show(1.5), "1.5 s");
+        assert_eq!(Unit::Share.show(0.999), "99.9 %");
+        assert_eq!(Unit::Milliseconds.show(2000.0), "2.00 s");
+        assert_eq!(Unit::Count.show(12345.0), "12 345");
+        assert_eq!(Unit::Number.tick(250_000.0), "250 k");
+    }
+
+    proptest! {
+        #[test]
+        fn any_values_give_an_axis_with_a_length_and_few_ticks_inside(
+            values in prop::collection::vec(prop::num::f64::ANY.prop_map(|v| v % 1e12), 0..20),
+            scale in prop::sample::select(vec![Scale::Linear, Scale::Log]),
+            from_zero: bool,
+            most in 2usize..12,
+        ) {
+            let axis = Axis { label: String::new(), scale, unit: Unit::Number, from_zero };
+            let (least, end) = axis.bounds(&values);
+            prop_assert!(least < end, "{least} {end}");
+            prop_assert!(scale.position(least) < scale.position(end));
+            let ticks = axis.ticks((least, end), most);
+            prop_assert!(ticks.len() <= 3 * most + 3);
+            prop_assert!(ticks.iter().all(|t| (least..=end).contains(t)));
+            prop_assert!(ticks.windows(2).all(|w| w[0] < w[1]), "{ticks:?}");
+        }
+    }
+}

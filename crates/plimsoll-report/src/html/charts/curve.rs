@@ -1,0 +1,102 @@
+//! Charts of load curves.
+
+use super::loads::{Loads, offered};
+use crate::html::chart::{Chart, Column, MAX_SERIES, SeriesStyle, Unit};
+use plimsoll_results::{LoadCurve, SeriesOf, SeriesRun, client_ms};
+
+/// Response time and throughput over load; empty without points.
+pub(super) fn of_curve(curve: SeriesOf<'_, LoadCurve>) -> Vec<Chart> {
+    if curve.measured().next().is_none() {
+        return vec![];
+    }
+    let loads = Loads {
+        metric: curve.series.metric_name(),
+        at: values(curve, |p| p.load.unwrap_or_default() as f64),
+        load_line: curve.figures.load_line,
+    };
+    let mut charts = vec![response(curve, &loads), throughput(curve, &loads)];
+    charts.extend(time_at(curve, &loads));
+    charts
+}
+
+fn values<T>(curve: SeriesOf<'_, LoadCurve>, figure: impl Fn(&SeriesRun) -> T) -> Vec<T> {
+    curve.measured().map(figure).collect()
+}
+
+/// Two columns of one figure: of the valid points, and of the others if there are any.
+fn by_verdict(
+    curve: SeriesOf<'_, LoadCurve>,
+    names: [&str; 2],
+    unit: Unit,
+    figure: impl Fn(&SeriesRun) -> Option<f64>,
+) -> Vec<Column> {
+    let column = |name: &str, valid: bool, number| {
+        let values = values(curve, |p| figure(p).filter(|_| p.is_valid() == valid));
+        Column::drawn(name, unit, values, SeriesStyle::Series(number))
+    };
+    let mut columns = vec![column(names[0], true, 0)];
+    if !curve.measured().all(SeriesRun::is_valid) {
+        columns.push(column(names[1], false, 1));
+    }
+    columns
+}
+
+fn response(curve: SeriesOf<'_, LoadCurve>, loads: &Loads<'_>) -> Chart {
+    let mut about = "Mean response time at each load.".to_owned();
+    if let Some(ms) = curve.figures.ort_ms {
+        let ort = Unit::Milliseconds.show(ms);
+        about.push_str(&format!(" The overall response time is {ort}."));
+    }
+    let names = ["mean response time", "of invalid points"];
+    let mut columns = by_verdict(curve, names, Unit::Milliseconds, |p| p.mean_ms);
+    let p99 = values(curve, |p| p.p99_ms);
+    columns.push(Column::tabular("99th percentile", Unit::Milliseconds, p99));
+    loads.response("load-curve", about, columns)
+}
+
+/// Response time by element of the simulated system; none if the target is real.
+fn time_at(curve: SeriesOf<'_, LoadCurve>, loads: &Loads<'_>) -> Option<Chart> {
+    let mut sums: Vec<(&str, f64)> = Vec::new();
+    for time in curve.series.measured().flat_map(|p| &p.time_at) {
+        match sums.iter_mut().find(|(name, _)| *name == time.element) {
+            Some((_, sum)) => *sum += time.mean_ms,
+            None => sums.push((&time.element, time.mean_ms)),
+        }
+    }
+    if sums.is_empty() {
+        return None;
+    }
+    sums.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let shown = &sums[..sums.len().min(MAX_SERIES - 2)];
+    let named = |p: &SeriesRun, name: &str| -> f64 {
+        let of = p.time_at.iter().filter(|t| t.element == name);
+        of.map(|t| t.mean_ms).sum()
+    };
+    let all = |p: &SeriesRun| p.time_at.iter().map(|t| t.mean_ms).sum::<f64>();
+    let column = |i: usize, name: &str, ms: &dyn Fn(&SeriesRun) -> f64| {
+        let values = values(curve, |p| p.mean_ms.map(|_| ms(p).max(0.0)));
+        Column::drawn(name, Unit::Milliseconds, values, SeriesStyle::Series(i))
+    };
+    let mut columns: Vec<Column> = shown
+        .iter()
+        .enumerate()
+        .map(|(i, (name, _))| column(i, name, &|p| named(p, name)))
+        .collect();
+    if sums.len() > shown.len() {
+        let in_columns = |p: &SeriesRun| shown.iter().map(|(name, _)| named(p, name)).sum::<f64>();
+        columns.push(column(MAX_SERIES - 2, "other elements", &|p| {
+            all(p) - in_columns(p)
+        }));
+    }
+    // Operations of a paced load that are late wait for their process.
+    let client = |p: &SeriesRun| client_ms(p.mean_ms.unwrap_or(0.0), &p.time_at);
+    columns.push(column(MAX_SERIES - 1, "client", &client));
+    Some(loads.time_at(columns))
+}
+
+fn throughput(curve: SeriesOf<'_, LoadCurve>, loads: &Loads<'_>) -> Chart {
+    let names = ["achieved", "achieved, invalid points"];
+    let mut columns = by_verdict(curve, names, Unit::Number, |p| Some(p.achieved_ops_per_s));
+    columns.extend(offered(values(curve, |p| p.offered_ops_per_s)));
+    loads.throughput(columns)
+}

@@ -1,0 +1,445 @@
+//! The charts of a run, of load curves and of searches.
+
+mod comparison;
+mod curve;
+mod loads;
+mod search;
+
+pub use comparison::of_comparison;
+
+use curve::of_curve;
+use search::of_search;
+
+use crate::html::chart::{
+    Axis, Cell, Chart, ChartOverlay, Column, MAX_SERIES, Mark, Scale, SeriesStyle, Unit,
+};
+use crate::html::latency_distribution::{Heat, LatencyDistribution};
+use crate::html::loaded_result::LoadedResult;
+use crate::html::op_name::OpName;
+use crate::html::timeline::{Series, Timeline};
+use crate::{MIB, duration_text};
+use plimsoll_results::{Distribution, LatencyKind, Run, RunEvent, StallFigure};
+use std::collections::BTreeMap;
+
+/// Number of different opacities of a heat map's cells: neighbours of equal opacity are drawn as one.
+const HEAT_LEVELS: f64 = 8.0;
+
+/// Minimum opacity of a cell that has a sample.
+const MIN_HEAT_LEVEL: f64 = 0.12;
+
+/// All charts of a load curve or of a search, in the order of the page; other series have none of their own.
+#[must_use]
+pub fn of_series(series: &plimsoll_results::Series) -> Vec<Chart> {
+    if let Some(curve) = series.as_curve() {
+        return of_curve(curve);
+    }
+    series.as_search().map_or_else(Vec::new, of_search)
+}
+
+/// All charts of a run, in the order of the page.
+#[must_use]
+pub fn of_run(loaded: &LoadedResult) -> Vec<Chart> {
+    let mut charts = over_time(TimeSeriesInput::of(loaded));
+    shade(&mut charts, loaded);
+    mark_events(&mut charts, &loaded.run);
+    charts.extend(percentiles(loaded));
+    let mut heat_maps = heat_maps(loaded);
+    mark_events(&mut heat_maps, &loaded.run);
+    charts.extend(heat_maps);
+    charts
+}
+
+/// Marks events in charts over time.
+fn mark_events(charts: &mut [Chart], run: &Run) {
+    let (origin, end) = match &run.stages[..] {
+        [first, ..] => {
+            let ends = run
+                .stages
+                .iter()
+                .map(|s| s.window.start_s + s.window.window_s);
+            (first.window.start_s, ends.fold(0.0, f64::max))
+        }
+        _ => (run.window_start_s, run.window_start_s + run.window_s),
+    };
+    let shown = |event: &&RunEvent| event.start_s.is_some_and(|s| (origin..=end).contains(&s));
+    let mark = |event: &RunEvent| Some((event.start_s? - origin, event.action.clone()));
+    mark_times(charts, run.events.iter().filter(shown).filter_map(mark));
+}
+
+/// Marks events, each with its time in seconds on the first axis and its action, in charts over time.
+pub fn mark_times(charts: &mut [Chart], events: impl IntoIterator<Item = (f64, String)>) {
+    let events = events.into_iter();
+    let marks: Vec<Mark> = events.map(|(at, text)| Mark { at, text }).collect();
+    if marks.is_empty() {
+        return;
+    }
+    for chart in charts {
+        chart.marks.clone_from(&marks);
+        chart.about.push_str(" Vertical lines: events.");
+    }
+}
+
+/// Shades the stalls of the target, of all ranks or of one.
+fn shade(charts: &mut [Chart], loaded: &LoadedResult) {
+    let run = &loaded.run;
+    let of_stages = run.stages.iter().map(|s| &s.window);
+    let origin = of_stages.clone().next().map_or(0.0, |w| w.start_s);
+    let mut times = Vec::new();
+    let mut add = |start: f64, stalls: &[StallFigure]| {
+        times.extend(stalls.iter().map(|s| (start + s.start_s, start + s.end_s)));
+    };
+    if run.stages.is_empty() {
+        add(0.0, &run.summary.stalls);
+    }
+    of_stages.for_each(|w| add(w.start_s - origin, &w.summary.stalls));
+    if times.is_empty() {
+        return;
+    }
+    for chart in charts {
+        chart.extra = ChartOverlay::Shaded(times.clone());
+        chart
+            .about
+            .push_str(" Shaded: nothing completed, although operations were in flight.");
+    }
+}
+
+/// Input of charts over time, of a completed run or of one in progress.
+#[derive(Debug, Clone, Copy)]
+pub struct TimeSeriesInput<'a> {
+    /// Throughput and latency, point by point.
+    pub timeline: &'a Timeline,
+    /// The operations of the timeline, in its order.
+    pub operations: &'a [OpName],
+    /// Whether points are stages of a pattern.
+    pub staged: bool,
+}
+
+impl<'a> TimeSeriesInput<'a> {
+    fn of(loaded: &'a LoadedResult) -> Self {
+        Self {
+            timeline: &loaded.timeline,
+            operations: &loaded.operations,
+            staged: !loaded.run.stages.is_empty(),
+        }
+    }
+}
+
+/// Throughput and latency over time; empty if nothing was measured.
+#[must_use]
+pub fn over_time(input: TimeSeriesInput<'_>) -> Vec<Chart> {
+    let line = input.timeline;
+    if line.start_s.is_empty() || input.operations.is_empty() {
+        return vec![];
+    }
+    let has = |counts: fn(&Series) -> bool| line.operations.iter().any(counts);
+    let number = |label| Axis::linear(label, Unit::Number);
+    let ops = |s: &Series| line.per_second(&s.ops);
+    let mut charts = vec![input.sums(
+        ("throughput", "Operations per second"),
+        number("operations/s"),
+        ops,
+    )];
+    if has(|s| s.bytes.iter().any(|n| *n > 0)) {
+        let mib = |s: &Series| {
+            let bytes = line.per_second(&s.bytes).into_iter();
+            bytes.map(|b| b / MIB).collect()
+        };
+        charts.push(input.sums(("bandwidth", "MiB per second"), number("MiB/s"), mib));
+    }
+    charts.extend(latency_over_time(input));
+    if has(|s| s.errors.iter().any(|n| *n > 0)) {
+        let errors = |s: &Series| s.errors.iter().map(|n| *n as f64).collect();
+        let axis = Axis::linear("errors", Unit::Count);
+        charts.push(input.sums(("errors", "Failed operations"), axis, errors));
+    }
+    charts
+}
+
+/// Latency over time, and service time if that differs.
+fn latency_over_time(input: TimeSeriesInput<'_>) -> Vec<Chart> {
+    let operations = &input.timeline.operations;
+    let sum = |counts: fn(&Series) -> &Vec<u64>| operations.iter().flat_map(counts).sum();
+    let kind = LatencyKind::of(sum(|s| &s.paced), sum(|s| &s.ops));
+    let (mean, p99) = ("Mean", "99th percentile of the");
+    let mut charts = vec![
+        input.latencies("latency", format!("{mean} {}", kind.name()), |s| {
+            s.mean_ms(&s.latency)
+        }),
+        input.latencies("latency-p99", format!("{p99} {}", kind.name()), |s| {
+            s.p99_ms(&s.latency)
+        }),
+    ];
+    if kind == LatencyKind::Mixed {
+        for chart in &mut charts {
+            chart
+                .about
+                .push_str(&format!(" The latency is the {}.", kind.words()));
+        }
+    }
+    if kind != LatencyKind::Service {
+        charts.extend([
+            input.latencies("service", format!("{mean} service time"), |s| {
+                s.mean_ms(&s.service)
+            }),
+            input.latencies("service-p99", format!("{p99} service time"), |s| {
+                s.p99_ms(&s.service)
+            }),
+        ]);
+    }
+    charts
+}
+
+fn time_axis() -> Axis {
+    Axis::linear("seconds since the window opened", Unit::Seconds)
+}
+
+impl TimeSeriesInput<'_> {
+    /// The meaning of a point, in a sentence.
+    fn point(self) -> String {
+        let per_point = self.timeline.intervals_per_point;
+        if self.staged && per_point == 1 {
+            return "A point is a stage, or an interval of a long one.".into();
+        }
+        let interval = duration_text(self.timeline.interval_s);
+        match per_point {
+            0 | 1 => format!("A point is an interval of {interval}."),
+            n => format!("A point is {n} intervals of {interval}."),
+        }
+    }
+
+    fn chart(self, id: &str, title: &str, about: String, y: Axis, columns: Vec<Column>) -> Chart {
+        let line = self.timeline;
+        let points = line.start_s.iter().zip(&line.length_s);
+        Chart {
+            id: id.into(),
+            title: title.into(),
+            about,
+            x: time_axis(),
+            y,
+            // In the middle of the time that a point stands for.
+            at: points.map(|(start, length)| start + length / 2.0).collect(),
+            columns,
+            is_stacked: false,
+            extra: ChartOverlay::None,
+            marks: vec![],
+        }
+    }
+
+    /// A chart of a figure that can be added up over operations: the sum, and each operation in its
+    /// colour. Operations beyond [`MAX_SERIES`] are shown as one.
+    fn sums(
+        self,
+        (id, title): (&str, &str),
+        y: Axis,
+        values: impl Fn(&Series) -> Vec<f64>,
+    ) -> Chart {
+        let each: Vec<Vec<f64>> = self.timeline.operations.iter().map(&values).collect();
+        let add = |series: &[&Vec<f64>]| -> Vec<Option<f64>> {
+            let at = |i: usize| series.iter().map(|s| s[i]).sum();
+            let points = 0..self.timeline.start_s.len();
+            points.map(|i| Some(at(i))).collect()
+        };
+        let used = |v: &(usize, &Vec<f64>)| v.1.iter().any(|v| *v > 0.0);
+        let shown: Vec<(usize, &Vec<f64>)> = each.iter().enumerate().filter(used).collect();
+        let mut columns = vec![];
+        if shown.len() != 1 {
+            let all = add(&each.iter().collect::<Vec<_>>());
+            columns.push(Column::drawn("all", y.unit, all, SeriesStyle::Main));
+        }
+        let crowded = shown.len() > MAX_SERIES;
+        let own = if crowded { MAX_SERIES - 1 } else { shown.len() };
+        for (at, (i, values)) in shown[..own].iter().enumerate() {
+            let label = &self.operations[*i].label;
+            let style = SeriesStyle::Series(if crowded { at } else { *i });
+            let values = values.iter().copied().map(Some).collect();
+            columns.push(Column::drawn(label, y.unit, values, style));
+        }
+        if crowded {
+            let rest: Vec<&Vec<f64>> = shown[own..].iter().map(|(_, v)| *v).collect();
+            let name = format!("{} others", rest.len());
+            let style = SeriesStyle::Series(MAX_SERIES - 1);
+            columns.push(Column::drawn(&name, y.unit, add(&rest), style));
+        }
+        self.chart(id, title, self.point(), y, columns)
+    }
+
+    fn latencies(
+        self,
+        id: &str,
+        title: String,
+        values: impl Fn(&Series) -> Vec<Option<f64>>,
+    ) -> Chart {
+        let shown = self.timeline.operations.iter().zip(self.operations);
+        let columns = shown.take(MAX_SERIES).enumerate().map(|(i, (series, op))| {
+            let style = SeriesStyle::Series(i);
+            Column::drawn(&op.label, Unit::Milliseconds, values(series), style)
+        });
+        let mut about = self.point();
+        if id.ends_with("-p99") && self.timeline.intervals_per_point > 1 {
+            about.push_str(" It shows the maximum of its intervals.");
+        }
+        let about = about + &omitted_note(self.operations);
+        let y = Axis::scaled("latency", Unit::Milliseconds, Scale::Log);
+        self.chart(id, &title, about, y, columns.collect())
+    }
+}
+
+/// The note on a chart that shows only the most frequent operations.
+fn omitted_note(operations: &[OpName]) -> String {
+    match operations.len() {
+        n if n > MAX_SERIES => format!(" The {MAX_SERIES} most frequent of {n} operations."),
+        _ => String::new(),
+    }
+}
+
+/// Positions of the percentile chart's points: nine for each step of 90 %, 99 %, 99.9 %, …
+fn percentile_positions(samples: u64) -> Vec<f64> {
+    let decades = (samples.max(10) as f64).log10().ceil() as i32;
+    let mut positions = vec![0.0];
+    for decade in 1..=decades {
+        let rest = (1..=9).rev().map(|k| f64::from(k) * 10f64.powi(-decade));
+        positions.extend(rest.map(|rest| 1.0 - rest));
+    }
+    positions
+}
+
+/// Latency over percentile, of each operation; `None` without samples.
+#[must_use]
+pub fn percentiles(loaded: &LoadedResult) -> Option<Chart> {
+    let shown = || {
+        let all = loaded.distributions.iter().zip(&loaded.operations);
+        all.take(MAX_SERIES)
+    };
+    let max = shown().map(|(d, _)| d.latency.count()).max();
+    let at = percentile_positions(max.filter(|max| *max > 0)?);
+    let mut columns: Vec<Column> = Vec::new();
+    let mut push = |name: String, distribution: &Distribution| {
+        let style = SeriesStyle::Series(columns.len());
+        let values = distribution.quantiles_ms(&at);
+        columns.push(Column::drawn(&name, Unit::Milliseconds, values, style));
+    };
+    for (distribution, op) in shown() {
+        let name = match op.latency {
+            LatencyKind::Service => op.label.clone(),
+            kind => format!("{}, {}", op.label, kind.name()),
+        };
+        push(name, &distribution.latency);
+    }
+    for (distribution, op) in shown().filter(|(d, _)| d.service.count() > 0) {
+        push(format!("{}, service time", op.label), &distribution.service);
+    }
+    let reached = |i: &usize| columns.iter().any(|c: &Column| c.values[*i].is_some());
+    let shown = (0..at.len()).take_while(reached).count();
+    for c in &mut columns {
+        c.values.truncate(shown);
+    }
+    Some(Chart {
+        id: "percentiles".into(),
+        title: "Latency distribution".into(),
+        about: format!(
+            "The latency that the given percentage of operations does not exceed.{}",
+            omitted_note(&loaded.operations)
+        ),
+        x: Axis::scaled("percentage of the operations", Unit::Share, Scale::Tail),
+        y: Axis::scaled("latency", Unit::Milliseconds, Scale::Log),
+        at: at[..shown].to_vec(),
+        columns,
+        is_stacked: false,
+        extra: ChartOverlay::None,
+        marks: vec![],
+    })
+}
+
+/// Latency over time of each operation, where there are at least two columns to compare.
+#[must_use]
+pub fn heat_maps(loaded: &LoadedResult) -> Vec<Chart> {
+    let shown = loaded.distributions.iter().zip(&loaded.operations);
+    let enough = |d: &LatencyDistribution| d.heat.columns.len() > 1 && d.latency.count() > 0;
+    shown
+        .take(MAX_SERIES)
+        .enumerate()
+        .filter(|(_, (d, _))| enough(d))
+        .map(|(i, (d, op))| heat_map(i, &d.heat, op))
+        .collect()
+}
+
+/// Samples of a column of a heat map, by row.
+type HeatCells = BTreeMap<i32, u64>;
+
+fn heat_map(number: usize, heat: &Heat, op: &OpName) -> Chart {
+    let total = |cells: &HeatCells| cells.values().sum::<u64>();
+    let samples = heat.cells.iter().map(|c| Some(total(c) as f64)).collect();
+    type Row = fn(&HeatCells) -> Option<i32>;
+    let edge = |name, row: Row, edge: fn((f64, f64)) -> f64| {
+        let rows = heat.cells.iter().map(row);
+        let values = rows.map(|row| Some(edge(Heat::row_ms(row?)))).collect();
+        Column::tabular(name, Unit::Milliseconds, values)
+    };
+    let (lowest, highest): (Row, Row) = (
+        |c| c.keys().next().copied(),
+        |c| c.keys().next_back().copied(),
+    );
+    let fullest = |c: &HeatCells| {
+        let best = c.iter().max_by_key(|(_, n)| **n);
+        best.map(|(row, _)| *row)
+    };
+    Chart {
+        id: format!("heat-{}", number + 1),
+        title: heat_title(op),
+        about: "The darker a cell, the more operations completed then with that latency.".into(),
+        x: time_axis(),
+        y: Axis::scaled("latency", Unit::Milliseconds, Scale::Log),
+        at: heat.columns.iter().map(|c| (c.0 + c.1) / 2.0).collect(),
+        columns: vec![
+            Column::tabular("operations", Unit::Count, samples),
+            edge("most of them from", fullest, |row| row.0),
+            edge("to", fullest, |row| row.1),
+            edge("all of them from", lowest, |row| row.0),
+            edge("to", highest, |row| row.1),
+        ],
+        is_stacked: false,
+        extra: ChartOverlay::Heat(cells(heat)),
+        marks: vec![],
+    }
+}
+
+fn heat_title(op: &OpName) -> String {
+    let what = match op.latency {
+        LatencyKind::Service => "Service times",
+        LatencyKind::Response => "Response times",
+        LatencyKind::Mixed => "Latencies",
+    };
+    format!("{what} of {} over time", op.label)
+}
+
+/// Cells of a heat map; neighbours in time of equal opacity are merged.
+fn cells(heat: &Heat) -> Vec<Cell> {
+    let all = heat.cells.iter().flat_map(|c| c.values());
+    let max = all.copied().max().unwrap_or(1).max(2) as f64;
+    // Logarithmic, so that one operation is visible beside a million.
+    let depth = |n: u64| {
+        let fraction = (n as f64).ln_1p() / max.ln_1p();
+        let step = (fraction * HEAT_LEVELS).ceil() / HEAT_LEVELS;
+        MIN_HEAT_LEVEL + (1.0 - MIN_HEAT_LEVEL) * step
+    };
+    let mut open: BTreeMap<i32, Cell> = BTreeMap::new();
+    let mut done = Vec::new();
+    for (column, counts) in heat.columns.iter().zip(&heat.cells) {
+        for (row, n) in counts {
+            let cell = Cell {
+                x: *column,
+                y: Heat::row_ms(*row),
+                depth: depth(*n),
+            };
+            match open.get_mut(row) {
+                Some(before) if before.depth == cell.depth && before.x.1 == cell.x.0 => {
+                    before.x.1 = cell.x.1;
+                }
+                Some(before) => done.push(std::mem::replace(before, cell)),
+                None => _ = open.insert(*row, cell),
+            }
+        }
+    }
+    done.extend(open.into_values());
+    done
+}

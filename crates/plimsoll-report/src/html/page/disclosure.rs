@@ -1,0 +1,73 @@
+//! The full disclosure on the page of a load curve or run: the content of the ASCII report, in its order.
+
+use super::article::ArticleStyle;
+use super::tables::table;
+use crate::disclosure::{Disclosure, LoadPoint};
+use maud::{Markup, html};
+use plimsoll_measure::curve::PointVerdict;
+
+/// The claim, the load points, and a part that folds for each section.
+///
+/// The text of a section is laid out for 80 columns of a fixed width, and is shown like that, so that
+/// the page and the ASCII report have the same content.
+pub(crate) fn section(d: &Disclosure, style: &ArticleStyle) -> Markup {
+    let id = style.id("disclosure");
+    let ort = d
+        .ort_published_ms
+        .map_or("n/a".into(), |ms| format!("{ms} msec"));
+    html! {
+        section.disclosure aria-labelledby=(id) {
+            h2 id=(id) { "Full disclosure: " (d.title) }
+            p { (d.vendor) " : " (d.product) }
+            p { (d.metric) " = " (d.peak) " " (d.unit) " (Overall Response Time = " (ort) ")" }
+            @if !d.remark.is_empty() { p.doubtful { (d.remark) } }
+            details open {
+                summary { "Performance" }
+                (performance(d))
+            }
+            @for s in &d.sections {
+                details open {
+                    summary { (s.name) }
+                    pre tabindex="0" { (s.text) }
+                }
+            }
+            p.about { (d.generated) }
+        }
+    }
+}
+
+fn performance(d: &Disclosure) -> Markup {
+    let head = [
+        format!("load ({})", d.unit),
+        "latency (msec)".into(),
+        "Ops/Sec".into(),
+        "MB/Sec".into(),
+        "verdict".into(),
+    ];
+    let known = |v: Option<f64>| v.map_or("–".into(), |v| v.to_string());
+    let row = |p: &LoadPoint| {
+        let verdict = match p.verdict {
+            PointVerdict::Valid => "valid",
+            PointVerdict::Invalid => "INVALID_RUN",
+        };
+        vec![
+            p.load.to_string(),
+            known(p.latency_ms),
+            known(p.ops_per_s),
+            known(p.mb_per_s),
+            verdict.into(),
+        ]
+    };
+    let rows: Vec<Vec<String>> = d.points.iter().map(row).collect();
+    table("Performance", &head, &rows)
+}
+
+/// The note on how to add a disclosure to the page of a curve.
+pub(crate) fn missing() -> Markup {
+    html! {
+        p.about {
+            "Full disclosure: " code { "plimsoll sut init" } " starts a description of the system under test, "
+            "and " code { "plimsoll report … --format html --sut sut.toml" } " adds the disclosure to this page."
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! A chart on a page: the drawing in two widths, its key, and its values as a table.
+
+use crate::html::chart::{Chart, ChartOverlay, Drawing, NARROW, WIDE, draw, variable};
+use maud::{Markup, PreEscaped, html};
+
+/// A chart with key and table; `id` is that of the element.
+pub(crate) fn figure(chart: &Chart, id: &str) -> Markup {
+    let needs_key = !matches!(chart.extra, ChartOverlay::Heat(_)) && chart.lines().count() != 1;
+    html! {
+        figure.chart id=(id) {
+            figcaption {
+                strong { (chart.title) }
+                @if !chart.about.is_empty() { " " span.about { (chart.about) } }
+            }
+            @if needs_key { (key(chart)) }
+            div.drawings {
+                (drawing(&draw(chart, WIDE), "wide"))
+                (drawing(&draw(chart, NARROW), "narrow"))
+                div.cross hidden {}
+                div.values hidden {}
+            }
+            (values(chart))
+        }
+    }
+}
+
+/// Colours and names of the series, hidden from screen readers: the table has the names too.
+fn key(chart: &Chart) -> Markup {
+    html! {
+        ul.key aria-hidden="true" {
+            @for (column, style) in chart.lines() {
+                li { span.swatch style=(format!("background:var({})", variable(style))) {} (column.name) }
+            }
+        }
+    }
+}
+
+fn drawing(drawing: &Drawing, class: &str) -> Markup {
+    let area = drawing.area.map(|edge| format!("{edge:.5}")).join(" ");
+    html! {
+        div.drawing.(class) data-area=(area) { (PreEscaped(&drawing.svg)) }
+    }
+}
+
+/// The table of the values, which the script shows under the pointer.
+fn values(chart: &Chart) -> Markup {
+    let (x, _) = chart.bounds();
+    let (start, end) = (chart.x.scale.position(x.0), chart.x.scale.position(x.1));
+    let fraction = |at: f64| (chart.x.scale.position(at) - start) / (end - start);
+    html! {
+        details.data {
+            summary { "Values of “" (chart.title) "”" }
+            div.scroll tabindex="0" role="region" aria-label=(format!("Values of {}", chart.title)) {
+                table {
+                    thead { tr {
+                        th scope="col" { (chart.x.label) }
+                        @for c in &chart.columns { th scope="col" { (c.name) } }
+                    } }
+                    tbody {
+                        @for (i, at) in chart.at.iter().enumerate() {
+                            tr data-at=(format!("{:.5}", fraction(*at))) {
+                                th scope="row" { (chart.x.unit.show(*at)) }
+                                @for c in &chart.columns {
+                                    td { @if let Some(v) = c.values[i] { (c.unit.show(v)) } }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

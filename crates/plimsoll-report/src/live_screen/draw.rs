@@ -1,0 +1,323 @@
+//! A view as cells of a terminal.
+
+use crate::live_screen::view::{CHART_SPAN, LiveView, Machine, Sample};
+use crate::{MIB, latency, mib_per_s, rate};
+use plimsoll_measure::control_groups::QuotaUse;
+use ratatui::Frame;
+use ratatui::layout::{Alignment, Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::symbols::Marker;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Axis, Block, Cell, Chart, Dataset, GraphType, Paragraph, Row, Table};
+use std::collections::VecDeque;
+
+/// Rows of a screen below which the charts are left out.
+const MIN_ROWS_WITH_CHARTS: u16 = 18;
+
+/// Columns of a screen from which on the charts are side by side, and lists too.
+const MIN_COLUMNS_SIDE_BY_SIDE: u16 = 70;
+
+/// Rows of title, state and machine.
+const HEAD_ROWS: u16 = 3;
+
+/// Rows of a chart, its frame included.
+const CHART_ROWS: std::ops::RangeInclusive<u16> = 7..=14;
+
+/// Rows of the lists at the bottom, their frames included.
+const LIST_ROWS: u16 = 5;
+
+/// Colours, or none.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Palette {
+    /// Whether colours are wanted.
+    pub(crate) color: bool,
+}
+
+impl Palette {
+    fn of(self, color: Color) -> Style {
+        match self.color {
+            true => Style::new().fg(color),
+            false => Style::new(),
+        }
+    }
+}
+
+/// Draws the view. Any size is drawn; a small one has the head and what fits of the table.
+pub(crate) fn draw(frame: &mut Frame<'_>, view: &LiveView, palette: Palette) {
+    let area = frame.area();
+    let has_charts = area.height >= MIN_ROWS_WITH_CHARTS;
+    let has_lists = !view.events.is_empty() || !view.messages.is_empty();
+    let lists = if has_charts && has_lists {
+        LIST_ROWS
+    } else {
+        0
+    };
+    // The rows of the operations matter more than high charts.
+    let operations = u16::try_from(view.operations.len() + 1).unwrap_or(u16::MAX);
+    let room = area.height.saturating_sub(HEAD_ROWS + lists);
+    let room = room.saturating_sub(operations).min(area.height / 3);
+    let charts = match has_charts {
+        true => room.clamp(*CHART_ROWS.start(), *CHART_ROWS.end()),
+        false => 0,
+    };
+    let [head, plots, table, below] = Layout::vertical([
+        Constraint::Length(HEAD_ROWS),
+        Constraint::Length(charts),
+        Constraint::Min(0),
+        Constraint::Length(lists),
+    ])
+    .areas(area);
+    draw_head(frame, head, view, palette);
+    if has_charts {
+        draw_charts(frame, plots, view, palette);
+    }
+    if lists > 0 {
+        draw_lists(frame, below, view);
+    }
+    draw_operations(frame, table, view, palette);
+}
+
+/// Title, what the run does with its rates, and this machine.
+fn draw_head(frame: &mut Frame<'_>, area: Rect, view: &LiveView, palette: Palette) {
+    let bold = Style::new().add_modifier(Modifier::BOLD);
+    let errors: u64 = view.errors.values().sum();
+    let error_style = match errors {
+        0 => Style::new(),
+        _ => palette.of(Color::Red).add_modifier(Modifier::BOLD),
+    };
+    let codes: Vec<String> = view
+        .errors
+        .iter()
+        .map(|(code, n)| format!("{code} {n}"))
+        .collect();
+    let codes = match codes.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", codes.join(", ")),
+    };
+    let mut state = vec![Span::styled(view.phase.clone(), palette.of(Color::Cyan))];
+    if let Some(elapsed) = view.elapsed {
+        let s = elapsed.as_secs();
+        let last = view.rates.back().map_or(0.0, |sample| sample.value);
+        state.push(Span::raw(format!(
+            "  {}:{:02}:{:02}  {} ops/s  {} MiB/s  ",
+            s / 3600,
+            s / 60 % 60,
+            s % 60,
+            rate(last).trim(),
+            mib_per_s(view.bytes_per_s).trim()
+        )));
+        let noun = if errors == 1 { "error" } else { "errors" };
+        state.push(Span::styled(format!("{errors} {noun}{codes}"), error_style));
+    }
+    let lines = vec![
+        Line::styled(view.title.clone(), bold),
+        Line::from(state),
+        Line::raw(view.machine.as_ref().map(machine_line).unwrap_or_default()),
+    ];
+    frame.render_widget(Paragraph::new(lines), area);
+}
+
+/// This machine in one line: the processors, then the busiest disks, then the network.
+fn machine_line(machine: &Machine) -> String {
+    let mut parts = Vec::new();
+    if let Some(cpus) = machine.process_cpus {
+        parts.push(format!("client {cpus:.2} CPUs"));
+    }
+    if let Some((processors, waited)) = machine.quota {
+        let allowed = processors.map_or("quota".into(), |p| {
+            format!("quota {}", QuotaUse::rounded(p))
+        });
+        parts.push(format!("{allowed}, threads waited {waited:.2} s/s"));
+    }
+    if let Some((busy, cpus)) = machine.busy {
+        parts.push(format!("machine {:.0} % of {cpus}", busy * 100.0));
+    }
+    let mut disks: Vec<_> = machine.disks.iter().collect();
+    disks.sort_by(|a, b| b.3.total_cmp(&a.3));
+    for (name, read, written, busy) in disks {
+        let (read, written) = (read / MIB, written / MIB);
+        parts.push(format!(
+            "{name} {:.0} % busy, {read:.1} MiB/s read, {written:.1} written",
+            busy * 100.0
+        ));
+    }
+    if let Some((received, sent)) = machine.network {
+        let (received, sent) = (received / MIB, sent / MIB);
+        parts.push(format!("network {received:.1} MiB/s in, {sent:.1} out"));
+    }
+    parts.join(" │ ")
+}
+
+fn draw_charts(frame: &mut Frame<'_>, area: Rect, view: &LiveView, palette: Palette) {
+    let at = view.elapsed.unwrap_or_default().as_secs_f64();
+    let [left, right] = match area.width >= MIN_COLUMNS_SIDE_BY_SIDE {
+        true => Layout::horizontal([Constraint::Percentage(50); 2]).areas(area),
+        // The rate alone, where there is no room for both.
+        false => [area, Rect::default()],
+    };
+    let rates = Curve {
+        name: "",
+        samples: &view.rates,
+        color: Color::Green,
+    };
+    draw_chart(
+        frame,
+        left,
+        "operations per second",
+        at,
+        &[rates],
+        palette,
+        rate,
+    );
+    if right.width > 0 {
+        let mean = Curve {
+            name: "mean",
+            samples: &view.means,
+            color: Color::Blue,
+        };
+        let p99 = Curve {
+            name: "p99",
+            samples: &view.p99s,
+            color: Color::Yellow,
+        };
+        draw_chart(
+            frame,
+            right,
+            "latency: mean and p99",
+            at,
+            &[mean, p99],
+            palette,
+            latency,
+        );
+    }
+}
+
+/// A curve of a chart.
+struct Curve<'a> {
+    name: &'a str,
+    samples: &'a VecDeque<Sample>,
+    color: Color,
+}
+
+fn draw_chart(
+    frame: &mut Frame<'_>,
+    area: Rect,
+    title: &str,
+    now_s: f64,
+    curves: &[Curve<'_>],
+    palette: Palette,
+    shown: fn(f64) -> String,
+) {
+    let span = CHART_SPAN.as_secs_f64();
+    let end = now_s.max(10.0);
+    let begin = (end - span).max(0.0);
+    let points: Vec<Vec<(f64, f64)>> = curves
+        .iter()
+        .map(|c| c.samples.iter().map(|s| (s.at_s, s.value)).collect())
+        .collect();
+    let highest = points.iter().flatten().map(|p| p.1).fold(0.0, f64::max);
+    let top = if highest > 0.0 { highest * 1.05 } else { 1.0 };
+    let datasets = curves.iter().zip(&points).map(|(curve, points)| {
+        Dataset::default()
+            .name(curve.name)
+            .marker(Marker::Braille)
+            .graph_type(GraphType::Line)
+            .style(palette.of(curve.color))
+            .data(points)
+    });
+    let back = |s: f64| match end - s {
+        d if d <= 0.0 => "now".to_owned(),
+        d => format!("-{d:.0} s"),
+    };
+    let labels_y = match highest > 0.0 {
+        true => vec!["0".to_owned(), shown(highest).trim().to_owned()],
+        false => vec![],
+    };
+    let chart = Chart::new(datasets.collect())
+        .block(Block::bordered().title(title))
+        .legend_position(match curves.len() {
+            1 => None,
+            _ => Some(ratatui::widgets::LegendPosition::TopLeft),
+        })
+        .hidden_legend_constraints((Constraint::Percentage(60), Constraint::Percentage(60)))
+        .x_axis(
+            Axis::default()
+                .bounds([begin, end])
+                .labels([back(begin), back(end)]),
+        )
+        .y_axis(
+            Axis::default()
+                .bounds([0.0, top])
+                .labels(labels_y)
+                .labels_alignment(Alignment::Right),
+        );
+    frame.render_widget(chart, area);
+}
+
+fn draw_operations(frame: &mut Frame<'_>, area: Rect, view: &LiveView, palette: Palette) {
+    let ms = |value: Option<f64>| value.map_or("-".to_owned(), |ms| latency(ms).trim().to_owned());
+    let right = |text: String| Cell::new(Line::raw(text).alignment(Alignment::Right));
+    let rows = view.operations.iter().map(|op| {
+        let row = Row::new([
+            Cell::new(op.name.clone()),
+            right(rate(op.ops_per_s).trim().to_owned()),
+            right(mib_per_s(op.bytes_per_s).trim().to_owned()),
+            right(ms(op.mean_ms)),
+            right(ms(op.p99_ms)),
+            right(ms(op.max_ms)),
+            right(op.errors.to_string()),
+        ]);
+        match op.errors {
+            0 => row,
+            _ => row.style(palette.of(Color::Red)),
+        }
+    });
+    let header = ["ops/s", "MiB/s", "mean", "p99", "max", "errors"];
+    let header = header.map(|name| right(name.to_owned()));
+    let bold = Style::new().add_modifier(Modifier::BOLD);
+    let header = std::iter::once(Cell::new("operation")).chain(header);
+    let widths = [
+        Constraint::Min(16),
+        Constraint::Length(10),
+        Constraint::Length(9),
+        Constraint::Length(9),
+        Constraint::Length(9),
+        Constraint::Length(9),
+        Constraint::Length(8),
+    ];
+    let table = Table::new(rows, widths).header(Row::new(header).style(bold));
+    frame.render_widget(table, area);
+}
+
+fn draw_lists(frame: &mut Frame<'_>, area: Rect, view: &LiveView) {
+    let room = usize::from(area.height.saturating_sub(2));
+    let last = |lines: Vec<&String>| -> Vec<Line<'static>> {
+        let skipped = lines.len().saturating_sub(room);
+        lines
+            .into_iter()
+            .skip(skipped)
+            .map(|l| Line::raw(l.clone()))
+            .collect()
+    };
+    let events = Paragraph::new(last(view.events.iter().collect()));
+    let messages = Paragraph::new(last(view.messages.iter().collect()));
+    let events = (
+        events.block(Block::bordered().title("events")),
+        !view.events.is_empty(),
+    );
+    let messages = messages.block(Block::bordered().title("messages"));
+    let side_by_side = area.width >= MIN_COLUMNS_SIDE_BY_SIDE;
+    match events {
+        // Most runs have none.
+        (events, true) if side_by_side => {
+            let [left, right] = Layout::horizontal([Constraint::Percentage(50); 2]).areas(area);
+            frame.render_widget(events, left);
+            frame.render_widget(messages, right);
+        }
+        (events, true) => frame.render_widget(events, area),
+        (_, false) => frame.render_widget(messages, area),
+    }
+}
+
+#[cfg(test)]
+mod tests;

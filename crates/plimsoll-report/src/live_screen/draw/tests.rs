@@ -1,0 +1,157 @@
+use super::*;
+use crate::live_screen::view::OperationRow;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use std::time::Duration;
+
+/// A view of a run of four minutes with an outage.
+fn view() -> LiveView {
+    let mut view = LiveView {
+        title: "varmail: files below work, target posix:, intervals of 1s".into(),
+        phase: "measuring (window 1)".into(),
+        elapsed: Some(Duration::from_secs(240)),
+        bytes_per_s: 12.5 * MIB,
+        machine: Some(Machine {
+            process_cpus: Some(0.75),
+            quota: None,
+            busy: Some((0.5, 2)),
+            disks: vec![("vda".into(), 0.0, 11.0 * MIB, 0.25)],
+            network: Some((0.0, 0.0)),
+        }),
+        events: vec![
+            "60.0 s  sh stop-server".into(),
+            "90.0 s  sh start-server".into(),
+        ],
+        ..LiveView::default()
+    };
+    for at in 1..=240_u32 {
+        let down = (60..90).contains(&at);
+        let at_s = f64::from(at);
+        let value = if down { 0.0 } else { 1000.0 };
+        view.push_rate(Sample { at_s, value });
+        if !down {
+            view.push_latency(at_s, 2.0, 8.0);
+        }
+    }
+    for name in ["createfile2", "appendfilerand2", "fsyncfile2", "readfile4"] {
+        view.operations.push(OperationRow {
+            name: name.into(),
+            ops_per_s: 250.0,
+            bytes_per_s: 4.0 * MIB,
+            mean_ms: Some(2.0),
+            p99_ms: Some(8.0),
+            max_ms: Some(12.5),
+            errors: 0,
+        });
+    }
+    view.operations[3].errors = 3;
+    view.errors.insert("ENOSPC".into(), 3);
+    view.push_message("making bigfileset: 1000 files, 16 MiB");
+    view
+}
+
+/// The view on a screen of this size, a line each row.
+fn drawn(view: &LiveView, columns: u16, rows: u16) -> String {
+    let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
+    terminal
+        .draw(|frame| draw(frame, view, Palette { color: true }))
+        .unwrap();
+    let buffer = terminal.backend().buffer();
+    let line = |y| {
+        (0..columns)
+            .map(|x| buffer[(x, y)].symbol())
+            .collect::<String>()
+    };
+    (0..rows)
+        .map(|y| format!("{}\n", line(y).trim_end()))
+        .collect()
+}
+
+#[test]
+fn a_screen_has_figures_charts_operations_and_lists() {
+    insta::assert_snapshot!(drawn(&view(), 100, 32));
+}
+
+#[test]
+fn the_picture_in_the_document_is_this_one() {
+    let document = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/live.md");
+    let document = std::fs::read_to_string(document).unwrap();
+    let (_, rest) = document
+        .split_once("<!-- the screen of a test -->\n```text\n")
+        .unwrap();
+    let (picture, _) = rest.split_once("\n```").unwrap();
+    // Without the rows that are empty.
+    let screen = drawn(&view(), 100, 32);
+    let rows: Vec<&str> = screen.lines().filter(|row| !row.is_empty()).collect();
+    assert_eq!(picture, rows.join("\n"));
+}
+
+#[test]
+fn every_size_is_drawn_with_what_matters_most() {
+    for (columns, rows) in [(1, 1), (20, 5), (40, 12), (80, 24), (120, 40), (300, 100)] {
+        let text = drawn(&view(), columns, rows);
+        assert_eq!(text.lines().count(), usize::from(rows));
+        assert_eq!(
+            text.contains("operations per second"),
+            rows >= MIN_ROWS_WITH_CHARTS,
+            "{text}"
+        );
+        if columns >= 80 {
+            for part in [
+                "varmail",
+                "0:04:00",
+                "1 000 ops/s",
+                "3 errors (ENOSPC 3)",
+                "client 0.75 CPUs",
+            ] {
+                assert!(text.contains(part), "no {part} in\n{text}");
+            }
+            for name in ["createfile2", "appendfilerand2", "fsyncfile2", "readfile4"] {
+                assert!(text.contains(name), "no {name} in\n{text}");
+            }
+            assert!(
+                text.contains("start-server") && text.contains("making bigfileset"),
+                "{text}"
+            );
+        }
+    }
+    // Before there are figures.
+    let text = drawn(
+        &LiveView {
+            phase: "making files".into(),
+            ..LiveView::default()
+        },
+        80,
+        24,
+    );
+    assert!(text.contains("making files"), "{text}");
+}
+
+#[test]
+fn colours_can_be_left_out() {
+    let coloured = |color| {
+        let mut terminal = Terminal::new(TestBackend::new(100, 32)).unwrap();
+        terminal
+            .draw(|frame| draw(frame, &view(), Palette { color }))
+            .unwrap();
+        let buffer = terminal.backend().buffer();
+        buffer.content().iter().any(|cell| cell.fg != Color::Reset)
+    };
+    assert!(coloured(true) && !coloured(false));
+}
+
+#[test]
+fn a_quota_is_beside_the_processors_that_the_client_uses() {
+    let line = |quota| {
+        machine_line(&Machine {
+            process_cpus: Some(0.1),
+            quota,
+            ..Machine::default()
+        })
+    };
+    assert_eq!(line(None), "client 0.10 CPUs");
+    let expected = "client 0.10 CPUs │ quota 0.1, threads waited 0.90 s/s";
+    assert_eq!(line(Some((Some(0.1), 0.9))), expected);
+    let hidden = "client 0.10 CPUs │ quota, threads waited 1.80 s/s";
+    assert_eq!(line(Some((None, 1.8))), hidden);
+}

@@ -1,0 +1,292 @@
+//! The thread that draws, and the ways out.
+
+use crate::live_screen::capture::Capture;
+use crate::live_screen::draw::{Palette, draw};
+use crate::live_screen::terminal::Terminal;
+use crate::live_screen::view::{LiveView, Machine};
+use plimsoll_measure::system::Snapshot;
+use plimsoll_runtime::signals::is_ignored;
+use ratatui::backend::CrosstermBackend;
+use ratatui::layout::Rect;
+use ratatui::{TerminalOptions, Viewport};
+use signal_hook::consts::{
+    SIGABRT, SIGALRM, SIGPROF, SIGQUIT, SIGTSTP, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
+};
+use signal_hook::iterator::Signals;
+use std::cell::RefCell;
+use std::io::{self, Write};
+use std::rc::Rc;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Time between two drawings.
+const FRAME_INTERVAL: Duration = Duration::from_millis(250);
+
+/// Time between two looks at this machine.
+const MACHINE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// Signals that end a process which does not expect them. What else does is handled by whoever shows the screen,
+/// or cannot be.
+const FATAL_SIGNALS: [i32; 8] = [
+    SIGABRT, SIGALRM, SIGPROF, SIGQUIT, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
+];
+
+/// The screen that is shown, of which a process has one: every way out ends it.
+static SHOWN: Mutex<Option<Shown>> = Mutex::new(None);
+
+struct Shown {
+    terminal: Terminal,
+    capture: Capture,
+    /// The terminal is that of others for now: this process is being stopped.
+    is_suspended: bool,
+    /// The next drawing is a whole one, because the terminal has shown something else.
+    is_stale: bool,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Shows the terminal as it was, and what was written to it meanwhile; for ways out that drop nothing. Does
+/// nothing without a screen.
+pub fn leave() {
+    // Another way out, which may end the process, waits until all is restored.
+    let mut shown = lock(&SHOWN);
+    if let Some(Shown {
+        terminal, capture, ..
+    }) = shown.take()
+    {
+        terminal.leave();
+        capture.end();
+    }
+}
+
+/// Prepares the ways out that no drop is on: a panic, signals such as that of Ctrl-\, and Ctrl-Z, which shows the
+/// terminal to others.
+fn prepare_ways_out() -> io::Result<()> {
+    static PREPARED: Once = Once::new();
+    let mut prepared = Ok(());
+    PREPARED.call_once(|| {
+        let print = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            leave();
+            print(panic);
+        }));
+        prepared = handle_stops();
+    });
+    prepared
+}
+
+fn handle_stops() -> io::Result<()> {
+    let ways_out = FATAL_SIGNALS.into_iter().chain([SIGTSTP]);
+    let mut signals = Signals::new(ways_out.filter(|signal| !is_ignored(*signal)))?;
+    let handle = move || {
+        for signal in signals.forever() {
+            if signal != SIGTSTP {
+                leave();
+                let _ = signal_hook::low_level::emulate_default_handler(signal);
+                continue;
+            }
+            if let Some(shown) = &mut *lock(&SHOWN) {
+                shown.is_suspended = true;
+                shown.terminal.leave();
+            }
+            // Stops this process until it is continued.
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
+            if let Some(shown) = &mut *lock(&SHOWN) {
+                let _ = shown.terminal.enter();
+                (shown.is_suspended, shown.is_stale) = (false, true);
+            }
+        }
+    };
+    let thread = std::thread::Builder::new().name("stops".into());
+    thread.spawn(handle).map(|_| ())
+}
+
+/// What the drawing thread and its owner share.
+#[derive(Default)]
+struct Shared {
+    view: Mutex<LiveView>,
+    /// Whether the thread is to end.
+    ends: Mutex<bool>,
+    changed: Condvar,
+}
+
+/// A screen, shown until it is dropped.
+pub struct LiveScreen {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl LiveScreen {
+    /// Shows a screen on the terminal that standard error goes to, with colours or without.
+    ///
+    /// # Errors
+    /// The system's error if the terminal cannot be used, or there is a screen already.
+    pub fn show(view: LiveView, color: bool) -> io::Result<Self> {
+        prepare_ways_out()?;
+        let mut shown = lock(&SHOWN);
+        if shown.is_some() {
+            return Err(io::Error::other("a screen is shown already"));
+        }
+        let terminal = Terminal::open()?;
+        let shared = Arc::new(Shared {
+            view: Mutex::new(view),
+            ..Shared::default()
+        });
+        let messages = shared.clone();
+        let capture = Capture::begin(move |line| lock(&messages.view).push_message(line))?;
+        if let Err(e) = terminal.enter() {
+            capture.end();
+            return Err(e);
+        }
+        *shown = Some(Shown {
+            terminal,
+            capture,
+            is_suspended: false,
+            is_stale: true,
+        });
+        drop(shown);
+        let drawn = shared.clone();
+        let thread = std::thread::Builder::new()
+            .name("screen".into())
+            .spawn(move || draw_until_end(&drawn, Palette { color }));
+        // Without a thread, the terminal is left when this is dropped.
+        let mut screen = Self {
+            shared,
+            thread: None,
+        };
+        screen.thread = Some(thread?);
+        Ok(screen)
+    }
+
+    /// Changes what is shown; the next drawing shows it.
+    pub fn update(&self, change: impl FnOnce(&mut LiveView)) {
+        change(&mut lock(&self.shared.view));
+    }
+}
+
+impl Drop for LiveScreen {
+    fn drop(&mut self) {
+        *lock(&self.shared.ends) = true;
+        self.shared.changed.notify_all();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+        leave();
+    }
+}
+
+/// Draws until the end is requested, or another way out has been taken.
+fn draw_until_end(shared: &Shared, palette: Palette) {
+    let mut machine = MachineWatch::begin();
+    let mut frames: Option<Frames> = None;
+    loop {
+        lock(&shared.view).machine.clone_from(&machine.look());
+        let view = lock(&shared.view).clone();
+        if draw_once(&mut frames, &view, palette).is_err() {
+            return;
+        }
+        let ends = lock(&shared.ends);
+        let waited = shared
+            .changed
+            .wait_timeout_while(ends, FRAME_INTERVAL, |ends| !*ends);
+        if *waited.unwrap_or_else(PoisonError::into_inner).0 {
+            return;
+        }
+    }
+}
+
+/// Bytes of a frame, which drawing writes and its thread takes.
+#[derive(Clone, Default)]
+struct FrameBytes(Rc<RefCell<Vec<u8>>>);
+
+impl Write for FrameBytes {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.borrow_mut().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Frames of a terminal of one size.
+struct Frames {
+    size: (u16, u16),
+    terminal: ratatui::Terminal<CrosstermBackend<FrameBytes>>,
+    /// What the terminal has not taken of the last frame.
+    unwritten: FrameBytes,
+}
+
+impl Frames {
+    fn new(size: (u16, u16)) -> io::Result<Self> {
+        let viewport = Viewport::Fixed(Rect::new(0, 0, size.0, size.1));
+        let unwritten = FrameBytes::default();
+        // Not by `Terminal::clear`, which asks the terminal where its cursor is.
+        unwritten.0.borrow_mut().extend_from_slice(b"\x1b[2J");
+        let backend = CrosstermBackend::new(unwritten.clone());
+        let terminal = ratatui::Terminal::with_options(backend, TerminalOptions { viewport })?;
+        Ok(Self {
+            size,
+            terminal,
+            unwritten,
+        })
+    }
+}
+
+/// Draws what has changed since the last frame. An error means that there is no terminal any more.
+fn draw_once(frames: &mut Option<Frames>, view: &LiveView, palette: Palette) -> io::Result<()> {
+    let (size, is_stale) = match &mut *lock(&SHOWN) {
+        None => return Err(io::ErrorKind::NotConnected.into()),
+        Some(shown) if shown.is_suspended => return Ok(()),
+        Some(shown) => (shown.terminal.size(), std::mem::take(&mut shown.is_stale)),
+    };
+    let is_new = is_stale || frames.as_ref().is_none_or(|f| f.size != size);
+    if is_new {
+        *frames = Some(Frames::new(size)?);
+    }
+    let frames = frames.as_mut().expect("made above");
+    // A frame is begun when the terminal has taken the one before.
+    if is_new || frames.unwritten.0.borrow().is_empty() {
+        frames.terminal.draw(|frame| draw(frame, view, palette))?;
+    }
+    match &*lock(&SHOWN) {
+        None => Err(io::ErrorKind::NotConnected.into()),
+        Some(shown) if shown.is_suspended || shown.is_stale => Ok(()),
+        Some(shown) => {
+            let mut unwritten = frames.unwritten.0.borrow_mut();
+            let n = shown.terminal.write(&unwritten)?;
+            unwritten.drain(..n);
+            Ok(())
+        }
+    }
+}
+
+/// What this machine does, looked at once a second.
+struct MachineWatch {
+    last: Snapshot,
+    at: Instant,
+    machine: Option<Machine>,
+}
+
+impl MachineWatch {
+    fn begin() -> Self {
+        Self {
+            last: Snapshot::take(),
+            at: Instant::now(),
+            machine: None,
+        }
+    }
+
+    fn look(&mut self) -> Option<Machine> {
+        if self.at.elapsed() >= MACHINE_INTERVAL {
+            let now = Snapshot::take();
+            self.machine = Some(Machine::of(&self.last.until(&now)));
+            (self.last, self.at) = (now, Instant::now());
+        }
+        self.machine.clone()
+    }
+}

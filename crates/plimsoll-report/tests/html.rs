@@ -1,0 +1,159 @@
+//! Charts and pages of series.
+
+use crate::fixtures::{create, curve, make, repeats, search};
+use plimsoll_report::html::chart::{Chart, SeriesStyle};
+use plimsoll_report::html::{RunData, page};
+use plimsoll_results::{Series, SeriesWriter, Step};
+use std::path::Path;
+
+/// Makes runs with loads that pass up to 5, and ends the series.
+fn made(root: &Path, series: Series) -> SeriesWriter {
+    let mut writer = create(root, series);
+    loop {
+        match writer.series().next() {
+            Step::Run(next) => {
+                let load = next.load.unwrap();
+                match load <= 5 {
+                    true => make(&mut writer, 200 * load, load, &[]),
+                    false => make(&mut writer, 180 * load, 30, &["latency"]),
+                };
+            }
+            Step::End(state, reason) => {
+                writer.end(state, reason).unwrap();
+                return writer;
+            }
+        }
+    }
+}
+
+fn read(writer: &SeriesWriter) -> RunData {
+    RunData::read(writer.dir().path(), None).unwrap()
+}
+
+/// Values of the column of this name.
+fn column<'a>(chart: &'a Chart, name: &str) -> &'a [Option<f64>] {
+    let column = chart.columns.iter().find(|c| c.name == name);
+    &column
+        .unwrap_or_else(|| panic!("{name} of {chart:?}"))
+        .values
+}
+
+fn chart<'a>(charts: &'a [Chart], id: &str) -> &'a Chart {
+    charts.iter().find(|c| c.id == id).unwrap()
+}
+
+#[test]
+fn charts_of_a_curve_tell_valid_points_from_others() {
+    let root = tempfile::tempdir().unwrap();
+    let data = read(&made(root.path(), curve()));
+    let charts = data.charts();
+    let ids: Vec<&str> = charts.iter().map(|c| c.id.as_str()).collect();
+    assert_eq!(ids, ["load-curve", "throughput"]);
+    let response = chart(&charts, "load-curve");
+    // 10 was not measured: two invalid points in a row end the curve.
+    assert_eq!(response.at, [2.0, 4.0, 6.0, 8.0]);
+    let valid = [Some(2.0), Some(4.0), None, None];
+    assert_eq!(column(response, "mean response time"), valid);
+    let invalid = [None, None, Some(30.0), Some(30.0)];
+    assert_eq!(column(response, "of invalid points"), invalid);
+    assert!(
+        response.about.contains("overall response time is 3"),
+        "{}",
+        response.about
+    );
+    let marks: Vec<(f64, &str)> = response.marks.iter().map(|m| (m.at, &*m.text)).collect();
+    assert_eq!(marks, [(4.0, "load line 4")]);
+    assert_eq!(
+        response.title,
+        "Response time over load (scaled: not comparable)"
+    );
+    let throughput = chart(&charts, "throughput");
+    assert_eq!(
+        column(throughput, "offered"),
+        [40.0, 80.0, 120.0, 160.0].map(Some)
+    );
+    assert_eq!(
+        column(throughput, "achieved, invalid points"),
+        [None, None, Some(108.0), Some(144.0)]
+    );
+}
+
+#[test]
+fn charts_of_a_search_have_a_position_for_each_load_and_the_order_of_the_runs() {
+    let root = tempfile::tempdir().unwrap();
+    let data = read(&made(root.path(), search()));
+    let charts = data.charts();
+    let response = chart(&charts, "load-line");
+    assert_eq!(response.at, [2.0, 4.0, 5.0, 6.0, 8.0]);
+    assert_eq!(
+        column(response, "sustained"),
+        [Some(2.0), Some(4.0), Some(5.0), None, None]
+    );
+    assert_eq!(
+        column(response, "runs"),
+        [1.0, 1.0, 3.0, 3.0, 1.0].map(Some)
+    );
+    assert_eq!(
+        column(response, "passed"),
+        [1.0, 1.0, 3.0, 0.0, 0.0].map(Some)
+    );
+    let order = chart(&charts, "course");
+    let loads = [2.0, 4.0, 8.0, 6.0, 5.0, 5.0, 5.0, 6.0, 6.0];
+    let passed = |load: &f64| *load <= 5.0;
+    assert_eq!(
+        column(order, "pass"),
+        loads.map(|load| Some(load).filter(passed))
+    );
+    assert_eq!(
+        column(order, "fail"),
+        loads.map(|load| Some(load).filter(|load| !passed(load)))
+    );
+    assert_eq!(order.columns[1].style, Some(SeriesStyle::Series(1)));
+}
+
+#[test]
+fn a_series_without_runs_has_a_page_and_no_charts() {
+    let root = tempfile::tempdir().unwrap();
+    for series in [curve(), search()] {
+        let data = read(&create(root.path(), series));
+        assert_eq!(data.charts(), []);
+        assert!(page::report(&[data]).contains("unfinished"));
+    }
+}
+
+#[test]
+fn a_page_has_the_rows_and_the_reasons_of_a_series() {
+    let root = tempfile::tempdir().unwrap();
+    let of_curve = page::report(&[read(&made(root.path(), curve()))]);
+    for expected in [
+        "<h1>streams, load curve",
+        "stopped by its rules",
+        "<strong>consecutive_invalid</strong>: 2 invalid points in a row, the last at load 8",
+        "Requested: 5 load points from 2 to 10 streams, each warmed up for 1 s and measured for 10 s.",
+        "point-03-load-6",
+        "load 6, invalid: <strong>latency</strong>: latency was missed",
+    ] {
+        assert!(of_curve.contains(expected), "{expected}: {of_curve}");
+    }
+    assert!(!of_curve.contains("point-05-load-10"));
+    let of_search = page::report(&[read(&made(root.path(), search()))]);
+    for expected in [
+        "<h1>streams, search for the load line",
+        ">found</span>",
+        "5 streams (passed 3 of 3 runs)",
+        "6 streams (passed 0 of 3 runs)",
+        "run-04-load-6",
+        "run 4, load 6: <strong>latency</strong>: latency was missed",
+    ] {
+        assert!(of_search.contains(expected), "{expected}: {of_search}");
+    }
+}
+
+/// A page of repeated runs is made of their runs; the series has no page of its own.
+#[test]
+fn repeated_runs_have_no_charts_of_their_own() {
+    let root = tempfile::tempdir().unwrap();
+    let mut writer = create(root.path(), repeats(1));
+    make(&mut writer, 400, 2, &[]);
+    assert_eq!(read(&writer).charts(), []);
+}
