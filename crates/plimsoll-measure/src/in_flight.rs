@@ -69,10 +69,8 @@ impl InFlight {
     /// States that the next operation has to make this number of calls, which move these bytes each.
     pub fn plan_calls(&self, calls: u64, bytes: u64) {
         let calls = u64::from(calls.max(1).ilog2());
-        self.work.store(
-            calls << BYTES_BITS | bytes.min(MAX_CALL_BYTES),
-            Relaxed,
-        );
+        self.work
+            .store(calls << BYTES_BITS | bytes.min(MAX_CALL_BYTES), Relaxed);
     }
 
     /// Notes that an operation of this row began at `start`.

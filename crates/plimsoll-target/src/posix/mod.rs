@@ -220,7 +220,12 @@ impl Target for Posix {
         let opened = rustix::fs::fstat(&*self.root)?;
         if (named.st_dev, named.st_ino) != (opened.st_dev, opened.st_ino) {
             let is_removed = opened.st_nlink == 0;
-            return Err(if is_removed { Errno::NOENT } else { Errno::STALE }.into());
+            return Err(if is_removed {
+                Errno::NOENT
+            } else {
+                Errno::STALE
+            }
+            .into());
         }
         Ok(rustix::fs::unlinkat(CWD, &self.path, AtFlags::REMOVEDIR)?)
     }
