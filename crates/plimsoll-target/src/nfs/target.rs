@@ -50,6 +50,9 @@ pub(crate) struct NfsTarget<V: NfsVersion> {
     pub(crate) added_rtt_relay: Option<Relay>,
 }
 
+/// Repetitions of a change whose reply does not arrive.
+const MAX_REPETITIONS: u32 = 3;
+
 impl<V: NfsVersion> NfsTarget<V> {
     /// Asks over a connection of its own: the server may have been restarted since the last question.
     fn ask<R>(
@@ -101,7 +104,21 @@ impl<V: NfsVersion> Target for NfsTarget<V> {
         let Some((dir, name)) = &self.work_dir.parent else {
             return Err(OpError(Errno::BUSY));
         };
-        self.ask(|probe| probe.remove_dir(*dir, name))
+        let remove = || self.ask(|probe| probe.remove_dir(*dir, name));
+        let mut removed = remove();
+        for _ in 0..MAX_REPETITIONS {
+            let Err(OpError(Errno::TIMEDOUT | Errno::CONNRESET | Errno::CONNABORTED | Errno::PIPE)) =
+                removed
+            else {
+                break;
+            };
+            // The server may have executed a call whose reply was lost.
+            removed = match remove() {
+                Err(OpError(Errno::NOENT)) => Ok(()),
+                again => again,
+            };
+        }
+        removed
     }
 
     fn writable(&self) -> Result<(), OpError> {

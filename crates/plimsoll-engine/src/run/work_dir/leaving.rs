@@ -25,6 +25,8 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
             mut claim,
         } = guarded;
         if !marker.trees.is_empty() {
+            // The marker knows that Plimsoll made it.
+            self.made.remove(guard.as_str());
             return self.release_patiently(&guard, &claim, patience);
         }
         if marker.made_dir {
