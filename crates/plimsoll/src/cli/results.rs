@@ -113,7 +113,7 @@ pub enum ReportFormat {
     /// The report that the command printed
     #[default]
     Text,
-    /// The content of run.json, curve.json or find.json
+    /// The content of run.json or series.json
     Json,
     /// The full disclosure report of a load curve, in ASCII
     Disclosure,

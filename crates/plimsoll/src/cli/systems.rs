@@ -25,7 +25,7 @@ pub struct FitArgs {
     /// The system: a built-in name, or path of a system file; figures with `free` bounds are fitted
     #[arg(value_name = "SYSTEM")]
     pub system: String,
-    /// The curve to fit to: directory or curve.json of a load curve, or a published disclosure report
+    /// The curve to fit to: directory or series.json of a load curve, or a published disclosure report
     #[arg(long, value_name = "CURVE", value_hint = ValueHint::AnyPath, allow_hyphen_values = true)]
     pub to: PathBuf,
     /// New file for the system with the fitted figures; the trials are kept in FILE.trials.jsonl, and

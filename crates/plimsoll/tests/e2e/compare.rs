@@ -211,7 +211,7 @@ fn repeated_runs_are_one_result_and_are_judged() {
     assert_eq!(value["runs"].as_array().unwrap().len(), 4);
     assert_eq!(comparison["warnings"], Value::Array(vec![]));
     // One whose process was killed has fewer runs than were requested.
-    let file = slow.join("repeats.json");
+    let file = slow.join("series.json");
     let listed = std::fs::read_to_string(&file).unwrap();
     let mut killed: Value = serde_json::from_str(&listed).unwrap();
     killed["runs"].as_array_mut().unwrap().pop();
