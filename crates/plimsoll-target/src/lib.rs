@@ -32,10 +32,8 @@
 //!   time of the target.
 //! - `--verify` is a target around the target (`verifying`): the run is compiled for the verifying target a second
 //!   time, and a run without verification has none of the checks.
-//! - A ring (`posix::uring`) owns what its operations in flight point to. A future that is dropped leaves its slot
-//!   to the ring, which cancels the operation and keeps the memory until the kernel has reported the end of the
-//!   operation. A ring waits for all operations before the ring is dropped. Operations that a ring lacks run on a
-//!   pool of threads with the same state.
+//! - A ring (`posix::uring`) owns what its operations in flight point to. A future that is dropped leaves its slot to
+//!   the ring, which cancels the operation. Operations that a ring lacks run on a pool of threads.
 //! - Three traits are what a version of NFS implements: `NfsVersion` (connecting), `NfsBackend` (operations on
 //!   names and open files) and `TransferCalls` (READ and WRITE).
 
