@@ -14,6 +14,20 @@
 //! | `run::{lanes, load_phase, team}` | the load: threads, windows, agreement of ranks |
 //! | `run::{verdict, criteria, stalls}` | why a result is invalid |
 //! | `run::{runner, finish}` | a run from its first phase to its last |
+//!
+//! # Design
+//! The order at the end of a run is window, results, removal: the outcome has its verdict and is passed to
+//! [`Observer::measured`] before a file is removed. [`Stop`] therefore has two levels, the run and the removal.
+//! Cleaning does not affect a verdict.
+//!
+//! Preparation (choosing a file, composing its path, drawing a size) happens before the first clock reading of an
+//! operation, recording after the second. Operations that never wait are plain calls on a target that completes at
+//! once (`worker::ops::fast_path`); all others are futures.
+//!
+//! Every phase ends with an agreement of the ranks; a failure takes precedence over the stop that the failure
+//! caused. Entries of a fileset whose files come and go are divided among ranks (`RankPart`), so that one process
+//! knows which files exist. When a rank is lost, rank 0 removes the files only after the other processes have
+//! ended. MPI does not tell when that is, so there the files are left to `plimsoll clean`.
 
 mod file_pool;
 #[cfg(all(test, loom))]

@@ -1,4 +1,7 @@
 //! Schedules: when events are due, and what is dropped because the workers are too far behind.
+//!
+//! Filebench's queue holds the events of five seconds and adds none while it is full. Here the oldest events are
+//! dropped, so that no response time has more than five seconds of backlog.
 
 use crate::worker_id::WorkerId;
 use plimsoll_measure::{Nanos, ScheduleCounts, WindowBounds};

@@ -1,4 +1,7 @@
 //! Workers that finish their work by themselves, before the run ends.
+//!
+//! Ranks have no common clock for the instant of the first end, so another rank contributes its own count at its
+//! own first end, in proportion to the time.
 
 use crate::sync::lock;
 use plimsoll_measure::{Nanos, WindowState, WorkersDone};

@@ -13,6 +13,19 @@
 //!
 //! [`EventQueue`] holds the timers of a lane, and the events of a simulation. [`Deadline`] is the instant at
 //! which all lanes of a run stop: it ends their waits.
+//!
+//! # Design
+//! All kinds share one loop (`driver`) and differ in what the loop does when no worker is ready: park, spin for the
+//! last 50 µs before a timer, wait for descriptors or completions, or advance the clock.
+//!
+//! A lane with a completion source waits in one place only. Once per turn, after the ready workers, the source
+//! submits queued operations, waits if no worker is ready, and takes completions, which wake tasks by number. Such
+//! a lane watches no descriptors; other threads wake the lane through a counter (eventfd) that the source watches.
+//!
+//! A virtual lane with timed events lets the events up to the next timer happen in one turn, until an event wakes a
+//! task. A worker that never waits would stop virtual time for all workers, so the worker waits 1 µs after 128
+//! operations. The states of thousands of workers do not fit the caches of a processor, so when a timer fires, the
+//! task of the next timer is fetched from memory.
 
 mod completion_source;
 mod deadline;

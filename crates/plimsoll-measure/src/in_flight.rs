@@ -151,7 +151,7 @@ impl InFlight {
     }
 
     /// When a call of the operation last completed of which others follow; none if no call has. `now` is as for
-    /// [`Self::read`].
+    /// `read`.
     #[must_use]
     pub fn last_sign(&self, now: Nanos) -> Option<Nanos> {
         Some(self.read(now)?.signs?.to)

@@ -15,6 +15,20 @@
 //! | `curve`, `compare` | load curves; whether repeated runs differ |
 //! | `simulated` | what a simulated storage system did |
 //! | `system` | counters of the process and the machine |
+//!
+//! # Design
+//! Cells of a recorder are atomics that one thread writes with plain loads and stores: as cheap as ordinary memory,
+//! and readable by the controller while a worker hangs in a system call. Buckets are numbered as in HdrHistogram
+//! (three digits) and cover 64 bits, so that no latency is too long; sums of bytes and latencies have 128 bits.
+//!
+//! An operation belongs to the window in which the operation completes. Operations in flight when a window ends
+//! have ages, which are censored observations of the latency: ages count in the totals of a row and are in no
+//! histogram.
+//!
+//! Reading the counters of the system takes milliseconds on a busy machine, so callers read the counters before the
+//! workers are released; at a window's end the counters of the process are read first, so that the counters of the
+//! machine contain them. The clock of a run is compared with the system's clock at the end of the run, and a drift
+//! is reported.
 
 mod call_spans;
 mod cells;

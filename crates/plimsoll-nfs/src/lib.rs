@@ -21,6 +21,19 @@
 //! | `v4::client` | a client on a lane: `identity` (client id, session, lease), `slots`, `opens`, `delegations`, `locks`, `listener` (callbacks of 4.0) |
 //! | [`server`] | a server of version 3 in memory: `service` (procedures), `tree` (files), `faults` |
 //! | [`wan`] | emulated WAN links: a relay of TCP connections, a tunnel of packets |
+//!
+//! # Design
+//! Types of messages and the server in memory are our own. The crate `nfs3_types` allocates a length that a message
+//! announces before the bytes are there. The crate `nfs3_server` does not reply to a retransmission and fails an
+//! UNCHECKED CREATE of an existing file.
+//!
+//! A channel belongs to a lane, and the sessions of the lane share the channel. A background task of the lane sends
+//! calls after all workers that can proceed have queued theirs, so that the calls of many workers leave in one
+//! system call. A call without a reply stays in flight for 3 s after the end of a run; then the connection abandons
+//! the call and reports since when the server has been silent.
+//!
+//! Procedures that a target calls are rows of the Plan (`OpKind::Rpc`), so windows, intervals and the merging of
+//! ranks are those of operations. Sums over operations exclude such rows.
 
 mod common;
 mod lock;

@@ -11,6 +11,12 @@
 //! - [`console`]: the terminal or file to which a program writes;
 //! - below all of these: [`percentiles`], [`operation_table`], `annotations`, `table` and `text`
 //!   (layout in columns), `format` (numbers and times).
+//!
+//! # Design
+//! Comparisons are data ([`compare`]). All figures of a comparison are tested together, and text, Markdown, pages,
+//! JSON and conditions show the same statements. Foreign text is escaped where the text leaves the program: all
+//! standard output goes through [`console`], and tables and excerpts escape earlier, for the width of their
+//! columns.
 
 pub mod compare;
 pub mod console;

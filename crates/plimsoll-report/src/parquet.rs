@@ -6,6 +6,12 @@
 //! Modules, from the lowest: `table` (columns, and a file written by row groups), `run_facts` (the columns
 //! of a run) and `source` (the runs of results of any kind); `operations`, `intervals` and `histograms` are
 //! a table each, `windows` and `level` are what they have in common, and `files` makes all three or none.
+//!
+//! # Design
+//! A column is a name, a type and a function of a row, so the schema, the writer and the test of the documentation
+//! read one list. A table holds one row group in memory (131 072 rows), because a column is written as a whole.
+//! Only the column writer of the crate `parquet` is compiled, without Arrow, and compression with the `flate2` that
+//! histograms need anyway.
 
 mod error;
 mod files;

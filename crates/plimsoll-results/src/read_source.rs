@@ -1,4 +1,7 @@
 //! The counters that tell which data a run reads from the storage.
+//!
+//! For block devices the source is the kernel's account of the process, not the counters of the disk: the account
+//! excludes other programs, can be added up over the ranks of a machine, and does not depend on the kind of device.
 
 use crate::mounts::{find_mount, mounts};
 use procfs::process::MountInfo;

@@ -3,6 +3,10 @@
 //! Such runs are independent: each begins with a new system on a clock at zero. The process is `plimsoll make-run`, which
 //! reads the document of the series, makes one run, writes the results into the directory of the series, and prints the
 //! name of their directory.
+//!
+//! Rank 0 lists the runs in order of load. Runs beyond the end of the series are removed, or stay and are used
+//! later if the series can be resumed; a run of an earlier process is never removed. A process that makes a run
+//! ends at the end of its standard input, which rank 0 closes, and the system closes if rank 0 is gone.
 
 use crate::host::Host;
 use crate::process_pool::{EndedProcess, ProcessPool, describe_end};

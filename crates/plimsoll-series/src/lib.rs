@@ -11,6 +11,20 @@
 //! - `drive`, `ahead`: the loop, and processes that make independent runs at the same time (`process_pool`);
 //! - `resume`, `system_text`: checks before a series is resumed;
 //! - `communicator`: the ranks; `loads`: lists of loads as the user writes them.
+//!
+//! # Design
+//! Results are published before a file of the run is removed, and `run.json` is replaced if the removal changes
+//! what it says. If a command of the user follows the last phase, results are published before the command, with a
+//! note that they are early.
+//!
+//! Events (`--event`) wait by the clock of the run, so that the times of an event, a window and an interval are of
+//! one clock. The workers wait while `Event::Started` is observed, so the thread that waits for events exists
+//! before the load. When an interval ends, the events that have begun are in `live.json` before the rows of the
+//! interval are written: a reader of the rows finds the event of every row.
+//!
+//! A run that was written but not listed, because the program was killed, is listed when the series is resumed. A
+//! kind whose runs share files (`Strategy::shares_files`) keeps the claim of the work directory between two runs
+//! (`Settings::holds`), so that no other process uses the directory meanwhile.
 
 mod ahead;
 mod command_output;

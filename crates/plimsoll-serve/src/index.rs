@@ -3,6 +3,9 @@
 //!
 //! A results directory is read again when its modification time differs from the recorded one. Files
 //! in it are only added, replaced or removed whole, which changes that time.
+//!
+//! A directory that changed in the last two seconds is not trusted yet: a second change may have the same
+//! modification time. A list of 10 000 results costs 10 000 `lstat` calls and one query.
 
 use crate::filter::{Filter, Listing};
 use plimsoll_results::{Entry, Kind, ResultsError, directories, open_regular};

@@ -30,6 +30,17 @@
 //! - `viewer` is an independent client, to check and change files;
 //! - `page_cache` tells which pages of a file are in memory;
 //! - `needs_root` and `root_access` run a test as root.
+//!
+//! # Design
+//! Files of most servers are visible only through a client, so tests look at the files with an independent client
+//! ([`Viewer`]). Where a server does something only by chance, [`FaultRelay`] does the same on request: the relay
+//! cuts a compound before an operation and adds the status of the operation to the reply, so that the server and
+//! its slots stay in step; or the relay loses the reply, or sends garbage.
+//!
+//! Root of a user namespace may not find files by their handles, so nfs-ganesha has a library loaded that does
+//! (`preload` of `plimsoll-testbed`). Programs such as `mount` must not change to the owner of their file, which
+//! `setpriv --no-new-privs` ensures. Test beds have a network of their own; servers here are reached from the
+//! network of the test and are controlled through Rust types.
 
 // Names of tests' helpers say what they do.
 #[allow(missing_docs)]

@@ -1,4 +1,8 @@
 //! Filesets during a run: which files exist, which are busy, and which one is next.
+//!
+//! A worker that finds no idle entry of the wanted kind waits as long as any entry is busy, because that entry may
+//! become one of the wanted kind. Only when none is busy is the fileset exhausted, and all waiters for the kind are
+//! informed. A single worker visits entries one by one.
 
 pub(crate) mod bits;
 mod entries;

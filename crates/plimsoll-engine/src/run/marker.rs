@@ -1,4 +1,7 @@
 //! The marker file: the proof that a directory is Plimsoll's, and the record of its trees.
+//!
+//! A tree is reused if its fingerprint is that of the layout, its state is `whole`, and every file is found with
+//! its size (`trusttree` skips the check of files). Only trees that the marker lists are ever replaced.
 
 use super::claim::{self, CLAIM, Found, OwnerProcess, OwnerState, RemoteOwner, SessionDir};
 use super::setup_pool::{SetupError, SetupPool};

@@ -1,4 +1,8 @@
 //! Removing trees: Plimsoll's files are removed, foreign ones stay, and what remains is named.
+//!
+//! Directories are removed one by one, through descriptors that follow no symbolic link, and entries whose name or
+//! kind is not Plimsoll's stay. Entries that cannot be removed become notes, because cleaning does not affect a
+//! verdict.
 
 use super::marker::PatternNames;
 use super::setup_pool::{BulkTask, SetupError, SetupPool};

@@ -1,4 +1,8 @@
 //! The work directory of a run: guarded, populated, cleaned.
+//!
+//! Only rank 0 claims, marks and removes the directory. Other ranks look for the directory after it is marked,
+//! because NFS clients cache for up to a minute that a file is missing; they recognise the directory by the holder
+//! of rank 0. If another run removes the directory between its opening and the claim, the run connects again.
 
 mod claiming;
 mod leaving;

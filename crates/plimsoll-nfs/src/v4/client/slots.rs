@@ -1,5 +1,10 @@
 //! The slots of a session. Each allows one call in flight, with the next seqid of the slot
 //! (RFC 8881, 2.10.6).
+//!
+//! A slot is released when the reply arrives, not when the worker looks at the reply, so a worker with several
+//! calls in flight never waits for itself. A server that is still busy with a call of an earlier connection says
+//! so; that is no outcome, and the connection retransmits the same bytes, because the server would execute the call
+//! twice in another slot.
 
 use crate::rpc::{Disposition, ReplyHandler, RpcError, result};
 use crate::v4::compound::{NfsError, Results};
