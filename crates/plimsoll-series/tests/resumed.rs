@@ -170,7 +170,7 @@ fn what_cannot_be_resumed_is_refused() {
     let alone = unfinished(|_| ());
     assert!(refused(&alone, 2).contains("was started with 1 process and there are 2 now"));
     let event = unfinished(|series| series.events = vec!["1s kill server".into()]);
-    assert!(refused(&event, 1).contains("needs a test bed"));
+    assert!(refused(&event, 1).contains("needs a simulated system"));
     let system = unfinished(|series| {
         series.configurations[0].target.url = "sim:edge-32".into();
         series.configurations[0].target.system = Some("0".into());

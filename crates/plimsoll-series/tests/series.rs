@@ -141,7 +141,7 @@ fn a_series_whose_first_run_is_refused_leaves_nothing() {
     monitor.monitor = Some("/nowhere/monitor".into());
     for (series, expected) in [
         (nonsense, "nonsense"),
-        (event, "needs a test bed"),
+        (event, "needs a simulated system"),
         (monitor, "/nowhere/monitor"),
     ] {
         let host = TestHost::default();

@@ -124,7 +124,7 @@ fn opens_of_one_owner_and_locks() {
         std::fs::create_dir(server.seen().join(&dir[1..])).unwrap();
         let url = server.nfs4_url(&format!("minorversion={minor}&open_owner=shared"));
         run(&url, &dir, 2, Twice);
-        for owners in ["one", "worker"] {
+        for owners in ["process", "worker"] {
             let url = server.nfs4_url(&format!("minorversion={minor}&open_owner={owners}"));
             let done = run(&url, &dir, 4, Locks);
             let released = done.get("RELEASE_LOCKOWNER").copied();

@@ -122,11 +122,15 @@ fn open_root(path: &Path, purpose: Purpose) -> Result<(OwnedFd, WorkDirOrigin), 
     if purpose == Purpose::Inspect {
         return Ok((holder, WorkDirOrigin::Missing));
     }
+    let mut error = Errno::NOENT;
     for _ in 0..MAX_CREATIONS {
         let origin = match rustix::fs::mkdirat(CWD, path, Mode::from_raw_mode(0o777)) {
             Ok(()) => WorkDirOrigin::Created,
-            // Another process was faster.
-            Err(Errno::EXIST) => WorkDirOrigin::Existing,
+            // Another process was faster, or the name is a link that leads nowhere.
+            Err(Errno::EXIST) => {
+                error = Errno::EXIST;
+                WorkDirOrigin::Existing
+            }
             Err(e) => return Err(place(e)),
         };
         match open(path) {
@@ -141,7 +145,7 @@ fn open_root(path: &Path, purpose: Purpose) -> Result<(OwnedFd, WorkDirOrigin), 
             }
         }
     }
-    Err(place(Errno::NOENT))
+    Err(place(error))
 }
 
 /// Refuses a directory, or a symbolic link to one, that another user made where everyone may, as in `/tmp`:

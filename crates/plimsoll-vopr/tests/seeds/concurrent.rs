@@ -48,9 +48,13 @@ fn two_runs_that_use_a_directory_at_once_break_a_rule() {
     };
     let mut execution = run(&scenario);
     check(&scenario, &execution).unwrap();
-    let ranks = execution.ranks[0].as_ref().unwrap().outcome.clone();
     let mut refused = execution.clone();
-    execution.concurrent.as_mut().unwrap().outcome = ranks;
+    // One change of a file in the middle is of the other run.
+    let other = execution.concurrent.as_ref().unwrap().process;
+    let calls = &mut execution.files.as_mut().unwrap().calls;
+    let mut changes: Vec<_> = calls.iter_mut().filter(|call| call.changes_file).collect();
+    let middle = changes.len() / 2;
+    changes[middle].process = other;
     let rule = check(&scenario, &execution).unwrap_err().rule;
     assert_eq!(rule, "a directory has one run at a time");
     let other = refused.concurrent.as_ref().unwrap().outcome.clone();
