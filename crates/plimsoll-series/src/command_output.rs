@@ -131,8 +131,8 @@ mod tests {
     fn an_output_is_kept_whole_up_to_its_bound() {
         assert_eq!(kept(&[]), b"");
         assert_eq!(kept(&[b"a", b"", b"bc\n"]), b"abc\n");
-        let head = [b'h'; MAX_HEAD_BYTES as usize];
-        let tail = [b't'; MAX_TAIL_BYTES as usize];
+        let head = vec![b'h'; MAX_HEAD_BYTES as usize];
+        let tail = vec![b't'; MAX_TAIL_BYTES as usize];
         assert!(kept(&[&head, &tail]) == [head, tail].concat());
     }
 
