@@ -35,7 +35,7 @@ fn crates_have_all_that_their_sources_read() {
     let packages = metadata["packages"].as_array().unwrap();
     let published: Vec<&serde_json::Value> =
         packages.iter().filter(|p| p["publish"].is_null()).collect();
-    assert!(published.len() > 20, "{}", published.len());
+    assert!(published.len() > 10, "{}", published.len());
     for package in published {
         let name = package["name"].as_str().unwrap();
         for field in ["description", "license", "readme", "rust_version"] {
