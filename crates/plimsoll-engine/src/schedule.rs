@@ -88,22 +88,14 @@ impl EventSource {
 
     /// Takes the next `count` events at `now`, after those that are too old, which are dropped.
     pub(crate) fn take(&self, now: Nanos, count: u64) -> TakenEvents {
-        let mut passed = self.passed.load(Relaxed);
-        loop {
-            let first = self.expired(now, passed);
-            let last = first + count;
-            let set = self
-                .passed
-                .compare_exchange_weak(passed, last, Relaxed, Relaxed);
-            match set {
-                Ok(_) => {
-                    return TakenEvents {
-                        due: self.due(last),
-                        dropped: passed..first,
-                    };
-                }
-                Err(other) => passed = other,
-            }
+        let last = |passed| self.expired(now, passed) + count;
+        let take = |passed| Some(last(passed));
+        let passed = self.passed.fetch_update(Relaxed, Relaxed, take);
+        let passed = passed.expect("every number has a next");
+        let last = last(passed);
+        TakenEvents {
+            due: self.due(last),
+            dropped: passed..last - count,
         }
     }
 

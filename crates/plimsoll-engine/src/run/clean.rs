@@ -2,12 +2,14 @@
 
 use super::claim::RemoteOwner;
 use super::marker::{self, GuardError, GuardState};
-use super::setup_pool::MAX_SERVER_SILENCE;
+use super::removal::{self, RetryWindow};
+use super::setup_pool::{MAX_SERVER_SILENCE, SetupPool};
+use super::tree::is_named;
 use super::work_dir::{ClaimError, ClaimedWorkDir};
 use super::{EngineError, Settings, Stop, setup_pool};
 use crate::outcome::Cleanup;
 use plimsoll_plan::{Plan, RelPath};
-use plimsoll_target::{Purpose, Target, Visitor};
+use plimsoll_target::{EntryKind, Purpose, Session, Target, Visitor};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -145,9 +147,14 @@ impl Visitor for CleanVisitor<'_> {
         let mut pool = setup_pool(Arc::new(target), self.plan)?;
         pool.silence = Some(MAX_SERVER_SILENCE);
         pool.stop = self.stop.removal.clone();
-        let claimed = ClaimedWorkDir::claim(&pool, self.plan, self.others);
+        let mut claimed = ClaimedWorkDir::claim(&pool, self.plan, self.others);
+        while matches!(claimed, Err(ClaimError::NoRoom(_)))
+            && make_room(&pool, self.plan, self.others)
+        {
+            claimed = ClaimedWorkDir::claim(&pool, self.plan, self.others);
+        }
         let mut place = claimed.map_err(|e| match e {
-            ClaimError::Refused(e) => e,
+            ClaimError::NoRoom(e) | ClaimError::Refused(e) => e,
             ClaimError::Vanished => {
                 let dir = self.plan.work_dir.dir.display();
                 EngineError::Refused(format!("`{dir}` was removed meanwhile: nothing to clean"))
@@ -160,4 +167,36 @@ impl Visitor for CleanVisitor<'_> {
         let settings = Some(self.settings).filter(|_| !self.keeps);
         Ok(place.cleanup(left, settings))
     }
+}
+
+/// Removes the files of one directory of a tree that the marker lists, so that a full file system has room for a claim.
+/// Returns whether a file was removed.
+///
+/// No run uses the files: a run has a claim, and `look` finds none. A run that claims the directory in the short time until
+/// the removal has ended finds its files incomplete, and fails.
+fn make_room<T: Target>(pool: &SetupPool<T>, plan: &Plan, others: RemoteOwner) -> bool {
+    let guard = &plan.work_dir.guards[0];
+    let Ok(GuardState::Marked(marker)) = marker::look(pool, plan, guard, others) else {
+        return false;
+    };
+    let mut trees = marker.trees.iter();
+    trees.any(|tree| {
+        let names = tree.names.as_ref();
+        let mut dir = tree.root.as_str().to_owned();
+        let is_filled = loop {
+            let Ok(entries) = pool.at(&dir, async |s| s.entries().await) else {
+                break false;
+            };
+            // Entries of a pattern are known by their depth below the root.
+            let mut below = entries.iter().filter(|(name, kind)| {
+                names.is_none() && *kind == EntryKind::Dir && is_named(None, 0, name, *kind)
+            });
+            match below.next().map(|(name, _)| String::from_utf8_lossy(name)) {
+                Some(name) => dir = format!("{dir}/{name}"),
+                None => break !entries.is_empty(),
+            }
+        };
+        is_filled
+            && removal::remove(pool, &dir, names, &mut RetryWindow::default(), || ()).is_clean()
+    })
 }

@@ -83,7 +83,9 @@ impl<'a> Runner<'a> {
         match place {
             Ok(place) => Visit::Ended(Box::new(self.execute_in(&pool, place))),
             Err(ClaimError::Vanished) => Visit::Vanished(Box::new(self)),
-            Err(ClaimError::Refused(e)) => Visit::Ended(Box::new(Err(team.abort_run(e)))),
+            Err(ClaimError::NoRoom(e) | ClaimError::Refused(e)) => {
+                Visit::Ended(Box::new(Err(team.abort_run(e))))
+            }
         }
     }
 

@@ -51,6 +51,17 @@ impl SetupError {
         }
     }
 
+    /// Whether the file system or a quota is full.
+    pub(crate) fn is_lack_of_room(&self) -> bool {
+        matches!(
+            self,
+            Self::Failed {
+                error: OpError(Errno::NOSPC | Errno::DQUOT),
+                ..
+            }
+        )
+    }
+
     /// The failure at a path that `push` composes.
     pub(crate) fn failed_at(
         action: &'static str,

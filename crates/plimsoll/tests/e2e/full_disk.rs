@@ -43,6 +43,28 @@ define process name=p {
 run 3600
 ";
 
+/// A claim needs two directories and a file, for which a full file system has no room.
+#[test]
+fn files_of_a_run_are_cleaned_from_a_full_disk() {
+    needs_root!();
+    let small = Small::new("size=8m,nr_inodes=60");
+    let sets = [
+        "--set=nfiles=30",
+        "--set=meandirwidth=4",
+        "--set=nthreads=1",
+    ];
+    let more = ["--set=filesize=1k", "--time=100ms", "--keep"];
+    let kept = [&sets[..], &more].concat();
+    small.bench.run_in_work("webserver", &kept).result(0);
+    let mut others = 0;
+    while std::fs::write(small.dir().join(format!("theirs{others}")), "").is_ok() {
+        others += 1;
+    }
+    assert!(others > 0);
+    Ended::of(small.bench.plimsoll(["clean", "work"])).expect_code(0);
+    assert_eq!(small.left(), (others, 0));
+}
+
 #[test]
 fn a_disk_that_fills_up_ends_the_run_with_its_results() {
     needs_root!();

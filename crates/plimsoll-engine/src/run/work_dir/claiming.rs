@@ -16,8 +16,10 @@ pub(super) const MAX_ROUNDS: u32 = 64;
 /// Why a work directory is not claimed.
 #[derive(Debug)]
 pub(crate) enum ClaimError {
-    /// Another run has removed it since it was opened.
+    /// Another run has removed the directory since it was opened.
     Vanished,
+    /// The file system or the quota has no room for a claim.
+    NoRoom(EngineError),
     /// Any other reason.
     Refused(EngineError),
 }
@@ -101,6 +103,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         Err(match why {
             GuardNotClaimed::Vanished => ClaimError::Vanished,
             GuardNotClaimed::Guard(e) => ClaimError::Refused(EngineError::refused(e)),
+            GuardNotClaimed::Setup(e) if e.is_lack_of_room() => ClaimError::NoRoom(place.failed(e)),
             GuardNotClaimed::Setup(e) => ClaimError::Refused(place.failed(e)),
             GuardNotClaimed::Refused(why) => ClaimError::Refused(EngineError::Refused(why)),
         })
