@@ -147,11 +147,20 @@ impl Visitor for CleanVisitor<'_> {
         let mut pool = setup_pool(Arc::new(target), self.plan)?;
         pool.silence = Some(MAX_SERVER_SILENCE);
         pool.stop = self.stop.removal.clone();
-        let mut claimed = ClaimedWorkDir::claim(&pool, self.plan, self.others);
-        while matches!(claimed, Err(ClaimError::NoRoom(_)))
-            && make_room(&pool, self.plan, self.others)
-        {
-            claimed = ClaimedWorkDir::claim(&pool, self.plan, self.others);
+        let claim = || ClaimedWorkDir::claim(&pool, self.plan, self.others);
+        let mut claimed = claim();
+        let (mut patience, mut is_removed) = (RetryWindow::default(), false);
+        for attempt in 0.. {
+            if !matches!(claimed, Err(ClaimError::NoRoom(_))) {
+                break;
+            }
+            let removes = make_room(&pool, self.plan, self.others);
+            is_removed |= removes;
+            // A server may free the room of a removed file later.
+            if !removes && !(is_removed && patience.wait(attempt)) {
+                break;
+            }
+            claimed = claim();
         }
         let mut place = claimed.map_err(|e| match e {
             ClaimError::NoRoom(e) | ClaimError::Refused(e) => e,

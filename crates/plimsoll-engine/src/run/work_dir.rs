@@ -249,9 +249,24 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         if left.is_clean() {
             // While the marker lists the tree, a crash leaves nothing that is taken for a user's.
             let removed = self.remove_empty_above(root, patience);
-            left.note(removed.and_then(|()| self.note_tree(root, None)));
+            left.note(removed.and_then(|()| self.forget_tree(root, patience)));
         }
         left
+    }
+
+    /// Removes the record of a removed tree. A server may free the room of removed files later than their names.
+    fn forget_tree(
+        &mut self,
+        root: &RelPath,
+        patience: &mut RetryWindow,
+    ) -> Result<(), SetupError> {
+        let mut attempt = 0;
+        loop {
+            match self.note_tree(root, None) {
+                Err(e) if e.is_lack_of_room() && patience.wait(attempt) => attempt += 1,
+                done => return done,
+            }
+        }
     }
 
     /// Removes the directories between a guarded one and a tree's root, which Plimsoll created.

@@ -332,7 +332,7 @@ fn a_quota_that_is_used_up() {
         assert!((kib / 2..=kib).contains(&used), "{used} KiB");
         let mut clean = bench.plimsoll(["clean", "/w", "--target", &url]);
         clean.arg("--force");
-        assert_eq!(Ended::of(clean).code, Some(0));
+        Ended::of(clean).expect_code(0);
         assert_eq!(server.sh("ls /mnt/export/limited").unwrap(), "lost+found\n");
     }
 }
