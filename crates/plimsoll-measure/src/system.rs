@@ -488,7 +488,7 @@ fn traffic(mounts: Vec<MountStat>) -> BTreeMap<String, NfsMountUse> {
     mounts.into_iter().filter_map(of).collect()
 }
 
-/// What is mounted, according to a `mountinfo` file of `/proc`; nothing if it cannot be read.
+/// The mounts in a `mountinfo` file of `/proc`; empty if the file cannot be read.
 #[must_use]
 pub fn mounts(file: &Path) -> Vec<MountInfo> {
     let found = MountInfos::from_file(file);
@@ -500,8 +500,7 @@ pub fn mounts(file: &Path) -> Vec<MountInfo> {
     mounts
 }
 
-/// Bytes of memory of the machine, and those that programs can get without swapping; `None` if the system does not
-/// tell.
+/// Bytes of memory of the machine, and bytes that programs can get without swapping; `None` if unknown.
 #[must_use]
 pub fn machine_memory() -> Option<(u64, u64)> {
     let memory = procfs::Meminfo::current().ok()?;

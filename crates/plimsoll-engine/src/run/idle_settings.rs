@@ -41,7 +41,7 @@ fn memory(plan: &Plan, available: Option<u64>) -> Option<String> {
     ))
 }
 
-/// A schedule of less than one operation, or one event, in all measured windows.
+/// A note if the schedule has less than one operation or event in all measured windows.
 fn rate(plan: &Plan) -> Option<String> {
     let mix_rate = || {
         let paced = plan.groups.iter().map(|g| {

@@ -38,7 +38,7 @@ pub(super) struct Runner<'a> {
     pub(super) team: &'a RankTeam<'a>,
     /// What is known of the files, if the run is verified.
     pub(super) ledger: Option<Arc<Ledger>>,
-    /// The process that claimed the work directory, if it was not this rank.
+    /// The process that claimed the work directory, if another rank did.
     pub(super) claimed_by: Option<OwnerProcess>,
     /// The progress of the ranks of a pattern.
     pub(super) states: Option<RankStates>,
@@ -48,11 +48,11 @@ pub(super) struct Runner<'a> {
     pub(super) held: Option<PressureAllocation>,
 }
 
-/// What became of a visit.
+/// Result of a visit to the target.
 pub(super) enum Visit<'a> {
     /// The run has ended.
     Ended(Box<Result<Outcome, EngineError>>),
-    /// Another run has removed the work directory before it was claimed: this one may connect again.
+    /// Another run removed the work directory before this run claimed the directory; this run may connect again.
     Vanished(Box<Runner<'a>>),
 }
 
@@ -165,7 +165,7 @@ impl<'a> Runner<'a> {
         self.check_memory_of_hosts(pool)
     }
 
-    /// Checks that the memory of each machine suffices for all of its ranks; each has checked its own part.
+    /// Checks that the memory of each machine suffices for all its ranks together; each rank has checked its own part.
     fn check_memory_of_hosts<T: Target>(&self, pool: &SetupPool<T>) -> Result<(), EngineError> {
         if self.team.is_alone() {
             return Ok(());

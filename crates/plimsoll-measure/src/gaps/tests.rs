@@ -33,7 +33,7 @@ fn executed(lane: &Recorder, row: u32, start: Nanos, end: Nanos) {
     worker.end();
 }
 
-/// A call of a row without bytes that was in flight at these times.
+/// A call of a row, without bytes, that was in flight during `span`.
 fn long_call(row: u32, span: Gap) -> CallSpans {
     let mut calls = CallSpans::new(1);
     calls.add_long(row, CallShape::default(), span);
@@ -59,7 +59,7 @@ fn an_operation_that_never_comes_back_is_a_stall_at_the_end() {
     let worker = lanes[0].worker();
     busy(&lanes[0], 0, 2 * SECOND);
     worker.begin(1, 2 * SECOND);
-    // Its lane never ends.
+    // The lane never ends.
     let (_, totals) = collector.finish();
     let [stall] = totals.stalls[..] else {
         panic!("{:?}", totals.stalls)
@@ -354,8 +354,8 @@ fn the_longest_of_distances_grows_with_the_logarithm() {
     assert!((expected_max_gap(10 * SECOND, 1_000_000) / 1e3 - 143.9).abs() < 0.1);
 }
 
-/// Reads a file in `pieces` of 20 ms each, while the other worker of the lane does nothing; before
-/// piece `held` the target stands still for 3 s.
+/// Reads a file in `pieces` calls of 20 ms each; in call `held` the target stands still for 3 s. Returns the end of the
+/// read.
 fn read_in_pieces(lane: &Recorder, start: Nanos, pieces: u64, held: Option<u64>) -> Nanos {
     let worker = lane.worker();
     worker.plan_calls(pieces, 8 << 10);
@@ -373,7 +373,7 @@ fn read_in_pieces(lane: &Recorder, start: Nanos, pieces: u64, held: Option<u64>)
     now
 }
 
-/// Files of one piece from 0 s to 4 s, then one of 213 pieces.
+/// Reads files of one piece from 0 s to 4 s, then a file of 213 pieces, then files of one piece.
 fn one_long_file(held: Option<u64>) -> WindowTotals {
     let (window, lanes, collector) = lanes(1);
     window.open(0, 60 * SECOND);
@@ -420,7 +420,7 @@ fn a_call_that_hangs_in_a_long_operation_is_a_stall() {
     }
 }
 
-/// A file that the end of the window finds in its middle: its target answers, or does not any more.
+/// The window ends within the read of a file; the target still answers, or has stopped answering.
 #[test]
 fn an_operation_of_many_calls_at_the_end_is_judged_by_its_latest_call() {
     for (last_call, stalled) in [(9_990_000_000, None), (6 * SECOND, Some(4 * SECOND))] {
@@ -437,7 +437,7 @@ fn an_operation_of_many_calls_at_the_end_is_judged_by_its_latest_call() {
             now = (now + 20_000_000).min(last_call);
             worker.call_completed(now);
         }
-        // Its lane never ends.
+        // The lane never ends.
         let (_, totals) = collector.finish();
         let lengths: Vec<Nanos> = totals.stalls.iter().map(|s| s.gap.length()).collect();
         assert_eq!(lengths, Vec::from_iter(stalled));
@@ -446,8 +446,8 @@ fn an_operation_of_many_calls_at_the_end_is_judged_by_its_latest_call() {
     }
 }
 
-/// What other workers complete is no sign for a call that hangs, but then nothing stands still; and
-/// the calls of a long operation are signs for a short one that hangs.
+/// While a call hangs, one short operation of another worker does not prevent a stall; the calls of a long operation of
+/// another worker do.
 #[test]
 fn calls_of_one_worker_are_signs_for_all() {
     for pieces in [1, 150] {
@@ -478,7 +478,7 @@ fn a_call_may_take_longer_if_it_moves_more_bytes() {
             long: vec![gap],
             ..Gaps::default()
         };
-        // 8 KiB in 20 ms.
+        // Usual reads move 8 KiB in 20 ms.
         let row = OpTotals {
             ops: 1000,
             bytes: 1000 << 13,

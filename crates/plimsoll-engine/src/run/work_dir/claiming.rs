@@ -10,22 +10,22 @@ use plimsoll_target::{OpError, Target};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 
-/// Attempts to claim or to leave a directory while other runs come and go, each of which another run has thwarted.
+/// Maximum number of attempts to claim or to leave a directory, each of which another run thwarts.
 pub(super) const MAX_ROUNDS: u32 = 64;
 
 /// Why a work directory is not claimed.
 #[derive(Debug)]
 pub(crate) enum ClaimError {
-    /// Another run has removed it since it was opened.
+    /// Another run has removed the work directory since this run opened it.
     Vanished,
     /// Any other reason.
     Refused(EngineError),
 }
 
-/// What became of an attempt to claim a guarded directory that is there.
+/// Result of an attempt to claim an existing guarded directory.
 pub(super) enum Contended {
     Claimed(ClaimId),
-    /// Another run has it, and knows which directories Plimsoll made.
+    /// Another run holds the claim, and notes tell that run which directories Plimsoll made.
     Held(GuardError),
     Vanished,
 }
@@ -39,7 +39,7 @@ pub(super) enum GuardNotClaimed {
 }
 
 impl GuardNotClaimed {
-    /// The error of a run that wants to remove the directory.
+    /// The error of a run that claims the directory once more in order to remove it.
     pub(super) fn of_leaving(self, guard: &RelPath) -> SetupError {
         match self {
             Self::Setup(e) => e,
@@ -61,8 +61,8 @@ impl From<GuardError> for GuardNotClaimed {
 }
 
 impl<'a, T: Target> ClaimedWorkDir<'a, T> {
-    /// Claims the guarded directories and puts markers into them. Of several processes that do so at once one succeeds
-    /// (see [`claim`]).
+    /// Claims the guarded directories and writes their markers. One of several processes that do so at the same time
+    /// succeeds (see [`claim`]).
     pub(crate) fn claim(
         pool: &'a SetupPool<T>,
         plan: &'a Plan,
@@ -78,25 +78,25 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         if pool.target.created_work_dir() {
             place.made.insert(String::new());
         }
-        // All are checked before the first is changed.
+        // All guarded directories are checked before the first is changed.
         let mut claimed = Ok(());
         for guard in &plan.work_dir.guards {
             claimed = claimed.and_then(|()| match place.check(guard) {
-                // The claim below is refused too, and tells that run which directories Plimsoll made.
+                // The claim below is refused too, and leaves notes of the directories that Plimsoll made.
                 Err(GuardNotClaimed::Guard(e)) if e.is_held() => Ok(()),
                 checked => checked.map(drop),
             });
         }
-        // In one order, so that two runs that have several directories in common do not refuse each other.
+        // All runs claim in the same order, so that two runs with several common directories do not refuse each other.
         let guards: BTreeSet<_> = plan.work_dir.guards.iter().map(RelPath::as_str).collect();
         for guard in guards {
-            let guard = RelPath::new(guard).expect("it was one");
+            let guard = RelPath::new(guard).expect("the Plan has relative paths");
             claimed = claimed.and_then(|()| place.claim_guard(&guard));
         }
         let Err(why) = claimed else {
             return Ok(place);
         };
-        // Removes what was created so far.
+        // Removes the directories that were created so far.
         place.clean();
         Err(match why {
             GuardNotClaimed::Vanished => ClaimError::Vanished,
@@ -106,7 +106,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         })
     }
 
-    /// Checks that a guarded directory may be used, unless another run changes it.
+    /// Checks that a guarded directory may be used, as long as no other run changes the directory.
     fn check(&self, guard: &RelPath) -> Result<GuardState, GuardNotClaimed> {
         let found = marker::look(self.setup_pool, self.plan, guard, self.others)?;
         match marker::pattern_refusal(self.plan, &found) {
@@ -117,7 +117,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
 
     fn claim_guard(&mut self, guard: &RelPath) -> Result<(), GuardNotClaimed> {
         let claim = self.make_and_contend(guard)?;
-        // Nobody else changes the directory from here on.
+        // No other run changes the directory from here on.
         let checked = self.check(guard);
         match checked.and_then(|found| Ok(self.mark(guard, found)?)) {
             Ok(marker) => {
@@ -135,7 +135,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         }
     }
 
-    /// Puts the marker into a guarded directory that is claimed.
+    /// Writes the marker of a claimed guarded directory.
     fn mark(&mut self, guard: &RelPath, found: GuardState) -> Result<Marker, SetupError> {
         let mut marker = Marker {
             plimsoll: 1,
@@ -157,7 +157,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         Ok(marker)
     }
 
-    /// Claims a guarded directory, which is made if it is missing.
+    /// Makes a guarded directory if missing, and claims the directory.
     fn make_and_contend(&mut self, guard: &RelPath) -> Result<ClaimId, GuardNotClaimed> {
         for _ in 0..MAX_ROUNDS {
             if !guard.as_str().is_empty() {
@@ -166,7 +166,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
             match self.contend(guard, self.others)? {
                 Contended::Claimed(claim) => return Ok(claim),
                 Contended::Held(e) => return Err(e.into()),
-                // Only a new connection would create it again.
+                // Only a new connection creates the work directory again.
                 Contended::Vanished if guard.as_str().is_empty() => {
                     return Err(GuardNotClaimed::Vanished);
                 }
@@ -176,7 +176,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         Err(GuardError::Changing(self.shown(guard)).into())
     }
 
-    /// Makes a guarded directory and those above it, if they are missing.
+    /// Makes a guarded directory and the directories above it, where missing.
     fn make_guard(&mut self, guard: &RelPath) -> Result<(), GuardNotClaimed> {
         let made = self.make_dirs_above(guard).and_then(|above| {
             self.made.extend(above);
@@ -194,7 +194,8 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         })
     }
 
-    /// Claims a guarded directory that is there. A run that has it is told which directories Plimsoll made.
+    /// Claims an existing guarded directory. If another run holds the claim, leaves notes of the directories that
+    /// Plimsoll made.
     pub(super) fn contend(
         &mut self,
         guard: &RelPath,
@@ -215,7 +216,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
                     let levels = self.levels(guard);
                     let tell =
                         async |dir: &mut SessionDir<'_, T>| claim::tell(dir, &id, &levels).await;
-                    // Whether that run knows of them matters less than the refusal.
+                    // The refusal matters more than an error of the notes.
                     if levels.is_empty() || self.on_claim(guard, tell).unwrap_or(true) {
                         let held = GuardError::held(self.shown(guard), &by, state);
                         return Ok(Contended::Held(held));
@@ -226,7 +227,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         Err(GuardError::Changing(self.shown(guard)).into())
     }
 
-    /// Works on the claim of a guarded directory.
+    /// Executes `work` on a guarded directory, in a session of its own.
     pub(super) fn on_claim<R>(
         &self,
         guard: &RelPath,
@@ -250,14 +251,15 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         dir.display().to_string()
     }
 
-    /// Directories that Plimsoll made and no marker has, by their level above a guarded one.
+    /// Levels of directories that Plimsoll made and that no marker records: a guarded directory, and directories above
+    /// it.
     pub(super) fn levels(&self, guard: &RelPath) -> Levels {
         let levels = (0..).zip(dirs_from(guard.as_str()));
         let made = levels.filter(|(_, dir)| self.made.contains(*dir));
         made.map(|(level, _)| level).collect()
     }
 
-    /// Notes directories that Plimsoll made.
+    /// Adds the directories of these levels to those that Plimsoll made.
     pub(super) fn learn(&mut self, guard: &RelPath, levels: &Levels) {
         let dirs = (0..).zip(dirs_from(guard.as_str()));
         let told = dirs.filter(|(level, _)| levels.contains(level));
@@ -270,7 +272,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
     }
 }
 
-/// A directory and those above it, up to the work directory.
+/// A directory and the directories above it, up to the work directory.
 fn dirs_from(dir: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(dir), |dir| match *dir {
         "" => None,
