@@ -6,7 +6,7 @@
 //! | modules, each above those before it | content |
 //! | --- | --- |
 //! | `program` | groups' programs, compiled for workers |
-//! | `schedule` | when events are due, and what is dropped |
+//! | `schedule` | when events are due, and which events are dropped |
 //! | `sync`, `file_pool` | waiting for other workers; which files exist and are idle |
 //! | `stage_state`, `worker_ends`, `run_state` | what the workers of a process share |
 //! | `worker` | a worker: `ops` of sequences, operation `mix`es, `pattern`s; `context` times them |

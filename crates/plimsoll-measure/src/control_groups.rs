@@ -83,7 +83,7 @@ pub struct QuotaUse {
     pub group: Option<String>,
     /// Periods of the quota in which the group wanted to run.
     pub periods: u64,
-    /// Periods in which the group had used up its quota before their end.
+    /// Periods in which the group used up its quota before the period ended.
     pub throttled_periods: u64,
     /// Time for which threads of the group waited for the next period, summed over processors, in seconds.
     pub throttled_s: f64,

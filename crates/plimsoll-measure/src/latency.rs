@@ -240,7 +240,7 @@ pub struct OpTotals {
     pub paced: u64,
     /// Processor time of `cpu_ops` operations in nanoseconds.
     pub cpu_ns: u64,
-    /// Operations whose processor time is known, of those that succeeded or failed.
+    /// Operations, succeeded or failed, whose processor time is known.
     pub cpu_ops: u64,
     /// Ages of the operations in flight when a window ended; they are in no other figure here.
     pub in_flight: InFlightAges,

@@ -39,8 +39,7 @@ pub struct SystemUse {
     pub seconds: f64,
     /// This process.
     pub process: Option<ProcessUse>,
-    /// Quota of the processor time of this process and others of its control group (CFS quota); null if there is
-    /// none.
+    /// CPU quota of the control group of this process (CFS quota), and its throttling; null without a quota.
     pub quota: Option<QuotaUse>,
     /// Processors of the whole machine.
     pub machine: Option<MachineUse>,
