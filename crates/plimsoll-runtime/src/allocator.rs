@@ -18,7 +18,7 @@ pub struct NotingAllocator;
 #[inline]
 fn noted(memory: *mut u8, bytes: usize) -> *mut u8 {
     if memory.is_null() {
-        FAILED_BYTES.store(bytes, Relaxed);
+        note_failed_allocation(bytes);
     }
     memory
 }

@@ -27,14 +27,15 @@ pub struct ProcessSpace {
 /// The scope of this process's number; all processes of a simulation have the same scope.
 #[must_use]
 pub fn process_space() -> ProcessSpace {
-    let text = |path| match simulation::current() {
-        Some(_) => String::new(),
-        None => std::fs::read_to_string(path).unwrap_or_default(),
-    };
-    let namespace = match simulation::current() {
-        Some(_) => None,
-        None => std::fs::metadata("/proc/self/ns/pid").ok(),
-    };
+    if simulation::current().is_some() {
+        return ProcessSpace {
+            machine: 0,
+            boot: 0,
+            namespace: 0,
+        };
+    }
+    let text = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let namespace = std::fs::metadata("/proc/self/ns/pid");
     ProcessSpace {
         machine: hash(text("/etc/machine-id").trim()),
         boot: hash(text("/proc/sys/kernel/random/boot_id").trim()),
