@@ -94,11 +94,7 @@ fn idle_stages(plan: &Plan, outcome: &Outcome) -> Option<Reason> {
 fn client_saturated(plan: &Plan, outcome: &Outcome) -> Option<Reason> {
     let share = outcome.windows.last()?.client_share?;
     let percent = share * 100.0;
-    let has_schedule = plan
-        .groups
-        .iter()
-        .any(|g| g.follows_schedule(plan.event_rate));
-    (share > CLIENT_SATURATED_SHARE && has_schedule).then(|| {
+    (share > CLIENT_SATURATED_SHARE && plan.has_schedule()).then(|| {
         let text = format!(
             "the client used {percent:.0} % of its processors, which may have limited the rate"
         );
