@@ -73,10 +73,8 @@ impl Dirs {
 
     /// The directory that a path from the top leads to.
     fn look_up(&self, path: &str) -> Result<Inode, Errno> {
-        let names = path.split('/').filter(|name| !name.is_empty());
-        names.into_iter().try_fold(TOP, |at, name| {
-            self.get(at)?.get(name).copied().ok_or(Errno::NOENT)
-        })
+        let mut names = path.split('/').filter(|name| !name.is_empty());
+        names.try_fold(TOP, |at, name| self.find(at, name))
     }
 
     fn find(&self, dir: Inode, name: &str) -> Result<Inode, Errno> {
@@ -465,11 +463,8 @@ struct Model {
     preemptions: Option<u32>,
 }
 
-/// What was seen in all executions.
-#[derive(Debug, Default)]
-struct Seen {
-    ends: HashSet<Vec<Option<End>>>,
-}
+/// How the processes ended, in each execution that ended differently.
+type Ends = HashSet<Vec<Option<End>>>;
 
 impl Model {
     fn new(programs: &[Program]) -> Self {
@@ -515,7 +510,7 @@ impl Model {
 
     /// Explores all executions. Checks that at most one process has the directory in each state, and calls `check_end`
     /// on each final state. Returns how the processes ended in the executions.
-    fn explore(&self, check_end: impl Fn(&State)) -> Seen {
+    fn explore(&self, check_end: impl Fn(&State)) -> Ends {
         let programs = self.programs.iter().enumerate();
         let new =
             |(number, program): (usize, &Program)| Process::new(number, *program, self.is_simple());
@@ -529,7 +524,7 @@ impl Model {
         };
         let mut known = HashSet::from([digest(&first)]);
         let mut open = vec![first];
-        let mut seen = Seen::default();
+        let mut seen = Ends::new();
         let mut left_behind = HashSet::new();
         while let Some(state) = open.pop() {
             let inside = state
@@ -542,8 +537,7 @@ impl Model {
                 shown(&state)
             );
             if state.processes.iter().all(|p| !p.is_running) {
-                seen.ends
-                    .insert(state.processes.iter().map(|p| p.end).collect());
+                seen.insert(ends(&state));
                 check_end(&state);
                 if left_behind.insert(state.dirs.clone()) {
                     self.check_that_it_can_be_claimed(&state);
@@ -745,28 +739,28 @@ fn bounded(model: Model) -> Model {
 fn of_two_one_gets_a_free_directory() {
     let seen = Model::new(&[Program::Use; 2]).explore(one_has_it);
     for ends in [[USED, USED], [USED, REFUSED], [REFUSED, USED]] {
-        assert!(seen.ends.contains(&ends[..]), "{ends:?}");
+        assert!(seen.contains(&ends[..]), "{ends:?}");
     }
 }
 
 #[test]
 fn of_three_one_gets_a_free_directory() {
     let seen = bounded(Model::new(&[Program::Use; 3])).explore(one_has_it);
-    assert!(seen.ends.contains(&[USED, REFUSED, REFUSED][..]));
+    assert!(seen.contains(&[USED, REFUSED, REFUSED][..]));
 }
 
 #[test]
 fn of_two_one_takes_over_what_an_ended_process_left() {
     let model = Model::new(&[Program::Use; 2]).with_ended_holder();
     let seen = model.explore(one_has_it);
-    assert!(seen.ends.contains(&[USED, REFUSED][..]));
+    assert!(seen.contains(&[USED, REFUSED][..]));
 }
 
 #[test]
 fn of_three_one_takes_over_what_an_ended_process_left() {
     let model = Model::new(&[Program::Use; 3]).with_ended_holder();
     let seen = bounded(model).explore(one_has_it);
-    assert!(seen.ends.contains(&[REFUSED, USED, REFUSED][..]));
+    assert!(seen.contains(&[REFUSED, USED, REFUSED][..]));
 }
 
 #[test]
@@ -777,7 +771,7 @@ fn processes_that_are_killed_block_nobody() {
     ] {
         let model = Model { kills: 2, ..model };
         let seen = model.explore(|_| ());
-        assert!(seen.ends.contains(&[None, USED][..]));
+        assert!(seen.contains(&[None, USED][..]));
     }
     let three = Model::new(&[Program::Use; 3]).with_ended_holder();
     let three = Model {
@@ -786,7 +780,7 @@ fn processes_that_are_killed_block_nobody() {
         ..three
     };
     let seen = three.explore(|_| ());
-    assert!(seen.ends.contains(&[None, USED, REFUSED][..]));
+    assert!(seen.contains(&[None, USED, REFUSED][..]));
 }
 
 #[test]
@@ -809,7 +803,7 @@ fn a_lost_reply_or_a_late_repetition_gives_nobody_a_directory_that_another_has()
                 assert!(ends.contains(&USED), "{}", shown(state));
             }
         });
-        assert!(seen.ends.contains(&[USED, REFUSED][..]));
+        assert!(seen.contains(&[USED, REFUSED][..]));
     }
 }
 
@@ -822,7 +816,7 @@ fn processes_of_other_machines_are_left_alone() {
         ..Model::new(&[Program::Use; 2])
     };
     let seen = model.explore(|_| ());
-    assert!(seen.ends.contains(&[None, REFUSED][..]));
+    assert!(seen.contains(&[None, REFUSED][..]));
 }
 
 /// A server whose rename joins directories gives no process a directory that another process has.
@@ -835,7 +829,7 @@ fn renames_that_join_directories_are_noticed() {
         };
         let seen = model.explore(|_| ());
         let both = vec![REFUSED; programs.len()];
-        assert!(seen.ends.contains(&both), "the rename is not exclusive");
+        assert!(seen.contains(&both), "the rename is not exclusive");
     }
 }
 
@@ -853,7 +847,7 @@ fn a_directory_that_was_made_is_removed() {
     let seen = Model::new(&[Program::MakeAndRemove; 2])
         .without_guard()
         .explore(check);
-    assert!(seen.ends.contains(&[USED, REFUSED][..]));
+    assert!(seen.contains(&[USED, REFUSED][..]));
 }
 
 /// With killed processes and repeated requests, at most one process has the directory at a time, and the next run gets
@@ -868,5 +862,5 @@ fn a_directory_that_was_made_is_claimed_after_kills() {
         ..model
     };
     let seen = model.explore(|_| ());
-    assert!(seen.ends.contains(&[None, USED][..]));
+    assert!(seen.contains(&[None, USED][..]));
 }
