@@ -4,6 +4,7 @@
 //! size (`trusttree` skips the check). Only trees in the marker's list are ever replaced.
 
 use super::claim::{self, CLAIM, Found, OwnerProcess, OwnerState, RemoteOwner, SessionDir};
+use super::path_in;
 use super::setup_pool::{SetupError, SetupPool};
 use plimsoll_plan::{Layout, NameTemplate, Pattern, Plan, RelPath, RootHandling, pattern_names};
 use plimsoll_target::{EntryKind, OpError, Session, Target};
@@ -176,8 +177,7 @@ impl Tree {
 /// Why a pattern cannot use its root; `None` if it can.
 pub(crate) fn pattern_refusal(plan: &Plan, found: &GuardState) -> Option<String> {
     let pattern = plan.pattern()?;
-    let place = plan.work_dir.dir.join(pattern.root.as_str());
-    let place = place.display();
+    let place = path_in(plan, pattern.root.as_str());
     let known = match found {
         GuardState::Marked(marker) => &marker.trees[..],
         GuardState::Nothing | GuardState::Empty { .. } => &[],
@@ -406,7 +406,7 @@ pub(crate) fn look<T: Target>(
     guard: &RelPath,
     others: RemoteOwner,
 ) -> Result<GuardState, GuardError> {
-    let shown = plan.work_dir.dir.join(guard.as_str()).display().to_string();
+    let shown = path_in(plan, guard.as_str());
     let io = |e: OpError| GuardError::Io(shown.clone(), pool.target.explain(e));
     if !pool.target.keeps_files() || !pool.target.exists() {
         return Ok(GuardState::Nothing);
@@ -468,7 +468,7 @@ pub(crate) fn check_vacant<T: Target>(
     plan: &Plan,
     root: &RelPath,
 ) -> Result<(), GuardError> {
-    let shown = plan.work_dir.dir.join(root.as_str()).display().to_string();
+    let shown = path_in(plan, root.as_str());
     if !pool.target.keeps_files() || !pool.target.exists() {
         return Ok(());
     }

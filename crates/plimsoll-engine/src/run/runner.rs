@@ -106,7 +106,7 @@ impl<'a> Runner<'a> {
             notes: std::mem::take(&mut self.notes),
             ..Outcome::default()
         };
-        let joined = self.join(pool);
+        let joined = self.join(pool, &place);
         let has_begun = joined.is_ok();
         let ran = joined.and_then(|()| self.script(pool, &mut place, &mut outcome));
         let ran = match self.ledger.clone() {
@@ -153,14 +153,19 @@ impl<'a> Runner<'a> {
     }
 
     /// Waits until all ranks see the work directory that rank 0 created and none refuses.
-    fn join<T: Target>(&self, pool: &SetupPool<T>) -> Result<(), EngineError> {
+    fn join<T: Target>(
+        &self,
+        pool: &SetupPool<T>,
+        place: &ClaimedWorkDir<'_, T>,
+    ) -> Result<(), EngineError> {
         if self.team.is_root() {
             self.team.agree_on_outcome(Ok(()))?;
             self.team
                 .broadcast_from_root(Some(OwnerProcess::current()))?;
             self.team.agree_on_outcome(Ok(()))?;
         } else {
-            self.team.agree_on_outcome(self.inspect_client(pool))?;
+            self.team
+                .agree_on_outcome(self.inspect_client(pool, place))?;
         }
         self.check_memory_of_hosts(pool)
     }
@@ -180,17 +185,14 @@ impl<'a> Runner<'a> {
     }
 
     /// Checks that only this rank can make on its machine.
-    fn inspect_client<T: Target>(&self, pool: &SetupPool<T>) -> Result<(), EngineError> {
+    fn inspect_client<T: Target>(
+        &self,
+        pool: &SetupPool<T>,
+        place: &ClaimedWorkDir<'_, T>,
+    ) -> Result<(), EngineError> {
         let sees = |guard| {
-            let look = async |session: &mut T::Session| {
-                let mut dir = SessionDir {
-                    target: &*pool.target,
-                    session,
-                    guard,
-                };
-                Found::look(&mut dir).await
-            };
-            let found = pool.one(look).and_then(|found| found);
+            let look = async |dir: &mut SessionDir<'_, T>| Found::look(dir).await;
+            let found = place.on_claim(guard, look);
             let holder = self.claimed_by.as_ref();
             found.is_ok_and(|found| holder.is_some_and(|holder| found.has_holder(holder)))
         };

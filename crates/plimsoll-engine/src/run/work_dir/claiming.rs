@@ -1,10 +1,10 @@
 //! Claiming the guarded directories of a run.
 
 use super::{ClaimedWorkDir, GuardedDir};
-use crate::run::EngineError;
 use crate::run::claim::{self, ClaimId, Levels, NotClaimed, RemoteOwner, SessionDir};
 use crate::run::marker::{self, GuardError, GuardState, Marker, Tree};
 use crate::run::setup_pool::{SetupError, SetupPool};
+use crate::run::{EngineError, path_in};
 use plimsoll_plan::{Plan, RelPath};
 use plimsoll_target::{OpError, Target};
 use rustix::io::Errno;
@@ -173,7 +173,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
                 Contended::Vanished => {}
             }
         }
-        Err(GuardError::Changing(self.shown(guard)).into())
+        Err(GuardError::Changing(path_in(self.plan, guard.as_str())).into())
     }
 
     /// Makes a guarded directory and the directories above it, where missing.
@@ -209,7 +209,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
                 Ok(claim) => return Ok(Contended::Claimed(claim)),
                 Err(NotClaimed::Vanished) => return Ok(Contended::Vanished),
                 Err(NotClaimed::Stray(name)) => {
-                    return Err(GuardError::stray(self.shown(guard), &name).into());
+                    return Err(GuardError::stray(path_in(self.plan, guard.as_str()), &name).into());
                 }
                 Err(NotClaimed::Failed(e)) => return Err(failed(e).into()),
                 Err(NotClaimed::Held(by, state)) => {
@@ -218,17 +218,17 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
                         async |dir: &mut SessionDir<'_, T>| claim::tell(dir, &id, &levels).await;
                     // The refusal matters more than an error of the notes.
                     if levels.is_empty() || self.on_claim(guard, tell).unwrap_or(true) {
-                        let held = GuardError::held(self.shown(guard), &by, state);
+                        let held = GuardError::held(path_in(self.plan, guard.as_str()), &by, state);
                         return Ok(Contended::Held(held));
                     }
                 }
             }
         }
-        Err(GuardError::Changing(self.shown(guard)).into())
+        Err(GuardError::Changing(path_in(self.plan, guard.as_str())).into())
     }
 
     /// Executes `work` on a guarded directory, in a session of its own.
-    pub(super) fn on_claim<R>(
+    pub(crate) fn on_claim<R>(
         &self,
         guard: &RelPath,
         work: impl AsyncFnOnce(&mut SessionDir<'_, T>) -> Result<R, OpError>,
@@ -243,12 +243,6 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
             work(&mut dir).await
         };
         self.setup_pool.one(on_dir)?
-    }
-
-    /// A guarded directory as the user knows it.
-    fn shown(&self, guard: &RelPath) -> String {
-        let dir = self.plan.work_dir.dir.join(guard.as_str());
-        dir.display().to_string()
     }
 
     /// Levels of directories that Plimsoll made and that no marker records: a guarded directory, and directories above
