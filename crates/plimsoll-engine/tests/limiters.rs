@@ -2,10 +2,10 @@
 
 mod common;
 
-use common::{plan, row, run_virtually};
+use common::{built_in, codes, plan, row, run_virtually};
 use plimsoll_engine::Outcome;
 use plimsoll_measure::ScheduleCounts;
-use plimsoll_plan::{LimitKind, OpKind, Overrides, Plan, WorkerGroup};
+use plimsoll_plan::{LimitKind, OpKind, Plan, WorkerGroup};
 use std::path::Path;
 use std::time::Duration;
 
@@ -26,10 +26,6 @@ run 60
 "
     );
     plan(&text, Path::new("/nowhere"), |_| ())
-}
-
-fn codes(outcome: &Outcome) -> Vec<&str> {
-    outcome.reasons.iter().map(|r| r.code.as_str()).collect()
 }
 
 /// Number of events of a rate that are due before an instant, counted one by one.
@@ -92,12 +88,26 @@ fn a_cap_saves_no_more_than_five_seconds() {
     assert!(reads.abs_diff(3500) <= 3, "{reads}");
 }
 
+/// Asserts that all of this number of scheduled events were used, and that the result is valid.
+fn assert_all_used(outcome: &Outcome, scheduled: u64) {
+    let counts = ScheduleCounts {
+        scheduled,
+        completed: scheduled,
+        dropped: 0,
+    };
+    assert_eq!(
+        (outcome.schedules.as_slice(), codes(outcome)),
+        (&[counts][..], vec![])
+    );
+}
+
 /// One worker that for a minute takes an event, calls a cap, if there is one, and looks at a file.
-fn looker(rate: u64) -> Plan {
+fn looker(rate: u64, cap: &str) -> Plan {
     let text = format!(
         "define fileset name=s,path=/tmp,entries=9,dirwidth=20,prealloc
 define process name=p {{ thread name=t,memsize=1m {{
   flowop eventlimit name=pace
+  {cap}
   flowop statfile name=look,filesetname=s
 }} }}
 eventgen rate={rate}
@@ -130,7 +140,7 @@ fn computed(rate: u64, service: u64) -> (u64, u64, u64) {
 fn a_schedule_that_is_too_fast_drops_what_is_five_seconds_late_and_says_so() {
     // A rate and a latency without a common multiple in a minute: no event is late by five seconds to the
     // nanosecond.
-    let plan = looker(197);
+    let plan = looker(197, "");
     let outcome = run_virtually(&plan, "10100us");
     let (used, dropped, response) = computed(197, 10_100_000);
     let scheduled = due_before(197.0, 60.0);
@@ -164,18 +174,9 @@ fn a_schedule_that_is_too_fast_drops_what_is_five_seconds_late_and_says_so() {
 
 #[test]
 fn a_schedule_that_the_target_keeps_has_all_its_events_used() {
-    let plan = looker(90);
+    let plan = looker(90, "");
     let outcome = run_virtually(&plan, "10ms");
-    let scheduled = due_before(90.0, 60.0);
-    let counts = ScheduleCounts {
-        scheduled,
-        completed: scheduled,
-        dropped: 0,
-    };
-    assert_eq!(
-        (outcome.schedules.as_slice(), codes(&outcome)),
-        (&[counts][..], vec![])
-    );
+    assert_all_used(&outcome, due_before(90.0, 60.0));
     let look = row(&plan, &outcome, "look");
     assert_eq!((look.paced, look.response.max()), (look.ops, 10_000_000));
 }
@@ -184,7 +185,7 @@ fn a_schedule_that_the_target_keeps_has_all_its_events_used() {
 #[test]
 fn a_schedule_is_achieved_down_to_95_percent() {
     for (latency, achieved) in [("10520us", true), ("10540us", false)] {
-        let outcome = run_virtually(&looker(100), latency);
+        let outcome = run_virtually(&looker(100, ""), latency);
         let [counts] = outcome.schedules[..] else {
             panic!("{:?}", outcome.schedules)
         };
@@ -201,16 +202,7 @@ fn a_schedule_is_achieved_down_to_95_percent() {
 /// An operation after an event and a cap is late by the wait for the cap.
 #[test]
 fn a_cap_does_not_end_the_schedule_of_an_operation() {
-    let text = "define fileset name=s,path=/tmp,entries=9,dirwidth=20,prealloc
-define process name=p { thread name=t,memsize=1m {
-  flowop eventlimit name=pace
-  flowop opslimit name=cap
-  flowop statfile name=look,filesetname=s
-} }
-eventgen rate=10
-run 60
-";
-    let plan = plan(text, Path::new("/nowhere"), |_| ());
+    let plan = looker(10, "flowop opslimit name=cap");
     let outcome = run_virtually(&plan, "1ms");
     let look = row(&plan, &outcome, "look");
     assert_eq!((look.paced, look.service.max()), (look.ops, 1_000_000));
@@ -245,16 +237,7 @@ run 60
         run_virtually(&plan(&text, Path::new("/nowhere"), |_| ()), "1ms")
     };
     let fast = run("100", "");
-    let scheduled = due_before(100.0, 60.0);
-    let counts = ScheduleCounts {
-        scheduled,
-        completed: scheduled,
-        dropped: 0,
-    };
-    assert_eq!(
-        (fast.schedules.as_slice(), codes(&fast)),
-        (&[counts][..], vec![])
-    );
+    assert_all_used(&fast, due_before(100.0, 60.0));
     let slow = run("5000", "");
     let [counts] = slow.schedules[..] else {
         panic!("{:?}", slow.schedules)
@@ -294,21 +277,13 @@ run 60
     let outcome = run_virtually(&plan, "1ms");
     assert_eq!(row(&plan, &outcome, "look").ops, 100);
     assert!(row(&plan, &outcome, "other").ops > 59_000);
-    let counts = ScheduleCounts {
-        scheduled: 100,
-        completed: 100,
-        dropped: 0,
-    };
-    assert_eq!(
-        (outcome.schedules.as_slice(), codes(&outcome)),
-        (&[counts][..], vec![])
-    );
+    assert_all_used(&outcome, 100);
 }
 
 /// Events are counted in the window in which they are due, used or dropped.
 #[test]
 fn a_warm_up_is_in_no_count() {
-    let mut plan = looker(200);
+    let mut plan = looker(200, "");
     let time = |seconds| plimsoll_plan::Phase::wait_for(Duration::from_secs(seconds));
     let open = plan
         .script
@@ -470,15 +445,7 @@ fn limiters_of_built_in_workloads_hold_on_fast_targets_and_say_so_on_slow_ones()
     }
     for case in cases() {
         left.retain(|name| *name != case.name);
-        let text = plimsoll_workload::wml::library::find(case.name)
-            .unwrap()
-            .text;
-        let plan = plan(text, Path::new("/nowhere"), |o: &mut Overrides| {
-            let set = |set: &str| {
-                let (name, value) = set.split_once('=').unwrap();
-                (name.to_owned(), value.to_owned())
-            };
-            o.sets = case.sets.split_whitespace().map(set).collect();
+        let plan = built_in(case.name, case.sets, |o| {
             o.rate = case.rate;
             o.time = Some(Duration::from_secs(SECONDS));
         });

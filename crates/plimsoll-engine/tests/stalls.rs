@@ -2,16 +2,12 @@
 
 mod common;
 
-use common::{plan, row, run_virtually};
+use common::{built_in, codes, plan, row, run_virtually};
 use plimsoll_engine::Outcome;
 use plimsoll_measure::Stall;
-use plimsoll_plan::{Overrides, Plan};
+use plimsoll_plan::Plan;
 use std::path::Path;
 use std::time::Duration;
-
-fn codes(outcome: &Outcome) -> Vec<&str> {
-    outcome.reasons.iter().map(|r| r.code.as_str()).collect()
-}
 
 fn stalls(outcome: &Outcome) -> &[Stall] {
     &outcome.windows[0].totals.stalls
@@ -19,15 +15,7 @@ fn stalls(outcome: &Outcome) -> &[Stall] {
 
 /// `netsfs`, whose whole-file reads mostly have pieces of 8 KiB: usually two pieces, and up to 1.7 MB.
 fn netsfs(seed: u64, sets: &str, seconds: u64) -> Plan {
-    let text = plimsoll_workload::wml::library::find("netsfs")
-        .unwrap()
-        .text;
-    plan(text, Path::new("/nowhere"), |o: &mut Overrides| {
-        let set = |set: &str| {
-            let (name, value) = set.split_once('=').unwrap();
-            (name.to_owned(), value.to_owned())
-        };
-        o.sets = sets.split_whitespace().map(set).collect();
+    built_in("netsfs", sets, |o| {
         o.seed = Some(seed);
         o.time = Some(Duration::from_secs(seconds));
     })

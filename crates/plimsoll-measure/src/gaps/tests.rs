@@ -33,10 +33,10 @@ fn executed(lane: &Recorder, row: u32, start: Nanos, end: Nanos) {
     worker.end();
 }
 
-/// A call of a row, without bytes, that was in flight during `span`.
-fn long_call(row: u32, span: Gap) -> CallSpans {
+/// A call of row 0 that was in flight during `span`.
+fn long_call(shape: CallShape, span: Gap) -> CallSpans {
     let mut calls = CallSpans::new(1);
-    calls.add_long(row, CallShape::default(), span);
+    calls.add_long(0, shape, span);
     calls
 }
 
@@ -157,7 +157,8 @@ fn stalls_of(window: Nanos, completions: u64) -> Vec<Stall> {
         ops: completions,
         ..OpTotals::default()
     };
-    stalls(window, &gaps, &long_call(0, gap), &[row], &[true])
+    let calls = long_call(CallShape::default(), gap);
+    stalls(window, &gaps, &calls, &[row], &[true])
 }
 
 #[test]
@@ -186,7 +187,7 @@ fn stalls_with(busy: (u64, u64), service: u64) -> Vec<Stall> {
         service: crate::Latency::of([service]),
         ..OpTotals::default()
     };
-    let calls = long_call(0, gap(busy.0, busy.1));
+    let calls = long_call(CallShape::default(), gap(busy.0, busy.1));
     stalls(100 * SECOND, &gaps, &calls, &[row], &[true])
 }
 
@@ -208,8 +209,9 @@ fn a_stall_begins_when_an_operation_that_usually_takes_less_is_in_flight() {
     assert_eq!(stalls_with((50, 130), 200_000_001), []);
 }
 
-#[test]
-fn failed_operations_are_completions_too() {
+/// Number of stalls in a gap of two seconds, in which a call of this shape was in flight, in a window that is
+/// hardly longer.
+fn stalls_in_a_gap_with(shape: CallShape, row: OpTotals) -> usize {
     let gap = Gap {
         from: 0,
         to: 2 * SECOND,
@@ -218,15 +220,18 @@ fn failed_operations_are_completions_too() {
         long: vec![gap],
         ..Gaps::default()
     };
+    let calls = long_call(shape, gap);
+    stalls(2 * SECOND + 1, &gaps, &calls, &[row], &[true]).len()
+}
+
+#[test]
+fn failed_operations_are_completions_too() {
     let row = |ops, errors| OpTotals {
         ops,
         errors: [("EIO".into(), errors)].into(),
         ..OpTotals::default()
     };
-    let count = |ops, errors| {
-        let calls = long_call(0, gap);
-        stalls(2 * SECOND + 1, &gaps, &calls, &[row(ops, errors)], &[true]).len()
-    };
+    let count = |ops, errors| stalls_in_a_gap_with(CallShape::default(), row(ops, errors));
     assert_eq!((count(5, 4), count(5, 5), count(0, 10)), (0, 1, 1));
 }
 
@@ -470,14 +475,6 @@ fn calls_of_one_worker_are_signs_for_all() {
 #[test]
 fn a_call_may_take_longer_if_it_moves_more_bytes() {
     let stalls_with = |bytes| {
-        let gap = Gap {
-            from: 0,
-            to: 2 * SECOND,
-        };
-        let gaps = Gaps {
-            long: vec![gap],
-            ..Gaps::default()
-        };
         // Usual reads move 8 KiB in 20 ms.
         let row = OpTotals {
             ops: 1000,
@@ -485,9 +482,7 @@ fn a_call_may_take_longer_if_it_moves_more_bytes() {
             service: crate::Latency::of([20_000_000]),
             ..OpTotals::default()
         };
-        let mut calls = CallSpans::new(1);
-        calls.add_long(0, CallShape::new(bytes, 1), gap);
-        stalls(2 * SECOND + 1, &gaps, &calls, &[row], &[true]).len()
+        stalls_in_a_gap_with(CallShape::new(bytes, 1), row)
     };
     // A tenth of the gap is the time of 80 KiB; powers of two round down.
     assert_eq!(
