@@ -6,7 +6,7 @@
 //! | modules, each above those before it | content |
 //! | --- | --- |
 //! | `program` | groups' programs, compiled for workers |
-//! | `schedule` | when events are due, and what is dropped |
+//! | `schedule` | when events are due, and which events are dropped |
 //! | `sync`, `file_pool` | waiting for other workers; which files exist and are idle |
 //! | `stage_state`, `worker_ends`, `run_state` | what the workers of a process share |
 //! | `worker` | a worker: `ops` of sequences, operation `mix`es, `pattern`s; `context` times them |
@@ -24,10 +24,10 @@
 //! operation, recording after the second. Operations that never wait are plain calls on a target that completes at
 //! once (`worker::ops::fast_path`); all others are futures.
 //!
-//! Every phase ends with an agreement of the ranks; a failure takes precedence over the stop that the failure
-//! caused. Entries of a fileset whose files come and go are divided among ranks (`RankPart`), so that one process
-//! knows which files exist. When a rank is lost, rank 0 removes the files only after the other processes have
-//! ended. MPI does not tell when that is, so there the files are left to `plimsoll clean`.
+//! Every phase ends with an agreement of the ranks; a failure takes precedence over the stop that the failure caused.
+//! Entries of a fileset whose files come and go are divided among ranks (`RankPart`), so that the process of an entry
+//! knows whether its file exists. When a rank is lost, rank 0 removes the files only after the other processes have
+//! ended. MPI does not report the end of a process, so with MPI the files are left to `plimsoll clean`.
 
 mod file_pool;
 #[cfg(all(test, loom))]

@@ -43,7 +43,7 @@ pub struct Outcome {
     pub notes: Vec<String>,
     /// Figures of each process of an operation mix in the last window.
     pub processes: Vec<ProcessCounts>,
-    /// Events that the schedule of each rank had in the last window; empty without `eventlimit` and a rate.
+    /// Counts of the event schedule of each rank in the last window; empty without `eventlimit` and an event rate.
     pub schedules: Vec<ScheduleCounts>,
     /// Draws of testrandvar.
     pub variables: Vec<DrawnVariable>,
@@ -94,8 +94,7 @@ pub struct Window {
     pub system: SystemUse,
     /// Fraction of the processors that the run used, of the machine where it was largest.
     pub client_share: Option<f64>,
-    /// How a quota of processor time held up the run, on the machine where it did most; `None` in virtual time and
-    /// without a quota.
+    /// Throttling by a CPU quota, on the machine that was throttled most; `None` in virtual time and without a quota.
     pub throttling: Option<Throttling>,
     /// The machines of the ranks; at rank 0 of several ranks.
     pub hosts: Vec<HostCounts>,
@@ -103,17 +102,17 @@ pub struct Window {
     pub simulated: Option<SimulatedWindow>,
 }
 
-/// The throttling of a control group by its quota of processor time.
+/// Throttling of a control group by a CPU quota.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Throttling {
-    /// Fraction of a window in which the group was throttled, at least: the mean over the processors that it may use
-    /// at a time.
+    /// Lower bound of the fraction of a window in which the group was throttled: the mean over the processors that the
+    /// group can use at a time.
     pub share: f64,
     /// Processors that the quota allows; `None` if the group with the quota is not visible.
     pub processors: Option<f64>,
     /// Directory of the group with the quota.
     pub group: Option<String>,
-    /// Machine of the group, if the run has several.
+    /// Machine of the group, if the run has several machines.
     pub host: Option<String>,
 }
 
@@ -128,7 +127,7 @@ pub struct RanOut {
     pub supply: String,
     /// The exhausted fileset.
     pub fileset: String,
-    /// What to do, as a clause.
+    /// Advice to the user, as a clause.
     pub advice: String,
     /// When, in nanoseconds since the window opened, or since the workers started if no window was
     /// open.
@@ -140,7 +139,7 @@ pub struct RanOut {
 }
 
 impl RanOut {
-    /// What to do where a supply was only used up.
+    /// Advice for a supply that the workers used up.
     pub(crate) const ADVICE: &str =
         "give the fileset more entries or the run less time, or end it with --quit alldone";
 }

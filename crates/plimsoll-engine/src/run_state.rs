@@ -33,12 +33,12 @@ pub(crate) struct Limits {
 
 /// The workers of this process that take events of a schedule.
 struct EventWorkers {
-    /// Whether any of them follow the schedule: caps alone have none.
+    /// Whether a worker follows the schedule; a worker with caps alone does not.
     is_followed: bool,
     /// When the last worker that follows the schedule ended; [`Nanos::MAX`] before.
     ended: Nanos,
-    /// The counts of those that have ended, also of those with caps: events that a cap takes are no longer there for
-    /// others.
+    /// Counts of the workers that have ended, including workers with caps: an event that a cap takes is lost for other
+    /// workers.
     counts: Vec<WindowCounts>,
 }
 
@@ -56,7 +56,7 @@ pub(crate) struct RunState {
     pub(crate) window: Arc<WindowState>,
     pub(crate) deadline: Arc<Deadline>,
     pub(crate) events: Option<EventSource>,
-    /// Workers that follow the schedule of the events and have not ended.
+    /// Number of workers that follow the event schedule and have not ended.
     followers: AtomicUsize,
     event_workers: Mutex<EventWorkers>,
     pub(crate) tickets: Option<Arc<OpBudget>>,
@@ -311,7 +311,7 @@ impl RunState {
         }
     }
 
-    /// How many of the events after number `events.start`, up to number `events.end`, are due in a window.
+    /// Number of events that are due in a window, of those after number `events.start` up to number `events.end`.
     pub(crate) fn events_in_window(&self, events: &Range<u64>, window: WindowBounds) -> u64 {
         let Some(source) = self.events.as_ref().filter(|_| window.number > 0) else {
             return 0;
@@ -321,12 +321,13 @@ impl RunState {
         source.due_between(events, after_start(window.start), after_start(window.end))
     }
 
-    /// Whether workers follow the schedule of the events, so that events that are taken count.
+    /// Whether a worker follows the event schedule, so that taken events count.
     pub(crate) fn has_followers(&self) -> bool {
         self.followers.load(Relaxed) > 0
     }
 
-    /// Notes that a worker that takes events ended at `now`, and whether it followed their schedule.
+    /// Notes that a worker that takes events ended at `now`; `follows` tells whether the worker followed the event
+    /// schedule.
     pub(crate) fn events_left(&self, counts: &WindowCounts, follows: bool, now: Nanos) {
         let mut workers = lock(&self.event_workers);
         workers.counts.push(*counts);
@@ -339,8 +340,8 @@ impl RunState {
         }
     }
 
-    /// What the schedule of the events had in a window, and what became of it; `None` without one. The
-    /// schedule ends with the last worker that follows it.
+    /// Counts of the event schedule in a window; `None` without a schedule. The schedule ends with the last worker that
+    /// follows the schedule.
     pub(crate) fn event_counts(&self, window: WindowBounds) -> Option<ScheduleCounts> {
         let workers = lock(&self.event_workers);
         // An earlier part of the run may have had the latest window.

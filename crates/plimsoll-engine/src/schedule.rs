@@ -1,7 +1,7 @@
-//! Schedules: when events are due, and what is dropped because the workers are too far behind.
+//! Schedules: when events are due, and which events are dropped because the workers are too far behind.
 //!
-//! Filebench's queue holds the events of five seconds and adds none while it is full. Here the oldest events are
-//! dropped, so that no response time has more than five seconds of backlog.
+//! Filebench's queue holds the events of five seconds and adds none while full. Plimsoll drops the oldest events
+//! instead, so that no response time has more than five seconds of backlog.
 
 use crate::worker_id::WorkerId;
 use plimsoll_measure::{Nanos, ScheduleCounts, WindowBounds};
@@ -10,16 +10,15 @@ use plimsoll_runtime::sync::atomic::AtomicU64;
 use plimsoll_runtime::sync::atomic::Ordering::Relaxed;
 use std::ops::Range;
 
-/// Maximum delay of an operation of a mix in nanoseconds. Older ones are dropped, so that a server that
-/// stalled does not get all of them at once afterwards.
+/// Maximum delay of an operation of a mix in nanoseconds. Operations with a longer delay are dropped, so that a server
+/// does not get all delayed operations at once after a stall.
 pub(crate) const MAX_MIX_BACKLOG_NS: Nanos = 1_000_000_000;
 
 /// Maximum delay of an event in nanoseconds: Filebench's queue holds the events of five seconds.
 pub(crate) const MAX_EVENT_BACKLOG_NS: Nanos = 5_000_000_000;
 
-/// Whether what was due at `due` is dropped at `now`: the delay exceeds `max_backlog`, and what follows
-/// in the schedule, at `next`, is due too. So the latest of what was due is never dropped, however low
-/// the rate is.
+/// Whether an event that was due at `due` is dropped at `now`: the delay exceeds `max_backlog`, and the next event of
+/// the schedule, at `next`, is due too. The latest due event is therefore never dropped, however low the rate is.
 pub(crate) fn is_dropped(due: Nanos, next: Nanos, now: Nanos, max_backlog: Nanos) -> bool {
     due < now.saturating_sub(max_backlog) && next <= now
 }
@@ -28,20 +27,21 @@ pub(crate) fn is_dropped(due: Nanos, next: Nanos, now: Nanos, max_backlog: Nanos
 /// after the start. All times are nanoseconds after the start.
 pub(crate) struct EventSource {
     rate: f64,
-    /// Events that were taken or dropped.
+    /// Number of events that were taken or dropped.
     passed: AtomicU64,
 }
 
 /// Events that a worker has taken.
 pub(crate) struct TakenEvents {
-    /// When the last one is due.
+    /// Due time of the last taken event.
     due: Nanos,
-    /// Number of events that were passed before and since, those that were dropped.
+    /// The dropped events: those after number `start`, up to number `end`.
     pub(crate) dropped: Range<u64>,
 }
 
 impl TakenEvents {
-    /// When the last one is due, of a schedule that began at `start`: never, if that is beyond the clock.
+    /// Due time of the last taken event, in a schedule that began at `start`; [`Nanos::MAX`], which is never, beyond
+    /// the clock.
     pub(crate) fn due_after(&self, start: Nanos) -> Nanos {
         start.saturating_add(self.due)
     }
@@ -74,7 +74,8 @@ impl EventSource {
         low
     }
 
-    /// The number of events, from the first, that are dropped at `now` unless they were taken.
+    /// The number of events, from the first, that are taken or to be dropped at `now`, of which `passed` are taken or
+    /// dropped already.
     fn expired(&self, now: Nanos, passed: u64) -> u64 {
         let is_dropped = |n| is_dropped(self.due(n), self.due(n + 1), now, MAX_EVENT_BACKLOG_NS);
         if !is_dropped(passed + 1) {
@@ -86,7 +87,7 @@ impl EventSource {
         expired
     }
 
-    /// Takes the next `count` events at `now`, after those that are too old, which are dropped.
+    /// Drops the events that are too old at `now`, and takes the next `count` events.
     pub(crate) fn take(&self, now: Nanos, count: u64) -> TakenEvents {
         let last = |passed| self.expired(now, passed) + count;
         let take = |passed| Some(last(passed));
@@ -99,8 +100,8 @@ impl EventSource {
         }
     }
 
-    /// How many of the events after number `events.start`, up to number `events.end`, are due from `from`
-    /// until before `to`.
+    /// Number of events that are due from `from` until before `to`, of those after number `events.start` up to number
+    /// `events.end`.
     pub(crate) fn due_between(&self, events: &Range<u64>, from: Nanos, to: Nanos) -> u64 {
         let first = self.due_before(from).max(events.start);
         let last = self.due_before(to).min(events.end);
@@ -108,8 +109,8 @@ impl EventSource {
     }
 }
 
-/// The part of the event rate that these workers of the Plan have: only those with limiters take events.
-/// `None` if there are no such workers, or no rate.
+/// The part of the event rate that these workers of the Plan have, by their number of workers with limiters: only
+/// workers with limiters take events. `None` without such workers or without a rate.
 pub(crate) fn own_event_rate(plan: &Plan, workers: &[WorkerId]) -> Option<f64> {
     let groups = plan.groups.iter();
     let limited: Vec<bool> = groups.map(|g| g.program.has_limiter(|_| true)).collect();
@@ -120,7 +121,7 @@ pub(crate) fn own_event_rate(plan: &Plan, workers: &[WorkerId]) -> Option<f64> {
     Some(rate * own as f64 / all as f64)
 }
 
-/// What a worker counts of its schedule in the latest window.
+/// Schedule counts of a worker in the latest window.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct WindowCounts {
     /// Number of the window.
@@ -129,7 +130,7 @@ pub(crate) struct WindowCounts {
 }
 
 impl WindowCounts {
-    /// The counts in the latest window, which begin at 0 in each.
+    /// The counts in the latest window; the counts begin at 0 in each window.
     pub(crate) fn in_window(&mut self, window: WindowBounds) -> &mut ScheduleCounts {
         if window.number != self.window {
             *self = Self {
@@ -156,14 +157,14 @@ mod tests {
         assert_eq!(events.take(0, 9).due, 10_000_000);
         assert_eq!(events.take(SECOND, 1).due, 11_000_000);
         let all = |from, to| events.due_between(&(0..u64::MAX), from * SECOND, to * SECOND);
-        // The first is due after a millisecond, and that of 60 s is not in the window.
+        // The first event is due after a millisecond, and the event at 60 s is not in the window.
         assert_eq!((all(0, 60), all(10, 11)), (59_999, 1000));
         assert_eq!(all(5, 3), 0);
     }
 
     #[test]
     fn an_event_beyond_the_clock_is_never_due() {
-        // One in thirty thousand years.
+        // One event in thirty thousand years.
         let events = EventSource::new(1e-12);
         for _ in 0..3 {
             assert_eq!(events.take(SECOND, 1).due_after(SECOND), Nanos::MAX);
@@ -180,7 +181,7 @@ mod tests {
         assert_eq!((taken.due, taken.dropped), (10_000_000, 0..0));
         let taken = events.take(5 * SECOND + 20_000_001, 1);
         assert_eq!((taken.due, taken.dropped), (30_000_000, 1..2));
-        // All of a minute but the last five seconds.
+        // All events of a minute but those of the last five seconds are dropped or taken.
         let taken = events.take(60 * SECOND, 2);
         assert_eq!(
             (taken.due, taken.dropped.clone()),
@@ -195,7 +196,7 @@ mod tests {
 
     #[test]
     fn the_latest_event_that_was_due_is_kept_at_any_rate() {
-        // One in ten seconds.
+        // One event in ten seconds.
         let events = EventSource::new(0.1);
         let taken = events.take(19 * SECOND, 1);
         assert_eq!((taken.due, taken.dropped), (10 * SECOND, 0..0));

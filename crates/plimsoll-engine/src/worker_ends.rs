@@ -1,7 +1,7 @@
 //! Workers that finish their work by themselves, before the run ends.
 //!
-//! Ranks have no common clock for the instant of the first end, so another rank contributes its own count at its
-//! own first end, in proportion to the time.
+//! Ranks have no common clock, so the counts at the first end of all ranks are an estimate: each rank contributes the
+//! counts at its own first end, scaled to the time of the earliest first end.
 
 use crate::sync::lock;
 use plimsoll_measure::{Nanos, WindowState, WorkersDone};

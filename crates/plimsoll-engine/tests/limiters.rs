@@ -2,10 +2,10 @@
 
 mod common;
 
-use common::{plan, row, run_virtually};
+use common::{built_in, codes, plan, row, run_virtually};
 use plimsoll_engine::Outcome;
 use plimsoll_measure::ScheduleCounts;
-use plimsoll_plan::{LimitKind, OpKind, Overrides, Plan, WorkerGroup};
+use plimsoll_plan::{LimitKind, OpKind, Plan, WorkerGroup};
 use std::path::Path;
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ const SECOND: u64 = 1_000_000_000;
 
 const MIB: u64 = 1 << 20;
 
-/// One worker that reads 64 KiB and then waits for what the limiter wants.
+/// One worker that reads 64 KiB and then calls a limiter.
 fn reader(limiter: &str, rate: u64) -> Plan {
     let text = format!(
         "define fileset name=tree,path=/tmp,entries=10,dirwidth=20,size=1m,prealloc
@@ -28,11 +28,7 @@ run 60
     plan(&text, Path::new("/nowhere"), |_| ())
 }
 
-fn codes(outcome: &Outcome) -> Vec<&str> {
-    outcome.reasons.iter().map(|r| r.code.as_str()).collect()
-}
-
-/// The events of a rate that are due before an instant, counted one by one.
+/// Number of events of a rate that are due before an instant, counted one by one.
 fn due_before(rate: f64, seconds: f64) -> u64 {
     (1..).take_while(|n| f64::from(*n) / rate < seconds).count() as u64
 }
@@ -48,7 +44,7 @@ fn operations_of_a_cap_have_service_time_only() {
         let plan = reader(limiter, 1000);
         let outcome = run_virtually(&plan, "10ms");
         let read = row(&plan, &outcome, "rd");
-        // One after the other, since the target is slower than the cap.
+        // Reads follow each other without a wait, because the target is slower than the cap.
         assert_eq!((read.ops, read.paced), (5998, 0), "{limiter}");
         assert_eq!(read.response.count(), 0, "{limiter}");
         let service = &read.service;
@@ -67,7 +63,7 @@ fn a_target_that_is_faster_than_a_cap_is_held_at_its_rate() {
         let plan = reader(limiter, rate);
         let outcome = run_virtually(&plan, "1ms");
         let read = row(&plan, &outcome, "rd");
-        // A worker is charged for what it has done: for 16 reads at most.
+        // A cap charges for completed reads, for 16 at most.
         assert!(
             read.ops.abs_diff(60 * reads) <= 16,
             "{limiter}: {}",
@@ -82,22 +78,36 @@ fn a_target_that_is_faster_than_a_cap_is_held_at_its_rate() {
     }
 }
 
-/// After an outage, a cap lets pass what five seconds allow, and not what it had time to allow.
+/// After an outage, a cap lets the operations of five seconds pass at once, and not those of the whole outage.
 #[test]
 fn a_cap_saves_no_more_than_five_seconds() {
     let plan = reader("iopslimit name=lim", 100);
     let outcome = run_virtually(&plan, "1ms&stall=30s&stall_after=10s");
     let reads = row(&plan, &outcome, "rd").ops;
-    // 10 s before and 20 s after the outage, and 5 s of it.
+    // The reads of 10 s before the outage, of 20 s after, and of 5 s of the outage.
     assert!(reads.abs_diff(3500) <= 3, "{reads}");
 }
 
-/// One worker that takes an event and then looks at a file, for a minute.
-fn looker(rate: u64) -> Plan {
+/// Asserts that all of this number of scheduled events were used, and that the result is valid.
+fn assert_all_used(outcome: &Outcome, scheduled: u64) {
+    let counts = ScheduleCounts {
+        scheduled,
+        completed: scheduled,
+        dropped: 0,
+    };
+    assert_eq!(
+        (outcome.schedules.as_slice(), codes(outcome)),
+        (&[counts][..], vec![])
+    );
+}
+
+/// One worker that for a minute takes an event, calls a cap, if there is one, and looks at a file.
+fn looker(rate: u64, cap: &str) -> Plan {
     let text = format!(
         "define fileset name=s,path=/tmp,entries=9,dirwidth=20,prealloc
 define process name=p {{ thread name=t,memsize=1m {{
   flowop eventlimit name=pace
+  {cap}
   flowop statfile name=look,filesetname=s
 }} }}
 eventgen rate={rate}
@@ -107,8 +117,8 @@ run 60
     plan(&text, Path::new("/nowhere"), |_| ())
 }
 
-/// Used and dropped events and the sum of the response times, in a minute with a worker that takes
-/// `service` nanoseconds for each: one by one, by the rule.
+/// Used events, dropped events and sum of response times in nanoseconds, in a minute of a worker that takes `service`
+/// nanoseconds per event: computed event by event.
 fn computed(rate: u64, service: u64) -> (u64, u64, u64) {
     let due = |n: u64| n * SECOND / rate;
     let (mut now, mut next, mut used, mut dropped, mut sum) = (0, 1, 0, 0, 0);
@@ -119,7 +129,7 @@ fn computed(rate: u64, service: u64) -> (u64, u64, u64) {
         }
         used += 1;
         now = now.max(due(next)) + service;
-        // The last one ends behind the window.
+        // The last operation ends after the window.
         sum += u64::from(now < 60 * SECOND) * (now - due(next));
         next += 1;
     }
@@ -130,7 +140,7 @@ fn computed(rate: u64, service: u64) -> (u64, u64, u64) {
 fn a_schedule_that_is_too_fast_drops_what_is_five_seconds_late_and_says_so() {
     // A rate and a latency without a common multiple in a minute: no event is late by five seconds to the
     // nanosecond.
-    let plan = looker(197);
+    let plan = looker(197, "");
     let outcome = run_virtually(&plan, "10100us");
     let (used, dropped, response) = computed(197, 10_100_000);
     let scheduled = due_before(197.0, 60.0);
@@ -164,27 +174,18 @@ fn a_schedule_that_is_too_fast_drops_what_is_five_seconds_late_and_says_so() {
 
 #[test]
 fn a_schedule_that_the_target_keeps_has_all_its_events_used() {
-    let plan = looker(90);
+    let plan = looker(90, "");
     let outcome = run_virtually(&plan, "10ms");
-    let scheduled = due_before(90.0, 60.0);
-    let counts = ScheduleCounts {
-        scheduled,
-        completed: scheduled,
-        dropped: 0,
-    };
-    assert_eq!(
-        (outcome.schedules.as_slice(), codes(&outcome)),
-        (&[counts][..], vec![])
-    );
+    assert_all_used(&outcome, due_before(90.0, 60.0));
     let look = row(&plan, &outcome, "look");
     assert_eq!((look.paced, look.response.max()), (look.ops, 10_000_000));
 }
 
-/// Down to 95 % are enough: a worker that takes 10.5 ms for each of 100 events per second.
+/// A schedule is achieved if 95 % of its events are used. The worker takes 10.5 ms per event, at 100 events per second.
 #[test]
 fn a_schedule_is_achieved_down_to_95_percent() {
     for (latency, achieved) in [("10520us", true), ("10540us", false)] {
-        let outcome = run_virtually(&looker(100), latency);
+        let outcome = run_virtually(&looker(100, ""), latency);
         let [counts] = outcome.schedules[..] else {
             panic!("{:?}", outcome.schedules)
         };
@@ -198,30 +199,22 @@ fn a_schedule_is_achieved_down_to_95_percent() {
     }
 }
 
-/// A cap behind an event: the operation after it is late by the wait for the cap.
+/// An operation after an event and a cap is late by the wait for the cap.
 #[test]
 fn a_cap_does_not_end_the_schedule_of_an_operation() {
-    let text = "define fileset name=s,path=/tmp,entries=9,dirwidth=20,prealloc
-define process name=p { thread name=t,memsize=1m {
-  flowop eventlimit name=pace
-  flowop opslimit name=cap
-  flowop statfile name=look,filesetname=s
-} }
-eventgen rate=10
-run 60
-";
-    let plan = plan(text, Path::new("/nowhere"), |_| ());
+    let plan = looker(10, "flowop opslimit name=cap");
     let outcome = run_virtually(&plan, "1ms");
     let look = row(&plan, &outcome, "look");
     assert_eq!((look.paced, look.service.max()), (look.ops, 1_000_000));
-    // Each round takes two events of the rate that both share: one to begin, one for the operation before.
+    // Each round takes two events of the common rate: one to begin, and one that the cap charges for the previous
+    // operation.
     assert!(look.ops.abs_diff(300) <= 1, "{}", look.ops);
     let usual = look.response.quantile(0.5);
     assert!(usual.abs_diff(101_000_000) < 200_000, "{usual}");
     assert_eq!(codes(&outcome), [""; 0], "all events are used");
 }
 
-/// Events that the cap of other workers takes are used as well, and those that it drops are dropped.
+/// Events that the cap of another worker takes count as used, and events that the cap drops count as dropped.
 #[test]
 fn a_cap_of_other_workers_takes_events_of_the_schedule() {
     let text = "define fileset name=s,path=/tmp,entries=9,dirwidth=20,prealloc
@@ -244,16 +237,7 @@ run 60
         run_virtually(&plan(&text, Path::new("/nowhere"), |_| ()), "1ms")
     };
     let fast = run("100", "");
-    let scheduled = due_before(100.0, 60.0);
-    let counts = ScheduleCounts {
-        scheduled,
-        completed: scheduled,
-        dropped: 0,
-    };
-    assert_eq!(
-        (fast.schedules.as_slice(), codes(&fast)),
-        (&[counts][..], vec![])
-    );
+    assert_all_used(&fast, due_before(100.0, 60.0));
     let slow = run("5000", "");
     let [counts] = slow.schedules[..] else {
         panic!("{:?}", slow.schedules)
@@ -263,7 +247,7 @@ run 60
     let waiting = counts.scheduled - counts.completed - counts.dropped;
     assert!(waiting.abs_diff(25_000) < 100, "{counts:?}");
     assert_eq!(codes(&slow), ["total_rate"]);
-    // What a cap takes after the last worker that follows the schedule is not the schedule's.
+    // Events that a cap takes after the end of the last worker that follows the schedule do not count.
     let ended = run("100", "flowop finishoncount name=end,value=100,target=look");
     let [counts] = ended.schedules[..] else {
         panic!("{:?}", ended.schedules)
@@ -293,21 +277,13 @@ run 60
     let outcome = run_virtually(&plan, "1ms");
     assert_eq!(row(&plan, &outcome, "look").ops, 100);
     assert!(row(&plan, &outcome, "other").ops > 59_000);
-    let counts = ScheduleCounts {
-        scheduled: 100,
-        completed: 100,
-        dropped: 0,
-    };
-    assert_eq!(
-        (outcome.schedules.as_slice(), codes(&outcome)),
-        (&[counts][..], vec![])
-    );
+    assert_all_used(&outcome, 100);
 }
 
 /// Events are counted in the window in which they are due, used or dropped.
 #[test]
 fn a_warm_up_is_in_no_count() {
-    let mut plan = looker(200);
+    let mut plan = looker(200, "");
     let time = |seconds| plimsoll_plan::Phase::wait_for(Duration::from_secs(seconds));
     let open = plan
         .script
@@ -318,7 +294,7 @@ fn a_warm_up_is_in_no_count() {
     let [counts] = outcome.schedules[..] else {
         panic!("{:?}", outcome.schedules)
     };
-    // Of 200 due in a second, 100 are used and as many dropped, those of the last 5 s not yet.
+    // In a second 200 events are due, 100 are used and 100 are dropped; the events of the last 5 s are not dropped yet.
     assert!(counts.scheduled.abs_diff(12_000) <= 1, "{counts:?}");
     assert!(counts.completed.abs_diff(6000) <= 1, "{counts:?}");
     assert!(counts.dropped.abs_diff(5500) <= 2, "{counts:?}");
@@ -327,18 +303,19 @@ fn a_warm_up_is_in_no_count() {
 /// What a limiter of a built-in workload does on a target.
 #[derive(Clone, Copy)]
 enum Expected {
-    /// Its events per second are used, all or fewer than 95 %.
+    /// A schedule of this many events per second, of which a fast target uses all and a slow target fewer than 95 %.
     Schedule(f64),
-    /// The operations, or with `Bandwidth` the MiB, of this row, or of all, are held at this rate.
+    /// A cap that holds the operations, or with `Bandwidth` the MiB, of this row or of all rows at this rate per
+    /// second.
     Cap(LimitKind, Option<&'static str>, f64),
 }
 
-/// A built-in workload with a limiter, made small, and latencies of targets that are faster and slower than
-/// its rate.
+/// A small variant of a built-in workload with a limiter, and latencies of a target that is faster than the rate and of
+/// a target that is slower.
 struct Case {
     name: &'static str,
     sets: &'static str,
-    /// Event rate, where the workload has no parameter for it.
+    /// Event rate, if the workload has no parameter for the rate.
     rate: Option<f64>,
     expected: Expected,
     fast: &'static str,
@@ -431,7 +408,7 @@ fn has_limiter(group: &WorkerGroup) -> bool {
     group.program.has_limiter(|_| true)
 }
 
-/// What the workload did of what a cap charges, per second.
+/// Work per second of the kind that a cap charges.
 fn charged(plan: &Plan, outcome: &Outcome, kind: LimitKind, target: Option<&str>) -> f64 {
     let totals = &outcome.windows.last().unwrap().totals;
     let rows = plan
@@ -468,15 +445,7 @@ fn limiters_of_built_in_workloads_hold_on_fast_targets_and_say_so_on_slow_ones()
     }
     for case in cases() {
         left.retain(|name| *name != case.name);
-        let text = plimsoll_workload::wml::library::find(case.name)
-            .unwrap()
-            .text;
-        let plan = plan(text, Path::new("/nowhere"), |o: &mut Overrides| {
-            let set = |set: &str| {
-                let (name, value) = set.split_once('=').unwrap();
-                (name.to_owned(), value.to_owned())
-            };
-            o.sets = case.sets.split_whitespace().map(set).collect();
+        let plan = built_in(case.name, case.sets, |o| {
             o.rate = case.rate;
             o.time = Some(Duration::from_secs(SECONDS));
         });
@@ -500,7 +469,7 @@ fn limiters_of_built_in_workloads_hold_on_fast_targets_and_say_so_on_slow_ones()
                             "{name}"
                         );
                     }
-                    // Five seconds of backlog, and what lies between an event and the operation after it.
+                    // Five seconds of backlog, and the time between an event and the operation after the event.
                     let rows = outcome.windows[0].totals.rows.iter();
                     let longest = rows.map(|r| r.response.max()).max();
                     assert!(longest < Some(8 * SECOND), "{name}: {longest:?}");
@@ -509,7 +478,7 @@ fn limiters_of_built_in_workloads_hold_on_fast_targets_and_say_so_on_slow_ones()
                     assert_eq!(codes(&outcome), [""; 0], "{name}");
                     assert_eq!((paced, outcome.schedules.len()), (0, 0), "{name}");
                     let found = charged(&plan, &outcome, kind, target);
-                    // Each worker has done some before it is charged.
+                    // Each worker completes some operations before the cap charges.
                     let is_held = (found / rate - 1.0).abs() < 0.2;
                     assert!(
                         if is_fast { is_held } else { found < 0.7 * rate },

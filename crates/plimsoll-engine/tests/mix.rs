@@ -5,7 +5,7 @@ mod common;
 #[path = "common/mixes.rs"]
 mod mixes;
 
-use common::{row, run_ok, run_virtually, try_run};
+use common::{codes, row, run_ok, run_virtually, try_run};
 use mixes::{lasting, paced, plan, tree};
 use plimsoll_engine::Outcome;
 use plimsoll_plan::{
@@ -445,8 +445,7 @@ fn what_falls_behind_by_more_than_a_second_is_given_up_and_counted() {
     let max = row.response.max() as f64 / MS;
     assert!((1000.0..=1016.0).contains(&max), "{max}");
     assert!((row.response.mean() / MS - 1000.0).abs() < 30.0);
-    let codes: Vec<_> = outcome.reasons.iter().map(|r| r.code.as_str()).collect();
-    assert_eq!(codes, ["process_rate", "total_rate", "latency"]);
+    assert_eq!(codes(&outcome), ["process_rate", "total_rate", "latency"]);
 }
 
 #[test]
@@ -506,8 +505,7 @@ fn an_unpaced_mix_goes_on_at_once() {
     // Its latency is the service time, and a limit holds for that.
     plan.metric = limited(9);
     let late = run_virtually(&lasting(plan.clone(), Duration::from_secs(10)), "10ms");
-    let codes: Vec<_> = late.reasons.iter().map(|r| r.code.as_str()).collect();
-    assert_eq!(codes, ["latency"]);
+    assert_eq!(codes(&late), ["latency"]);
     assert!(
         outcome
             .processes

@@ -213,7 +213,7 @@ impl Observer for Stages {
     }
 }
 
-/// Why the result is invalid.
+/// Codes and texts of the reasons why the result is invalid.
 fn reasons(outcome: &Outcome) -> Vec<String> {
     let text = |r: &Reason| format!("{}: {}", r.code, r.text);
     outcome.reasons.iter().map(text).collect()
@@ -296,7 +296,7 @@ fn a_whole_run_counts_its_rounds_and_leaves_nothing() {
     assert_eq!((outcome.failure, outcome.stages.len()), (None, 5));
 }
 
-/// The directories of an idle stage are operations too; its figures are nevertheless those of nothing.
+/// A stage without a round makes the result invalid, even if the stage has made directories.
 #[test]
 fn a_stage_without_a_round_makes_the_result_invalid() {
     let with = |stages: &str, change: &dyn Fn(usize, &mut ObjectLoop)| {
@@ -322,7 +322,7 @@ fn a_stage_without_a_round_makes_the_result_invalid() {
     );
     assert_eq!(with("p", &|_, l| idle(l)), none("precreate"));
     let made_before = with("pp", &|at, l| match at {
-        // It only makes directories.
+        // The stage only makes directories.
         0 => {
             idle(l);
             l.steps.clear();

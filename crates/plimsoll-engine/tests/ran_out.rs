@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{plan, row, run_virtually, try_run};
+use common::{codes, plan, row, run_virtually, try_run};
 use plimsoll_engine::Outcome;
 use plimsoll_plan::{Plan, QuitMode};
 use std::path::Path;
@@ -40,10 +40,6 @@ const COPY: &str = "flowop openfile name=from,filesetname=old,fd=1
                     flowop closefile name=shut1,fd=1
                     flowop closefile name=shut2,fd=2";
 const STAT_FLOWOP: &str = "flowop statfile name=look,filesetname=still";
-
-fn codes(outcome: &Outcome) -> Vec<&str> {
-    outcome.reasons.iter().map(|r| r.code.as_str()).collect()
-}
 
 /// Length of the last window in milliseconds, to the nearest.
 fn window_ms(outcome: &Outcome) -> u64 {

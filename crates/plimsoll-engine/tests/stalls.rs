@@ -1,33 +1,21 @@
-//! Stalls of a target, and operations that last because they have much to do.
+//! Stalls of a target, and operations that take long because of their many calls or bytes.
 
 mod common;
 
-use common::{plan, row, run_virtually};
+use common::{built_in, codes, plan, row, run_virtually};
 use plimsoll_engine::Outcome;
 use plimsoll_measure::Stall;
-use plimsoll_plan::{Overrides, Plan};
+use plimsoll_plan::Plan;
 use std::path::Path;
 use std::time::Duration;
-
-fn codes(outcome: &Outcome) -> Vec<&str> {
-    outcome.reasons.iter().map(|r| r.code.as_str()).collect()
-}
 
 fn stalls(outcome: &Outcome) -> &[Stall] {
     &outcome.windows[0].totals.stalls
 }
 
-/// `netsfs`, whose whole-file reads of up to 1.7 MB are made of pieces of 8 KiB, most of them, and usually have two.
+/// `netsfs`, whose whole-file reads mostly have pieces of 8 KiB: usually two pieces, and up to 1.7 MB.
 fn netsfs(seed: u64, sets: &str, seconds: u64) -> Plan {
-    let text = plimsoll_workload::wml::library::find("netsfs")
-        .unwrap()
-        .text;
-    plan(text, Path::new("/nowhere"), |o: &mut Overrides| {
-        let set = |set: &str| {
-            let (name, value) = set.split_once('=').unwrap();
-            (name.to_owned(), value.to_owned())
-        };
-        o.sets = sets.split_whitespace().map(set).collect();
+    built_in("netsfs", sets, |o| {
         o.seed = Some(seed);
         o.time = Some(Duration::from_secs(seconds));
     })
@@ -47,11 +35,11 @@ fn a_file_in_many_pieces_is_no_stall_whatever_the_seed() {
         let gap = outcome.windows[0].totals.gaps.all;
         longest = longest.max(Duration::from_nanos(gap.length()));
     }
-    // Files of which a piece after the other was read for so long were among them.
+    // Some files took that long, piece after piece.
     assert!(longest > Duration::from_secs(3), "{longest:?}");
 }
 
-/// One thread does no ten rounds a second at 20 ms a call, which is a reason; enough threads do.
+/// At 20 ms per call, one thread does not achieve ten rounds per second, which is a reason; 80 threads do.
 #[test]
 fn a_rate_that_one_thread_does_not_achieve_is_no_stall_either() {
     for seed in 1..=24 {
@@ -72,7 +60,7 @@ fn a_rate_that_one_thread_does_not_achieve_is_no_stall_either() {
     }
 }
 
-/// One worker that reads small files, and every two seconds one of 2 MiB in pieces of 8 KiB.
+/// One worker that reads small files, and after every 50 of them a file of 2 MiB in pieces of 8 KiB.
 const FILES: &str = "\
 define fileset name=small,path=/tmp,entries=10,dirwidth=20,size=8k,prealloc
 define fileset name=large,path=/tmp,entries=1,dirwidth=20,size=2m,prealloc
@@ -90,12 +78,12 @@ define process name=p { thread name=t,memsize=1m {
 run 40
 ";
 
-/// The same, in which all files are written.
+/// [`FILES`], with all files written instead of read.
 fn writing() -> String {
     FILES.replace("readwholefile name=read", "writewholefile name=read")
 }
 
-/// A target that stops is found wherever it does: between two files, within the large one, at the end.
+/// A stall is found wherever the target stops: between two files, within the large file, or at the end of the window.
 #[test]
 fn a_target_that_stops_within_a_long_operation_is_stalled() {
     for text in [FILES, &writing()] {
@@ -119,7 +107,7 @@ fn a_target_that_stops_within_a_long_operation_is_stalled() {
                 "{target}: {stall:?}"
             );
             assert_eq!(stall.at_end, after == 37_007);
-            // The operation took the pieces before and after the outage besides.
+            // An operation that contains the outage also has pieces before and after the outage.
             within += u64::from(row(&plan, &outcome, "read").service.max() > 5_000_000_000);
         }
         assert!(
@@ -129,8 +117,8 @@ fn a_target_that_stops_within_a_long_operation_is_stalled() {
     }
 }
 
-/// Usual reads take 10 ms. A read of as many bytes that takes a second is a stall, one of a thousand times as many
-/// is none: nothing says how long it should take.
+/// Usual reads take 10 ms. A read of as many bytes that takes seconds is a stall. A read of thousands of times as many
+/// bytes is none, because its usual time is not known.
 #[test]
 fn a_transfer_that_moves_more_bytes_may_take_longer() {
     let text = "define fileset name=small,path=/tmp,entries=10,dirwidth=20,size=8k,prealloc

@@ -22,10 +22,10 @@
 //! submits queued operations, waits if no worker is ready, and takes completions, which wake tasks by number. Such
 //! a lane watches no descriptors; other threads wake the lane through a counter (eventfd) that the source watches.
 //!
-//! A virtual lane with timed events lets the events up to the next timer happen in one turn, until an event wakes a
-//! task. A worker that never waits would stop virtual time for all workers, so the worker waits 1 µs after 128
-//! operations. The states of thousands of workers do not fit the caches of a processor, so when a timer fires, the
-//! task of the next timer is fetched from memory.
+//! A virtual lane with timed events executes the events up to the next timer in one turn, until an event wakes a task.
+//! A worker that never waits would stop virtual time for all workers, so the worker waits 1 µs after 128 operations.
+//! The states of thousands of workers do not fit the caches of a processor, so when a timer fires, the task of the next
+//! timer is fetched from memory.
 
 mod completion_source;
 mod deadline;

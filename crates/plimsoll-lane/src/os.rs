@@ -76,17 +76,17 @@ pub fn raise_open_files() -> u64 {
 /// A limit of the memory that a process may map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AddressSpace {
-    /// What is limited, in words.
+    /// Name of the limited resource, for messages.
     pub name: &'static str,
     /// Option of `ulimit` that sets the limit, in KiB.
     pub option: &'static str,
-    /// Bytes that the process has.
+    /// Bytes of the resource that the process uses.
     pub used: u64,
-    /// Bytes that it may have.
+    /// Maximum number of bytes that the process may use.
     pub limit: u64,
 }
 
-/// The limits of what this process may map; none where there are none.
+/// The limits of the memory that this process may map; empty without limits.
 #[must_use]
 pub fn address_space() -> Vec<AddressSpace> {
     use rustix::process::{Resource, getrlimit};

@@ -1,10 +1,10 @@
-//! When calls of operations were in flight for long, and when they completed one after the other.
+//! Times in which long calls of operations were in flight, and times in which calls completed one after the other.
 
 use crate::{Nanos, OpTotals};
 use plimsoll_runtime::sync::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 
-/// A time without a sign of the target up to this long is never a stall.
+/// Maximum time without a sign of life of the target that is never a stall, in nanoseconds.
 pub const STALL_NS: Nanos = 1_000_000_000;
 
 /// A time without a completion, in nanoseconds since the window opened.
@@ -78,17 +78,17 @@ impl BusySpans {
     }
 }
 
-/// What a call had to do, in powers of two: the bytes it moves, and the number of calls of its operation.
+/// Work of a call, in powers of two: the bytes of the call, and the number of calls of its operation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CallShape {
-    /// One more than the logarithm of the bytes; 0 without any.
+    /// One more than the binary logarithm of the bytes; 0 without bytes.
     bytes: u8,
-    /// The logarithm of the number of calls.
+    /// Binary logarithm of the number of calls.
     calls: u8,
 }
 
 impl CallShape {
-    /// A call that moves `bytes`, one of `calls` of its operation.
+    /// The shape of a call that moves `bytes`, in an operation of `calls` calls.
     #[must_use]
     pub fn new(bytes: u64, calls: u64) -> Self {
         Self {
@@ -97,9 +97,9 @@ impl CallShape {
         }
     }
 
-    /// How long such a call usually takes, in nanoseconds: the median operation of its row, in
-    /// proportion to the work. An operation that has many calls to make takes the sum of them, and a
-    /// call that moves more bytes than the mean operation of the row takes longer.
+    /// Usual time of such a call in nanoseconds: the median service time of the row, in proportion to the work. The
+    /// time of an operation is the sum of the times of its calls, and a call that moves more bytes than the mean
+    /// operation of the row takes longer.
     #[must_use]
     pub fn usual_time(self, row: &OpTotals) -> f64 {
         let bytes = match self.bytes {
@@ -117,18 +117,17 @@ impl CallShape {
     }
 }
 
-/// Calls of a window, or of a run: those that took long, and times in which calls completed.
+/// Times of a window, or of a run, in which long calls were in flight, and times in which calls completed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallSpans {
-    /// When calls of [`STALL_NS`] and more were in flight, by row and by what they had to do.
+    /// Times in which calls of [`STALL_NS`] and more were in flight, by row and by shape.
     long: Vec<Vec<(CallShape, BusySpans)>>,
-    /// When the calls of an operation of many calls completed, each less than [`STALL_NS`] after the
-    /// one before.
+    /// Times in which the calls of an operation completed, each less than [`STALL_NS`] after the previous call.
     signs: BusySpans,
 }
 
 impl CallSpans {
-    /// No calls yet, in this number of rows.
+    /// No times yet, in this number of rows.
     #[must_use]
     pub fn new(rows: usize) -> Self {
         Self {
@@ -166,7 +165,7 @@ impl CallSpans {
         self.signs.merge(&other.signs);
     }
 
-    /// Adds the parts of another one's times that are in a window, in nanoseconds since it opened.
+    /// Adds the parts of another lane's times that are in a window, in nanoseconds since the window opened.
     pub(crate) fn merge_clipped(&mut self, other: &Self, start: Nanos, end: Nanos) {
         for (row, shape, spans) in other.long_calls() {
             self.spans_of(row, shape).merge(&spans.clip(start, end));
@@ -180,13 +179,13 @@ impl CallSpans {
         rows.flat_map(|(row, spans)| spans.iter().map(move |(shape, spans)| (row, *shape, spans)))
     }
 
-    /// The parts of a gap in which no call completed either.
+    /// The parts of a gap in which no call completed.
     pub(crate) fn without_sign(&self, gap: Gap) -> Vec<Gap> {
         self.signs.subtract_from(gap)
     }
 }
 
-/// The calls of a lane, which its workers note and any thread may read.
+/// Call spans of a lane, which its workers note and any thread may read.
 pub(crate) struct SharedCallSpans(Mutex<CallSpans>);
 
 impl SharedCallSpans {

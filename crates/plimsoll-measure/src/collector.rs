@@ -26,7 +26,7 @@ pub struct WindowTotals {
     pub rows: Vec<OpTotals>,
     /// When nothing completed.
     pub gaps: Gaps,
-    /// Which calls took long, and when calls of operations of many calls completed.
+    /// Times in which long calls were in flight, and times in which calls completed.
     pub calls: CallSpans,
     /// When the target stalled, as seen by all lanes or ranks together.
     pub stalls: Vec<Stall>,
@@ -176,7 +176,7 @@ impl Collector {
         (last, totals)
     }
 
-    /// Adds the operations in flight when the window ended, and what calls did.
+    /// Adds the operations in flight when the window ended, and the call spans.
     fn take_notes(&self, totals: &mut WindowTotals) {
         let mut ages = vec![InFlightAges::default(); self.rows];
         totals.calls = CallSpans::new(self.rows);

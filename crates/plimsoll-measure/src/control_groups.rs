@@ -1,8 +1,8 @@
-//! Limits that control groups set this process: processor time (CFS quota) and memory.
+//! Limits of this process by its control groups: processor time (CFS quota) and memory.
 //!
-//! A limit of a group applies to all groups below it, so the smallest limit of all groups from the process's own
-//! one to the root counts. Each controller is in a hierarchy of version 1 or in that of version 2. In a container
-//! only the groups below the container's own one may be visible. Files: `admin-guide/cgroup-v2.rst`,
+//! A limit of a group applies to all groups below it, so the smallest limit of all groups from the process's own group
+//! to the root counts. Each controller is in a hierarchy of version 1 or in the hierarchy of version 2. In a container
+//! only the container's own group and the groups below may be visible. Files: `admin-guide/cgroup-v2.rst`,
 //! `admin-guide/cgroup-v1/memory.rst` and `scheduler/sched-bwc.rst` of the kernel's documentation.
 
 use crate::system::mounts;
@@ -17,18 +17,19 @@ use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-/// Limits of memory from here on are none: version 1 writes the largest number of whole pages for "no limit".
+/// Smallest memory limit in bytes that means no limit: without a limit, version 1 shows the largest number of whole
+/// pages.
 const NO_MEMORY_LIMIT: u64 = 1 << 62;
 
-/// Maximum number of directories in which the group of this process is looked for.
+/// Maximum number of directories that are searched for the group of this process.
 const MAX_SEARCHED_GROUPS: usize = 10_000;
 
-/// The control groups that limit this process, and their files.
+/// The control groups that may limit this process.
 #[derive(Debug, Default)]
 pub struct ControlGroups {
-    /// Groups with the controller of processor time, from the process's own one towards the root.
+    /// Groups with the controller of processor time, from the process's own group to the root.
     cpu: Vec<Group>,
-    /// Groups with the controller of memory.
+    /// Groups with the controller of memory, in the same order.
     memory: Vec<Group>,
 }
 
@@ -44,21 +45,21 @@ struct Group {
     version: Version,
 }
 
-/// The smallest limit of memory.
+/// The memory limit of a control group, or the memory that the limit leaves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryLimit {
-    /// Bytes: of a limit, all that the group may have; of what is available, what it may still get.
+    /// Bytes that the group may have in all, or may still get.
     pub bytes: u64,
     /// Directory of the group with the limit.
     pub group: PathBuf,
 }
 
-/// Counters of the throttling of this process at an instant.
+/// Throttling counters of this process's control groups at an instant.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct QuotaCounters {
-    /// Of each group on the way to the root.
+    /// Counters of each group from the process's own group to the root.
     groups: Vec<GroupCounters>,
-    /// Time for which the process's own group was throttled, by whichever group, in nanoseconds; Linux 6.6.
+    /// Time for which the process's own group was throttled by any quota, in nanoseconds; since Linux 6.6.
     own_throttled_ns: Option<u64>,
 }
 
@@ -71,18 +72,18 @@ struct GroupCounters {
     throttled_ns: u64,
 }
 
-/// How a limit of processor time (CFS quota) held up the control group of this process.
+/// Throttling of the control group of this process by a CPU quota (CFS bandwidth control).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QuotaUse {
-    /// Processors that a quota on the way from the process's own group to the root allows, such as 0.5: the quota that
-    /// held up its group most, or the smallest if none did; null if the group with the quota is not visible in this
-    /// container.
+    /// Processors that a quota allows, such as 0.5: of the quotas from the process's own group to the root, the quota
+    /// that throttled its group most, or the smallest without throttling; null if the group with the quota is not
+    /// visible in this container.
     pub processors: Option<f64>,
     /// Directory of the group with this quota.
     pub group: Option<String>,
     /// Periods of the quota in which the group wanted to run.
     pub periods: u64,
-    /// Periods in which the group had used up its quota before their end.
+    /// Periods in which the group used up its quota before the period ended.
     pub throttled_periods: u64,
     /// Time for which threads of the group waited for the next period, summed over processors, in seconds.
     pub throttled_s: f64,
@@ -104,8 +105,8 @@ impl QuotaUse {
         }
     }
 
-    /// The quota, and how it held up the group in a time of this length: `CPU quota of 0.1 processors, used up in 18
-    /// of 20 periods, threads waited for 0.90 s`.
+    /// The quota and its throttling as text, such as `CPU quota of 0.1 processors, used up in 18 of 20 periods, threads
+    /// waited for 0.90 s`.
     #[must_use]
     pub fn text(&self) -> String {
         let quota = match self.processors {
@@ -124,13 +125,13 @@ impl QuotaUse {
 }
 
 impl ControlGroups {
-    /// The groups that this process was in when it was first asked for them.
+    /// The groups of this process, as they were at the first call.
     pub fn of_this_process() -> &'static Self {
         static GROUPS: OnceLock<ControlGroups> = OnceLock::new();
         GROUPS.get_or_init(|| Self::below(Path::new("/")))
     }
 
-    /// The groups as the files below a root describe them.
+    /// The groups that the files below a root directory describe.
     fn below(root: &Path) -> Self {
         let own = ProcessCGroups::from_file(root.join("proc/self/cgroup"));
         let own = own.map_or_else(|_| vec![], |groups| groups.0);
@@ -152,8 +153,8 @@ impl ControlGroups {
         quotas.min_by(|(a, _), (b, _)| a.total_cmp(b))
     }
 
-    /// A number that tells groups of processor time apart on a machine: that of the group with the smallest quota,
-    /// or else of the process's own group; `None` if no group is visible.
+    /// A number that identifies a control group on a machine: the number of the group with the smallest quota, or
+    /// without a quota of the process's own group; `None` if no group is visible.
     #[must_use]
     pub fn cpu_group_id(&self) -> Option<u64> {
         let limiting = self.cpu_quota().map(|(_, dir)| dir);
@@ -161,23 +162,23 @@ impl ControlGroups {
         fs::metadata(dir).ok().map(|m| m.ino())
     }
 
-    /// The smallest limit of memory: of version 2 `memory.max` or `memory.high`, above which processes are slowed
-    /// down until they have given up memory.
+    /// The smallest memory limit. In version 2 the limit of a group is the smaller of `memory.max` and `memory.high`,
+    /// above which processes are slowed down until they have given up memory.
     #[must_use]
     pub fn memory_limit(&self) -> Option<MemoryLimit> {
         let limits = self.memory.iter().filter_map(|g| g.memory_limit());
         limits.min_by_key(|limit| limit.bytes)
     }
 
-    /// What the groups still allow: the smallest difference of a limit and what its group uses, apart from the page
-    /// cache, which makes room.
+    /// The memory that the groups leave: the smallest difference of a limit and the memory that its group uses, apart
+    /// from the page cache, which the kernel gives up.
     #[must_use]
     pub fn available_memory(&self) -> Option<MemoryLimit> {
         let available = self.memory.iter().filter_map(|g| g.available_memory());
         available.min_by_key(|available| available.bytes)
     }
 
-    /// Counters of the throttling so far; `None` if no group is visible.
+    /// Throttling counters at this instant; `None` if no group is visible.
     #[must_use]
     pub fn quota_counters(&self) -> Option<QuotaCounters> {
         let own = self.cpu.first()?;
@@ -197,7 +198,7 @@ impl Group {
         self.text(file)?.trim().parse().ok()
     }
 
-    /// The numbers of a file whose lines are a name and a number; empty if there is no such file.
+    /// The numbers of a file whose lines are a name and a number; empty if the file does not exist.
     fn table(&self, file: &str) -> HashMap<String, u64> {
         let text = self.text(file).unwrap_or_default();
         let lines = text.lines().filter_map(|line| {
@@ -213,11 +214,11 @@ impl Group {
             Version::V2 => {
                 let text = self.text("cpu.max")?;
                 let mut numbers = text.split_whitespace();
-                // The first one is `max` without a quota.
+                // The first field is `max` without a quota.
                 let mut number = || numbers.next()?.parse().ok();
                 (number()?, number()?)
             }
-            // The quota is -1 if there is none.
+            // The file of the quota has -1 without a quota.
             Version::V1 => (
                 self.number("cpu.cfs_quota_us")?,
                 self.number("cpu.cfs_period_us")?,
@@ -250,7 +251,7 @@ impl Group {
             Version::V2 => [self.number("memory.max"), self.number("memory.high")],
             Version::V1 => [
                 self.number("memory.limit_in_bytes"),
-                // That of groups above it too, which may be invisible.
+                // Includes the limits of the groups above, which may be invisible.
                 self.table("memory.stat")
                     .get("hierarchical_memory_limit")
                     .copied(),
@@ -286,7 +287,7 @@ impl Group {
 }
 
 impl QuotaCounters {
-    /// The throttling until later counters; `None` without a quota and without throttling.
+    /// The throttling between these counters and later ones; `None` without a quota and without throttling.
     pub(crate) fn until(&self, later: &Self) -> Option<QuotaUse> {
         let change = |then: u64, now: u64| now.saturating_sub(then);
         let both = || self.groups.iter().zip(&later.groups);
@@ -297,7 +298,7 @@ impl QuotaCounters {
             .chain(own.map(|(a, b)| change(a, b)))
             .max()
             .unwrap_or(0);
-        // A quota may be set or lifted in between.
+        // A quota may be set or lifted between the two readings.
         let limited = both().filter_map(|(a, b)| Some((b.quota.or(a.quota)?, a, b)));
         let limiting = limited.max_by(|(quota, a, b), (other, c, d)| {
             let throttled = |then: &GroupCounters, now: &GroupCounters| {
@@ -321,7 +322,8 @@ impl QuotaCounters {
     }
 }
 
-/// The groups with a controller from the process's own one to the mount point, as far as they are visible.
+/// The visible groups with a controller, from the process's own group to the mount point; `None` without a mount of the
+/// controller.
 fn way_to_root(
     root: &Path,
     own: &[ProcessCGroup],
@@ -344,13 +346,13 @@ fn way_to_root(
         let path = path_below(&own.pathname, &m.root)?;
         Some((m, in_root(m).join(path)))
     });
-    // The mount of the most groups.
+    // The mount that shows the most groups.
     let known = below.min_by_key(|(m, _)| m.root.len());
     let (top, dir) = match known {
         Some((m, dir)) => (in_root(m), dir),
         None => {
-            // A control group namespace whose groups were mounted outside: paths are relative to a group whose name
-            // is not told. Without a match, the limits of the groups above it remain.
+            // In a control group namespace without a mount of its own, paths are relative to a group of unknown name.
+            // If no group has the process, only the limits of the mounted group count.
             let top = in_root(mounts.clone().next()?);
             let found = group_of_process(&top, std::process::id());
             (top.clone(), found.unwrap_or(top))
@@ -364,14 +366,15 @@ fn way_to_root(
     Some(dirs.map(group).collect())
 }
 
-/// The path of a group relative to another one, both as `/proc` writes them; `None` if it is not below that one.
+/// The path of a group relative to the group `above`, both as `/proc` writes them; `None` if the group is not below
+/// `above`.
 fn path_below(path: &str, above: &str) -> Option<PathBuf> {
     let path = Path::new(path).strip_prefix(above).ok()?;
     let is_plain = |c: Component<'_>| matches!(c, Component::Normal(_));
     path.components().all(is_plain).then(|| path.to_owned())
 }
 
-/// The group of a process, looked for below a directory.
+/// The group of a process, searched for in the directory `top` and below.
 fn group_of_process(top: &Path, process: u32) -> Option<PathBuf> {
     let mut dirs = vec![top.to_owned()];
     let mut at = 0;

@@ -9,7 +9,7 @@ use plimsoll_runtime::sync::atomic::{AtomicU64, Ordering::Relaxed};
 const HALF_SUB_BUCKETS: usize = 1024;
 const HALF_BITS: u32 = 10;
 
-/// Largest latency with a bucket: every latency has one, and only the pages of those that occur take memory.
+/// Largest latency with a bucket. Every latency has a bucket, and only the pages of buckets in use take memory.
 #[cfg(not(loom))]
 const MAX_LATENCY_NS: Nanos = Nanos::MAX;
 
@@ -60,7 +60,7 @@ pub(crate) struct Counts {
     sum: AtomicU64,
     pub(crate) min: AtomicU64,
     pub(crate) max: AtomicU64,
-    /// Last, because operations do not write to it.
+    /// Upper half of the sum: the last field, because operations rarely write to it.
     sum_upper: UpperHalf,
 }
 

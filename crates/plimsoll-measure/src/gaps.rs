@@ -1,12 +1,11 @@
 //! Times in which nothing completed: the longest of each row, and stalls of the target.
 //!
-//! A gap is a time without a completed operation, to the slots of [`crate::Completions`]. A part of it
-//! in which no call of an operation completed either is a *stall* if a call was in flight that usually
-//! takes far less, given what it had to do ([`CallShape::usual_time`]). Times in which workers sleep,
-//! wait for an event of a rate, for each other or at a barrier are not stalls, because nothing is
-//! in flight; neither is the time of an operation that always takes that long. The same holds for
-//! an operation that was executed only once in the window, and slowly: nothing distinguishes it
-//! from the one `fsync` behind a gigabyte of writes.
+//! A gap is a time without a completed operation, to the resolution of the slots of [`crate::Completions`]. A part of a
+//! gap in which no call of an operation completed either is a *stall* if a call was in flight whose usual time
+//! ([`CallShape::usual_time`]) is far shorter. Times in which workers sleep, wait for an event of a rate, for each
+//! other or at a barrier are not stalls, because nothing is in flight; neither is the time of an operation that always
+//! takes that long. The same holds for an operation that was executed only once in the window, and slowly: nothing
+//! distinguishes it from the one `fsync` behind a gigabyte of writes.
 //!
 //! [`CallShape::usual_time`]: crate::CallShape::usual_time
 

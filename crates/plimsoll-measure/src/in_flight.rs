@@ -15,14 +15,14 @@ use std::sync::Arc;
 pub struct InFlight {
     /// The row plus one in the lower [`ROW_BITS`], the start above; 0 between two operations.
     word: AtomicU64,
-    /// What a call of the operation has to do: bytes in the lower [`BYTES_BITS`], above them the
-    /// logarithm of the number of calls.
+    /// Work of a call of the operation: bytes in the lower [`BYTES_BITS`], above them the binary logarithm of the
+    /// number of calls.
     work: AtomicU64,
-    /// When a call of the operation last completed; not after its start if none has.
+    /// When a call of the operation last completed; not after the start of the operation if no call has.
     last_sign: AtomicU64,
-    /// Since when its calls have completed less than [`STALL_NS`] apart.
+    /// Since when calls of the operation have completed less than [`STALL_NS`] apart.
     signs_since: AtomicU64,
-    /// The calls of the lane that took long; none for a worker that is not measured.
+    /// Call spans of the lane; `None` for a worker that is not measured.
     spans: Option<Arc<SharedCallSpans>>,
 }
 
@@ -36,23 +36,23 @@ const ROW_BITS: u32 = 16;
 /// Starts are kept in units of 256 ns, rounded up.
 const UNIT_BITS: u32 = 8;
 
-/// Bits of the bytes of a call.
+/// Bits of the number of bytes of a call.
 const BYTES_BITS: u32 = 56;
 
-/// Bytes of a call that are not counted beyond: how long a call usually takes does not depend on more of them.
+/// Maximum number of bytes of a call that is stored; a larger call counts as a call of this size.
 const MAX_CALL_BYTES: u64 = (1 << BYTES_BITS) - 1;
 
-/// The units of starts, which are kept modulo this number: in 2.3 years of a run, which only virtual time has.
+/// Starts are kept modulo this number of units: 2.3 years of a run, which only virtual time has.
 const UNITS: u64 = 1 << (u64::BITS - ROW_BITS);
 
-/// The span in which a start is unambiguous.
+/// Length in nanoseconds of the span in which a start is unambiguous.
 const START_SPAN_NS: Nanos = UNITS << UNIT_BITS;
 
-/// Units by which a start may be later than the instant at which the word is read.
+/// Maximum number of units by which a start may be later than the instant of reading.
 const MAX_UNITS_AHEAD: u64 = UNITS / 16;
 
 impl InFlight {
-    /// The worker of a lane that keeps its long calls in `spans`.
+    /// The current operation of a worker, in a lane with these call spans.
     pub(crate) fn of_lane(spans: Arc<SharedCallSpans>) -> Self {
         Self {
             spans: Some(spans),
@@ -60,13 +60,14 @@ impl InFlight {
         }
     }
 
-    /// States what the next operation has to do: one call that moves these bytes. Without this, no bytes.
+    /// States that the next operation makes one call, which moves these bytes. An operation without a statement moves
+    /// no bytes.
     #[inline(always)]
     pub fn plan(&self, bytes: u64) {
         self.work.store(bytes.min(MAX_CALL_BYTES), Relaxed);
     }
 
-    /// States that the next operation has to make this number of calls, which move these bytes each.
+    /// States that the next operation makes this number of calls, each of which moves these bytes.
     pub fn plan_calls(&self, calls: u64, bytes: u64) {
         let calls = u64::from(calls.max(1).ilog2());
         self.work
@@ -80,12 +81,13 @@ impl InFlight {
         self.word.store(Self::word(row, start), Relaxed);
     }
 
-    /// Notes that a call of the operation completed at `now`, and that it makes more of them: a sign of
-    /// life of the target.
+    /// Notes that a call of the operation completed at `now` and that another call follows: a sign of life of the
+    /// target.
     #[inline(always)]
     pub fn call_completed(&self, now: Nanos) {
         let last = self.last_sign.load(Relaxed);
-        // A call within the last second is less than half of the span from the start, whichever is later.
+        // The start is known modulo its span: a sign less than half of the span after the start is a sign of this
+        // operation.
         let start = self.word.load(Relaxed) >> ROW_BITS << UNIT_BITS;
         let after = last.wrapping_sub(start) % START_SPAN_NS;
         if (1..START_SPAN_NS / 2).contains(&after) && now < last + STALL_NS {
@@ -103,8 +105,8 @@ impl InFlight {
         self.last_sign.store(now, Relaxed);
     }
 
-    /// Notes what took long of an operation whose last call completed at `end`. Called before the
-    /// operation is recorded, if it took [`STALL_NS`] or more.
+    /// Notes the latest call, if long, and the signs of life of an operation at `end`, when the call completed. Called
+    /// before an operation of [`STALL_NS`] or more is recorded.
     #[cold]
     #[inline(never)]
     pub fn note_long(&self, end: Nanos) {
@@ -150,16 +152,16 @@ impl InFlight {
         row_of(self.word.load(Relaxed))
     }
 
-    /// When a call of the operation last completed of which others follow; none if no call has. `now` is as for
-    /// `read`.
+    /// When a call of the operation that other calls follow last completed; `None` if no call has. `now` is the time of
+    /// the run.
     #[must_use]
     pub fn last_sign(&self, now: Nanos) -> Option<Nanos> {
         Some(self.read(now)?.signs?.to)
     }
 
-    /// The operation, if there is one. Its calls are those of a later one if the worker is quick. `now` is an instant
-    /// of the run from which the start is at most 2.1 years back and two months ahead; of an operation that is older,
-    /// the start is later than it was.
+    /// The current operation; `None` between two operations. Shape and signs may be those of a later operation if the
+    /// worker is quick. `now` is an instant of the run, at most 2.1 years after the start of the operation and at most
+    /// two months before; of an older operation, the returned start is too late.
     pub(crate) fn read(&self, now: Nanos) -> Option<CurrentOp> {
         let word = self.word.load(Relaxed);
         let row = row_of(word)?;
@@ -185,14 +187,14 @@ impl InFlight {
 pub(crate) struct CurrentOp {
     pub(crate) row: u32,
     pub(crate) start: Nanos,
-    /// What its current call has to do.
+    /// Shape of the current call.
     pub(crate) shape: CallShape,
-    /// The latest time in which its calls completed, if it has made any.
+    /// The latest time in which calls of the operation completed; `None` if no call has.
     pub(crate) signs: Option<Gap>,
 }
 
 impl CurrentOp {
-    /// When its current call began.
+    /// When the current call began.
     pub(crate) fn silent_since(&self) -> Nanos {
         self.signs.map_or(self.start, |signs| signs.to)
     }
@@ -248,7 +250,7 @@ impl InFlightAges {
 /// A quantile of completed operations and of operations in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quantile {
-    /// Its value in nanoseconds.
+    /// Value in nanoseconds.
     pub ns: Nanos,
     /// Whether the quantile may be greater, because only operations in flight are that old.
     pub is_lower_bound: bool,
@@ -377,7 +379,7 @@ mod tests {
         let mut all: Vec<(u64, bool)> = completions
             .chain(ages.iter().map(|age| (*age, false)))
             .collect();
-        // What was cut comes before what completed at the same time.
+        // At equal times, censored observations come before completions.
         all.sort_unstable();
         let mut mass = vec![1.0 / all.len() as f64; all.len()];
         for i in 0..all.len() {

@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// Notes of one lane; any thread may read them.
 pub(crate) struct LaneNotes {
     notes: Mutex<Notes>,
-    /// Calls that took long, and those that completed one after the other.
+    /// Call spans, which all workers of the lane note.
     spans: Arc<SharedCallSpans>,
 }
 
@@ -56,8 +56,8 @@ impl LaneNotes {
         notes.cut.push(InFlightNote { window, row, start });
     }
 
-    /// Adds the ages of operations in flight when a window ended, one entry per row, and what calls did in
-    /// the window. Forgets the notes of windows up to this one.
+    /// Adds the ages of operations in flight when a window ended, one entry per row, and the call spans of the window.
+    /// Forgets the notes of windows up to this one.
     pub(crate) fn take(
         &self,
         window: WindowBounds,

@@ -71,7 +71,7 @@ impl From<LatencyEncoding> for Latency {
     }
 }
 
-/// Rank, from 1, of the sample that a share of `count` samples ends with; 1 without samples.
+/// Rank, from 1, of the sample at which a share of `count` samples ends; 1 without samples.
 ///
 /// The rank is rounded up. A product such as `0.07 · 100` exceeds its whole number by a rounding error, which
 /// is not rounded up.
@@ -128,8 +128,8 @@ impl Latency {
         self.of_rank(rank).min(self.max)
     }
 
-    /// The quantile `q` of these samples and of operations in flight, which take at least as long
-    /// as their ages: [`censored_quantile`]. A lower bound is the age of the oldest.
+    /// The quantile `q` of these samples and of operations in flight, which take at least as long as their ages:
+    /// [`censored_quantile`]. If only a lower bound is known, the bound is the age of the oldest operation in flight.
     #[must_use]
     pub fn quantile_with(&self, ages: &InFlightAges, q: f64) -> Quantile {
         if ages.count() == 0 {
@@ -162,9 +162,9 @@ impl Latency {
         }
     }
 
-    /// The value of a sample of this rank, from 1, as the histogram has it.
+    /// The histogram's value of the sample of this rank, from 1.
     fn of_rank(&self, rank: u64) -> Nanos {
-        // Half a sample short of it, which rounds up.
+        // Half a sample short of the rank, which the histogram rounds up.
         let share = (rank as f64 - 0.5) / self.count() as f64;
         self.histogram.value_at_quantile(share)
     }
@@ -240,7 +240,7 @@ pub struct OpTotals {
     pub paced: u64,
     /// Processor time of `cpu_ops` operations in nanoseconds.
     pub cpu_ns: u64,
-    /// Operations whose processor time is known, of those that succeeded or failed.
+    /// Operations, succeeded or failed, whose processor time is known.
     pub cpu_ops: u64,
     /// Ages of the operations in flight when a window ended; they are in no other figure here.
     pub in_flight: InFlightAges,
@@ -278,7 +278,7 @@ impl OpTotals {
         self.errors.values().sum()
     }
 
-    /// Mean processor time per operation in microseconds; `None` if it is known of none.
+    /// Mean processor time per operation in microseconds; `None` if no operation's processor time is known.
     #[must_use]
     pub fn cpu_us_per_op(&self) -> Option<f64> {
         (self.cpu_ops > 0).then(|| self.cpu_ns as f64 / self.cpu_ops as f64 / 1e3)
@@ -429,7 +429,7 @@ mod tests {
                 [Quantile::known(took); 4]
             );
         }
-        // A nanosecond more than three digits tell apart: only the maximum is exact.
+        // Three digits do not distinguish a nanosecond more: only the maximum is exact.
         let mut ages = InFlightAges::default();
         ages.add(10_000_001);
         let l = Latency::of([10_000_000; 99]);

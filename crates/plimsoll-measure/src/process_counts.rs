@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What a schedule had in the measured window, and what became of it.
+/// Counts of a schedule in the measured window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ScheduleCounts {
-    /// Operations or events that the schedule had in the window; 0 without a schedule.
+    /// Operations or events that were due in the window; 0 without a schedule.
     pub scheduled: u64,
-    /// Operations that succeeded in the window, or events that workers used in it.
+    /// Operations that succeeded in the window, or events that workers used in the window.
     pub completed: u64,
     /// Operations never started, or events never used, because the workers were too far behind.
     pub dropped: u64,
@@ -29,6 +29,6 @@ pub struct ProcessCounts {
     pub group: u32,
     /// Its number in the group.
     pub number: u32,
-    /// Its operations.
+    /// Counts of the process's operations.
     pub counts: ScheduleCounts,
 }

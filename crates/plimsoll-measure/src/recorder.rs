@@ -37,7 +37,7 @@ struct Mailbox {
 #[derive(Default)]
 struct Progress {
     ops: AtomicU64,
-    /// Lower half of the sum.
+    /// Lower half of the sum of the bytes.
     bytes: AtomicU64,
     bytes_upper: UpperHalf,
 }
@@ -100,8 +100,8 @@ impl LaneProgress {
         self.ended.store(true, Release);
     }
 
-    /// Adds the ages of operations in flight when the window ended, one entry per row, and what calls
-    /// did in the window.
+    /// Adds the ages of operations in flight when the window ended, one entry per row, and the call spans of the
+    /// window.
     pub(crate) fn take_notes(
         &self,
         window: WindowBounds,
@@ -251,8 +251,8 @@ impl Recorder {
         self.shared.clone()
     }
 
-    /// Records an operation that succeeded. One that took [`STALL_NS`](crate::STALL_NS) or more is noted
-    /// by its worker first ([`InFlight::note_long`]).
+    /// Records an operation that succeeded. Before the record of an operation of [`STALL_NS`](crate::STALL_NS) or more,
+    /// its worker notes the operation ([`InFlight::note_long`]).
     #[inline(always)]
     pub fn record(&self, row: u32, times: OpTimes, bytes: u64) {
         self.progress[row as usize].add(bytes);

@@ -39,8 +39,7 @@ pub struct SystemUse {
     pub seconds: f64,
     /// This process.
     pub process: Option<ProcessUse>,
-    /// Quota of the processor time of this process and others of its control group (CFS quota); null if there is
-    /// none.
+    /// CPU quota of the control group of this process (CFS quota), and its throttling; null without a quota.
     pub quota: Option<QuotaUse>,
     /// Processors of the whole machine.
     pub machine: Option<MachineUse>,
@@ -488,7 +487,7 @@ fn traffic(mounts: Vec<MountStat>) -> BTreeMap<String, NfsMountUse> {
     mounts.into_iter().filter_map(of).collect()
 }
 
-/// What is mounted, according to a `mountinfo` file of `/proc`; nothing if it cannot be read.
+/// The mounts in a `mountinfo` file of `/proc`; empty if the file cannot be read.
 #[must_use]
 pub fn mounts(file: &Path) -> Vec<MountInfo> {
     let found = MountInfos::from_file(file);
@@ -500,8 +499,7 @@ pub fn mounts(file: &Path) -> Vec<MountInfo> {
     mounts
 }
 
-/// Bytes of memory of the machine, and those that programs can get without swapping; `None` if the system does not
-/// tell.
+/// Bytes of memory of the machine, and bytes that programs can get without swapping; `None` if unknown.
 #[must_use]
 pub fn machine_memory() -> Option<(u64, u64)> {
     let memory = procfs::Meminfo::current().ok()?;

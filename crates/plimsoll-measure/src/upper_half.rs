@@ -1,4 +1,4 @@
-//! Sums beyond 64 bits, which one thread adds to and any may read.
+//! Sums of 128 bits, to which one thread adds and which any thread may read.
 
 use plimsoll_runtime::sync::atomic::{
     AtomicU64,
@@ -6,10 +6,10 @@ use plimsoll_runtime::sync::atomic::{
     fence,
 };
 
-/// Upper 64 bits of a sum whose lower 64 bits are a cell elsewhere, beside what each operation writes.
+/// Upper 64 bits of a sum. The lower 64 bits are a cell elsewhere, beside the cells that each operation writes.
 ///
-/// The word is a sequence lock: twice the upper bits, and odd while the writer carries into them. Only the
-/// addition that makes the lower half wrap writes to it.
+/// The word is a sequence lock: twice the upper bits, plus one while the writer carries. Only an addition that wraps
+/// the lower half writes to the word.
 #[derive(Debug, Default)]
 pub(crate) struct UpperHalf(AtomicU64);
 
@@ -34,7 +34,6 @@ impl UpperHalf {
         self.0.store(before + 2, Release);
     }
 
-    /// The sum.
     pub(crate) fn sum(&self, lower: &AtomicU64) -> u128 {
         loop {
             let upper = self.0.load(Acquire);

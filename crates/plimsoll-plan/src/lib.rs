@@ -19,10 +19,10 @@
 //! | `units`, `path_text`, `builtin` | numbers and paths as text; workloads that are compiled in |
 //!
 //! # Design
-//! Every random choice has a stream of its own that is derived from the seed, so that a choice does not depend on
-//! the number of workers: each file has a stream of sizes, and the existence of files has one stream for every 64
-//! files. All names are positions in a parent; Filebench numbers files and leaf directories of one parent
-//! separately, and names can collide there.
+//! Every random choice has a stream of its own that is derived from the seed, so that a choice does not depend on the
+//! number of workers: each file has a stream of sizes, and the existence of files has one stream for every 64 files.
+//! The name of an entry is its position in the parent directory. Filebench numbers files and leaf directories of a
+//! parent separately, so that names can collide in Filebench.
 //!
 //! The *script* replaces fixed phases because the language has statements for phases: `run 60` and `stats clear;
 //! sleep 60; stats snap` lower to the same script. Adding up the sizes of more than 2²⁰ files would take time, so

@@ -413,7 +413,8 @@ pub struct TransferLoop {
 }
 
 impl StageWork {
-    /// Whether it has anything to do in a round. A stage may only create or remove the ranks' sets.
+    /// Whether a round of the work has a step. The work of a stage without steps is to create or remove the ranks'
+    /// sets.
     #[must_use]
     pub fn has_rounds(&self) -> bool {
         match self {

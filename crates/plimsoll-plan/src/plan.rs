@@ -203,6 +203,13 @@ impl Plan {
         self.groups.iter().map(WorkerGroup::workers).sum()
     }
 
+    /// Whether workers of any group follow a schedule.
+    #[must_use]
+    pub fn has_schedule(&self) -> bool {
+        let mut groups = self.groups.iter();
+        groups.any(|group| group.follows_schedule(self.event_rate))
+    }
+
     /// Number of the process that a worker of a group belongs to. Groups whose process has the same
     /// name are threads of the same processes.
     #[must_use]

@@ -59,8 +59,8 @@ impl WorkerGroup {
         u64::from(self.process_instances) * u64::from(self.thread_instances)
     }
 
-    /// Whether the workers follow a schedule, so that their operations have intended starts: the rate of
-    /// a mix, or the events of `eventlimit`, if there is an event rate. Caps are no schedules.
+    /// Whether the workers follow a schedule, so that their operations have intended starts: the rate of a mix, or the
+    /// events of `eventlimit`, if there is an event rate. A cap is no schedule.
     #[must_use]
     pub fn follows_schedule(&self, event_rate: Option<f64>) -> bool {
         match &self.program {
@@ -157,8 +157,8 @@ pub struct Io {
     pub working_set: u64,
 }
 
-/// What a limiter takes events for. `Calls` is a schedule, the others are caps: they charge a worker for
-/// what it has done.
+/// What a limiter takes events for. `Calls` is a schedule; the other kinds are caps, which charge a worker for
+/// completed operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitKind {
@@ -500,7 +500,7 @@ impl Program {
         }
     }
 
-    /// Whether it has a limiter of a kind that `is_wanted`.
+    /// Whether the program has a limiter of a wanted kind.
     #[must_use]
     pub fn has_limiter(&self, is_wanted: fn(LimitKind) -> bool) -> bool {
         let mut found = false;

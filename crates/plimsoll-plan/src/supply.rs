@@ -134,8 +134,8 @@ impl Plan {
         used.copied().filter(|s| !given.contains(s)).collect()
     }
 
-    /// What is wrong with a fileset from whose supply no operation could ever take an entry, as a clause with
-    /// advice; none if the supply was only used up.
+    /// Why no operation can ever take an entry from a supply, as a clause with advice; `None` for a supply that
+    /// operations can use up.
     #[must_use]
     pub fn lack_of_supply(&self, supply: Supply) -> Option<&'static str> {
         use SupplyKind::{Files, LeafDirs, MissingFiles, MissingLeafDirs};

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-/// A byte count, of 64 or 128 bits, shown with binary prefixes, three significant digits.
+/// A byte count of 64 or 128 bits, shown with a binary prefix and three significant digits.
 #[derive(Debug, Clone, Copy)]
 pub struct Bytes<N = u64>(pub N);
 
@@ -51,7 +51,7 @@ impl ByteSum {
 }
 
 impl std::ops::AddAssign for ByteSum {
-    /// A sum with an estimate in it is one.
+    /// A sum with an estimated addend is an estimate.
     fn add_assign(&mut self, other: Self) {
         self.bytes += other.bytes;
         self.estimated = self.estimated || other.estimated;
@@ -83,14 +83,14 @@ impl fmt::Display for Count {
     }
 }
 
-/// Maximum of a time in a workload or on the command line: 31 years, of which a run's clock of 64 bits counts 18 times as
-/// many, so that sums of some do not wrap.
+/// Maximum time in a workload or on the command line: 31 years. A run's clock of 64 bits counts 18 times as many
+/// nanoseconds, so that sums of a few times do not wrap.
 pub const MAX_TIME: Duration = Duration::from_secs(1_000_000_000);
 
 /// A time of this many seconds.
 ///
 /// # Errors
-/// One sentence, without its subject, if it is negative, no number, or more than [`MAX_TIME`].
+/// One sentence, without its subject, if the number of seconds is negative, not a number, or more than [`MAX_TIME`].
 pub fn time_of_seconds(seconds: f64) -> Result<Duration, String> {
     if seconds > MAX_TIME.as_secs_f64() {
         let most = MAX_TIME.as_secs();
@@ -292,7 +292,7 @@ mod tests {
             parse_duration("277777h"),
             Ok(Duration::from_secs(999_997_200))
         );
-        // More nanoseconds than fit into 64 bits, and less, and more seconds.
+        // More nanoseconds than fit into 64 bits, fewer nanoseconds, and more seconds than fit into 64 bits.
         for long in ["5124096h", "1000000001", "99999999999999999999h"] {
             let expected = format!("`{long}` is too long: expected at most 1000000000 seconds");
             assert_eq!(parse_duration(long), Err(expected));

@@ -12,11 +12,10 @@
 //! the same code ([`TreeGroup`]): collectives along a tree, failures that flood it, an orderly end.
 //!
 //! # Design
-//! Collective calls of MPI are not used: a rank that waits in one cannot leave when another rank fails, and
-//! occupies a processor while it waits. `MPI_Finalize` waits for all ranks, so a rank calls `MPI_Finalize` only
-//! when all ranks have got that far ("all of my subtree" goes up the tree, "all" comes down). A rank that is given
-//! up therefore never meets other ranks in `MPI_Finalize`, where the launcher of Open MPI 4.1 sometimes crashes or
-//! hangs.
+//! Collective calls of MPI are not used: a rank that waits in a collective call cannot leave when another rank fails,
+//! and occupies a processor while it waits. `MPI_Finalize` waits for all ranks, so a rank calls `MPI_Finalize` only
+//! when all ranks have got that far ("all of my subtree" goes up the tree, "all" comes down). A rank that is given up
+//! therefore never meets other ranks in `MPI_Finalize`, where the launcher of Open MPI 4.1 sometimes crashes or hangs.
 //!
 //! Trees have different shapes: local processes are a star around rank 0, MPI has eight branches, a host has at
 //! most 16 (`hosts`). Hosts are a star around rank 0, because a deeper tree would need keys between hosts or would

@@ -1,15 +1,15 @@
-//! The system's allocator, by which a program that runs out of memory ends with an error.
+//! An allocator by which a program that runs out of memory ends with an error.
 //!
-//! Where an allocation fails and the code cannot handle that, the standard library aborts the program, and no stable
-//! function of it changes that. So the allocator notes that it failed, and a handler of SIGABRT ends the program with
-//! exit code 1 and a message if it did. Code that handles the failure (`try_reserve`) goes on.
+//! The standard library aborts the program after an allocation failure that the code does not handle, and has no stable
+//! function that changes the abort. The allocator therefore notes each failure, and after a failure a handler of
+//! SIGABRT ends the program with exit code 1 and a message. Code that handles the failure (`try_reserve`) goes on.
 
 use rustix::process::{Resource, getrlimit};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Size of the latest allocation that failed, in bytes; 0 if none did.
+/// Size of the latest allocation that failed, in bytes; 0 if no allocation failed.
 static FAILED_BYTES: AtomicUsize = AtomicUsize::new(0);
 
 /// The system's allocator, which notes allocations that fail.
@@ -18,12 +18,13 @@ pub struct NotingAllocator;
 #[inline]
 fn noted(memory: *mut u8, bytes: usize) -> *mut u8 {
     if memory.is_null() {
-        FAILED_BYTES.store(bytes, Relaxed);
+        note_failed_allocation(bytes);
     }
     memory
 }
 
-// SAFETY: every call is passed on to the system's allocator as it is, and so are the promises of both sides.
+// SAFETY: every call is passed on to the system's allocator unchanged, so the obligations of caller and allocator stay
+// the same.
 unsafe impl GlobalAlloc for NotingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as the caller promises.
@@ -46,16 +47,16 @@ unsafe impl GlobalAlloc for NotingAllocator {
     }
 }
 
-/// Notes that memory of this size could not be mapped, before the program is aborted for it.
+/// Notes that memory of this size could not be mapped. Called before the program is aborted because of the failure.
 pub fn note_failed_allocation(bytes: usize) {
     FAILED_BYTES.store(bytes, Relaxed);
 }
 
-/// Prepares the program for limits of its memory, before threads start: where it runs out of memory, it ends with an
-/// error; and where its address space is limited, its threads allocate from one heap instead of reserving 64 MiB each.
+/// Prepares the program for memory limits; called before threads start. A program that runs out of memory ends with an
+/// error. With limited address space, all threads allocate from one heap instead of reserving 64 MiB each.
 ///
 /// # Errors
-/// The system's error if it refuses the handler of SIGABRT.
+/// The system's error if the handler of SIGABRT is refused.
 pub fn prepare_for_memory_limits() -> std::io::Result<()> {
     #[cfg(target_env = "gnu")]
     if limit_option().is_some() {
@@ -68,7 +69,7 @@ pub fn prepare_for_memory_limits() -> std::io::Result<()> {
     handler.map(drop)
 }
 
-/// The option of `ulimit` that limits what this process may map; `None` if nothing does.
+/// The option of `ulimit` that limits the memory that this process may map; `None` without a limit.
 fn limit_option() -> Option<&'static str> {
     let limits = [(Resource::As, "-v"), (Resource::Data, "-d")];
     let mut limits = limits
@@ -77,7 +78,8 @@ fn limit_option() -> Option<&'static str> {
     limits.next().map(|(_, option)| *option)
 }
 
-/// Ends the program if an allocation failed; otherwise it was aborted for another reason, as which it ends.
+/// Ends the program with an error if an allocation failed. A program that is aborted for another reason ends as without
+/// this handler.
 fn end() {
     let bytes = FAILED_BYTES.load(Relaxed);
     if bytes == 0 {

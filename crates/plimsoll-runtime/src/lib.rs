@@ -9,9 +9,9 @@
 //! Outside a simulation every function here is the one of the standard library after a check of a
 //! thread-local variable. The clock of operations does not even check: see `Clock` of plimsoll-measure.
 //!
-//! Results are written to the disk of the process: before each change that takes room and before each sync, writers
-//! call `disk_call`, which does nothing in a program. In a simulation `disk_call` takes the time of the simulated
-//! disk and fails when the disk does.
+//! Results are written to the disk of the process: writers call `disk_call` before each change that takes space and
+//! before each sync. Outside a simulation `disk_call` does nothing; in a simulation the call takes the time of the
+//! simulated disk and fails when the disk fails.
 
 mod allocator;
 mod disk;

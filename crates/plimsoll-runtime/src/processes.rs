@@ -12,28 +12,30 @@ pub fn process_id() -> u32 {
     u32::try_from(thread.process()).expect("a simulation has few processes")
 }
 
-/// Where the numbers of processes are known.
+/// Scope of process numbers, in which a number stands for one process at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessSpace {
-    /// Of the machine: a hash of `/etc/machine-id`, 0 if it has none, as in most containers.
+    /// Machine: a hash of `/etc/machine-id`; 0 without this file, as in most containers.
     pub machine: u32,
-    /// Of the time since the machine started: a hash of the kernel's random number of it.
+    /// Boot of the machine: a hash of the kernel's random boot id.
     pub boot: u32,
-    /// Of the PID namespace, such as that of a container; the first one of each machine has the same number.
+    /// PID namespace, such as a container's: its inode number. The initial namespace has the same number on every
+    /// machine.
     pub namespace: u32,
 }
 
-/// Where the number of this process is known; in a simulation everywhere.
+/// The scope of this process's number; all processes of a simulation have the same scope.
 #[must_use]
 pub fn process_space() -> ProcessSpace {
-    let text = |path| match simulation::current() {
-        Some(_) => String::new(),
-        None => std::fs::read_to_string(path).unwrap_or_default(),
-    };
-    let namespace = match simulation::current() {
-        Some(_) => None,
-        None => std::fs::metadata("/proc/self/ns/pid").ok(),
-    };
+    if simulation::current().is_some() {
+        return ProcessSpace {
+            machine: 0,
+            boot: 0,
+            namespace: 0,
+        };
+    }
+    let text = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let namespace = std::fs::metadata("/proc/self/ns/pid");
     ProcessSpace {
         machine: hash(text("/etc/machine-id").trim()),
         boot: hash(text("/proc/sys/kernel/random/boot_id").trim()),
@@ -41,7 +43,7 @@ pub fn process_space() -> ProcessSpace {
     }
 }
 
-/// FNV-1a, which is the same in every build of the program; 0 of nothing.
+/// FNV-1a hash of a text, which is the same in every build of the program; 0 for an empty text.
 fn hash(text: &str) -> u32 {
     if text.is_empty() {
         return 0;
@@ -51,8 +53,8 @@ fn hash(text: &str) -> u32 {
 }
 
 /// When a process started, which tells it from a later one of the same number: field 22 of `/proc/PID/stat`, in clock
-/// ticks since the machine did. `None` if no process has the number, or only one that has ended and whose parent has not
-/// waited for it, as in containers whose first process waits for none.
+/// ticks since the machine did. `None` if no process has the number, or if the process has ended and its parent has not
+/// waited for it, as in containers whose first process never waits.
 #[must_use]
 pub fn process_start(number: u32) -> Option<u64> {
     if let Some(thread) = simulation::current() {
@@ -60,7 +62,7 @@ pub fn process_start(number: u32) -> Option<u64> {
         return thread.is_alive(number as usize).then_some(1);
     }
     let text = std::fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
-    // The name before it may hold spaces, so it is counted from the closing parenthesis.
+    // The process name may contain spaces, so the fields are counted from its closing parenthesis.
     let (_, fields) = text.rsplit_once(')')?;
     let mut fields = fields.split_whitespace();
     let state = fields.next()?;

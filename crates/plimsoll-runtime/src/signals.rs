@@ -2,8 +2,8 @@
 
 use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU};
 
-/// Signals that announce that the program will be ended, perhaps again and again: a terminal is closed, the time of a
-/// job is nearly over, or the limit on processor time is reached.
+/// Signals that announce the end of the program, perhaps several times: a terminal is closed, the time of a job is
+/// nearly over, or the limit of processor time is reached.
 pub const NOTICES: [i32; 5] = [SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU];
 
 /// Whether a signal ends a run in order, as Ctrl-C does.
@@ -12,12 +12,13 @@ pub fn ends_a_run(signal: i32) -> bool {
     [SIGINT, SIGTERM].contains(&signal) || NOTICES.contains(&signal)
 }
 
-/// The [`NOTICES`] that are not ignored: what `nohup` or a shell's `trap` ignores stays ignored.
+/// The [`NOTICES`] that are not ignored: a signal that `nohup` or a shell's `trap` ignores stays ignored.
 pub fn heeded_notices() -> impl Iterator<Item = i32> {
     NOTICES.into_iter().filter(|signal| !is_ignored(*signal))
 }
 
-/// Whether a signal is ignored. Before a handler is installed that is the parent's choice, which the program heeds.
+/// Whether a signal is ignored. Until a handler is installed, the parent process has chosen whether a signal is
+/// ignored, and the program heeds the choice.
 #[must_use]
 pub fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

@@ -19,10 +19,10 @@ use std::time::{Duration, Instant, SystemTime};
 pub struct ProcessId(pub(crate) usize);
 
 impl ProcessId {
-    /// The number that the process has for [`process_id`](crate::process_id).
+    /// The number that [`process_id`](crate::process_id) returns in the process.
     ///
     /// # Panics
-    /// A simulation has 2³² processes.
+    /// If the simulation has more than 2³² processes.
     #[must_use]
     pub fn number(self) -> u32 {
         u32::try_from(self.0).expect("a simulation has few processes")

@@ -1,12 +1,12 @@
-//! Atomics, fences, locks and parking of code that threads share without a common lock.
+//! Atomics, fences, locks and parking, for code that threads share without a common lock.
 //!
-//! They are those of [`std`], re-exported: code that uses this crate compiles to the same instructions.
-//! Compiled with `--cfg loom`, they are those of the model checker of that name, which executes a model in
-//! every order of its threads (up to a number of preemptions) and with every value that a load may
-//! return in the memory model of Rust. `docs/testing.md` lists the models.
+//! The items are re-exports of [`std`], so that code with this module compiles to the same instructions. Compiled with
+//! `--cfg loom`, the items are those of the model checker loom, which executes a model in every order of its threads
+//! (up to a number of preemptions) and with every value that a load may return in the memory model of Rust.
+//! `docs/testing.md` lists the models.
 //!
-//! Only what models cover needs this crate. A lock of `std` may be held in a model as long as nothing
-//! of this crate is used meanwhile.
+//! Only code that models cover needs this module. A model may hold a lock of `std` as long as it uses nothing of this
+//! module meanwhile.
 
 #[cfg(loom)]
 mod checked;

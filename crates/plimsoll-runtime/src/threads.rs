@@ -43,7 +43,7 @@ pub fn park(timeout: Option<Duration>) {
     }
 }
 
-/// Stack of a thread that [`spawn`] starts, in bytes of address space.
+/// Stack of a thread that [`spawn`] or [`run_on_threads`] starts, in bytes of address space.
 pub const THREAD_STACK_BYTES: usize = 2 << 20;
 
 /// Starts a detached thread.
@@ -63,11 +63,11 @@ pub fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> std::io::Res
     }
 }
 
-/// Executes `work` on `count` threads, each with its number, and calls `meanwhile` at this interval until all
-/// have ended. Threads that the system does not start are done without, as long as there is one.
+/// Executes `work` on `count` threads, each with its number, and calls `meanwhile` at this interval until all have
+/// ended. If the system starts only some of the threads, `work` is executed on these.
 ///
 /// # Errors
-/// The system's error if it does not start the first thread.
+/// The system's error if the first thread does not start.
 pub fn run_on_threads(
     count: usize,
     work: impl Fn(usize) + Sync,

@@ -1,7 +1,7 @@
 //! Filesets during a run: which files exist, which are busy, and which one is next.
 //!
-//! A worker that finds no idle entry of the wanted kind waits as long as any entry is busy, because that entry may
-//! become one of the wanted kind. Only when none is busy is the fileset exhausted, and all waiters for the kind are
+//! A worker that finds no idle entry of the wanted kind waits as long as any entry is busy, because a busy entry may
+//! become one of the wanted kind. The fileset is exhausted when no entry is busy; all waiters for the kind are then
 //! informed. A single worker visits entries one by one.
 
 pub(crate) mod bits;

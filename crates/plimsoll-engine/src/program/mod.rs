@@ -37,9 +37,9 @@ pub(crate) struct Rotation {
     pub(crate) count: u32,
 }
 
-/// A cap of a program: a limiter that charges for what was done.
+/// A cap: a limiter that charges a worker for completed operations.
 pub(crate) struct Cap {
-    /// The rows that it charges; `None` for all.
+    /// Rows that the cap charges; `None` for all rows that count.
     pub(crate) rows: Option<Vec<u32>>,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct Compiled {
     pub(crate) memory: u64,
     /// The rows that the program may record.
     pub(crate) rows: Vec<u32>,
-    /// Whether its operations follow a schedule.
+    /// Whether the operations follow a schedule.
     pub(crate) paced: bool,
     /// The mix, if it is one; then there is no code.
     pub(crate) mix: Option<Arc<MixProgram>>,
@@ -99,12 +99,12 @@ impl Compiled {
         compiled
     }
 
-    /// Whether its workers take events, if there is a rate.
+    /// Whether the workers take events if there is an event rate.
     pub(crate) fn takes_events(&self) -> bool {
         self.follows_events() || !self.caps.is_empty()
     }
 
-    /// Whether its workers follow the schedule of the events.
+    /// Whether the workers follow the event schedule.
     pub(crate) fn follows_events(&self) -> bool {
         self.paced && self.mix.is_none()
     }

@@ -1,44 +1,47 @@
-//! Claims of guarded directories: of all runs that want a directory at once, at most one gets it, and one does.
+//! Claims of guarded directories: exactly one of the runs that want a directory at the same time gets the directory.
 //!
-//! A guarded directory that a run uses contains the directory `.plimsoll.claim`, and in it an empty directory with the
-//! run's [`ClaimId`] for a name, the *holder*. There is nothing else to a claim: each change of it is one operation on
-//! names, which the file system or the server executes as a whole, and of which one caller succeeds.
+//! A guarded directory in use contains the directory `.plimsoll.claim`, and in the claim an empty directory, the
+//! *holder*, whose name is the run's [`ClaimId`]. A claim consists of nothing else: each change of a claim is one
+//! operation on names, which the file system or the server executes as a whole, and of which one caller succeeds.
 //!
-//! - **A free directory** is claimed by a rename. The run prepares `.plimsoll.claim.ID` with the holder `ID` in it, and
-//!   renames it to `.plimsoll.claim`. A rename onto a directory with entries fails (POSIX, RFC 1813 and RFC 8881), so one
-//!   rename succeeds, and the claim has its holder from the first instant on. (An exclusive create would not do: a run
-//!   that is killed before it has written its name into the new file has a claim that nobody can attribute.)
-//! - **A claim whose owner has ended** is taken over by renaming its holder, from the old to the new [`ClaimId`]. A name can
-//!   be renamed away once, so one rename succeeds. As no two claims have an id in common, a run that was slow since it
-//!   looked renames the holder that it saw or none: never the holder of a run that was faster.
-//! - **A claim is released** by removing its holder, and then `.plimsoll.claim`, which fails unless it is empty.
+//! - **A free directory** is claimed by a rename. The run prepares `.plimsoll.claim.ID` with the holder `ID` inside, and
+//!   renames `.plimsoll.claim.ID` to `.plimsoll.claim`. A rename onto a directory with entries fails (POSIX, RFC 1813
+//!   and RFC 8881), so one rename succeeds, and the claim has its holder from the first instant. (An exclusive create
+//!   does not suffice: a run that is killed before writing its name into the new file leaves a claim that nobody can
+//!   attribute.)
+//! - **A claim whose owner has ended** is taken over by renaming its holder from the old [`ClaimId`] to the new one. A
+//!   name can be renamed away once, so one rename succeeds. No two claims have the same id, so a run whose listing is
+//!   outdated renames either the holder in the listing or nothing, and never the holder of a faster run.
+//! - **A claim is released** by removing its holder and then `.plimsoll.claim`; the second removal fails unless the
+//!   claim is empty.
 //!
-//! No run believes what an operation returned: a run has the directory when it has listed `.plimsoll.claim`, found its own
-//! holder, and no other of a process that may be running. A reply that was lost, after which a repeated request fails,
-//! makes nobody a loser therefore, and a false success nobody a winner. A repetition that the server executes late finds
-//! the name gone that it renames or removes: every such name has an id in it, but for that of `.plimsoll.claim`, which
-//! is only removed when it is empty.
+//! No run relies on what an operation returned: a run has the directory when the run has listed `.plimsoll.claim` and
+//! found its own holder and no other holder of a process that may be running. A lost reply, after which a repeated
+//! request fails, therefore makes no run a loser, and a false success makes no run a winner. A repeated request that the
+//! server executes late does not find the name to rename or remove: every such name contains an id, except
+//! `.plimsoll.claim`, which is removed only when empty.
 //!
 //! **Why two runs never have a directory.** Assume that A and B have both found their own holder and not the other's. A
-//! holder is made before its run lists the claim, and removed after its use. If A's holder was made before B's listing
-//! began, B has listed A's holder. Otherwise B's listing began first; B's holder is older than that listing, hence older
-//! than A's holder and A's listing, so that A has listed B's holder. Either contradicts the assumption. Nothing here needs
-//! an exclusive rename, so that it also holds on servers whose rename joins two directories; there two runs at the same
-//! instant may both be refused.
+//! holder is made before its run lists the claim, and removed after the run has used the directory. If A's holder was
+//! made before B's listing began, B has listed A's holder. Otherwise B's listing began first; B's holder is older than
+//! B's listing, hence older than A's holder and A's listing, so that A has listed B's holder. Either case contradicts
+//! the assumption. The argument needs no exclusive rename, so it also holds on servers whose rename joins two
+//! directories; on such a server, two runs at the same instant may both be refused.
 //!
-//! **Why one of them gets it.** A run is refused only if it has seen the holder of another that may be running. Where
-//! renames are exclusive, `.plimsoll.claim` has one holder at a time, and whoever made it finds itself alone. An attempt
-//! that fails for another reason than an error of the target fails because another run's succeeded meanwhile.
+//! **Why one run gets the directory.** A run is refused only after seeing the holder of another process that may be
+//! running. Where renames are exclusive, `.plimsoll.claim` has one holder at a time, and the run of this holder finds no
+//! other holder. An attempt that fails without an error of the target fails because an attempt of another run has
+//! succeeded.
 //!
-//! `models` executes this code in every order of its operations, with processes that end at any of them, replies that are
-//! lost, and requests that are repeated.
+//! `models` executes this code in every order of its operations, with processes that end at any operation, lost replies,
+//! and repeated requests.
 //!
-//! **Who has made the directory** is not known to the run that gets it if another, which is refused, has made it. The
-//! refused run leaves a *note*, the directory `.plimsoll.madeLEVEL+ID` beside the claim: level 0 is the guarded directory,
-//! 1 the one above. It does so before it looks for the last time whether it is refused, and the other run lists the
-//! guarded directory after it has released its claim, so that one of the two knows of the note and of the other. A run
-//! that cannot remove the directory, because another has come, leaves a note as well and looks again: a run that is there
-//! finds the note at its end. One that has prepared a claim withdraws it before it looks for the last time.
+//! **Who has made the directory** is unknown to the run that gets the directory if a refused run has made it. The refused
+//! run leaves a *note*, the directory `.plimsoll.madeLEVEL+ID` beside the claim: level 0 is the guarded directory, level 1
+//! the directory above. The refused run leaves the note before its last look at the claim, and the other run lists the
+//! guarded directory after releasing its claim, so that one of the two runs knows of the note and of the other run. A run
+//! that cannot remove the directory, because another run has come, also leaves a note and looks again: the other run
+//! finds the note at its end. A run that has prepared a claim withdraws the prepared claim before its last look.
 
 #[cfg(test)]
 mod models;
@@ -51,45 +54,46 @@ use plimsoll_target::{EntryKind, OpError, Session, Target};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 
-/// Name of the directory that a claim is.
+/// Name of a claim, which is a directory.
 pub(crate) const CLAIM: &str = ".plimsoll.claim";
 
-/// Beginning of the names of claims that are prepared; the id follows.
+/// Prefix of the name of a prepared claim; the claim's id follows.
 const PREPARED: &str = ".plimsoll.claim.";
 
-/// Beginning of the names of notes; the level and the id of the run that left it follow.
+/// Prefix of the name of a note; the level and the id of the note's run follow.
 const NOTE: &str = ".plimsoll.made";
 
-/// Attempts to claim a directory. Each but the last fails because another run's succeeds.
+/// Maximum number of attempts to claim a directory or to release a claim; each attempt but the last fails because an
+/// attempt of another run succeeds.
 const MAX_ATTEMPTS: u32 = 64;
 
-/// Directories that Plimsoll made, by their level: 0 is the guarded directory, 1 the one above.
+/// Levels of directories that Plimsoll made: 0 is the guarded directory, 1 the directory above.
 pub(crate) type Levels = BTreeSet<u32>;
 
-/// How to treat a directory that a run of another machine claims to use.
+/// Treatment of a directory that a run of another machine has claimed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RemoteOwner {
-    /// Refuse it: the run may be in progress.
+    /// Refuse the directory, because the run may be in progress.
     Refuse,
-    /// Take it over: the user knows that the run has ended.
+    /// Take over the directory, because the user states that the run has ended.
     TakeOver,
 }
 
-/// The operations on directories that claims consist of. Paths are relative to the guarded directory, which is `""`.
+/// Operations on directories that read and change claims. Paths are relative to the guarded directory, whose own path
+/// is `""`.
 pub(crate) trait ClaimDir {
-    /// The names in a directory; `None` if it is missing.
+    /// Names in a directory; `None` if the directory is missing.
     async fn list(&mut self, dir: &str) -> Result<Option<Vec<String>>, OpError>;
 
-    /// Makes a directory.
     async fn make(&mut self, dir: &str) -> Result<(), OpError>;
 
-    /// Renames a directory. A directory with entries is not replaced.
+    /// Renames a directory, without replacing a directory that has entries.
     async fn rename(&mut self, from: &str, to: &str) -> Result<(), OpError>;
 
-    /// Removes a directory if it is empty, also the guarded one.
+    /// Removes an empty directory, which may be the guarded directory.
     async fn remove(&mut self, dir: &str) -> Result<(), OpError>;
 
-    /// What is known of an owner.
+    /// What this process knows of an owner.
     async fn state(&mut self, owner: &OwnerProcess) -> OwnerState;
 }
 
@@ -153,30 +157,30 @@ impl<T: Target> ClaimDir for SessionDir<'_, T> {
     }
 }
 
-/// Whether a name in a guarded directory is that of a claim, of one that is prepared, or of a note.
+/// Whether a name in a guarded directory is the name of a claim, a prepared claim or a note.
 pub(crate) fn is_claim_name(name: &[u8]) -> bool {
     let is_known = |name| prepared(name).is_some() || level_of_note(name).is_some();
     name == CLAIM.as_bytes() || std::str::from_utf8(name).is_ok_and(is_known)
 }
 
-/// The claim that is prepared under a name.
+/// Id of the prepared claim of this name; `None` for any other name.
 fn prepared(name: &str) -> Option<ClaimId> {
     name.strip_prefix(PREPARED).and_then(ClaimId::parse)
 }
 
-/// The level of a note.
+/// Level of the note of this name; `None` for any other name.
 fn level_of_note(name: &str) -> Option<u32> {
     let (level, id) = name.strip_prefix(NOTE)?.split_once('+')?;
     ClaimId::parse(id)?;
     level.parse().ok()
 }
 
-/// A claim as it was found.
+/// Contents of a claim at the time of a listing.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
-    /// Whether there is a claim; it may be empty.
+    /// Whether `.plimsoll.claim` exists, perhaps without a holder.
     is_there: bool,
-    /// Its holders, in the order of their names: one, or none.
+    /// Holders in the order of their names: usually at most one.
     holders: Vec<(ClaimId, OwnerState)>,
     /// A name that no run gives.
     stray: Option<String>,
@@ -205,7 +209,7 @@ impl Found {
         Ok(found)
     }
 
-    /// A holder that is not this process, and may be running.
+    /// A holder that is another process and may be running.
     pub(crate) fn rival(&self) -> Option<(&ClaimId, OwnerState)> {
         let mut holders = self.holders.iter();
         holders.find(|(_, s)| may_run(*s)).map(|(id, s)| (id, *s))
@@ -216,7 +220,7 @@ impl Found {
         self.holders.iter().any(|(id, _)| id.owner == *owner)
     }
 
-    /// A name that no run gives, so that nothing is known of the claim.
+    /// An entry that Plimsoll did not make, so that the state of the claim is unknown.
     pub(crate) fn stray(&self) -> Option<&str> {
         self.stray.as_deref()
     }
@@ -230,11 +234,11 @@ fn in_claim(name: impl std::fmt::Display) -> String {
 /// Why a directory is not claimed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NotClaimed {
-    /// Another process has it.
+    /// Another process holds the claim.
     Held(OwnerProcess, OwnerState),
-    /// The guarded directory is gone: its run has removed it.
+    /// The guarded directory is missing, because another run has removed it.
     Vanished,
-    /// The claim has a name in it that no run gives.
+    /// The claim has an entry that Plimsoll did not make.
     Stray(String),
     /// An operation failed.
     Failed(OpError),
@@ -246,7 +250,8 @@ impl From<OpError> for NotClaimed {
     }
 }
 
-/// Claims a guarded directory. Returns the claim: of a process that has one already, that one.
+/// Claims a guarded directory. Returns the claim; if this process already holds a claim of the directory, returns the
+/// existing claim.
 pub(crate) async fn take(
     dir: &mut impl ClaimDir,
     id: &ClaimId,
@@ -267,7 +272,7 @@ pub(crate) async fn take(
 struct Contender<'a> {
     id: &'a ClaimId,
     others: RemoteOwner,
-    /// Claims of other machines that the user said have ended: those that were there at first.
+    /// Holders of other machines at the first look, whose runs have ended, as the user states.
     forced: Vec<ClaimId>,
     is_prepared: bool,
 }
@@ -297,14 +302,14 @@ impl Contender<'_> {
                     dir.remove(&in_claim(own)).await?;
                 }
                 if self.withdraw(dir).await {
-                    // A run that has seen the prepared claim may have left the directory to it.
+                    // Another run may have seen the prepared claim and left the directory to this run.
                     continue;
                 }
                 return Err(NotClaimed::Held(rival.owner.clone(), state));
             }
             if let Some(id) = own {
                 for (other, _) in found.holders.iter().filter(|(other, _)| *other != id) {
-                    // A repeated request has made it again.
+                    // A repeated request has made the former holder again.
                     let _ = dir.remove(&in_claim(other)).await;
                 }
                 return Ok(id);
@@ -317,19 +322,20 @@ impl Contender<'_> {
         Err(last.err().unwrap_or(OpError(Errno::BUSY)).into())
     }
 
-    /// Removes the prepared claim; returns whether there was one.
+    /// Removes the prepared claim; returns `false` if this run has prepared no claim.
     async fn withdraw(&mut self, dir: &mut impl ClaimDir) -> bool {
         if !std::mem::take(&mut self.is_prepared) {
             return false;
         }
         let prepared = format!("{PREPARED}{}", self.id);
-        // What cannot be removed is removed by the next run.
+        // The next run removes a prepared claim that this run cannot remove.
         let _ = dir.remove(&format!("{prepared}/{}", self.id)).await;
         let _ = dir.remove(&prepared).await;
         true
     }
 
-    /// Makes one attempt. The inner result is that of its last operation: whether it succeeded shows the next look.
+    /// Makes one attempt to claim the directory. The inner result is the result of the last operation; only the next
+    /// look shows whether the attempt succeeded.
     async fn attempt(
         &mut self,
         dir: &mut impl ClaimDir,
@@ -353,14 +359,14 @@ impl Contender<'_> {
         let renamed = dir.rename(&prepared, CLAIM).await;
         self.is_prepared = renamed.is_err();
         if renamed.is_err() && found.is_there {
-            // Servers may refuse to replace a directory, even an empty one.
+            // Servers may refuse to replace even an empty directory.
             let _ = dir.remove(CLAIM).await;
         }
         Ok(renamed)
     }
 }
 
-/// Whether an operation fails so if another run was faster.
+/// Whether an operation fails with this error if another run was faster.
 fn is_contention(e: OpError) -> bool {
     matches!(
         e.0,
@@ -368,7 +374,7 @@ fn is_contention(e: OpError) -> bool {
     )
 }
 
-/// Releases a claim.
+/// Releases a claim, which may be released already.
 pub(crate) async fn release(dir: &mut impl ClaimDir, id: &ClaimId) -> Result<(), OpError> {
     absent_or(dir.remove(&in_claim(id)).await)?;
     let mut last = Ok(());
@@ -377,7 +383,7 @@ pub(crate) async fn release(dir: &mut impl ClaimDir, id: &ClaimId) -> Result<(),
         if last.is_ok() {
             break;
         }
-        // Servers have several errors for a directory that is not empty: another run has claimed it.
+        // Servers report a directory with entries by several errors. A claim with entries is a claim of another run.
         match dir.list(CLAIM).await? {
             Some(names) if names.is_empty() => {}
             _ => return Ok(()),
@@ -386,8 +392,8 @@ pub(crate) async fn release(dir: &mut impl ClaimDir, id: &ClaimId) -> Result<(),
     last
 }
 
-/// Leaves notes of directories that Plimsoll made. Returns whether another run has the claim, and will find them, or the
-/// guarded directory is gone. Otherwise it may be free.
+/// Leaves notes of directories that Plimsoll made. Returns `true` if another run holds the claim, and so will find the
+/// notes. On `false` the claim may be free, or the guarded directory missing.
 pub(crate) async fn tell(
     dir: &mut impl ClaimDir,
     id: &ClaimId,
@@ -404,7 +410,7 @@ async fn leave_notes(
 ) -> Result<(), OpError> {
     for level in levels {
         match dir.make(&format!("{NOTE}{level}+{id}")).await {
-            // The guarded directory may be gone.
+            // The guarded directory may be missing.
             Ok(()) | Err(OpError(Errno::EXIST | Errno::NOENT | Errno::STALE)) => {}
             Err(e) => return Err(e),
         }
@@ -415,15 +421,17 @@ async fn leave_notes(
 /// What became of a guarded directory that a run leaves.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Departure {
-    /// Plimsoll did not make it, it is removed, or its contents or another run keep it.
+    /// The directory is removed, or stays: because Plimsoll did not make it, because of its contents, or for another
+    /// run.
     Done,
-    /// There is a marker in it without a claim.
+    /// The directory has a marker and no claim.
     Marked,
 }
 
-/// Removes a guarded directory whose claim this run has released, if Plimsoll made it. `levels`: the directories of which
-/// the run knows that; those of other runs' notes are added. `is_marker`: whether a name is that of the marker. If another
-/// run has come, the directory may be found not to be empty; the next attempt takes account of that run.
+/// Removes a guarded directory that Plimsoll made and whose claim this run has released. `levels` are the directories
+/// that Plimsoll made as far as this run knows; the levels of other runs' notes are added. `is_marker` tells whether a
+/// name is the marker's. A run that comes at the same time may make the removal fail with ENOTEMPTY; the next attempt
+/// takes that run into account.
 pub(crate) async fn depart(
     dir: &mut impl ClaimDir,
     id: &ClaimId,
@@ -459,14 +467,13 @@ pub(crate) async fn depart(
         return Ok(Departure::Done);
     }
     match dir.remove("").await {
-        // Its name may be that of another directory now (ESTALE), which stays.
+        // ESTALE stays an error: another directory may have the name now.
         Ok(()) | Err(OpError(Errno::NOENT)) => Ok(Departure::Done),
         Err(e) => Err(e),
     }
 }
 
-/// Whether a guarded directory with these names in it has a claim, or one that is prepared by a process that may be
-/// running.
+/// Whether a guarded directory with these entries has a claim, or a prepared claim of a process that may be running.
 async fn has_others(dir: &mut impl ClaimDir, names: &[String]) -> bool {
     for name in names {
         if name == CLAIM {
@@ -481,8 +488,8 @@ async fn has_others(dir: &mut impl ClaimDir, names: &[String]) -> bool {
     false
 }
 
-/// Removes claims that were prepared and not made, by this process or those that have ended, if they are among the names
-/// in the directory.
+/// Removes those entries of a guarded directory that are prepared claims of this process or of processes that have
+/// ended.
 async fn sweep(
     dir: &mut impl ClaimDir,
     names: &[String],
@@ -492,7 +499,8 @@ async fn sweep(
         let Some(id) = prepared(name) else {
             continue;
         };
-        // That of a process that may be running may become a claim at any time: nobody else touches what is in it.
+        // The prepared claim of a running process may become a claim at any time, so no other process changes its
+        // contents.
         let is_left = match dir.state(&id.owner).await {
             OwnerState::Ended | OwnerState::This => true,
             OwnerState::Elsewhere => others == RemoteOwner::TakeOver,
@@ -506,7 +514,8 @@ async fn sweep(
     Ok(())
 }
 
-/// The result of a removal that may be done already: by a repeated request, or by the removal of the directory above.
+/// Counts a missing directory as removed: a repeated request, or the removal of the directory above, may have removed
+/// the directory.
 fn absent_or(removed: Result<(), OpError>) -> Result<(), OpError> {
     match removed {
         Err(OpError(Errno::NOENT | Errno::STALE)) => Ok(()),
@@ -514,7 +523,7 @@ fn absent_or(removed: Result<(), OpError>) -> Result<(), OpError> {
     }
 }
 
-/// Whether an owner that is not this process may be running.
+/// Whether the owner is another process that may be running.
 fn may_run(state: OwnerState) -> bool {
     matches!(state, OwnerState::Running | OwnerState::Elsewhere)
 }

@@ -108,7 +108,8 @@ struct InspectVisitor<'a> {
 }
 
 impl Visitor for InspectVisitor<'_> {
-    /// The guarded directory as its run knew it. The inner error is that there is nothing to clean.
+    /// The path of the guarded directory in the run that marked the directory. The inner error says that there is
+    /// nothing to clean.
     type Output = Result<Result<RelPath, String>, EngineError>;
 
     fn visit<T: Target>(self, target: T) -> Self::Output {

@@ -1,7 +1,7 @@
 //! Dropping data from the machine's caches, so that the next reads come from storage.
 //!
-//! For a pattern, the files are those that this process wrote and read in earlier stages. They follow from the
-//! rounds that the ranks did, so nothing is recorded for them while the ranks run.
+//! For a pattern, the dropped data is of the files that this process wrote and read in earlier stages. These files
+//! follow from the rounds that the ranks completed, so nothing is recorded while the ranks run.
 
 use super::EngineError;
 use super::setup_pool::{BulkTask, SetupError, SetupPool};

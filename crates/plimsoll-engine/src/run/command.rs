@@ -1,8 +1,8 @@
 //! Commands of the user that run beside a run: to their end, or until their time is up.
 //!
-//! A command has a background process group, which would wait for ever for the terminal. A command and all
-//! processes that it started are ended when its time is up, when the run is stopped and when it wants the terminal,
-//! and killed when Plimsoll exits at once.
+//! A command runs in a background process group, in which an access to the terminal would block for ever. A command and
+//! all processes that the command started are ended when its time is up, when the run is stopped, and when the command
+//! accesses the terminal; they are killed when Plimsoll exits at once.
 
 use super::EngineError;
 use crate::outcome::Outcome;

@@ -19,7 +19,7 @@ pub(super) struct Host {
     cpus: BTreeSet<u32>,
     /// Processor time in each window, in seconds.
     used_s: Vec<f64>,
-    /// Control groups of the ranks that a quota limits, by number.
+    /// Control groups of the ranks that a CPU quota limits, by [`ControlGroups::cpu_group_id`].
     groups: BTreeMap<u64, QuotaGroup>,
     /// Traffic of its NFS mounts in each window, the same for all ranks of a machine.
     mounts: Vec<Option<Mounts>>,
@@ -28,11 +28,11 @@ pub(super) struct Host {
 /// The ranks of a machine in one control group.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct QuotaGroup {
-    /// Threads with workers.
+    /// Number of lanes of the ranks.
     lanes: usize,
     /// Processor time of the ranks in each window, in seconds.
     used_s: Vec<f64>,
-    /// What the quota did in each window; the same for all ranks of the group.
+    /// Throttling by the quota in each window; all ranks of the group read the same counters.
     quotas: Vec<QuotaUse>,
 }
 
@@ -40,7 +40,8 @@ struct QuotaGroup {
 pub(super) type Mounts = BTreeMap<String, NfsMountUse>;
 
 impl Host {
-    /// This machine, as this process used it in these windows with this number of lanes.
+    /// This machine, with the processor time and the traffic of this process in each window; the process has `lanes`
+    /// lanes.
     pub(super) fn of_this_process(lanes: usize, windows: &[&SystemUse]) -> Self {
         let used = |w: &&SystemUse| w.process.as_ref().map_or(0.0, |p| p.cpu_s());
         let used_s: Vec<f64> = windows.iter().map(used).collect();
@@ -86,7 +87,8 @@ impl Host {
         self.cpus.len().max(1) as f64
     }
 
-    /// Fraction of the processors, or of those that a quota allows, that was used in a window of this length.
+    /// Fraction of the processors that the ranks used in a window of this length; of a control group with a quota, the
+    /// fraction of the quota. The largest fraction counts.
     pub(super) fn cpu_share(&self, window: usize, seconds: f64) -> Option<f64> {
         let all = (*self.used_s.get(window)?, self.processors());
         let groups = self.groups.values().filter_map(|g| {
@@ -99,11 +101,11 @@ impl Host {
         shares.max_by(f64::total_cmp).filter(|_| seconds > 0.0)
     }
 
-    /// The throttling of the group that it held up most, in a window of this length.
+    /// Throttling of the control group that was throttled most, in a window of this length.
     pub(super) fn throttling(&self, window: usize, seconds: f64) -> Option<Throttling> {
         let groups = self.groups.values().filter_map(|g| {
             let quota = g.quotas.get(window)?;
-            // Of a group with fewer threads than processors, only as many processors can be throttled.
+            // A group cannot be throttled on more processors than it has threads.
             let cpus = self.processors().min(g.lanes.max(1) as f64);
             Some(Throttling {
                 share: quota.throttled_s / (seconds * cpus),
@@ -118,7 +120,7 @@ impl Host {
     }
 }
 
-/// Adds numbers of windows to those of others; the longer list counts.
+/// Adds the elements of `theirs` to those of `mine`; a missing element counts as 0.
 fn add_each(mine: &mut Vec<f64>, theirs: &[f64]) {
     mine.resize(mine.len().max(theirs.len()), 0.0);
     for (mine, theirs) in mine.iter_mut().zip(theirs) {
@@ -142,7 +144,7 @@ pub(super) fn busiest(hosts: &Hosts, window: usize, seconds: f64) -> Option<f64>
     shares.max_by(f64::total_cmp)
 }
 
-/// The throttling of the machine that a quota held up most, which is named if there are several.
+/// Throttling of the machine that was throttled most; the machine is named if there are several.
 pub(super) fn most_throttled(hosts: &Hosts, window: usize, seconds: f64) -> Option<Throttling> {
     let all = hosts.iter().filter_map(|(name, host)| {
         let host_name = (hosts.len() > 1).then(|| name.clone());
@@ -179,15 +181,16 @@ pub(super) fn name() -> String {
     uname.nodename().to_string_lossy().into_owned()
 }
 
-/// Memory that this process can get, and what limits it.
+/// Memory that this process can still get, and the control group that limits the amount.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct AvailableMemory {
     pub(super) bytes: u64,
-    /// Directory of the control group that leaves less than the machine has.
+    /// Directory of the control group that leaves less memory than the machine has available.
     pub(super) group: Option<PathBuf>,
 }
 
-/// Memory that this process can get without swapping, in its control groups; `None` if the system does not tell.
+/// Memory that this process can get without swapping and within the limits of its control groups; `None` if the amount
+/// is unknown.
 pub(super) fn available_memory() -> Option<AvailableMemory> {
     let of_machine = plimsoll_measure::system::machine_memory().map(|(_, available)| available);
     let of_groups = ControlGroups::of_this_process().available_memory();
@@ -206,7 +209,7 @@ pub(super) fn available_memory() -> Option<AvailableMemory> {
 }
 
 impl fmt::Display for AvailableMemory {
-    /// What has how much, such as `the machine has 3 GiB available`.
+    /// A clause such as `the machine has 3 GiB available`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let bytes = Bytes(self.bytes);
         match &self.group {
@@ -232,7 +235,7 @@ mod tests {
         }
     }
 
-    /// The host with all of its ranks in a group of a quota, which was throttled for this time in one window.
+    /// The host with all ranks in one control group, whose quota throttled the group for `throttled_s` in one window.
     fn in_group(id: u64, processors: f64, throttled_s: f64, lanes: usize, host: Host) -> Host {
         let quota = QuotaUse {
             processors: Some(processors),
@@ -287,7 +290,7 @@ mod tests {
         assert_eq!(busiest(&one_group, 0, 1.0), Some(0.5));
         let two_groups = all(&[("a", rank(7, 2.0)), ("a", rank(8, 1.0))]);
         assert_eq!(busiest(&two_groups, 0, 1.0), Some(0.5));
-        // A quota of more processors than there are does not matter.
+        // A quota above the number of processors has no effect.
         assert_eq!(busiest(&all(&[("a", rank(7, 64.0))]), 0, 1.0), Some(0.125));
         let unlimited = all(&[("a", host(&cpus, &[3.0])), ("a", rank(7, 2.0))]);
         assert_eq!(busiest(&unlimited, 0, 1.0), Some(0.875));

@@ -41,7 +41,7 @@ fn memory(plan: &Plan, available: Option<u64>) -> Option<String> {
     ))
 }
 
-/// A schedule of less than one operation, or one event, in all measured windows.
+/// A note if the schedule has less than one operation or event in all measured windows.
 fn rate(plan: &Plan) -> Option<String> {
     let mix_rate = || {
         let paced = plan.groups.iter().map(|g| {
@@ -51,12 +51,8 @@ fn rate(plan: &Plan) -> Option<String> {
         // A mix without a rate executes as many as it can.
         paced.sum::<Option<f64>>()
     };
-    let follows_events = plan
-        .groups
-        .iter()
-        .any(|g| g.follows_schedule(plan.event_rate));
     let (what, rate) = match plan.event_rate {
-        Some(rate) => ("event", follows_events.then_some(rate)),
+        Some(rate) => ("event", plan.has_schedule().then_some(rate)),
         None => ("operation", mix_rate()),
     };
     let rate = rate.filter(|rate| *rate > 0.0)?;

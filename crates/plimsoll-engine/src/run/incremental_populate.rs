@@ -1,8 +1,8 @@
 //! Trees that grow from load point to load point: what is missing is created, what a load point has
 //! changed is repaired, and the rest is left unchanged.
 //!
-//! The marker says `growing` and how many files, from the first, were created. Files that a load point changed, or
-//! that a killed process left incomplete, are found by a check of every file in use.
+//! The marker has the state `growing` and the number of files that were created, from the first. A check of every file
+//! in use finds files that a load point changed or that a killed process left incomplete.
 
 use super::marker::{Tree, TreeState};
 use super::setup_pool::{BulkTask, SetupError};

@@ -55,7 +55,7 @@ pub(crate) fn workers(plan: &Plan, rank: u32, ranks: u32) -> Vec<WorkerId> {
         .collect()
 }
 
-/// The number of lanes of a rank with this number of workers.
+/// The number of lanes of a rank with `workers` workers; `lanes` is the number that the user wants.
 pub(crate) fn count(kind: LaneKind, lanes: Option<usize>, workers: usize) -> usize {
     let count = match kind {
         LaneKind::Blocking => workers,

@@ -14,23 +14,23 @@ use plimsoll_target::Target;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Descriptors that the program itself needs, such as those of results and of directories.
+/// Descriptors that the program itself needs, such as those of result files and directories.
 const PROGRAM_DESCRIPTORS: u64 = 64;
 
-/// Address space for everything whose size is not computed, such as the heap.
+/// Address space for all memory whose size is not computed, such as the heap.
 const PROGRAM_BYTES: u64 = 64 << 20;
 
-/// The address space that is needed is a multiple of this, so that it is the same in the next attempt.
+/// Unit to which the needed address space is rounded up, so that the next attempt needs the same amount.
 const ADDRESS_SPACE_STEP: u64 = 4 << 20;
 
-/// Address space of a thread beside its stack: guard page, stack of signals, the system's own data.
+/// Address space of a thread in addition to its stack: guard page, signal stack, the system's own data.
 const THREAD_BYTES: u64 = 128 << 10;
 
 /// Bytes of a session that populates files.
 const POOL_SESSION_BYTES: u64 = 256 << 10;
 
-/// Buffers of a verifying session, in multiples of the worker's own: what an operation has read is kept until it is
-/// compared, with what the next one reads.
+/// Buffers of a verifying session, in multiples of the worker's buffer: data that an operation has read is kept until
+/// its comparison, beside the data of the next operation.
 const VERIFYING_BUFFERS: u128 = 3;
 
 /// Maximum number of workers of a group at a rank.
@@ -55,7 +55,7 @@ pub(super) fn buffers<T: Target>(target: &T, plan: &Plan, ranks: u32) -> u128 {
     }
 }
 
-/// Why the limits of this process do not allow a rank's part of a run.
+/// Reasons, as sentences, why the limits of this process do not allow a rank's part of a run.
 pub(super) fn refusals<T: Target>(
     pool: &SetupPool<T>,
     plan: &Plan,
@@ -76,7 +76,7 @@ pub(super) fn refusals<T: Target>(
         .collect()
 }
 
-/// What a rank needs of what may be limited.
+/// Needs of a rank for resources that may be limited.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Needs {
     lanes: u64,
@@ -86,7 +86,7 @@ struct Needs {
     histograms: u64,
     /// Files that the workers hold open at a time.
     open_files: u64,
-    /// Descriptors of the lanes: rings, connections and what they wait with.
+    /// Descriptors of the lanes: rings, connections, and descriptors for waiting.
     lane_descriptors: u64,
 }
 
@@ -137,7 +137,7 @@ impl Needs {
         ))
     }
 
-    /// Why a limit of descriptors is too low, as a sentence.
+    /// Why the descriptor limit is too low, as a sentence.
     fn descriptors(&self, limit: u64) -> Option<String> {
         let of_run = self.open_files.saturating_add(self.lane_descriptors);
         let needed = of_run.saturating_add(PROGRAM_DESCRIPTORS);
@@ -160,7 +160,7 @@ impl Needs {
         })
     }
 
-    /// Why a limit of the address space is too low, as a sentence.
+    /// Why a limit of address space is too low, as a sentence.
     fn address_space(&self, space: &AddressSpace) -> Option<String> {
         let thread = THREAD_STACK_BYTES as u64 + THREAD_BYTES;
         let stacks = self.lanes.saturating_mul(thread);
@@ -187,18 +187,18 @@ impl Needs {
     }
 }
 
-/// Memory that a rank needs, and that it can get.
+/// Memory that a rank needs, and memory that the rank can get.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RankMemory {
     /// Name of the rank's machine.
     host: String,
-    /// Bytes of its workers' buffers.
+    /// Bytes of the buffers of the rank's workers.
     buffers: u128,
     available: Option<AvailableMemory>,
 }
 
 impl RankMemory {
-    /// The memory of this rank, of which there are `worker_ranks` with workers; `None` if it has no workers.
+    /// The memory of this rank. `worker_ranks` is the number of ranks with workers; `None` if this rank has no workers.
     pub(super) fn new<T: Target>(
         host: String,
         target: &T,
@@ -213,9 +213,9 @@ impl RankMemory {
     }
 }
 
-/// Why the memory of machines does not suffice for all of their ranks, as sentences.
+/// Reasons, as sentences, why the memory of a machine does not suffice for all its ranks.
 pub(super) fn memory_of_hosts(ranks: &[RankMemory]) -> Vec<String> {
-    // Ranks of a machine in the same control group, or in none that limits them, share what is available.
+    // Ranks of a machine in the same limiting control group, or in no limiting group, share the available memory.
     let mut shared: BTreeMap<_, (u64, u128, &AvailableMemory)> = BTreeMap::new();
     for rank in ranks {
         let Some(available) = &rank.available else {
@@ -295,7 +295,7 @@ mod tests {
         let ranks = [
             rank("a", Some("/g"), 30 * mib, 70 * mib),
             rank("b", Some("/g"), 30 * mib, 70 * mib),
-            // One that has no workers.
+            // A rank without workers.
             rank("a", Some("/g"), 0, 59 * mib),
             rank("a", Some("/other"), 30 * mib, 40 * mib),
             rank("a", Some("/g"), 30 * mib, 70 * mib),
@@ -348,7 +348,7 @@ mod tests {
             "{why}"
         );
         assert!(why.contains("40 MiB for the workers' buffers"), "{why}");
-        // Few workers, but files are populated by a pool.
+        // A pool populates the files, even for few workers.
         let pool = BLOCKING_POOL_THREADS as u64 * (thread + POOL_SESSION_BYTES);
         let few = Needs {
             buffers: 0,

@@ -1,9 +1,10 @@
 //! The marker file: the proof that a directory is Plimsoll's, and the record of its trees.
 //!
-//! A tree is reused if its fingerprint is that of the layout, its state is `whole`, and every file is found with
-//! its size (`trusttree` skips the check of files). Only trees that the marker lists are ever replaced.
+//! A tree is reused if its fingerprint is the layout's, its state is `whole`, and a check finds every file with its
+//! size (`trusttree` skips the check). Only trees in the marker's list are ever replaced.
 
 use super::claim::{self, CLAIM, Found, OwnerProcess, OwnerState, RemoteOwner, SessionDir};
+use super::path_in;
 use super::setup_pool::{SetupError, SetupPool};
 use plimsoll_plan::{Layout, NameTemplate, Pattern, Plan, RelPath, RootHandling, pattern_names};
 use plimsoll_target::{EntryKind, OpError, Session, Target};
@@ -19,7 +20,7 @@ const NEW_MARKER: &str = ".plimsoll.new";
 /// A file system's own directory in its root, which does not make the root foreign.
 pub(crate) const IGNORED_ENTRIES: &[u8] = b"lost+found";
 
-/// Looks at a directory before it is given up: each but the last finds that another run has ended meanwhile.
+/// Maximum number of looks at a directory; each look but the last finds that another run has ended during the look.
 const MAX_LOOKS: u32 = 64;
 
 /// The contents of a marker file.
@@ -176,8 +177,7 @@ impl Tree {
 /// Why a pattern cannot use its root; `None` if it can.
 pub(crate) fn pattern_refusal(plan: &Plan, found: &GuardState) -> Option<String> {
     let pattern = plan.pattern()?;
-    let place = plan.work_dir.dir.join(pattern.root.as_str());
-    let place = place.display();
+    let place = path_in(plan, pattern.root.as_str());
     let known = match found {
         GuardState::Marked(marker) => &marker.trees[..],
         GuardState::Nothing | GuardState::Empty { .. } => &[],
@@ -242,9 +242,9 @@ pub(crate) enum TreeState {
 pub(crate) enum GuardState {
     /// Missing.
     Nothing,
-    /// Empty, but for what a run may have left that ended before it marked the directory.
+    /// Empty, except for remains of a run that ended before marking the directory.
     Empty {
-        /// Whether there is any of that.
+        /// Whether the directory has remains of a run.
         has_remains: bool,
     },
     /// Plimsoll's.
@@ -275,14 +275,14 @@ pub(crate) enum GuardError {
     Unreadable(String, String),
     #[error("`{0}/{CLAIM}` has an entry `{1}` that Plimsoll did not make")]
     Stray(String, String),
-    #[error("`{0}` was changed by other runs each time that it was looked at")]
+    #[error("`{0}`: other runs changed the directory at every look")]
     Changing(String),
     #[error("`{0}`: {1}")]
     Io(String, String),
 }
 
 impl GuardError {
-    /// The claim of the directory has a holder that may be running.
+    /// The error for a directory whose claim has a holder that may be running.
     pub(crate) fn held(shown: String, by: &OwnerProcess, state: OwnerState) -> Self {
         match state {
             OwnerState::Elsewhere => Self::Elsewhere(shown, by.host.clone(), by.pid),
@@ -295,13 +295,13 @@ impl GuardError {
         matches!(self, Self::InUse(..) | Self::Elsewhere(..))
     }
 
-    /// The claim of the directory has an entry that is no holder.
+    /// The error for a directory whose claim has an entry that Plimsoll did not make.
     pub(crate) fn stray(shown: String, name: &str) -> Self {
         Self::Stray(shown, name.escape_debug().to_string())
     }
 }
 
-/// The paths of the marker in a guarded directory, and of what a crash may leave of it.
+/// Paths of the marker of a guarded directory, and of the unfinished marker that a crash may leave.
 pub(crate) fn paths(guard: &RelPath) -> [String; 2] {
     [MARKER, NEW_MARKER].map(|name| match guard.as_str() {
         "" => name.into(),
@@ -315,17 +315,18 @@ fn marker_path(guard: &RelPath) -> String {
     path
 }
 
-/// Whether a name in a guarded directory is that of a marker or a claim.
+/// Whether Plimsoll gives this name to a marker, a claim or a note in a guarded directory.
 pub(crate) fn is_own_name(name: &[u8]) -> bool {
     is_marker_name(name) || claim::is_claim_name(name)
 }
 
-/// Whether a name in a guarded directory is that of a marker, or of what a crash may leave of one.
+/// Whether this is the name of a marker, or of an unfinished marker that a crash may leave.
 pub(crate) fn is_marker_name(name: &[u8]) -> bool {
     name == MARKER.as_bytes() || name == NEW_MARKER.as_bytes()
 }
 
-/// Whether a directory with such an entry may hold what a run has left, which [`clean`](crate::clean) removes.
+/// Whether an entry with this name shows that a run has left files in its directory, which [`clean`](crate::clean)
+/// removes.
 #[must_use]
 pub fn is_left_by_run(name: &[u8], is_dir: bool) -> bool {
     match is_dir {
@@ -334,7 +335,7 @@ pub fn is_left_by_run(name: &[u8], is_dir: bool) -> bool {
     }
 }
 
-/// Whether a path is that of a marker or a claim, if `dir` is a guarded directory.
+/// Whether Plimsoll gives this path to a marker, a claim or a note of the guarded directory `dir`.
 pub(crate) fn is_own_path(dir: &str, path: &[u8]) -> bool {
     let name = match dir {
         "" => Some(path),
@@ -345,7 +346,7 @@ pub(crate) fn is_own_path(dir: &str, path: &[u8]) -> bool {
     name.is_some_and(is_own_name)
 }
 
-/// Whether an entry of a guarded directory is one that Plimsoll makes before the marker.
+/// Whether Plimsoll makes such an entry of a guarded directory before the marker.
 fn is_remains(name: &[u8], kind: EntryKind) -> bool {
     match kind {
         EntryKind::Dir => claim::is_claim_name(name),
@@ -354,14 +355,14 @@ fn is_remains(name: &[u8], kind: EntryKind) -> bool {
     }
 }
 
-/// A guarded directory as it was found.
+/// Contents of a guarded directory.
 struct Inspected {
     entries: Vec<(Vec<u8>, EntryKind)>,
     claim: Found,
     marker: Option<Vec<u8>>,
 }
 
-/// Lists a guarded directory, its claim, and its marker; `None` if the directory is missing.
+/// Reads the entries, the claim and the marker of a guarded directory; `None` if the directory is missing.
 async fn inspect<T: Target>(
     target: &T,
     session: &mut T::Session,
@@ -397,15 +398,15 @@ async fn inspect<T: Target>(
     }))
 }
 
-/// Examines a guarded directory; changes nothing. Unless this process has the claim of the directory, it may have
-/// changed since.
+/// Examines a guarded directory and changes nothing. The result may be outdated, unless this process holds the claim of
+/// the directory.
 pub(crate) fn look<T: Target>(
     pool: &SetupPool<T>,
     plan: &Plan,
     guard: &RelPath,
     others: RemoteOwner,
 ) -> Result<GuardState, GuardError> {
-    let shown = plan.work_dir.dir.join(guard.as_str()).display().to_string();
+    let shown = path_in(plan, guard.as_str());
     let io = |e: OpError| GuardError::Io(shown.clone(), pool.target.explain(e));
     if !pool.target.keeps_files() || !pool.target.exists() {
         return Ok(GuardState::Nothing);
@@ -425,7 +426,7 @@ pub(crate) fn look<T: Target>(
         }
         let is_marker = |(name, _): &(Vec<u8>, _)| name == MARKER.as_bytes();
         if found.marker.is_none() && found.entries.iter().any(is_marker) {
-            // Another run has removed it, and its files, after they were listed.
+            // Another run has removed the marker and its files since the listing.
             continue;
         }
         return state_of(shown, found);
@@ -467,7 +468,7 @@ pub(crate) fn check_vacant<T: Target>(
     plan: &Plan,
     root: &RelPath,
 ) -> Result<(), GuardError> {
-    let shown = plan.work_dir.dir.join(root.as_str()).display().to_string();
+    let shown = path_in(plan, root.as_str());
     if !pool.target.keeps_files() || !pool.target.exists() {
         return Ok(());
     }

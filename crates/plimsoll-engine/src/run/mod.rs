@@ -47,7 +47,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 use team::RankTeam;
 
-/// Connections to a work directory that other runs remove before it is claimed.
+/// Maximum number of connections to a work directory that other runs remove before this run claims the directory.
 const MAX_CONNECTIONS: u32 = 16;
 
 /// Settings of a run that are not in the Plan.
@@ -328,8 +328,8 @@ pub fn run_ranks(
 ) -> Result<Outcome, EngineError> {
     let team = RankTeam::new(ranks);
     let (layouts, long_replies, notes) = team.agree_on_outcome(layouts(plan, settings, &team))?;
-    // Rank 0 creates and claims the work directory. The others look for it only then, because NFS
-    // caches that a file is missing.
+    // Rank 0 creates and claims the work directory. The other ranks look for the directory only then, because NFS
+    // clients cache that a file is missing.
     let (claimed_by, purpose) = match team.is_root() {
         true => (None, Purpose::Load),
         false => {
@@ -364,7 +364,7 @@ pub fn run_ranks(
         }
     }
     Err(team.abort_run(EngineError::Refused(format!(
-        "`{}` was removed by other runs each time that it was to be claimed",
+        "`{}`: other runs removed the directory before every attempt to claim the directory",
         plan.work_dir.dir.display()
     ))))
 }

@@ -1,8 +1,8 @@
 //! Removing trees: Plimsoll's files are removed, foreign ones stay, and what remains is named.
 //!
-//! Directories are removed one by one, through descriptors that follow no symbolic link, and entries whose name or
-//! kind is not Plimsoll's stay. Entries that cannot be removed become notes, because cleaning does not affect a
-//! verdict.
+//! Directories are removed one by one, through descriptors that are opened without following symbolic links, and
+//! entries whose name or kind is not Plimsoll's stay. Entries that cannot be removed become notes, because cleaning
+//! does not affect a verdict.
 
 use super::marker::PatternNames;
 use super::setup_pool::{BulkTask, SetupError, SetupPool};
@@ -402,7 +402,7 @@ mod tests {
             longest: Duration::from_millis(25),
             ..RetryWindow::default()
         };
-        // Pauses of 10 ms and of what is left.
+        // The first pause is 10 ms, the second is the rest of the time.
         assert_eq!([0, 1, 2].map(|n| patience.wait(n)), [true, true, false]);
         let may = [Errno::NOTEMPTY, Errno::EXIST, Errno::IO];
         assert!(may.iter().all(|e| may_pass(OpError(*e))));

@@ -38,7 +38,7 @@ pub(super) struct Runner<'a> {
     pub(super) team: &'a RankTeam<'a>,
     /// What is known of the files, if the run is verified.
     pub(super) ledger: Option<Arc<Ledger>>,
-    /// The process that claimed the work directory, if it was not this rank.
+    /// The process that claimed the work directory, if another rank did.
     pub(super) claimed_by: Option<OwnerProcess>,
     /// The progress of the ranks of a pattern.
     pub(super) states: Option<RankStates>,
@@ -48,11 +48,11 @@ pub(super) struct Runner<'a> {
     pub(super) held: Option<PressureAllocation>,
 }
 
-/// What became of a visit.
+/// Result of a visit to the target.
 pub(super) enum Visit<'a> {
     /// The run has ended.
     Ended(Box<Result<Outcome, EngineError>>),
-    /// Another run has removed the work directory before it was claimed: this one may connect again.
+    /// Another run removed the work directory before this run claimed the directory; this run may connect again.
     Vanished(Box<Runner<'a>>),
 }
 
@@ -108,7 +108,7 @@ impl<'a> Runner<'a> {
             notes: std::mem::take(&mut self.notes),
             ..Outcome::default()
         };
-        let joined = self.join(pool);
+        let joined = self.join(pool, &place);
         let has_begun = joined.is_ok();
         let ran = joined.and_then(|()| self.script(pool, &mut place, &mut outcome));
         let ran = match self.ledger.clone() {
@@ -155,19 +155,24 @@ impl<'a> Runner<'a> {
     }
 
     /// Waits until all ranks see the work directory that rank 0 created and none refuses.
-    fn join<T: Target>(&self, pool: &SetupPool<T>) -> Result<(), EngineError> {
+    fn join<T: Target>(
+        &self,
+        pool: &SetupPool<T>,
+        place: &ClaimedWorkDir<'_, T>,
+    ) -> Result<(), EngineError> {
         if self.team.is_root() {
             self.team.agree_on_outcome(Ok(()))?;
             self.team
                 .broadcast_from_root(Some(OwnerProcess::current()))?;
             self.team.agree_on_outcome(Ok(()))?;
         } else {
-            self.team.agree_on_outcome(self.inspect_client(pool))?;
+            self.team
+                .agree_on_outcome(self.inspect_client(pool, place))?;
         }
         self.check_memory_of_hosts(pool)
     }
 
-    /// Checks that the memory of each machine suffices for all of its ranks; each has checked its own part.
+    /// Checks that the memory of each machine suffices for all its ranks together; each rank has checked its own part.
     fn check_memory_of_hosts<T: Target>(&self, pool: &SetupPool<T>) -> Result<(), EngineError> {
         if self.team.is_alone() {
             return Ok(());
@@ -182,17 +187,14 @@ impl<'a> Runner<'a> {
     }
 
     /// Checks that only this rank can make on its machine.
-    fn inspect_client<T: Target>(&self, pool: &SetupPool<T>) -> Result<(), EngineError> {
+    fn inspect_client<T: Target>(
+        &self,
+        pool: &SetupPool<T>,
+        place: &ClaimedWorkDir<'_, T>,
+    ) -> Result<(), EngineError> {
         let sees = |guard| {
-            let look = async |session: &mut T::Session| {
-                let mut dir = SessionDir {
-                    target: &*pool.target,
-                    session,
-                    guard,
-                };
-                Found::look(&mut dir).await
-            };
-            let found = pool.one(look).and_then(|found| found);
+            let look = async |dir: &mut SessionDir<'_, T>| Found::look(dir).await;
+            let found = place.on_claim(guard, look);
             let holder = self.claimed_by.as_ref();
             found.is_ok_and(|found| holder.is_some_and(|holder| found.has_holder(holder)))
         };

@@ -6,7 +6,7 @@ use plimsoll_measure::control_groups::QuotaUse;
 use plimsoll_plan::{Plan, Reason, counted};
 use std::collections::BTreeSet;
 
-/// Fraction of a window above which a quota of processor time has determined the result.
+/// Throttled fraction of a window above which a CPU quota has determined the result.
 const CLIENT_THROTTLED_SHARE: f64 = 0.05;
 
 /// Fraction of all processors above which the client counts as the bottleneck.
@@ -28,7 +28,7 @@ fn unanswered(outcome: &Outcome) -> Option<Reason> {
     Some(Reason::new("server_not_responding", text))
 }
 
-/// The windows of the result: of a pattern every stage, of other workloads the last window.
+/// The windows of the result: every stage of a pattern, and the last window of any other workload.
 fn result_windows<'a>(plan: &Plan, outcome: &'a Outcome) -> &'a [Window] {
     match plan.pattern() {
         Some(_) => &outcome.windows,
@@ -69,7 +69,7 @@ fn completions(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
     reasons
 }
 
-/// That stages of a pattern did none of their work, although directories may have been made or removed.
+/// The reason that stages of a pattern completed no round, even if they made or removed directories.
 fn idle_stages(plan: &Plan, outcome: &Outcome) -> Option<Reason> {
     let stages = &plan.pattern()?.stages;
     let idle = outcome.stages.iter().filter_map(|done| {
@@ -89,16 +89,12 @@ fn idle_stages(plan: &Plan, outcome: &Outcome) -> Option<Reason> {
     })
 }
 
-/// That the client was the bottleneck. A closed loop is as fast as client and server together, up to a
-/// cap if it has one; only a schedule can have been kept from its rate by the client.
+/// The reason that the client was the bottleneck. A closed loop, with or without a cap, is as fast as client and server
+/// together; only a schedule has a rate that the client can miss.
 fn client_saturated(plan: &Plan, outcome: &Outcome) -> Option<Reason> {
     let share = outcome.windows.last()?.client_share?;
     let percent = share * 100.0;
-    let has_schedule = plan
-        .groups
-        .iter()
-        .any(|g| g.follows_schedule(plan.event_rate));
-    (share > CLIENT_SATURATED_SHARE && has_schedule).then(|| {
+    (share > CLIENT_SATURATED_SHARE && plan.has_schedule()).then(|| {
         let text = format!(
             "the client used {percent:.0} % of its processors, which may have limited the rate"
         );
@@ -106,8 +102,8 @@ fn client_saturated(plan: &Plan, outcome: &Outcome) -> Option<Reason> {
     })
 }
 
-/// That a quota kept the client from running. Unlike a busy processor, it makes a closed loop slower than its client
-/// and its server are.
+/// The reason that a CPU quota kept the client from running. Unlike a busy processor, a quota makes a closed loop
+/// slower than client and server together.
 fn client_throttled(plan: &Plan, outcome: &Outcome) -> Option<Reason> {
     let throttled = result_windows(plan, outcome).iter();
     let throttled = throttled.filter_map(|w| w.throttling.as_ref());
@@ -241,7 +237,7 @@ mod tests {
             ))
         };
         assert_eq!(of(0.06), expected(6));
-        // Two readings are not made at the same instant.
+        // Time and throttling are not read at the same instant, so that the share may exceed 1.
         assert_eq!(of(1.01), expected(100));
         assert_eq!(text(vec![window(None)]), None);
         assert_eq!(text(vec![]), None);

@@ -1,8 +1,9 @@
 //! The work directory of a run: guarded, populated, cleaned.
 //!
-//! Only rank 0 claims, marks and removes the directory. Other ranks look for the directory after it is marked,
-//! because NFS clients cache for up to a minute that a file is missing; they recognise the directory by the holder
-//! of rank 0. If another run removes the directory between its opening and the claim, the run connects again.
+//! Only rank 0 claims, marks and removes the directory. Other ranks look for the directory after rank 0 has claimed it,
+//! because NFS clients cache for up to a minute that a file is missing; the other ranks recognise the directory by rank
+//! 0's holder. If another run removes the directory after this run has opened the directory and before the claim, this
+//! run connects again.
 
 mod claiming;
 mod leaving;
@@ -20,7 +21,7 @@ use plimsoll_target::{EntryKind, OpError, Session, Target};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 
-/// A guarded directory that this process has, and its marker.
+/// A guarded directory that this process has claimed.
 pub(super) struct GuardedDir {
     guard: RelPath,
     pub(super) marker: Marker,
@@ -34,7 +35,7 @@ pub(crate) struct ClaimedWorkDir<'a, T: Target> {
     guarded: Vec<GuardedDir>,
     /// Guarded directories that have a marker.
     marked: Vec<RelPath>,
-    /// Directories that Plimsoll made and no marker has: guarded ones and those above them.
+    /// Directories that Plimsoll made and that no marker records: guarded directories, and directories above them.
     made: BTreeSet<String>,
     pub(super) populated: Vec<FilesetId>,
     /// Whether another process of the run claimed the directories, and cleans them.
@@ -196,7 +197,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         left
     }
 
-    /// Removes everything that can be removed from the directories that are claimed.
+    /// Removes everything that can be removed from the claimed directories.
     fn clean(&mut self) -> Leftovers {
         let populated = std::mem::take(&mut self.populated);
         let roots = populated.into_iter().map(|id| self.plan.root_of(id));
@@ -226,7 +227,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
                 left.note(done);
             }
         }
-        // Others that Plimsoll made, from the innermost to the outermost; they stay if they are not empty.
+        // Other directories that Plimsoll made, innermost first; directories with entries stay.
         for dir in std::mem::take(&mut self.made).into_iter().rev() {
             if left.is_clean() {
                 left.note(self.remove_if_empty(&dir, &mut patience));

@@ -1,4 +1,4 @@
-//! Operations of many calls: their signs of life, and their end between two calls.
+//! Operations of many calls: signs of life of the target, and the end of an operation between two calls.
 
 use super::WorkerContext;
 use plimsoll_lane::Lane;
@@ -7,16 +7,16 @@ use plimsoll_target::OpError;
 use rustix::io::Errno;
 use std::sync::Arc;
 
-/// The calls of an operation that makes many of them.
+/// The calls of an operation that makes many calls.
 pub(crate) struct CallSequence {
     lane: Lane,
     in_flight: Arc<InFlight>,
 }
 
 impl CallSequence {
-    /// Called before each call: unless it is the first, so that nothing is `done` yet, one has completed,
-    /// which is a sign of life of the target. Ends the operation between two calls when the run is
-    /// over: it may last for minutes.
+    /// Called before each call; `done` is 0 before the first call. Before a later call, notes that a call has
+    /// completed, which is a sign of life of the target, and ends the operation if the run is over, because an
+    /// operation may last for minutes.
     #[inline]
     pub(crate) fn next(&self, done: u64) -> Result<(), OpError> {
         if done > 0 {
@@ -38,7 +38,7 @@ impl WorkerContext {
         self.call_sequence()
     }
 
-    /// The calls of the next operation, which transfers nothing.
+    /// The calls of the next operation, which transfers no data.
     pub(crate) fn calls_without_data(&self, calls: u64) -> CallSequence {
         self.in_flight.plan_calls(calls, 0);
         self.call_sequence()
@@ -51,7 +51,7 @@ impl WorkerContext {
         }
     }
 
-    /// Notes an operation that took long, before it is recorded: it may have been a stall.
+    /// Notes an operation that took long and so may have been a stall. Called before the operation is recorded.
     #[inline(always)]
     pub(crate) fn note_if_long(&self, start: Nanos, end: Nanos) {
         if end.saturating_sub(start) >= STALL_NS {

@@ -298,7 +298,7 @@ impl WorkerContext {
         self.check_deadline(end)
     }
 
-    /// Ends the sample of an operation's processor time, if it has one.
+    /// Ends the sample of an operation's processor time, if the operation is sampled.
     #[inline]
     pub(crate) fn end_cpu_sample(&mut self, row: u32, begun: &StartedOp, end: Nanos) {
         if let Some(before) = begun.cpu {
@@ -307,7 +307,7 @@ impl WorkerContext {
         }
     }
 
-    /// The intended start of an operation; only the first one that counts after an event has one.
+    /// The intended start of an operation; only the first operation that counts after an event has an intended start.
     fn take_intended(&mut self, row: u32) -> Option<Nanos> {
         let counts = self.shared.rows[row as usize].counts;
         self.intended.take_if(|_| counts)

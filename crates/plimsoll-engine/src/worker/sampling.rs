@@ -1,13 +1,13 @@
-//! Processor time of operations: a worker's own, divided among rows by samples.
+//! Processor time of operations: the thread's processor time, divided among rows by samples.
 //!
-//! Reading a thread's processor time is a system call that takes as long as a short operation does, so only some
-//! operations are sampled. The mean of the samples is not that of all operations: a reading makes the kernel
-//! update the thread's account, and therefore preempt the thread where another one is due, so samples have more
-//! than their share of preemptions and of the cold caches that follow; and the code of a reading that is made a
-//! few times per second is cold itself. So samples only tell how the rows compare. How much time all operations
-//! used is exact: between the ends of two samples, the thread's own account. That time is divided among the
-//! operations of every row in proportion to their number and to the mean of the row's samples, and includes what
-//! the worker does between its operations.
+//! Reading a thread's processor time is a system call that takes as long as a short operation, so only some operations
+//! are sampled. The mean of the samples is biased: a reading makes the kernel update the thread's account and preempt
+//! the thread if another thread is due, so samples have too many preemptions and too many cold caches after
+//! preemptions; and the code of a reading is cold itself, because a reading is made only a few times per second.
+//! Samples therefore only tell how the rows compare. The processor time of all operations together is exact: the change
+//! of the thread's account between the ends of two samples. This change is divided among the operations of all rows, in
+//! proportion to the number of a row's operations and to the mean of the row's samples, and includes the worker's own
+//! work between operations.
 
 use plimsoll_lane::Lane;
 use plimsoll_measure::{Nanos, Recorder};
@@ -22,14 +22,14 @@ const SAMPLE_SPACING_NS: Nanos = 5_000_000;
 /// Maximum mean number of operations between two samples of a row.
 const MAX_SKIPPED_OPS: f64 = 100_000.0;
 
-/// The first operations of a row are all sampled, so that rare ones have a figure too.
+/// Number of first operations of a row that are all sampled, so that rare operations have a figure too.
 const ALWAYS_SAMPLED_OPS: u32 = 16;
 
 /// Number of samples beyond which older samples lose weight in the mean of a row, so that the mean follows a
 /// load that changes.
 const MEMORY_SAMPLES: u32 = 1000;
 
-/// Decides which operations of a worker are sampled, and divides the worker's processor time among them.
+/// Decides which operations of a worker are sampled, and divides the thread's processor time among all operations.
 pub(crate) struct CpuSampling {
     /// Operations of each row until the next sample; empty if nothing is sampled.
     left: Box<[u32]>,
@@ -37,11 +37,11 @@ pub(crate) struct CpuSampling {
     rows: Vec<SampledRow>,
     /// Processor time of the thread at the end of the latest sample.
     divided_upto: Option<Nanos>,
-    /// Draws the number of operations between two samples, which may not follow the workload's own period.
+    /// Draws the number of operations between two samples, which must not follow a period of the workload.
     rng: Rng,
 }
 
-/// What samples tell about a row.
+/// The samples of a row.
 struct SampledRow {
     row: u32,
     /// `left` of the row at the end of the latest sample of any row.
@@ -56,7 +56,7 @@ struct SampledRow {
 }
 
 impl CpuSampling {
-    /// The sampling of a worker of `lane` in a Plan with this number of rows; of none unless `wanted`.
+    /// The sampling of a worker of `lane` in a Plan with `rows` rows. No operation is sampled unless `wanted`.
     pub(crate) fn new(lane: &Lane, rows: usize, wanted: bool, rng: Rng) -> Self {
         let is_sampled = wanted && lane.thread_cpu().is_some();
         let rows = if is_sampled { rows } else { 0 };
@@ -68,7 +68,7 @@ impl CpuSampling {
         }
     }
 
-    /// Processor time of the thread before an operation that is sampled.
+    /// Processor time of the thread before an operation; `None` if the operation is not sampled.
     #[inline]
     pub(crate) fn begin(&mut self, lane: &Lane, row: u32) -> Option<NonZeroU64> {
         let left = self.left.get_mut(row as usize)?;
@@ -85,8 +85,8 @@ impl CpuSampling {
         let used = lane.thread_cpu()?;
         let left = &mut self.left[row as usize];
         if *left == 1 {
-            // A reading without a sample: the thread is preempted now if it is to be, and the reading's code is
-            // cached when the sample is taken.
+            // A reading without a sample: a preemption that is due happens now, and the code of the reading is cached
+            // when the sample is taken.
             *left = 0;
             return None;
         }
@@ -94,8 +94,8 @@ impl CpuSampling {
         NonZeroU64::new(used)
     }
 
-    /// Ends the sample of an operation that took from `start` to `end`, before which the thread had used
-    /// `before`, and records the processor time of all operations since the end of the latest sample.
+    /// Ends the sample of an operation that lasted from `start` to `end`; `before` is the thread's processor time
+    /// before the operation. Records the processor time of all operations since the end of the previous sample.
     #[cold]
     #[inline(never)]
     pub(crate) fn end(
@@ -109,7 +109,8 @@ impl CpuSampling {
         let Some(after) = lane.thread_cpu() else {
             return;
         };
-        // An operation uses no more processor time than it takes; the two readings do.
+        // An operation uses no more processor time than its service time; the difference of the two readings may be
+        // larger.
         let used = (after - before.get()).min(end - start).max(1);
         let at = self.rows.iter().position(|r| r.row == row);
         let at = at.unwrap_or_else(|| {
@@ -122,8 +123,8 @@ impl CpuSampling {
         self.rows[at].left_before = self.left[row as usize];
     }
 
-    /// Divides the processor time since the end of the latest sample among the operations since then, with the
-    /// one of `row` whose sample has just ended.
+    /// Divides the processor time since the end of the previous sample among the operations since then, including the
+    /// operation of `row` whose sample ends.
     fn divide(&mut self, recorder: &Recorder, row: u32, after: Nanos, end: Nanos) {
         let begin = self.divided_upto.replace(after);
         let time = after - begin.expect("a sample that ends has begun");
@@ -140,7 +141,7 @@ impl CpuSampling {
         }
     }
 
-    /// The number of operations until the next sample of a row, whose latest one ended at `end`.
+    /// The number of operations until the next sample of a row whose latest sample ended at `end`.
     fn draw_skip(&mut self, at: usize, end: Nanos) -> u32 {
         let spacing = (SAMPLE_SPACING_NS * self.rows.len() as u64) as f64;
         let row = &mut self.rows[at];
@@ -202,7 +203,7 @@ mod tests {
             spin(100_000);
             1e8 / (thread_cpu_ns() - before) as f64
         };
-        // Interrupts make some slower.
+        // Interrupts make some measurements slower.
         (0..20).map(measure).fold(0.0, f64::max)
     }
 
@@ -248,8 +249,8 @@ mod tests {
             }
         }
 
-        /// Executes one operation per row in turn until the thread has used `cpu_ns`. Returns the rows' totals,
-        /// and what the thread used in nanoseconds.
+        /// Executes one operation per row in turn until the thread has used `cpu_ns`. Returns the rows' totals, and the
+        /// processor time of the thread in nanoseconds.
         fn run(mut self, cpu_ns: u64, mut operation: impl FnMut(u32)) -> (Vec<OpTotals>, u64) {
             let begin = thread_cpu_ns();
             loop {
@@ -265,7 +266,7 @@ mod tests {
         }
     }
 
-    /// Calls `test` on a processor that two other threads want too, so that it is preempted all the time.
+    /// Calls `test` on a processor that two other threads want too, so that the test is preempted all the time.
     fn on_a_busy_processor(test: impl FnOnce() + Send) {
         let cpu = plimsoll_lane::os::processors().next().unwrap();
         let is_over = AtomicBool::new(false);

@@ -43,6 +43,19 @@ pub fn plan(text: &str, dir: &Path, change: impl FnOnce(&mut Overrides)) -> Plan
     plimsoll_workload::wml::lower(&workload, &overrides, &context).unwrap_or_else(|e| panic!("{e}"))
 }
 
+/// The Plan of a built-in workload with these parameters, such as `nfiles=50 filesize=8k`.
+pub fn built_in(name: &str, sets: &str, change: impl FnOnce(&mut Overrides)) -> Plan {
+    let builtin = plimsoll_workload::wml::library::find(name).unwrap();
+    let set = |set: &str| {
+        let (name, value) = set.split_once('=').unwrap();
+        (name.to_owned(), value.to_owned())
+    };
+    plan(builtin.text, Path::new("/nowhere"), |overrides| {
+        overrides.sets = sets.split_whitespace().map(set).collect();
+        change(overrides);
+    })
+}
+
 pub fn try_run(plan: &Plan, target: &str) -> Result<(Outcome, RecordingObserver), EngineError> {
     let settings = Settings {
         target: target.into(),
@@ -74,6 +87,11 @@ pub fn run_ok(plan: &Plan) -> (Outcome, RecordingObserver) {
     let (outcome, heard) = try_run(plan, "posix").unwrap();
     assert_eq!(outcome.failure, None);
     (outcome, heard)
+}
+
+/// The codes of the reasons why the result is invalid.
+pub fn codes(outcome: &Outcome) -> Vec<&str> {
+    outcome.reasons.iter().map(|r| r.code.as_str()).collect()
 }
 
 /// The row of this name in the last window.

@@ -1,7 +1,7 @@
 use super::*;
 use tempfile::TempDir;
 
-/// Files as the kernel shows them, below a root of their own.
+/// Files in the kernel's format, below a root directory of their own.
 struct Tree(TempDir);
 
 impl Tree {
@@ -59,7 +59,7 @@ fn the_smallest_quota_on_the_way_to_the_root_counts() {
     tree.write(&format!("{group}/cpu.max"), "5000 50000\n");
     tree.write("sys/fs/cgroup/job/cpu.max", "200000 100000\n");
     assert_eq!(tree.quota(), Some((0.1, group.into())));
-    // Groups beside the way do not count.
+    // Groups that are not above the process's own group do not count.
     tree.write("sys/fs/cgroup/job/other/cpu.max", "1000 100000\n");
     assert_eq!(tree.quota(), Some((0.1, group.into())));
 }
@@ -83,7 +83,7 @@ fn a_controller_of_version_1_has_a_hierarchy_of_its_own() {
     tree.write(&format!("{memory}/m/memory.limit_in_bytes"), unlimited);
     let limit = || tree.limit(tree.groups().memory_limit());
     assert_eq!(limit(), None);
-    // Set by a group that is not visible here.
+    // The limit of a group that is not visible here.
     let stat = "cache 5\nhierarchical_memory_limit 80000000\ntotal_inactive_file 4000000\n\
                 total_active_file 1000000\ninactive_file 7\n";
     tree.write(&format!("{memory}/m/memory.stat"), stat);
@@ -118,7 +118,7 @@ fn the_smallest_limit_of_memory_counts_and_the_smallest_rest() {
         "anon 200000000\ninactive_file 30000000\nactive_file 20000000\nslab_reclaimable 5000000\n",
     );
     assert_eq!(limit(), Some((100_000_000, app.into())));
-    // Another container has taken what this one may have.
+    // Another container uses memory that this container may have.
     assert_eq!(available(), Some((65_000_000, pod.into())));
     tree.write(&format!("{pod}/memory.high"), "90000000\n");
     assert_eq!(limit(), Some((90_000_000, pod.into())));
@@ -128,12 +128,12 @@ fn the_smallest_limit_of_memory_counts_and_the_smallest_rest() {
 /// The mounts of containers, whose groups are below one that is not visible.
 #[test]
 fn a_container_sees_its_own_groups_only() {
-    // With a namespace of control groups, mounted in it.
+    // With a control group namespace, whose groups are mounted inside the namespace.
     let tree = Tree::new("0::/\n", UNIFIED);
     tree.write("sys/fs/cgroup/cpu.max", "50000 100000\n");
     assert_eq!(tree.quota(), Some((0.5, "sys/fs/cgroup".into())));
 
-    // Without one: the path is that of the machine, and its group is mounted.
+    // Without a control group namespace, the path is the machine's, and the container's own group is mounted.
     let mounts = "33 31 0:30 /docker/a\\040b /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu\n";
     for (own, group) in [
         ("4:cpu:/docker/a b\n", "sys/fs/cgroup/cpu"),
@@ -145,14 +145,14 @@ fn a_container_sees_its_own_groups_only() {
         assert_eq!(tree.quota(), Some((2.0, group.into())), "{own}");
     }
 
-    // A group that is mounted twice is looked at where more of its parents are visible.
+    // If a group is mounted twice, the mount that shows more parents counts.
     let mounts = format!("40 1 0:26 /job/step /mnt rw - cgroup2 cgroup2 rw\n{UNIFIED}");
     let tree = Tree::new("0::/job/step\n", &mounts);
     tree.write("sys/fs/cgroup/job/cpu.max", "1000 100000\n");
     assert_eq!(tree.quota(), Some((0.01, "sys/fs/cgroup/job".into())));
 }
 
-/// A namespace of control groups is entered without another mount: `/` is a group of unknown name.
+/// In a control group namespace without a mount of its own, `/` is a group of unknown name.
 #[test]
 fn a_group_without_a_name_is_found_by_its_processes() {
     let mounts = UNIFIED.replace("0:26 / ", "0:26 /../.. ");
@@ -226,7 +226,7 @@ fn throttling_is_that_of_the_time_between_two_readings() {
     };
     assert_eq!(used, expected);
 
-    // The larger of the two is the time that the process lost.
+    // The larger of the two times is the time that the process lost.
     tree.write(
         &format!("{task}/cpu.stat.local"),
         "throttled_usec 2500000\n",

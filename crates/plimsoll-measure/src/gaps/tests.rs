@@ -33,10 +33,10 @@ fn executed(lane: &Recorder, row: u32, start: Nanos, end: Nanos) {
     worker.end();
 }
 
-/// A call of a row without bytes that was in flight at these times.
-fn long_call(row: u32, span: Gap) -> CallSpans {
+/// A call of row 0 that was in flight during `span`.
+fn long_call(shape: CallShape, span: Gap) -> CallSpans {
     let mut calls = CallSpans::new(1);
-    calls.add_long(row, CallShape::default(), span);
+    calls.add_long(0, shape, span);
     calls
 }
 
@@ -59,7 +59,7 @@ fn an_operation_that_never_comes_back_is_a_stall_at_the_end() {
     let worker = lanes[0].worker();
     busy(&lanes[0], 0, 2 * SECOND);
     worker.begin(1, 2 * SECOND);
-    // Its lane never ends.
+    // The lane never ends.
     let (_, totals) = collector.finish();
     let [stall] = totals.stalls[..] else {
         panic!("{:?}", totals.stalls)
@@ -157,7 +157,8 @@ fn stalls_of(window: Nanos, completions: u64) -> Vec<Stall> {
         ops: completions,
         ..OpTotals::default()
     };
-    stalls(window, &gaps, &long_call(0, gap), &[row], &[true])
+    let calls = long_call(CallShape::default(), gap);
+    stalls(window, &gaps, &calls, &[row], &[true])
 }
 
 #[test]
@@ -186,7 +187,7 @@ fn stalls_with(busy: (u64, u64), service: u64) -> Vec<Stall> {
         service: crate::Latency::of([service]),
         ..OpTotals::default()
     };
-    let calls = long_call(0, gap(busy.0, busy.1));
+    let calls = long_call(CallShape::default(), gap(busy.0, busy.1));
     stalls(100 * SECOND, &gaps, &calls, &[row], &[true])
 }
 
@@ -208,8 +209,9 @@ fn a_stall_begins_when_an_operation_that_usually_takes_less_is_in_flight() {
     assert_eq!(stalls_with((50, 130), 200_000_001), []);
 }
 
-#[test]
-fn failed_operations_are_completions_too() {
+/// Number of stalls in a gap of two seconds, in which a call of this shape was in flight, in a window that is
+/// hardly longer.
+fn stalls_in_a_gap_with(shape: CallShape, row: OpTotals) -> usize {
     let gap = Gap {
         from: 0,
         to: 2 * SECOND,
@@ -218,15 +220,18 @@ fn failed_operations_are_completions_too() {
         long: vec![gap],
         ..Gaps::default()
     };
+    let calls = long_call(shape, gap);
+    stalls(2 * SECOND + 1, &gaps, &calls, &[row], &[true]).len()
+}
+
+#[test]
+fn failed_operations_are_completions_too() {
     let row = |ops, errors| OpTotals {
         ops,
         errors: [("EIO".into(), errors)].into(),
         ..OpTotals::default()
     };
-    let count = |ops, errors| {
-        let calls = long_call(0, gap);
-        stalls(2 * SECOND + 1, &gaps, &calls, &[row(ops, errors)], &[true]).len()
-    };
+    let count = |ops, errors| stalls_in_a_gap_with(CallShape::default(), row(ops, errors));
     assert_eq!((count(5, 4), count(5, 5), count(0, 10)), (0, 1, 1));
 }
 
@@ -354,8 +359,8 @@ fn the_longest_of_distances_grows_with_the_logarithm() {
     assert!((expected_max_gap(10 * SECOND, 1_000_000) / 1e3 - 143.9).abs() < 0.1);
 }
 
-/// Reads a file in `pieces` of 20 ms each, while the other worker of the lane does nothing; before
-/// piece `held` the target stands still for 3 s.
+/// Reads a file in `pieces` calls of 20 ms each; in call `held` the target stands still for 3 s. Returns the end of the
+/// read.
 fn read_in_pieces(lane: &Recorder, start: Nanos, pieces: u64, held: Option<u64>) -> Nanos {
     let worker = lane.worker();
     worker.plan_calls(pieces, 8 << 10);
@@ -373,7 +378,7 @@ fn read_in_pieces(lane: &Recorder, start: Nanos, pieces: u64, held: Option<u64>)
     now
 }
 
-/// Files of one piece from 0 s to 4 s, then one of 213 pieces.
+/// Reads files of one piece from 0 s to 4 s, then a file of 213 pieces, then files of one piece.
 fn one_long_file(held: Option<u64>) -> WindowTotals {
     let (window, lanes, collector) = lanes(1);
     window.open(0, 60 * SECOND);
@@ -420,7 +425,7 @@ fn a_call_that_hangs_in_a_long_operation_is_a_stall() {
     }
 }
 
-/// A file that the end of the window finds in its middle: its target answers, or does not any more.
+/// The window ends within the read of a file; the target still answers, or has stopped answering.
 #[test]
 fn an_operation_of_many_calls_at_the_end_is_judged_by_its_latest_call() {
     for (last_call, stalled) in [(9_990_000_000, None), (6 * SECOND, Some(4 * SECOND))] {
@@ -437,7 +442,7 @@ fn an_operation_of_many_calls_at_the_end_is_judged_by_its_latest_call() {
             now = (now + 20_000_000).min(last_call);
             worker.call_completed(now);
         }
-        // Its lane never ends.
+        // The lane never ends.
         let (_, totals) = collector.finish();
         let lengths: Vec<Nanos> = totals.stalls.iter().map(|s| s.gap.length()).collect();
         assert_eq!(lengths, Vec::from_iter(stalled));
@@ -446,8 +451,8 @@ fn an_operation_of_many_calls_at_the_end_is_judged_by_its_latest_call() {
     }
 }
 
-/// What other workers complete is no sign for a call that hangs, but then nothing stands still; and
-/// the calls of a long operation are signs for a short one that hangs.
+/// While a call hangs, one short operation of another worker does not prevent a stall; the calls of a long operation of
+/// another worker do.
 #[test]
 fn calls_of_one_worker_are_signs_for_all() {
     for pieces in [1, 150] {
@@ -470,24 +475,14 @@ fn calls_of_one_worker_are_signs_for_all() {
 #[test]
 fn a_call_may_take_longer_if_it_moves_more_bytes() {
     let stalls_with = |bytes| {
-        let gap = Gap {
-            from: 0,
-            to: 2 * SECOND,
-        };
-        let gaps = Gaps {
-            long: vec![gap],
-            ..Gaps::default()
-        };
-        // 8 KiB in 20 ms.
+        // Usual reads move 8 KiB in 20 ms.
         let row = OpTotals {
             ops: 1000,
             bytes: 1000 << 13,
             service: crate::Latency::of([20_000_000]),
             ..OpTotals::default()
         };
-        let mut calls = CallSpans::new(1);
-        calls.add_long(0, CallShape::new(bytes, 1), gap);
-        stalls(2 * SECOND + 1, &gaps, &calls, &[row], &[true]).len()
+        stalls_in_a_gap_with(CallShape::new(bytes, 1), row)
     };
     // A tenth of the gap is the time of 80 KiB; powers of two round down.
     assert_eq!(

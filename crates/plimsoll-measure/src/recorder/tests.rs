@@ -110,7 +110,7 @@ fn few_buffers_are_kept_and_they_are_empty() {
     assert_eq!(lane.shared.lock().spare.len(), SPARE_BUFFERS - 1);
 }
 
-/// Ages at the end of a window of what was in flight then, of row 0, and what calls did in it.
+/// Ages of the operations of row 0 that were in flight at the end of a window, and the call spans of the window.
 fn notes_of(bounds: WindowBounds, lane: &Recorder) -> (Vec<(Nanos, u64)>, CallSpans) {
     let (mut ages, mut calls) = (vec![InFlightAges::default(); 3], CallSpans::new(3));
     lane.shared.take_notes(bounds, &mut ages, &mut calls);
@@ -174,8 +174,7 @@ fn notes_of_a_later_window_are_kept_for_it() {
     assert_eq!(notes(&window, &lane).0, [(20, 1)]);
 }
 
-/// What calls of row 0 did, of which each span is one that took long, and each of `signs` one in which
-/// they completed one after the other.
+/// Call spans of row 0: `long` has the times of long calls, `signs` the times in which calls completed.
 fn calls(shape: CallShape, long: &[(Nanos, Nanos)], signs: &[(Nanos, Nanos)]) -> CallSpans {
     let span = |(from, to): &(Nanos, Nanos)| Gap {
         from: *from,
@@ -207,7 +206,7 @@ fn a_call_of_a_second_is_a_long_one() {
         notes(&window, &lane).1,
         calls(CallShape::new(4096, 1), &long, &[])
     );
-    // The next operation has another shape, as long as nothing is said of it.
+    // Without a statement, the next operation moves no bytes.
     worker.begin(0, 20 * SECOND);
     worker.note_long(22 * SECOND);
     let (_, noted) = notes(&window, &lane);
@@ -234,13 +233,13 @@ fn signs_of_life_are_times_in_which_calls_complete() {
     execute(1, &[s + 5, s + 10, 2 * s, 3 * s - 1], 3 * s + 7);
     let mut expected = calls(shape, &[], &[(s + 5, 3 * s - 1)]);
     assert_eq!(notes(&window, &lane).1, expected);
-    // A call that takes long, between others; and the last one.
+    // A long call between other calls, and a long last call.
     execute(10, &[10 * s + 5, 10 * s + 9, 12 * s, 12 * s + 1], 15 * s);
     let long = [(10 * s + 9, 12 * s), (12 * s + 1, 15 * s)];
     let signs = [(10 * s + 5, 10 * s + 9), (12 * s, 12 * s + 1)];
     expected.merge(&calls(shape, &long, &signs));
     assert_eq!(notes(&window, &lane).1, expected);
-    // All calls take long, and an operation of one call has nothing to do with those of the one before.
+    // All calls take long, and an operation of one call has no signs of the previous operation.
     execute(20, &[22 * s, 24 * s], 26 * s);
     execute(30, &[], 32 * s);
     let long = [

@@ -123,11 +123,12 @@ impl Criteria {
         failed
     }
 
-    /// Returns that the schedules were not achieved together, if less than [`Criteria::total_percent`]
-    /// was done of what they had: of the operations of mixes, and of the events of other workloads.
+    /// The failed criterion of all schedules together, if less than [`Criteria::total_percent`] of the scheduled
+    /// operations of mixes, or of the scheduled events of other workloads, was completed.
     ///
-    /// `schedules` are the scheduled and completed operations or events of each schedule, which may
-    /// have one in flight at the end. The sentence begins with `who`, `done` is what was done.
+    /// `schedules` has the scheduled and the completed operations or events of each schedule; one more of each schedule
+    /// may be in flight at the end. The message begins with `who`, such as `the workers used`; `done` names the
+    /// operations or events.
     #[must_use]
     pub fn missed_total(
         &self,
@@ -158,7 +159,7 @@ fn fraction(completed: u64, scheduled: u64) -> f64 {
     completed as f64 / scheduled.max(1) as f64
 }
 
-/// Whether schedules together achieved this percentage, with one operation of each in flight.
+/// Whether schedules together achieved this percentage; one operation in flight of each schedule counts as completed.
 fn is_achieved(schedules: &[(u64, u64)], percent: f64) -> bool {
     let (scheduled, completed) = sums(schedules);
     (completed + schedules.len() as u64) as f64 >= scheduled as f64 * percent / 100.0

@@ -1,4 +1,4 @@
-//! The owners of claims, and the names by which every process recognises them.
+//! Owners of claims, and names of claims, by which every process recognises the owner.
 
 use crate::run::host;
 use plimsoll_runtime::{ProcessSpace, process_id, process_space, process_start, system_time};
@@ -6,35 +6,35 @@ use serde::{Deserialize, Serialize};
 use std::fmt::{self, Display, Write};
 use std::time::UNIX_EPOCH;
 
-/// A process.
+/// A process that owns a claim.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct OwnerProcess {
     pub(crate) host: String,
-    /// Where its number is known, as [`ProcessSpace`] has it: several machines may have the name, and containers have
-    /// numbers of their own.
+    /// `machine`, `boot` and `namespace` are those of [`ProcessSpace`]: several machines may have the same host name,
+    /// and containers number their processes separately.
     pub(crate) machine: u32,
     pub(crate) boot: u32,
     pub(crate) namespace: u32,
     pub(crate) pid: u32,
-    /// Start in clock ticks, which distinguishes it from a later process with the same number.
+    /// Start in clock ticks, which distinguishes the process from a later process with the same number.
     pub(crate) start: u64,
 }
 
 /// What this process knows of an owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum OwnerState {
-    /// It is this process.
+    /// The owner is this process.
     This,
-    /// It is another process of this machine, and runs.
+    /// The owner is another process of this machine and is running.
     Running,
-    /// It was a process of this machine, and has ended.
+    /// The owner was a process of this machine and has ended.
     Ended,
-    /// It is a process of another machine or another container, so that its state is unknown here.
+    /// The owner is a process of another machine or container, so that its state is unknown here.
     Elsewhere,
 }
 
 impl OwnerProcess {
-    /// This process.
+    /// This process as an owner.
     pub(crate) fn current() -> Self {
         let pid = process_id();
         let ProcessSpace {
@@ -59,7 +59,7 @@ impl OwnerProcess {
         } else if (&self.host, self.machine) != (&this.host, this.machine) {
             OwnerState::Elsewhere
         } else if self.boot != this.boot {
-            // A machine without an id may be another one of the same name.
+            // Without a machine id, the owner's machine may be another machine of the same name.
             match this.machine {
                 0 => OwnerState::Elsewhere,
                 _ => OwnerState::Ended,
@@ -74,16 +74,16 @@ impl OwnerProcess {
     }
 }
 
-/// A claim's identity, which no other claim has: its text is the name of a directory.
+/// Unique id of a claim; the text of the id is the name of the holder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ClaimId {
     pub(crate) owner: OwnerProcess,
-    /// Nanoseconds since 1970 at which the owner chose it.
+    /// Time at which the owner chose the id, in nanoseconds since 1970.
     chosen_ns: u64,
 }
 
 impl ClaimId {
-    /// A new claim of this process.
+    /// A new id for a claim of this process.
     pub(crate) fn choose() -> Self {
         let since = system_time().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self {
@@ -92,7 +92,7 @@ impl ClaimId {
         }
     }
 
-    /// A claim of a process of a model.
+    /// The id of a claim in a model.
     #[cfg(test)]
     pub(super) fn of_model(pid: u32, chosen_ns: u64) -> Self {
         let host = "model".into();
@@ -107,12 +107,12 @@ impl ClaimId {
         Self { owner, chosen_ns }
     }
 
-    /// The claim whose text this is.
+    /// The id with this text; `None` if the text is not the text of an id.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let mut fields = text.rsplitn(7, '.');
         let mut number = |radix| {
             let field = fields.next()?;
-            // Only the canonical text of a number: a name stands for one claim.
+            // Other than canonical numbers are refused, so that an id has only one text.
             let is_canonical = field
                 .bytes()
                 .all(|b| b.is_ascii_digit() || b.is_ascii_lowercase());
@@ -161,12 +161,13 @@ impl Display for ClaimId {
     }
 }
 
-/// Whether every file system takes the byte in a name, and a claim's text may have it in the name of a host.
+/// Whether the text of an id has this byte of a host name unescaped: every file system takes the byte in a name.
 fn is_plain(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')
 }
 
-/// The text whose other bytes were written as `%` and two digits.
+/// The host name of an escaped text, in which `%` and two hexadecimal digits stand for a byte; `None` if the text is
+/// malformed.
 fn unescape(text: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = text.as_bytes();
@@ -300,7 +301,7 @@ mod tests {
         assert_eq!(with(|_| {}), OwnerState::Ended);
         assert_eq!(with(|o| o.namespace ^= 1), OwnerState::Elsewhere);
         assert_eq!(with(|o| o.machine ^= 1), OwnerState::Elsewhere);
-        // An earlier boot of this machine, if it is known to be this one.
+        // An earlier boot of this machine, if the machine has an id.
         let earlier = match this.machine {
             0 => OwnerState::Elsewhere,
             _ => OwnerState::Ended,

@@ -1,22 +1,22 @@
 //! Claiming the guarded directories of a run.
 
 use super::{ClaimedWorkDir, GuardedDir};
-use crate::run::EngineError;
 use crate::run::claim::{self, ClaimId, Levels, NotClaimed, RemoteOwner, SessionDir};
 use crate::run::marker::{self, GuardError, GuardState, Marker, Tree};
 use crate::run::setup_pool::{SetupError, SetupPool};
+use crate::run::{EngineError, path_in};
 use plimsoll_plan::{Plan, RelPath};
 use plimsoll_target::{OpError, Target};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 
-/// Attempts to claim or to leave a directory while other runs come and go, each of which another run has thwarted.
+/// Maximum number of attempts to claim or to leave a directory, each of which another run thwarts.
 pub(super) const MAX_ROUNDS: u32 = 64;
 
 /// Why a work directory is not claimed.
 #[derive(Debug)]
 pub(crate) enum ClaimError {
-    /// Another run has removed the directory since it was opened.
+    /// Another run has removed the work directory since this run opened it.
     Vanished,
     /// The file system or the quota has no room for a claim.
     NoRoom(EngineError),
@@ -24,10 +24,10 @@ pub(crate) enum ClaimError {
     Refused(EngineError),
 }
 
-/// What became of an attempt to claim a guarded directory that is there.
+/// Result of an attempt to claim an existing guarded directory.
 pub(super) enum Contended {
     Claimed(ClaimId),
-    /// Another run has it, and knows which directories Plimsoll made.
+    /// Another run holds the claim, and notes tell that run which directories Plimsoll made.
     Held(GuardError),
     Vanished,
 }
@@ -41,7 +41,7 @@ pub(super) enum GuardNotClaimed {
 }
 
 impl GuardNotClaimed {
-    /// The error of a run that wants to remove the directory.
+    /// The error of a run that claims the directory once more in order to remove it.
     pub(super) fn of_leaving(self, guard: &RelPath) -> SetupError {
         match self {
             Self::Setup(e) => e,
@@ -63,8 +63,8 @@ impl From<GuardError> for GuardNotClaimed {
 }
 
 impl<'a, T: Target> ClaimedWorkDir<'a, T> {
-    /// Claims the guarded directories and puts markers into them. Of several processes that do so at once one succeeds
-    /// (see [`claim`]).
+    /// Claims the guarded directories and writes their markers. One of several processes that do so at the same time
+    /// succeeds (see [`claim`]).
     pub(crate) fn claim(
         pool: &'a SetupPool<T>,
         plan: &'a Plan,
@@ -80,25 +80,25 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         if pool.target.created_work_dir() {
             place.made.insert(String::new());
         }
-        // All are checked before the first is changed.
+        // All guarded directories are checked before the first is changed.
         let mut claimed = Ok(());
         for guard in &plan.work_dir.guards {
             claimed = claimed.and_then(|()| match place.check(guard) {
-                // The claim below is refused too, and tells that run which directories Plimsoll made.
+                // The claim below is refused too, and leaves notes of the directories that Plimsoll made.
                 Err(GuardNotClaimed::Guard(e)) if e.is_held() => Ok(()),
                 checked => checked.map(drop),
             });
         }
-        // In one order, so that two runs that have several directories in common do not refuse each other.
+        // All runs claim in the same order, so that two runs with several common directories do not refuse each other.
         let guards: BTreeSet<_> = plan.work_dir.guards.iter().map(RelPath::as_str).collect();
         for guard in guards {
-            let guard = RelPath::new(guard).expect("it was one");
+            let guard = RelPath::new(guard).expect("the Plan has relative paths");
             claimed = claimed.and_then(|()| place.claim_guard(&guard));
         }
         let Err(why) = claimed else {
             return Ok(place);
         };
-        // Removes what was created so far.
+        // Removes the directories that were created so far.
         place.clean();
         Err(match why {
             GuardNotClaimed::Vanished => ClaimError::Vanished,
@@ -109,7 +109,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         })
     }
 
-    /// Checks that a guarded directory may be used, unless another run changes it.
+    /// Checks that a guarded directory may be used, as long as no other run changes the directory.
     fn check(&self, guard: &RelPath) -> Result<GuardState, GuardNotClaimed> {
         let found = marker::look(self.setup_pool, self.plan, guard, self.others)?;
         match marker::pattern_refusal(self.plan, &found) {
@@ -120,7 +120,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
 
     fn claim_guard(&mut self, guard: &RelPath) -> Result<(), GuardNotClaimed> {
         let claim = self.make_and_contend(guard)?;
-        // Nobody else changes the directory from here on.
+        // No other run changes the directory from here on.
         let checked = self.check(guard);
         match checked.and_then(|found| Ok(self.mark(guard, found)?)) {
             Ok(marker) => {
@@ -138,7 +138,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         }
     }
 
-    /// Puts the marker into a guarded directory that is claimed.
+    /// Writes the marker of a claimed guarded directory.
     fn mark(&mut self, guard: &RelPath, found: GuardState) -> Result<Marker, SetupError> {
         let mut marker = Marker {
             plimsoll: 1,
@@ -160,7 +160,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         Ok(marker)
     }
 
-    /// Claims a guarded directory, which is made if it is missing.
+    /// Makes a guarded directory if missing, and claims the directory.
     fn make_and_contend(&mut self, guard: &RelPath) -> Result<ClaimId, GuardNotClaimed> {
         for _ in 0..MAX_ROUNDS {
             if !guard.as_str().is_empty() {
@@ -169,17 +169,17 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
             match self.contend(guard, self.others)? {
                 Contended::Claimed(claim) => return Ok(claim),
                 Contended::Held(e) => return Err(e.into()),
-                // Only a new connection would create it again.
+                // Only a new connection creates the work directory again.
                 Contended::Vanished if guard.as_str().is_empty() => {
                     return Err(GuardNotClaimed::Vanished);
                 }
                 Contended::Vanished => {}
             }
         }
-        Err(GuardError::Changing(self.shown(guard)).into())
+        Err(GuardError::Changing(path_in(self.plan, guard.as_str())).into())
     }
 
-    /// Makes a guarded directory and those above it, if they are missing.
+    /// Makes a guarded directory and the directories above it, where missing.
     fn make_guard(&mut self, guard: &RelPath) -> Result<(), GuardNotClaimed> {
         let made = self.make_dirs_above(guard).and_then(|above| {
             self.made.extend(above);
@@ -197,7 +197,8 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         })
     }
 
-    /// Claims a guarded directory that is there. A run that has it is told which directories Plimsoll made.
+    /// Claims an existing guarded directory. If another run holds the claim, leaves notes of the directories that
+    /// Plimsoll made.
     pub(super) fn contend(
         &mut self,
         guard: &RelPath,
@@ -211,26 +212,26 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
                 Ok(claim) => return Ok(Contended::Claimed(claim)),
                 Err(NotClaimed::Vanished) => return Ok(Contended::Vanished),
                 Err(NotClaimed::Stray(name)) => {
-                    return Err(GuardError::stray(self.shown(guard), &name).into());
+                    return Err(GuardError::stray(path_in(self.plan, guard.as_str()), &name).into());
                 }
                 Err(NotClaimed::Failed(e)) => return Err(failed(e).into()),
                 Err(NotClaimed::Held(by, state)) => {
                     let levels = self.levels(guard);
                     let tell =
                         async |dir: &mut SessionDir<'_, T>| claim::tell(dir, &id, &levels).await;
-                    // Whether that run knows of them matters less than the refusal.
+                    // The refusal matters more than an error of the notes.
                     if levels.is_empty() || self.on_claim(guard, tell).unwrap_or(true) {
-                        let held = GuardError::held(self.shown(guard), &by, state);
+                        let held = GuardError::held(path_in(self.plan, guard.as_str()), &by, state);
                         return Ok(Contended::Held(held));
                     }
                 }
             }
         }
-        Err(GuardError::Changing(self.shown(guard)).into())
+        Err(GuardError::Changing(path_in(self.plan, guard.as_str())).into())
     }
 
-    /// Works on the claim of a guarded directory.
-    pub(super) fn on_claim<R>(
+    /// Executes `work` on a guarded directory, in a session of its own.
+    pub(crate) fn on_claim<R>(
         &self,
         guard: &RelPath,
         work: impl AsyncFnOnce(&mut SessionDir<'_, T>) -> Result<R, OpError>,
@@ -247,20 +248,15 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         self.setup_pool.one(on_dir)?
     }
 
-    /// A guarded directory as the user knows it.
-    fn shown(&self, guard: &RelPath) -> String {
-        let dir = self.plan.work_dir.dir.join(guard.as_str());
-        dir.display().to_string()
-    }
-
-    /// Directories that Plimsoll made and no marker has, by their level above a guarded one.
+    /// Levels of directories that Plimsoll made and that no marker records: a guarded directory, and directories above
+    /// it.
     pub(super) fn levels(&self, guard: &RelPath) -> Levels {
         let levels = (0..).zip(dirs_from(guard.as_str()));
         let made = levels.filter(|(_, dir)| self.made.contains(*dir));
         made.map(|(level, _)| level).collect()
     }
 
-    /// Notes directories that Plimsoll made.
+    /// Adds the directories of these levels to those that Plimsoll made.
     pub(super) fn learn(&mut self, guard: &RelPath, levels: &Levels) {
         let dirs = (0..).zip(dirs_from(guard.as_str()));
         let told = dirs.filter(|(level, _)| levels.contains(level));
@@ -273,7 +269,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
     }
 }
 
-/// A directory and those above it, up to the work directory.
+/// A directory and the directories above it, up to the work directory.
 fn dirs_from(dir: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(Some(dir), |dir| match *dir {
         "" => None,

@@ -11,8 +11,8 @@ use plimsoll_target::{OpError, Session, Target};
 use rustix::io::Errno;
 
 impl<T: Target> ClaimedWorkDir<'_, T> {
-    /// Releases a guarded directory. Once no tree is left in it, removes the marker, and the directory if Plimsoll
-    /// created it. Adds other contents to `left`.
+    /// Releases a guarded directory. If no tree is left, also removes the marker, and the directory if Plimsoll made
+    /// it. Adds foreign contents to `left`.
     pub(super) fn leave(
         &mut self,
         guarded: GuardedDir,
@@ -25,7 +25,7 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
             mut claim,
         } = guarded;
         if !marker.trees.is_empty() {
-            // The marker knows that Plimsoll made it.
+            // The marker records whether Plimsoll made the directory.
             self.made.remove(guard.as_str());
             return self.release_patiently(&guard, &claim, patience);
         }
@@ -42,16 +42,16 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
             claim = again;
             match marker::look(self.setup_pool, self.plan, &guard, RemoteOwner::Refuse) {
                 Ok(GuardState::Marked(other)) if !other.trees.is_empty() => {
-                    // The files that another run keeps are in a directory that Plimsoll made.
+                    // The marker of another run that keeps its files has to record that Plimsoll made the directory.
                     let made_dir = self.made.remove(guard.as_str()) || other.made_dir;
                     let marker = Marker { made_dir, ..other };
                     let noted = marker::write(self.setup_pool, &guard, &marker);
                     return noted.and(self.release_patiently(&guard, &claim, patience));
                 }
                 Ok(_) => {}
-                // The marker is listed and is not there.
+                // The server lists a marker that does not exist.
                 Err(GuardError::Changing(_)) if patience.wait(round) => {}
-                // Somebody has put files there.
+                // The directory has foreign files, or cannot be examined.
                 Err(_) => return self.release_patiently(&guard, &claim, patience),
             }
         }
@@ -60,8 +60,8 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
         Err(SetupError::failed("remove directory", path, stays))
     }
 
-    /// Removes the marker and the claim of a guarded directory. The marker stays if anything fails, so that the directory
-    /// can still be cleaned.
+    /// Removes the marker and the claim of a guarded directory. A failure leaves the marker or the claim, so that the
+    /// directory can still be cleaned.
     fn unmark(
         &mut self,
         guard: &RelPath,
@@ -76,7 +76,7 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
         let released = self.release_patiently(guard, claim, patience);
         match &released {
             Ok(()) => {}
-            // The claim that is left can be cleaned too.
+            // A directory with a claim and no marker can be cleaned too.
             Err(e) if removal::is_of_connection(e) => self.marked.push(guard.clone()),
             Err(_) => self.mark_again(guard, marker),
         }
@@ -97,11 +97,11 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
                 done => return done,
             }
         }
-        unreachable!("the attempts end with the time for them")
+        unreachable!("the attempts end with their time")
     }
 
-    /// Removes a guarded directory that was released, if Plimsoll made it. Returns a new claim of it if there is a marker
-    /// again: that of another run that keeps its files, or the old one on a server with a write-behind cache.
+    /// Removes a released guarded directory that Plimsoll made. Returns a new claim if the directory has a marker
+    /// again: the marker of another run that keeps its files, or the old marker on a server with a write-behind cache.
     fn depart(
         &mut self,
         guard: &RelPath,
@@ -126,7 +126,7 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
                     let again = self.contend(guard, RemoteOwner::Refuse);
                     return match again.map_err(|e| e.of_leaving(guard))? {
                         Contended::Claimed(claim) => Ok(Some(claim)),
-                        // The run that has it knows that Plimsoll made it.
+                        // The run that holds the claim knows that Plimsoll made the directory.
                         Contended::Held(_) | Contended::Vanished => Ok(None),
                     };
                 }
@@ -144,21 +144,21 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
             self.made.remove(guard.as_str());
             return Err(refused);
         }
-        unreachable!("the attempts end with the time for them")
+        unreachable!("the attempts end with their time")
     }
 
-    /// Puts a marker back, which is the proof that a directory may be removed.
+    /// Writes the marker again, which is the proof that a directory may be removed.
     fn mark_again(&mut self, guard: &RelPath, marker: &Marker) {
         let marker = Marker {
             made_dir: self.made.contains(guard.as_str()),
             ..marker.clone()
         };
         self.marked.push(guard.clone());
-        // The first error is the one that is reported.
+        // The caller reports the error that came first.
         let _ = marker::write(self.setup_pool, guard, &marker);
     }
 
-    /// Names in a directory; none if it is missing.
+    /// Names in a directory; none if the directory is missing.
     fn names(&self, dir: &str) -> Result<Vec<Vec<u8>>, SetupError> {
         let entries = match self.setup_pool.at(dir, async |s| s.entries().await) {
             Err(OpError(Errno::NOENT)) => vec![],
@@ -167,7 +167,7 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
         Ok(entries.into_iter().map(|(name, _)| name).collect())
     }
 
-    /// Removes a directory that Plimsoll made, unless it is not empty; `""` is the work directory.
+    /// Removes a directory that Plimsoll made, if the directory is empty; `""` is the work directory.
     pub(super) fn remove_if_empty(
         &self,
         dir: &str,
@@ -193,11 +193,11 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
             let path = dir.as_bytes();
             return Err(SetupError::failed("remove directory", path, refused));
         }
-        unreachable!("the attempts end with the time for them")
+        unreachable!("the attempts end with their time")
     }
 }
 
-/// Paths of the contents of a guarded directory that belong to no fileset, except the file system's own directory.
+/// Paths of foreign entries of a guarded directory, without the file system's own directory.
 fn foreign_paths(guard: &RelPath, names: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let is_foreign =
         |name: &&Vec<u8>| !marker::is_own_name(name) && *name != marker::IGNORED_ENTRIES;

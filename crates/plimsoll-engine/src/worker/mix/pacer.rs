@@ -67,8 +67,8 @@ impl Pacer {
         debug_assert!(self.after >= self.next, "arrivals go back in time");
     }
 
-    /// Drops operations that are delayed by more than [`MAX_MIX_BACKLOG_NS`], but never the last one of
-    /// the past. Calls `dropped` with the intended start of each.
+    /// Drops operations that are delayed by more than [`MAX_MIX_BACKLOG_NS`], but never the latest due operation. Calls
+    /// `dropped` with the intended start of each dropped operation.
     pub(super) fn catch_up(&mut self, now: Nanos, rng: &mut Rng, mut dropped: impl FnMut(Nanos)) {
         while is_dropped(self.due(), self.after as Nanos, now, MAX_MIX_BACKLOG_NS) {
             dropped(self.due());

@@ -121,8 +121,8 @@ impl WorkerContext {
         }
     }
 
-    /// Waits for the events of a limiter. A schedule (`eventlimit`) gives the next operation its
-    /// intended start; a cap charges for operations that are over.
+    /// Waits for the events of a limiter. A schedule (`eventlimit`) gives the next operation its intended start; a cap
+    /// charges for completed operations.
     async fn limit(&mut self, row: u32, kind: LimitKind, state: u32) -> Result<(), WorkerExit> {
         let count = match kind {
             LimitKind::Calls => 1,
@@ -151,7 +151,7 @@ impl WorkerContext {
         Ok(())
     }
 
-    /// Takes the next events; returns when the last of them is due, if there is a rate.
+    /// Takes the next `count` events. Returns the due time of the last event; `None` without an event rate.
     fn take_events(&mut self, count: u64) -> Option<Nanos> {
         let events = self.shared.events.as_ref()?;
         let start = self.shared.started.load(Relaxed);
@@ -166,7 +166,7 @@ impl WorkerContext {
 }
 
 impl CapUsage {
-    /// The number of events that a cap charges for what was done since its last call.
+    /// The number of events that a cap charges for the operations since its last call.
     fn charged(&mut self, kind: LimitKind) -> u64 {
         const MIB: u64 = 1 << 20;
         match kind {

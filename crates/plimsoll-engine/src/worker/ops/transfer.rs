@@ -45,7 +45,7 @@ impl<S: Session> Worker<S> {
         self.misuse(row, error)
     }
 
-    /// Size and position of the next transfer, in a slot.
+    /// Size and position of the next transfer, in the file of a slot.
     #[inline(always)]
     pub(super) fn extent(
         &mut self,
@@ -58,7 +58,7 @@ impl<S: Session> Worker<S> {
         Ok((size, offset))
     }
 
-    /// Size and position of the next read, which the end of the file may cut.
+    /// Size and position of the next read, in the file of a slot. Plans the bytes up to the end of the file.
     #[inline(always)]
     pub(super) fn extent_to_read(
         &mut self,
