@@ -6,11 +6,10 @@ use crate::load::plan;
 use crate::rounds::Figures;
 use crate::table::{Goal, Row, Unit};
 use crate::usage::process_cpu_s;
-use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{Completions, Interval, Latency, OpTotals, WindowTotals};
 use plimsoll_plan::{Overrides, Plan};
 use plimsoll_report::html::{RunData, page};
-use plimsoll_results::{ClockKind, MeasuredRun, Run, RunDir, RunWriter, Target};
+use plimsoll_results::{ClockKind, MeasuredRun, Outcome, Run, RunDir, RunWriter, Target};
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -125,7 +124,10 @@ fn totals(ops: u64, second: u64, op: u64) -> OpTotals {
 
 fn run(plan: Plan, window: WindowTotals) -> Run {
     Run::assemble(MeasuredRun {
-        windows: vec![(window, SystemUse::default())],
+        outcome: Outcome {
+            windows: vec![window.into()],
+            ..Outcome::default()
+        },
         ..MeasuredRun::new(
             plan,
             Target {

@@ -32,7 +32,6 @@
 mod file_pool;
 #[cfg(all(test, loom))]
 mod models;
-mod outcome;
 mod program;
 mod run;
 mod run_state;
@@ -45,8 +44,7 @@ mod worker_ends;
 mod worker_id;
 
 pub use file_pool::{BlockCursor, FilesetState};
-pub use outcome::{Cleanup, DrawnVariable, Outcome, RanOut, StageOutcome, VariableStats, Window};
-pub use plimsoll_measure::ClockKind;
+pub use plimsoll_measure::{ClockKind, Outcome};
 pub use run::{
     CommandEnd, EngineError, Event, Limits, Observer, PhaseInfo, Preflight, Settings, Stop, clean,
     clean_commands, end_claim, is_left_by_run, kill_commands, preflight, run, run_command,

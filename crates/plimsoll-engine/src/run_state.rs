@@ -1,7 +1,6 @@
 //! The state that all lanes of a run share.
 
 use crate::file_pool::FilesetState;
-use crate::outcome::{RanOut, VariableStats};
 use crate::program::{Compiled, MixFileSizes, RowInfo};
 use crate::schedule::{EventSource, WindowCounts};
 use crate::stage_state::StageRun;
@@ -10,7 +9,8 @@ use crate::worker_ends::WorkerEnds;
 use crate::worker_id::WorkerId;
 use plimsoll_lane::Deadline;
 use plimsoll_measure::{
-    Clock, LaneProgress, Nanos, ProcessCounts, ScheduleCounts, WindowBounds, WindowState,
+    Clock, LaneProgress, Nanos, ProcessCounts, RanOut, ScheduleCounts, VariableStats, WindowBounds,
+    WindowState,
 };
 use plimsoll_plan::{
     Failure, FilesetId, Layout, OperationId, OpsLimit, Pattern, Plan, QuitMode, RootHandling,

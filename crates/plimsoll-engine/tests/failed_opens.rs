@@ -165,7 +165,7 @@ fn a_long_loop_without_calls_ends_with_the_run() {
         flowop statfile name=look,fd=1,iters=1000000000000
         flowop closefile name=close,fd=1";
     let (plan, outcome) = flowops(program, OnError::Count);
-    assert_eq!((&outcome.failure, &outcome.stuck), (&None, &vec![]));
+    assert_eq!((&outcome.failure, &outcome.hung_workers), (&None, &vec![]));
     assert_eq!(errors(&plan, &outcome, "open")["ENOENT"], 1);
     let look = row(&plan, &outcome, "look");
     assert!(look.ops == 0 && look.errors["NOT_OPEN"] > 0, "{look:?}");

@@ -444,6 +444,6 @@ fn what_a_run_left_is_cleaned_and_nothing_else() {
     std::fs::remove_dir_all(&out).unwrap();
     try_run(&plan(dir.path(), "p"), "posix").unwrap();
     let left = clean(&out, &settings, false, &Stop::default()).unwrap();
-    assert_eq!(left, plimsoll_engine::Cleanup::default());
+    assert_eq!(left, plimsoll_measure::Cleanup::default());
     assert!(!out.exists());
 }

@@ -2,6 +2,7 @@
 
 use crate::OpTotals;
 use crate::system::SystemUse;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Counts of the ranks of one machine in a window.
@@ -35,6 +36,16 @@ pub struct HostCounts {
     pub received_bytes: Option<u64>,
     /// Bytes that they sent.
     pub sent_bytes: Option<u64>,
+}
+
+/// How far apart the ranks started, without comparing clocks.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StartFigures {
+    /// Time between the first start and the last in milliseconds; of several load phases, the largest.
+    /// If messages take longer one way than the other, it is wrong by half of the difference.
+    pub spread_ms: f64,
+    /// Longest round trip between rank 0 and another rank in milliseconds.
+    pub round_trip_ms: f64,
 }
 
 impl HostCounts {

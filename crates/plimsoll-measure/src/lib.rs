@@ -13,6 +13,7 @@
 //! | `gaps` | times without a completion, and which of them are stalls |
 //! | `event_effects` | what events during a run did to its throughput |
 //! | `curve`, `compare` | load curves; whether repeated runs differ |
+//! | `outcome` | the outcome of a run: windows, figures of ranks, failures, notes |
 //! | `simulated` | what a simulated storage system did |
 //! | `system` | counters of the process and the machine |
 //!
@@ -48,9 +49,11 @@ mod interval;
 mod interval_buffer;
 mod lane_notes;
 mod latency;
+mod long_replies;
 #[cfg(all(test, loom))]
 mod models;
 mod op_times;
+mod outcome;
 mod process_counts;
 mod ranks;
 mod recorder;
@@ -69,12 +72,17 @@ pub use event_effects::{
     EventEffect, IntervalSummary, RECOVERED_SHARE, RECOVERY_INTERVALS, Successes, event_effects,
 };
 pub use gaps::{GapWatch, Gaps, RankStall, Stall, expected_max_gap, stalls};
-pub use hosts::HostCounts;
+pub use hosts::{HostCounts, StartFigures};
 pub use in_flight::{InFlight, InFlightAges, Quantile, censored_quantile};
 pub use interval::Interval;
 pub use interval_buffer::RowSpec;
 pub use latency::{ErrorCode, Latency, OpTotals, quantile_rank};
+pub use long_replies::LongReplies;
 pub use op_times::OpTimes;
+pub use outcome::{
+    Cleanup, DrawnVariable, MeasuredWindow, Outcome, RanOut, StageOutcome, Throttling,
+    VariableStats,
+};
 pub use process_counts::{ProcessCounts, ScheduleCounts};
 pub use ranks::{RankRow, RankStage, RankTotals, seven_number_summary};
 pub use recorder::{LaneProgress, Recorder};

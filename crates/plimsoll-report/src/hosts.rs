@@ -2,8 +2,9 @@
 
 use crate::format::{inline_latency, latency, percent, rate};
 use crate::table::Table;
+use plimsoll_measure::StartFigures;
 use plimsoll_plan::{Bytes, Count, counted};
-use plimsoll_results::{HostFigures, Run, StartFigures};
+use plimsoll_results::{HostFigures, Run};
 
 /// The columns of the table of the machines.
 pub const COLUMNS: [&str; 11] = [

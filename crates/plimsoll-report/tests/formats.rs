@@ -3,13 +3,14 @@
 use plimsoll_measure::system::{
     DiskUse, MachineUse, NetworkUse, PageCacheUse, ProcessUse, SystemUse,
 };
-use plimsoll_measure::{Latency, OpTotals, WindowTotals};
+use plimsoll_measure::{
+    DrawnVariable, Latency, MeasuredWindow, OpTotals, VariableStats, WindowTotals,
+};
 use plimsoll_plan::{Note, OpKind, Operation, Plan, SourcePosition};
 use plimsoll_report::terminal::{Layout, render};
 use plimsoll_report::{filebench, live};
 use plimsoll_results::{
-    ClockKind, Environment, Failure, MeasuredRun, Percentile, Reason, Run, Target, VariableFigures,
-    WorkDir,
+    ClockKind, Environment, Failure, MeasuredRun, Outcome, Percentile, Reason, Run, Target, WorkDir,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -130,7 +131,15 @@ fn measured() -> MeasuredRun {
         ..WindowTotals::default()
     };
     MeasuredRun {
-        windows: vec![(totals, system())],
+        outcome: Outcome {
+            windows: vec![MeasuredWindow {
+                totals,
+                system: system(),
+                ..MeasuredWindow::default()
+            }],
+            lanes: 1,
+            ..Outcome::default()
+        },
         environment: Environment {
             work_dir: Some(WorkDir {
                 path: "/mnt/test".into(),
@@ -177,7 +186,7 @@ fn narrow_report() {
 #[test]
 fn open_loop_report_says_service_and_response() {
     let mut m = measured();
-    let rows = &mut m.windows[0].0.rows;
+    let rows = &mut m.outcome.windows[0].totals.rows;
     rows[2].response = Latency::of((1..=1000).map(|i| i * 5000));
     rows[2].paced = 1000;
     insta::assert_snapshot!(show(m, 140));
@@ -186,7 +195,12 @@ fn open_loop_report_says_service_and_response() {
 /// A run whose operations are all paced: one in fifty waits a second for its turn.
 fn paced() -> MeasuredRun {
     let mut m = measured();
-    for row in m.windows[0].0.rows.iter_mut().filter(|r| r.ops > 0) {
+    for row in m.outcome.windows[0]
+        .totals
+        .rows
+        .iter_mut()
+        .filter(|r| r.ops > 0)
+    {
         let longest = row.service.max();
         let wait = |i| if i % 50 == 0 { SECOND } else { 0 };
         row.response = Latency::of((0..row.ops).map(|i| longest + wait(i)));
@@ -233,7 +247,7 @@ fn the_report_says_what_of_the_reads_the_cache_served() {
     let mut m = measured();
     assert!(!show(m.clone(), 140).contains("\nreads: "));
     m.environment.read_source = Some(plimsoll_results::ReadSource::ProcessIo);
-    let process = m.windows[0].1.process.as_mut().unwrap();
+    let process = m.outcome.windows[0].system.process.as_mut().unwrap();
     process.storage_read_bytes = Some(5 << 20);
     let shown = show(m, 140);
     let line = "\nreads: 125 MiB, 96 % from the client's page cache (5 MiB from the storage)\n";
@@ -293,22 +307,23 @@ fn tables_show_the_percentiles_asked_for_and_mark_what_is_not_known() {
 #[test]
 fn invalid_report_names_errors_reasons_and_earlier_windows() {
     let mut m = measured();
-    let first = m.windows[0].clone();
-    m.windows.push(first);
-    m.windows[1].0.number = 2;
-    m.windows[1].0.rows[0].errors = BTreeMap::from([("ENOENT".into(), 3), ("EIO".into(), 1)]);
-    m.reasons = vec![Reason {
+    let first = m.outcome.windows[0].clone();
+    m.outcome.windows.push(first);
+    m.outcome.windows[1].totals.number = 2;
+    m.outcome.windows[1].totals.rows[0].errors =
+        BTreeMap::from([("ENOENT".into(), 3), ("EIO".into(), 1)]);
+    m.outcome.reasons = vec![Reason {
         code: "client_cpu".into(),
         text: "the client's processors were busy 99 % of the time, so that the figures may be \
                those of the client and not of the storage"
             .into(),
     }];
     m.clock = ClockKind::Virtual;
-    m.variables = vec![VariableFigures {
+    let mut stats = VariableStats::default();
+    [1.25, 1.5, 1.75].map(|draw| stats.add(draw));
+    m.outcome.variables = vec![DrawnVariable {
         name: "draw".into(),
-        draws: 1234,
-        mean: 1.5,
-        sigma: 0.25,
+        stats,
     }];
     insta::assert_snapshot!(show(m, 100));
 }
@@ -316,8 +331,8 @@ fn invalid_report_names_errors_reasons_and_earlier_windows() {
 #[test]
 fn failed_report_without_a_window() {
     let mut m = measured();
-    m.windows.clear();
-    m.failure = Some(Failure {
+    m.outcome.windows.clear();
+    m.outcome.failure = Some(Failure {
         operation: "wrtfile1".into(),
         kind: Some(OpKind::WriteWhole),
         worker: Some("filereader.filereaderthread-3".into()),
@@ -342,7 +357,7 @@ fn limits_of_the_client_are_shown() {
     let mut m = measured();
     let quota =
         "CPU quota of 0.5 processors, used up in 18 of 20 periods, threads waited for 0.90 s";
-    m.windows[0].1.quota = Some(QuotaUse {
+    m.outcome.windows[0].system.quota = Some(QuotaUse {
         processors: Some(0.5),
         group: Some("/sys/fs/cgroup/x".into()),
         periods: 20,
@@ -360,7 +375,7 @@ fn limits_of_the_client_are_shown() {
     let lines = format!("\n- client: {quota}\n- client: memory limited to 80 MiB\n");
     assert!(markdown.contains(&lines), "{markdown}");
     // Of a group that is not visible, and a limit that is none.
-    m.windows[0].1.quota = Some(QuotaUse {
+    m.outcome.windows[0].system.quota = Some(QuotaUse {
         throttled_s: 2.5,
         ..QuotaUse::default()
     });
@@ -404,7 +419,7 @@ fn live_line() {
 fn csv_of_a_run_that_is_paced() {
     let mut m = measured();
     m.plan.operations[1].name = "write, \"quoted\"".into();
-    let row = &mut m.windows[0].0.rows[1];
+    let row = &mut m.outcome.windows[0].totals.rows[1];
     row.response = Latency::of((1..=50).map(|i| i * 2_000_000));
     row.paced = 50;
     let run = Run::assemble(m);
@@ -415,7 +430,7 @@ fn csv_of_a_run_that_is_paced() {
 fn markdown_of_a_run_means_what_its_texts_say() {
     let mut m = measured();
     m.plan.name = "a|b*c <d>".into();
-    m.reasons = vec![Reason {
+    m.outcome.reasons = vec![Reason {
         code: "client_saturated".into(),
         text: "the client used up its processors".into(),
     }];
@@ -427,7 +442,7 @@ fn markdown_of_a_run_means_what_its_texts_say() {
 fn repeated(base: u64) -> Vec<Run> {
     let run = |i: u64| {
         let mut m = measured();
-        m.windows[0].0.rows[1] = row(base + base * i / 100, 50, 4096);
+        m.outcome.windows[0].totals.rows[1] = row(base + base * i / 100, 50, 4096);
         Run::assemble(m)
     };
     (0..5).map(run).collect()
@@ -455,8 +470,8 @@ fn of_rate(ops: u64, paced: u64, reasons: &[Reason]) -> Vec<Run> {
         let mut totals = row(1_000_000, ops + i, 4096);
         totals.paced = totals.ops * paced / 100;
         totals.response = Latency::of((0..totals.ops).map(|_| 2_000_000 + i));
-        m.windows[0].0.rows[1] = totals;
-        m.reasons = reasons.to_vec();
+        m.outcome.windows[0].totals.rows[1] = totals;
+        m.outcome.reasons = reasons.to_vec();
         Run::assemble(m)
     };
     (0..4).map(run).collect()
@@ -503,8 +518,8 @@ fn a_repeated_run_without_operations_has_no_latency_of_zero() {
     );
     assert!(!whole.contains("of 5 runs"), "{whole}");
     let mut nothing = measured();
-    nothing.windows[0]
-        .0
+    nothing.outcome.windows[0]
+        .totals
         .rows
         .iter_mut()
         .for_each(|r| *r = OpTotals::default());
@@ -522,8 +537,10 @@ fn a_repeated_run_without_operations_has_no_latency_of_zero() {
 /// A run in which no worker that looked at a file came back, for three seconds.
 fn hanging() -> MeasuredRun {
     let mut m = measured();
-    m.windows[0].0.rows[4] = OpTotals::default();
-    m.windows[0].0.rows[4].in_flight.add(3 * SECOND);
+    m.outcome.windows[0].totals.rows[4] = OpTotals::default();
+    m.outcome.windows[0].totals.rows[4]
+        .in_flight
+        .add(3 * SECOND);
     m
 }
 
@@ -555,7 +572,7 @@ fn csv_says_from_which_percentile_on_figures_are_lower_bounds() {
     let mut m = hanging();
     m.percentiles = Some("99.99".parse().unwrap());
     // A paced row whose answers took longer than what is under way has waited since its call.
-    let row = &mut m.windows[0].0.rows[1];
+    let row = &mut m.outcome.windows[0].totals.rows[1];
     row.response = Latency::of((1..=1000).map(|i| i * 10_000_000));
     row.paced = 1000;
     row.in_flight.add(4 * SECOND);
@@ -583,7 +600,7 @@ fn csv_says_from_which_percentile_on_figures_are_lower_bounds() {
 #[test]
 fn service_times_of_a_row_are_marked_by_themselves() {
     let mut m = measured();
-    let row = &mut m.windows[0].0.rows[1];
+    let row = &mut m.outcome.windows[0].totals.rows[1];
     row.response = Latency::of((1..=1000).map(|i| i * 10_000_000));
     row.paced = 1000;
     row.in_flight.add(4 * SECOND);

@@ -3,7 +3,7 @@
 use crate::client_cache::{CacheDoubt, ClientCache};
 use crate::events::{self, RunEvent};
 use crate::hooks::CommandRun;
-use crate::hosts::{HostFigures, StartFigures};
+use crate::hosts::HostFigures;
 use crate::latency::{LatencyFigures, SummaryLatency};
 use crate::mix::MixFigures;
 use crate::percentile::{PercentileFigure, Percentiles};
@@ -18,18 +18,14 @@ use crate::standstill::{AgeFigure, StallFigure, gaps_ms, oldest_ms};
 use crate::{Document, Environment};
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{
-    ClockKind, Gap, HostCounts, InFlightAges, IntervalSummary, Latency, Nanos, OpTotals,
-    ProcessCounts, RankStage, RankStall, ScheduleCounts, SimulatedWindow, Stall, WindowTotals,
-    WorkersDone,
+    ClockKind, Gap, InFlightAges, IntervalSummary, Latency, MeasuredWindow, Nanos, OpTotals,
+    Outcome, RankStall, StageOutcome, Stall, WindowTotals, WorkersDone,
 };
-use plimsoll_plan::{
-    Failure, Note, OnError, OpKind, Operation, OperationId, Pattern, Plan, PopulatedFileset,
-    Reason, Verification,
-};
+use plimsoll_plan::{Note, OnError, OpKind, Operation, OperationId, Pattern, Plan, Reason};
 use std::collections::BTreeSet;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
-/// The measurements of a run, before any figure is computed.
+/// Everything that the figures of a run are computed from.
 #[derive(Debug, Clone)]
 pub struct MeasuredRun {
     /// The Plan.
@@ -38,89 +34,52 @@ pub struct MeasuredRun {
     pub target: Target,
     /// Clock of the run.
     pub clock: ClockKind,
-    /// Threads that drove the workers; 0 if they were never started.
-    pub lanes: u64,
-    /// When the run began.
+    /// Begin of the run.
     pub started: SystemTime,
-    /// When its clock began; `None` in virtual time, and without a window.
-    pub clock_started: Option<SystemTime>,
-    /// Windows in order; the last one is the result, of a pattern all of them are.
-    pub windows: Vec<(WindowTotals, SystemUse)>,
-    /// Figures of the simulated system in each window, by its number; none if the target is real.
-    pub simulated: Vec<(u32, SimulatedWindow)>,
-    /// Processes that ran the Plan together.
+    /// Machine, and file system of the work directory.
+    pub environment: Environment,
+    /// Processes that run the Plan together.
     pub ranks: u32,
-    /// The machines of the ranks, in each window.
-    pub hosts: Vec<Vec<HostCounts>>,
-    /// How far apart the ranks started.
-    pub starts: Option<StartFigures>,
-    /// Stages of a pattern that have ended, one per window: number and figures of each rank.
-    pub stages: Vec<(u32, Vec<RankStage>)>,
-    /// Percentiles that tables are to show.
+    /// Percentiles that tables show.
     pub percentiles: Option<Percentiles>,
-    /// Counts of each process of an operation mix in the last window.
-    pub processes: Vec<ProcessCounts>,
-    /// Events that the schedule of each rank had in the last window; empty without one.
-    pub schedules: Vec<ScheduleCounts>,
-    /// Filesets created or found before the run.
-    pub populated: Vec<PopulatedFileset>,
-    /// Whether something acknowledged was lost, if the run was verified.
-    pub verification: Option<Verification>,
+    /// Measurements and observations.
+    pub outcome: Outcome,
     /// Commands of the user that ran before and after its phases, in order.
     pub commands: Vec<CommandRun>,
     /// What happened to the system under test during the run, in the order of time, without figures.
     pub events: Vec<RunEvent>,
     /// All intervals, from which the figures of the events are computed; empty if there are none.
     pub summaries: Vec<IntervalSummary>,
-    /// The error that ended the run.
-    pub failure: Option<Failure>,
-    /// The user ended the run.
-    pub interrupted: bool,
-    /// Reasons against the result.
-    pub reasons: Vec<Reason>,
-    /// Workers that were still in a system call long after the end.
-    pub stuck: Vec<String>,
-    /// Remarks on the run, besides those of the Plan.
-    pub notes: Vec<Note>,
-    /// Random variables under test.
-    pub variables: Vec<VariableFigures>,
-    /// The machine and the file system of the work directory.
-    pub environment: Environment,
 }
 
 impl MeasuredRun {
-    /// A run of one process and one lane, in real time, of which nothing is measured yet.
+    /// A run of one process and one lane, in real time, without measurements.
     #[must_use]
     pub fn new(plan: Plan, target: Target, started: SystemTime) -> Self {
         Self {
             plan,
             target,
             clock: ClockKind::Real,
-            lanes: 1,
             started,
-            clock_started: None,
-            windows: vec![],
-            simulated: vec![],
+            environment: Environment::default(),
             ranks: 1,
-            hosts: vec![],
-            starts: None,
-            stages: vec![],
             percentiles: None,
-            processes: vec![],
-            schedules: vec![],
-            populated: vec![],
-            verification: None,
+            outcome: Outcome {
+                lanes: 1,
+                ..Outcome::default()
+            },
             commands: vec![],
             events: vec![],
             summaries: vec![],
-            failure: None,
-            interrupted: false,
-            reasons: vec![],
-            stuck: vec![],
-            notes: vec![],
-            variables: vec![],
-            environment: Environment::default(),
         }
+    }
+
+    /// Begin of the clock of the run; `None` in virtual time and without a window.
+    fn clock_start(&self) -> Option<SystemTime> {
+        let last = self.outcome.windows.last();
+        let window = last.filter(|_| self.clock == ClockKind::Real)?;
+        let since_start = Duration::from_nanos(window.totals.start);
+        window.started?.checked_sub(since_start)
     }
 }
 
@@ -133,11 +92,8 @@ impl Run {
     pub fn assemble(measured: MeasuredRun) -> Run {
         let m = measured;
         let kept = Percentiles::kept(m.percentiles.as_ref());
-        let mut windows: Vec<Window> = m
-            .windows
-            .iter()
-            .map(|(totals, system)| window(&m, totals, system, &kept))
-            .collect();
+        let windows = m.outcome.windows.iter();
+        let mut windows: Vec<Window> = windows.map(|w| window(&m, w, &kept)).collect();
         let (last, stages) = match m.plan.pattern() {
             Some(pattern) => {
                 let mut whole = whole(&m, &kept);
@@ -146,28 +102,30 @@ impl Run {
                 whole.client_cache =
                     ClientCache::sum(windows.iter().filter_map(|w| w.client_cache));
                 let windows = std::mem::take(&mut windows);
-                (whole, stages(pattern, windows, &m.stages))
+                (whole, stages(pattern, windows, &m.outcome.stages))
             }
             None => (windows.pop().unwrap_or_else(no_window), vec![]),
         };
-        let mix = m.windows.last().and_then(|(totals, _)| {
-            MixFigures::of(&m.plan, &m.processes, &totals.rows, last.window_s)
+        let mix = m.outcome.windows.last().and_then(|w| {
+            MixFigures::of(&m.plan, &m.outcome.processes, &w.totals.rows, last.window_s)
         });
+        let of_hosts: Vec<_> = m.outcome.windows.iter().map(|w| w.hosts.clone()).collect();
         let hosts = match m.plan.pattern() {
-            Some(_) => HostFigures::of_windows(&m.hosts),
-            None => HostFigures::of_windows(m.hosts.last().map_or(&[], std::slice::from_ref)),
+            Some(_) => HostFigures::of_windows(&of_hosts),
+            None => HostFigures::of_windows(of_hosts.last().map_or(&[], std::slice::from_ref)),
         };
         let validity = validate(&m, &last);
+        let clock_start = m.clock_start();
         let mut notes = m.plan.notes.clone();
-        notes.extend(m.notes);
+        notes.extend(m.outcome.notes.iter().cloned().map(Note::from));
         notes.extend(HostFigures::slow(&hosts).into_iter().map(Note::from));
         notes.extend(m.events.iter().filter_map(RunEvent::remark).map(Note::from));
-        let events = RunEvent::judged(m.events, &m.windows, &m.summaries);
+        let events = RunEvent::judged(m.events, &m.outcome.windows, &m.summaries);
         let doubt = last.client_cache.and_then(|c| {
             c.doubt(&CacheDoubt {
                 plan: &m.plan,
                 clock: m.clock,
-                populated: &m.populated,
+                populated: &m.outcome.populated,
                 memory: m.environment.usable_memory(),
             })
         });
@@ -188,8 +146,8 @@ impl Run {
             target: m.target,
             clock: m.clock,
             workers: m.plan.workers(),
-            lanes: m.lanes,
-            clock_started_at: m.clock_started.map(|t| format!("{:.6}", timestamp(t))),
+            lanes: m.outcome.lanes as u64,
+            clock_started_at: clock_start.map(|t| format!("{:.6}", timestamp(t))),
             window_start_s: last.start_s,
             window_number: last.number,
             first_done: last.first_done,
@@ -199,18 +157,23 @@ impl Run {
             earlier_windows: windows,
             ranks: m.ranks,
             hosts,
-            starts: m.starts,
+            starts: m.outcome.starts,
             stages,
             simulation: last.simulation,
             mix,
-            schedule: EventSchedule::of(&m.plan, &m.schedules, last.window_s),
-            filesets: m.populated,
-            verification: m.verification,
+            schedule: EventSchedule::of(&m.plan, &m.outcome.schedules, last.window_s),
+            filesets: m.outcome.populated,
+            verification: m.outcome.verification,
             commands: m.commands,
             events,
-            failure: m.failure,
-            hung_workers: m.stuck,
-            variables: m.variables,
+            failure: m.outcome.failure,
+            hung_workers: m.outcome.hung_workers,
+            variables: m
+                .outcome
+                .variables
+                .iter()
+                .map(VariableFigures::of)
+                .collect(),
             notes,
             environment: m.environment,
             plan: m.plan,
@@ -238,15 +201,15 @@ fn no_window() -> Window {
 
 /// All windows of a run as one that is as long as all of them.
 fn whole(m: &MeasuredRun, kept: &Percentiles) -> Window {
-    let Some(((first, _), others)) = m.windows.split_first() else {
+    let Some((first, others)) = m.outcome.windows.split_first() else {
         return no_window();
     };
     // Workers finish stage by stage.
     let mut all = WindowTotals {
         done: None,
-        ..first.clone()
+        ..first.totals.clone()
     };
-    for (totals, _) in others {
+    for totals in others.iter().map(|w| &w.totals) {
         all.number = totals.number;
         let before = all.end - all.start;
         append_standstill(&mut all, totals, before);
@@ -256,7 +219,7 @@ fn whole(m: &MeasuredRun, kept: &Percentiles) -> Window {
             sum.add(row);
         }
     }
-    window(m, &all, &SystemUse::default(), kept)
+    window(m, &all.into(), kept)
 }
 
 /// Adds the gaps and stalls of a window that begins `before` nanoseconds after the first.
@@ -288,15 +251,15 @@ fn append_standstill(all: &mut WindowTotals, totals: &WindowTotals, before: Nano
         }));
 }
 
-fn stages(pattern: &Pattern, windows: Vec<Window>, ended: &[(u32, Vec<RankStage>)]) -> Vec<Stage> {
-    let stage = |(window, (number, ranks)): (Window, &(u32, Vec<RankStage>))| {
-        let stage = pattern.stages.get(*number as usize)?;
+fn stages(pattern: &Pattern, windows: Vec<Window>, ended: &[StageOutcome]) -> Vec<Stage> {
+    let stage = |(window, ended): (Window, &StageOutcome)| {
+        let stage = pattern.stages.get(ended.stage as usize)?;
         Some(Stage {
-            stage: *number,
+            stage: ended.stage,
             name: stage.name.clone(),
             iteration: stage.iteration,
             window,
-            ranks: ranks.clone(),
+            ranks: ended.ranks.clone(),
         })
     };
     windows.into_iter().zip(ended).filter_map(stage).collect()
@@ -427,13 +390,9 @@ fn operation(
     }
 }
 
-fn window(
-    measured: &MeasuredRun,
-    totals: &WindowTotals,
-    system: &SystemUse,
-    kept: &Percentiles,
-) -> Window {
+fn window(measured: &MeasuredRun, window: &MeasuredWindow, kept: &Percentiles) -> Window {
     let plan = &measured.plan;
+    let (totals, system) = (&window.totals, &window.system);
     let seconds = totals.end.saturating_sub(totals.start) as f64 / 1e9;
     let (rows, gaps) = (&totals.rows, &totals.gaps.rows);
     let operations = operations(plan, rows, gaps, seconds, kept);
@@ -450,9 +409,9 @@ fn window(
         summary.cpu_us_per_op = cpu_s.map(|s| s * 1e6 / summary.ops as f64);
     }
     let (first_done, last_done) = done(plan, totals, &summary).unzip();
-    let simulated = measured.simulated.iter().find(|(n, _)| *n == totals.number);
+    let simulated = window.simulated.as_ref();
     let simulation =
-        simulated.map(|(_, s)| SimulationFigures::of(s, plan, |row| rows[row as usize].ops));
+        simulated.map(|s| SimulationFigures::of(s, plan, |row| rows[row as usize].ops));
     Window {
         number: totals.number,
         start_s: totals.start as f64 / 1e9,
@@ -552,15 +511,17 @@ fn per_second(n: impl Into<u128>, seconds: f64) -> f64 {
 fn validate(m: &MeasuredRun, last: &Window) -> Validity {
     let mut reasons = Vec::new();
     let mut say = |code: &str, text: String| reasons.push(Reason::new(code, text));
-    if let Some(failure) = &m.failure {
+    let outcome = &m.outcome;
+    if let Some(failure) = &outcome.failure {
         say("failed", failure.to_string());
     }
-    if m.interrupted {
+    if outcome.interrupted {
         say("interrupted", "stopped before its end".into());
     }
-    let said = |code: &str| m.reasons.iter().any(|r| r.code == code);
+    let said = |code: &str| outcome.reasons.iter().any(|r| r.code == code);
     let explained = said("no_window") || said("fileset_exhausted");
-    if m.windows.is_empty() && m.failure.is_none() && !m.interrupted && !explained {
+    if outcome.windows.is_empty() && outcome.failure.is_none() && !outcome.interrupted && !explained
+    {
         say("no_window", "no window was measured".into());
     }
     if m.plan.options.on_error == OnError::Count && last.summary.errors > 0 && !said("errors") {
@@ -569,8 +530,8 @@ fn validate(m: &MeasuredRun, last: &Window) -> Validity {
             format!("{} operations failed", last.summary.errors),
         );
     }
-    if !m.stuck.is_empty() && !said("hung_workers") {
-        let workers = m.stuck.join(", ");
+    if !outcome.hung_workers.is_empty() && !said("hung_workers") {
+        let workers = outcome.hung_workers.join(", ");
         say(
             "hung_workers",
             format!("still in an operation long after the end: {workers}"),
@@ -579,10 +540,10 @@ fn validate(m: &MeasuredRun, last: &Window) -> Validity {
     if let Some(text) = events::failures(&m.events) {
         say("event_failed", text);
     }
-    reasons.extend(m.reasons.iter().cloned());
-    let verdict = if m.failure.is_some() {
+    reasons.extend(outcome.reasons.iter().cloned());
+    let verdict = if outcome.failure.is_some() {
         Verdict::Failed
-    } else if m.interrupted {
+    } else if outcome.interrupted {
         Verdict::Interrupted
     } else if reasons.is_empty() {
         Verdict::Valid

@@ -1,7 +1,6 @@
 //! Events: what happened to the system under test while a run ran, and what that did.
 
-use plimsoll_measure::system::SystemUse;
-use plimsoll_measure::{EventEffect, IntervalSummary, Nanos, WindowTotals, event_effects};
+use plimsoll_measure::{EventEffect, IntervalSummary, MeasuredWindow, Nanos, event_effects};
 use plimsoll_plan::counted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -139,7 +138,7 @@ impl RunEvent {
     /// intervals of all windows.
     pub(crate) fn judged(
         mut events: Vec<Self>,
-        windows: &[(WindowTotals, SystemUse)],
+        windows: &[MeasuredWindow],
         summaries: &[IntervalSummary],
     ) -> Vec<Self> {
         let nanos = |s: f64| (s * 1e9).round() as Nanos;
@@ -148,15 +147,13 @@ impl RunEvent {
                 continue;
             };
             let start = nanos(start_s);
-            let totals = || windows.iter().map(|(totals, _)| totals);
+            let totals = || windows.iter().map(|w| &w.totals);
             let own = totals().find(|w| (w.start..w.end).contains(&start));
             event.window = own.map(|w| w.number);
-            let opened = own
-                .or(windows.last().map(|(totals, _)| totals))
-                .map(|w| w.start);
+            let opened = own.or(windows.last().map(|w| &w.totals)).map(|w| w.start);
             event.window_s = opened.map(|opened| start_s - seconds(opened));
         }
-        for (totals, _) in windows {
+        for totals in windows.iter().map(|w| &w.totals) {
             let of_window = |s: &&IntervalSummary| s.window == totals.number;
             let intervals: Vec<_> = summaries.iter().filter(of_window).cloned().collect();
             if intervals.is_empty() {
@@ -246,11 +243,11 @@ pub(crate) fn failures(events: &[RunEvent]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_measure::{OpTotals, Successes};
+    use plimsoll_measure::{OpTotals, Successes, WindowTotals};
 
     const SECOND: Nanos = 1_000_000_000;
 
-    fn window(number: u32, start: Nanos, end: Nanos) -> (WindowTotals, SystemUse) {
+    fn window(number: u32, start: Nanos, end: Nanos) -> MeasuredWindow {
         let totals = WindowTotals {
             number,
             start,
@@ -258,7 +255,7 @@ mod tests {
             rows: vec![OpTotals::default()],
             ..WindowTotals::default()
         };
-        (totals, SystemUse::default())
+        totals.into()
     }
 
     /// Intervals of a second with these operations.

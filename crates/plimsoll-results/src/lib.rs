@@ -90,14 +90,14 @@ pub use histograms::{
     window_histograms,
 };
 pub use hooks::{CommandRun, HookTime, Hooks};
-pub use hosts::{HostFigures, StartFigures};
+pub use hosts::HostFigures;
 pub use intervals::IntervalRow;
 pub use kind::Kind;
 pub use latency::{LatencyFigures, LatencyKind, SummaryLatency};
 pub use live::{LiveDir, LiveEvent, LiveLocation, LiveReader, LiveRun};
 pub use mix::{ComponentFigures, MixFigures, ScheduledFigures};
 pub use percentile::{NotAPercentile, NotPercentiles, Percentile, PercentileFigure, Percentiles};
-pub use plimsoll_measure::{ClockKind, ProcessCounts, ScheduleCounts};
+pub use plimsoll_measure::{ClockKind, Outcome, ProcessCounts, ScheduleCounts};
 pub use plimsoll_plan::{Failure, PopulatedFileset, Reason};
 pub use publish::timestamp;
 pub use read_source::ReadSource;

@@ -12,8 +12,9 @@ use crate::{
     DRAFT_FILE, Document, HISTOGRAMS_FILE, INTERVALS_FILE, IntervalRow, LiveDir, MeasuredRun,
     RUN_FILE, ResultsError, Run, RunDir, document,
 };
-use plimsoll_measure::system::SystemUse;
-use plimsoll_measure::{ClockKind, Latency, OpTotals, RankStage, WindowTotals};
+use plimsoll_measure::{
+    ClockKind, Latency, MeasuredWindow, OpTotals, Outcome, StageOutcome, WindowTotals,
+};
 use plimsoll_plan::{Phase, Plan};
 use plimsoll_runtime::{DiskCall, disk_call};
 use std::collections::BTreeSet;
@@ -154,15 +155,18 @@ fn run_from_series(dir: &Path) -> Result<Run, ResultsError> {
     });
     let began = started(&draft);
     Ok(Run::assemble(MeasuredRun {
-        windows: whole.windows,
-        stages,
         clock: draft.clock,
-        lanes: draft.lanes,
         ranks: draft.ranks,
         percentiles: draft.percentiles_shown,
-        interrupted: true,
+        outcome: Outcome {
+            windows: whole.windows,
+            stages,
+            lanes: draft.lanes as usize,
+            interrupted: true,
+            notes: vec![text],
+            ..Outcome::default()
+        },
         events: draft.events,
-        notes: vec![text.into()],
         environment: draft.environment,
         ..MeasuredRun::new(draft.plan, draft.target, began)
     }))
@@ -214,12 +218,15 @@ fn truncate_to_complete(path: &Path, bytes: usize) -> Result<(), ResultsError> {
 }
 
 /// The stages of the windows of a pattern, without the unknown figures of each rank.
-fn stages(plan: &Plan, windows: usize) -> Vec<(u32, Vec<RankStage>)> {
+fn stages(plan: &Plan, windows: usize) -> Vec<StageOutcome> {
     let (mut stages, mut now) = (Vec::new(), None);
     for phase in &plan.script {
         match phase {
             Phase::StartStage { stage } => now = Some(*stage),
-            Phase::OpenWindow => stages.extend(now.map(|stage| (stage, vec![]))),
+            Phase::OpenWindow => stages.extend(now.map(|stage| StageOutcome {
+                stage,
+                ranks: vec![],
+            })),
             _ => {}
         }
     }
@@ -230,7 +237,7 @@ fn stages(plan: &Plan, windows: usize) -> Vec<(u32, Vec<RankStage>)> {
 /// The whole intervals of both series, added up by window.
 #[derive(Default)]
 struct CompleteIntervals {
-    windows: Vec<(WindowTotals, SystemUse)>,
+    windows: Vec<MeasuredWindow>,
     /// Windows that do not count.
     dropped: BTreeSet<u32>,
     /// There are intervals of such a window.
@@ -367,7 +374,7 @@ impl CompleteIntervals {
         if self
             .windows
             .last()
-            .is_none_or(|(w, _)| w.number != first.window)
+            .is_none_or(|w| w.totals.number != first.window)
         {
             let start = opened.unwrap_or(0);
             let window = WindowTotals {
@@ -377,9 +384,9 @@ impl CompleteIntervals {
                 rows: vec![OpTotals::default(); plan.operations.len()],
                 ..WindowTotals::default()
             };
-            self.windows.push((window, SystemUse::default()));
+            self.windows.push(window.into());
         }
-        let (window, _) = self.windows.last_mut()?;
+        let window = &mut self.windows.last_mut()?.totals;
         window.end = window.start + ns(first.start_s + first.length_s);
         for (sum, total) in window.rows.iter_mut().zip(&totals) {
             sum.add(total);

@@ -4,7 +4,7 @@ use crate::Environment;
 use crate::client_cache::ClientCache;
 use crate::events::RunEvent;
 use crate::hooks::CommandRun;
-use crate::hosts::{HostFigures, StartFigures};
+use crate::hosts::HostFigures;
 use crate::latency::{LatencyFigures, LatencyKind, SummaryLatency};
 use crate::mix::MixFigures;
 use crate::percentile::{Percentile, PercentileFigure, Percentiles};
@@ -12,7 +12,7 @@ use crate::schedule::EventSchedule;
 use crate::simulation::SimulationFigures;
 use crate::standstill::{AgeFigure, StallFigure, has_latencies};
 use plimsoll_measure::system::SystemUse;
-use plimsoll_measure::{ClockKind, RankStage};
+use plimsoll_measure::{ClockKind, DrawnVariable, RankStage, StartFigures};
 use plimsoll_plan::{Failure, Note, OpClass, OpKind, Plan, PopulatedFileset, Reason, Verification};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -457,6 +457,17 @@ pub struct VariableFigures {
     pub mean: f64,
     /// Their standard deviation.
     pub sigma: f64,
+}
+
+impl VariableFigures {
+    pub(crate) fn of(drawn: &DrawnVariable) -> Self {
+        Self {
+            name: drawn.name.clone(),
+            draws: drawn.stats.count,
+            mean: drawn.stats.mean,
+            sigma: drawn.stats.deviation(),
+        }
+    }
 }
 
 #[cfg(test)]

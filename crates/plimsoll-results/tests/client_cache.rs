@@ -1,13 +1,13 @@
 //! The share of the reads that the client's own cache served, and when it is doubtful.
 
 use plimsoll_measure::system::{NfsMountUse, ProcessUse, SystemUse};
-use plimsoll_measure::{Latency, OpTotals, WindowTotals};
+use plimsoll_measure::{Latency, MeasuredWindow, OpTotals, WindowTotals};
 use plimsoll_plan::{
     Access, CACHED_DATA, Cold, EntriesPerDir, Fileset, OpKind, Operation, Plan, RelPath, Value,
 };
 use plimsoll_results::{
-    ClientCache, ClockKind, Environment, MeasuredRun, PopulatedFileset, ReadSource, Run, Target,
-    WorkDir,
+    ClientCache, ClockKind, Environment, MeasuredRun, Outcome, PopulatedFileset, ReadSource, Run,
+    Target, WorkDir,
 };
 use std::collections::BTreeMap;
 use std::time::SystemTime;
@@ -48,16 +48,22 @@ fn measured(
         ..WindowTotals::default()
     };
     MeasuredRun {
-        windows: vec![(window, system)],
-        populated: vec![PopulatedFileset {
-            fileset: "s".into(),
-            files: 1,
-            dirs: 1,
-            bytes: (100 * MIB).into(),
-            bytes_estimated: false,
-            seconds: 1.0,
-            reused: false,
-        }],
+        outcome: Outcome {
+            windows: vec![MeasuredWindow {
+                system,
+                ..window.into()
+            }],
+            populated: vec![PopulatedFileset {
+                fileset: "s".into(),
+                files: 1,
+                dirs: 1,
+                bytes: (100 * MIB).into(),
+                bytes_estimated: false,
+                seconds: 1.0,
+                reused: false,
+            }],
+            ..Outcome::default()
+        },
         environment: Environment {
             read_source: source,
             memory_bytes: Some(1024 * MIB),
@@ -250,7 +256,7 @@ fn bounds_of_the_note_belong_to_it() {
     let fits = |memory, files: u64| {
         let mut m = local(&[(OpKind::Read, 10, 100 * MIB)], 0);
         m.environment.memory_bytes = memory;
-        m.populated[0].bytes = files.into();
+        m.outcome.populated[0].bytes = files.into();
         notes(m)[0].contains("fit in it")
     };
     assert!(fits(Some(MIB), MIB) && !fits(Some(MIB), MIB + 1));

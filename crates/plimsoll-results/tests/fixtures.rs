@@ -1,6 +1,5 @@
 //! Runs and series of runs with figures that a test chooses.
 
-use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{Latency, OpTotals, WindowTotals};
 use plimsoll_plan::{
     Access, BusinessMetric, Criteria, EntriesPerDir, Fileset, FilesetId, MixFiles, MixFlags, MixOp,
@@ -9,8 +8,8 @@ use plimsoll_plan::{
 };
 use plimsoll_results::{
     ClockKind, Configuration, Document, Environment, LoadCurve, LoadSearch, MeasuredRun, NextRun,
-    ProcessCounts, Profile, Reason, Repeats, Run, RunDir, ScheduleCounts, SearchRules, Series,
-    SeriesKind, SeriesRun, SeriesState, SeriesWriter, Step, StopRules, Target, Verdict,
+    Outcome, ProcessCounts, Profile, Reason, Repeats, Run, RunDir, ScheduleCounts, SearchRules,
+    Series, SeriesKind, SeriesRun, SeriesState, SeriesWriter, Step, StopRules, Target, Verdict,
 };
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -182,10 +181,14 @@ pub fn measured(plan: Plan, done: u64, ms: u64, reasons: &[&str]) -> MeasuredRun
     let started = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
     MeasuredRun {
         clock: ClockKind::Virtual,
-        windows: vec![(totals, SystemUse::default())],
-        processes: vec![process(half.saturating_sub(10)), process(half + 10)],
-        interrupted: reasons.contains(&"interrupted"),
-        reasons: reasons.iter().map(reason).collect(),
+        outcome: Outcome {
+            windows: vec![totals.into()],
+            processes: vec![process(half.saturating_sub(10)), process(half + 10)],
+            interrupted: reasons.contains(&"interrupted"),
+            reasons: reasons.iter().map(reason).collect(),
+            lanes: 1,
+            ..Outcome::default()
+        },
         ..MeasuredRun::new(plan, target("null"), started)
     }
 }

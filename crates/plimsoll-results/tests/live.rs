@@ -1,11 +1,10 @@
 //! A run in progress, seen from outside.
 
-use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{Completions, Interval, Latency, OpTotals, WindowTotals};
 use plimsoll_plan::{OpKind, Operation, Plan};
 use plimsoll_results::{
-    ClockKind, INTERVALS_FILE, LIVE_FILE, LiveDir, LiveLocation, MeasuredRun, Run, RunWriter,
-    Target,
+    ClockKind, INTERVALS_FILE, LIVE_FILE, LiveDir, LiveLocation, MeasuredRun, Outcome, Run,
+    RunWriter, Target,
 };
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -73,7 +72,10 @@ fn run() -> Run {
         ..WindowTotals::default()
     };
     Run::assemble(MeasuredRun {
-        windows: vec![(window, SystemUse::default())],
+        outcome: Outcome {
+            windows: vec![window.into()],
+            ..Outcome::default()
+        },
         ..MeasuredRun::new(
             plan(),
             Target {

@@ -3,8 +3,8 @@
 use plimsoll_measure::{Completions, Interval, Latency, OpTotals};
 use plimsoll_plan::{OpKind, Operation, Phase, Plan};
 use plimsoll_results::{
-    ClockKind, HISTOGRAMS_FILE, INTERVALS_FILE, MeasuredRun, Run, RunDir, RunWriter, Target,
-    Verdict, recover,
+    ClockKind, HISTOGRAMS_FILE, INTERVALS_FILE, MeasuredRun, Outcome, Run, RunDir, RunWriter,
+    Target, Verdict, recover,
 };
 use std::path::{Path, PathBuf};
 use std::sync::Barrier;
@@ -37,7 +37,11 @@ fn draft(plan: &Plan, ranks: u32, clock: ClockKind) -> Run {
     Run::assemble(MeasuredRun {
         ranks,
         clock,
-        interrupted: true,
+        outcome: Outcome {
+            interrupted: true,
+            lanes: 1,
+            ..Outcome::default()
+        },
         ..MeasuredRun::new(
             plan.clone(),
             Target {

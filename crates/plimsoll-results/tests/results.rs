@@ -1,15 +1,14 @@
 //! The results directory, through its door.
 
 use crate::fixtures::{SECOND, names};
-use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{Completions, Interval, Latency, OpTotals, WindowTotals};
 use plimsoll_plan::{
     FileRef, OnError, Op, OpKind, Operation, OperationId, Phase, Plan, Program, Step, Value,
     WorkerGroup,
 };
 use plimsoll_results::{
-    ClockKind, Failure, LatencyFigures, LatencyKind, MeasuredRun, PercentileFigure, Percentiles,
-    ResultsError, Run, RunDir, RunWriter, Target, Verdict, tag_of, window_histograms,
+    ClockKind, Failure, LatencyFigures, LatencyKind, MeasuredRun, Outcome, PercentileFigure,
+    Percentiles, ResultsError, Run, RunDir, RunWriter, Target, Verdict, tag_of, window_histograms,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -98,10 +97,14 @@ fn measured(plan: Plan, rows: Vec<Vec<OpTotals>>) -> MeasuredRun {
             rows,
             ..WindowTotals::default()
         };
-        (totals, SystemUse::default())
+        totals.into()
     });
     MeasuredRun {
-        windows: windows.collect(),
+        outcome: Outcome {
+            windows: windows.collect(),
+            lanes: 1,
+            ..Outcome::default()
+        },
         ..MeasuredRun::new(
             plan,
             Target {
@@ -147,7 +150,8 @@ fn the_summary_counts_file_operations_only() {
 #[test]
 fn a_paced_operation_counts_with_its_response_time() {
     let mut m = one_window();
-    m.windows[0].0.rows[0] = row(&[1_000_000, 3_000_000], 8192, &[401_000_000, 3_000_000]);
+    m.outcome.windows[0].totals.rows[0] =
+        row(&[1_000_000, 3_000_000], 8192, &[401_000_000, 3_000_000]);
     let paced = Run::assemble(m.clone());
     let s = &paced.summary;
     assert_eq!((s.mean_ms, s.p99_ms, s.paced_ops), (202.0, 401.0, 2));
@@ -157,7 +161,7 @@ fn a_paced_operation_counts_with_its_response_time() {
     let read = &paced.operations[0];
     assert_eq!((read.latency.max_ms, read.service().max_ms), (401.0, 3.0));
     // An open on the way that was not paced counts with its service time.
-    m.windows[0].0.rows[1] = row(&[8_000_000; 2], 0, &[]);
+    m.outcome.windows[0].totals.rows[1] = row(&[8_000_000; 2], 0, &[]);
     let mixed = Run::assemble(m);
     let s = &mixed.summary;
     assert_eq!((s.mean_ms, s.paced_ops, s.ops), (105.0, 2, 4));
@@ -171,7 +175,7 @@ fn what_is_all_under_way_has_lower_bounds() {
     let mut m = one_window();
     let mut hanging = row(&[], 0, &[]);
     hanging.in_flight.add(3 * SECOND);
-    m.windows[0].0.rows[0] = hanging;
+    m.outcome.windows[0].totals.rows[0] = hanging;
     let run = Run::assemble(m.clone());
     let read = &run.operations[0];
     assert!(read.has_latencies() && run.summary.has_latencies());
@@ -183,8 +187,8 @@ fn what_is_all_under_way_has_lower_bounds() {
     }
     assert!(read.latency.max_at_least);
     // Nothing is known of what nothing is under way of, nor of what began at the very end.
-    m.windows[0].0.rows[0] = row(&[], 0, &[]);
-    m.windows[0].0.rows[0].in_flight.add(0);
+    m.outcome.windows[0].totals.rows[0] = row(&[], 0, &[]);
+    m.outcome.windows[0].totals.rows[0].in_flight.add(0);
     let run = Run::assemble(m);
     assert!(!run.summary.has_latencies());
     assert_eq!(run.operations[0].percentile("99".parse().unwrap()), None);
@@ -195,7 +199,7 @@ fn a_service_time_is_a_lower_bound_by_itself() {
     let mut m = one_window();
     let mut paced = row(&[1_000_000], 1, &[10 * SECOND]);
     paced.in_flight.add(3 * SECOND);
-    m.windows[0].0.rows[0] = paced;
+    m.outcome.windows[0].totals.rows[0] = paced;
     let run = Run::assemble(m);
     let read = &run.operations[0];
     let of_all = run.summary.percentile("99".parse().unwrap()).unwrap();
@@ -235,17 +239,17 @@ fn earlier_windows_are_kept() {
 fn verdicts_have_an_order() {
     let mut m = one_window();
     m.plan.options.on_error = OnError::Count;
-    m.windows[0].0.rows[0].errors = BTreeMap::from([("ENOENT".into(), 2)]);
+    m.outcome.windows[0].totals.rows[0].errors = BTreeMap::from([("ENOENT".into(), 2)]);
     let run = Run::assemble(m.clone());
     assert_eq!(run.validity.verdict, Verdict::Invalid);
     assert_eq!(run.validity.reasons[0].code, "errors");
     assert_eq!((run.summary.errors, run.operations[0].errors), (2, 2));
-    m.interrupted = true;
+    m.outcome.interrupted = true;
     assert_eq!(
         Run::assemble(m.clone()).validity.verdict,
         Verdict::Interrupted
     );
-    m.failure = Some(Failure {
+    m.outcome.failure = Some(Failure {
         operation: "read, all".into(),
         kind: Some(OpKind::ReadWhole),
         worker: Some("p-1.t-2".into()),
@@ -291,7 +295,7 @@ fn a_failure_of_no_operation_says_what_happened_and_no_more() {
 #[test]
 fn a_run_without_a_window_is_invalid() {
     let mut m = one_window();
-    m.windows.clear();
+    m.outcome.windows.clear();
     let run = Run::assemble(m);
     assert_eq!(
         (run.validity.verdict, run.window_s),

@@ -277,7 +277,7 @@ impl RunFrame<'_> {
             commands,
             events,
             summaries,
-            ..measured_run::measured(outcome, self.metadata.clone())
+            ..self.metadata.clone().with(outcome)
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::config::RunConfig;
 use crate::error::SeriesError;
 use crate::events::{EventRunner, EventSpec, ShellExecutor};
 use crate::host::{Host, RunBegin};
-use crate::measured_run::{self, RunMetadata};
+use crate::measured_run::RunMetadata;
 use crate::monitor::{Monitor, MonitorPhase};
 use crate::results_writer::{ResultsWriter, Written};
 use plimsoll_engine::{EngineError, Outcome, Settings, Stop};
@@ -99,13 +99,11 @@ impl<'a> RunContext<'a> {
                 read_source: None,
                 ..environment(plan, &settings)
             };
-            let own = Run::assemble(measured_run::measured(
-                outcome,
-                RunMetadata {
-                    environment,
-                    ..metadata
-                },
-            ));
+            let metadata = RunMetadata {
+                environment,
+                ..metadata
+            };
+            let own = Run::assemble(metadata.with(outcome));
             self.communicator.collect(own.to_json(), |_, _| ())?;
         }
         Ok(true)
@@ -222,8 +220,7 @@ pub fn run_without_results(config: &RunConfig, stop: &Stop) -> Result<Run, Serie
         ranks: 1,
         percentiles: None,
     };
-    let measured = measured_run::measured(outcome_or_refusal(ran)?, metadata);
-    Ok(Run::assemble(measured))
+    Ok(Run::assemble(metadata.with(outcome_or_refusal(ran)?)))
 }
 
 /// The outcome of a run, also of one that failed.

@@ -49,7 +49,7 @@ fn stamp(dir: &Path) -> Option<Stamp> {
 pub(crate) mod tests {
     use super::*;
     use plimsoll_plan::Plan;
-    use plimsoll_results::{ClockKind, MeasuredRun, Run, RunWriter, Target};
+    use plimsoll_results::{ClockKind, MeasuredRun, Outcome, Run, RunWriter, Target};
     use std::time::SystemTime;
 
     /// Makes what a killed run leaves: its writer holds a lock, but not on copies.
@@ -59,7 +59,10 @@ pub(crate) mod tests {
         let writer = RunWriter::create(elsewhere.path(), &plan, started, ClockKind::Real);
         let mut writer = writer.unwrap();
         let draft = Run::assemble(MeasuredRun {
-            interrupted: true,
+            outcome: Outcome {
+                interrupted: true,
+                ..Outcome::default()
+            },
             ..MeasuredRun::new(
                 plan,
                 Target {

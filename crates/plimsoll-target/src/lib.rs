@@ -41,7 +41,6 @@ mod block_composer;
 mod connect;
 mod content;
 mod error;
-mod long_replies;
 mod nfs;
 mod nfs3;
 mod nfs4;
@@ -61,7 +60,6 @@ mod write_data;
 pub use connect::{Purpose, TargetError, Visitor};
 pub use content::ContentPool;
 pub use error::OpError;
-pub use long_replies::LongReplies;
 pub use posix::is_on_block_device;
 pub use registry::{
     DEFAULT_TARGET, absolute, can_use_uring, check_url, connect, is_local, is_remote, is_virtual,

@@ -1,7 +1,6 @@
 //! The traits of targets: connecting, and the operations of a worker.
 
 use crate::error::OpError;
-use crate::long_replies::LongReplies;
 use crate::session_types::{
     AioDone, Attributes, DataSet, Descriptors, DirectIo, EntryKind, FilesetEntry, ListTotals,
     OpenHow, SessionSpec, Space, WritePlace,
@@ -9,7 +8,7 @@ use crate::session_types::{
 use crate::verifying::Ledger;
 use memmap2::MmapMut;
 use plimsoll_lane::{Lane, LaneKind, Stopped};
-use plimsoll_measure::{Nanos, SimulatedWindow};
+use plimsoll_measure::{LongReplies, Nanos, SimulatedWindow};
 use plimsoll_plan::{FileId, FilesetId, Layout, OpKind, Stream};
 use rustix::io::Errno;
 use std::future::Future;

@@ -95,7 +95,10 @@ fn check_losses(
             Err(EngineError::Failed(_) | EngineError::Interrupted) => true,
             Err(EngineError::Refused(_)) => false,
             Ok(o) => {
-                o.failure.is_some() || o.interrupted || o.ran_out.is_some() || !o.stuck.is_empty()
+                o.failure.is_some()
+                    || o.interrupted
+                    || o.ran_out.is_some()
+                    || !o.hung_workers.is_empty()
             }
         };
         must!("lost ranks are noticed", noticed, "rank {rank}");

@@ -7,9 +7,9 @@ use crate::results::{ResultsEnd, ResultsPlace, ResultsRoot, RunResults};
 use crate::scenario::{Disturbance, DisturbanceKind, Scenario};
 use crate::workload::Load;
 use plimsoll_engine::{
-    ClockKind, EngineError, Event, Observer, Outcome, Settings, Stop, Window, run_ranks,
+    ClockKind, EngineError, Event, Observer, Outcome, Settings, Stop, run_ranks,
 };
-use plimsoll_measure::Interval;
+use plimsoll_measure::{Interval, MeasuredWindow};
 use plimsoll_plan::Plan;
 use plimsoll_ranks::{Ranks, SimulatedNetwork};
 use plimsoll_runtime::{ProcessId, Simulation, SimulationEnd, SimulationHandle};
@@ -266,7 +266,7 @@ impl AfterRun {
         let cleaned = match is_marked(&after_again, &self.guard) {
             true => plimsoll_engine::clean(dir, &settings, false, &Stop::default()),
             // Nothing was made.
-            false => Ok(plimsoll_engine::Cleanup::default()),
+            false => Ok(plimsoll_measure::Cleanup::default()),
         };
         let clean_error = match cleaned {
             Ok(cleanup) if cleanup.unremoved.is_empty() => None,
@@ -339,9 +339,10 @@ pub(crate) fn marked_dir(plan: &Plan) -> String {
 }
 
 /// A window from its start to its end, in nanoseconds since the processes began; by the time of day, which may jump.
-pub(crate) fn bounds(window: &Window) -> Range<u64> {
+pub(crate) fn bounds(window: &MeasuredWindow) -> Range<u64> {
     let since = window
         .started
+        .expect("a simulated run measures its windows")
         .duration_since(plimsoll_runtime::simulated_epoch());
     let opened = since.unwrap_or_default().as_nanos() as u64;
     opened..opened + (window.totals.end - window.totals.start)

@@ -282,7 +282,7 @@ fn check_again(execution: &Execution, end: &FilesEnd, left: &[&String]) -> Resul
                         .as_ref()
                         .is_ok_and(|outcome| outcome.failure.is_none()
                             && outcome.cleanup.unremoved.is_empty()
-                            && outcome.stuck.is_empty()),
+                            && outcome.hung_workers.is_empty()),
                     "{:?}",
                     outcome
                         .as_ref()
@@ -356,7 +356,7 @@ fn check_errors(
     if !scenario.is_pattern() && !spec.counts_errors && failed > 0 && execution.is_undisturbed() {
         must!(
             "the first error ends the run",
-            outcome.failure.is_some() || outcome.interrupted || !outcome.stuck.is_empty(),
+            outcome.failure.is_some() || outcome.interrupted || !outcome.hung_workers.is_empty(),
             "{failed} calls failed"
         );
     }
@@ -442,12 +442,12 @@ fn check_verdict(execution: &Execution, outcome: &Outcome) -> Result<(), Violati
             || errors == 0
                 && outcome.failure.is_none()
                 && !outcome.interrupted
-                && outcome.stuck.is_empty()
+                && outcome.hung_workers.is_empty()
                 && is_good,
         "valid with {errors} errors, {:?}, interrupted: {}, stuck: {:?}, verified: {is_good}",
         outcome.failure,
         outcome.interrupted,
-        outcome.stuck
+        outcome.hung_workers
     );
     if outcome.failure.is_some() {
         must!(

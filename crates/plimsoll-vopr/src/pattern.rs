@@ -3,8 +3,7 @@
 use crate::execution::Execution;
 use crate::scenario::Scenario;
 use crate::violation::{Violation, must};
-use plimsoll_engine::{Outcome, StageOutcome};
-use plimsoll_measure::OpTotals;
+use plimsoll_measure::{OpTotals, Outcome, StageOutcome};
 use plimsoll_plan::Plan;
 use plimsoll_workload::md::{Arguments, Options, PatternName};
 use rand::RngExt;
@@ -149,7 +148,7 @@ pub(crate) fn check(
     outcome: &Outcome,
 ) -> Result<(), Violation> {
     for (stage, window) in outcome.stages.iter().zip(&outcome.windows) {
-        if !outcome.interrupted && outcome.failure.is_none() && outcome.stuck.is_empty() {
+        if !outcome.interrupted && outcome.failure.is_none() && outcome.hung_workers.is_empty() {
             check_ranks(execution, stage, &window.totals.rows)?;
         }
     }

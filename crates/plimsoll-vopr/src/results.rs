@@ -7,7 +7,6 @@ use crate::scenario::{DisturbanceKind, Scenario};
 use crate::violation::{Violation, must};
 use plimsoll_engine::{EngineError, Outcome};
 use plimsoll_measure::Interval;
-use plimsoll_measure::system::SystemUse;
 use plimsoll_plan::Plan;
 use plimsoll_results::{
     ClockKind, IntervalRow, MeasuredRun, ResultsError, Run, RunDir, RunWriter, Target, Verdict,
@@ -250,7 +249,10 @@ fn measured(plan: &Plan, description: String) -> MeasuredRun {
 fn draft(plan: &Plan, ranks: u32) -> Run {
     Run::assemble(MeasuredRun {
         ranks,
-        interrupted: true,
+        outcome: Outcome {
+            interrupted: true,
+            ..Outcome::default()
+        },
         ..measured(plan, String::new())
     })
 }
@@ -258,17 +260,12 @@ fn draft(plan: &Plan, ranks: u32) -> Run {
 /// The results of a run from its outcome.
 pub(crate) fn assembled(plan: &Plan, outcome: &Outcome) -> Run {
     let windows = outcome.windows.iter();
+    let windows = windows.map(|w| w.totals.clone().into());
     Run::assemble(MeasuredRun {
-        windows: windows
-            .map(|w| (w.totals.clone(), SystemUse::default()))
-            .collect(),
-        verification: outcome.verification.clone(),
-        failure: outcome.failure.clone(),
-        interrupted: outcome.interrupted,
-        reasons: outcome.reasons.clone(),
-        stuck: outcome.stuck.clone(),
-        processes: outcome.processes.clone(),
-        populated: outcome.populated.clone(),
+        outcome: Outcome {
+            windows: windows.collect(),
+            ..outcome.clone()
+        },
         ..measured(plan, outcome.target.clone())
     })
 }

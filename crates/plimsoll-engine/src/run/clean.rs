@@ -7,7 +7,7 @@ use super::setup_pool::{MAX_SERVER_SILENCE, SetupPool};
 use super::tree::is_named;
 use super::work_dir::{ClaimError, ClaimedWorkDir};
 use super::{EngineError, Settings, Stop, setup_pool};
-use crate::outcome::Cleanup;
+use plimsoll_measure::Cleanup;
 use plimsoll_plan::{Plan, RelPath};
 use plimsoll_target::{EntryKind, Purpose, Session, Target, Visitor};
 use std::path::{Path, PathBuf};
@@ -158,7 +158,8 @@ impl Visitor for CleanVisitor<'_> {
             let removes = make_room(&pool, self.plan, self.others);
             is_removed |= removes;
             // A server may free the room of a removed file later.
-            if !removes && !(is_removed && patience.wait(attempt)) {
+            let may_help = removes || (is_removed && patience.wait(attempt));
+            if !may_help {
                 break;
             }
             claimed = claim();

@@ -5,8 +5,8 @@
 //! accesses the terminal; they are killed when Plimsoll exits at once.
 
 use super::EngineError;
-use crate::outcome::Outcome;
 use crate::sync::lock;
+use plimsoll_measure::Outcome;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, waitid};
 use std::collections::BTreeSet;
 use std::io;

@@ -1,7 +1,6 @@
 //! Whether schedules were achieved, the load of a mix was sustained, and the client caused a failure.
 
-use crate::outcome::Outcome;
-use plimsoll_measure::{Latency, ScheduleCounts};
+use plimsoll_measure::{Latency, Outcome, ScheduleCounts};
 use plimsoll_plan::{Criteria, OperationId, Plan, Reason};
 use std::time::Duration;
 

@@ -6,7 +6,7 @@ use super::team::RankTeam;
 use super::verdict::verdict;
 use super::work_dir::ClaimedWorkDir;
 use super::{EngineError, Event, Observer, Settings, Stop};
-use crate::outcome::{Cleanup, Outcome};
+use plimsoll_measure::{Cleanup, Outcome};
 use plimsoll_plan::{Failure, Plan};
 use plimsoll_target::Target;
 

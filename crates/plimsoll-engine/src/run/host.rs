@@ -1,6 +1,6 @@
 //! The machines of the ranks: their processors, control groups and NFS mounts.
 
-use crate::outcome::Throttling;
+use plimsoll_measure::Throttling;
 use plimsoll_measure::control_groups::{ControlGroups, QuotaUse};
 use plimsoll_measure::system::{NfsMountUse, SystemUse};
 use plimsoll_plan::Bytes;

@@ -7,7 +7,6 @@ use super::setup_pool::SetupPool;
 use super::team::{PackedInterval, RankTeam};
 use super::{EngineError, Event, Observer, Settings, Stop};
 use crate::file_pool::FilesetState;
-use crate::outcome::Outcome;
 use crate::run_state::{Limits, RunState};
 use crate::schedule::own_event_rate;
 use crate::stage_state::{RankStates, StageRun};
@@ -17,8 +16,8 @@ use end::HUNG_WORKER_TIMEOUT;
 use plimsoll_lane::LaneKind;
 use plimsoll_measure::system::Snapshot;
 use plimsoll_measure::{
-    Clock, ClockKind, Collector, Interval, LaneProgress, Nanos, OpTotals, Recorder, WindowBounds,
-    WindowState,
+    Clock, ClockKind, Collector, Interval, LaneProgress, Nanos, OpTotals, Outcome, Recorder,
+    StartFigures, WindowBounds, WindowState,
 };
 use plimsoll_plan::{OpsLimit, Phase, Plan, QuitMode, Snapshots, Until};
 use plimsoll_ranks::GroupStatus;
@@ -299,11 +298,16 @@ impl<'a> LoadPhase<'a> {
             .report_start(plimsoll_runtime::now())
             .ok()
             .flatten();
+        let ms = |duration: Duration| duration.as_secs_f64() * 1e3;
+        let figures = spread.map(|start| StartFigures {
+            spread_ms: ms(start.spread),
+            round_trip_ms: ms(start.round_trip),
+        });
         let largest = &mut self.outcome.starts;
-        if let Some(spread) = spread
-            && largest.is_none_or(|largest| largest.spread < spread.spread)
+        if let Some(figures) = figures
+            && largest.is_none_or(|largest| largest.spread_ms < figures.spread_ms)
         {
-            *largest = Some(spread);
+            *largest = Some(figures);
         }
     }
 

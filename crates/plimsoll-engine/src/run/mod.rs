@@ -32,12 +32,13 @@ pub use command::{CommandEnd, Limits, kill_commands, run_command};
 pub use marker::is_left_by_run;
 pub use preflight::{Preflight, preflight};
 
-use crate::outcome::{DrawnVariable, Outcome};
 use crate::stage_state::Sample;
-use plimsoll_measure::{Clock, ClockKind, Interval, Nanos, OpTotals, RankStage};
+use plimsoll_measure::{
+    Clock, ClockKind, DrawnVariable, Interval, LongReplies, Nanos, OpTotals, Outcome, RankStage,
+};
 use plimsoll_plan::{ByteSum, Layout, Plan, PopulatedFileset};
 use plimsoll_ranks::{Ranks, Solo};
-use plimsoll_target::{ContentPool, LongReplies, Purpose, Target};
+use plimsoll_target::{ContentPool, Purpose, Target};
 use runner::{Runner, Visit};
 use serde::{Deserialize, Serialize};
 use setup_pool::{SetupError, SetupPool};
@@ -448,7 +449,7 @@ pub(crate) fn setup_error<T: Target>(
 /// The draws of testrandvar, by operation.
 pub(crate) fn drawn_variables(
     plan: &Plan,
-    stats: &[(u32, crate::VariableStats)],
+    stats: &[(u32, plimsoll_measure::VariableStats)],
 ) -> Vec<DrawnVariable> {
     let drawn = stats.iter().map(|(row, stats)| DrawnVariable {
         name: plan.operations[*row as usize].name.clone(),

@@ -6,9 +6,9 @@ use super::setup_pool::SetupPool;
 use super::tree::initial_dirs;
 use super::{EngineError, Settings};
 use crate::run_state::data_set;
-use plimsoll_measure::ClockKind;
+use plimsoll_measure::{ClockKind, LongReplies};
 use plimsoll_plan::{ByteSum, Bytes, Cold, FilesetId, Layout, Phase, Plan, SizeSummary};
-use plimsoll_target::{DirectIo, LongReplies, Purpose, Space, Target, Visitor};
+use plimsoll_target::{DirectIo, Purpose, Space, Target, Visitor};
 use std::sync::Arc;
 use std::time::Duration;
 

@@ -15,12 +15,11 @@ use super::{
     setup_error, setup_pool,
 };
 use crate::file_pool::FilesetState;
-use crate::outcome::Outcome;
 use crate::stage_state::RankStates;
 use plimsoll_measure::system::Snapshot;
-use plimsoll_measure::{Clock, ClockKind};
+use plimsoll_measure::{Clock, ClockKind, LongReplies, Outcome};
 use plimsoll_plan::{Cold, FilesetId, Layout, Phase, Plan};
-use plimsoll_target::{Ledger, LongReplies, Target, Visitor};
+use plimsoll_target::{Ledger, Target, Visitor};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -140,7 +139,7 @@ impl<'a> Runner<'a> {
             settings: self.settings,
             stop: self.stop,
             is_quiet: quiet,
-            is_stuck: ended.as_ref().is_ok_and(|o| !o.stuck.is_empty()),
+            is_stuck: ended.as_ref().is_ok_and(|o| !o.hung_workers.is_empty()),
             keeps: has_begun && keeps_files(self.plan),
         };
         let (cleanup, notes) = finish.finish(place, self.observer);

@@ -1,7 +1,6 @@
 //! Stalls of the target: those that make a result invalid, and remarks on the others.
 
-use crate::outcome::{Outcome, Window};
-use plimsoll_measure::{Stall, expected_max_gap};
+use plimsoll_measure::{MeasuredWindow, Outcome, Stall, expected_max_gap};
 use plimsoll_plan::{Plan, Reason};
 
 /// Stalls that make the result invalid; one reason per window.
@@ -32,7 +31,12 @@ fn texts(plan: &Plan, outcome: &Outcome, wanted: fn(&Stall) -> bool) -> Vec<Stri
 }
 
 /// The texts on the stalls of all ranks; if there are none, those of single ranks.
-fn of_window(plan: &Plan, window: &Window, wanted: fn(&Stall) -> bool, part: &str) -> Vec<String> {
+fn of_window(
+    plan: &Plan,
+    window: &MeasuredWindow,
+    wanted: fn(&Stall) -> bool,
+    part: &str,
+) -> Vec<String> {
     let totals = &window.totals;
     let stalls: Vec<Stall> = totals.stalls.iter().copied().filter(wanted).collect();
     if !stalls.is_empty() {
@@ -76,7 +80,7 @@ fn sentence(who: &str, stalls: &[Stall], part: &str) -> String {
 }
 
 /// The maximum gap that is likely at the rate of the rest of the window.
-fn likely(plan: &Plan, window: &Window) -> String {
+fn likely(plan: &Plan, window: &MeasuredWindow) -> String {
     let totals = &window.totals;
     let rows = totals.rows.iter().zip(&plan.operations);
     let counted = rows.filter(|(_, o)| o.kind.counts());

@@ -5,10 +5,9 @@ mod packed_interval;
 mod report;
 
 use super::{EngineError, Stop, host};
-use crate::outcome::{Outcome, RanOut, StageOutcome};
 use crate::stage_state::{RankStates, Sample};
 pub(crate) use packed_interval::PackedInterval;
-use plimsoll_measure::RankStage;
+use plimsoll_measure::{Outcome, RanOut, RankStage, StageOutcome};
 use plimsoll_plan::{Failure, Pattern, Plan, Samples, StageProgress, StageWork};
 use plimsoll_ranks::{GroupStatus, RankError, Ranks, StartSpread};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -330,7 +329,7 @@ impl<'a> RankTeam<'a> {
             failure: outcome.failure.clone(),
             ran_out: outcome.ran_out.clone(),
             interrupted: outcome.interrupted,
-            stuck: outcome.stuck.clone(),
+            stuck: outcome.hung_workers.clone(),
             states: decided,
         };
         let verdict = self.ranks.broadcast(pack(&verdict)).map_err(lost)?;
@@ -338,7 +337,7 @@ impl<'a> RankTeam<'a> {
         outcome.failure = verdict.failure;
         outcome.ran_out = verdict.ran_out;
         outcome.interrupted = verdict.interrupted;
-        outcome.stuck = verdict.stuck;
+        outcome.hung_workers = verdict.stuck;
         *states = verdict.states.or(states.take());
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! The reasons why a result is invalid.
 
 use super::{criteria, stalls};
-use crate::outcome::{Outcome, Window};
 use plimsoll_measure::control_groups::QuotaUse;
+use plimsoll_measure::{MeasuredWindow, Outcome};
 use plimsoll_plan::{Plan, Reason, counted};
 use std::collections::BTreeSet;
 
@@ -29,7 +29,7 @@ fn unanswered(outcome: &Outcome) -> Option<Reason> {
 }
 
 /// The windows of the result: every stage of a pattern, and the last window of any other workload.
-fn result_windows<'a>(plan: &Plan, outcome: &'a Outcome) -> &'a [Window] {
+fn result_windows<'a>(plan: &Plan, outcome: &'a Outcome) -> &'a [MeasuredWindow] {
     match plan.pattern() {
         Some(_) => &outcome.windows,
         None => outcome.windows.last().map_or(&[], std::slice::from_ref),
@@ -177,10 +177,10 @@ pub(super) fn verdict(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
     reasons.extend(client_saturated(plan, outcome));
     reasons.extend(criteria::reasons(plan, outcome));
     reasons.extend(stalls::reasons(plan, outcome));
-    if !outcome.stuck.is_empty() {
+    if !outcome.hung_workers.is_empty() {
         let text = format!(
             "{} did not return from a system call within 10 s of the end",
-            outcome.stuck.join(", ")
+            outcome.hung_workers.join(", ")
         );
         reasons.push(Reason::new("hung_workers", text));
     }
@@ -190,20 +190,12 @@ pub(super) fn verdict(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::outcome::Throttling;
-    use plimsoll_measure::WindowTotals;
-    use plimsoll_measure::system::SystemUse;
-    use std::time::SystemTime;
+    use plimsoll_measure::Throttling;
 
-    fn window(throttling: Option<Throttling>) -> Window {
-        Window {
-            totals: WindowTotals::default(),
-            started: SystemTime::UNIX_EPOCH,
-            system: SystemUse::default(),
-            client_share: None,
+    fn window(throttling: Option<Throttling>) -> MeasuredWindow {
+        MeasuredWindow {
             throttling,
-            hosts: vec![],
-            simulated: None,
+            ..MeasuredWindow::default()
         }
     }
 
@@ -216,7 +208,7 @@ mod tests {
         }
     }
 
-    fn text(windows: Vec<Window>) -> Option<String> {
+    fn text(windows: Vec<MeasuredWindow>) -> Option<String> {
         let outcome = Outcome {
             windows,
             ..Outcome::default()

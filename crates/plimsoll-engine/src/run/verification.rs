@@ -4,9 +4,9 @@ use super::rank_partition::rank_of_worker;
 use super::runner::Runner;
 use super::setup_pool::{BulkTask, MAX_SERVER_SILENCE, SetupError, SetupPool};
 use super::{EngineError, Event, path_in};
-use crate::outcome::Outcome;
 use crate::sync::lock;
 use memmap2::MmapMut;
+use plimsoll_measure::Outcome;
 use plimsoll_plan::{
     FileId, FilesetId, Layout, Mix, MixOp, Plan, Verification, VerificationFailure,
 };
@@ -178,7 +178,7 @@ impl Runner<'_> {
         outcome: &mut Outcome,
     ) -> Result<(), EngineError> {
         let skipped = match outcome {
-            _ if !outcome.stuck.is_empty() => Some("workers hang in a system call"),
+            _ if !outcome.hung_workers.is_empty() => Some("workers hang in a system call"),
             _ if outcome.interrupted => Some("the run was stopped"),
             _ => None,
         };

@@ -15,7 +15,7 @@ use super::marker::{self, Marker, Tree, TreeState};
 use super::removal::{self, Leftovers, RetryWindow};
 use super::setup_pool::{SetupError, SetupPool};
 use super::{EngineError, Settings, path_in, setup_error};
-use crate::outcome::Cleanup;
+use plimsoll_measure::Cleanup;
 use plimsoll_plan::{FilesetId, Layout, Plan, RelPath, shell_word};
 use plimsoll_target::{EntryKind, OpError, Session, Target};
 use rustix::io::Errno;

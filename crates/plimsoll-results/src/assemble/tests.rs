@@ -32,6 +32,13 @@ fn row(ops: u64) -> OpTotals {
     }
 }
 
+fn with(totals: WindowTotals, system: SystemUse) -> MeasuredWindow {
+    MeasuredWindow {
+        system,
+        ..totals.into()
+    }
+}
+
 fn gap(from: Nanos, to: Nanos) -> Gap {
     Gap { from, to }
 }
@@ -61,12 +68,12 @@ fn windows_of_stages_are_one_as_long_as_all() {
         ..WindowTotals::default()
     };
     let mut run = measured(plan(&[OpKind::Read]));
-    run.windows = [
+    run.outcome.windows = [
         window(1, 10 * SECOND, 14 * SECOND, 3, 2 * SECOND, 0),
         window(2, 100 * SECOND, 106 * SECOND, 5, SECOND, 7),
         window(3, 200 * SECOND, 201 * SECOND, 1, 5 * SECOND, 8),
     ]
-    .map(|totals| (totals, SystemUse::default()))
+    .map(MeasuredWindow::from)
     .to_vec();
     let whole = whole(&run, &Percentiles::kept(None));
     assert_eq!(
@@ -97,7 +104,7 @@ fn windows_of_stages_are_one_as_long_as_all() {
         assert!((actual.0 - expected.0).abs() < 1e-10 && (actual.1 - expected.1).abs() < 1e-10);
         assert_eq!(actual.2, expected.2);
     }
-    run.windows.clear();
+    run.outcome.windows.clear();
     assert_eq!(super::whole(&run, &Percentiles::kept(None)), no_window());
 }
 
@@ -184,7 +191,7 @@ fn figures_of_a_window_follow_from_its_totals() {
     };
     let run = measured(plan);
     let kept = Percentiles::kept(None);
-    let window = window(&run, &totals, &system, &kept);
+    let window = window(&run, &with(totals, system), &kept);
     assert_eq!((window.start_s, window.window_s), (3.0, 5.0));
     let s = &window.summary;
     assert_eq!(
@@ -226,7 +233,12 @@ fn processor_time_is_reported_only_where_it_is_accounted_for() {
             process: Some(plimsoll_measure::system::ProcessUse::default()),
             ..SystemUse::default()
         };
-        let summary = window(&measured(plan), &totals, &system, &Percentiles::kept(None)).summary;
+        let summary = window(
+            &measured(plan),
+            &with(totals, system),
+            &Percentiles::kept(None),
+        )
+        .summary;
         assert_eq!(
             (summary.max_gap_ms, summary.expected_max_gap_ms),
             (None, None)
@@ -319,38 +331,40 @@ fn reasons_are_stated_once() {
         codes(&m, &no_window()),
         (Verdict::Invalid, "no_window".into())
     );
-    m.reasons = vec![Reason::new("fileset_exhausted", String::new())];
+    m.outcome.reasons = vec![Reason::new("fileset_exhausted", String::new())];
     assert_eq!(
         codes(&m, &no_window()),
         (Verdict::Invalid, "fileset_exhausted".into())
     );
-    m.reasons = vec![Reason::new("no_window", String::new())];
+    m.outcome.reasons = vec![Reason::new("no_window", String::new())];
     assert_eq!(
         codes(&m, &no_window()),
         (Verdict::Invalid, "no_window".into())
     );
-    m.reasons.clear();
-    m.windows = vec![(WindowTotals::default(), SystemUse::default())];
+    m.outcome.reasons.clear();
+    m.outcome.windows = vec![MeasuredWindow::default()];
     assert_eq!(codes(&m, &no_window()), (Verdict::Valid, String::new()));
     m.plan.options.on_error = OnError::Count;
     assert_eq!(codes(&m, &no_window()), (Verdict::Valid, String::new()));
     assert_eq!(codes(&m, &last()), (Verdict::Invalid, "errors".into()));
-    m.reasons = vec![Reason::new("errors", String::new())];
+    m.outcome.reasons = vec![Reason::new("errors", String::new())];
     assert_eq!(codes(&m, &last()), (Verdict::Invalid, "errors".into()));
-    m.stuck = vec!["p/t 1".into()];
+    m.outcome.hung_workers = vec!["p/t 1".into()];
     assert_eq!(
         codes(&m, &last()),
         (Verdict::Invalid, "hung_workers errors".into())
     );
-    m.reasons.push(Reason::new("hung_workers", String::new()));
+    m.outcome
+        .reasons
+        .push(Reason::new("hung_workers", String::new()));
     assert_eq!(
         codes(&m, &last()),
         (Verdict::Invalid, "errors hung_workers".into())
     );
-    m.interrupted = true;
-    m.windows.clear();
-    m.stuck.clear();
-    m.reasons.clear();
+    m.outcome.interrupted = true;
+    m.outcome.windows.clear();
+    m.outcome.hung_workers.clear();
+    m.outcome.reasons.clear();
     assert_eq!(
         codes(&m, &no_window()),
         (Verdict::Interrupted, "interrupted".into())

@@ -51,7 +51,7 @@ fn windows_belong_to_the_stage_that_was_started_before() {
     let numbers = |windows| {
         stages(&plan, windows)
             .into_iter()
-            .map(|s| s.0)
+            .map(|s| s.stage)
             .collect::<Vec<_>>()
     };
     assert_eq!(numbers(9), [0, 4, 4]);
@@ -62,7 +62,7 @@ fn windows_belong_to_the_stage_that_was_started_before() {
 #[test]
 fn notes_say_what_the_figures_are_of() {
     let message_of = |windows: usize, has_dropped, ranks| {
-        let window = (WindowTotals::default(), SystemUse::default());
+        let window = MeasuredWindow::default();
         let whole = CompleteIntervals {
             windows: vec![window; windows],
             has_dropped,
@@ -184,7 +184,7 @@ fn intervals_that_are_whole_add_up_to_their_windows() {
     let (rows, lines) = series(&plan, &intervals);
     let whole = CompleteIntervals::of(&plan, &rows, &lines);
     assert_eq!((whole.rows_end, whole.lines_end), (rows.len(), lines.len()));
-    let of = |n: usize| &whole.windows[n].0;
+    let of = |n: usize| &whole.windows[n].totals;
     assert_eq!(whole.windows.len(), 2);
     let bounds = |n: usize| (of(n).number, of(n).start, of(n).end);
     assert_eq!(bounds(0), (1, 10 * SECOND, 11 * SECOND + SECOND / 2));
@@ -216,7 +216,7 @@ fn an_interval_without_all_of_its_lines_is_cut_off_with_all_after_it() {
     let lines_before: Vec<usize> = lines.match_indices('\n').map(|(at, _)| at + 1).collect();
     let ends = |rows: &[u8], lines: &str| {
         let whole = CompleteIntervals::of(&plan, rows, lines);
-        let ops: u64 = whole.windows.iter().map(|(w, _)| w.rows[0].ops).sum();
+        let ops: u64 = whole.windows.iter().map(|w| w.totals.rows[0].ops).sum();
         (ops, whole.rows_end, whole.lines_end)
     };
     assert_eq!(ends(&rows, &lines), (3, rows.len(), lines.len()));

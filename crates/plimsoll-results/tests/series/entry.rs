@@ -98,14 +98,14 @@ fn a_run_of_a_throttled_client_fails_a_criterion() {
     // The quota may be that of another machine.
     assert_eq!(criterion(of(&["client_throttled"])), Some(false));
     let mut kept = of(&[]);
-    kept.windows[0].1.quota = Some(QuotaUse::default());
+    kept.outcome.windows[0].system.quota = Some(QuotaUse::default());
     assert_eq!(criterion(kept), Some(true));
 }
 
 #[test]
 fn a_run_whose_operations_hang_has_lower_bounds() {
     let mut m = measured(plan_at(2), 400, 2, &[]);
-    let rows = &mut m.windows[0].0.rows;
+    let rows = &mut m.outcome.windows[0].totals.rows;
     rows[0] = OpTotals::default();
     rows[1] = OpTotals::default();
     rows[0].in_flight.add(3 * SECOND);
@@ -124,9 +124,12 @@ fn a_run_whose_operations_hang_has_lower_bounds() {
     assert_eq!((bounds.max_ms, bounds.max_at_least), (bound, true));
     assert!(bounds.percentile(Percentile::P95).unwrap().at_least);
     // The maximum of completed operations is exact if it is greater.
-    m.windows[0].0.rows[1].response = Latency::of([9 * SECOND]);
-    m.windows[0].0.rows[1].service = Latency::of([SECOND]);
-    (m.windows[0].0.rows[1].ops, m.windows[0].0.rows[1].paced) = (1, 1);
+    m.outcome.windows[0].totals.rows[1].response = Latency::of([9 * SECOND]);
+    m.outcome.windows[0].totals.rows[1].service = Latency::of([SECOND]);
+    (
+        m.outcome.windows[0].totals.rows[1].ops,
+        m.outcome.windows[0].totals.rows[1].paced,
+    ) = (1, 1);
     let run = Run::assemble(m);
     let response = run.mix.as_ref().unwrap().total.response;
     assert!(!response.unwrap().max_at_least);
@@ -188,7 +191,7 @@ fn a_margin_has_the_sign_of_the_verdict_and_a_load() {
 #[test]
 fn a_failed_run_says_why_the_series_ended() {
     let mut failed = measured(plan_at(4), 0, 1, &["errors"]);
-    failed.failure = Some(plimsoll_results::Failure::of(
+    failed.outcome.failure = Some(plimsoll_results::Failure::of(
         "run",
         "the disk is gone".into(),
     ));

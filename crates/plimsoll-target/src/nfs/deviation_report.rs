@@ -2,7 +2,7 @@
 
 use crate::connect::TargetError;
 use crate::error::OpError;
-use crate::long_replies::LongReplies;
+use plimsoll_measure::LongReplies;
 use plimsoll_nfs::rpc::{Deviations, RpcError};
 use rustix::io::Errno;
 

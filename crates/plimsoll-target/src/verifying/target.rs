@@ -3,11 +3,10 @@
 use super::ledger::Ledger;
 use super::session_state::VerifyingSession;
 use crate::error::OpError;
-use crate::long_replies::LongReplies;
 use crate::session::Target;
 use crate::session_types::{DataSet, Descriptors, DirectIo, SessionSpec, Space};
 use plimsoll_lane::{Lane, LaneKind};
-use plimsoll_measure::SimulatedWindow;
+use plimsoll_measure::{LongReplies, SimulatedWindow};
 use plimsoll_plan::OpKind;
 use std::sync::Arc;
 

@@ -1,7 +1,6 @@
 //! The end of windows and of a load phase.
 
 use super::{CONTROL_POLL_INTERVAL, LoadPhase};
-use crate::outcome::Window;
 use crate::program::RowInfo;
 use crate::run::host::Host;
 use crate::run::team::{LocalStageResult, PackedInterval};
@@ -11,7 +10,7 @@ use crate::sync::lock;
 use crate::worker::worker_name;
 use plimsoll_lane::LaneKind;
 use plimsoll_measure::system::{Snapshot, SystemUse};
-use plimsoll_measure::{Nanos, OpTotals, RankRow, RankStage};
+use plimsoll_measure::{MeasuredWindow, Nanos, OpTotals, RankRow, RankStage};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
@@ -147,7 +146,7 @@ impl LoadPhase<'_> {
 
     /// Asserts that the workers have released all entries of the filesets, unless they were cut off.
     fn check_filesets(&self) {
-        if self.outcome.failure.is_some() || !self.outcome.stuck.is_empty() {
+        if self.outcome.failure.is_some() || !self.outcome.hung_workers.is_empty() {
             return;
         }
         for set in &self.shared.filesets {
@@ -179,7 +178,7 @@ impl LoadPhase<'_> {
         self.periodic = None;
         totals.end = totals.end.max(totals.start);
         // Each of these may have an operation that never returned.
-        let stuck = self.outcome.stuck.len() as u64;
+        let stuck = self.outcome.hung_workers.len() as u64;
         totals.abandoned = (totals.abandoned + stuck).min(totals.in_flight());
         let counted = |(ops, bytes): (u64, u128), (row, t): (&RowInfo, &OpTotals)| match row.counts
         {
@@ -200,14 +199,13 @@ impl LoadPhase<'_> {
         let host = Host::of_this_process(self.collector.lanes().len(), &[&system]);
         // In virtual time the processor is always busy, and never the bottleneck.
         let host = Some(host).filter(|_| self.kind != LaneKind::Virtual);
-        self.outcome.windows.push(Window {
+        self.outcome.windows.push(MeasuredWindow {
             totals,
-            started: open.started,
             client_share: host.as_ref().and_then(|h| h.cpu_share(0, system.seconds)),
             throttling: host.and_then(|h| h.throttling(0, system.seconds)),
             system,
-            hosts: vec![],
-            simulated: None,
+            started: Some(open.started),
+            ..MeasuredWindow::default()
         });
     }
 
@@ -241,7 +239,7 @@ impl LoadPhase<'_> {
         }
         // After a deadlock or a panic a worker has not ended, but its lane has.
         let all_back = self.collector.lanes().iter().all(|l| l.ended());
-        self.outcome.stuck = self
+        self.outcome.hung_workers = self
             .all
             .iter()
             .filter(|w| !all_back && !self.shared.ended[w.index as usize].load(Relaxed))
@@ -252,7 +250,7 @@ impl LoadPhase<'_> {
     /// Stops the workers and collects their last results.
     pub(super) fn end(&mut self, observer: &mut dyn Observer) {
         self.shared.deadline.bring_forward(self.cursor.max(1));
-        if self.outcome.stuck.is_empty() {
+        if self.outcome.hung_workers.is_empty() {
             self.await_lanes(observer);
         }
         self.rendezvous();

@@ -3,9 +3,9 @@
 use super::packed_interval::PackedInterval;
 use super::report::{RankPartOfPlan, RankReport};
 use super::{LocalStageResult, MergedPhase, RankTeam, lost, pack, unpack};
-use crate::outcome::Outcome;
 use crate::run::EngineError;
 use crate::stage_state::RankStates;
+use plimsoll_measure::Outcome;
 use plimsoll_plan::Plan;
 use std::time::Duration;
 
@@ -98,7 +98,7 @@ impl RankTeam<'_> {
         };
         // The failure is that of the rank that was lost, which all the others report.
         let failure = outcome.failure.take();
-        let last = all.host_counts.last();
+        let last = all.outcome.windows.last().map(|w| &w.hosts);
         let ranks = last.map(|hosts| hosts.iter().map(|h| h.ranks).sum::<u32>());
         all.merge_into(plan, outcome, windows, merged);
         outcome.failure = failure;

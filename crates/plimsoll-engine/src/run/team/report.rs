@@ -1,15 +1,12 @@
 //! The report of a rank on a load phase, and the merging of two reports.
 
 use super::packed_interval::PackedInterval;
-use crate::outcome::{DrawnVariable, Outcome, RanOut, Window};
 use crate::run::EngineError;
 use crate::run::host::{self, Host, Hosts};
-use plimsoll_measure::system::{ProcessUse, SystemUse};
+use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{
-    GapWatch, HostCounts, OpTotals, ProcessCounts, RankStall, ScheduleCounts, WindowTotals,
+    GapWatch, HostCounts, LongReplies, MeasuredWindow, OpTotals, Outcome, RankStall, WindowTotals,
 };
-use plimsoll_plan::Failure;
-use plimsoll_target::LongReplies;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -24,27 +21,14 @@ pub(super) struct RankPartOfPlan<'a> {
     pub(super) counted: &'a [bool],
 }
 
-/// The report of a rank on a load phase.
+/// The report of a rank on a load phase, or of several ranks together.
 #[derive(Serialize, Deserialize, Default)]
 pub(super) struct RankReport {
-    pub(super) windows: Vec<WindowTotals>,
-    /// Resources used by the rank's process in each window.
-    pub(super) processes_used: Vec<ProcessUse>,
+    /// Outcome of the ranks, with the windows of this phase only.
+    pub(super) outcome: Outcome,
     pub(super) hosts: Hosts,
-    /// The machines of the ranks in each window, as results name them.
-    pub(super) host_counts: Vec<Vec<HostCounts>>,
-    /// Intervals by window and number in it.
+    /// Intervals by window and number in the window.
     pub(super) intervals: BTreeMap<(u32, u64), PackedInterval>,
-    pub(super) failure: Option<(u32, Failure)>,
-    pub(super) ran_out: Option<RanOut>,
-    pub(super) interrupted: bool,
-    pub(super) stuck: Vec<String>,
-    pub(super) notes: Vec<String>,
-    pub(super) lanes: usize,
-    pub(super) variables: Vec<DrawnVariable>,
-    pub(super) processes: Vec<ProcessCounts>,
-    pub(super) schedules: Vec<ScheduleCounts>,
-    pub(super) long_replies: Vec<LongReplies>,
 }
 
 impl RankReport {
@@ -57,94 +41,107 @@ impl RankReport {
         intervals: Vec<PackedInterval>,
         part: RankPartOfPlan<'_>,
     ) -> Self {
-        let counts = |w: &Window| match part.workers {
+        let new = &outcome.windows[windows..];
+        let systems: Vec<&SystemUse> = new.iter().map(|w| &w.system).collect();
+        let this_host = Host::of_this_process(outcome.lanes, &systems);
+        let intervals = intervals.into_iter().map(|i| ((i.window, i.index), i));
+        let windows = new.iter().map(|w| Self::window_of(rank, w, part));
+        Self {
+            hosts: Hosts::from([(host::name(), this_host)]),
+            intervals: intervals.collect(),
+            outcome: Outcome {
+                windows: windows.collect(),
+                failure: outcome.failure.clone().map(|f| f.at_rank(rank)),
+                ran_out: outcome.ran_out.clone(),
+                interrupted: outcome.interrupted,
+                hung_workers: outcome.hung_workers.clone(),
+                notes: outcome.notes.clone(),
+                lanes: outcome.lanes,
+                variables: outcome.variables.clone(),
+                processes: outcome.processes.clone(),
+                schedules: outcome.schedules.clone(),
+                long_replies: std::mem::take(&mut outcome.long_replies),
+                ..Outcome::default()
+            },
+        }
+    }
+
+    /// The window with the counts of the rank's machine. The stalls of the rank's workers become rank stalls, and of the
+    /// system only the use by the process is reported.
+    fn window_of(rank: u32, window: &MeasuredWindow, part: RankPartOfPlan<'_>) -> MeasuredWindow {
+        let (totals, system) = (&window.totals, &window.system);
+        let stalls = totals.stalls.iter();
+        let hosts = match part.workers {
             // Rank 0 that only coordinates the others.
             0 => vec![],
             n => vec![HostCounts::of_rank(
                 part.host,
                 n,
-                &w.totals.rows,
+                &totals.rows,
                 part.counted,
-                &w.system,
+                system,
             )],
         };
-        let new = outcome.windows[windows..].iter();
-        let used = new.clone().map(|w| w.system.process.clone());
-        let used: Vec<ProcessUse> = used.map(Option::unwrap_or_default).collect();
-        let intervals = intervals.into_iter().map(|i| ((i.window, i.index), i));
-        let systems: Vec<&SystemUse> = new.clone().map(|w| &w.system).collect();
-        let this_host = Host::of_this_process(outcome.lanes, &systems);
-        Self {
-            hosts: Hosts::from([(host::name(), this_host)]),
-            host_counts: new.clone().map(counts).collect(),
-            windows: new.map(|w| Self::window_of(rank, &w.totals)).collect(),
-            processes_used: used,
-            intervals: intervals.collect(),
-            failure: outcome.failure.clone().map(|f| (rank, f)),
-            ran_out: outcome.ran_out.clone(),
-            interrupted: outcome.interrupted,
-            stuck: outcome.stuck.clone(),
-            notes: outcome.notes.clone(),
-            lanes: outcome.lanes,
-            variables: outcome.variables.clone(),
-            processes: outcome.processes.clone(),
-            schedules: outcome.schedules.clone(),
-            long_replies: std::mem::take(&mut outcome.long_replies),
+        MeasuredWindow {
+            totals: WindowTotals {
+                rank_stalls: stalls.map(|s| RankStall { rank, stall: *s }).collect(),
+                ..totals.clone()
+            },
+            system: SystemUse {
+                process: system.process.clone(),
+                ..SystemUse::default()
+            },
+            hosts,
+            started: window.started,
+            ..MeasuredWindow::default()
         }
     }
 
-    /// The report on a window; the stalls of the rank's own workers are kept apart.
-    fn window_of(rank: u32, totals: &WindowTotals) -> WindowTotals {
-        let stalls = totals.stalls.iter();
-        WindowTotals {
-            rank_stalls: stalls.map(|s| RankStall { rank, stall: *s }).collect(),
-            ..totals.clone()
-        }
-    }
-
-    /// Replaces the outcome of rank 0 by that of all ranks, whose reports this is.
+    /// Replaces the outcome of rank 0 by the outcome of all ranks, whose report this is.
     pub(super) fn apply_to(self, outcome: &mut Outcome, windows: usize) {
+        let all = self.outcome;
         let own = outcome.windows[windows..].iter_mut();
-        for (i, (window, totals)) in own.zip(self.windows).enumerate() {
-            let rows = (window.totals.rows.len(), totals.rows.len());
+        for (i, (window, merged)) in own.zip(all.windows).enumerate() {
+            let rows = (window.totals.rows.len(), merged.totals.rows.len());
             assert_eq!(rows.0, rows.1, "all ranks run the same Plan");
             // Clocks of different ranks are not comparable, only lengths are.
-            let merged = WindowTotals {
+            let totals = WindowTotals {
                 start: window.totals.start,
-                end: window.totals.start + (totals.end - totals.start),
-                ..totals
+                end: window.totals.start + (merged.totals.end - merged.totals.start),
+                ..merged.totals
             };
             outcome
                 .own
-                .push(std::mem::replace(&mut window.totals, merged));
-            if let Some(process) = window.system.process.as_mut() {
+                .push(std::mem::replace(&mut window.totals, totals));
+            let seconds = window.system.seconds;
+            if let Some((process, sum)) = window.system.process.as_mut().zip(merged.system.process)
+            {
                 // Memory, faults and switches stay those of rank 0.
-                let sum = &self.processes_used[i];
                 (process.user_s, process.system_s) = (sum.user_s, sum.system_s);
                 process.storage_read_bytes = sum.storage_read_bytes;
             }
-            window.hosts = self.host_counts[i].clone();
+            window.hosts = merged.hosts;
             window.system.nfs_mounts = host::mounted(&self.hosts, i);
-            window.client_share = host::busiest(&self.hosts, i, window.system.seconds);
-            window.throttling = host::most_throttled(&self.hosts, i, window.system.seconds);
+            window.client_share = host::busiest(&self.hosts, i, seconds);
+            window.throttling = host::most_throttled(&self.hosts, i, seconds);
         }
-        outcome.failure = self.failure.map(|(rank, failure)| failure.at_rank(rank));
-        outcome.ran_out = self.ran_out;
-        outcome.interrupted = self.interrupted;
-        outcome.stuck = self.stuck;
-        outcome.notes = self.notes;
-        outcome.own_lanes = std::mem::replace(&mut outcome.lanes, self.lanes);
-        outcome.variables = self.variables;
-        outcome.processes = self.processes;
+        outcome.failure = all.failure;
+        outcome.ran_out = all.ran_out;
+        outcome.interrupted = all.interrupted;
+        outcome.hung_workers = all.hung_workers;
+        outcome.notes = all.notes;
+        outcome.own_lanes = std::mem::replace(&mut outcome.lanes, all.lanes);
+        outcome.variables = all.variables;
+        outcome.processes = all.processes;
         outcome.processes.sort_by_key(|p| (p.group, p.number));
-        outcome.schedules = self.schedules;
-        outcome.long_replies = self.long_replies;
+        outcome.schedules = all.schedules;
+        outcome.long_replies = all.long_replies;
     }
 
     /// Finds the gaps and stalls of all ranks together, in the merged report.
     pub(super) fn find_stalls(&mut self, counted: &[bool]) {
         self.extend_intervals();
-        for totals in &mut self.windows {
+        for totals in self.outcome.windows.iter_mut().map(|w| &mut w.totals) {
             let mut watch = GapWatch::new(counted.to_vec());
             let intervals = self.intervals.values();
             intervals
@@ -161,7 +158,7 @@ impl RankReport {
     /// Gives every interval the length that it has in the window of all ranks. A rank whose window ended early has
     /// a shorter last one, and one in which nothing completed is missing from the report of a rank.
     fn extend_intervals(&mut self) {
-        for totals in &self.windows {
+        for totals in self.outcome.windows.iter().map(|w| &w.totals) {
             let length = totals.end.saturating_sub(totals.start);
             let of_window = |i: &&PackedInterval| i.window == totals.number && i.index > 0;
             let Some(later) = self.intervals.values().find(of_window) else {
@@ -181,35 +178,7 @@ impl RankReport {
     /// # Errors
     /// An interval is unreadable.
     pub(super) fn add(&mut self, other: Self) -> Result<(), EngineError> {
-        for (i, theirs) in other.windows.into_iter().enumerate() {
-            match self.windows.get_mut(i) {
-                None => self.windows.push(theirs),
-                Some(mine) => {
-                    // Numbers may differ: a rank that ran out skips the windows that follow.
-                    let length = (mine.end - mine.start).max(theirs.end - theirs.start);
-                    mine.end = mine.start + length;
-                    mine.calls.merge(&theirs.calls);
-                    mine.rank_stalls.extend(theirs.rank_stalls);
-                    mine.abandoned += theirs.abandoned;
-                    mine.unanswered_since = mine.unanswered_since.max(theirs.unanswered_since);
-                    mine.done = mine.done.zip(theirs.done).map(|(m, t)| m.merge(t));
-                    add_rows(&mut mine.rows, &theirs.rows);
-                }
-            }
-        }
-        for (i, theirs) in other.processes_used.into_iter().enumerate() {
-            match self.processes_used.get_mut(i) {
-                None => self.processes_used.push(theirs),
-                Some(mine) => mine.add(&theirs),
-            }
-        }
         host::add(&mut self.hosts, other.hosts);
-        for (i, theirs) in other.host_counts.into_iter().enumerate() {
-            match self.host_counts.get_mut(i) {
-                None => self.host_counts.push(theirs),
-                Some(mine) => HostCounts::add_all(mine, &theirs),
-            }
-        }
         for (key, theirs) in other.intervals {
             let read = theirs.read()?;
             match self.intervals.get_mut(&key) {
@@ -223,29 +192,55 @@ impl RankReport {
                 }
             }
         }
-        self.failure = self.failure.take().or(other.failure);
+        let (mine, theirs) = (&mut self.outcome, other.outcome);
+        for (i, window) in theirs.windows.into_iter().enumerate() {
+            match mine.windows.get_mut(i) {
+                None => mine.windows.push(window),
+                Some(all) => add_window(all, window),
+            }
+        }
+        mine.failure = mine.failure.take().or(theirs.failure);
         // Each rank counts from its own start; the earliest one ended the run.
-        let both = self.ran_out.take().into_iter().chain(other.ran_out);
-        self.ran_out = both.min_by_key(|r| (r.measured, r.after_ns));
-        self.interrupted |= other.interrupted;
-        self.stuck.extend(other.stuck);
-        for note in other.notes {
-            if !self.notes.contains(&note) {
-                self.notes.push(note);
+        let both = mine.ran_out.take().into_iter().chain(theirs.ran_out);
+        mine.ran_out = both.min_by_key(|r| (r.measured, r.after_ns));
+        mine.interrupted |= theirs.interrupted;
+        mine.hung_workers.extend(theirs.hung_workers);
+        for note in theirs.notes {
+            if !mine.notes.contains(&note) {
+                mine.notes.push(note);
             }
         }
-        self.lanes += other.lanes;
-        for theirs in other.variables {
-            match self.variables.iter_mut().find(|v| v.name == theirs.name) {
-                None => self.variables.push(theirs),
-                Some(mine) => mine.stats.merge(&theirs.stats),
+        mine.lanes += theirs.lanes;
+        for variable in theirs.variables {
+            match mine.variables.iter_mut().find(|v| v.name == variable.name) {
+                None => mine.variables.push(variable),
+                Some(known) => known.stats.merge(&variable.stats),
             }
         }
-        self.processes.extend(other.processes);
-        self.schedules.extend(other.schedules);
-        LongReplies::add(&mut self.long_replies, other.long_replies);
+        mine.processes.extend(theirs.processes);
+        mine.schedules.extend(theirs.schedules);
+        LongReplies::add(&mut mine.long_replies, theirs.long_replies);
         Ok(())
     }
+}
+
+/// Adds the window of another rank.
+fn add_window(all: &mut MeasuredWindow, other: MeasuredWindow) {
+    // Numbers may differ: a rank that ran out skips the windows that follow.
+    let (mine, theirs) = (&mut all.totals, other.totals);
+    let length = (mine.end - mine.start).max(theirs.end - theirs.start);
+    mine.end = mine.start + length;
+    mine.calls.merge(&theirs.calls);
+    mine.rank_stalls.extend(theirs.rank_stalls);
+    mine.abandoned += theirs.abandoned;
+    mine.unanswered_since = mine.unanswered_since.max(theirs.unanswered_since);
+    mine.done = mine.done.zip(theirs.done).map(|(m, t)| m.merge(t));
+    add_rows(&mut mine.rows, &theirs.rows);
+    match (&mut all.system.process, other.system.process) {
+        (Some(mine), Some(theirs)) => mine.add(&theirs),
+        (mine, theirs) => *mine = mine.take().or(theirs),
+    }
+    HostCounts::add_all(&mut all.hosts, &other.hosts);
 }
 
 fn add_rows(mine: &mut [OpTotals], theirs: &[OpTotals]) {
@@ -289,8 +284,17 @@ mod tests {
         let keyed = intervals
             .iter()
             .map(|i| ((i.window, i.index), PackedInterval::new(i)));
+        let window = MeasuredWindow::from(totals);
+        let part = RankPartOfPlan {
+            host: "host",
+            workers: 1,
+            counted: &[true],
+        };
         RankReport {
-            windows: vec![RankReport::window_of(rank, &totals)],
+            outcome: Outcome {
+                windows: vec![RankReport::window_of(rank, &window, part)],
+                ..Outcome::default()
+            },
             intervals: keyed.collect(),
             ..RankReport::default()
         }
@@ -302,7 +306,7 @@ mod tests {
             let mut all = report(0, others);
             all.add(report(1, true)).unwrap();
             all.find_stalls(&[true]);
-            let totals = &all.windows[0];
+            let totals = &all.outcome.windows[0].totals;
             assert_eq!(totals.stalls.len(), of_all, "{:?}", totals.stalls);
             assert_eq!(totals.rank_stalls.len(), of_ranks);
             assert_eq!(totals.rank_stalls[of_ranks - 1].rank, 1);

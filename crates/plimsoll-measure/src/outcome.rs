@@ -1,31 +1,37 @@
-//! The outcome of a run.
+//! The outcome of a run, as the engine fills it, as ranks report it and as results are computed from it.
 
-use plimsoll_measure::system::SystemUse;
-use plimsoll_measure::{
-    HostCounts, ProcessCounts, RankStage, ScheduleCounts, SimulatedWindow, WindowTotals,
+use crate::system::SystemUse;
+use crate::{
+    HostCounts, LongReplies, ProcessCounts, RankStage, ScheduleCounts, SimulatedWindow,
+    StartFigures, WindowTotals,
 };
 use plimsoll_plan::{Failure, PopulatedFileset, Reason, SourcePosition, Verification};
-use plimsoll_ranks::StartSpread;
-use plimsoll_target::LongReplies;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::SystemTime;
 
 /// Everything that was measured and noted in a run.
-#[derive(Debug, Clone, Default)]
+///
+/// Fields that are not serialised are known to rank 0 alone; ranks do not report them.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Outcome {
     /// Measured windows in order; of all ranks at rank 0, of the rank's own workers elsewhere.
-    pub windows: Vec<Window>,
+    pub windows: Vec<MeasuredWindow>,
     /// Totals of the workers of this process in each window, at rank 0 of several ranks.
+    #[serde(skip)]
     pub own: Vec<WindowTotals>,
     /// Lanes of this process, at rank 0 of several ranks.
+    #[serde(skip)]
     pub own_lanes: usize,
     /// How far apart the ranks started, in the load phase where that was most; at rank 0 of several
     /// ranks.
-    pub starts: Option<StartSpread>,
+    #[serde(skip)]
+    pub starts: Option<StartFigures>,
     /// Stages of a pattern, in the order of their windows; only at rank 0.
+    #[serde(skip)]
     pub stages: Vec<StageOutcome>,
     /// Filesets, created or reused.
+    #[serde(skip)]
     pub populated: Vec<PopulatedFileset>,
     /// The operation that ended the run.
     pub failure: Option<Failure>,
@@ -34,11 +40,13 @@ pub struct Outcome {
     /// Whether the run was stopped from outside.
     pub interrupted: bool,
     /// Whether contents and files are what was acknowledged, if the run is verified.
+    #[serde(skip)]
     pub verification: Option<Verification>,
     /// Why the result is invalid.
+    #[serde(skip)]
     pub reasons: Vec<Reason>,
     /// Workers that hang in a system call.
-    pub stuck: Vec<String>,
+    pub hung_workers: Vec<String>,
     /// Remarks.
     pub notes: Vec<String>,
     /// Figures of each process of an operation mix in the last window.
@@ -48,10 +56,12 @@ pub struct Outcome {
     /// Draws of testrandvar.
     pub variables: Vec<DrawnVariable>,
     /// Description of the target.
+    #[serde(skip)]
     pub target: String,
     /// Lanes that drove the workers.
     pub lanes: usize,
     /// The remains of the work directory.
+    #[serde(skip)]
     pub cleanup: Cleanup,
     /// Replies of a server that were longer than its protocol allows, by procedure.
     pub long_replies: Vec<LongReplies>,
@@ -59,8 +69,9 @@ pub struct Outcome {
 
 impl Outcome {
     /// Whether the run ended before its script, the rest of which is skipped.
-    pub(crate) fn is_cut_short(&self) -> bool {
-        self.failure.is_some() || self.ran_out.is_some() || !self.stuck.is_empty()
+    #[must_use]
+    pub fn is_cut_short(&self) -> bool {
+        self.failure.is_some() || self.ran_out.is_some() || !self.hung_workers.is_empty()
     }
 }
 
@@ -84,12 +95,12 @@ pub struct StageOutcome {
 }
 
 /// A measured window.
-#[derive(Debug, Clone)]
-pub struct Window {
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+pub struct MeasuredWindow {
     /// Totals of the workers.
     pub totals: WindowTotals,
-    /// Wall clock at its start.
-    pub started: SystemTime,
+    /// Wall clock at the start of the window; `None` in a run that was recovered from its intervals.
+    pub started: Option<SystemTime>,
     /// Resources used by the process and the machine.
     pub system: SystemUse,
     /// Fraction of the processors that the run used, of the machine where it was largest.
@@ -99,11 +110,21 @@ pub struct Window {
     /// The machines of the ranks; at rank 0 of several ranks.
     pub hosts: Vec<HostCounts>,
     /// Figures of the simulated system; none if the target is real.
+    #[serde(skip)]
     pub simulated: Option<SimulatedWindow>,
 }
 
+impl From<WindowTotals> for MeasuredWindow {
+    fn from(totals: WindowTotals) -> Self {
+        Self {
+            totals,
+            ..Self::default()
+        }
+    }
+}
+
 /// Throttling of a control group by a CPU quota.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Throttling {
     /// Lower bound of the fraction of a window in which the group was throttled: the mean over the processors that the
     /// group can use at a time.
@@ -135,12 +156,12 @@ pub struct RanOut {
     /// Whether a window was open.
     pub measured: bool,
     /// Whether the latest window had ended before.
-    pub(crate) window_over: bool,
+    pub window_over: bool,
 }
 
 impl RanOut {
     /// Advice for a supply that the workers used up.
-    pub(crate) const ADVICE: &str =
+    pub const ADVICE: &str =
         "give the fileset more entries or the run less time, or end it with --quit alldone";
 }
 
