@@ -125,7 +125,7 @@ sanitize: ## run the tests of crates with unsafe code under AddressSanitizer
 
 # Version of cargo-mutants that .cargo/mutants.toml is written for.
 CARGO_MUTANTS_VERSION := 27.1.0
-# Packages whose code is changed: all take days. `make mutants MUTATE="-p plimsoll-sim"`.
+# Packages that cargo-mutants changes; all packages take days. One package: `make mutants MUTATE="-p plimsoll-sim"`.
 MUTATE := $(addprefix -p plimsoll-,measure plan lane ranks results workload)
 # Of the engine, only the choice of files and what a mix does: `make mutants MUTATE='$(MUTATE_ENGINE)'`.
 MUTATE_ENGINE := -p plimsoll-engine -f 'crates/plimsoll-engine/src/file_pool/*' -f 'crates/plimsoll-engine/src/worker/mix/*'
@@ -150,8 +150,8 @@ coverage: ## list lines that tests of COVERAGE_PACKAGES never run
 	LLVM_COV=llvm-cov-$(COVERAGE_LLVM) LLVM_PROFDATA=llvm-profdata-$(COVERAGE_LLVM) \
 		cargo llvm-cov --show-missing-lines $(addprefix -p plimsoll-,$(COVERAGE_PACKAGES))
 
-# mpi-sys does not look again which library MPICC means, so its build is thrown away in between. Only
-# what depends on it is built again. Features add up: the program that runs here has all of them.
+# mpi-sys does not notice a changed MPICC, so its build is removed between two MPI libraries; cargo then rebuilds mpi-sys
+# and its dependents only. The build has all features, because cargo unifies features in a workspace.
 TEST_WITH_MPI := cargo clean --quiet -p mpi-sys && cargo test --workspace --no-fail-fast \
 	--all-features --test processes --test launchers -- --test-threads=2 mpi
 CLIPPY_WITH_MPI := cargo clippy --workspace --all-features --all-targets -- -D warnings
@@ -201,7 +201,7 @@ PREFIX ?= $(HOME)/.local
 # Features that the installed program has: `make install FEATURES=mpi`.
 FEATURES ?=
 
-# The programs that are installed: the benchmark, and its companion for test beds.
+# Installed programs: the benchmark and its companion program for test beds.
 PROGRAMS := plimsoll plimsoll-testbed
 
 # Cargo's directory, in which packages and book are made.
@@ -226,7 +226,7 @@ docs: ## build the API documentation
 	cargo doc --workspace --no-deps
 	@echo "Open target/doc/plimsoll/index.html"
 
-# The reference in it is written by the programs, in the profile that tests have built already.
+# The programs write the book's reference; the profile dev is built already if tests have run.
 book: ## make the book: tutorial, how-to, explanations, reference, with search
 	programs=$$(scripts/build-program "$(PROGRAMS)" dev) && \
 	scripts/book "$$(printf '%s\n' "$$programs" | head -n 1)" $(TARGET)/book

@@ -23,17 +23,17 @@
 //! | [`wan`] | emulated WAN links: a relay of TCP connections, a tunnel of packets |
 //!
 //! # Design
-//! Types of messages and the server in memory are our own. The crate `nfs3_types` allocates a length that a message
-//! announces before the bytes are there. The crate `nfs3_server` does not reply to a retransmission and fails an
+//! The message types and the in-memory server are Plimsoll's own. The crate `nfs3_types` allocates the length that a
+//! message announces before the bytes arrive. The crate `nfs3_server` does not reply to a retransmission and fails an
 //! UNCHECKED CREATE of an existing file.
 //!
 //! A channel belongs to a lane, and the sessions of the lane share the channel. A background task of the lane sends
-//! calls after all workers that can proceed have queued theirs, so that the calls of many workers leave in one
-//! system call. A call without a reply stays in flight for 3 s after the end of a run; then the connection abandons
+//! calls after all workers that can proceed have queued their calls, so that one system call sends the calls of many
+//! workers. A call without a reply stays in flight for 3 s after the end of a run; then the connection abandons
 //! the call and reports since when the server has been silent.
 //!
-//! Procedures that a target calls are rows of the Plan (`OpKind::Rpc`), so windows, intervals and the merging of
-//! ranks are those of operations. Sums over operations exclude such rows.
+//! The Plan has a row for each procedure that a target calls (`OpKind::Rpc`), so windows, intervals and the merging of
+//! ranks treat procedures as operations. Sums over operations exclude procedure rows.
 
 mod common;
 mod lock;

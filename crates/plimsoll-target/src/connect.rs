@@ -14,6 +14,9 @@ pub trait Visitor {
     fn visit<T: Target>(self, target: T) -> Self::Output;
 }
 
+/// Maximum attempts to create a work directory that others remove before the directory is opened.
+pub(crate) const MAX_CREATIONS: u32 = 16;
+
 /// The purpose of a connection to a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {

@@ -24,17 +24,17 @@
 //! `registry::targets!`.
 //!
 //! # Design
-//! - Targets own the I/O buffers (`read` takes a length): `null` needs no buffer, and thousands of workers of a
-//!   lane share one.
-//! - Bytes of writes come from a stream of the worker, or of the file for files that were populated before a run,
-//!   so contents do not depend on the thread. The pool of contents is larger than the caches of a processor;
+//! - Targets own the I/O buffers (`read` takes a length): `null` needs no buffer, and the thousands of workers of a
+//!   lane share one buffer.
+//! - Written bytes come from a random stream of the worker, or, for files that were populated before a run, of the
+//!   file, so contents do not depend on the thread. The pool of contents is larger than the caches of a processor;
 //!   `Session::compose` prefetches the bytes before the write is timed, so that the fetch does not count as the
 //!   time of the target.
-//! - `--verify` is a target around the target (`verifying`): the run is compiled for the verifying target a second
-//!   time, and a run without verification has none of the checks.
-//! - A ring (`posix::uring`) owns what its operations in flight point to. A future that is dropped leaves its slot to
-//!   the ring, which cancels the operation. Operations that a ring lacks run on a pool of threads.
-//! - Three traits are what a version of NFS implements: `NfsVersion` (connecting), `NfsBackend` (operations on
+//! - `--verify` wraps the target in a verifying target (`verifying`): the run's code is compiled a second time for the
+//!   verifying target, and a run without verification has none of the checks.
+//! - A ring (`posix::uring`) owns the memory that its operations in flight point to. A dropped future leaves its slot to
+//!   the ring, which cancels the operation. Operations that io_uring lacks run on a thread pool.
+//! - An NFS version implements three traits: `NfsVersion` (connecting), `NfsBackend` (operations on
 //!   names and open files) and `TransferCalls` (READ and WRITE).
 
 mod block_composer;

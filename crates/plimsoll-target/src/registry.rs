@@ -145,8 +145,8 @@ pub fn with_silence_limit(url: &str, limit: Duration) -> String {
     format!("{url}{separator}timeo={}ms{retries}", limit.as_millis())
 }
 
-/// A work directory as an absolute path: relative paths of this machine are below the current
-/// directory, those of a server below the directory it exports.
+/// A work directory as an absolute path: a relative path of this machine is below the current directory, a relative
+/// path of a server below the exported directory.
 ///
 /// # Errors
 /// The system's error if there is no current directory.

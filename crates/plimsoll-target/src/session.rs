@@ -49,7 +49,7 @@ pub trait Target: Send + Sync + 'static {
         true
     }
 
-    /// Descriptors of this process, whose number is limited, that the sessions take.
+    /// Descriptors of this process that the sessions take; `ulimit -n` limits their number.
     fn descriptors(&self) -> Descriptors {
         Descriptors::default()
     }

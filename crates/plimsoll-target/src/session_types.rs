@@ -13,9 +13,9 @@ pub(crate) const MAX_WHOLE_READ_BYTES: u64 = 64 << 20;
 /// Descriptors of this process that the sessions of a target take.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Descriptors {
-    /// Of each open file.
+    /// Descriptors of each open file.
     pub per_open_file: u64,
-    /// Of each lane: its connections or its ring, and what it waits with.
+    /// Descriptors of each lane: its connections or its ring, and the descriptors with which the lane waits.
     pub per_lane: u64,
 }
 
@@ -63,7 +63,7 @@ pub struct SessionSpec {
     pub unmeasured: bool,
 }
 
-/// The worker's operation, to which a session that makes many calls for it shows that they complete.
+/// Signs of life of an operation: a session that makes many calls for one operation reports each completed call.
 #[derive(Clone)]
 pub(crate) struct CallSigns {
     worker: Arc<InFlight>,
@@ -78,7 +78,7 @@ impl CallSigns {
         }
     }
 
-    /// Notes that a call of the operation has completed, which makes more of them.
+    /// Notes that a call of the operation has completed and that further calls follow.
     pub(crate) fn call_completed(&self) {
         self.worker.call_completed(self.clock.now());
     }
@@ -89,7 +89,7 @@ impl CallSigns {
 pub struct DataSet {
     /// Number of files; of a pattern the maximum at any time.
     pub files: u64,
-    /// Sum of their sizes in bytes; of very many files an estimate.
+    /// Sum of the file sizes in bytes; an estimate for very many files.
     pub bytes: u128,
 }
 

@@ -4,7 +4,7 @@ use crate::connect::TargetError;
 use plimsoll_plan::parse_duration;
 use std::time::Duration;
 
-/// Longest time that an option may give: the longest latency that is recorded.
+/// Longest time that an option may give.
 const MAX_OPTION_DURATION: Duration = Duration::from_secs(3600);
 
 /// Options that were not taken yet.

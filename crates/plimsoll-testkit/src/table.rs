@@ -289,7 +289,7 @@ pub const ROWS: &[ServerRow] = &[
         noted: None,
         exceptions: &[
             Exception {
-                why: "keeps the first bytes of a file only, here 64 KiB",
+                why: "stores only the first 64 KiB of a file, as configured here",
                 versions: ALL,
                 cases: &[
                     "aio::closing_drains",
@@ -302,22 +302,22 @@ pub const ROWS: &[ServerRow] = &[
                 ],
             },
             Exception {
-                why: "shows again what SETATTR cut off when the file grows",
+                why: "returns truncated bytes again after the file grows",
                 versions: ALL,
                 cases: &["mix_operations::setting_a_length"],
             },
             Exception {
-                why: "says that symbolic links have 0 bytes",
+                why: "reports symbolic links with a size of 0",
                 versions: ALL,
                 cases: &["names::attributes"],
             },
             Exception {
-                why: "does not replace a file that it has open, or names the wrong reason for not replacing a directory",
+                why: "does not replace an open file by RENAME, and answers a RENAME onto a directory with a wrong error",
                 versions: ALL,
                 cases: &["mix_operations::renaming", "names::putting_in_vain"],
             },
             Exception {
-                why: "the same, and by version 3 the reason is not told",
+                why: "does not replace an open file by RENAME, with an error in version 3 that does not name the reason",
                 versions: V3,
                 cases: &["names::putting_is_atomic"],
             },
@@ -350,7 +350,7 @@ pub const ROWS: &[ServerRow] = &[
         noted: None,
         exceptions: &[
             Exception {
-                why: "has no symbolic links",
+                why: "does not support symbolic links",
                 versions: V3,
                 cases: &[
                     "mix_operations::asking_for_access",
@@ -364,12 +364,12 @@ pub const ROWS: &[ServerRow] = &[
                 ],
             },
             Exception {
-                why: "has no LINK",
+                why: "does not support LINK",
                 versions: V3,
                 cases: &["names::putting_after_a_crash"],
             },
             Exception {
-                why: "refuses a WRITE behind the end of a file with NFS3ERR_INVAL",
+                why: "answers a WRITE beyond the end of a file with NFS3ERR_INVAL",
                 versions: V3,
                 cases: &[
                     "aio::hundred_writes",
@@ -378,7 +378,7 @@ pub const ROWS: &[ServerRow] = &[
                 ],
             },
             Exception {
-                why: "removes directories by REMOVE and files by RMDIR, and a MKDIR of a directory that is there succeeds",
+                why: "REMOVE removes directories, RMDIR removes files, and MKDIR of an existing directory succeeds",
                 versions: V3,
                 cases: &[
                     "names::making_directories",
@@ -388,7 +388,7 @@ pub const ROWS: &[ServerRow] = &[
                 ],
             },
             Exception {
-                why: "says NFS3ERR_NOTDIR of a RENAME onto a directory",
+                why: "answers a RENAME onto a directory with NFS3ERR_NOTDIR",
                 versions: V3,
                 cases: &["mix_operations::renaming", "names::putting_in_vain"],
             },
@@ -403,37 +403,37 @@ pub const ROWS: &[ServerRow] = &[
         noted: Some("the server's FSSTAT replies are 4 bytes longer than RFC 1813 says"),
         exceptions: &[
             Exception {
-                why: "empties a file that is there at an UNCHECKED CREATE",
+                why: "truncates an existing file at an UNCHECKED CREATE",
                 versions: V3,
                 cases: &["files::opening"],
             },
             Exception {
-                why: "says NFS3ERR_IO of a RENAME onto a directory, or replaces it if the file is not yet written out of its cache",
+                why: "answers a RENAME onto a directory with NFS3ERR_IO, or replaces the directory if rclone's cache still holds the file",
                 versions: V3,
                 cases: &["mix_operations::renaming", "names::putting_in_vain"],
             },
             Exception {
-                why: "joins two directories at a RENAME onto a directory that is not empty",
+                why: "merges two directories when a RENAME has a non-empty directory as its destination",
                 versions: V3,
                 cases: &["mix_operations::renaming_directories"],
             },
             Exception {
-                why: "makes a directory of a file by MKDIR",
+                why: "replaces a file with a directory when a MKDIR has the file's name",
                 versions: V3,
                 cases: &["names::making_directories"],
             },
             Exception {
-                why: "has no LINK, and its answer to one is cut short",
+                why: "does not support LINK, and truncates the reply to a LINK",
                 versions: V3,
                 cases: &["names::putting_after_a_crash"],
             },
             Exception {
-                why: "says NFS3ERR_IO of a RMDIR of a directory that is not empty",
+                why: "answers a RMDIR of a non-empty directory with NFS3ERR_IO",
                 versions: V3,
                 cases: &["names::removing", "names::removing_directories"],
             },
             Exception {
-                why: "removes directories by REMOVE, and links by RMDIR",
+                why: "REMOVE removes directories, and RMDIR removes links",
                 versions: V3,
                 cases: &[
                     "names::unlinking",

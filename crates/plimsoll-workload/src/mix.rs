@@ -24,10 +24,10 @@
 //! # Ok::<(), plimsoll_diagnostics::Diagnostics>(())
 //! ```
 //!
-//! The custom workload files of netmist become the same model before lowering. Turnover files belong to one worker,
-//! so workers share only the lengths of data files, and ranks do not communicate. Starts are rows (`OpKind::Start`)
-//! whose service time is the delay of the start, so windows, intervals and merging of ranks need no code for
-//! starts.
+//! Netmist's custom workload files are converted to the same model before lowering. Turnover files belong to one worker,
+//! so workers share only the lengths of data files, and ranks do not communicate. The start of an operation
+//! has a row (`OpKind::Start`) whose service time is the start delay, so windows, intervals and the merging of ranks need
+//! no code for starts.
 
 pub mod library;
 mod lower;

@@ -31,8 +31,8 @@
 //! # Ok::<(), plimsoll_diagnostics::Diagnostics>(())
 //! ```
 //!
-//! A table (`functions`) replaces the Perl functions of Filebench 1.x: most functions run a workload once, the
-//! others are sweeps and make several cases. A workload that does not exist makes only its configuration
+//! The table `functions` replaces the Perl functions of Filebench 1.x: most functions run a workload once; the other
+//! functions are sweeps, each of which makes several cases. A workload that does not exist makes only its configuration
 //! unavailable; a workload that cannot be read is an error.
 
 mod cases;

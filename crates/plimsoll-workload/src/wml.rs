@@ -42,18 +42,18 @@
 //! ```
 //!
 //! # Differences from Filebench
-//! - `deletefile` takes the next file if another worker holds a file open. Filebench does nothing then, so a
-//!   workload that creates as many files as it deletes slowly fills its fileset.
-//! - A blocking `sempost` waits while more than the high water is pending, unless the semblock itself waits for
-//!   more: `oltp` requests 3200 with a high water of 1000. A `wakeup` that precedes its `block` is remembered, so
-//!   that it is not lost.
+//! - If another worker holds the chosen file open, `deletefile` deletes the next file, and Filebench deletes nothing, so
+//!   that in Filebench a workload with as many creations as deletions slowly fills its fileset.
+//! - A blocking `sempost` waits while more posts than the high water are pending, unless the `semblock` itself waits for
+//!   more posts: `oltp` requests 3200 with a high water of 1000. A `wakeup` that precedes its `block` is remembered and
+//!   not lost.
 //! - Caps charge a worker for its own operations since its last call. The first operation after an `eventlimit` has
 //!   a response time from the instant of its event; the latency of any other operation is its service time.
 //! - Filebench ends the run when a flowop fails. With `--on-error count`, a flowop on a slot whose open failed is
-//!   counted without a time (`NOT_OPEN`): a time would be neither a latency nor a completion of the target and
-//!   would hide a stall. The slot forgets its former file.
+//!   counted without a time (`NOT_OPEN`): the flowop makes no call to the target, so a time would be no latency and
+//!   would hide a stall. A failed open clears the file of its slot.
 //! - A working set larger than the file is the whole file, and `opennext` rotates through at most 128 slots. A
-//!   timed run whose filesets are exhausted keeps what it measured (`Plan::ends_by_itself`). A whole-file operation
+//!   timed run whose filesets are exhausted keeps its measurements (`Plan::ends_by_itself`). A whole-file operation
 //!   in flight when the run ends is cut short between two calls.
 
 mod ast;

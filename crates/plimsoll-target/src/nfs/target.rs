@@ -44,13 +44,13 @@ pub(crate) struct NfsTarget<V: NfsVersion> {
     pub(crate) version: Arc<V>,
     pub(crate) work_dir: WorkDir<V::Handle>,
     pub(crate) description: String,
-    /// Connections of a lane.
+    /// Number of connections of each lane.
     pub(crate) connections: u32,
     /// Connections go through it as long as it lives.
     pub(crate) added_rtt_relay: Option<Relay>,
 }
 
-/// Repetitions of a change whose reply does not arrive.
+/// Maximum repetitions of a removal whose reply does not arrive.
 const MAX_REPETITIONS: u32 = 3;
 
 impl<V: NfsVersion> NfsTarget<V> {
@@ -83,11 +83,11 @@ impl<V: NfsVersion> Target for NfsTarget<V> {
     }
 
     fn descriptors(&self) -> Descriptors {
-        // Of a connection through the relay, both sides of the relay are descriptors of this process too.
+        // The relay runs in this process, so both sides of each relayed connection count too.
         let per_connection = 1 + 2 * u64::from(self.added_rtt_relay.is_some());
         Descriptors {
             per_open_file: 0,
-            // Of epoll: the instance, a counter that wakes the lane, and a timer.
+            // Polling takes three descriptors: epoll, an eventfd and a timerfd.
             per_lane: 3 + u64::from(self.connections) * per_connection,
         }
     }

@@ -187,8 +187,8 @@ pub(crate) async fn write_bytes<T: TransferCalls>(
     Ok(())
 }
 
-/// Writes `len` bytes from a source, several pieces at once. `piece_done` is called whenever one has
-/// completed and others follow.
+/// Writes `len` bytes from a source, several pieces at once. `piece_done` is called after every piece except the
+/// last.
 pub(crate) async fn write<T: TransferCalls>(
     calls: &T,
     open: &Open<T::File>,
@@ -296,7 +296,7 @@ async fn finish_piece<T: TransferCalls>(
 }
 
 /// Reads up to `len` bytes, which `sink` is given with their position in the range; returns the
-/// number of bytes. `piece_done` is called whenever a piece has completed and others follow.
+/// number of bytes. `piece_done` is called after every piece except the last.
 pub(crate) async fn read<T: TransferCalls>(
     calls: &T,
     open: &Open<T::File>,

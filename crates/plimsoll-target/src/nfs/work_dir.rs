@@ -1,6 +1,6 @@
 //! The work directory of a run on a server.
 
-use crate::connect::{Purpose, TargetError};
+use crate::connect::{MAX_CREATIONS, Purpose, TargetError};
 use crate::error::OpError;
 use crate::session_types::Space;
 use rustix::io::Errno;
@@ -11,9 +11,6 @@ pub(crate) const FILE_MODE: u32 = 0o644;
 
 /// Permissions of directories that are created.
 pub(crate) const DIR_MODE: u32 = 0o755;
-
-/// Creations of a work directory that other clients remove before it is looked up.
-const MAX_CREATIONS: u32 = 16;
 
 /// A connection for questions besides the load.
 pub(crate) trait ServerProbe {
@@ -91,9 +88,10 @@ impl<H: Copy> WorkDir<H> {
                     return Ok(work);
                 }
                 Err(OpError(Errno::NOENT)) => {
-                    let (made, created) = make_last(server, work.dir, name);
+                    let made = make_last(server, work.dir, name);
+                    let (made, created) = made.map_err(|e| failed(&path, e))?;
                     work.created = created;
-                    made.map_err(|e| failed(&path, e))?
+                    made
                 }
                 Err(OpError(Errno::NOTDIR)) => return Err(TargetError::NotDir(holder)),
                 Err(e) => return Err(failed(&path, e)),
@@ -108,23 +106,24 @@ impl<H: Copy> WorkDir<H> {
     }
 }
 
-/// Creates the last component of a path, unless another client is faster; returns also whether it was created.
+/// Creates the last component of a path unless another client creates the component first. Returns the component, as
+/// [`ServerProbe::look_up`] does, and whether this client created the component.
 fn make_last<S: ServerProbe>(
     server: &mut S,
     dir: S::Handle,
     name: &[u8],
-) -> (Result<(S::Handle, bool), OpError>, bool) {
+) -> Result<((S::Handle, bool), bool), OpError> {
     for _ in 0..MAX_CREATIONS {
         match server.make_dir(dir, name) {
-            // Of another client, or of this one, whose reply was lost.
+            // Another client created the component, or this client did and the reply was lost.
             Err(OpError(Errno::EXIST)) => {}
-            made => return (made, true),
+            made => return Ok((made?, true)),
         }
         match server.look_up(dir, name) {
-            // Another client has removed it.
+            // Another client has removed the component.
             Err(OpError(Errno::NOENT)) => {}
-            found => return (found, false),
+            found => return Ok((found?, false)),
         }
     }
-    (Err(OpError(Errno::NOENT)), false)
+    Err(OpError(Errno::NOENT))
 }

@@ -141,7 +141,7 @@ impl SystemCalls {
             }
             if dir.is_buffer_empty() {
                 calls += 1;
-                // Most directories are read by one call, and a second one finds their end.
+                // The first buffer does not count: most directories fit in one call, and a second call finds the end.
                 if calls > 1 {
                     self.signs.call_completed();
                 }

@@ -52,10 +52,10 @@ impl SystemCalls {
                 Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(()),
                 synced => synced,
             };
-            // Files could survive that the new marker does not list any more, because they were removed.
+            // Removals must reach the device first: otherwise removed files that the new marker does not list could survive.
             sync_names()?;
             rustix::fs::renameat(&parent, &beside[..], &parent, &*name)?;
-            // Files could survive without the name of the marker that tells whose they are.
+            // The marker's name must reach the device: otherwise files could survive without their marker.
             sync_names()
         };
         write().map_err(|e| {

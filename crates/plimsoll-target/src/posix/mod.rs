@@ -12,7 +12,7 @@ mod session;
 mod thread_pool;
 pub(crate) mod uring;
 
-use crate::connect::{Purpose, TargetError};
+use crate::connect::{MAX_CREATIONS, Purpose, TargetError};
 use crate::error::OpError;
 use crate::scheme::{FileStorage, TargetScheme, no_rows};
 use crate::session::Target;
@@ -38,9 +38,6 @@ pub(crate) const SCHEME: TargetScheme = TargetScheme {
     takes_events: false,
     row_names: no_rows,
 };
-
-/// Creations of a work directory that other processes remove before it is opened.
-const MAX_CREATIONS: u32 = 16;
 
 pub(crate) fn check_url(url: &str) -> Result<(), TargetError> {
     IoOptions::parse(url).map(drop)
@@ -126,7 +123,7 @@ fn open_root(path: &Path, purpose: Purpose) -> Result<(OwnedFd, WorkDirOrigin), 
     for _ in 0..MAX_CREATIONS {
         let origin = match rustix::fs::mkdirat(CWD, path, Mode::from_raw_mode(0o777)) {
             Ok(()) => WorkDirOrigin::Created,
-            // Another process was faster, or the name is a link that leads nowhere.
+            // Another process created the directory first, or the name is a dangling link.
             Err(Errno::EXIST) => {
                 error = Errno::EXIST;
                 WorkDirOrigin::Existing
@@ -134,7 +131,7 @@ fn open_root(path: &Path, purpose: Purpose) -> Result<(OwnedFd, WorkDirOrigin), 
             Err(e) => return Err(place(e)),
         };
         match open(path) {
-            // Another process has removed it.
+            // Another process has removed the directory.
             Err(Errno::NOENT) => {}
             opened => {
                 let fd = opened.map_err(place)?;

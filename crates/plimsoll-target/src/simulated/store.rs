@@ -48,9 +48,9 @@ pub struct Call {
     pub kind: CallKind,
     /// When it returned, in nanoseconds of the simulation.
     pub at_ns: u64,
-    /// The process that made it.
+    /// Id of the process that made the call.
     pub process: u32,
-    /// Whether it opened, wrote or removed a file that is not the marker of a directory.
+    /// Whether the call opened, wrote or removed a file other than a work directory's marker or claim.
     pub changes_file: bool,
     /// The number of the session that made it, in the order in which sessions began, of all ranks. A worker of the load
     /// has one session, which no other has.
@@ -291,7 +291,7 @@ impl Store {
         Ok(())
     }
 
-    /// Renames a directory, onto an empty one at most.
+    /// Renames a directory; the new name must be free or name an empty directory.
     fn rename_dir(&mut self, from: &[u8], to: &[u8]) -> Done<()> {
         let is_below = |path: &[u8]| path.strip_prefix(from).is_some_and(|p| p.starts_with(b"/"));
         if self.files.contains_key(to) {

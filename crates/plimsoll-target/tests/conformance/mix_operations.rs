@@ -43,8 +43,8 @@ on_files! {
         assert_eq!(at.bytes("d/g"), b"one");
     }
 
-    /// A directory goes to another name with what is in it, unless a directory that is not empty has the name: both stay
-    /// as they are then. Runs claim their work directory so.
+    /// A directory keeps its entries when it is renamed. If a non-empty directory has the new name, the rename fails and
+    /// both directories stay unchanged. The claim of a work directory relies on both rules.
     async fn renaming_directories(at, s) {
         at.dir("a/x");
         at.dir("b/y");
@@ -56,7 +56,7 @@ on_files! {
         second(&mut s, "c");
         s.rename().await.unwrap();
         assert_eq!((at.names(""), at.names("c")), (vec!["b".to_owned(), "c".to_owned()], vec!["x".to_owned()]));
-        // Of two renamings of one name the second finds it gone.
+        // The second of two renames of one name fails, because the name is gone.
         name(&mut s, "b/y");
         second(&mut s, "b/z");
         s.rename().await.unwrap();

@@ -145,7 +145,7 @@ fn bad_latencies() {
         );
         says(&format!("null:?latency={value}"), &expected);
     }
-    // More than a histogram can hold, up to what would not fit a clock.
+    // Times above the limit of the option, and above the limit of every time.
     for (value, expected) in [
         ("61m", "latency 61m is too long: expected at most 1h"),
         ("1.001h", "latency 1.001h is too long: expected at most 1h"),

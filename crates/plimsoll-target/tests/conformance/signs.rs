@@ -10,13 +10,13 @@ use plimsoll_target::{OpenMode, Session, SessionSpec, Target};
 use plimsoll_testkit::needs_root;
 use std::sync::Arc;
 
-/// Names in the large directory: more than a call returns.
+/// Names in the large directory: more than one call returns.
 const NAMES: u64 = 3000;
 
 /// A transfer of many pieces over NFS.
 const BYTES: u64 = 8 << 20;
 
-/// Directories that one call and many calls read, and transfers of one piece and of many.
+/// Reads a small directory with one call and a large directory with many calls, and transfers one piece and many pieces.
 struct Signs {
     /// Whether transfers are split into pieces.
     has_pieces: bool,
@@ -48,7 +48,7 @@ impl Case for Signs {
             at.file(format!("large/a name that takes some room {n:0100}"), b"");
         }
         let begin = || {
-            // Starts are rounded up by less than this.
+            // `InFlight` rounds starts up by less than 1000 ns.
             let begun = at.clock.now();
             while at.clock.now() < begun + 1000 {
                 std::hint::spin_loop();

@@ -1,5 +1,5 @@
-//! The profiles that are compiled in: those that Filebench ships, without directory, directory of
-//! results and file system, which are its author's; and the one of the study nfs4-opens of plimsoll-testbed.
+//! The compiled-in profiles: Filebench's own profiles, without the work directory, results directory and file system of
+//! their author, and the profile that the study nfs4-opens of plimsoll-testbed runs.
 
 /// Names and texts.
 const TEXTS: [(&str, &str); 4] = [

@@ -136,7 +136,7 @@ impl Lexer<'_> {
         self.text[self.at..].chars().next()
     }
 
-    /// Bytes of a backslash at the end of a line, as a shell continues lines, with that end.
+    /// Length in bytes of a line continuation: a backslash, blanks and the line end.
     fn continuation(&self) -> Option<usize> {
         let (blank, _) = self.text[self.at..].strip_prefix('\\')?.split_once('\n')?;
         blank.trim().is_empty().then_some(blank.len() + 2)

@@ -1,8 +1,8 @@
 //! Golden tests of what a person sees for bad input: each `tests/wml/diagnostics/*.f` has its picture
 //! beside it. A line `# --set name=value` stands for that option of the command line.
 //!
-//! `BLESS=1 cargo test -p plimsoll-workload wml::diagnostics` writes the pictures anew; read the
-//! difference before keeping it.
+//! `BLESS=1 cargo test -p plimsoll-workload wml::diagnostics` rewrites the pictures; read the
+//! difference before committing.
 
 use super::common;
 

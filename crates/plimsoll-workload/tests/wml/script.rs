@@ -400,7 +400,7 @@ fn statements_that_find_nothing_to_do_are_noted() {
     assert_eq!(notes("run 1\nstats snap\nstats snap"), [""; 0]);
 }
 
-/// As in Filebench, whose `run 0` goes on until the work or the user ends it.
+/// `run 0` continues until the work or the user ends the run, as in Filebench.
 #[test]
 fn a_time_of_zero_is_the_end_of_the_work() {
     assert_eq!(script("run 0")[1..], run(done(None)));
@@ -417,7 +417,7 @@ fn a_time_of_zero_is_the_end_of_the_work() {
         script("create processes\nsleep 0\nstats snap\nshutdown processes")[2..],
         window
     );
-    // Nothing runs that could end.
+    // Without a running thread there is no end to wait for.
     assert_eq!(script("sleep 0\nrun 1")[1..], run(wait(1)));
     assert_eq!(
         notes("sleep 0\nrun 1"),
@@ -430,7 +430,6 @@ fn a_time_of_zero_is_the_end_of_the_work() {
     assert_eq!(with("run 0", overrides).script[3], done(Some(9)));
 }
 
-/// A window without an instant is none.
 #[test]
 fn a_window_in_which_no_time_passes_is_dropped() {
     let begin = [Phase::Start, Phase::OpenWindow];

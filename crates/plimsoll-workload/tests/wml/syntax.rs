@@ -465,7 +465,7 @@ fn loops_nest_up_to_their_limit() {
     assert_eq!(plan.script.iter().filter(|p| **p == echo).count(), 40);
 }
 
-/// Values may stand on the next line, but a statement there is no value.
+/// A value may stand on the next line, but a statement on the next line is not taken for a value.
 #[test]
 fn a_missing_value_does_not_swallow_the_next_line() {
     let with = |head: &str| format!("{head}\n{STAT}run 5\n");
@@ -484,7 +484,7 @@ fn a_missing_value_does_not_swallow_the_next_line() {
     }
     let next_line = plan(&with("set $x=\n  7\necho \"$x\""));
     assert_eq!(next_line.parameters[0].value, "7");
-    // Without a value the variable stays unset, and it may be set from outside.
+    // A variable without a value stays unset, and `--set` may set the variable.
     for empty in ["set $dir=\nset $x=1", "set $dir= # none\nset $x=1"] {
         let notes = plan(&with(empty)).notes;
         assert!(

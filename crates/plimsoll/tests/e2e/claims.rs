@@ -1,4 +1,5 @@
-//! Runs that want one directory at once: one of them has it, the others are refused, and nothing of a claim is left.
+//! Runs that start at once in one work directory: one run gets the directory, the other runs are refused, and no claim
+//! is left.
 
 use crate::common::{Bench, CLAIM, Ended, started, tree, wait_until};
 use plimsoll_nfs::server::{Server, ServerOptions, Tree};
@@ -10,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// A few files in one directory.
+/// A workload on a few files in one directory.
 const FILES: &str = "\
 define fileset name=s,path=files,entries=20,size=1k,dirwidth=100,prealloc
 define process name=p {
@@ -21,10 +22,18 @@ define process name=p {
 run 1
 ";
 
-/// Runs that want a directory at once.
+/// Number of runs that start at once in one work directory.
 const RIVALS: usize = 5;
 
-/// Starts the same command several times at once; returns how each ended.
+/// A run with results in the directory of the given number in the bench.
+fn numbered_run(bench: &Bench, args: &[&str], number: usize) -> Command {
+    let mut command = bench.plimsoll(["run"]);
+    command.args(args).arg("--results");
+    command.arg(bench.path(&number.to_string()));
+    command
+}
+
+/// Starts the same command [`RIVALS`] times at once; returns how each process ended.
 fn rivals(command: impl Fn(usize) -> Command) -> Vec<Ended> {
     let start = |number| {
         let mut command = command(number);
@@ -37,7 +46,7 @@ fn rivals(command: impl Fn(usize) -> Command) -> Vec<Ended> {
     ends.collect()
 }
 
-/// One at least has the directory, and the others are refused for that reason.
+/// At least one run got the directory, and every other run was refused because the directory was in use.
 #[track_caller]
 fn check(ends: &[Ended]) {
     for ended in ends {
@@ -57,15 +66,9 @@ fn check(ends: &[Ended]) {
 fn of_runs_that_begin_at_once_one_has_the_directory() {
     let bench = Bench::on_tmpfs();
     let workload = bench.workload(FILES);
-    let command = |number: usize| {
-        let mut command = bench.plimsoll(["run", &workload, "--dir=work", "--quiet"]);
-        command
-            .arg("--results")
-            .arg(bench.path(&format!("{number}")));
-        command
-    };
+    let command = |number| numbered_run(&bench, &[&workload, "--dir=work", "--quiet"], number);
     for _ in 0..3 {
-        // Each time it is made anew.
+        // The runs create the work directory.
         check(&rivals(command));
         assert!(!bench.work().exists(), "{:?}", tree(&bench.work()));
     }
@@ -74,18 +77,12 @@ fn of_runs_that_begin_at_once_one_has_the_directory() {
     assert_eq!(std::fs::read_dir(bench.work()).unwrap().count(), 0);
 }
 
-/// What a killed run left is taken over by one of them.
+/// One of several runs takes over the directory of a killed run.
 #[test]
 fn of_runs_that_take_over_what_was_left_one_has_the_directory() {
     let bench = Bench::on_tmpfs();
     let workload = bench.workload(FILES);
-    let command = |number: usize| {
-        let mut command = bench.plimsoll(["run", &workload, "--dir=work"]);
-        command
-            .arg("--results")
-            .arg(bench.path(&format!("{number}")));
-        command
-    };
+    let command = |number| numbered_run(&bench, &[&workload, "--dir=work"], number);
     for _ in 0..3 {
         let mut going = started(command(0), "measuring");
         going.child.kill().unwrap();
@@ -96,13 +93,13 @@ fn of_runs_that_take_over_what_was_left_one_has_the_directory() {
     }
 }
 
-/// On a server that executes a call, loses its reply and executes the repetition too, the run that has claimed the
-/// directory knows that it has.
+/// A server executes a call, loses the reply and executes the retransmission too; the run that has claimed the
+/// directory still knows that it holds the claim.
 #[test]
 fn a_lost_reply_of_version_3_makes_nobody_a_loser() {
     let bench = Bench::on_tmpfs();
     let workload = bench.workload(FILES);
-    // Every second call, and each of two in a row.
+    // A share of 0.5 drops single replies; a larger share also drops replies to retransmissions.
     for faults in [
         &["rename=drop-reply:0.5"][..],
         &["rename=drop-reply:0.7", "rmdir=drop-reply:0.5"],
@@ -120,14 +117,8 @@ fn a_lost_reply_of_version_3_makes_nobody_a_loser() {
             "nfs3://{at}/?mountport={}&timeo=300ms&retrans=20",
             at.port()
         );
-        let command = |number: usize| {
-            let mut command = bench.plimsoll(["run", &workload, "--dir=/w", "--target", &url]);
-            command
-                .arg("--results")
-                .arg(bench.path(&format!("{number}")));
-            command.arg("--format=json");
-            command
-        };
+        let args = [&*workload, "--dir=/w", "--target", &url, "--format=json"];
+        let command = |number| numbered_run(&bench, &args, number);
         let run = Ended::of(command(0)).result(0);
         assert_eq!(run.validity.verdict, Verdict::Valid, "{faults:?}");
         assert_eq!(run.notes, [], "{faults:?}");
@@ -138,7 +129,7 @@ fn a_lost_reply_of_version_3_makes_nobody_a_loser() {
     }
 }
 
-/// The same by version 4.
+/// Lost replies of NFSv4 RENAME and REMOVE calls do not cost the run its claim.
 #[test]
 fn a_lost_reply_of_version_4_makes_nobody_a_loser() {
     use plimsoll_nfs::v4::operations::Op;
@@ -150,14 +141,8 @@ fn a_lost_reply_of_version_4_makes_nobody_a_loser() {
     for minor in [0, 1] {
         let options = format!("minorversion={minor}&timeo=1s&retrans=20");
         let url = relay.nfs4_url(Ganesha::PSEUDO, &options);
-        let command = |number: usize| {
-            let mut command = bench.plimsoll(["run", &workload, "--dir=/w", "--target", &url]);
-            command
-                .arg("--results")
-                .arg(bench.path(&format!("{number}")));
-            command.arg("--format=json");
-            command
-        };
+        let args = [&*workload, "--dir=/w", "--target", &url, "--format=json"];
+        let command = |number| numbered_run(&bench, &args, number);
         for op in [Op::Rename, Op::Remove] {
             let before = relay.fallen();
             relay.inject(Fault::lose(op).every(2).times(u32::MAX));
@@ -167,7 +152,7 @@ fn a_lost_reply_of_version_4_makes_nobody_a_loser() {
             assert!(relay.fallen() > before, "{minor} {op:?}");
             check(&rivals(command));
             relay.clear();
-            // A removal behind a lost reply may take a moment to be seen.
+            // After a lost reply, a removal may become visible with a delay.
             wait_until("nothing is left", || {
                 tree(&server.seen()) == Default::default()
             });

@@ -39,7 +39,7 @@ fn edit_marker(dir: &Path, edit: impl FnOnce(&mut serde_json::Value)) {
     std::fs::write(path, marker.to_string()).unwrap();
 }
 
-/// The holder of the claim of a directory: the name of a directory in it.
+/// The holder of a directory's claim: the name of the only directory in the claim.
 fn holder(dir: &Path) -> String {
     let names = std::fs::read_dir(dir.join(CLAIM)).unwrap();
     let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -48,7 +48,7 @@ fn holder(dir: &Path) -> String {
     names[0].clone()
 }
 
-/// Makes the claim of a directory that of the same process of another machine.
+/// Moves a directory's claim to the same process id on another machine.
 fn move_claim(dir: &Path, host: &str) {
     let holder = holder(dir);
     let process: Vec<&str> = holder.rsplitn(7, '.').take(6).collect();
@@ -218,7 +218,7 @@ fn a_directory_in_use_by_another_machine_is_left_unless_forced() {
     assert!(!bench.work().exists());
 }
 
-/// A run that is killed before it has marked its directory leaves the claim of it, or one that is prepared.
+/// A run that is killed before the run has written the marker leaves a claim, or a prepared claim.
 #[test]
 fn what_is_left_before_the_marker_is_removed() {
     let bench = leavings();
@@ -243,7 +243,7 @@ fn what_is_left_before_the_marker_is_removed() {
                 let args = [&SMALL[..3], &["--dir=unmarked", "--time=10ms"]].concat();
                 bench.run("fileserver", &args).expect_code(0);
             }
-            // A note says that Plimsoll made the directory.
+            // Plimsoll removes the directory only if the entry `.plimsoll.made…` says that Plimsoll created the directory.
             assert_eq!(dir.exists(), left, "{made:?}");
             if left {
                 let entries: Vec<_> = std::fs::read_dir(&dir).unwrap().collect();
@@ -254,7 +254,7 @@ fn what_is_left_before_the_marker_is_removed() {
         by(true);
         by(false);
     }
-    // What others made is not taken for a claim.
+    // Directories with similar names that Plimsoll did not create are no claims.
     let dir = bench.path("theirs");
     for path in [CLAIM, ".plimsoll.claim.notes", ".plimsoll.made0+"] {
         std::fs::create_dir_all(dir.join(path)).unwrap();

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 
-/// Eight workers that are as fast as they can be.
+/// Eight unpaced workers.
 const READS: &str = "\
 define fileset name=s,path=files,entries=20,dirwidth=20,size=4k,prealloc
 define process name=p { thread name=t,memsize=1m,instances=8 {
@@ -28,12 +28,12 @@ enum Version {
     V2,
 }
 
-/// A hierarchy of control groups that is mounted for a test, with one controller of version 1 or all of version 2.
+/// A control-group hierarchy that is mounted for a test, with one controller (version 1) or all controllers (version 2).
 struct Hierarchy(TempDir);
 
 impl Hierarchy {
-    /// Mounts one in which groups can limit; `None` if this kernel has the controllers in the other version, or its user
-    /// may not.
+    /// Mounts a hierarchy in which groups can have limits; `None` if the kernel has the controllers in the other version,
+    /// or if the user may not change groups.
     fn mounted(version: Version, controller: &str) -> Option<Self> {
         let (kind, options) = match version {
             Version::V1 => ("cgroup", CString::new(controller).unwrap()),
@@ -46,7 +46,7 @@ impl Hierarchy {
             let root = this.0.path();
             let controllers = fs::read_to_string(root.join("cgroup.controllers")).ok()?;
             controllers.split_whitespace().find(|c| *c == controller)?;
-            // It may be enabled already.
+            // The controller may be enabled already.
             let _ = fs::write(
                 root.join("cgroup.subtree_control"),
                 format!("+{controller}"),
@@ -76,7 +76,7 @@ impl Drop for Hierarchy {
     }
 }
 
-/// A group with limits, and one below it, without limits, for the processes.
+/// A control group with limits, and an inner group without limits for the processes.
 struct Group<'a> {
     dir: PathBuf,
     _hierarchy: &'a Hierarchy,
@@ -92,7 +92,7 @@ impl Group<'_> {
         fs::write(&path, value).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
     }
 
-    /// The command in the inner group, executed by another one if there is one.
+    /// Runs the command in the inner group, executed by the command `by` unless `by` is empty.
     fn run(&self, by: &[&str], plimsoll: &Command) -> Ended {
         let mut command = Command::new("sh");
         command
@@ -112,7 +112,7 @@ impl Group<'_> {
 impl Drop for Group<'_> {
     fn drop(&mut self) {
         for dir in [self.inner(), self.dir.clone()] {
-            // Processes leave the group after they were waited for.
+            // The kernel removes an ended process from its group with a delay.
             crate::common::wait_until("the group is empty", || {
                 fs::remove_dir(&dir).is_ok() || !dir.exists()
             });
@@ -132,7 +132,7 @@ fn control_groups_of_version_2() {
     limits_count(Version::V2, "client_limits::control_groups_of_version_2");
 }
 
-/// Tests the limits of both controllers here, or in a kernel that has them in this version.
+/// Tests the limits of both controllers in this kernel, or in a User-Mode Linux kernel that has the given version.
 fn limits_count(version: Version, test: &str) {
     let hierarchies = ["cpu", "memory"].map(|c| Hierarchy::mounted(version, c));
     let [Some(cpu), Some(memory)] = hierarchies else {
@@ -155,7 +155,7 @@ fn quotas_count(version: Version, hierarchy: &Hierarchy) {
     };
     let bench = Bench::on_tmpfs();
     let command = bench.command_in_work(&bench.workload(READS), &[]);
-    // As a container: the path of the group is relative to the group itself.
+    // As in a container, the group's path is relative to the root of a control-group namespace.
     let in_namespace = ["unshare", "--cgroup"];
     for by in [&[][..], &in_namespace] {
         quota(10);
@@ -180,7 +180,7 @@ fn quotas_count(version: Version, hierarchy: &Hierarchy) {
             "{dir}"
         );
     }
-    // More than the workers can use.
+    // This quota is more than the workers can use.
     quota(100 * 1000);
     let run = group.run(&[], &command).parsed().unwrap();
     assert!(!throttled(&run), "{:?}", run.validity);
@@ -209,7 +209,7 @@ fn limits_of_memory_count(version: Version, hierarchy: &Hierarchy) {
         refusals.iter().all(|part| refusal.contains(part)),
         "{refusal}"
     );
-    // Each of the ranks would fit.
+    // The buffers of a single rank would fit.
     let refusal = with_memory("30m", &["--processes=2"]).refusal();
     let refusals = [&*name, "buffers of 2 ranks", "take 240 MiB"];
     assert!(
@@ -225,7 +225,7 @@ fn limits_of_memory_count(version: Version, hierarchy: &Hierarchy) {
     }
 }
 
-/// The number that a message advises for an option of `ulimit`.
+/// The value that a message advises for a `ulimit` option.
 #[track_caller]
 fn advised(message: &str, option: &str) -> u64 {
     let (_, rest) = message
@@ -281,7 +281,7 @@ fn address_space_is_refused_before_it_runs_out() {
         let command = bench.command_in_work(&bench.workload(text), more);
         Ended::of(limited(&[limit], &command))
     };
-    // Buffers, stacks and histograms: each takes the most in one of them.
+    // In each load, something else takes the most memory: buffers, verification, stacks, histograms.
     let paced = READS.replace("run 1", "eventgen rate=100000\nrun 1");
     let paced = paced.replace("flowop close", "flowop eventlimit name=limit\nflowop close");
     let loads = [
@@ -312,7 +312,7 @@ fn address_space_is_refused_before_it_runs_out() {
     }
 }
 
-/// Memory for what no check computes: the directories of a random tree.
+/// The check before the run does not count the memory for the directories of a random tree.
 #[test]
 fn memory_that_runs_out_is_an_error() {
     let bench = Bench::on_tmpfs();

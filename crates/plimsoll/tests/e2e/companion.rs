@@ -5,7 +5,7 @@ use plimsoll_testkit::bench::built_program;
 use plimsoll_testkit::write_executable;
 use std::process::Command;
 
-/// A place with companion programs on the `PATH`.
+/// A bench whose directory `bin` contains companion programs and is on the `PATH`.
 struct Companions {
     bench: Bench,
 }
@@ -25,10 +25,8 @@ impl Companions {
     fn call(&self, args: &[&str]) -> Ended {
         let mut command = self.bench.plimsoll(args);
         let path = format!("{}:/usr/bin:/bin", self.bench.path("bin").display());
-        Ended::of({
-            command.env("PATH", path);
-            command
-        })
+        command.env("PATH", path);
+        Ended::of(command)
     }
 }
 
@@ -46,7 +44,7 @@ fn a_command_of_another_program_gets_the_arguments_and_gives_its_exit_code() {
 #[test]
 fn a_command_without_a_program_is_an_error_of_the_command_line() {
     let companions = Companions::new();
-    // A file that cannot be executed is no program.
+    // A non-executable file and a directory are no programs.
     std::fs::write(companions.bench.path("bin/plimsoll-rum"), "").unwrap();
     std::fs::create_dir(companions.bench.path("bin/plimsoll-dir")).unwrap();
     for (name, hint) in [
@@ -81,7 +79,7 @@ fn no_program_takes_the_place_of_an_own_command() {
     }
 }
 
-/// A program beside this one is the one of its version.
+/// The companion program beside `plimsoll` has the same version as `plimsoll`.
 #[test]
 fn the_program_beside_this_one_comes_first() {
     let companions = Companions::new();
@@ -98,7 +96,7 @@ fn the_program_beside_this_one_comes_first() {
         Ended::of(command).expect_code(0).stdout
     };
     assert_eq!(call(&own.join("plimsoll")), "beside\n");
-    // Also where the program is called by a link.
+    // `plimsoll` looks beside the program itself, not beside a link to the program.
     let link = companions.bench.path("link");
     std::os::unix::fs::symlink(own.join("plimsoll"), &link).unwrap();
     assert_eq!(call(&link), "beside\n");

@@ -558,7 +558,7 @@ fn a_search_has_a_page_tables_and_pictures() {
     assert_eq!(listed.lines().collect::<Vec<_>>(), expected);
 }
 
-/// The sustained load and the one that is not, which a search found.
+/// The sustained load and the load that is not sustained, by a search.
 fn ends(search: &Series) -> (u64, u64) {
     let line = search.as_search().unwrap().figures.load_line;
     (

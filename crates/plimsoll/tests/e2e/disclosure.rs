@@ -297,7 +297,7 @@ fn a_report_is_what_was_printed_at_the_end() {
         ("curve", "series.json", &["--load=5,10,15,20"]),
         ("find", "series.json", &["--max-load=8", "--start-load=8"]),
     ];
-    // Lines on the progress are between the reports of repeated runs.
+    // Repeated runs print progress lines between their reports.
     let lines = regex::Regex::new(r"(?m)^run \d of 2, seed \d\n").unwrap();
     for (command, document, more) in cases {
         let bench = Bench::on_tmpfs();

@@ -177,7 +177,7 @@ struct Shell {
 
 impl Shell {
     fn new() -> Self {
-        // The documents call the companion program, and what `make setup` puts into the source tree.
+        // The documents call the companion program, and programs that `make setup` installs in the source tree.
         let (program, companion) = (built_program("plimsoll"), built_program("plimsoll-testbed"));
         assert_eq!(program.parent(), companion.parent());
         let path = std::env::var("PATH").unwrap_or_default();

@@ -175,7 +175,7 @@ fn a_report_reads_like_this() {
     insta::assert_snapshot!(stamp.replace_all(&ended.stdout, "users-search-DATE-TIME"));
 }
 
-/// A search that has made all of its runs before it knows the load line.
+/// Executes a search that reaches `--max-runs` before the load line is known.
 #[track_caller]
 fn ended_early(command: Command) -> Series {
     let search = parsed(&Ended::of(command).expect_code(3));

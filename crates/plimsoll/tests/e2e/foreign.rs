@@ -28,7 +28,7 @@ fn hostile() -> String {
     format!("h\u{1b}]0;title\u{7}\u{1b}[8mhidden\u{1b}[1;31m<b>&\"|`{all}\u{fffd}")
 }
 
-/// The same without NUL bytes, which refuse a series: its Plan must be one that can be run.
+/// The hostile text without NUL bytes: a series with NUL bytes is refused, because its Plan cannot be run.
 fn hostile_text() -> String {
     hostile().replace('\0', "")
 }

@@ -1,4 +1,4 @@
-//! Sums beyond 64 bits and latencies beyond an hour, in virtual time: results can be read, and figures are exact.
+//! Sums beyond 64 bits and latencies beyond an hour, in virtual time: results are readable and figures are exact.
 
 use crate::common::python::printed;
 use crate::common::{Bench, Ended, row};
@@ -18,7 +18,7 @@ fn run(bench: &Bench, text: &str, more: &[&str]) -> (Run, PathBuf) {
     (run, dir)
 }
 
-/// Sums of bytes of one interval, of the window, and of the fileset all exceed 2^64.
+/// The sums of bytes of an interval, of the window and of the fileset all exceed 2^64.
 #[test]
 fn bytes_beyond_64_bits_are_counted_and_results_can_be_read() {
     let bench = Bench::on_tmpfs();
@@ -58,8 +58,8 @@ fn bytes_beyond_64_bits_are_counted_and_results_can_be_read() {
     assert!(said.contains("+0.0 %"), "{said}");
 }
 
-/// A whole file takes nine calls of 50 minutes each. All latencies are the same, so that the operation in flight at
-/// the end, whatever its age, makes no percentile a bound.
+/// Reading a whole file takes nine calls of 50 minutes each. All latencies of a row are equal, so the operation in flight
+/// at the end makes no percentile a lower bound.
 #[test]
 fn latencies_beyond_an_hour_are_exact() {
     let bench = Bench::on_tmpfs();

@@ -44,7 +44,7 @@ fn planned(bench: &Bench, more: &[&str]) -> Series {
     parsed(&profile(bench, &args).expect_code(0))
 }
 
-/// The only profile that was run.
+/// Directory and document of the only profile that was run.
 fn made(bench: &Bench) -> (SeriesDir, Series) {
     let dir = only_in(&bench.path("r"));
     let results = dir.read().unwrap();

@@ -129,7 +129,7 @@ fn a_service_that_stalls_for_a_second_is_the_headline_of_a_limited_workload() {
     near(look.service().max_ms, 1000.0);
 }
 
-/// A service that is too slow for a rate: every report says what was offered and what became of it.
+/// A service is too slow for the event rate: every report states the offered, achieved and dropped events.
 #[test]
 fn a_rate_that_is_not_achieved_is_a_reason_and_in_every_report() {
     let bench = Bench::on_tmpfs();
@@ -145,7 +145,7 @@ fn a_rate_that_is_not_achieved_is_a_reason_and_in_every_report() {
     );
     assert_eq!(rates, (1000.0, 500.0));
     assert_eq!((schedule.scheduled, schedule.completed), (59_999, 30_000));
-    // All but those that were used and those of the last five seconds.
+    // All events are dropped except the used events and the events of the last five seconds.
     assert!(
         schedule.dropped.abs_diff(59_999 - 30_000 - 5000) <= 2,
         "{schedule:?}"

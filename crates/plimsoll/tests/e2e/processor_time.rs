@@ -1,9 +1,9 @@
-//! Processor time of operations, beside the process's own account.
+//! Processor time of operations, compared with the processor time of the process.
 
 use crate::common::Bench;
 
-/// Three workers that want the same processor are preempted all the time, and every operation takes about as long as
-/// a reading of the thread's processor time.
+/// Three workers share one processor and are preempted constantly, and every operation takes about as long as reading
+/// the thread's processor time.
 #[test]
 fn rows_of_short_operations_have_the_processor_time_of_the_process() {
     let bench = Bench::on_tmpfs();

@@ -69,19 +69,19 @@ fn as_shipped(bench: &Bench, name: &str) -> String {
     file
 }
 
-/// The only profile in `stats`.
+/// Series directory of the only profile in `stats`.
 #[track_caller]
 fn made(bench: &Bench) -> SeriesDir {
     only_in(&bench.path("stats"))
 }
 
-/// Whether every configuration was measured.
+/// Whether every requested run was measured.
 fn is_complete(profile: &Series) -> bool {
     let requested = profile.as_profile().unwrap().requested_runs();
     profile.measured().count() as u64 == requested
 }
 
-/// Value of a parameter in the Plan of a configuration.
+/// A parameter's value in the Plan of a configuration.
 fn parameter(profile: &Series, configuration: usize, name: &str) -> String {
     let parameters = &profile.configurations[configuration].plan.parameters;
     let found = parameters.iter().find(|p| p.name == name);

@@ -252,7 +252,7 @@ fn the_ranks_share_the_rate_of_events() {
     assert!((80..=210).contains(&looked), "{looked}");
     let schedule = run.schedule.expect("the rate is a schedule");
     assert_eq!(schedule.offered_events_per_s, 100.0);
-    // Those of each rank begin a quarter of the rate after its start.
+    // The first event of each rank follows the rank's start by up to one event spacing of the rank.
     assert!((190..=205).contains(&schedule.scheduled), "{schedule:?}");
     assert!(schedule.completed.abs_diff(looked) <= 8, "{schedule:?}");
     let dir = &bench.results()[0];

@@ -1,4 +1,4 @@
-//! `plimsoll resume`, for every kind of series.
+//! Tests of `plimsoll resume` with every kind of series.
 
 use crate::common::series::{self, cut, edit, only, parsed, resume};
 use crate::common::{Bench, Ended, MARKER, started, tree};
@@ -17,12 +17,12 @@ run 3600
 
 const PROFILE: &str = "CONFIG lookers { personality = w; nthreads = 1, 2; }\n";
 
-/// A kind of series, by a command that begins one.
+/// A kind of series, with the command that begins the series.
 struct Kind {
     arguments: &'static [&'static str],
     /// Directory of the first run.
     first: &'static str,
-    /// Whether the runs share files, which stay for the next process that resumes the series.
+    /// Whether the runs share files, which stay until the series is complete.
     shares_files: bool,
 }
 
@@ -32,7 +32,7 @@ const CURVE: Kind = Kind {
     shares_files: true,
 };
 
-/// Eight servers of 4 ms sustain 21 users, of which each asks for 100 operations per second.
+/// Eight servers with a latency of 4 ms sustain 21 users, each of whom requests 100 operations per second.
 const SEARCH: Kind = Kind {
     arguments: &[
         "find",
@@ -60,7 +60,7 @@ const REPEATS: Kind = Kind {
 const KINDS: [&Kind; 4] = [&CURVE, &SEARCH, &PROFILES, &REPEATS];
 
 impl Kind {
-    /// The command, with JSON on standard output.
+    /// The command that begins the series, with JSON on standard output.
     fn command(&self, bench: &Bench, more: &[&str]) -> Command {
         bench.workload(WORKLOAD);
         std::fs::write(bench.path("users.toml"), series::USERS).unwrap();
@@ -71,7 +71,7 @@ impl Kind {
         command
     }
 
-    /// A series in virtual time that is complete.
+    /// Measures a complete series in virtual time.
     fn complete(&self, bench: &Bench) -> SeriesDir {
         let target = "--target=null:?latency=4ms&servers=8";
         let more = ["--time=10s", "--clock=virtual", target];
@@ -79,7 +79,7 @@ impl Kind {
         only(bench)
     }
 
-    /// A series that was interrupted in its first run, on files of the directory `work`.
+    /// Interrupts a series in the first run, with files in the directory `work`.
     fn interrupted(&self, bench: &Bench) -> SeriesDir {
         let going = started(
             self.command(bench, &["--time=1h", "--dir=work"]),
@@ -98,7 +98,7 @@ impl Kind {
     }
 }
 
-/// Directories of runs in a series, by their paths in it, in order.
+/// Paths of all run directories in a series directory, relative to the series directory, sorted.
 fn runs_below(dir: &SeriesDir) -> Vec<String> {
     let files = tree(dir.path()).0.into_keys();
     let runs = files.filter_map(|path| Some(path.strip_suffix("/run.json")?.to_owned()));
@@ -122,7 +122,7 @@ fn an_interrupted_series_is_resumed_in_another_directory_on_its_files() {
         let hint = format!("resume with plimsoll resume {}", dir.path().display());
         assert!(ended.stdout.contains(&hint), "{}", ended.stdout);
         assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 0);
-        // The run that was cut short is no longer listed; its results stay.
+        // The interrupted run is no longer listed, but its results stay.
         let runs = series::runs_of(&dir);
         assert_eq!(runs.len(), 1);
         assert_eq!(runs[0].plan.work_dir.dir, bench.work());
@@ -161,7 +161,7 @@ fn a_series_that_was_killed_is_resumed_to_the_same_end() {
         let mut resumed = parsed(&resume(&bench, &dir, &[jobs]).expect_code(0));
         assert_eq!(dir.read().unwrap(), resumed);
         assert_eq!(resumed.runs[0], whole.runs[0]);
-        // In virtual time, a run of a seed is always the same.
+        // In virtual time, runs with the same seed are equal except for `started_at`.
         for (again, before) in resumed.runs.iter_mut().zip(&whole.runs) {
             again.started_at.clone_from(&before.started_at);
         }
@@ -175,7 +175,7 @@ fn a_series_that_is_refused_when_it_is_resumed_keeps_its_results() {
         let bench = Bench::on_tmpfs();
         let dir = kind.interrupted(&bench);
         let directories = tree(dir.path()).1;
-        // Another user takes the directory over.
+        // The work directory now contains a foreign file and no marker.
         let _ = std::fs::remove_file(bench.work().join(MARKER));
         std::fs::create_dir_all(bench.work()).unwrap();
         std::fs::write(bench.work().join("thesis.tex"), "mine\n").unwrap();
@@ -210,7 +210,7 @@ fn a_series_that_cannot_be_resumed_is_refused_and_stays_as_it_is() {
         two.contains("was started with 1 process and there are 2 now"),
         "{two}"
     );
-    // What is measured cannot be changed.
+    // `resume` does not accept options that change the measurement.
     let seed = resume(&bench, &dir, &["--seed=3"]).refusal();
     assert!(seed.contains("unexpected argument '--seed'"), "{seed}");
     let held = SeriesWriter::resume(dir.path()).unwrap();

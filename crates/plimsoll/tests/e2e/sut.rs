@@ -144,7 +144,7 @@ const PROFILE: &str = "CONFIG one {
 }
 ";
 
-/// Commands that keep a description, each with what makes it short.
+/// Short commands of every kind that keeps a description (`sut.toml`).
 const KEEPING: [&[&str]; 5] = [
     &["run", "varmail", "--set=nfiles=10", "--ops=20"],
     &[
@@ -175,7 +175,7 @@ const KEEPING: [&[&str]; 5] = [
     &["profile", "one.prof"],
 ];
 
-/// Sets the begin of results to a time long ago.
+/// Sets the start time of results to the year 2020.
 fn make_old(dir: &Path) {
     let files = ["run.json", "series.json"].map(|file| dir.join(file));
     let file = files.iter().find(|file| file.exists()).unwrap();
@@ -185,7 +185,7 @@ fn make_old(dir: &Path) {
     std::fs::write(file, document.to_string()).unwrap();
 }
 
-/// With its comments, which the user may have written.
+/// The copy `sut.toml` includes the user's comments.
 #[test]
 fn a_description_is_kept_beside_results() {
     let text = "# mine\n[product]\nname = \"Box 7\"\n";
@@ -203,7 +203,7 @@ fn a_description_is_kept_beside_results() {
         let dir = bench.results()[0].path().to_owned();
         let kept = std::fs::read_to_string(dir.join("sut.toml")).unwrap();
         assert_eq!(kept, text, "{command:?}");
-        // What Plimsoll has put there, it removes.
+        // `prune` removes `sut.toml` together with the results.
         make_old(&dir);
         let prune = bench.plimsoll(["prune", "--older-than=30d", "--yes", "--root=results"]);
         Ended::of(prune).expect_code(0);
@@ -232,7 +232,7 @@ fn a_wrong_description_is_refused_before_the_run() {
     }
 }
 
-/// The description that is kept is that of the report, unless there is another.
+/// A report uses the kept description unless `report --sut` gives another description.
 #[test]
 fn a_kept_description_is_disclosed() {
     let bench = Bench::on_tmpfs();

@@ -1,10 +1,10 @@
 //! The client's identity at the server: its client id and session, kept alive by renewing the lease
 //! and re-established when the server has lost them (RFC 7530, 9 and RFC 8881, 8.4).
 //!
-//! One worker re-establishes what the server has lost, and the other workers wait. Epochs tell replies to calls
-//! before the loss from replies after the loss. Stateids have the epoch of their client: a stateid of an earlier
-//! client is not sent, because the status of that call would look like another loss, and another new client would
-//! expire the opens of all other workers.
+//! One worker re-establishes the lost state, and the other workers wait. An epoch tells replies to calls before the
+//! loss from replies to calls after the loss. A stateid has the epoch of its client id: a stateid of an earlier client id
+//! is not sent, because the error status would look like another loss of state, and another new client id would expire
+//! the opens of all other workers.
 
 use super::delegations::CALLBACK_SLOTS;
 use super::fifo_mutex::FifoMutex;

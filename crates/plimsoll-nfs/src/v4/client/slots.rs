@@ -2,9 +2,9 @@
 //! (RFC 8881, 2.10.6).
 //!
 //! A slot is released when the reply arrives, not when the worker looks at the reply, so a worker with several
-//! calls in flight never waits for itself. A server that is still busy with a call of an earlier connection says
-//! so; that is no outcome, and the connection retransmits the same bytes, because the server would execute the call
-//! twice in another slot.
+//! calls in flight never waits for itself. A server that is still executing a call of an earlier connection answers
+//! NFS4ERR_DELAY; the connection then retransmits the same bytes in the same slot, because the server would execute the
+//! call twice in another slot.
 
 use crate::rpc::{Disposition, ReplyHandler, RpcError, result};
 use crate::v4::compound::{NfsError, Results};

@@ -163,7 +163,7 @@ impl Target for UringPosix {
 
     fn descriptors(&self) -> Descriptors {
         Descriptors {
-            // The ring, and the counter by which other threads wake the lane.
+            // The ring, and the eventfd by which other threads wake the lane.
             per_lane: 2,
             ..self.posix.descriptors()
         }

@@ -42,7 +42,7 @@ impl Script {
         self.phases.push(phase);
     }
 
-    /// Whether time passes between the opening of the window and now.
+    /// Whether a phase that takes time follows the last `OpenWindow`.
     fn open_window_takes_time(&self) -> bool {
         let since = self.phases.iter().rev();
         since
@@ -50,7 +50,7 @@ impl Script {
             .any(|p| matches!(p, Phase::Wait { .. } | Phase::System { .. }))
     }
 
-    /// Removes the openings since the last window that was closed.
+    /// Removes every `OpenWindow` after the last `CloseWindow`.
     fn drop_window(&mut self) {
         let closed = self.phases.iter().rposition(|p| *p == Phase::CloseWindow);
         let since = self.phases.split_off(closed.map_or(0, |at| at + 1));
@@ -90,7 +90,7 @@ fn windows(phases: &[Phase]) -> Vec<std::ops::Range<usize>> {
     out
 }
 
-/// The end of a wait of this time; 0 stands for the end of the work.
+/// What ends a wait of a given time; a time of 0 waits for the end of the work.
 fn until(time: Duration) -> Until {
     match time {
         Duration::ZERO => Until::Done { at_most: None },
@@ -288,7 +288,7 @@ impl Lowerer<'_> {
         self.script.push(Phase::Stop);
     }
 
-    /// Ends the script: running workers are stopped, and a workload that starts none is run.
+    /// Ends the script: stops running workers, and runs a workload whose script starts no workers.
     pub(super) fn finish_script(&mut self, workload: &Workload) -> LowerResult<()> {
         let end = workload
             .statements

@@ -52,7 +52,7 @@ impl Parser {
         }
     }
 
-    /// Whether the next line begins a statement where a value is expected. A value may stand on the next line.
+    /// Whether the next line begins a statement; a value that is expected here may stand on the next line too.
     pub(super) fn at_next_statement(&self) -> bool {
         self.at > 0 && self.at_line_start(&[])
     }

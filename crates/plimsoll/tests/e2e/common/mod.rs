@@ -34,7 +34,7 @@ pub fn rank_of(started: u32, rank: u32) -> i32 {
     *found.iter().find(is_it).expect("the rank runs")
 }
 
-/// A process, its children, theirs and so on.
+/// A process and all its descendants.
 pub fn family_of(pid: i32) -> Vec<i32> {
     let mut found = vec![pid];
     let mut next = 0;

@@ -1,11 +1,11 @@
-//! Series of runs: a workload with users, and what tests of curves, searches and other series share.
+//! Series of runs: a workload with users, and helpers for tests of curves, searches and other series.
 
 use super::{Bench, Ended};
 use plimsoll_results::{Document, Run, Series, SeriesDir, SeriesRun, SeriesState};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Users of two processes, which look at 100 files of 4 KiB each, 50 times per second.
+/// A mix whose users have two processes each; a process stats its 100 files of 4 KiB, 50 times per second.
 pub const USERS: &str = r#"title = "looks"
 
 [metric]
@@ -24,13 +24,13 @@ count = 100
 size = "4k"
 "#;
 
-/// Files of each user.
+/// Number of files of each user.
 pub const FILES_PER_USER: u64 = 200;
 
-/// Arguments with which every load of a curve is measured, however slow the machine is.
+/// Arguments with which a curve measures every load, however slow the machine is.
 pub const TO_THE_END: [&str; 2] = ["--stop-after-invalid=0", "--continue-past-peak"];
 
-/// A command for the users, with results in the bench and JSON on standard output.
+/// A `plimsoll` command on the workload [`USERS`], with results in the bench and JSON on standard output.
 pub fn command(bench: &Bench, command: &str, more: &[&str]) -> Command {
     std::fs::write(bench.path("users.toml"), USERS).unwrap();
     let mut command = bench.plimsoll([command, "users.toml", "--format=json", "--results"]);
@@ -38,7 +38,7 @@ pub fn command(bench: &Bench, command: &str, more: &[&str]) -> Command {
     command
 }
 
-/// A command for the users on files of [`Bench::work`].
+/// A `plimsoll` command on the workload [`USERS`] with files in [`Bench::work`].
 pub fn command_in_work(bench: &Bench, name: &str, times: &[&str], more: &[&str]) -> Command {
     let mut command = command(bench, name, times);
     command.arg("--dir").arg(bench.work()).args(more);
@@ -52,14 +52,14 @@ pub fn resume(bench: &Bench, dir: &SeriesDir, more: &[&str]) -> Ended {
     Ended::of(command)
 }
 
-/// The printed series.
+/// The series that a command printed as JSON.
 #[track_caller]
 pub fn parsed(ended: &Ended) -> Series {
     let series = serde_json::from_str(&ended.stdout);
     series.unwrap_or_else(|e| panic!("no series: {e}\n{}\n{}", ended.stdout, ended.stderr))
 }
 
-/// The only results directory.
+/// Path of the only results directory in the bench.
 #[track_caller]
 pub fn only_results(bench: &Bench) -> PathBuf {
     only_in(&bench.path("results")).path().to_owned()
@@ -92,17 +92,17 @@ pub fn runs_of(dir: &SeriesDir) -> Vec<Run> {
     series.runs.iter().map(|run| run_of(dir, run)).collect()
 }
 
-/// Loads of the runs, in their order.
+/// Loads of the listed runs, in list order.
 pub fn loads(series: &Series) -> Vec<u64> {
     series.runs.iter().filter_map(|run| run.load).collect()
 }
 
-/// Loads of the runs that were measured to their end, in their order.
+/// Loads of the runs that were measured to the end, in list order.
 pub fn measured_loads(series: &Series) -> Vec<u64> {
     series.measured().filter_map(|run| run.load).collect()
 }
 
-/// Writes the document of a series with a change.
+/// Changes the document of a series; returns the changed series.
 pub fn edit(dir: &SeriesDir, change: impl FnOnce(&mut Series)) -> Series {
     let mut series = dir.read().unwrap();
     change(&mut series);
@@ -110,7 +110,7 @@ pub fn edit(dir: &SeriesDir, change: impl FnOnce(&mut Series)) -> Series {
     series
 }
 
-/// Leaves so many runs of a series, as if its process had been killed after them; returns the series as it was.
+/// Keeps the first `runs` runs of a series, as if the process had been killed afterwards; returns the original series.
 pub fn cut(dir: &SeriesDir, runs: usize) -> Series {
     let whole = dir.read().unwrap();
     edit(dir, |series| {
@@ -123,7 +123,7 @@ pub fn cut(dir: &SeriesDir, runs: usize) -> Series {
     whole
 }
 
-/// Entries of a directory, hidden ones too, in order.
+/// Names of a directory's entries, including hidden entries, sorted.
 pub fn entries(dir: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(dir).unwrap();
     let mut names: Vec<String> = entries

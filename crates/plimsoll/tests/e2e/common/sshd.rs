@@ -184,8 +184,8 @@ impl Sshd {
         commands.filter(is_rank).filter_map(parent).collect()
     }
 
-    /// The commands that its sessions have executed, and all processes below these, also those that have outlived
-    /// their session.
+    /// The commands that the server's sessions have executed, and their descendants, including processes that have
+    /// outlived their session.
     fn commands(&self) -> Vec<i32> {
         let wanted = format!("{VARIABLE}={}", self.id);
         let is_its_own = |pid: &i32| {
@@ -197,8 +197,8 @@ impl Sshd {
         pids.filter(is_its_own).collect()
     }
 
-    /// The server and its sessions. These are in process groups of their own, and one whose client is behind a cut
-    /// line does not end.
+    /// The server and its sessions. Each session has its own process group, and a session whose client is behind a cut
+    /// line does not end by itself.
     fn sessions(&self) -> Vec<i32> {
         family_of(self.child.id() as i32)
     }
@@ -224,10 +224,10 @@ impl Sshd {
 impl Drop for Sshd {
     fn drop(&mut self) {
         let kill = |pid: i32, signal| {
-            // It may have ended.
+            // The process may have ended.
             let _ = kill_process(Pid::from_raw(pid).expect("not 0"), signal);
         };
-        // Stopped, it starts no further session.
+        // A stopped server starts no further sessions.
         kill(self.child.id() as i32, Signal::STOP);
         for pid in self.sessions().into_iter().chain(self.commands()) {
             kill(pid, Signal::KILL);

@@ -1,11 +1,11 @@
-//! Series: curves, searches, profiles and repeated runs, and how they are resumed.
+//! Crashes of series: curves, searches, profiles and repeated runs are resumed after every crash.
 
 use super::*;
 use crate::common::series;
 use plimsoll_results::{SeriesDir, SeriesWriter};
 use plimsoll_testkit::crash_points::Change;
 
-/// The runs that a series lists, each with figures of its results.
+/// The runs that a series lists, each with figures that equal the run's results.
 fn listed(dir: &Path) -> Result<Vec<String>, String> {
     let dir = SeriesDir::at(dir);
     let series = dir.read().map_err(|e| e.to_string())?;
@@ -47,7 +47,7 @@ fn ended_runs(recording: &Recording, state: &CrashState) -> usize {
     begun.saturating_sub(1)
 }
 
-/// Records a command, and checks what crashes leave of its series.
+/// Records a command, and checks the series that each possible crash leaves.
 fn check(bench: &Bench, command: Command) {
     let recording = record(bench, command);
     assert_eq!(recording.status.code(), Some(0), "{}", recording.stderr);
@@ -86,7 +86,7 @@ fn check(bench: &Bench, command: Command) {
     });
 }
 
-/// Resumes a series, which then is as if nothing had happened.
+/// Resumes a series and checks that the series equals a series without a crash.
 fn resume(bench: &Bench, dir: &Path, expected: &[String], state: &CrashState) -> Checked {
     if !is_by_program(state) {
         return SeriesWriter::resume(dir)
@@ -95,7 +95,7 @@ fn resume(bench: &Bench, dir: &Path, expected: &[String], state: &CrashState) ->
     }
     let before = listed(dir)?;
     let ended = call(bench, &["resume", dir.to_str().unwrap()])?;
-    // Only if nothing was left to list.
+    // `resume` refuses a complete series; a crash after the last run may leave one.
     let is_complete = ended.code == Some(2) && ended.stderr.contains("is complete");
     let is_complete = is_complete && before == expected;
     ensure(ended.code == Some(0) || is_complete, || {

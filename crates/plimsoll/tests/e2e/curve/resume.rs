@@ -1,10 +1,10 @@
-//! Curves that come to an end before their last point, and are resumed.
+//! Curves that end before their last point and are resumed.
 
 use super::*;
 use crate::common::series::measured_loads;
 use crate::common::started;
 
-/// Resumes a curve with its own commands, such as a monitor.
+/// Resumes a curve that has commands, such as a monitor.
 fn resume_with_commands(bench: &Bench, dir: &SeriesDir) -> Ended {
     resume(bench, dir, &["--allow-commands"])
 }

@@ -42,7 +42,7 @@ const PACKAGED: [&str; 12] = [
     "workloads",
 ];
 
-/// What the packages are made of: the programs, and a hash of the files of the source tree.
+/// Fingerprint of the packages' inputs: size and time of each program, and a hash of the source tree's files.
 fn made_of() -> String {
     let mut hasher = DefaultHasher::new();
     for path in PACKAGED {

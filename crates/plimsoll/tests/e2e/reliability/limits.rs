@@ -1,4 +1,4 @@
-//! Descriptors and threads that run out, and a clock that is set back.
+//! Exhausted descriptors and threads, and clocks that are set back or are beyond the year 9999.
 
 use super::{READS_AND_WRITES, written};
 use crate::common::{Bench, Ended, row};
@@ -79,7 +79,7 @@ fn threads_that_run_out() {
     assert!(!bench.work().exists(), "{said}");
 }
 
-/// Compiles a library that a program is to load before others.
+/// Compiles a library for `LD_PRELOAD`.
 fn library(bench: &Bench, source: &str) -> std::path::PathBuf {
     std::fs::write(bench.path("clock.c"), source).unwrap();
     let library = bench.path("clock.so");
@@ -99,7 +99,7 @@ fn library(bench: &Bench, source: &str) -> std::path::PathBuf {
     library
 }
 
-/// A clock in the year 11 500 or so.
+/// A clock that is about 9500 years ahead.
 const FAR_AHEAD: &str = "\
 #define _GNU_SOURCE
 #include <sys/syscall.h>
@@ -116,7 +116,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 }
 ";
 
-/// Times have years of four digits: a clock that has none ends every command, before it does anything.
+/// Times have years of four digits: every command is refused at once if the clock's year has more digits.
 #[test]
 fn a_clock_beyond_the_year_9999() {
     let bench = Bench::on_tmpfs();

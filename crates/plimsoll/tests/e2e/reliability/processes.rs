@@ -6,7 +6,7 @@ use plimsoll_results::Verdict;
 use rustix::process::Signal;
 use std::time::Duration;
 
-/// Signals that announce the end: of a terminal, of a job, of processor time.
+/// Signals that announce the end of the terminal, of a job or of the processor time.
 const NOTICES: [Signal; 5] = [
     Signal::HUP,
     Signal::USR1,
@@ -15,7 +15,8 @@ const NOTICES: [Signal; 5] = [
     Signal::XCPU,
 ];
 
-/// The same command, which heeds notices of the end although these tests may ignore some, as below `nohup`.
+/// The command with default handling of [`NOTICES`]: the test process may ignore some of these signals, for example
+/// under `nohup`.
 fn heeding_notices(command: &std::process::Command) -> std::process::Command {
     let mut heeding = std::process::Command::new("env");
     heeding
@@ -34,7 +35,7 @@ fn heeding_notices(command: &std::process::Command) -> std::process::Command {
     heeding
 }
 
-/// A notice of the end ends the run as an interrupt does, and so do two.
+/// One or two notices of the end end the run as one interrupt does.
 #[test]
 fn a_notice_of_the_end_ends_the_run_in_order() {
     for notice in NOTICES {
@@ -53,7 +54,7 @@ fn a_notice_of_the_end_ends_the_run_in_order() {
     }
 }
 
-/// `nohup` has the hang-up ignored, and it stays ignored; `trap` can do the same with the others.
+/// Plimsoll ignores notices that were ignored when the program began: SIGHUP by `nohup`, the other signals by `trap`.
 #[test]
 fn a_notice_that_is_ignored_stays_ignored() {
     let bench = Bench::on_tmpfs();
@@ -74,7 +75,7 @@ fn a_notice_that_is_ignored_stays_ignored() {
     assert!(run.window_s >= 1.0);
 }
 
-/// The limit on processor time is each process's own, and a scheduler may send its notice to any.
+/// Each process has its own processor-time limit, and a scheduler may send a notice to any process, here to rank 1.
 #[test]
 fn a_rank_that_reaches_its_processor_time_ends_the_run_in_order() {
     let bench = Bench::on_tmpfs();
