@@ -304,7 +304,7 @@ fn commands_of_others_are_not_executed() {
     let plan = Ended::of(beds.command(&words)).expect_code(0).stdout;
     let dir = beds.bench.path("results/foreign");
     std::fs::create_dir_all(&dir).unwrap();
-    let not_its_own = "its steps are not those of `plimsoll testbed study edge --rtt=0ms";
+    let not_its_own = "its steps are not the steps of `plimsoll testbed study edge --rtt=0ms";
     for (old, new, why) in [
         ("\"populate\"", "\"prune\"", not_its_own),
         ("\"--warmup\"", "\"--allow-commands\"", not_its_own),
@@ -318,7 +318,7 @@ fn commands_of_others_are_not_executed() {
         (
             "\"--rtt=0ms\"",
             "\"--rtt=0s,1s\"",
-            "its steps are not those of",
+            "its steps are not the steps of",
         ),
         (
             "\"edge\",\n    \"--rtt",
