@@ -309,7 +309,7 @@ fn slow_and_heal(bed: &Bed) {
     let reads = || {
         let mut command = bed.beds.on(NAME, &["run", "randomread", "--time=2s"]);
         command.args(["--set=filesize=16m", "--set=directio=1", "--format=json"]);
-        // Other files are in the root directory of the file system.
+        // The root directory of the file system has other files.
         command.args(["--dir={}/random", "--results=results"]);
         Ended::of(command).result(0).summary.ops
     };

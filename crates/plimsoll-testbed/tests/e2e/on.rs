@@ -1,4 +1,4 @@
-//! `on` and `with`: commands of plimsoll on a bed, with its targets and its description.
+//! `on` and `with`: commands of plimsoll on a bed, with the targets and the description of the bed.
 
 use crate::common::Beds;
 use plimsoll_results::{Run, SUT_FILE};
@@ -6,7 +6,7 @@ use plimsoll_testkit::bench::Ended;
 use plimsoll_testkit::needs_root;
 use std::path::PathBuf;
 
-/// The only results there are.
+/// The directory of the only results.
 fn only_results(beds: &Beds) -> PathBuf {
     let mut all = plimsoll_results::directories(&beds.bench.path("results")).unwrap();
     assert_eq!(all.len(), 1, "{all:?}");
@@ -47,7 +47,7 @@ fn a_command_loads_the_target_that_it_names() {
         refused,
         "error: {v5} is not a target of the test bed: expected {} or {v4.1}, {v4.0}, {v3}\n"
     );
-    // A command that loads nothing gets nothing.
+    // A command that loads no target gets no target.
     let listed = Ended::of(beds.on("nfs", &["list", "--format=json"])).expect_code(0);
     assert!(listed.stdout.contains("varmail"));
 }
@@ -75,7 +75,6 @@ fn results_have_a_description_of_the_bed() {
     assert!(page.contains("Full disclosure:") && page.contains("demonstration"));
 }
 
-/// The user knows better.
 #[test]
 fn a_description_of_the_users_is_kept() {
     let beds = Beds::new();

@@ -1,4 +1,4 @@
-//! Studies on test beds: the steps are done on real systems, interrupted, resumed and compared, and no bed is left.
+//! Studies on test beds of real systems: studies are done, interrupted, resumed and compared, and leave no bed.
 
 use crate::common::Beds;
 use plimsoll_results::{Document, Kind, Run, RunDir, SUT_FILE, SeriesDir};
@@ -103,7 +103,7 @@ fn an_edge_is_compared_with_its_core() {
     let (_, arrivals) = arrivals.unwrap_or_else(|| panic!("{observed:?}"));
     let first: f64 = arrivals.split(' ').next().unwrap().parse().unwrap();
     assert!(first >= 1.0, "{arrivals}");
-    // The report has all columns, and is printed again from the results.
+    // The report has all columns; `study report` prints the same report from the results.
     let head = "\nfileserver, working set half the cache, round trip 20ms\nA  core: fileserver";
     assert!(ended.stdout.contains(head), "{}", ended.stdout);
     let report = |more: &[&str]| {
@@ -116,7 +116,7 @@ fn an_edge_is_compared_with_its_core() {
         serde_json::from_str::<StudyResults>(&report(&["--format=json"])).unwrap(),
         study
     );
-    // The results are ordinary ones, with a description of the bed, which sort by step.
+    // The results are ordinary results with a description of the bed; their names sort by step.
     let results = plimsoll_results::directories(dir.path()).unwrap();
     let names = results
         .iter()
@@ -142,7 +142,7 @@ fn an_edge_is_compared_with_its_core() {
     disclose.arg(&results[0]);
     let disclosed = Ended::of(disclose).expect_code(0).stdout;
     assert!(disclosed.contains("edge test bed"), "{disclosed}");
-    // All of them can be deleted like others.
+    // `prune` deletes the results of a study like other results.
     for path in &results {
         let run = RunDir::at(path).read().unwrap().to_json();
         let older = run.replace(&run_of_year(&run), "\"started_at\": \"2020");
@@ -157,7 +157,7 @@ fn an_edge_is_compared_with_its_core() {
     assert!(report(&[]).contains("its results cannot be read"));
 }
 
-/// The year in which a run began, as `run.json` has it.
+/// The beginning of the field `started_at` in a `run.json`, to the end of the year.
 fn run_of_year(run: &str) -> String {
     let at = run.find("\"started_at\": \"").unwrap();
     let end = at + "\"started_at\": \"2026".len();
@@ -296,7 +296,7 @@ fn a_bed_that_cannot_be_started_is_a_failure() {
     no_bed_is_left(&beds);
 }
 
-/// A study that is resumed does what its arguments say, and refuses a document that says anything else.
+/// A resumed study does the steps that follow from its arguments, and refuses a document with other steps.
 #[test]
 fn commands_of_others_are_not_executed() {
     let beds = Beds::new();
