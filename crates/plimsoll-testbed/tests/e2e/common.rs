@@ -1,6 +1,7 @@
 //! The test beds of a test: commands, loads, faults, and checks that the end of a bed leaves nothing.
 
 use plimsoll_results::{Run, Verdict};
+use plimsoll_testbed::study::StudyDir;
 use plimsoll_testbed::{ProcessId, STATE_DIR_VARIABLE};
 use plimsoll_testkit::bench::{Bench, Ended, tools_dir, wait_until};
 use serde_json::Value;
@@ -78,23 +79,26 @@ impl Beds {
         serde_json::from_value(self.state(name)["owner"].clone()).unwrap()
     }
 
+    /// The status of a bed, as JSON.
+    pub fn status(&self, name: &str) -> Value {
+        let text = self.done(&["testbed", "status", name, "--format=json"]);
+        let all: Value = serde_json::from_str(&text).unwrap();
+        all[0]["status"].clone()
+    }
+
     /// Name and state of each node of a bed.
     pub fn nodes(&self, name: &str) -> Vec<(String, String)> {
-        let status = self
-            .testbed(&["status", name, "--format", "json"])
-            .expect_code(0);
-        let status: Value = serde_json::from_str(&status.stdout).unwrap();
-        let nodes = status[0]["status"]["nodes"].as_array().unwrap().clone();
+        let status = self.status(name);
+        let nodes = status["nodes"].as_array().unwrap().iter();
         let text = |v: &Value| v.as_str().unwrap().to_owned();
         nodes
-            .iter()
             .map(|n| (text(&n["name"]), text(&n["state"])))
             .collect()
     }
 
     pub fn node(&self, bed: &str, node: &str) -> String {
         let found = self.nodes(bed).into_iter().find(|(name, _)| name == node);
-        found.unwrap().1
+        found.unwrap_or_else(|| panic!("{node} of {bed}")).1
     }
 
     /// Waits for the end of a keeper, and checks that the next command removes all beds.
@@ -116,6 +120,14 @@ impl Drop for Beds {
     fn drop(&mut self) {
         let _ = self.command(&["testbed", "down", "--all"]).output();
     }
+}
+
+/// The only study among the results of a test.
+pub fn only_study(bench: &Bench) -> StudyDir {
+    let mut entries = std::fs::read_dir(bench.path("results")).unwrap();
+    let path = entries.next().unwrap().unwrap().path();
+    assert!(entries.next().is_none());
+    StudyDir::at(&path)
 }
 
 /// Name of the bed of a test.
@@ -186,6 +198,11 @@ impl Bed {
         self.beds.dir().join("states").join(NAME).join("mnt/files")
     }
 
+    /// The directory in which the nodes keep their files.
+    pub fn data(&self) -> PathBuf {
+        self.beds.dir().join("data").join(NAME)
+    }
+
     pub fn fault(&self, action: &str) {
         let mut words = vec!["testbed", "fault", NAME];
         words.extend(action.split(' '));
@@ -206,20 +223,12 @@ impl Bed {
     }
 
     pub fn status(&self) -> Value {
-        let text = self
-            .beds
-            .done(&["testbed", "status", NAME, "--format=json"]);
-        let all: Value = serde_json::from_str(&text).unwrap();
-        all[0]["status"].clone()
+        self.beds.status(NAME)
     }
 
     /// The state of a node.
     pub fn state(&self, node: &str) -> String {
-        let status = self.status();
-        let nodes = status["nodes"].as_array().unwrap();
-        let found = nodes.iter().find(|n| n["name"] == node);
-        let found = found.unwrap_or_else(|| panic!("{node} in {status}"));
-        found["state"].as_str().unwrap().to_owned()
+        self.beds.node(NAME, node)
     }
 
     /// What its kind says of it.

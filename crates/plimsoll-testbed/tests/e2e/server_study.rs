@@ -1,25 +1,16 @@
 //! `study nfs4-opens` on a server of the user: comparison of NFS versions without a test bed.
 
-use crate::common::Beds;
+use crate::common::{Beds, only_study};
 use plimsoll_nfs::server::{Server, ServerOptions, Tree};
 use plimsoll_results::{Run, Series, SeriesDir, Verdict};
 use plimsoll_testbed::study::{StudyDir, StudyResults, results_of};
 use plimsoll_testkit::bench::{Bench, Ended, started};
 use plimsoll_testkit::{Ganesha, needs_root};
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 /// Added round trip of the far access paths, in milliseconds.
 const TRIP_MS: f64 = 30.0;
-
-/// The only study there is.
-fn study_in(root: &Path) -> StudyDir {
-    let mut entries = std::fs::read_dir(root).unwrap();
-    let path = entries.next().unwrap().unwrap().path();
-    assert!(entries.next().is_none());
-    StudyDir::at(&path)
-}
 
 /// The profiles of a study, each with its runs by access path.
 fn profiles(dir: &StudyDir, study: &StudyResults) -> Vec<(Series, BTreeMap<String, Run>)> {
@@ -68,7 +59,7 @@ fn opens_by_all_versions_near_and_far() {
             "--results=results",
         ]);
     let ended = Ended::of(command).expect_code(0);
-    let dir = study_in(&beds.bench.path("results"));
+    let dir = only_study(&beds.bench);
     let study = dir.read().unwrap();
     assert!(study.beds.is_empty() && study.steps.iter().all(|s| s.bed.is_none()));
     let profiles = profiles(&dir, &study);
@@ -150,7 +141,7 @@ fn a_server_that_goes_away() {
     let ended = study.end().expect_code(1);
     let refused = "failed: fileserver on v3: target `nfs3`: MOUNT version 3 at ";
     assert!(ended.stderr.contains(refused), "{}", ended.stderr);
-    let dir = study_in(&bench.path("results"));
+    let dir = only_study(&bench);
     let study = dir.read().unwrap();
     assert_eq!((study.steps.len(), study.missing()), (2, 1));
     let _server = start(&at.to_string());

@@ -4,6 +4,7 @@ use crate::benchmark::{execute, own_program};
 use crate::cli::{Format, StatusArgs, UpArgs};
 use crate::exit::Exit;
 use crate::on::NAME_VARIABLE;
+use crate::placeholders::text_of;
 use crate::print;
 use crate::signals::CaughtSignals;
 use plimsoll_diagnostics::foreign::escaped;
@@ -37,10 +38,7 @@ pub fn bed(name: &str) -> Result<TestBed, BedError> {
 
 /// Where the load of a bed goes: a directory, or a URL.
 fn place(target: &BedTarget) -> String {
-    match &target.directory {
-        Some(dir) => escaped(&dir.to_string_lossy()).into_owned(),
-        None => escaped(&target.url).into_owned(),
-    }
+    escaped(&text_of(target).to_string_lossy()).into_owned()
 }
 
 /// One line on a bed: name, kind and default target.

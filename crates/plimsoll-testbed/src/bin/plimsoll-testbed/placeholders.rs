@@ -49,7 +49,7 @@ impl<'a> Placeholders<'a> {
         let mut at = 0;
         while let Some(open) = find(&bytes[at..], b'{').map(|found| at + found) {
             out.extend_from_slice(&bytes[at..open]);
-            (at, out) = self.brace(bytes, open, out)?;
+            at = self.brace(bytes, open, &mut out)?;
         }
         out.extend_from_slice(&bytes[at..]);
         Ok(OsString::from_vec(out))
@@ -57,12 +57,7 @@ impl<'a> Placeholders<'a> {
 
     /// Appends the replacement of the text that begins with the opening brace at `open`; returns the offset of the rest of
     /// the word.
-    fn brace(
-        &mut self,
-        word: &[u8],
-        open: usize,
-        mut out: Vec<u8>,
-    ) -> Result<(usize, Vec<u8>), BedError> {
+    fn brace(&mut self, word: &[u8], open: usize, out: &mut Vec<u8>) -> Result<usize, BedError> {
         if let Some(inner) = word[open..].strip_prefix(b"{{")
             && let Some(close) = find(inner, b'}')
             && inner[close..].starts_with(b"}}")
@@ -70,19 +65,19 @@ impl<'a> Placeholders<'a> {
         {
             let end = open + 2 + close + 2;
             out.extend_from_slice(&word[open + 1..end - 1]);
-            return Ok((end, out));
+            return Ok(end);
         }
         let inner = &word[open + 1..];
         let Some(close) = find(inner, b'}') else {
             out.push(b'{');
-            return Ok((open + 1, out));
+            return Ok(open + 1);
         };
         let (name, rest) = (&inner[..close], &inner[close + 1..]);
         let end = open + 1 + close + 1;
         let Some(target) = self.target(name) else {
             self.refuse_unknown(word, open, name)?;
             out.push(b'{');
-            return Ok((open + 1, out));
+            return Ok(open + 1);
         };
         if !self.used.contains(&target) {
             self.used.push(target);
@@ -91,9 +86,9 @@ impl<'a> Placeholders<'a> {
         out.extend_from_slice(text.as_bytes());
         if rest.starts_with(b"?") && text.as_bytes().contains(&b'?') {
             out.push(b'&');
-            return Ok((end + 1, out));
+            return Ok(end + 1);
         }
-        Ok((end, out))
+        Ok(end)
     }
 
     fn target(&self, name: &[u8]) -> Option<&'a BedTarget> {

@@ -50,7 +50,7 @@ const OWN_OPTIONS: [(&str, &str); 4] = [
 /// At most one bed, and for each workload and round trip a profile over all access paths to the server.
 pub(super) fn design(args: &Nfs4OpensStudy) -> Result<StudyDesign, BedError> {
     check(args)?;
-    let is_on_bed = args.nfs3.is_none() && args.nfs4.is_none();
+    let is_on_bed = args.is_on_bed();
     let recalls = "a server may grant no delegation of a file for 30 to 60 s after a recall, and writers of the \
                    workload fileserver cause many recalls";
     let notes: &[&str] = match is_on_bed {
@@ -94,13 +94,12 @@ pub(super) fn design(args: &Nfs4OpensStudy) -> Result<StudyDesign, BedError> {
 fn check(args: &Nfs4OpensStudy) -> Result<(), BedError> {
     check_url("--nfs3", args.nfs3.as_deref(), "nfs3://")?;
     check_url("--nfs4", args.nfs4.as_deref(), "nfs4://")?;
-    let is_on_bed = args.nfs3.is_none() && args.nfs4.is_none();
     for version in &args.versions {
         let (url, option) = match version {
             NfsVersion::V3 => (&args.nfs3, "--nfs3"),
             NfsVersion::V4Minor0 | NfsVersion::V4Minor1 => (&args.nfs4, "--nfs4"),
         };
-        if url.is_none() && !is_on_bed {
+        if url.is_none() && !args.is_on_bed() {
             let version = version.name();
             return Err(BedError::Usage(format!(
                 "--versions {version} needs {option}"
@@ -136,12 +135,11 @@ fn check_url(option: &str, url: Option<&str>, scheme: &str) -> Result<(), BedErr
 
 /// The access paths to the server with an added round trip, each as `NAME=URL`.
 fn access_paths(args: &Nfs4OpensStudy, trip: Duration) -> Vec<String> {
-    let is_on_bed = args.nfs3.is_none() && args.nfs4.is_none();
     let wanted = |version| args.versions.is_empty() || args.versions.contains(&version);
     let paths = ACCESS_PATHS.into_iter().filter(|(_, v, _)| wanted(*v));
     let path = |(name, version, options): (&str, NfsVersion, &str)| {
         let mut options = options.to_owned();
-        let url = if is_on_bed {
+        let url = if args.is_on_bed() {
             // The URL of the bed's target already has the minor version.
             format!("{{v{}}}", version.name())
         } else if version == NfsVersion::V3 {

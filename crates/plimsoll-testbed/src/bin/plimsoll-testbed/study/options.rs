@@ -259,6 +259,13 @@ pub struct Nfs4OpensStudy {
     pub study: StudyArgs,
 }
 
+impl Nfs4OpensStudy {
+    /// Whether the study starts a bed, because the user names no server.
+    pub fn is_on_bed(&self) -> bool {
+        self.nfs3.is_none() && self.nfs4.is_none()
+    }
+}
+
 /// Workloads of `study nfs4-opens`: configurations of the profile `nfs4-opens`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Nfs4OpensWorkload {
