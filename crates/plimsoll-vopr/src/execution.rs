@@ -324,7 +324,7 @@ fn alone_plan(scenario: &Scenario, plan: &Plan) -> Plan {
     }
 }
 
-/// Whether a directory has a marker, or a claim that precedes the marker.
+/// Whether a directory has a marker, a claim, or the beginning of a marker: an entry whose name begins with `.plimsoll`.
 pub(crate) fn is_marked(tree: &BTreeMap<String, Vec<u8>>, dir: &str) -> bool {
     let own = format!("{dir}/.plimsoll");
     tree.keys().any(|path| path.starts_with(&own))
