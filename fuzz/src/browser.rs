@@ -133,11 +133,11 @@ fn restore(root: &Path) {
         .and_then(|writer| writer.finish(&run))
         .and_then(|_| repeats(root, &run));
     let dir = written.unwrap_or_else(|e| panic!("the samples cannot be written: {e}"));
-    // The name is that of the requests in the corpus.
+    // Requests in the corpus use the name `repeats`.
     std::fs::rename(dir, root.join("repeats")).expect("the name is free");
 }
 
-/// Writes repeated runs that all have the figures of `run`; returns their directory.
+/// Writes a series of repeated runs, each with the figures of `run`; returns the directory of the series.
 fn repeats(root: &Path, run: &Run) -> Result<PathBuf, ResultsError> {
     let mut series: Series = serde_json::from_str(REPEATS).expect("the sample is a series");
     series.runs.clear();
@@ -159,5 +159,5 @@ fn repeats(root: &Path, run: &Run) -> Result<PathBuf, ResultsError> {
     }
 }
 
-/// A document of two repeated runs.
+/// A `series.json` of two repeated runs.
 const REPEATS: &str = include_str!("../corpus/series_json/repeats.json");

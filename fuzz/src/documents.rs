@@ -10,8 +10,8 @@ const MAX_EDITS: usize = 8;
 /// Maximum number of copies of an element.
 const MAX_COPIES: u8 = 20;
 
-/// Reads bytes as a document. Bytes that begin with a digit are edits of a sample. What is read comes back from what is
-/// written of it.
+/// Reads bytes as a document; bytes that begin with a digit are edits of a sample. Asserts that a document does not change
+/// when it is written and read again.
 pub(crate) fn read<D: Document>(data: &[u8], samples: &[&str]) -> Option<D> {
     let document = document_of(data, samples);
     let dir = Directory::<D>::at(&Scratch::with(D::FILE, &document));
@@ -29,7 +29,8 @@ pub(crate) fn read<D: Document>(data: &[u8], samples: &[&str]) -> Option<D> {
     Some(read)
 }
 
-/// The document that bytes stand for: themselves, or if they begin with a digit edits of the sample that the digit chooses.
+/// The document of the bytes: the bytes themselves, or the edited sample if the bytes begin with a digit, which selects the
+/// sample.
 pub(crate) fn document_of(data: &[u8], samples: &[&str]) -> Vec<u8> {
     match data.split_first() {
         Some((digit @ b'0'..=b'9', edits)) => {

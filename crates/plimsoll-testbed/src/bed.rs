@@ -195,7 +195,7 @@ impl Bed {
         self.notes.push(text.into());
     }
 
-    /// Adds a target of this name: a URL in the bed's network. The first is where the load goes if nothing else is said.
+    /// Adds a named target: a URL in the bed's network. The first target is the default target of loads.
     pub fn add_url(&mut self, name: &str, url: String) {
         self.targets.push(BedTarget {
             name: name.into(),

@@ -274,7 +274,7 @@ impl TestBed {
         &self.state
     }
 
-    /// Where the load goes if nothing else is said.
+    /// The default target of loads: the first target.
     ///
     /// # Panics
     /// Never: a bed that is up has a target.
@@ -286,7 +286,7 @@ impl TestBed {
             .expect("a bed that is up has a target")
     }
 
-    /// The directory of its state, which is removed with it.
+    /// The directory of the bed's state. The end of the bed removes the directory.
     #[must_use]
     pub fn dir(&self) -> PathBuf {
         self.store.dir(&self.state.name)
@@ -335,10 +335,10 @@ impl TestBed {
         }
     }
 
-    /// Does what a fault says.
+    /// Injects or ends a fault.
     ///
     /// # Errors
-    /// If it does not apply, or fails.
+    /// If the fault does not apply to the bed, or fails.
     pub fn fault(&self, fault: &Fault) -> Result<(), BedError> {
         let request = Request::Fault(fault.to_string());
         control::request(&self.dir(), &request, REPLY_TIMEOUT).map(drop)

@@ -24,7 +24,7 @@ pub(crate) enum Request {
     Status,
     /// The states of its nodes.
     Nodes,
-    /// Does what a fault says, by its text.
+    /// Injects or ends a fault: the text of a [`Fault`](crate::Fault).
     Fault(String),
     /// Ends the bed. The reply comes when that begins.
     Down,

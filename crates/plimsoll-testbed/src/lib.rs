@@ -23,17 +23,17 @@
 //! # Design
 //! Beds have addresses on the loopback of their own network, not devices between namespaces, so any user can have a
 //! bed. The relay of `plimsoll_nfs::wan` is a thread of the keeper. Two things would outlive the keeper:
-//! descriptors of the shell, which are closed when `unshare` is executed, and processes that have entered the
+//! descriptors of the shell, which are closed when `unshare` is executed; and processes that have entered the
 //! network of the bed, which are ended before and after the keeper ends. `network` holds the namespace open,
-//! because the system gives the number of a namespace that is gone to the next namespace, and accepts only the
+//! because the system reuses the number of an ended namespace for the next namespace; and `network` accepts only the
 //! namespace that the keeper recorded in `state.json`.
 //!
 //! Only a process with one thread can change its user namespace, so `on` executes the program again through
 //! `nsenter`; that process replaces placeholders by the targets of the bed and executes `plimsoll`.
 //!
 //! A process is in one bed at most, so a study over several beds is a list of commands, not a profile. Steps of one
-//! `unit` depend on what earlier steps left in the bed and are repeated together. A step writes results into a
-//! directory of its own first, so that a process of an earlier attempt cannot add to the results.
+//! `unit` depend on what earlier steps of the unit left in the bed, and are repeated together. Each step writes its
+//! results into a new directory, so that a process of an earlier attempt cannot add to the results.
 
 mod bed;
 mod cgroup;

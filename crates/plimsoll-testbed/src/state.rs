@@ -40,7 +40,7 @@ pub struct BedState {
     pub network: Option<NamespaceId>,
     /// Where the nodes keep their files.
     pub data_dir: PathBuf,
-    /// Where the load may go, once it is up; the first is where it goes if nothing else is said.
+    /// The targets of loads, once the bed is up; the first target is the default.
     #[serde(default)]
     pub targets: Vec<BedTarget>,
     /// The control group that processes which load it must be in, if there is one.
@@ -70,7 +70,7 @@ pub enum Phase {
 /// Where the load of a test bed goes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BedTarget {
-    /// Its name, by which `{NAME}` in a command stands for it.
+    /// Name of the target: `{NAME}` in a command stands for the target.
     pub name: String,
     /// URL of the target in the bed's network.
     pub url: String,

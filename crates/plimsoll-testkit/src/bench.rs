@@ -1,4 +1,4 @@
-//! A place in which a test runs the programs of this workspace, and how they end.
+//! Temporary directories in which tests run the programs of this workspace, and the ends of the programs.
 
 use plimsoll_results::{OperationFigures, Run, RunDir};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
@@ -11,21 +11,21 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// The directory of the programs that cargo built: the parent of the directory of the test's own program.
+/// The directory of the programs that cargo has built: the parent directory of the directory of the running test program.
 fn program_dir() -> PathBuf {
     let own = std::env::current_exe().expect("a test has a program");
     let dir = own
         .ancestors()
         .nth(2)
-        .expect("cargo puts it into a directory of its own");
+        .expect("cargo puts the programs of tests into a directory below the programs");
     dir.to_owned()
 }
 
-/// A program of this workspace. Cargo builds the programs of a package before the tests of the same package, and those of
-/// all packages for `cargo test --workspace`.
+/// Path of a program of this workspace. Cargo builds the programs of a package before the tests of the package, and the
+/// programs of all packages for `cargo test --workspace`.
 ///
 /// # Panics
-/// If it was not built.
+/// If the program was not built.
 pub fn built_program(name: &str) -> PathBuf {
     let path = program_dir().join(name);
     assert!(
@@ -36,16 +36,16 @@ pub fn built_program(name: &str) -> PathBuf {
     path
 }
 
-/// The directory of programs that `make setup` puts into the source tree.
+/// The directory `.tools` of the source tree, into which `make setup` puts programs.
 pub fn tools_dir() -> PathBuf {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.tools");
     dir.canonicalize().unwrap_or(dir)
 }
 
-/// Longest that a run of these tests may take before it counts as hanging.
+/// Longest duration of a program before a test fails because the program hangs.
 pub const PATIENCE: Duration = Duration::from_secs(180);
 
-/// A place for workloads, files and results that goes with the test.
+/// A temporary directory for workloads, files and results, which the end of the test removes.
 pub struct Bench {
     dir: TempDir,
 }
@@ -57,17 +57,17 @@ impl Default for Bench {
 }
 
 impl Bench {
-    /// On memory, where most file systems' peculiarities are out of the way.
+    /// A directory in memory, without the peculiarities of most file systems.
     pub fn on_tmpfs() -> Self {
         Self::below(Path::new("/dev/shm"))
     }
 
-    /// On the file system of temporary files.
+    /// A directory on the file system of temporary files.
     pub fn new() -> Self {
         Self::below(&std::env::temp_dir())
     }
 
-    /// On a file system that keeps its files on a disk, behind the page cache.
+    /// A directory on a file system that keeps files on a disk, behind the page cache.
     pub fn on_disk() -> Self {
         let in_memory = |dir: &Path| {
             const TMPFS: i64 = 0x0102_1994;
@@ -99,7 +99,7 @@ impl Bench {
         self.dir.path().join(name)
     }
 
-    /// The directory that tests give as `--dir`; it is not made here.
+    /// The path that tests give as `--dir`; `Bench` does not create the directory.
     pub fn work(&self) -> PathBuf {
         self.path("work")
     }
@@ -110,7 +110,7 @@ impl Bench {
         self.path("w.f").to_str().unwrap().to_owned()
     }
 
-    /// The program, with this place as current and as temporary directory.
+    /// `plimsoll` with arguments, and with this directory as current and as temporary directory.
     pub fn plimsoll<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(built_program("plimsoll"));
         command
@@ -121,7 +121,7 @@ impl Bench {
         command
     }
 
-    /// `plimsoll run WORKLOAD` with results in this place and JSON on standard output.
+    /// `plimsoll run WORKLOAD` with results in this directory and JSON on standard output.
     pub fn command(&self, workload: &str, more: &[&str]) -> Command {
         let results = self.path("results");
         let first = ["run", workload, "--format=json", "--results"];
@@ -130,7 +130,7 @@ impl Bench {
         command
     }
 
-    /// The same, with files in [`Bench::work`].
+    /// [`Bench::command`] with files in [`Bench::work`].
     pub fn command_in_work(&self, workload: &str, more: &[&str]) -> Command {
         let mut command = self.command(workload, more);
         command.arg("--dir").arg(self.work());
@@ -145,8 +145,7 @@ impl Bench {
         Ended::of(self.command_in_work(workload, more))
     }
 
-    /// The run of MD-Workbench's pattern on a server, with what it reads checked against what it
-    /// wrote.
+    /// A run of MD-Workbench's pattern on a server. The run verifies the content that it reads.
     pub fn md_on(&self, url: &str) -> Run {
         let mut command = self.plimsoll(["md", "-P=20", "-D=2", "-I=10", "-R=1", "-S=3000"]);
         command.args([&format!("-i={url}"), "--verify-read", "--dir=/md"]);
@@ -154,7 +153,7 @@ impl Bench {
         Ended::of(command).result(0)
     }
 
-    /// Results there are, in the order of their names.
+    /// The results in this directory, in the order of their names.
     pub fn results(&self) -> Vec<RunDir> {
         let Ok(entries) = std::fs::read_dir(self.path("results")) else {
             return vec![];
@@ -164,7 +163,7 @@ impl Bench {
         paths.iter().map(|p| RunDir::at(p)).collect()
     }
 
-    /// Entries of this place other than the named ones.
+    /// Names of the entries of this directory that are not among `known`.
     pub fn left_but(&self, known: &[&str]) -> Vec<String> {
         let entries = std::fs::read_dir(self.root()).unwrap();
         let names = entries.map(|e| e.unwrap().file_name().to_string_lossy().into_owned());
@@ -172,7 +171,7 @@ impl Bench {
     }
 }
 
-/// How a call of the program ended.
+/// The end of a program: exit code, output and duration.
 #[derive(Debug)]
 pub struct Ended {
     pub code: Option<i32>,
@@ -182,7 +181,7 @@ pub struct Ended {
 }
 
 impl Ended {
-    /// Runs a command; one that does not end is killed and fails the test.
+    /// Runs a command to its end; kills a command that hangs, and fails the test.
     pub fn of(mut command: Command) -> Self {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let begun = Instant::now();
@@ -190,7 +189,8 @@ impl Ended {
         Self::wait(child, begun)
     }
 
-    /// Waits for a program that was started with both streams piped (or taken before).
+    /// Waits for a program whose standard output and standard error are pipes, or were taken by the caller. `begun` is the
+    /// start of the program.
     pub fn wait(mut child: Child, begun: Instant) -> Self {
         let (out, err) = (child.stdout.take(), child.stderr.take());
         let out = std::thread::spawn(move || read_all(out));
@@ -216,7 +216,7 @@ impl Ended {
         }
     }
 
-    /// The run in run.json, if that is what was printed.
+    /// The run that the program printed as `run.json`; `None` for other output.
     pub fn parsed(&self) -> Option<Run> {
         serde_json::from_str(&self.stdout).ok()
     }
@@ -233,7 +233,7 @@ impl Ended {
         self
     }
 
-    /// The printed run of a call that ended with this code.
+    /// The printed run of a program that must end with `code`.
     #[track_caller]
     pub fn result(self, code: i32) -> Run {
         let ended = self.expect_code(code);
@@ -241,8 +241,8 @@ impl Ended {
         run.unwrap_or_else(|| panic!("no run.json: {}{}", ended.stdout, ended.stderr))
     }
 
-    /// The printed run of a call that ended well, unless the disk, which writes of other programs keep busy,
-    /// stalled for too long.
+    /// The printed run of a program that must end with 0, or with 3 for the sole reason of a stall: writes of other programs
+    /// can keep the disk busy.
     #[track_caller]
     pub fn result_on_disk(self) -> Run {
         let Some(3) = self.code else {
@@ -254,7 +254,7 @@ impl Ended {
         run
     }
 
-    /// Standard error of a call that was refused and printed nothing else.
+    /// Standard error of a program that must end with 2 and must not write to standard output.
     #[track_caller]
     pub fn refusal(self) -> String {
         let ended = self.expect_code(2);
@@ -271,7 +271,7 @@ fn read_all(stream: Option<impl Read>) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// The row `name`, or `name:kind` where several rows share the name.
+/// The row `name`, or the row `name:kind` if several rows share the name.
 #[track_caller]
 pub fn row<'a>(run: &'a Run, name: &str) -> &'a OperationFigures {
     find_row(run, name).unwrap_or_else(|e| panic!("{e}"))
@@ -294,14 +294,14 @@ pub fn find_row<'a>(run: &'a Run, name: &str) -> Result<&'a OperationFigures, St
     }
 }
 
-/// A program that was started and has said a line that begins so.
+/// A program that runs and has written an awaited line to standard error.
 pub struct Started {
     pub child: Child,
     begun: Instant,
     rest: std::thread::JoinHandle<String>,
 }
 
-/// Starts a command and waits for a line of its standard error that begins so.
+/// Starts a command and waits for a line on standard error that begins with `line_begin`.
 #[track_caller]
 pub fn started(mut command: Command, line_begin: &str) -> Started {
     let begun = Instant::now();
@@ -320,26 +320,21 @@ pub fn started(mut command: Command, line_begin: &str) -> Started {
             break;
         }
     }
-    // Later lines must find a reader.
+    // The program would block or fail if nobody read its later lines.
     let rest = std::thread::spawn(move || said + &read_all(Some(lines)));
     Started { child, begun, rest }
 }
 
 impl Started {
     pub fn interrupt(&self) {
-        self.signal(Signal::INT);
+        signal(self.child.id().cast_signed(), Signal::INT);
     }
 
     pub fn terminate(&self) {
-        self.signal(Signal::TERM);
+        signal(self.child.id().cast_signed(), Signal::TERM);
     }
 
-    fn signal(&self, signal: Signal) {
-        let pid = Pid::from_raw(i32::try_from(self.child.id()).unwrap()).unwrap();
-        kill_process(pid, signal).unwrap();
-    }
-
-    /// How it ended.
+    /// Waits for the end of the program.
     pub fn end(self) -> Ended {
         let mut ended = Ended::wait(self.child, self.begun);
         ended.stderr = self.rest.join().unwrap();
@@ -352,7 +347,7 @@ pub fn signal(pid: i32, signal: Signal) {
     kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
 }
 
-/// Waits until something is so, which it must be in time.
+/// Waits until `is_so` is true; panics after [`PATIENCE`].
 #[track_caller]
 pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
@@ -362,13 +357,14 @@ pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// File that marks a directory as Plimsoll's.
+/// Name of the file that marks a directory of Plimsoll.
 pub const MARKER: &str = ".plimsoll";
 
-/// Name of the directory by which a run has its work directory.
+/// Name of the directory by which a run claims its work directory.
 pub const CLAIM: &str = ".plimsoll.claim";
 
-/// Regular files below a directory with their sizes, without markers; and its directories, without claims.
+/// Regular files below a directory with their sizes in bytes, without markers; and sorted directories, without claims. All
+/// paths are relative to `dir`.
 pub fn tree(dir: &Path) -> (BTreeMap<String, u64>, Vec<String>) {
     let (mut files, mut dirs) = (BTreeMap::new(), Vec::new());
     let mut todo = vec![dir.to_owned()];
@@ -379,7 +375,7 @@ pub fn tree(dir: &Path) -> (BTreeMap<String, u64>, Vec<String>) {
         for entry in entries.map(Result::unwrap) {
             let path = entry.path();
             let below = path.strip_prefix(dir).unwrap().to_str().unwrap().to_owned();
-            // A run may have removed it meanwhile.
+            // A run may have removed the entry meanwhile.
             let Ok(meta) = entry.metadata() else {
                 continue;
             };
@@ -397,9 +393,9 @@ pub fn tree(dir: &Path) -> (BTreeMap<String, u64>, Vec<String>) {
     (files, dirs)
 }
 
-/// A file system in memory on [`Bench::work`], of a size to be full soon.
+/// A small file system in memory, mounted on [`Bench::work`]: tests can fill it up.
 pub struct Small {
-    // Before `bench`, whose directory can only go when nothing is mounted in it.
+    // Dropped before `bench`, which cannot remove a directory with a mount.
     mounted: Mounted,
     pub bench: Bench,
 }
@@ -427,12 +423,12 @@ impl Small {
         }
     }
 
-    /// Its directory.
+    /// The directory of the file system.
     pub fn dir(&self) -> &Path {
         &self.mounted.0
     }
 
-    /// Numbers of regular files and of directories in it.
+    /// Numbers of regular files and of directories on the file system.
     pub fn left(&self) -> (usize, usize) {
         let (files, dirs) = tree(&self.mounted.0);
         (files.len(), dirs.len())

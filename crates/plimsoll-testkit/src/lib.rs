@@ -1,4 +1,4 @@
-//! What tests share: places in which programs run ([`bench`](mod@bench)), real NFS servers, and the
+//! Common parts of tests: temporary directories with the programs ([`bench`](mod@bench)), real NFS servers, and the
 //! [crash points](crash_points) of a program.
 //!
 //! The servers are nfs-ganesha, the Linux kernel's in User-Mode Linux, go-nfs of rclone,
@@ -33,16 +33,16 @@
 //!
 //! # Design
 //! Files of most servers are visible only through a client, so tests look at the files with an independent client
-//! ([`Viewer`]). Where a server does something only by chance, [`FaultRelay`] does the same on request: the relay
-//! cuts a compound before an operation and adds the status of the operation to the reply, so that the server and
-//! its slots stay in step; or the relay loses the reply, or sends garbage.
+//! ([`Viewer`]). [`FaultRelay`] produces on request what servers do only by chance: the relay cuts a compound before an
+//! operation and adds the status of the operation to the reply, so that the slots of client and server agree; or the
+//! relay loses the reply, or sends garbage.
 //!
-//! Root of a user namespace may not find files by their handles, so nfs-ganesha has a library loaded that does
-//! (`preload` of `plimsoll-testbed`). Programs such as `mount` must not change to the owner of their file, which
-//! `setpriv --no-new-privs` ensures. Test beds have a network of their own; servers here are reached from the
-//! network of the test and are controlled through Rust types.
+//! Root of a user namespace may not open files by their handles, so nfs-ganesha loads a library that finds files by
+//! handles (`preload` of `plimsoll-testbed`). `setpriv --no-new-privs` keeps set-user-ID programs such as `mount` from
+//! changing the user. Test beds have a network of their own; servers of this crate are in the network of the test, and
+//! tests control the servers through Rust types.
 
-// Names of tests' helpers say what they do.
+// The names of these test functions suffice as documentation.
 #[allow(missing_docs)]
 pub mod bench;
 pub mod crash_points;

@@ -1,4 +1,4 @@
-//! User-Mode Linux: another kernel, for tests of what this machine's kernel does not have.
+//! User-Mode Linux: another kernel, for tests of features that the kernel of the machine lacks.
 
 use crate::bench::{Bench, Ended};
 use crate::write_executable;
@@ -7,7 +7,10 @@ use plimsoll_testbed::preload;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Says that a program is installed, or with what.
+/// Path of an installed program.
+///
+/// # Panics
+/// If the program is missing; the message names the package.
 pub fn needed(program: &'static str, package: &'static str) -> PathBuf {
     let found = Need::debian(program, package).find();
     found.unwrap_or_else(|| {
@@ -15,7 +18,8 @@ pub fn needed(program: &'static str, package: &'static str) -> PathBuf {
     })
 }
 
-/// The first process of that kernel, whose root is this machine's. What is written is in memory.
+/// The first process of User-Mode Linux, with the root directory of the machine and file systems in memory for files that
+/// tests write. The script runs the test `@TEST@` of `@PROGRAM@`, and powers the kernel off.
 const INIT: &str = r#"#!/bin/sh
 [ "$1" = again ] || exec setpriv --no-new-privs "$0" again
 export PATH=/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin
@@ -32,7 +36,10 @@ echo "the test has ended: $?"
 echo o > /proc/sysrq-trigger; sleep 60
 "#;
 
-/// Runs a test of this program to its end in User-Mode Linux.
+/// Runs a test of the running test program in User-Mode Linux.
+///
+/// # Panics
+/// If the test fails or does not run.
 pub fn in_another_kernel(test: &str) {
     needed("linux.uml", "user-mode-linux");
     needed("/usr/lib/uml/modules", "user-mode-linux");
@@ -51,7 +58,7 @@ pub fn in_another_kernel(test: &str) {
     assert!(is_passed, "{}\n{out}", ended.stderr);
 }
 
-/// The command of that kernel. Only a namespace of processes ends all of its processes.
+/// The command that starts User-Mode Linux, in a PID namespace: the end of the namespace ends all processes of the kernel.
 fn kernel(dir: &Path, init: &Path, library: &Path) -> Command {
     let mut command = Command::new("unshare");
     let path = plimsoll_testbed::needs::path_of_root();

@@ -27,7 +27,7 @@ impl Case {
         }
     }
 
-    /// The case of a seed in which several runs want a directory.
+    /// The case of a seed in which several runs compete for a directory.
     #[must_use]
     pub fn draw_claims(seed: u64) -> Self {
         Self::Run(Box::new(Scenario::draw_claims(seed)))

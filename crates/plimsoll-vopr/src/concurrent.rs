@@ -1,4 +1,4 @@
-//! Other runs in the same directory, which begin while the ranks work or after them: a directory has one run at a time.
+//! Other runs in the directory of the ranks, during the run of the ranks or after it: a directory has one run at a time.
 
 use crate::execution::{Execution, IntervalObserver, Shared, with};
 use crate::files::own_paths;
@@ -14,7 +14,7 @@ use std::time::Duration;
 /// How the other run ended.
 #[derive(Debug, Clone)]
 pub struct ConcurrentEnd {
-    /// Its process.
+    /// Number of the process of the other run.
     pub process: u32,
     /// When it began, in nanoseconds of the simulation.
     pub began: u64,
@@ -57,7 +57,7 @@ pub(crate) fn refuses_ranks(execution: &Execution) -> bool {
     }
 }
 
-/// The execution of the ranks alone: without the calls of the other run. `None` if there was no other.
+/// The execution without the calls of the other run. `None` if the execution has no other run.
 pub(crate) fn of_ranks(execution: &Execution) -> Option<Execution> {
     let other = execution.concurrent.as_ref()?;
     let mut of_ranks = execution.clone();
@@ -113,8 +113,8 @@ pub(crate) fn check(scenario: &Scenario, execution: &Execution) -> Result<(), Vi
     Ok(())
 }
 
-/// No two runs change files of the directory at the same time: between the first and the last change of one there is none
-/// of another.
+/// No two runs change files of the directory at the same time: the intervals from the first to the last change of each run
+/// do not overlap.
 fn check_alone(execution: &Execution) -> Result<(), Violation> {
     let Some(files) = &execution.files else {
         return Ok(());
@@ -147,7 +147,7 @@ fn check_alone(execution: &Execution) -> Result<(), Violation> {
     Ok(())
 }
 
-/// Whether a run of a pattern was refused because the directory has objects of another, which may be continued.
+/// Whether a run of a pattern was refused because the directory has objects of another run, which a later phase may use.
 pub(crate) fn is_of_objects(
     execution: &Execution,
     outcome: &Result<Box<Outcome>, EngineError>,

@@ -56,7 +56,7 @@ pub struct Execution {
     pub files: Option<FilesEnd>,
     /// What became of the results, if any were written.
     pub results: Option<ResultsEnd>,
-    /// The processes of the ranks.
+    /// The process numbers of the ranks.
     pub processes: Vec<u32>,
     /// How another run in the same directory ended, if there was one.
     pub concurrent: Option<ConcurrentEnd>,
@@ -236,7 +236,7 @@ struct AfterRun {
     guard: String,
     /// The Plan of further runs.
     again: Plan,
-    /// When they begin.
+    /// When further runs begin, in microseconds after the end of the ranks.
     again_us: Vec<u64>,
     group: RankProcesses,
     /// Another run in the same directory.
@@ -287,7 +287,7 @@ impl AfterRun {
         with(&self.end, |found| *found = Some(end));
     }
 
-    /// Executes the further runs, and waits until all have ended.
+    /// Executes the further runs, and waits for their ends.
     fn run_again(&self, settings: &Settings) -> Vec<ConcurrentEnd> {
         let handle = &self.group.handle;
         let runs = self.again_us.iter().map(|at_us| {
@@ -310,7 +310,7 @@ impl AfterRun {
     }
 }
 
-/// The Plan for a run of one process in the same directory.
+/// The Plan of a run of one process in the directory of the ranks.
 fn alone_plan(scenario: &Scenario, plan: &Plan) -> Plan {
     match scenario.workload.load {
         Load::Pattern(pattern) => {
@@ -324,7 +324,7 @@ fn alone_plan(scenario: &Scenario, plan: &Plan) -> Plan {
     }
 }
 
-/// Whether a directory has a marker, or the beginning of one.
+/// Whether a directory has a marker, a claim, or the beginning of a marker: an entry whose name begins with `.plimsoll`.
 pub(crate) fn is_marked(tree: &BTreeMap<String, Vec<u8>>, dir: &str) -> bool {
     let own = format!("{dir}/.plimsoll");
     tree.keys().any(|path| path.starts_with(&own))
@@ -429,7 +429,7 @@ impl RankMain {
             ranks.fail(&e.to_string());
         }
         if let Some(results) = observer.results {
-            // An error is in the log of the results.
+            // `publish` logs its errors.
             results.publish(&ran);
         }
         self.end(ran, observer.intervals);

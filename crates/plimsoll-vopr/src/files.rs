@@ -59,8 +59,8 @@ pub struct FilesSpec {
     pub verifies: bool,
     /// Whether the directory of the run is there before, and empty.
     pub has_dir: bool,
-    /// When further runs begin in the same directory, each in one process and without faults, in microseconds since the
-    /// ranks have ended.
+    /// When further runs begin in the same directory, in microseconds after the end of the ranks. Each run has one process
+    /// and no faults.
     pub again_us: Vec<u64>,
 }
 
@@ -170,15 +170,15 @@ pub struct FilesEnd {
     pub after_run: BTreeMap<String, Vec<u8>>,
     /// How the further runs in the same directory ended.
     pub again: Vec<ConcurrentEnd>,
-    /// Files and directories after them, or as before.
+    /// Files and directories after the further runs, by path; equal to `after_run` without further runs.
     pub after_again: BTreeMap<String, Vec<u8>>,
     /// The same after the files were removed as by `plimsoll clean`, with nothing going wrong.
     pub after_clean: BTreeMap<String, Vec<u8>>,
     /// Why they could not be removed.
     pub clean_error: Option<String>,
-    /// All calls until all ranks and the run beside them had ended, in their order.
+    /// All calls until the ranks and the concurrent run had ended, in the order of the calls.
     pub calls: Vec<Call>,
-    /// Those of further runs.
+    /// All calls of further runs, in the order of the calls.
     pub calls_again: Vec<Call>,
     /// Paths outside of the work directory that were used.
     pub strays: Vec<String>,
@@ -227,7 +227,7 @@ fn check_trees(spec: &FilesSpec, execution: &Execution, end: &FilesEnd) -> Resul
     );
     let own = |tree| own_paths(plan, spec, tree);
     let left = own(&end.after_clean);
-    // A process that is killed before it has marked its directory leaves that empty.
+    // A process that is killed before it has marked its directory leaves an empty directory.
     let is_unmarked = |path: &&String| marked.starts_with(path.trim_end_matches('/'));
     must!(
         "the files of any run can be removed",
@@ -266,7 +266,7 @@ fn check_trees(spec: &FilesSpec, execution: &Execution, end: &FilesEnd) -> Resul
     Ok(())
 }
 
-/// Of the runs that follow in the same directory, which `left` are the files in, one takes them over at a time.
+/// Each further run takes over the files `left` in the directory, or is refused while another run has the directory.
 fn check_again(execution: &Execution, end: &FilesEnd, left: &[&String]) -> Result<(), Violation> {
     let mut has_succeeded = false;
     for run in &end.again {

@@ -21,7 +21,7 @@ struct Arguments {
     /// Goes on after a seed that breaks a rule, and counts them in the end, without shrinking.
     #[arg(long)]
     keep_going: bool,
-    /// Only short runs of which several want a directory.
+    /// Only short runs that compete for a directory.
     #[arg(long)]
     claims: bool,
     /// Prints the scenario of each seed.

@@ -140,7 +140,7 @@ impl RunResults {
         }
     }
 
-    /// Publishes the results of a run that is over, unless they were lost before or the run was refused.
+    /// Publishes the results of a run that has ended, unless the results were lost before or the run was refused.
     pub(crate) fn publish(mut self, ran: &Result<Outcome, EngineError>) {
         let (Some(writer), Ok(outcome)) = (self.writer.take(), outcome_or_refusal(ran.clone()))
         else {

@@ -83,10 +83,10 @@ impl DrawnKind {
     ];
 }
 
-/// What distinguishes the begins of further runs from the other choices of a seed.
+/// Stream constant: separates the start times of further runs from the other random choices of a seed.
 const AGAIN: u64 = 0x0061_6761_696e;
 
-/// What distinguishes the choices of [`Scenario::draw_claims`] from those of [`Scenario::draw`].
+/// Stream constant: separates the random choices of [`Scenario::draw_claims`] from the choices of [`Scenario::draw`].
 const CLAIMS: u64 = 0x636c_6169_6d73;
 
 /// The maximum drift of a clock that a machine keeps at the time: what Linux may slew it by (adjtimex(2)).
@@ -119,7 +119,8 @@ pub(crate) fn draw_disk(rng: &mut Xoshiro256PlusPlus) -> SimulatedDisk {
     }
 }
 
-/// Draws when further runs begin: one half of the time several that may want the directory at once.
+/// Draws the start times of further runs, in microseconds: one run in half of the cases, several runs that may compete for
+/// the directory in the other half.
 fn draw_again(rng: &mut Xoshiro256PlusPlus) -> Vec<u64> {
     let count = [1, 1, 2, 3][rng.random_range(0..4)];
     let end_us = [1, 200, 3_000, 100_000][rng.random_range(0..4)];
@@ -199,7 +200,7 @@ impl Scenario {
             disturbances: vec![],
         };
         if let Some((length, _)) = scenario.stall_ms.as_mut().filter(|(ms, _)| *ms >= 500) {
-            // Most of them are long enough to be a stall, in a window that is long enough to contain it.
+            // Most drawn stalls then exceed the stall limit, in a window that is long enough to contain the stall.
             *length += 1000;
             scenario.workload.time_ms += 2 * *length;
         }
@@ -271,8 +272,8 @@ impl Scenario {
         scenario
     }
 
-    /// The scenario of a seed in which several runs want a directory: beside the ranks, and when a rank that had it was
-    /// killed. All of them are short.
+    /// The scenario of a seed in which several short runs compete for a directory: during the run of the ranks, or after
+    /// rank 0 was killed.
     #[must_use]
     pub fn draw_claims(seed: u64) -> Self {
         let mut scenario = Self::draw(seed);

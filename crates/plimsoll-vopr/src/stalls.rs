@@ -1,4 +1,4 @@
-//! Stalls: those of the target are found, and nothing else is one.
+//! Stalls: each stall of the target is found, and nothing else is reported as a stall.
 
 use crate::check::MAX_LATENESS_NS;
 use crate::execution::Execution;
@@ -8,8 +8,8 @@ use crate::workload::Load;
 use plimsoll_engine::Outcome;
 use plimsoll_measure::{STALL_NS, WindowTotals};
 
-/// A target that stops for more than a second while workers of closed loops use it is stalled, and a target
-/// that does not stop is not.
+/// A target that stops for more than a second under closed loops is reported as stalled; a target that does not stop is
+/// not reported.
 pub(crate) fn check(
     scenario: &Scenario,
     execution: &Execution,
@@ -19,7 +19,7 @@ pub(crate) fn check(
     let (Some(all), None) = (all, &scenario.files) else {
         return Ok(());
     };
-    // An operation has two calls at most, or those of an object.
+    // An operation makes at most two calls, or the calls of one object; eight latencies are an upper bound.
     let calls_ns = 8 * scenario.latency_us * 1000 + MAX_LATENESS_NS;
     let length_ns = scenario
         .stall_ms
@@ -46,8 +46,8 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// Whether the stall of the target lasted for more than a second in the window of rank 0, by its clock, and for much longer
-/// than anything else.
+/// Whether the stall of the target lasted for more than a second in the window of rank 0, by the clock of rank 0, and much
+/// longer than service times and distances between completions.
 fn must_be_found(
     scenario: &Scenario,
     execution: &Execution,

@@ -1,5 +1,5 @@
-//! Faults of test beds, as `testbed fault` names them: any text is one, or refused in a sentence.
-//! What is printed comes back.
+//! Faults in the syntax of `testbed fault`: any text is a fault, or refused with a sentence. A printed fault parses as the
+//! same fault.
 
 use crate::refusals::check_value;
 use plimsoll_testbed::Fault;

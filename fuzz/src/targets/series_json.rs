@@ -1,10 +1,11 @@
-//! `series.json`: any bytes are read, or refused. What is read comes back from what is written of it, is shown, and has a
-//! next run. Inputs that begin with a digit are edits of a sample of each kind.
+//! `series.json`: any bytes are read, or refused. A series that is read does not change when it is written and read again,
+//! and its report and its next run can be made. Inputs that begin with a digit are edits of a sample: one for each kind of
+//! series.
 
 use crate::documents::read;
 use crate::scratch::Scratch;
-use plimsoll_report::html::{RunData, page};
 use plimsoll_report::compare::{ProfileSet, Results};
+use plimsoll_report::html::{RunData, page};
 use plimsoll_report::terminal::Layout;
 use plimsoll_report::{curve, find, points, profile, repeats};
 use plimsoll_results::{
@@ -17,7 +18,7 @@ const LAYOUT: Layout = Layout {
     color: false,
 };
 
-/// Reads a document, shows it, and asks for the next run.
+/// Reads a series, and makes its report and its next run.
 pub fn run(data: &[u8]) {
     let Some(series) = read::<Series>(data, &SAMPLES) else {
         return;
@@ -32,7 +33,7 @@ pub fn run(data: &[u8]) {
     );
     let entry = Entry::read(&path).expect("what was read is listed");
     assert_eq!(entry.status, series.status());
-    // Runs are listed of which there are no results.
+    // The series lists runs without results.
     black_box((
         read_runs(&path, None).is_ok(),
         Results::read(&path, "results", None).is_ok(),
@@ -42,7 +43,7 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// The next run is the first of the independent ones, and has a Plan or a reason why there is none.
+/// Checks the next run: the run is the first of the independent runs, and its Plan, if any, has its seed and load.
 fn next_run(series: &Series) {
     let Step::Run(next) = series.next() else {
         return;
@@ -90,7 +91,7 @@ fn show(series: &Series, dir: &SeriesDir) {
     }
 }
 
-/// The documents that are edited.
+/// The samples, one document of each kind.
 const SAMPLES: [&str; 4] = [
     include_str!("../../corpus/series_json/curve.json"),
     include_str!("../../corpus/series_json/search.json"),

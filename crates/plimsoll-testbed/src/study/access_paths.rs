@@ -1,15 +1,15 @@
-//! Access paths to a server side by side: the runs of a profile with a file system for each access path.
+//! Comparison of access paths to a server: runs of a profile that has a file system for each access path.
 
 use plimsoll_report::compare::{Comparison, Metric, ProfileSet, RunSet, distinct, of_runs};
 use plimsoll_results::Run;
 
-/// Figures that opens change.
+/// The figures that depend on the cost of opens.
 const METRICS: [Metric; 3] = [Metric::OpsPerS, Metric::MeanMs, Metric::CpuUsPerOp];
 
-/// Prefix of the rows of delegations among the procedures of a run.
+/// Prefix of the names of rows on delegations among the procedures of a run.
 const DELEGATIONS: &str = "delegations";
 
-/// One comparison for each configuration of the profile that was run, with the name of the configuration.
+/// A comparison of the access paths for each configuration with runs: name of the configuration, and comparison.
 pub(super) fn comparisons(sets: &[ProfileSet]) -> Vec<(String, Comparison)> {
     let cases = sets.iter().flat_map(|set| &set.cases);
     let names = distinct(cases.map(|(name, _)| name.as_str()));
@@ -30,7 +30,8 @@ pub(super) fn comparisons(sets: &[ProfileSet]) -> Vec<(String, Comparison)> {
     compared.collect()
 }
 
-/// Counts of what happened to delegations, for each access path that requested them.
+/// Counts of delegation events for each configuration and access path that requested delegations: the label, and the
+/// counts as text.
 pub(super) fn delegation_counts(sets: &[ProfileSet]) -> Vec<(String, String)> {
     let mut all = Vec::new();
     for set in sets {
@@ -42,7 +43,8 @@ pub(super) fn delegation_counts(sets: &[ProfileSet]) -> Vec<(String, String)> {
     all
 }
 
-/// Counts of what happened to delegations; `None` for runs that requested none.
+/// Counts of delegation events as text, such as `delegations 12 granted, 3 recalled`; `None` for runs that requested no
+/// delegations.
 fn delegations(runs: &[Run]) -> Option<String> {
     let rows = runs.iter().flat_map(|r| &r.procedures);
     let mut counts: Vec<(&str, u64)> = Vec::new();

@@ -1,4 +1,4 @@
-//! `study.json`, the document of a study: what the study does, on which test beds, and what has been done.
+//! `study.json`, the document of a study: its test beds, its steps, and the results of each step that has ended.
 
 use plimsoll_results::{Directory, Document, DocumentWriter, Environment, Program};
 use schemars::JsonSchema;
@@ -13,7 +13,7 @@ pub struct StudyResults {
     pub schema_version: u32,
     /// Name of the study.
     pub study: String,
-    /// Arguments of `plimsoll testbed study` with which the study was begun: its name, and its options.
+    /// Arguments of the `plimsoll testbed study` that began the study: name of the study, and options.
     pub arguments: Vec<String>,
     /// The question that the study answers.
     pub question: String,
@@ -23,7 +23,7 @@ pub struct StudyResults {
     pub interrupted: bool,
     /// The test beds, in the order in which they are used.
     pub beds: Vec<StudyBed>,
-    /// The steps in their order; steps on one bed follow each other.
+    /// The steps in the order of execution; the steps on a bed are contiguous.
     pub steps: Vec<StudyStep>,
     /// Program that did the steps.
     pub program: Program,
@@ -38,7 +38,7 @@ pub struct StudyResults {
 pub struct StudyBed {
     /// Name of the bed while it is up.
     pub name: String,
-    /// Arguments of `plimsoll testbed up` besides the name: the kind, and its options.
+    /// Arguments of `plimsoll testbed up` without the name: kind of the bed, and options.
     pub arguments: Vec<String>,
     /// What this machine lacks for the bed, in one sentence; the steps on the bed are left out then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,18 +53,18 @@ pub struct StudyBed {
 pub struct StudyStep {
     /// Name of the test bed; null for a step on a server of the user.
     pub bed: Option<String>,
-    /// Number of the unit that the step is a part of. When a study is resumed, all steps of a unit are done again if one
+    /// Number of the unit that the step is a part of. A resumed study repeats all steps of a unit if one step of the unit
     /// remains to be done.
     pub unit: u32,
-    /// Name of the step: with the number of the step and the name of the bed, the name of the results.
+    /// Name of the step. The number of the step, the name of the bed and the name of the step make the name of the results.
     pub name: String,
-    /// What is compared: steps of one group are columns of one table. Empty for a step that only prepares.
+    /// Title of the comparison: steps of one group are columns of one table. Empty for a step that only prepares.
     pub group: String,
     /// The column.
     pub column: String,
-    /// What the step does.
+    /// The action of the step.
     pub action: StudyAction,
-    /// How the step ended; null until it has.
+    /// How the step ended; null until the step has ended.
     pub state: Option<StepState>,
     /// Duration of the step in seconds.
     pub seconds: f64,
@@ -83,11 +83,11 @@ pub struct StudyStep {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StudyAction {
-    /// Runs a command of plimsoll that leaves no results: its arguments.
+    /// Runs a command of plimsoll without results: the arguments of the command.
     Prepare(Vec<String>),
-    /// Runs a command of plimsoll whose results belong to the study: its arguments, without `--results`.
+    /// Runs a command of plimsoll with results for the study: the arguments of the command, without `--results`.
     Measure(Vec<String>),
-    /// Notes the status of the bed, once it is in sync.
+    /// Waits until the bed is in sync, and notes the status of the bed.
     Status {
         /// Maximum time to wait until the bed is in sync, in seconds.
         wait_s: u64,
@@ -103,7 +103,7 @@ pub enum StudyAction {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StepState {
-    /// The step was done; its results are valid, if it has any.
+    /// The step was done; its results, if any, are valid.
     Valid,
     /// The step was done, and its results say why they are not valid.
     Invalid,
@@ -113,15 +113,15 @@ pub enum StepState {
     Interrupted,
 }
 
-/// Beginning of the names of the beds of studies, which the names of results leave out.
+/// Prefix of the names of the beds of studies; names of results omit the prefix.
 const BED_PREFIX: &str = "study-";
 
-/// Whether a study has what it is for.
+/// The state of a study.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StudyState {
-    /// Every step was done, except on beds that this machine lacks.
+    /// Every step was done, except steps on beds that this machine cannot have.
     Complete,
-    /// A step or the start of a bed failed, or the machine lacks all beds.
+    /// A step or the start of a bed failed, or the machine cannot have any of the beds.
     Failed,
     /// The user ended the study.
     Interrupted,
@@ -130,7 +130,7 @@ pub enum StudyState {
 }
 
 impl StudyStep {
-    /// Whether the step remains to be done: it was not reached, or an error or the user ended it.
+    /// Whether the step remains to be done: the study has not reached the step, or an error or the user ended the step.
     #[must_use]
     pub fn is_missing(&self) -> bool {
         !matches!(self.state, Some(StepState::Valid | StepState::Invalid))
@@ -138,11 +138,11 @@ impl StudyStep {
 }
 
 impl StudyResults {
-    /// Name of the results of a step, by the number of the step from 0: that number from 1, the name of the bed and the
-    /// name of the step, such as `04-edge-fileserver-150ms-half-cold`. Names sort in the order of the steps.
+    /// Name of the results of step `number`, counted from 0: the number counted from 1, the name of the bed and the name of
+    /// the step, such as `04-edge-fileserver-150ms-half-cold`. Names sort in the order of the steps.
     ///
     /// # Panics
-    /// If there is no such step.
+    /// If the study has no step `number`.
     #[must_use]
     pub fn results_name(&self, number: usize) -> String {
         let digits = self.steps.len().to_string().len();
@@ -159,8 +159,8 @@ impl StudyResults {
         self.steps.iter().filter(|s| s.is_missing()).count()
     }
 
-    /// The steps to be done on a bed, or without one, by their numbers: the steps of units of which one is missing, and
-    /// pauses, because the bed is a new one.
+    /// Numbers of the steps to be done on a bed, or without a bed: all steps of units with a missing step, and pauses, because
+    /// the bed is a new bed.
     #[must_use]
     pub fn due(&self, bed: Option<&str>) -> Vec<usize> {
         let on_bed = |step: &StudyStep| step.bed.as_deref() == bed;
@@ -176,8 +176,8 @@ impl StudyResults {
         steps().filter(|(_, s)| is_due(s)).map(|(i, _)| i).collect()
     }
 
-    /// Whether the study has what it is for. The results of a step say for themselves whether they are valid: a load that
-    /// is hurt, or is more than a system can carry, is what studies are about.
+    /// The state of the study. Invalid results do not make a study fail: studies inject faults and overload systems on
+    /// purpose, and the results themselves say that they are invalid.
     #[must_use]
     pub fn state(&self) -> StudyState {
         let any = |state| self.steps.iter().any(|s| s.state == Some(state));
@@ -194,7 +194,7 @@ impl StudyResults {
         }
     }
 
-    /// Whether steps are left, except on beds that this machine lacks.
+    /// Whether steps are missing, except steps on beds that this machine cannot have.
     fn is_unfinished(&self) -> bool {
         let is_unavailable = |step: &StudyStep| {
             let mut beds = self.beds.iter();
@@ -215,11 +215,11 @@ impl Document for StudyResults {
 /// The directory of a study.
 pub type StudyDir = Directory<StudyResults>;
 
-/// The directory of a study that is being written.
+/// The writer of the document and the results of a study.
 pub type StudyWriter = DocumentWriter<StudyResults>;
 
-/// The results directory of a step of the study in a directory. `None` if the step has none, or if its name leads out of
-/// the directory.
+/// The results directory of a step of the study in `dir`. `None` if the step has no results, or if their path leads out of
+/// `dir`.
 #[must_use]
 pub fn results_of(dir: &StudyDir, step: &StudyStep) -> Option<PathBuf> {
     dir.within(step.results.as_deref()?)

@@ -1,7 +1,7 @@
 //! Studies: several steps on test beds, or on a server of the user, that answer one question.
 //!
-//! - `document`: `study.json`, which says what a study does and what has been done;
-//! - [`report`]: what the steps measured, and the steps as commands; `access_paths`: results of a profile over several
+//! - `document`: `study.json`, with the steps of a study and the state of each step;
+//! - [`report`]: the figures of the steps, and the steps as commands; `access_paths`: results of a profile over several
 //!   access paths to a server.
 //!
 //! The program `plimsoll-testbed` designs studies and does their steps.

@@ -1,4 +1,4 @@
-//! The report of a study: a section for each group of steps, and the steps as commands that can be typed.
+//! The report of a study, with a section for each group of steps; and the steps as commands for a shell.
 
 use super::access_paths::{comparisons, delegation_counts};
 use super::document::{
@@ -165,7 +165,8 @@ fn of_curve(curve: SeriesOf<'_, LoadCurve>) -> Vec<String> {
     vec![format!("{line}, {ort}")]
 }
 
-/// The sections of a profile over access paths to a server, which is the only step of a group.
+/// The sections of a profile over access paths to a server: one section for each configuration. The profile is the only
+/// step of its group.
 fn of_profile(path: &Path, title: &str) -> Result<Vec<StudySection>, String> {
     let dir = SeriesDir::at(path);
     let series = dir.read().map_err(|e| e.to_string())?;
@@ -191,7 +192,7 @@ fn of_profile(path: &Path, title: &str) -> Result<Vec<StudySection>, String> {
     Ok(sections)
 }
 
-/// The reasons why runs of a profile are not valid.
+/// The reasons why runs of a profile are not valid, each with a label of configuration and file system.
 fn invalid_runs(sets: &[ProfileSet]) -> Vec<(String, String)> {
     let mut all = Vec::new();
     for set in sets {
@@ -282,7 +283,7 @@ pub fn plan(study: &StudyResults) -> String {
     out
 }
 
-/// Numbers of steps and beds.
+/// Numbers of steps and beds, as text.
 fn extent(study: &StudyResults) -> String {
     let steps = counted(study.steps.len() as u64, "step", "steps");
     match study.beds.len() as u64 {
@@ -291,7 +292,7 @@ fn extent(study: &StudyResults) -> String {
     }
 }
 
-/// The commands of the steps on a bed, or of those without one.
+/// The commands of the steps on a bed, or of the steps without a bed: one line for each step.
 fn step_lines(study: &StudyResults, bed: Option<&StudyBed>) -> String {
     let name = bed.map(|bed| &bed.name);
     let steps = study.steps.iter().enumerate();
@@ -310,7 +311,7 @@ fn step_lines(study: &StudyResults, bed: Option<&StudyBed>) -> String {
         let command = match &step.action {
             StudyAction::Prepare(words) => plimsoll(words),
             StudyAction::Measure(words) => {
-                // Each in a directory of its own, with the name that the study gives it.
+                // Each command gets a results directory of its own, with the name that the study gives to the results.
                 let results = format!("plimsoll-results/{}", study.results_name(number));
                 format!("{} --results {}", plimsoll(words), shell_word(&results))
             }
@@ -323,7 +324,7 @@ fn step_lines(study: &StudyResults, bed: Option<&StudyBed>) -> String {
     out
 }
 
-/// The whole report on the study in a directory.
+/// The whole report on the study in `dir`, for a terminal.
 #[must_use]
 pub fn render(study: &StudyResults, dir: &StudyDir, layout: Layout) -> String {
     let paint = Paint(layout.color);

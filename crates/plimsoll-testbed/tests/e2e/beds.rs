@@ -424,7 +424,7 @@ fn programs_run_in_a_bed() {
         .expect_code(7);
 }
 
-/// A fault is a command of an event, which finds the bed by its name.
+/// An event of a run injects a fault with a command that names the bed.
 #[test]
 fn a_run_hurts_its_bed_and_verifies_the_files() {
     let beds = Beds::new();
@@ -473,7 +473,7 @@ fn a_run_hurts_its_bed_and_verifies_the_files() {
     assert_eq!(bad, (0, 0), "{verification:?}");
     assert_eq!(beds.node("nfs", "server"), "running");
 
-    // What is wrong with a fault is known when it is to happen.
+    // A wrong fault fails when the event is due.
     let done = run(&[&format!("--event=1s {fault} kill client")]).result(3);
     let [failed] = &done.events[..] else {
         panic!("{:?}", done.events)
@@ -495,7 +495,7 @@ fn a_run_hurts_its_bed_and_verifies_the_files() {
     assert!(codes.contains(&"event_failed"), "{codes:?}");
 }
 
-/// A test bed that runs out of room while it is started says so, and leaves nothing.
+/// A test bed whose start fails because its file system is full reports the failure, and leaves no files.
 #[test]
 fn a_test_bed_without_room_leaves_nothing() {
     needs_root!();
@@ -525,10 +525,10 @@ fn a_test_bed_without_room_leaves_nothing() {
         assert!(!files.keys().any(is_left), "{inodes}: {files:?}");
         assert!(!dirs.iter().any(is_left), "{inodes}: {dirs:?}");
     }
-    assert!(failed > 0, "some have no room");
+    assert!(failed > 0, "some starts fail");
 }
 
-/// Directories of test beds in a place that others prepared are refused.
+/// A state directory that other users can write to, or that is a link, is refused.
 #[test]
 fn test_beds_in_a_place_of_others_are_refused() {
     for what in ["open", "link"] {

@@ -1,6 +1,7 @@
-//! Test beds of a test: their commands, their loads, their faults, and what must not be left of them.
+//! The test beds of a test: commands, loads, faults, and checks that the end of a bed leaves nothing.
 
 use plimsoll_results::{Run, Verdict};
+use plimsoll_testbed::study::StudyDir;
 use plimsoll_testbed::{ProcessId, STATE_DIR_VARIABLE};
 use plimsoll_testkit::bench::{Bench, Ended, tools_dir, wait_until};
 use serde_json::Value;
@@ -9,7 +10,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A place whose test beds are its own. Those that a test leaves are ended with it.
+/// A directory with test beds of its own. Dropping the directory ends the beds that are up.
 pub struct Beds {
     pub bench: Bench,
 }
@@ -21,44 +22,44 @@ impl Beds {
         }
     }
 
-    /// `plimsoll` with these arguments.
+    /// `plimsoll` with arguments.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = self.bench.plimsoll(args);
-        // `make setup` puts rclone and a kernel there.
+        // `make setup` puts rclone and a kernel into the directory of tools.
         let tools = tools_dir();
         let path = std::env::var_os("PATH").unwrap_or_default();
         let path = std::iter::once(tools.clone()).chain(std::env::split_paths(&path));
         command
             .env(STATE_DIR_VARIABLE, self.dir())
             .env("PATH", std::env::join_paths(path).unwrap());
-        // For machines that have no other.
+        // Machines without an installed kernel for User-Mode Linux use the kernel of `make setup`.
         if let Ok(kernel) = tools.join("kernel").canonicalize() {
             command.env("PLIMSOLL_KERNEL", kernel);
         }
         command
     }
 
-    /// The directory of their states and data.
+    /// The directory of the states and the data of all beds.
     pub fn dir(&self) -> PathBuf {
         self.bench.path("beds")
     }
 
-    /// `plimsoll testbed` with these arguments, to its end.
+    /// Runs `plimsoll testbed` with arguments to its end.
     pub fn testbed(&self, args: &[&str]) -> Ended {
         Ended::of(self.command(&[&["testbed"], args].concat()))
     }
 
-    /// `plimsoll testbed on NAME` with a command.
+    /// `plimsoll testbed on NAME` with a command of plimsoll.
     pub fn on(&self, name: &str, command: &[&str]) -> Command {
         self.command(&[&["testbed", "on", name, "--"], command].concat())
     }
 
-    /// What a command prints that ends well.
+    /// Standard output of a command that must succeed.
     pub fn done(&self, words: &[&str]) -> String {
         Ended::of(self.command(words)).expect_code(0).stdout
     }
 
-    /// A load on a bed, short and checked; returns its run.json.
+    /// A short run on a bed, which must be valid; returns its run.json.
     pub fn load(&self, bed: &str) -> Run {
         let mut command = self.on(bed, &["run", "varmail"]);
         command.args(["--set", "nfiles=40", "--set", "nthreads=2", "--ops", "200"]);
@@ -78,26 +79,29 @@ impl Beds {
         serde_json::from_value(self.state(name)["owner"].clone()).unwrap()
     }
 
-    /// The states of the nodes of a bed.
+    /// The status of a bed, as JSON.
+    pub fn status(&self, name: &str) -> Value {
+        let text = self.done(&["testbed", "status", name, "--format=json"]);
+        let all: Value = serde_json::from_str(&text).unwrap();
+        all[0]["status"].clone()
+    }
+
+    /// Name and state of each node of a bed.
     pub fn nodes(&self, name: &str) -> Vec<(String, String)> {
-        let status = self
-            .testbed(&["status", name, "--format", "json"])
-            .expect_code(0);
-        let status: Value = serde_json::from_str(&status.stdout).unwrap();
-        let nodes = status[0]["status"]["nodes"].as_array().unwrap().clone();
+        let status = self.status(name);
+        let nodes = status["nodes"].as_array().unwrap().iter();
         let text = |v: &Value| v.as_str().unwrap().to_owned();
         nodes
-            .iter()
             .map(|n| (text(&n["name"]), text(&n["state"])))
             .collect()
     }
 
     pub fn node(&self, bed: &str, node: &str) -> String {
         let found = self.nodes(bed).into_iter().find(|(name, _)| name == node);
-        found.unwrap().1
+        found.unwrap_or_else(|| panic!("{node} of {bed}")).1
     }
 
-    /// Waits for the end of a keeper, after which the next command leaves nothing.
+    /// Waits for the end of a keeper, and checks that the next command removes all beds.
     pub fn are_gone_with(&self, keeper: ProcessId) {
         wait_until("the end of the keeper", || !keeper.is_running());
         self.testbed(&["list"]).expect_code(0);
@@ -116,6 +120,14 @@ impl Drop for Beds {
     fn drop(&mut self) {
         let _ = self.command(&["testbed", "down", "--all"]).output();
     }
+}
+
+/// The only study among the results of a test.
+pub fn only_study(bench: &Bench) -> StudyDir {
+    let mut entries = std::fs::read_dir(bench.path("results")).unwrap();
+    let path = entries.next().unwrap().unwrap().path();
+    assert!(entries.next().is_none());
+    StudyDir::at(&path)
 }
 
 /// Name of the bed of a test.
@@ -186,6 +198,11 @@ impl Bed {
         self.beds.dir().join("states").join(NAME).join("mnt/files")
     }
 
+    /// The directory in which the nodes keep their files.
+    pub fn data(&self) -> PathBuf {
+        self.beds.dir().join("data").join(NAME)
+    }
+
     pub fn fault(&self, action: &str) {
         let mut words = vec!["testbed", "fault", NAME];
         words.extend(action.split(' '));
@@ -206,20 +223,12 @@ impl Bed {
     }
 
     pub fn status(&self) -> Value {
-        let text = self
-            .beds
-            .done(&["testbed", "status", NAME, "--format=json"]);
-        let all: Value = serde_json::from_str(&text).unwrap();
-        all[0]["status"].clone()
+        self.beds.status(NAME)
     }
 
     /// The state of a node.
     pub fn state(&self, node: &str) -> String {
-        let status = self.status();
-        let nodes = status["nodes"].as_array().unwrap();
-        let found = nodes.iter().find(|n| n["name"] == node);
-        let found = found.unwrap_or_else(|| panic!("{node} in {status}"));
-        found["state"].as_str().unwrap().to_owned()
+        self.beds.node(NAME, node)
     }
 
     /// What its kind says of it.
@@ -229,7 +238,7 @@ impl Bed {
         lines.map(|l| l.as_str().unwrap().to_owned()).collect()
     }
 
-    /// The option that names a directory on a bed.
+    /// The option `--dir` for a directory on a bed: below the mount, or below the root of a URL.
     fn dir_option(&self, bed: &str, dir: &str) -> String {
         let is_mounted = self.beds.state(bed)["targets"][0]["directory"].is_string();
         match is_mounted {

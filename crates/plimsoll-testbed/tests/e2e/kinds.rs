@@ -85,8 +85,7 @@ fn gluster_heals_what_a_server_missed() {
         bed.sh(&format!("echo missed > $FILES/{server}"));
         bed.fault(&format!("restart {server}"));
         wait_until("healing", healed);
-        let brick = format!("data/{NAME}/{server}-disk/brick/{server}");
-        let copy = bed.beds.dir().join(brick);
+        let copy = bed.data().join(format!("{server}-disk/brick/{server}"));
         assert_eq!(bed.sh(&format!("cat {}", copy.display())), "missed\n");
     }
     bed.hurt(&["server.1"]);
@@ -145,24 +144,25 @@ fn without_a_client_nothing_is_written() {
 #[test]
 fn the_kernels_server_keeps_files_over_a_crash() {
     needs_root!();
-    for options in [
-        vec!["--rtt=2ms"],
-        vec!["--nfs-version=3", "--rtt=2ms", "--size=64m"],
-    ] {
-        let Some(bed) = Bed::up("knfsd", &options) else {
-            return;
-        };
-        bed.md("-1");
-        bed.load();
-        bed.hurt(&["server"]);
-        bed.cut_and_heal("server");
-        bed.cut_and_heal("line");
-        bed.fault("delay 1ms line");
-        assert_eq!(bed.state("line"), "round trip 1ms");
-        bed.md("-2");
-        bed.load();
-        bed.down();
-    }
+    kernel_server_keeps_files(&["--rtt=2ms"]);
+    kernel_server_keeps_files(&["--nfs-version=3", "--rtt=2ms", "--size=64m"]);
+}
+
+/// Starts the kernel's server behind a line, injects each fault, and checks that no file is lost.
+pub fn kernel_server_keeps_files(options: &[&str]) {
+    let Some(bed) = Bed::up("knfsd", options) else {
+        return;
+    };
+    bed.md("-1");
+    bed.load();
+    bed.hurt(&["server"]);
+    bed.cut_and_heal("server");
+    bed.cut_and_heal("line");
+    bed.fault("delay 1ms line");
+    assert_eq!(bed.state("line"), "round trip 1ms");
+    bed.md("-2");
+    bed.load();
+    bed.down();
 }
 
 #[test]
@@ -172,11 +172,8 @@ fn an_edge_of_metadata_has_all_data_at_the_core() {
         return;
     };
     bed.md("-1");
-    let files = "ls data/b/export/md | wc -l";
-    assert_ne!(
-        bed.sh(&format!("cd {}; {files}", bed.beds.dir().display())),
-        "0\n"
-    );
+    let at_core = bed.sh(&format!("ls {}/export/md | wc -l", bed.data().display()));
+    assert_ne!(at_core.trim(), "0");
     bed.load();
     bed.cut_and_heal("line");
     bed.fault("delay 1ms");
@@ -226,8 +223,7 @@ fn a_caching_edge_goes_on_after_faults() {
     bed.load();
     // What was acknowledged by the edge is at the core in the end.
     bed.beds.done(&["testbed", "status", NAME, "--wait", "60s"]);
-    let data = bed.beds.dir().join("data").join(NAME);
-    let at_core = bed.sh(&format!("ls {}/core/md | wc -l", data.display()));
+    let at_core = bed.sh(&format!("ls {}/core/md | wc -l", bed.data().display()));
     assert_ne!(at_core.trim(), "0");
     bed.down();
 }
@@ -246,10 +242,9 @@ fn an_edge_writes_back_to_an_object_store() {
     bed.hurt(&["core"]);
     bed.md("-2");
     bed.beds.done(&["testbed", "status", NAME, "--wait", "60s"]);
-    let data = bed.beds.dir().join("data").join(NAME);
     let at_core = bed.sh(&format!(
         "find {}/core/files/md -type f | wc -l",
-        data.display()
+        bed.data().display()
     ));
     assert_ne!(at_core.trim(), "0");
     bed.down();
@@ -309,7 +304,7 @@ fn slow_and_heal(bed: &Bed) {
     let reads = || {
         let mut command = bed.beds.on(NAME, &["run", "randomread", "--time=2s"]);
         command.args(["--set=filesize=16m", "--set=directio=1", "--format=json"]);
-        // Other files are in the root directory of the file system.
+        // The root directory of the file system has other files.
         command.args(["--dir={}/random", "--results=results"]);
         Ended::of(command).result(0).summary.ops
     };
@@ -357,47 +352,34 @@ fn a_bed_whose_process_is_killed_is_swept() {
 
 fn killed_is_swept(kind: &str, options: &[&str]) {
     let bed = Bed::new();
-    {
-        // During its start.
-        let mut up = bed
-            .beds
-            .command(&["testbed", "up", kind, "--name", NAME, "--quiet"]);
-        let up = up.args(options);
-        let up = up.stdout(Stdio::null()).stderr(Stdio::null());
-        let mut up = up.spawn().unwrap();
-        let logs = bed.beds.dir().join("states").join(NAME).join("logs");
-        wait_until("the start", || logs.exists());
-        up.kill().unwrap();
-        up.wait().unwrap();
-        let root = bed.beds.dir().to_string_lossy().into_owned();
-        // It may have come up just before.
-        let _ = Ended::of(bed.beds.command(&["testbed", "down", NAME]));
-        wait_until("the end of its processes", || {
-            processes_with(&root).is_empty()
-        });
-        bed.is_gone();
+    // During its start.
+    let mut up = bed
+        .beds
+        .command(&["testbed", "up", kind, "--name", NAME, "--quiet"]);
+    let up = up.args(options);
+    let up = up.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut up = up.spawn().unwrap();
+    let logs = bed.beds.dir().join("states").join(NAME).join("logs");
+    wait_until("the start", || logs.exists());
+    up.kill().unwrap();
+    up.wait().unwrap();
+    let root = bed.beds.dir().to_string_lossy().into_owned();
+    // It may have come up just before.
+    let _ = Ended::of(bed.beds.command(&["testbed", "down", NAME]));
+    wait_until("the end of its processes", || {
+        processes_with(&root).is_empty()
+    });
+    bed.is_gone();
 
-        // When it is up.
-        let words = ["testbed", "up", kind, "--name", NAME, "--quiet"];
-        bed.beds.done(&[&words[..], options].concat());
-        bed.note_traces();
-        let keep = "plimsoll-testbed keep";
-        let pids = std::fs::read_dir("/proc").unwrap().flatten();
-        let keepers = pids.filter(|entry| {
-            let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
-            let line = String::from_utf8_lossy(&line).replace('\0', " ");
-            line.contains(keep) && line.contains(&root) && !line.starts_with("unshare")
-        });
-        let keepers: Vec<i32> = keepers
-            .map(|e| e.file_name().to_string_lossy().parse().unwrap())
-            .collect();
-        assert_eq!(keepers.len(), 1, "{kind}");
-        signal(keepers[0], Signal::KILL);
-        wait_until("the end of its processes", || {
-            processes_with(&root).is_empty()
-        });
-        bed.is_gone();
-    }
+    // When it is up.
+    let words = ["testbed", "up", kind, "--name", NAME, "--quiet"];
+    bed.beds.done(&[&words[..], options].concat());
+    bed.note_traces();
+    signal(bed.beds.keeper(NAME).pid, Signal::KILL);
+    wait_until("the end of its processes", || {
+        processes_with(&root).is_empty()
+    });
+    bed.is_gone();
 }
 
 /// Beds of one kind have the same addresses and know nothing of each other.

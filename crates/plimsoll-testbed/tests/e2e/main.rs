@@ -1,4 +1,4 @@
-//! Test beds and studies as people and scripts use them, by `plimsoll testbed`.
+//! Test beds and studies as users and scripts operate them, with `plimsoll testbed`.
 
 mod beds;
 mod common;

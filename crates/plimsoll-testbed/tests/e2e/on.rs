@@ -1,12 +1,12 @@
-//! `on` and `with`: commands of plimsoll on a bed, with its targets and its description.
+//! `on` and `with`: commands of plimsoll on a bed, with the targets and the description of the bed.
 
-use crate::common::Beds;
+use crate::common::{Bed, Beds, NAME};
 use plimsoll_results::{Run, SUT_FILE};
 use plimsoll_testkit::bench::Ended;
 use plimsoll_testkit::needs_root;
 use std::path::PathBuf;
 
-/// The only results there are.
+/// The directory of the only results.
 fn only_results(beds: &Beds) -> PathBuf {
     let mut all = plimsoll_results::directories(&beds.bench.path("results")).unwrap();
     assert_eq!(all.len(), 1, "{all:?}");
@@ -47,7 +47,7 @@ fn a_command_loads_the_target_that_it_names() {
         refused,
         "error: {v5} is not a target of the test bed: expected {} or {v4.1}, {v4.0}, {v3}\n"
     );
-    // A command that loads nothing gets nothing.
+    // A command that loads no target gets no target.
     let listed = Ended::of(beds.on("nfs", &["list", "--format=json"])).expect_code(0);
     assert!(listed.stdout.contains("varmail"));
 }
@@ -75,7 +75,6 @@ fn results_have_a_description_of_the_bed() {
     assert!(page.contains("Full disclosure:") && page.contains("demonstration"));
 }
 
-/// The user knows better.
 #[test]
 fn a_description_of_the_users_is_kept() {
     let beds = Beds::new();
@@ -91,19 +90,13 @@ fn a_description_of_the_users_is_kept() {
 #[test]
 fn a_mounted_file_system_is_loaded_and_nothing_beside_it() {
     needs_root!();
-    let beds = Beds::new();
-    let up = beds.testbed(&["up", "local", "--size=300m", "-q", "--name=disk"]);
-    if up
-        .stderr
-        .contains("needs the rights of root on the machine")
-    {
-        eprintln!("SKIPPED: {}: `make test-root` runs it", up.stderr.trim());
+    let Some(bed) = Bed::up("local", &["--size=300m"]) else {
         return;
-    }
-    up.expect_code(0);
-    let mount = beds.dir().join("states/disk/mnt");
+    };
+    let (beds, files) = (&bed.beds, bed.files());
+    let mount = files.parent().unwrap();
     let load = |more: &[&str]| {
-        let mut command = beds.on("disk", &["run", "varmail", "--set=nfiles=20", "--ops=50"]);
+        let mut command = beds.on(NAME, &["run", "varmail", "--set=nfiles=20", "--ops=50"]);
         command
             .args(["--format=json", "--results=results"])
             .args(more);
@@ -124,9 +117,9 @@ fn a_mounted_file_system_is_loaded_and_nothing_beside_it() {
         !here.exists() && !mount.join("work").exists(),
         "only the bed sees its mount"
     );
-    let mut md = beds.on("disk", &["md", "-P=5", "-D=1", "-I=5", "-S=100"]);
+    let mut md = beds.on(NAME, &["md", "-P=5", "-D=1", "-I=5", "-S=100"]);
     md.args(["--format=json", "--results=results"]);
     let run = Ended::of(md).result(0);
     assert_eq!(run.plan.work_dir.dir, mount);
-    Ended::of(beds.on("disk", &["clean", "{}/work"])).expect_code(0);
+    Ended::of(beds.on(NAME, &["clean", "{}/work"])).expect_code(0);
 }

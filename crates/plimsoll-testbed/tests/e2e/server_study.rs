@@ -1,27 +1,18 @@
-//! `study nfs4-opens` on a server of the user: versions of NFS side by side, without a test bed.
+//! `study nfs4-opens` on a server of the user: comparison of NFS versions without a test bed.
 
-use crate::common::Beds;
+use crate::common::{Beds, only_study};
 use plimsoll_nfs::server::{Server, ServerOptions, Tree};
 use plimsoll_results::{Run, Series, SeriesDir, Verdict};
 use plimsoll_testbed::study::{StudyDir, StudyResults, results_of};
 use plimsoll_testkit::bench::{Bench, Ended, started};
 use plimsoll_testkit::{Ganesha, needs_root};
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-/// Round trip that is added, in milliseconds.
+/// Added round trip of the far access paths, in milliseconds.
 const TRIP_MS: f64 = 30.0;
 
-/// The only study there is.
-fn study_in(root: &Path) -> StudyDir {
-    let mut entries = std::fs::read_dir(root).unwrap();
-    let path = entries.next().unwrap().unwrap().path();
-    assert!(entries.next().is_none());
-    StudyDir::at(&path)
-}
-
-/// The profiles of a study, with the runs by what they were made on.
+/// The profiles of a study, each with its runs by access path.
 fn profiles(dir: &StudyDir, study: &StudyResults) -> Vec<(Series, BTreeMap<String, Run>)> {
     let results = study.steps.iter().filter_map(|step| results_of(dir, step));
     let read = |path: std::path::PathBuf| {
@@ -49,8 +40,8 @@ fn opens(run: &Run) -> (u64, f64) {
     (ops, least.fold(f64::INFINITY, f64::min))
 }
 
-/// Every way is taken at both distances; what a round trip and a serial open owner must cost is
-/// seen, whatever the machine.
+/// Every access path is measured at both distances; latencies and counts of opens show the cost of a round trip and of a
+/// serial open owner on any machine.
 #[test]
 fn opens_by_all_versions_near_and_far() {
     needs_root!();
@@ -68,7 +59,7 @@ fn opens_by_all_versions_near_and_far() {
             "--results=results",
         ]);
     let ended = Ended::of(command).expect_code(0);
-    let dir = study_in(&beds.bench.path("results"));
+    let dir = only_study(&beds.bench);
     let study = dir.read().unwrap();
     assert!(study.beds.is_empty() && study.steps.iter().all(|s| s.bed.is_none()));
     let profiles = profiles(&dir, &study);
@@ -87,12 +78,12 @@ fn opens_by_all_versions_near_and_far() {
             assert_eq!(is_4, lookups.is_none_or(|p| p.ops == 0), "{path}");
         }
     }
-    // One open of an owner is under way at a time: as many as there are round trips.
+    // An open owner has one open under way at a time: at most one open for each round trip.
     let serial = &profiles[1].1["v4.0 one owner"];
     let (ops, _) = opens(serial);
     let most = serial.window_s * 1e3 / TRIP_MS + 1.0;
     assert!(ops as f64 <= most, "{ops} opens, {most} round trips");
-    // The report has a table of each figure at each distance, and is printed again from the results.
+    // The report has a table of each figure at each distance; `study report` prints the same report from the results.
     let printed = &ended.stdout;
     for trip in ["0ms", "30ms"] {
         let head = format!("\nwebserver, round trip {trip}\n");
@@ -107,7 +98,7 @@ fn opens_by_all_versions_near_and_far() {
     report.arg(dir.path().strip_prefix(beds.bench.path("")).unwrap());
     let again = Ended::of(report).expect_code(0).stdout;
     assert!(printed.ends_with(&again), "{again}");
-    // Each step is a profile like any other.
+    // `plimsoll report` reads the results of a step as the results of any profile.
     let far = results_of(&dir, &study.steps[1]).unwrap();
     assert!(far.ends_with("2-webserver-30ms"), "{}", far.display());
     let mut report = beds.command(&["report"]);
@@ -123,7 +114,7 @@ fn opens_by_all_versions_near_and_far() {
     );
 }
 
-/// A server that goes away: what was measured is shown as a part, and the rest is done when it is back.
+/// A server stops during a study: the report shows the measured part, and `resume` does the rest after the restart.
 #[test]
 fn a_server_that_goes_away() {
     let bench = Bench::on_tmpfs();
@@ -150,7 +141,7 @@ fn a_server_that_goes_away() {
     let ended = study.end().expect_code(1);
     let refused = "failed: fileserver on v3: target `nfs3`: MOUNT version 3 at ";
     assert!(ended.stderr.contains(refused), "{}", ended.stderr);
-    let dir = study_in(&bench.path("results"));
+    let dir = only_study(&bench);
     let study = dir.read().unwrap();
     assert_eq!((study.steps.len(), study.missing()), (2, 1));
     let _server = start(&at.to_string());

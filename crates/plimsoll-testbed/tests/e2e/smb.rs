@@ -2,7 +2,7 @@
 //! CIFS, it is checked that the bed is refused, and the test is run to its end in one that has it:
 //! User-Mode Linux.
 
-use crate::common::{Bed, NAME};
+use crate::common::Bed;
 use plimsoll_testkit::bench::{Ended, wait_until};
 use plimsoll_testkit::needs_root;
 use plimsoll_testkit::user_mode_linux::{in_another_kernel, needed};
@@ -78,7 +78,7 @@ fn a_share_is_loaded_and_its_server_hurt() {
     let Some(bed) = Bed::up("smb", &["--rtt=2ms", "--size=100m"]) else {
         return;
     };
-    let share = bed.beds.dir().join("data").join(NAME).join("share");
+    let share = bed.data().join("share");
     bed.sh("head -c 3000000 /dev/urandom > $MNT/before; sync $MNT/before");
     // The server has it in its own directory, which only the bed sees.
     bed.sh(&format!("cmp $MNT/before {}/before", share.display()));

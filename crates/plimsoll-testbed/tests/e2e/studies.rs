@@ -1,6 +1,6 @@
-//! Studies on test beds: the steps are done on real systems, interrupted, resumed and compared, and no bed is left.
+//! Studies on test beds of real systems: studies are done, interrupted, resumed and compared, and leave no bed.
 
-use crate::common::Beds;
+use crate::common::{Beds, only_study};
 use plimsoll_results::{Document, Kind, Run, RunDir, SUT_FILE, SeriesDir};
 use plimsoll_testbed::study::{
     StepState, StudyAction, StudyDir, StudyResults, StudyState, StudyStep, results_of,
@@ -27,14 +27,6 @@ const EDGE: [&str; 9] = [
     "--write-back=1s",
     "--results=results",
 ];
-
-/// The directory of the only study.
-fn study_dir(beds: &Beds) -> StudyDir {
-    let mut entries = std::fs::read_dir(beds.bench.path("results")).unwrap();
-    let path = entries.next().unwrap().unwrap().path();
-    assert!(entries.next().is_none());
-    StudyDir::at(&path)
-}
 
 /// The run of a step.
 fn run_of(dir: &StudyDir, step: &StudyStep) -> Run {
@@ -70,7 +62,7 @@ fn an_edge_is_compared_with_its_core() {
     let far: Vec<&str> = far.iter().map(String::as_str).collect();
     let ended = Ended::of(beds.command(&far)).expect_code(0);
     no_bed_is_left(&beds);
-    let dir = study_dir(&beds);
+    let dir = only_study(&beds.bench);
     let study = dir.read().unwrap();
     assert_eq!((study.missing(), study.state()), (0, StudyState::Complete));
     // What is at the core takes a round trip; what the edge has in its cache does not.
@@ -103,7 +95,7 @@ fn an_edge_is_compared_with_its_core() {
     let (_, arrivals) = arrivals.unwrap_or_else(|| panic!("{observed:?}"));
     let first: f64 = arrivals.split(' ').next().unwrap().parse().unwrap();
     assert!(first >= 1.0, "{arrivals}");
-    // The report has all columns, and is printed again from the results.
+    // The report has all columns; `study report` prints the same report from the results.
     let head = "\nfileserver, working set half the cache, round trip 20ms\nA  core: fileserver";
     assert!(ended.stdout.contains(head), "{}", ended.stdout);
     let report = |more: &[&str]| {
@@ -116,7 +108,7 @@ fn an_edge_is_compared_with_its_core() {
         serde_json::from_str::<StudyResults>(&report(&["--format=json"])).unwrap(),
         study
     );
-    // The results are ordinary ones, with a description of the bed, which sort by step.
+    // The results are ordinary results with a description of the bed; their names sort by step.
     let results = plimsoll_results::directories(dir.path()).unwrap();
     let names = results
         .iter()
@@ -142,10 +134,10 @@ fn an_edge_is_compared_with_its_core() {
     disclose.arg(&results[0]);
     let disclosed = Ended::of(disclose).expect_code(0).stdout;
     assert!(disclosed.contains("edge test bed"), "{disclosed}");
-    // All of them can be deleted like others.
+    // `prune` deletes the results of a study like other results.
     for path in &results {
         let run = RunDir::at(path).read().unwrap().to_json();
-        let older = run.replace(&run_of_year(&run), "\"started_at\": \"2020");
+        let older = run.replace(&started_year(&run), "\"started_at\": \"2020");
         std::fs::write(path.join("run.json"), older).unwrap();
     }
     let mut prune = beds.command(&["prune", "--older-than=1m", "--yes", "--root"]);
@@ -157,8 +149,8 @@ fn an_edge_is_compared_with_its_core() {
     assert!(report(&[]).contains("its results cannot be read"));
 }
 
-/// The year in which a run began, as `run.json` has it.
-fn run_of_year(run: &str) -> String {
+/// The beginning of the field `started_at` in a `run.json`, to the end of the year.
+fn started_year(run: &str) -> String {
     let at = run.find("\"started_at\": \"").unwrap();
     let end = at + "\"started_at\": \"2026".len();
     run[at..end].to_owned()
@@ -233,7 +225,7 @@ fn a_study_that_was_killed_is_resumed() {
         beds.testbed(&["list"]).stdout.contains("no test bed is up")
     });
     no_bed_is_left(&beds);
-    let dir = study_dir(&beds);
+    let dir = only_study(&beds.bench);
     let before = dir.read().unwrap();
     assert!(before.missing() > 0 && !before.interrupted);
     assert_eq!(before.state(), StudyState::Unfinished);
@@ -261,7 +253,7 @@ fn an_interrupted_study_ends_its_bed_and_says_how_it_is_resumed() {
     signal(i32::try_from(child.id()).unwrap(), Signal::INT);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     no_bed_is_left(&beds);
-    let dir = study_dir(&beds);
+    let dir = only_study(&beds.bench);
     assert_eq!(dir.read().unwrap().state(), StudyState::Interrupted);
     let mut report = beds.command(&["testbed", "study", "report"]);
     report.arg(dir.path());
@@ -281,7 +273,7 @@ fn a_bed_that_cannot_be_started_is_a_failure() {
     beds.testbed(&["up", "nfs", "--name", taken, "--quiet"])
         .expect_code(0);
     let ended = Ended::of(beds.command(&EDGE)).expect_code(1);
-    let dir = study_dir(&beds);
+    let dir = only_study(&beds.bench);
     let study = dir.read().unwrap();
     assert_eq!(study.state(), StudyState::Failed);
     let failures: Vec<bool> = study.beds.iter().map(|b| b.failure.is_some()).collect();
@@ -296,7 +288,7 @@ fn a_bed_that_cannot_be_started_is_a_failure() {
     no_bed_is_left(&beds);
 }
 
-/// A study that is resumed does what its arguments say, and refuses a document that says anything else.
+/// A resumed study does the steps that follow from its arguments, and refuses a document with other steps.
 #[test]
 fn commands_of_others_are_not_executed() {
     let beds = Beds::new();
@@ -304,7 +296,7 @@ fn commands_of_others_are_not_executed() {
     let plan = Ended::of(beds.command(&words)).expect_code(0).stdout;
     let dir = beds.bench.path("results/foreign");
     std::fs::create_dir_all(&dir).unwrap();
-    let not_its_own = "its steps are not those of `plimsoll testbed study edge --rtt=0ms";
+    let not_its_own = "its steps are not the steps of `plimsoll testbed study edge --rtt=0ms";
     for (old, new, why) in [
         ("\"populate\"", "\"prune\"", not_its_own),
         ("\"--warmup\"", "\"--allow-commands\"", not_its_own),
@@ -318,7 +310,7 @@ fn commands_of_others_are_not_executed() {
         (
             "\"--rtt=0ms\"",
             "\"--rtt=0s,1s\"",
-            "its steps are not those of",
+            "its steps are not the steps of",
         ),
         (
             "\"edge\",\n    \"--rtt",
@@ -377,7 +369,7 @@ fn copies_outlive_a_server() {
     }
     let ended = ended.expect_code(0);
     no_bed_is_left(&beds);
-    let dir = study_dir(&beds);
+    let dir = only_study(&beds.bench);
     let study = dir.read().unwrap();
     assert_eq!(study.missing(), 0);
     let curve = study.steps.iter().find(|s| s.group == "vda").unwrap();
@@ -438,7 +430,7 @@ fn a_server_that_delegates_is_studied() {
     ]);
     Ended::of(command).expect_code(0);
     no_bed_is_left(&beds);
-    let dir = study_dir(&beds);
+    let dir = only_study(&beds.bench);
     let study = dir.read().unwrap();
     assert!(matches!(study.steps[0].action, StudyAction::Pause { .. }));
     let measured = study.steps.iter().find(|s| s.results.is_some()).unwrap();

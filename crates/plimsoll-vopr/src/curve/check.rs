@@ -134,7 +134,7 @@ fn check_points(
     Ok(())
 }
 
-/// The loop of rank 0 says how it has ended, and is right.
+/// Rank 0 reports the end of its loop: the end of the series, and losses if and only if the disk has failed.
 fn check_end(curve: &CurveScenario, number: usize, attempt: &Attempt) -> Result<(), Violation> {
     let (end, warnings) = (attempt.end.as_ref(), &attempt.warnings);
     let is_lost = !warnings.is_empty() || end.is_some_and(|end| end.loss.is_some());
@@ -163,7 +163,7 @@ fn check_end(curve: &CurveScenario, number: usize, attempt: &Attempt) -> Result<
             SeriesState::Complete => series.runs.len() == curve.loads.len(),
             SeriesState::Interrupted => disturbances.iter().any(|d| is_interrupt(d.kind)),
             SeriesState::Failed => series.stop_reason.is_some(),
-            // The first run of the curve was refused, which leaves no curve.
+            // A curve whose first run was refused has no runs.
             SeriesState::Unfinished => refusal.is_some() && series.runs.is_empty(),
             SeriesState::Stopped => false,
         },
@@ -306,7 +306,7 @@ fn check_complete(
             again == *point && point.is_measured(),
             "load {load}: {point:?}, not {again:?}"
         );
-        // Of a process that was killed as it published the results it is not known which of its runs they are of.
+        // If a process was killed while it published results, the measured run of the results is unknown.
         if let Some(of_run) = measured().find(|m| m.load == *load && m.is_whole() && m.is_written) {
             let expected = assembled(&of_run.plan, &of_run.outcome);
             let counts = |run: &Run| -> Vec<_> {

@@ -1,5 +1,5 @@
-//! Attempts at a curve, of processes that share nothing but its results and its files. Rank 0 of each makes the missing
-//! runs with the loop of the program.
+//! Attempts at a curve. Each attempt has new processes, and shares only the results and the files of the curve with other
+//! attempts. Rank 0 makes the missing runs with the loop of `plimsoll curve`.
 
 use super::CurveScenario;
 use super::files::{PointRun, SeriesFiles};
@@ -23,18 +23,19 @@ use std::time::Duration;
 /// How the loop of rank 0 ended in an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptEnd {
-    /// Whether the files stay because others may work on them.
+    /// Whether the files stay because other processes may work on the files.
     pub are_busy: bool,
     /// What could not be removed or released.
     pub left: Vec<String>,
-    /// Why a run was refused: it could not begin.
+    /// Why a run was refused before it began.
     pub refusal: Option<String>,
-    /// Why the curve, or a run of it, could not be written. The curve can be resumed.
+    /// Why the curve or a run of the curve could not be written. The curve can be resumed.
     pub loss: Option<String>,
 }
 
 impl AttemptEnd {
-    /// The end of the loop, which was left with this value. `resume_hint` is the line that says how the curve is resumed.
+    /// The end of the loop that returned `made`. `resume_hint` is the line with the command that resumes the curve: a loss
+    /// ends with the line, a refusal does not.
     fn of(made: &Result<SeriesEnd, SeriesError>, resume_hint: &str, are_busy: bool) -> Self {
         let mut end = Self {
             are_busy,
@@ -63,7 +64,7 @@ impl AttemptEnd {
             }
         }
         if are_busy {
-            // The files that stay are named.
+            // The notes name the files that stay on purpose.
             end.left.clear();
         }
         end
@@ -73,13 +74,14 @@ impl AttemptEnd {
 /// What became of an attempt.
 #[derive(Debug, Clone)]
 pub struct Attempt {
-    /// The runs that were measured in it.
+    /// The runs that were measured in the attempt.
     pub measured: Vec<MeasuredPoint>,
-    /// The curve when it is resumed, or as it was left if it is over; that of the start if the attempt has withdrawn it.
+    /// The curve at the resumption after the attempt, or at the end if the curve has ended; the curve of the beginning if the
+    /// attempt has withdrawn the curve.
     pub series: Series,
-    /// How the loop ended; `None` if rank 0 was killed before.
+    /// How the loop ended; `None` if rank 0 was killed during the loop.
     pub end: Option<AttemptEnd>,
-    /// Warnings and errors that rank 0 has reported.
+    /// Warnings and errors that rank 0 reported.
     pub warnings: Vec<String>,
     /// Calls of rank 0 to the disk of the results that failed.
     pub disk_errors: u64,
@@ -100,7 +102,7 @@ pub struct CurveExecution {
     pub attempts: Vec<Attempt>,
     /// Why the curve could not be resumed.
     pub resume_error: Option<String>,
-    /// The runs of all points as they are read in the end.
+    /// The runs of all points, read after the last attempt.
     pub runs: Vec<PointRun>,
     /// Files and directories after all, by path.
     pub tree: BTreeMap<String, Vec<u8>>,
@@ -111,7 +113,8 @@ pub struct CurveExecution {
 }
 
 impl Attempt {
-    /// What follows from the seed, as text: what the machine did meanwhile is left out, and with it verdicts.
+    /// The parts of the attempt that follow from the seed, as text: without measurements of the real machine and without
+    /// verdicts, which depend on those measurements.
     fn digest(&self) -> String {
         let measured = self.measured.iter().map(|point| {
             let windows = point.outcome.windows.iter().map(|w| &w.totals);
@@ -193,7 +196,7 @@ struct CurveEnd {
     tree: BTreeMap<String, Vec<u8>>,
 }
 
-/// What an attempt leaves besides results and files.
+/// The state of an attempt besides results and files.
 #[derive(Clone, Default)]
 struct AttemptState {
     log: Shared<AttemptLog>,
@@ -325,12 +328,12 @@ impl CurveRank {
         let context = RunContext::new(&communicator, &self.host);
         match self.rank {
             0 => self.lead(context),
-            // Rank 0 reports the error.
+            // Rank 0 reports errors of other ranks.
             _ => _ = follow(&context),
         }
     }
 
-    /// Makes the missing runs, as `plimsoll curve` and `plimsoll resume` do at rank 0.
+    /// Makes the missing runs, as rank 0 of `plimsoll curve` and `plimsoll resume` does.
     fn lead(&self, context: RunContext<'_>) {
         let communicator = context.communicator;
         let writer = self.results.take_writer();

@@ -1,4 +1,4 @@
-//! The results of a curve, which outlive the processes of an attempt.
+//! The results directory of a simulated curve, which outlives the processes of an attempt.
 
 use super::CurveScenario;
 use crate::execution::{Shared, with};
@@ -12,23 +12,23 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 
-/// The run of a listed point as it is read, by load.
+/// Load of a listed point, and its run or why the run cannot be read.
 pub type PointRun = (u64, Result<Box<Run>, String>);
 
-/// What an attempt has left, and the next one begins with.
+/// The results that an attempt leaves for the next attempt.
 pub(super) struct LeftSeries {
-    /// The series; that of the start if the attempt has withdrawn it.
+    /// The series; the series of the beginning if the attempt has withdrawn the series.
     pub(super) series: Series,
     /// Names of directories with unfinished results.
     pub(super) unfinished: Vec<String>,
 }
 
-/// The directory of the series.
+/// The results directory of the series, shared by all processes of an attempt.
 #[derive(Clone)]
 pub(super) struct SeriesFiles(Shared<SeriesFilesState>);
 
 struct SeriesFilesState {
-    /// The series without runs.
+    /// The series of the beginning, without runs.
     begun: Series,
     /// The writer of the next attempt until rank 0 takes it.
     writer: Option<SeriesWriter>,
@@ -36,7 +36,7 @@ struct SeriesFilesState {
 }
 
 impl SeriesFiles {
-    /// A new directory with a curve on the target of a URL.
+    /// A new directory with the document of a curve on the target `url`.
     pub(super) fn begin(curve: &CurveScenario, plan: &Plan, url: String) -> Self {
         let begun = document(curve, plan, url);
         let root = temporary_dir();
@@ -50,13 +50,14 @@ impl SeriesFiles {
     /// The writer of the series, for rank 0 of an attempt.
     pub(super) fn take_writer(&self) -> SeriesWriter {
         let writer = with(&self.0, |state| state.writer.take());
-        writer.expect("an attempt follows only if the series is not over")
+        writer.expect("an attempt follows only if the series has not ended")
     }
 
-    /// Has the next processes resume the series, or begin it again if the attempt has withdrawn it.
+    /// Opens the series for the processes of the next attempt: resumes the series, or begins the series again if the last
+    /// attempt has withdrawn it.
     ///
     /// # Errors
-    /// If the series cannot be read, or cannot be resumed and is not over.
+    /// If the series cannot be read, or if a series that has not ended cannot be resumed.
     pub(super) fn reopen(&self) -> Result<LeftSeries, String> {
         with(&self.0, |state| {
             let root = temporary_dir();
@@ -68,7 +69,7 @@ impl SeriesFiles {
                     unfinished: vec![],
                 });
             };
-            // Processes that were killed held locks on it, but not on copies.
+            // Killed processes hold locks on the directory; a copy has no locks.
             let path = root.path().join("resumed");
             let unfinished = hidden_entries(&left);
             copy(&left, &path);
@@ -85,7 +86,7 @@ impl SeriesFiles {
         })
     }
 
-    /// The runs of a series that was left here.
+    /// The runs of the series in this directory.
     pub(super) fn runs(&self, series: &Series) -> Vec<PointRun> {
         with(&self.0, |state| {
             let path = only_entry(state.root.path()).expect("the series is there");
@@ -129,7 +130,7 @@ fn only_entry(dir: &Path) -> Option<PathBuf> {
 /// The document of a curve that begins.
 fn document(curve: &CurveScenario, plan: &Plan, url: String) -> Series {
     let scenario = &curve.scenario;
-    // Every load is measured.
+    // No rule stops the curve before its last load.
     let stop_rules = StopRules {
         stop_after_invalid: None,
         stop_past_peak: false,

@@ -1,4 +1,4 @@
-//! The program around the ranks of a simulated curve.
+//! The host of the ranks of a simulated curve, in the place of the program `plimsoll`.
 
 use crate::execution::{Shared, with};
 use plimsoll_engine::{Event, Outcome, Stop};
@@ -8,8 +8,8 @@ use plimsoll_runtime::SimulationHandle;
 use plimsoll_series::{Host, RunBegin, RunView, StateChange};
 use std::time::Duration;
 
-/// Time from the end of a run, with its results, until the curve lists it. A kill in between leaves a run that the next
-/// attempt has to find.
+/// Time from the end of a run until the curve lists the run. A kill in this time leaves an unlisted run, which the next
+/// attempt must find.
 const TIME_UNTIL_LISTED: Duration = Duration::from_millis(30);
 
 /// A load that was measured, at rank 0.
@@ -25,7 +25,8 @@ pub struct MeasuredPoint {
     pub intervals: Vec<Interval>,
     /// When the measurement ended, in nanoseconds of the simulation.
     pub at: u64,
-    /// Whether the program knows that the results are there; they may be there even if it does not.
+    /// Whether the loop reported that the results were written. Results can exist without a report if a kill precedes the
+    /// report.
     pub is_written: bool,
 }
 
@@ -36,18 +37,18 @@ impl MeasuredPoint {
     }
 }
 
-/// What rank 0 has done and said in an attempt.
+/// The measured runs and the messages of rank 0 in an attempt.
 #[derive(Debug, Default)]
 pub(super) struct AttemptLog {
     /// The loads that were measured.
     pub(super) measured: Vec<MeasuredPoint>,
-    /// Whether others may work on the files after the last run.
+    /// Whether other processes may work on the files after the last run.
     pub(super) are_busy: bool,
     /// Warnings and errors for the user.
     pub(super) warnings: Vec<String>,
 }
 
-/// The program of a rank.
+/// The host of a rank.
 pub(super) struct CurveHost {
     pub(super) stop: Stop,
     pub(super) handle: SimulationHandle,
@@ -122,7 +123,7 @@ impl RunView for PointView<'_> {
     }
 
     fn end(&mut self, outcome: &Outcome) {
-        // A run that failed without a measurement has an outcome even so.
+        // A run that fails without a measurement has an outcome too.
         if !self.is_measured {
             self.measured(outcome);
         }

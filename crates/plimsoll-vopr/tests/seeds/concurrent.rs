@@ -49,7 +49,7 @@ fn two_runs_that_use_a_directory_at_once_break_a_rule() {
     let mut execution = run(&scenario);
     check(&scenario, &execution).unwrap();
     let mut refused = execution.clone();
-    // One change of a file in the middle is of the other run.
+    // The middle change of a file becomes a change of the other run.
     let other = execution.concurrent.as_ref().unwrap().process;
     let calls = &mut execution.files.as_mut().unwrap().calls;
     let mut changes: Vec<_> = calls.iter_mut().filter(|call| call.changes_file).collect();

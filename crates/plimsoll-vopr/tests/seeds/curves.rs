@@ -110,7 +110,7 @@ fn what_a_curve_must_not_do_breaks_rules() {
         breaks(&|e| e.attempts[2].tree.extend([file.clone()])),
         "a curve removes its files in the end"
     );
-    // The files of others are left of the tree.
+    // The tree of the end has only foreign files.
     assert_eq!(
         breaks(&|e| e.attempts[1].tree = e.tree.clone()),
         "the files of a curve stay while they are needed"

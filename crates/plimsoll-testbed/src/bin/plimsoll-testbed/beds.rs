@@ -1,9 +1,10 @@
-//! Commands on test beds: start, look, hurt and end.
+//! Commands on test beds: start, status, faults, logs and end.
 
 use crate::benchmark::{execute, own_program};
 use crate::cli::{Format, StatusArgs, UpArgs};
 use crate::exit::Exit;
 use crate::on::NAME_VARIABLE;
+use crate::placeholders::text_of;
 use crate::print;
 use crate::signals::CaughtSignals;
 use plimsoll_diagnostics::foreign::escaped;
@@ -16,12 +17,12 @@ use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// The beds of this user. What is left of those whose owner has ended is removed, and said.
+/// The beds of this user. Removes what is left of beds whose owner process has ended, and prints a note on each.
 pub fn store() -> Result<Store, BedError> {
     let store = Store::of_user()?;
     for name in store.sweep()? {
         console::err(&format!(
-            "note: test bed `{name}` was left by a process that has ended; it is removed\n"
+            "note: test bed `{name}` was left by a process that has ended; the bed is removed\n"
         ));
     }
     Ok(store)
@@ -30,20 +31,17 @@ pub fn store() -> Result<Store, BedError> {
 /// The bed of a name, which is up.
 ///
 /// # Errors
-/// If there is none.
+/// If no bed of the name is up.
 pub fn bed(name: &str) -> Result<TestBed, BedError> {
     TestBed::find(&store()?, name)
 }
 
 /// Where the load of a bed goes: a directory, or a URL.
 fn place(target: &BedTarget) -> String {
-    match &target.directory {
-        Some(dir) => escaped(&dir.to_string_lossy()).into_owned(),
-        None => escaped(&target.url).into_owned(),
-    }
+    escaped(&text_of(target).to_string_lossy()).into_owned()
 }
 
-/// One line on a bed.
+/// One line on a bed: name, kind and default target.
 pub fn summary(bed: &BedState) -> String {
     let target = match bed.targets.first() {
         None => "is being started".into(),
@@ -55,7 +53,7 @@ pub fn summary(bed: &BedState) -> String {
 /// Starts a bed, which ends with this process if `is_bound`. `None` if the user interrupts the start.
 ///
 /// # Errors
-/// What is wrong or missing, or why the bed did not start.
+/// If an argument is wrong, if software is missing, or if the bed does not start.
 pub fn start(
     args: &UpArgs,
     signals: &CaughtSignals,
@@ -83,7 +81,7 @@ pub fn start(
     }
 }
 
-/// Starts a bed that stays.
+/// Starts a bed that outlives this process.
 pub fn up(args: &UpArgs) -> Result<Exit, BedError> {
     let Some(bed) = start(args, &CaughtSignals::new()?, false)? else {
         return Ok(Exit::INTERRUPTED);
@@ -149,7 +147,7 @@ pub fn status(args: &StatusArgs) -> Result<Exit, BedError> {
     }
 }
 
-/// The columns of a node.
+/// Name, role, address and state of a node: the columns of a status table.
 fn node_row(node: &NodeStatus) -> [String; 4] {
     let address = node.address.map(|a| a.to_string());
     [
@@ -191,7 +189,7 @@ fn status_text(state: &BedState, status: &BedStatus) -> String {
     out
 }
 
-/// Hurts a node of a bed, or heals it.
+/// Injects a fault into a node of a bed, or ends a fault.
 pub fn fault(name: &str, action: &[String]) -> Result<Exit, BedError> {
     let fault: Fault = action.join(" ").parse().map_err(BedError::Usage)?;
     bed(name)?.fault(&fault)?;
@@ -235,7 +233,7 @@ pub fn down(names: &[String], all: bool) -> Result<Exit, BedError> {
         if !done.insert(name.clone()) {
             continue;
         }
-        // Its owner may have ended.
+        // A bed that the sweep has removed is down.
         let ended = match swept.contains(&name) {
             true => Ok(()),
             false => TestBed::of_any_phase(&store, &name).and_then(TestBed::end),

@@ -5,22 +5,22 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Name of the program.
+/// File name of the program `plimsoll`.
 const NAME: &str = "plimsoll";
 
-/// The executable of this program.
+/// Path of the executable of `plimsoll-testbed`.
 ///
 /// # Errors
-/// Errors of the system.
+/// If the system does not give the path.
 pub fn own_program() -> Result<PathBuf, BedError> {
     std::env::current_exe().map_err(|e| BedError::failed("cannot find this program", e))
 }
 
-/// A command of the program beside this one, or else on the `PATH`. Shell commands that it runs find the programs beside
-/// this one on their `PATH` too.
+/// A command of `plimsoll`: of the executable in the directory of `plimsoll-testbed`, or else of the executable on the
+/// `PATH`. The directory is on the `PATH` of shell commands that `plimsoll` runs.
 ///
 /// # Errors
-/// Errors of the system.
+/// If the system does not give the path of `plimsoll-testbed`.
 pub fn command() -> Result<Command, BedError> {
     let own = own_program()?;
     let dir = own.parent().unwrap_or(Path::new("/"));
@@ -35,7 +35,7 @@ pub fn command() -> Result<Command, BedError> {
     Ok(command)
 }
 
-/// Replaces this process by a command; returns why that failed.
+/// Replaces this process by a command; returns only if the replacement fails, with the reason.
 pub fn execute(mut command: Command) -> BedError {
     use std::os::unix::process::CommandExt;
     let error = command.exec();
@@ -43,7 +43,8 @@ pub fn execute(mut command: Command) -> BedError {
     BedError::failed(format!("cannot execute {program}"), error)
 }
 
-/// A `PATH` with a directory at its beginning. `None` if the directory is in it already, or cannot be a part of it.
+/// A `PATH` with a directory at its beginning. `None` if the `PATH` has the directory already, or if the name of the
+/// directory cannot be an element of a `PATH`.
 fn path_with(dir: &Path, path: &std::ffi::OsStr) -> Option<OsString> {
     let mut dirs = std::env::split_paths(path);
     if dirs.any(|d| d == dir) {

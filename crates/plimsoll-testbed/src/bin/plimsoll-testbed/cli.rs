@@ -1,4 +1,4 @@
-//! Arguments.
+//! Command-line arguments of `plimsoll-testbed`.
 
 use crate::study::options::StudyCommand;
 use clap::builder::styling::{AnsiColor, Styles};
@@ -16,7 +16,7 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
 
-/// Real storage systems on this machine: starts them, loads them with plimsoll, hurts them, and ends them.
+/// Starts real storage systems on this machine, loads them with plimsoll, injects faults into them, and ends them.
 #[derive(Debug, Parser)]
 #[command(name = "plimsoll-testbed", bin_name = "plimsoll testbed", version)]
 #[command(styles = STYLES, arg_required_else_help = true)]
@@ -30,10 +30,10 @@ Examples:
   plimsoll testbed with replicated -- run fileserver --time 30s
   plimsoll testbed study edge --dry-run
 
-Exit codes: 0 done, 1 failed, 2 bad usage or missing software, 130 interrupted; of `on`, `with` and `exec` those of the \
-command.")]
+Exit codes: 0 done, 1 failed, 2 bad usage or missing software, 130 interrupted; `on`, `with` and `exec` exit with the \
+exit code of the command.")]
 pub struct Cli {
-    /// What to do.
+    /// The subcommand.
     #[command(subcommand)]
     pub command: TestbedCommand,
 }
@@ -153,7 +153,7 @@ Examples:
     /// Run a study: several commands of plimsoll that answer one question
     #[command(subcommand)]
     Study(StudyCommand),
-    /// Keep a test bed; started by `up`
+    /// Keep a test bed up; `up` starts this command
     #[command(hide = true)]
     Keep {
         /// Directory of the bed's state
@@ -178,13 +178,13 @@ Examples:
 }
 
 const ON_HELP: &str = "\
-In a word of COMMAND, {} stands for the bed's first target and {NAME} for its target of that name: a URL, or the \
+In a word of COMMAND, {} stands for the bed's first target and {NAME} for the bed's target of that name: a URL, or the \
 directory of a mounted file system. Options of a URL may follow: '{v3}?nconnect=2'. {{}} stands for {}. A command \
-that loads something and has neither a placeholder nor a target of its own gets the first target: --target URL, \
+that loads a target and has neither a placeholder nor a target of its own gets the bed's first target: --target URL, \
 or --dir DIRECTORY. The results of run, curve, find and profile get a description of the bed (--sut).
 
-The command runs in the network of the bed, where its mounts are seen. The environment variable PLIMSOLL_TESTBED is the \
-bed's name.
+The command runs in the network of the bed and sees the mounts of the bed. The environment variable PLIMSOLL_TESTBED is \
+the bed's name.
 
 Examples:
   plimsoll testbed on edge -- run fileserver --time 30s
@@ -195,11 +195,11 @@ Examples:
 /// Arguments of `status`.
 #[derive(Debug, Args)]
 pub struct StatusArgs {
-    /// Names [default: all that are up]
+    /// Names of beds [default: all beds that are up]
     #[arg(value_name = "NAME")]
     pub names: Vec<String>,
-    /// Wait until all copies are made and everything is written back, but at most this time; exit
-    /// with 1 if they are not
+    /// Wait at most this time until all copies are made and everything is written back; exit with 1 if copies or
+    /// write-backs are still missing then
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub wait: Option<Duration>,
     /// Output format
@@ -210,7 +210,7 @@ pub struct StatusArgs {
 /// Arguments of `up`.
 #[derive(Debug, Args)]
 pub struct UpArgs {
-    /// Kind of the bed; `list` has all
+    /// Kind of the bed; `list` prints all kinds
     #[arg(value_name = "KIND")]
     pub kind: String,
     /// Name of the bed [default: that of the kind, with a number if it is taken]
@@ -253,12 +253,12 @@ pub struct UpArgs {
     /// How the kernel of a server is run: uml (User-Mode Linux) or qemu
     #[arg(long, value_name = "NAME")]
     pub machine: Option<String>,
-    /// Print only the bed's name, and errors
+    /// Print only the bed's name and errors
     #[arg(long, short)]
     pub quiet: bool,
 }
 
-/// A line that has nothing but the arguments of `up`.
+/// A command line of the arguments of `up` alone.
 #[derive(Debug, Parser)]
 #[command(no_binary_name = true)]
 struct UpLine {

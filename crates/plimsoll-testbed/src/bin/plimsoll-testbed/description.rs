@@ -1,4 +1,4 @@
-//! The description of a bed as a system under test, which is on the machine that also runs the load.
+//! The description of a bed as a system under test that shares the machine of the load generator.
 
 use plimsoll_report::compare::distinct;
 use plimsoll_report::disclosure::Sut;
@@ -9,11 +9,11 @@ use plimsoll_testbed::{BedError, BedState, BedTarget, NodeStatus, TestBed};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Writes the description of a bed, loaded through these targets, to a new file in the directory of the bed's state.
-/// This process is in the bed's network.
+/// Writes the description of a bed that is loaded through `targets` to a new file in the directory of the bed's state;
+/// returns the path. The calling process is in the bed's network.
 ///
 /// # Errors
-/// If the bed does not reply, or errors of the file system.
+/// If the bed does not reply, or if the file cannot be written.
 pub fn write(bed: &TestBed, targets: &[&BedTarget]) -> Result<PathBuf, BedError> {
     let dir = targets.iter().find_map(|t| t.directory.as_deref());
     let machine = Sut::of_this_machine(dir.unwrap_or(Path::new("/")));
@@ -24,22 +24,22 @@ pub fn write(bed: &TestBed, targets: &[&BedTarget]) -> Result<PathBuf, BedError>
         .tempfile_in(bed.dir());
     let written = file.and_then(|mut file| {
         file.write_all(template(&sut).as_bytes())?;
-        // It is removed with the bed.
+        // The end of the bed removes the file.
         Ok(file.keep()?.1)
     });
     written.map_err(|e| BedError::failed("cannot write the description of the test bed", e))
 }
 
-/// Why the figures say nothing of the software's performance.
+/// A sentence that says why the figures do not show the performance of the software.
 fn demonstration(cpus: usize) -> String {
     let processors = if cpus == 1 { "processor" } else { "processors" };
     format!(
         "All nodes and the load generator are on one machine with {cpus} {processors}: this is a \
-         demonstration, not a performance of that software."
+         demonstration, not a performance of the software."
     )
 }
 
-/// The description of a machine with a bed.
+/// Adds a bed to the description of its machine.
 fn describe(machine: Sut, bed: &BedState, nodes: &[NodeStatus], targets: &[&BedTarget]) -> Sut {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let demonstration = demonstration(cpus);
@@ -82,13 +82,13 @@ fn describe(machine: Sut, bed: &BedState, nodes: &[NodeStatus], targets: &[&BedT
         solution: demonstration.clone(),
         other_solution: sentences(&bed.notes),
         benchmark_network: "All nodes have addresses of one network namespace.".into(),
-        stable_storage: "Nothing is promised: all nodes lose power together.".into(),
+        stable_storage: "No data is promised to survive: all nodes lose power together.".into(),
         ..sut.notes
     };
     sut
 }
 
-/// A node as a parameter of the system.
+/// A node as a tuning parameter: name, address, and role with state.
 fn parameter(node: &NodeStatus) -> Parameter {
     Parameter {
         name: node.name.clone(),
@@ -97,7 +97,7 @@ fn parameter(node: &NodeStatus) -> Parameter {
     }
 }
 
-/// How the load reaches the bed, through several targets in several ways.
+/// The protocols of the targets, each protocol once, separated by commas.
 fn protocols(targets: &[&BedTarget]) -> String {
     let of = |target: &&BedTarget| match target.url.split_once(':') {
         Some(("nfs3", _)) => "NFSv3",
@@ -108,7 +108,7 @@ fn protocols(targets: &[&BedTarget]) -> String {
     distinct(targets.iter().map(of)).join(", ")
 }
 
-/// Texts as sentences.
+/// Texts as sentences: each with a capital letter and a full stop.
 fn sentences(texts: &[String]) -> String {
     let one = |text: &String| {
         let mut letters = text.chars();
@@ -157,7 +157,7 @@ mod tests {
             "{solution}"
         );
         assert!(
-            solution.ends_with(": this is a demonstration, not a performance of that software.")
+            solution.ends_with(": this is a demonstration, not a performance of the software.")
         );
         let mut versions = again.software.iter().map(|s| s.version.as_str());
         assert!(versions.any(|v| v == "MooseFS 3.0.117"));

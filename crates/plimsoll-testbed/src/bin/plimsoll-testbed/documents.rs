@@ -1,4 +1,4 @@
-//! `man`, `completions` and `reference`: documents that are made from the arguments.
+//! `man`, `completions` and `reference`: documents that are generated from the definition of the arguments.
 
 use crate::cli::Cli;
 use crate::exit::Exit;
@@ -8,10 +8,10 @@ use clap_complete::Shell;
 use plimsoll_testbed::BedError;
 use std::path::Path;
 
-/// Name of the program.
+/// Name of the program in its documents.
 const NAME: &str = "plimsoll-testbed";
 
-/// The definition of the arguments for documents on the program itself.
+/// The definition of the arguments, with `plimsoll-testbed` as the program name instead of `plimsoll testbed`.
 fn definition() -> Command {
     Cli::command().bin_name(NAME)
 }
@@ -43,7 +43,7 @@ pub fn reference() -> Result<Exit, BedError> {
     print(&page)
 }
 
-/// Appends the help of a command, and of its commands under headings.
+/// Appends the help of a command, and the help of each subcommand under a heading.
 fn add_help(page: &mut String, command: &Command) {
     let help = command.clone().render_long_help();
     page.push_str(&format!(

@@ -1,4 +1,4 @@
-//! Exit codes, which are those of `plimsoll`.
+//! Exit codes, with the same meanings as the exit codes of `plimsoll`.
 
 use plimsoll_testbed::BedError;
 use std::os::unix::process::ExitStatusExt;
@@ -9,11 +9,11 @@ use std::process::{ExitCode, ExitStatus};
 pub struct Exit(u8);
 
 impl Exit {
-    /// The command did what was requested.
+    /// The command succeeded.
     pub const DONE: Self = Self(0);
-    /// Something that was begun failed.
+    /// The command failed after it had begun its work.
     pub const FAILED: Self = Self(1);
-    /// Bad usage, missing software or missing rights: nothing was begun.
+    /// Bad usage, missing software or missing rights: the command began no work.
     pub const USAGE: Self = Self(2);
     /// The user ended the command: 128 plus the number of SIGINT, as in shells.
     pub const INTERRUPTED: Self = Self(130);
@@ -26,7 +26,7 @@ impl Exit {
         }
     }
 
-    /// The code of a program that has ended; of a program that a signal ended, 128 plus the number of the signal.
+    /// The code of a program that has ended: its exit code, or 128 plus the number of the signal that ended the program.
     pub fn of_status(status: ExitStatus) -> Self {
         let code = status.code().or_else(|| Some(128 + status.signal()?));
         code.and_then(|code| u8::try_from(code).ok())

@@ -1,4 +1,4 @@
-//! `list`: the kinds, what each needs and lacks, and the beds that are up.
+//! `list`: the kinds of beds, the software that each kind needs and lacks, and the beds that are up.
 
 use crate::beds::{store, summary};
 use crate::cli::Format;

@@ -1,7 +1,8 @@
-//! `plimsoll-testbed`: real storage systems on this machine, started, loaded by `plimsoll`, hurt and ended, and studies on
-//! them. `plimsoll testbed` runs this program.
+//! `plimsoll-testbed` starts real storage systems on this machine, loads them with `plimsoll`, injects faults, ends them,
+//! and runs studies on them. `plimsoll testbed` executes `plimsoll-testbed`.
 //!
-//! - `cli`: the arguments; `documents`: manual pages, completions and the reference, which are made from the arguments;
+//! - `cli`: the arguments; `documents`: manual pages, completions and the reference, which are generated from the
+//!   arguments;
 //! - `beds`: commands on beds; `list`: the kinds; `on`: commands of `plimsoll` on a bed, with the bed's targets
 //!   (`placeholders`) and its description (`description`);
 //! - `study`: several commands on several beds, and their report;
@@ -28,7 +29,7 @@ use plimsoll_testbed::BedError;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// Prints the output of a command.
+/// Prints the output of a command to standard output.
 fn print(text: &str) -> Result<Exit, BedError> {
     console::out(text)
         .map(|()| Exit::DONE)
@@ -46,7 +47,7 @@ fn main() -> ExitCode {
     };
     match exit {
         Exit::DONE if console::has_lost_output() => {
-            console::err("error: cannot write all of it to standard output\n");
+            console::err("error: cannot write all output to standard output\n");
             Exit::FAILED.into()
         }
         exit => exit.into(),
@@ -82,7 +83,7 @@ fn arguments(line: &[OsString]) -> Result<Cli, Error> {
     Cli::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut definition))
 }
 
-/// Prints the error in the arguments, or the requested help.
+/// Prints the argument error, or the help that the user requested.
 fn explain(e: &Error) -> Exit {
     let stream = match e.use_stderr() {
         true => Stream::Err,
@@ -93,7 +94,7 @@ fn explain(e: &Error) -> Exit {
         false => e.render().to_string(),
     };
     match stream {
-        // A reader that has gone is not an error.
+        // A closed pipe is not an error.
         Stream::Out => _ = console::out(&text),
         Stream::Err => console::err(&text),
     }

@@ -12,19 +12,19 @@ use std::ffi::{OsStr, OsString};
 use std::path::Path;
 use std::process::Command;
 
-/// Environment variable of commands on a bed: the name of the bed.
+/// Environment variable with the name of the bed, for commands on the bed.
 pub const NAME_VARIABLE: &str = "PLIMSOLL_TESTBED";
 
-/// Commands that take `--target` and `--dir`, and load or prepare what these name.
+/// Commands that take `--target` and `--dir`, and load or prepare the target and the directory.
 const LOADS: [&str; 7] = ["run", "curve", "find", "md", "profile", "plan", "populate"];
 
 /// Commands that take `--sut`.
 const DESCRIBED: [&str; 4] = ["run", "curve", "find", "profile"];
 
-/// The command of this program that runs a command of `plimsoll` on a bed.
+/// The `plimsoll-testbed` command that runs a command of `plimsoll` on a bed.
 ///
 /// # Errors
-/// Errors of the system.
+/// If the system does not give the path of `plimsoll-testbed`.
 pub fn on_bed<S: AsRef<OsStr>>(
     name: &str,
     words: impl IntoIterator<Item = S>,
@@ -41,7 +41,7 @@ pub fn on_bed<S: AsRef<OsStr>>(
 pub fn on(name: &str, words: &[OsString]) -> Result<Exit, BedError> {
     let bed = bed(name)?;
     if !bed.is_entered() {
-        // This program again, in the bed's network.
+        // Executes `plimsoll-testbed on` again, in the bed's network.
         bed.join_control_group()?;
         let again = on_bed(name, words)?;
         let mut command = bed.command(again.get_program())?;
@@ -85,11 +85,11 @@ fn run_on(bed: &TestBed, words: &[OsString], signals: &CaughtSignals) -> Result<
     Ok(Exit::of_status(status))
 }
 
-/// The words of a command with targets in the place of placeholders. A command that loads something and names no target
-/// gets the first target. Returns the targets of the bed that the command loads too.
+/// Replaces the placeholders in a command by targets, and adds the first target to a command that loads a target and
+/// names none. Returns the words, and the targets of the bed that the command loads.
 ///
 /// # Errors
-/// If a placeholder or a directory is not the bed's.
+/// If a placeholder names no target of the bed, or if a directory is not on the bed.
 fn loading<'a>(
     targets: &'a [BedTarget],
     words: &[OsString],
@@ -112,14 +112,14 @@ fn loading<'a>(
             Some(_) => "--dir",
             None => "--target",
         };
-        // Not at the end, where the options of MD-Workbench's plug-in are.
+        // The options of MD-Workbench's plug-in are at the end.
         filled.splice(1..1, [option.into(), text_of(target)]);
     }
     used.push(target);
     Ok((filled, used))
 }
 
-/// Whether the words of a command name its target.
+/// Whether an option of a command names the target.
 fn names_target(command: &str, words: &[OsString]) -> bool {
     let options: &[&str] = match command {
         "md" => &["--target", "--interface", "--api", "-i", "-a"],
@@ -131,10 +131,11 @@ fn names_target(command: &str, words: &[OsString]) -> bool {
         .any(|option| !values(words, option).is_empty())
 }
 
-/// Whether the words of a command name its directory, which is below that of a mounted file system.
+/// Whether a command has `--dir`. Every directory of the command must be below `base`, the directory of a mounted file
+/// system.
 ///
 /// # Errors
-/// If the directory is elsewhere: the command would load something else than the bed.
+/// If a directory is not below `base`: the command would load another file system than the bed's.
 fn are_below(base: &Path, command: &str, words: &[OsString]) -> Result<bool, BedError> {
     let elsewhere = |dir: &OsStr| {
         BedError::Usage(format!(
@@ -147,7 +148,7 @@ fn are_below(base: &Path, command: &str, words: &[OsString]) -> Result<bool, Bed
         return Err(elsewhere(other));
     }
     if command == "md" {
-        // Relative ones are below that of --dir.
+        // Relative directories are below --dir.
         let roots = [
             values(words, "-o"),
             values(words, "--root-dir"),
@@ -164,7 +165,7 @@ fn are_below(base: &Path, command: &str, words: &[OsString]) -> Result<bool, Bed
     Ok(!dirs.is_empty())
 }
 
-/// The values of an option, `--name VALUE` or `--name=VALUE`, or of one letter also `-nVALUE`, before `--`.
+/// The values of an option before `--`: `--name VALUE` or `--name=VALUE`; `-nVALUE` too for an option of one letter.
 fn values(words: &[OsString], option: &str) -> Vec<OsString> {
     let own: Vec<&OsString> = words.iter().take_while(|word| *word != "--").collect();
     let is_letter = !option.starts_with("--");
@@ -183,7 +184,7 @@ fn values(words: &[OsString], option: &str) -> Vec<OsString> {
     found
 }
 
-/// Directories that MD-Workbench's plug-in is given after `--`.
+/// The directories among the options of MD-Workbench's plug-in, which follow `--`.
 fn plug_in_roots(words: &[OsString]) -> Vec<OsString> {
     let after = words.iter().skip_while(|word| *word != "--").skip(1);
     let after: Vec<OsString> = after.cloned().collect();
@@ -211,7 +212,7 @@ mod tests {
         line.split(' ').map(OsString::from).collect()
     }
 
-    /// The command line that runs on a bed, and the names of the targets that it loads.
+    /// The command line of `plimsoll` on a bed, and the names of the targets that the command loads.
     fn on(targets: &[BedTarget], line: &str) -> Result<(String, Vec<String>), String> {
         let (words, used) = loading(targets, &words(line)).map_err(|e| e.to_string())?;
         let line = words.join(" ".as_ref()).into_string().unwrap();
@@ -317,7 +318,7 @@ mod tests {
                 "{line}: {refused}"
             );
         }
-        // Not a load of the bed.
+        // A command with a target of its own does not load the bed.
         let line = "run w --target null: --dir /x";
         assert_eq!(on(&targets, line), Ok((line.into(), vec![])));
     }

@@ -1,10 +1,10 @@
-//! Placeholders in the words of a command: `{}` stands for the first target of a bed, `{NAME}` for the target of that name.
+//! Placeholders in the words of a command: `{}` stands for the first target of a bed, `{NAME}` for the target NAME.
 
 use plimsoll_testbed::{BedError, BedTarget};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 
-/// The text that stands for a target in a command: the directory of a mounted file system, or the URL of another target.
+/// The text of a target in a command: the directory of a mounted file system, or a URL.
 pub fn text_of(target: &BedTarget) -> OsString {
     match &target.directory {
         Some(dir) => dir.into(),
@@ -15,12 +15,15 @@ pub fn text_of(target: &BedTarget) -> OsString {
 /// Replaces placeholders by targets.
 pub struct Placeholders<'a> {
     targets: &'a [BedTarget],
-    /// The targets that have replaced a placeholder, each once, in the order of the words.
+    /// The targets that have replaced a placeholder, each target once, in the order of first use.
     used: Vec<&'a BedTarget>,
 }
 
 impl<'a> Placeholders<'a> {
-    /// The placeholders of a bed with these targets, of which there is at least one.
+    /// The placeholders of a bed.
+    ///
+    /// # Panics
+    /// If `targets` is empty.
     pub fn of(targets: &'a [BedTarget]) -> Self {
         assert!(!targets.is_empty(), "a bed that is up has a target");
         Self {
@@ -34,30 +37,27 @@ impl<'a> Placeholders<'a> {
         &self.used
     }
 
-    /// A word with targets in the place of placeholders. A `?` after a URL that has options already becomes `&`. `{{}}` and
-    /// `{{NAME}}` stand for the placeholders themselves; other braces stay.
+    /// Replaces the placeholders in a word by targets. A `?` after a URL that has options becomes `&`. `{{}}` becomes `{}`
+    /// and `{{NAME}}` becomes `{NAME}`; other braces stay.
     ///
     /// # Errors
-    /// If a word without white space, or its value after `=`, begins with the name of another target in braces.
+    /// If a word without white space, or the value after `=` in such a word, begins with a name in braces that is not the
+    /// name of a target.
     pub fn fill(&mut self, word: &OsStr) -> Result<OsString, BedError> {
         let bytes = word.as_bytes();
         let mut out = Vec::new();
         let mut at = 0;
         while let Some(open) = find(&bytes[at..], b'{').map(|found| at + found) {
             out.extend_from_slice(&bytes[at..open]);
-            (at, out) = self.brace(bytes, open, out)?;
+            at = self.brace(bytes, open, &mut out)?;
         }
         out.extend_from_slice(&bytes[at..]);
         Ok(OsString::from_vec(out))
     }
 
-    /// Appends what an opening brace begins; returns where the rest of the word begins.
-    fn brace(
-        &mut self,
-        word: &[u8],
-        open: usize,
-        mut out: Vec<u8>,
-    ) -> Result<(usize, Vec<u8>), BedError> {
+    /// Appends the replacement of the text that begins with the opening brace at `open`; returns the offset of the rest of
+    /// the word.
+    fn brace(&mut self, word: &[u8], open: usize, out: &mut Vec<u8>) -> Result<usize, BedError> {
         if let Some(inner) = word[open..].strip_prefix(b"{{")
             && let Some(close) = find(inner, b'}')
             && inner[close..].starts_with(b"}}")
@@ -65,19 +65,19 @@ impl<'a> Placeholders<'a> {
         {
             let end = open + 2 + close + 2;
             out.extend_from_slice(&word[open + 1..end - 1]);
-            return Ok((end, out));
+            return Ok(end);
         }
         let inner = &word[open + 1..];
         let Some(close) = find(inner, b'}') else {
             out.push(b'{');
-            return Ok((open + 1, out));
+            return Ok(open + 1);
         };
         let (name, rest) = (&inner[..close], &inner[close + 1..]);
         let end = open + 1 + close + 1;
         let Some(target) = self.target(name) else {
             self.refuse_unknown(word, open, name)?;
             out.push(b'{');
-            return Ok((open + 1, out));
+            return Ok(open + 1);
         };
         if !self.used.contains(&target) {
             self.used.push(target);
@@ -86,9 +86,9 @@ impl<'a> Placeholders<'a> {
         out.extend_from_slice(text.as_bytes());
         if rest.starts_with(b"?") && text.as_bytes().contains(&b'?') {
             out.push(b'&');
-            return Ok((end + 1, out));
+            return Ok(end + 1);
         }
-        Ok((end, out))
+        Ok(end)
     }
 
     fn target(&self, name: &[u8]) -> Option<&'a BedTarget> {
@@ -98,7 +98,7 @@ impl<'a> Placeholders<'a> {
         }
     }
 
-    /// Refuses a name of another target where nothing but a target is meant.
+    /// Refuses an unknown name in braces at the beginning of a word or of a value: only a target can be meant there.
     fn refuse_unknown(&self, word: &[u8], open: usize, name: &[u8]) -> Result<(), BedError> {
         let is_begin = open == 0 || word[open - 1] == b'=';
         let is_plain = |b: &u8| b.is_ascii_alphanumeric() || b"-_.".contains(b);
@@ -205,7 +205,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// Whatever a word is, it is filled or refused in a sentence; without braces, it stays.
+        /// Any word is filled, or refused with a sentence; a word without braces does not change.
         #[test]
         fn any_word_is_filled_or_refused(word in "[{}a-z.0-9?=/ ]{0,24}", end in proptest::collection::vec(0u8.., 0..4)) {
             let word = OsString::from_vec([word.into_bytes(), end].concat());

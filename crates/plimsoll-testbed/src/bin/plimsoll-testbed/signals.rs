@@ -1,4 +1,4 @@
-//! Signals that do not end this process, so that it ends what it has started.
+//! Signals that this process catches, so that the process can end beds and commands before it ends.
 
 use plimsoll_runtime::signals::heeded_notices;
 use plimsoll_testbed::BedError;
@@ -9,22 +9,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-/// Time between two looks at a command that runs.
+/// Time between two checks whether a command has ended.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Signals that this process has caught.
 pub struct CaughtSignals {
-    /// SIGINT, which a terminal sends to all processes of a command.
+    /// SIGINT, which a terminal sends to all processes of its foreground group.
     interrupt: Arc<AtomicBool>,
-    /// SIGTERM, and notices that the program will be ended.
+    /// SIGTERM, and signals by which a batch system or a terminal announces the end of the program.
     termination: Arc<AtomicBool>,
 }
 
 impl CaughtSignals {
-    /// Catches signals from now on.
+    /// Begins to catch signals.
     ///
     /// # Errors
-    /// If they cannot be caught.
+    /// If the handlers cannot be installed.
     pub fn new() -> Result<Self, BedError> {
         let this = Self {
             interrupt: Arc::default(),
@@ -44,20 +44,20 @@ impl CaughtSignals {
         self.interrupt.load(Relaxed) || self.termination.load(Relaxed)
     }
 
-    /// Waits for the end of a command. A termination of this process is passed on; an interrupt from a
-    /// terminal reaches the command anyway.
+    /// Waits for the end of a command in the process group of this process. The command gets SIGTERM if this process gets
+    /// a termination signal; SIGINT from a terminal reaches the command anyway.
     pub fn wait_for(&self, child: &mut Child) -> std::io::Result<ExitStatus> {
         wait_and_end_when(child, || self.termination.load(Relaxed))
     }
 
-    /// Waits for the end of a command in a process group of its own, to which each of the signals is passed
-    /// on as a termination.
+    /// Waits for the end of a command in a process group of its own. The command gets SIGTERM if this process gets any
+    /// signal.
     pub fn end_and_wait_for(&self, child: &mut Child) -> std::io::Result<ExitStatus> {
         wait_and_end_when(child, || self.any())
     }
 }
 
-/// Waits for the end of a command, which is terminated once if `is_ended` is true.
+/// Waits for the end of a command; sends SIGTERM once, when `is_ended` becomes true.
 fn wait_and_end_when(
     child: &mut Child,
     is_ended: impl Fn() -> bool,
@@ -70,7 +70,7 @@ fn wait_and_end_when(
         if is_ended() && !is_passed_on {
             is_passed_on = true;
             if let Some(pid) = Pid::from_raw(child.id().cast_signed()) {
-                // It may end meanwhile.
+                // The command may have ended meanwhile.
                 let _ = kill_process(pid, Signal::TERM);
             }
         }

@@ -144,7 +144,7 @@ impl EdgeCase {
         design.step("after", &group, "edge, warm, after the run", status);
     }
 
-    /// A command with the words of a target.
+    /// A command line: a command, the words of the working set, and the words of a target.
     fn command(&self, command: &str, target: &[String]) -> Vec<String> {
         let mut line = words(&[command]);
         line.extend(self.line.iter().cloned());
@@ -153,12 +153,12 @@ impl EdgeCase {
     }
 }
 
-/// The words that name a directory through a server of the bed.
+/// The words for a directory on a server of the bed.
 fn through(target: &str, dir: &str) -> Vec<String> {
     vec![format!("--target={{{target}}}"), format!("--dir={dir}")]
 }
 
-/// The words that name a directory of the core's own files.
+/// The words for a directory of the core's own files, without a server.
 fn at_core(dir: &str) -> Vec<String> {
     vec![format!("--dir={{core-files}}/{dir}")]
 }

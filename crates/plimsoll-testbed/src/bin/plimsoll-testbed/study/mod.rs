@@ -1,9 +1,9 @@
 //! `study`: studies, each a list of commands of plimsoll, on test beds that the study starts and ends or on a server of the
 //! user.
 //!
-//! A module for each study makes its [`StudyDesign`]; `runner` does the steps and keeps the document of the study up to date.
-//! A study that is resumed is designed again from the arguments with which it was begun: the
-//! commands in its document, which may be another user's, are never run.
+//! Each study has a module that makes its [`StudyDesign`]; `runner` does the steps and keeps the document of the study up to
+//! date. `resume` designs the study again from the arguments in the document, and never runs the commands in the document:
+//! another user may have written the document.
 
 mod edge;
 mod nfs4_opens;
@@ -28,10 +28,10 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-/// Words of a command line before those of a study: the program, and `study`.
+/// Number of words on a command line before the name of a study: the program, and `study`.
 const WORDS_BEFORE: usize = 2;
 
-/// Does what was requested of a study by the command line `line`.
+/// Begins, resumes or reports a study. `line` is the whole command line.
 pub fn run(command: &StudyCommand, line: &[OsString]) -> Result<Exit, BedError> {
     match command {
         StudyCommand::Begin(study) => {
@@ -75,7 +75,7 @@ fn begin(study: &Study, arguments: Vec<String>) -> Result<Exit, BedError> {
     let writer = StudyWriter::create(&args.results, &name, results, SystemTime::now());
     let writer = writer.map_err(|e| {
         usage(format!(
-            "{e}; --results chooses another place for the results"
+            "{e}; --results chooses another directory for the results"
         ))
     })?;
     StudyRunner::new(writer, &args.output)?.run()
@@ -96,8 +96,8 @@ fn resume(dir: &Path, output: &StudyOutput) -> Result<Exit, BedError> {
     let begun = begun.map_err(|e| usage(format!("{}: {e}", dir.display())))?;
     if !design(&begun.study)?.is_that_of(&study) {
         return Err(usage(format!(
-            "{}: its steps are not those of `plimsoll testbed study {}`: it was edited, or another version of this \
-             program began it",
+            "{}: its steps are not the steps of `plimsoll testbed study {}`: the study was edited, or another version of this \
+             program began the study",
             dir.display(),
             shell_words(&study.arguments)
         )));
@@ -113,7 +113,7 @@ fn resume(dir: &Path, output: &StudyOutput) -> Result<Exit, BedError> {
     StudyRunner::new(writer, output)?.run()
 }
 
-/// What a study does with these arguments.
+/// The beds and steps of a study with its arguments.
 fn design(study: &Study) -> Result<StudyDesign, BedError> {
     match study {
         Study::Edge(args) => edge::design(args),
@@ -122,7 +122,7 @@ fn design(study: &Study) -> Result<StudyDesign, BedError> {
     }
 }
 
-/// Notes which of the beds that are needed this machine cannot have, and why.
+/// Notes in the document why the machine cannot have a bed, for each bed with steps to be done.
 fn check_beds(study: &mut StudyResults) -> Result<(), BedError> {
     for number in 0..study.beds.len() {
         if study.due(Some(&study.beds[number].name)).is_empty() {
@@ -133,13 +133,13 @@ fn check_beds(study: &mut StudyResults) -> Result<(), BedError> {
         let kind = plimsoll_testbed::find_kind(&up.kind)?;
         let checked = plimsoll_testbed::check(kind, &up.options());
         bed.failure = None;
-        // Also a number of servers that suits one software and not another.
+        // Options can be wrong for one bed alone: a number of servers suits one software and not another.
         bed.unavailable = checked.err().map(|e| e.to_string());
     }
     Ok(())
 }
 
-/// Refuses a study none of whose remaining beds can be had.
+/// Refuses a study if all beds with steps to be done are unavailable.
 fn refuse_if_nothing_is_available(study: &StudyResults) -> Result<(), BedError> {
     let is_needed = |bed: &&StudyBed| !study.due(Some(&bed.name)).is_empty();
     let needed: Vec<&StudyBed> = study.beds.iter().filter(is_needed).collect();
@@ -153,7 +153,7 @@ fn refuse_if_nothing_is_available(study: &StudyResults) -> Result<(), BedError> 
     }
 }
 
-/// What a study asks, and what it does to find out.
+/// A study before its first step: question, notes, beds and steps.
 struct StudyDesign {
     name: &'static str,
     question: &'static str,
@@ -175,7 +175,7 @@ impl StudyDesign {
         }
     }
 
-    /// Adds a bed, on which the following steps are done.
+    /// Adds a bed for the steps that are added next.
     fn bed(&mut self, name: String, arguments: Vec<String>) {
         self.beds.push(StudyBed {
             name,
@@ -186,7 +186,7 @@ impl StudyDesign {
         self.unit();
     }
 
-    /// Begins a unit: the following steps are done in one go, on one bed.
+    /// Begins a unit of steps, which are repeated together when a study is resumed.
     fn unit(&mut self) {
         self.unit += 1;
     }
@@ -213,7 +213,7 @@ impl StudyDesign {
         });
     }
 
-    /// Whether a document is that of this design, whatever has been done.
+    /// Whether a document has the beds and steps of this design, whatever steps have been done.
     fn is_that_of(&self, study: &StudyResults) -> bool {
         let undone = |step: &StudyStep| StudyStep {
             state: None,
@@ -258,7 +258,7 @@ fn words(of: &[&str]) -> Vec<String> {
     of.iter().map(|w| (*w).to_owned()).collect()
 }
 
-/// A time as options take it.
+/// A time in the form that options accept.
 fn time(of: Duration) -> String {
     match of.is_zero() {
         true => "0ms".into(),
@@ -266,7 +266,7 @@ fn time(of: Duration) -> String {
     }
 }
 
-/// Times in increasing order, each once.
+/// Times in increasing order, without duplicates.
 fn ascending(times: &[Duration]) -> Vec<Duration> {
     let mut times = times.to_vec();
     times.sort_unstable();
@@ -274,11 +274,11 @@ fn ascending(times: &[Duration]) -> Vec<Duration> {
     times
 }
 
-/// The note of every study on test beds: what its figures are not.
+/// The note of every study on test beds: what the figures do not show.
 const ONE_MACHINE: &str = "all nodes and the load share one machine: the figures compare configurations of this study, \
-                           and say nothing about how fast the software is on hardware of its own";
+                           and do not show how fast the software is on hardware of its own";
 
-/// The note of every study: how much of its figures is chance.
+/// The note of every study: how far chance determines the figures.
 const ONE_WINDOW: &str = "every figure is one window of some seconds, on processors that nodes and load share: one \
                           window does not tell a small difference from chance, and a single pause of a server \
                           changes a mean of some milliseconds (compare medians)";

@@ -1,5 +1,5 @@
-//! `study nfs4-opens`: what open owners, sessions and delegations save where most of the work is opens, on the server of
-//! the Linux kernel or on a server of the user.
+//! `study nfs4-opens`: what open owners, sessions and delegations save in workloads of mostly opens, on the server of the
+//! Linux kernel or on a server of the user.
 
 use super::options::{Nfs4OpensStudy, NfsVersion};
 use super::{ONE_MACHINE, ONE_WINDOW, StudyDesign, ascending, time, words};
@@ -15,10 +15,10 @@ const NAME: &str = "nfs4-opens";
 /// Length of a window if none is given.
 const DEFAULT_TIME: Duration = Duration::from_secs(15);
 
-/// Seconds after its start from which the server of the bed delegates: its grace periods are over.
+/// Seconds from the start of the bed's server until the server grants delegations, after its grace periods.
 const GRACE_S: u64 = 12;
 
-/// Access paths to a server: name, NFS version, and options of the URL besides the version.
+/// Access paths to a server: name, NFS version, and options of the URL without the version.
 const ACCESS_PATHS: [(&str, NfsVersion, &str); 6] = [
     ("v3", NfsVersion::V3, ""),
     ("v4.0 one owner", NfsVersion::V4Minor0, "open_owner=shared"),
@@ -36,7 +36,7 @@ const ACCESS_PATHS: [(&str, NfsVersion, &str); 6] = [
     ),
 ];
 
-/// Options of URLs that the study sets, and what the user may do instead.
+/// Options of URLs that the study sets, with a hint for a user who gives the option.
 const OWN_OPTIONS: [(&str, &str); 4] = [
     (
         "minorversion",
@@ -47,12 +47,12 @@ const OWN_OPTIONS: [(&str, &str); 4] = [
     ("added_rtt", "set the round-trip times with --added-rtt"),
 ];
 
-/// One bed or none, and a profile over all access paths to the server for each workload and round trip.
+/// At most one bed, and for each workload and round trip a profile over all access paths to the server.
 pub(super) fn design(args: &Nfs4OpensStudy) -> Result<StudyDesign, BedError> {
     check(args)?;
-    let is_on_bed = args.nfs3.is_none() && args.nfs4.is_none();
-    let recalls = "a server may not delegate for 30 to 60 s what it has recalled, and a file server's writers recall \
-                   much";
+    let is_on_bed = args.is_on_bed();
+    let recalls = "a server may grant no delegation of a file for 30 to 60 s after a recall, and writers of the \
+                   workload fileserver cause many recalls";
     let notes: &[&str] = match is_on_bed {
         true => &[ONE_MACHINE, ONE_WINDOW, recalls],
         false => &[ONE_WINDOW, recalls],
@@ -65,8 +65,8 @@ pub(super) fn design(args: &Nfs4OpensStudy) -> Result<StudyDesign, BedError> {
         let pause = StudyAction::Pause { seconds: GRACE_S };
         design.step("grace", "", "grace period of the server", pause);
     }
-    // The web server first, as in the profile: a file server's writers recall what the server then does not
-    // delegate for a while.
+    // The workload webserver comes first, as in the profile: writers of fileserver cause recalls, after which the server
+    // grants no delegations for a while.
     for workload in distinct(args.only.iter().copied()) {
         for trip in ascending(&args.added_rtt) {
             let mut profile = words(&["profile", NAME]);
@@ -94,13 +94,12 @@ pub(super) fn design(args: &Nfs4OpensStudy) -> Result<StudyDesign, BedError> {
 fn check(args: &Nfs4OpensStudy) -> Result<(), BedError> {
     check_url("--nfs3", args.nfs3.as_deref(), "nfs3://")?;
     check_url("--nfs4", args.nfs4.as_deref(), "nfs4://")?;
-    let is_on_bed = args.nfs3.is_none() && args.nfs4.is_none();
     for version in &args.versions {
         let (url, option) = match version {
             NfsVersion::V3 => (&args.nfs3, "--nfs3"),
             NfsVersion::V4Minor0 | NfsVersion::V4Minor1 => (&args.nfs4, "--nfs4"),
         };
-        if url.is_none() && !is_on_bed {
+        if url.is_none() && !args.is_on_bed() {
             let version = version.name();
             return Err(BedError::Usage(format!(
                 "--versions {version} needs {option}"
@@ -117,7 +116,7 @@ fn check(args: &Nfs4OpensStudy) -> Result<(), BedError> {
     }
 }
 
-/// Checks that a URL is of a version, and leaves to the study what is the study's.
+/// Checks the scheme of a URL, and refuses options that the study sets.
 fn check_url(option: &str, url: Option<&str>, scheme: &str) -> Result<(), BedError> {
     let Some(url) = url else { return Ok(()) };
     let wrong = |why: &str| Err(BedError::Usage(format!("{option} {url}: {why}")));
@@ -134,15 +133,14 @@ fn check_url(option: &str, url: Option<&str>, scheme: &str) -> Result<(), BedErr
     Ok(())
 }
 
-/// The access paths to the server with a round trip, each a name and a URL.
+/// The access paths to the server with an added round trip, each as `NAME=URL`.
 fn access_paths(args: &Nfs4OpensStudy, trip: Duration) -> Vec<String> {
-    let is_on_bed = args.nfs3.is_none() && args.nfs4.is_none();
     let wanted = |version| args.versions.is_empty() || args.versions.contains(&version);
     let paths = ACCESS_PATHS.into_iter().filter(|(_, v, _)| wanted(*v));
     let path = |(name, version, options): (&str, NfsVersion, &str)| {
         let mut options = options.to_owned();
-        let url = if is_on_bed {
-            // The URL of the target has the minor version.
+        let url = if args.is_on_bed() {
+            // The URL of the bed's target already has the minor version.
             format!("{{v{}}}", version.name())
         } else if version == NfsVersion::V3 {
             args.nfs3.clone()?
@@ -160,7 +158,7 @@ fn access_paths(args: &Nfs4OpensStudy, trip: Duration) -> Vec<String> {
     paths.filter_map(path).collect()
 }
 
-/// A URL with more options.
+/// Appends options to a URL; skips empty options.
 fn with_options(url: &str, options: &[&str]) -> String {
     let mut url = url.to_owned();
     for more in options.iter().filter(|o| !o.is_empty()) {

@@ -1,4 +1,4 @@
-//! Arguments of `study`.
+//! Command-line arguments of `study`.
 
 use crate::cli::Format;
 use clap::builder::{PathBufValueParser, TypedValueParser};
@@ -13,12 +13,12 @@ use std::time::Duration;
 pub enum StudyCommand {
     #[command(flatten)]
     Begin(Study),
-    /// Do the remaining steps of a study, as it was begun
+    /// Do the remaining steps of a study, with the options of its begin
     #[command(after_help = "\
 Examples:
   plimsoll testbed study resume plimsoll-results/edge-study-20260301-140502
 
-Steps that belong together, because each changes what a test bed holds, are repeated as a whole on a new one.")]
+Steps that depend on each other, because each changes the content of a test bed, are repeated together on a new bed.")]
     Resume {
         /// Directory of the study
         #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
@@ -50,13 +50,13 @@ pub enum Study {
     #[command(after_help = HELP)]
     Replicas(Box<ReplicasStudy>),
     /// Opens of NFS versions 3, 4.0 and 4.1, with one and with many open owners, with and without delegations: on a test
-    /// bed, or on a server of yours
+    /// bed, or on your own server
     #[command(after_help = NFS4_OPENS_HELP)]
     Nfs4Opens(Box<Nfs4OpensStudy>),
 }
 
 impl Study {
-    /// Arguments that every study has.
+    /// Arguments that all studies have in common.
     pub fn common(&self) -> &StudyArgs {
         match self {
             Self::Edge(args) => &args.study,
@@ -78,7 +78,7 @@ Examples:
   plimsoll testbed study nfs4-opens --nfs4 nfs4://filer/vol1 --added-rtt 0ms,20ms --repeat 5
 
 Each step is a profile (`plimsoll profile nfs4-opens --print-source`) over several access paths to one server: the \
-Linux kernel's on a test bed, or that of --nfs3 and --nfs4. --dry-run prints every command, to be typed by hand.
+Linux kernel's server on a test bed, or the server of --nfs3 and --nfs4. --dry-run prints every command, to be typed by hand.
 Exit codes: 0 every step was done, 1 a step or the bed failed, 2 bad usage or input, 130 interrupted.";
 
 /// Arguments of every study.
@@ -98,7 +98,7 @@ pub struct StudyArgs {
     pub output: StudyOutput,
 }
 
-/// What a study prints.
+/// Output options of a study.
 #[derive(Debug, Args)]
 pub struct StudyOutput {
     /// Output format of the report; json prints study.json
@@ -214,13 +214,13 @@ pub enum ReplicasWorkload {
 /// Arguments of `study nfs4-opens`.
 #[derive(Debug, Args)]
 pub struct Nfs4OpensStudy {
-    /// Export of a server of yours over NFSv3: nfs3://host/export
+    /// Export of your own server over NFSv3: nfs3://host/export
     #[arg(long, value_name = "URL", help_heading = "Target")]
     pub nfs3: Option<String>,
-    /// The same directory over NFSv4: nfs4://host/path
+    /// The directory of --nfs3 over NFSv4: nfs4://host/path
     #[arg(long, value_name = "URL", help_heading = "Target")]
     pub nfs4: Option<String>,
-    /// NFS versions to compare [default: all, or those whose URL is given]
+    /// NFS versions to compare [default: all versions, or the versions with a URL]
     #[arg(
         long,
         value_name = "VERSION",
@@ -259,7 +259,14 @@ pub struct Nfs4OpensStudy {
     pub study: StudyArgs,
 }
 
-/// Workloads of `study nfs4-opens`, which are configurations of its profile.
+impl Nfs4OpensStudy {
+    /// Whether the study starts a bed, because the user names no server.
+    pub fn is_on_bed(&self) -> bool {
+        self.nfs3.is_none() && self.nfs4.is_none()
+    }
+}
+
+/// Workloads of `study nfs4-opens`: configurations of the profile `nfs4-opens`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Nfs4OpensWorkload {
     /// Reads of whole files, and one log that all write
@@ -293,7 +300,7 @@ pub enum NfsVersion {
 }
 
 impl NfsVersion {
-    /// The version on the command line.
+    /// The name of the version on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::V3 => "3",
@@ -310,7 +317,7 @@ fn window(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A directory that is printed at the end: `-r` becomes `./-r`, which any command accepts.
+/// A directory that the program prints for use in commands: `-r` becomes `./-r`, which any command accepts.
 fn directory() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().map(|path| {
         match path.as_os_str().as_encoded_bytes().starts_with(b"-") {

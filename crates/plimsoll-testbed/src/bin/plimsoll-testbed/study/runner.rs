@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 /// Time between two looks at signals during a pause.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// End of the name of a directory in which the command of a step writes its results.
+/// Suffix of the name of the directory into which the command of a step writes results.
 const UNFINISHED: &str = ".unfinished";
 
 /// A study that is being run.
@@ -134,7 +134,7 @@ impl StudyRunner {
         };
         let done = self.steps(Some(&started), &due);
         if let Err(e) = started.end() {
-            self.bed_failed(number, format!("it does not end: {e}"))?;
+            self.bed_failed(number, format!("the bed does not end: {e}"))?;
         }
         done
     }
@@ -147,8 +147,8 @@ impl StudyRunner {
         self.change(|study| study.beds[number].failure = Some(why))
     }
 
-    /// Does these steps. After a step that failed, the other steps of its unit are left: they would be measured on a bed
-    /// that is not as it is to be.
+    /// Does the steps with the numbers `due`. After a failed step, skips the other steps of its unit: the bed is not in the
+    /// state that the other steps need.
     fn steps(&mut self, bed: Option<&TestBed>, due: &[usize]) -> Result<(), BedError> {
         let mut failed_unit = None;
         for step in due.iter().copied() {
@@ -175,7 +175,7 @@ impl StudyRunner {
             StudyAction::Prepare(words) => self.prepare(bed, words)?,
             StudyAction::Measure(words) => self.measure(bed, words, number)?,
             StudyAction::Status { wait_s } => {
-                let bed = bed.expect("a status is that of a bed");
+                let bed = bed.expect("a status step has a bed");
                 let end = self.status(bed, Duration::from_secs(*wait_s));
                 match step.group.is_empty() {
                     true => end.required(),
@@ -216,8 +216,8 @@ impl StudyRunner {
         })
     }
 
-    /// Runs a command whose results become results of the study. The command writes into a directory of its own first: what
-    /// the command of an earlier attempt may still write is not taken for its results.
+    /// Runs a command and adopts its results into the study. The command writes into a new directory, so that a command of an
+    /// earlier attempt that still runs cannot add results to the step.
     fn measure(
         &self,
         bed: Option<&TestBed>,
@@ -244,7 +244,7 @@ impl StudyRunner {
             }
             None => None,
         };
-        // A directory in which a process has left something stays.
+        // Fails if a process has left a file in the directory, which stays then.
         let _ = std::fs::remove_dir(&unfinished);
         let state = self.state_of(status);
         Ok(StepEnd {
@@ -255,7 +255,7 @@ impl StudyRunner {
         })
     }
 
-    /// Runs a command of plimsoll, on a bed if there is one; returns how it ended and what it wrote to standard error.
+    /// Runs a command of plimsoll, on `bed` if given; returns the exit status and the standard error of the command.
     fn command(
         &self,
         bed: Option<&TestBed>,
@@ -341,7 +341,7 @@ impl StudyRunner {
     }
 }
 
-/// A new directory of this name; a number follows if a directory of an earlier attempt has the name.
+/// Creates the directory `name` below `root`; appends a number if a directory of an earlier attempt has the name.
 fn new_directory(root: &Path, name: &str) -> Result<PathBuf, BedError> {
     for attempt in 1.. {
         let path = match attempt {
