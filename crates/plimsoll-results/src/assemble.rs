@@ -56,11 +56,11 @@ pub struct MeasuredRun {
     pub starts: Option<StartFigures>,
     /// Stages of a pattern that have ended, one per window: number and figures of each rank.
     pub stages: Vec<(u32, Vec<RankStage>)>,
-    /// Percentiles that tables are to show.
+    /// Percentiles that tables show.
     pub percentiles: Option<Percentiles>,
     /// Counts of each process of an operation mix in the last window.
     pub processes: Vec<ProcessCounts>,
-    /// Events that the schedule of each rank had in the last window; empty without one.
+    /// Event counts of the last window, one element per rank; empty without a schedule.
     pub schedules: Vec<ScheduleCounts>,
     /// Filesets created or found before the run.
     pub populated: Vec<PopulatedFileset>,
@@ -68,7 +68,7 @@ pub struct MeasuredRun {
     pub verification: Option<Verification>,
     /// Commands of the user that ran before and after its phases, in order.
     pub commands: Vec<CommandRun>,
-    /// What happened to the system under test during the run, in the order of time, without figures.
+    /// Events of the system under test during the run, in order of time, without figures.
     pub events: Vec<RunEvent>,
     /// All intervals, from which the figures of the events are computed; empty if there are none.
     pub summaries: Vec<IntervalSummary>,

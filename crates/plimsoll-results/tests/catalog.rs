@@ -1,4 +1,4 @@
-//! The line of results in a list.
+//! Catalog entries of results.
 
 use crate::fixtures::{create, curve, list, make, plan, profile, repeats, run, search, target};
 use plimsoll_results::{
@@ -34,7 +34,7 @@ fn words_of_a_status_are_read_back() {
     assert_eq!(verdicts.map(Status::from), Status::ALL[..4]);
 }
 
-/// Writes the document of a run of 200 operations per second, each with a response time of 8 ms.
+/// Writes the document of a run with 200 operations per second and a response time of 8 ms.
 fn write_run(dir: &Path, change: impl FnOnce(&mut Run)) {
     let mut run = run(plan(), 2000, 8, &[]);
     change(&mut run);
@@ -129,7 +129,7 @@ fn repeated_runs_have_the_means_of_known_figures() {
     let all = entry(&writer);
     assert_eq!((all.runs, all.status), (3, Status::Valid));
     assert_eq!((all.load_line, all.metric, all.ort_ms), (None, None, None));
-    // The third run completed nothing, and has no latency.
+    // The third run completed no operation and has no latency.
     assert_eq!(
         (all.ops_per_s, all.bytes_per_s),
         (Some(40.0), Some(40.0 * 4096.0))

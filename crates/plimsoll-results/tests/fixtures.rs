@@ -1,4 +1,4 @@
-//! Runs and series of runs with figures that a test chooses.
+//! Runs and series with figures that a test chooses.
 
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{Latency, OpTotals, WindowTotals};
@@ -144,8 +144,9 @@ pub fn plan_at(load: u64) -> Plan {
         .expect("the load is at most the highest")
 }
 
-/// A window of 10 s in which so many operations of the scheduled ones completed, each with a response time of `ms` and a
-/// service time of half of it. Each of `reasons` is a reason against the run; `interrupted` interrupts it.
+/// A measured run with a window of 10 s, in which `done` scheduled operations completed, each with a response time of `ms`
+/// milliseconds and half that service time. `reasons` are the codes of reasons against the run; the code `interrupted`
+/// also marks the run as interrupted.
 pub fn measured(plan: Plan, done: u64, ms: u64, reasons: &[&str]) -> MeasuredRun {
     let row = |ops: u64| OpTotals {
         ops,
@@ -250,7 +251,7 @@ pub fn search() -> Series {
     series(kind, vec![configuration(plan())])
 }
 
-/// A profile of these configurations, each a name and a file system.
+/// A profile; each configuration is a name and a file system.
 pub fn profile(repeat: u32, configurations: &[(&str, &str)]) -> Series {
     let of = |(name, filesystem): &(&str, &str)| Configuration {
         name: (*name).into(),
@@ -276,7 +277,7 @@ pub fn next(series: &Series) -> NextRun {
     }
 }
 
-/// Lists the next run of a series with this verdict, far from any criterion, without results.
+/// Lists the next run of a series with a verdict, without results and without a margin.
 pub fn list(series: &mut Series, verdict: Verdict) -> NextRun {
     let next = next(series);
     let mut run = run(series.plan(&next).unwrap(), 0, 1, &[]);
@@ -289,19 +290,19 @@ pub fn list(series: &mut Series, verdict: Verdict) -> NextRun {
     next
 }
 
-/// A new directory of a series below `root`.
+/// Creates the directory of a series below `root`.
 pub fn create(root: &Path, series: Series) -> SeriesWriter {
     SeriesWriter::create(root, series, SystemTime::UNIX_EPOCH).unwrap()
 }
 
-/// Writes the results of a run in the place of `next`, and does not list them.
+/// Writes the results of a run into the directory of `next` without listing the run.
 pub fn write(writer: &SeriesWriter, next: &NextRun, run: &Run) -> RunDir {
     let started = SystemTime::UNIX_EPOCH;
     let results = writer.run_writer(next, &run.plan, started).unwrap();
     results.finish(run).unwrap()
 }
 
-/// Makes the next run as the program does: so many operations complete, with a response time of `ms`.
+/// Makes and lists the next run, with the figures of [`measured`].
 pub fn make(writer: &mut SeriesWriter, done: u64, ms: u64, reasons: &[&str]) -> SeriesRun {
     let next = next(writer.series());
     let plan = writer.series().plan(&next).unwrap();
