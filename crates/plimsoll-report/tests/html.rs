@@ -6,7 +6,7 @@ use plimsoll_report::html::{RunData, page};
 use plimsoll_results::{Series, SeriesWriter, Step};
 use std::path::Path;
 
-/// Makes runs with loads that pass up to 5, and ends the series.
+/// Makes the runs, which are valid up to load 5, and ends the series.
 fn made(root: &Path, series: Series) -> SeriesWriter {
     let mut writer = create(root, series);
     loop {
@@ -30,7 +30,7 @@ fn read(writer: &SeriesWriter) -> RunData {
     RunData::read(writer.dir().path(), None).unwrap()
 }
 
-/// Values of the column of this name.
+/// Values of the column `name`.
 fn column<'a>(chart: &'a Chart, name: &str) -> &'a [Option<f64>] {
     let column = chart.columns.iter().find(|c| c.name == name);
     &column
@@ -50,7 +50,7 @@ fn charts_of_a_curve_tell_valid_points_from_others() {
     let ids: Vec<&str> = charts.iter().map(|c| c.id.as_str()).collect();
     assert_eq!(ids, ["load-curve", "throughput"]);
     let response = chart(&charts, "load-curve");
-    // 10 was not measured: two invalid points in a row end the curve.
+    // Load 10 was not measured, because two consecutive invalid points end the curve.
     assert_eq!(response.at, [2.0, 4.0, 6.0, 8.0]);
     let valid = [Some(2.0), Some(4.0), None, None];
     assert_eq!(column(response, "mean response time"), valid);
@@ -149,7 +149,7 @@ fn a_page_has_the_rows_and_the_reasons_of_a_series() {
     }
 }
 
-/// A page of repeated runs is made of their runs; the series has no page of its own.
+/// Repeated runs have the charts of each run instead.
 #[test]
 fn repeated_runs_have_no_charts_of_their_own() {
     let root = tempfile::tempdir().unwrap();

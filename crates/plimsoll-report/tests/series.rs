@@ -1,4 +1,4 @@
-//! The formats of series.
+//! Formats of series.
 
 use crate::fixtures::{create, curve, make, profile, repeats, search};
 use plimsoll_report::compare::{ProfileSet, Results, of_profiles, side_by_side};
@@ -49,7 +49,7 @@ fn made(series: Series, figures: impl FnMut(&NextRun) -> Option<Figures>) -> Mad
     }
 }
 
-/// 20 operations per second of each stream; load 6 has errors, and the loads above are too slow.
+/// Each stream achieves 20 operations per second; load 6 has errors, and higher loads are too slow.
 fn of_curve(next: &NextRun) -> Option<Figures> {
     Some(match next.load.unwrap() {
         load @ (2 | 4) => (load * 200, load, &[]),
@@ -159,7 +159,7 @@ fn a_series_with_missing_runs_says_how_to_resume_it() {
     assert!(text.ends_with(hint), "{text}");
 }
 
-/// Sustained up to load 5.
+/// Loads up to 5 are sustained.
 fn of_search(next: &NextRun) -> Option<Figures> {
     Some(match next.load.unwrap() {
         load @ ..=5 => (load * 200, load, &[]),

@@ -15,7 +15,7 @@
 //! # Design
 //! Results are published before a file of the run is removed, and `run.json` is replaced if the removal changes
 //! what it says. If a command of the user follows the last phase, results are published before the command, with a
-//! note that the command follows.
+//! note that the run had not ended.
 //!
 //! Events (`--event`) wait by the clock of the run, so events, windows and intervals have times of the same clock.
 //! The workers wait until `Event::Started` is handled, so the thread that waits for events starts before the
