@@ -1,12 +1,12 @@
 //! Formats of series.
 
-use crate::fixtures::{create, curve, make, profile, repeats, search};
+use crate::fixtures::{Figures, create, curve, make_all, profile, repeats, search};
 use plimsoll_report::compare::{ProfileSet, Results, of_profiles, side_by_side};
 use plimsoll_report::terminal::Layout;
 use plimsoll_report::{curve, find, points, profile, repeats};
 use plimsoll_results::{
     NextRun, Percentiles, Reason, Series, SeriesDir, SeriesKind, SeriesOf, SeriesState,
-    SeriesWriter, SkippedConfiguration, Step, read_runs,
+    SkippedConfiguration, read_runs,
 };
 use std::path::Path;
 
@@ -14,22 +14,6 @@ const LAYOUT: Layout = Layout {
     width: 100,
     color: false,
 };
-
-/// Operations that completed in the run, their response time in milliseconds, and reasons against the run.
-type Figures = (u64, u64, &'static [&'static str]);
-
-/// Makes the runs of a series until it ends, or `figures` has none.
-fn make_all(writer: &mut SeriesWriter, mut figures: impl FnMut(&NextRun) -> Option<Figures>) {
-    loop {
-        match writer.series().next() {
-            Step::Run(next) => match figures(&next) {
-                Some((done, ms, reasons)) => _ = make(writer, done, ms, reasons),
-                None => return,
-            },
-            Step::End(state, reason) => return writer.end(state, reason).unwrap(),
-        }
-    }
-}
 
 /// A series in a temporary directory.
 struct Made {
@@ -160,7 +144,7 @@ fn a_series_with_missing_runs_says_how_to_resume_it() {
 }
 
 /// Loads up to 5 are sustained.
-fn of_search(next: &NextRun) -> Option<Figures> {
+pub fn of_search(next: &NextRun) -> Option<Figures> {
     Some(match next.load.unwrap() {
         load @ ..=5 => (load * 200, load, &[]),
         load => (load * 180, 30, &["latency"]),

@@ -222,7 +222,7 @@ pub fn series(kind: SeriesKind, configurations: Vec<Configuration>) -> Series {
     }
 }
 
-fn configuration(plan: Plan) -> Configuration {
+pub fn configuration(plan: Plan) -> Configuration {
     Configuration {
         name: String::new(),
         filesystem: None,
@@ -310,6 +310,22 @@ pub fn make(writer: &mut SeriesWriter, done: u64, ms: u64, reasons: &[&str]) -> 
     let entry = writer.entry(&next, &results).unwrap();
     writer.add(entry.clone()).unwrap();
     entry
+}
+
+/// Figures of a run for [`measured`]: completed operations, response time in milliseconds, and codes of reasons.
+pub type Figures = (u64, u64, &'static [&'static str]);
+
+/// Makes the runs of a series and ends the series; stops earlier if `figures` returns `None` for a run.
+pub fn make_all(writer: &mut SeriesWriter, mut figures: impl FnMut(&NextRun) -> Option<Figures>) {
+    loop {
+        match writer.series().next() {
+            Step::Run(next) => match figures(&next) {
+                Some((done, ms, reasons)) => _ = make(writer, done, ms, reasons),
+                None => return,
+            },
+            Step::End(state, reason) => return writer.end(state, reason).unwrap(),
+        }
+    }
 }
 
 /// Names in a directory, sorted.

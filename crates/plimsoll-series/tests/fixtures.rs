@@ -1,18 +1,19 @@
 //! Series of a small operation mix on a target that has a capacity.
 
 use crate::host::TestHost;
+use crate::results_fixtures::{self, series, target};
+pub use crate::results_fixtures::{create, names};
 use plimsoll_plan::{OnError, Overrides, Plan, RunOptions, SourceKind};
 use plimsoll_ranks::Solo;
 use plimsoll_results::{
-    ClockKind, Configuration, Document, Environment, HISTOGRAMS_FILE, LoadCurve, LoadSearch,
-    Profile, Program, Repeats, SearchRules, Series, SeriesDir, SeriesKind, SeriesRun, SeriesState,
-    SeriesWriter, StopRules, Target,
+    Configuration, HISTOGRAMS_FILE, LoadCurve, LoadSearch, Profile, Repeats, SearchRules, Series,
+    SeriesDir, SeriesKind, SeriesRun, SeriesWriter, StopRules,
 };
 use plimsoll_series::{Communicator, RunContext, SeriesEnd, SeriesError, drive};
 use plimsoll_workload::mix::{Context, lower, parse};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 /// An operation mix of one process per stream, with 10 reads per second.
 const MIX: &str = r#"
@@ -67,39 +68,8 @@ fn plan() -> Plan {
 
 fn configuration(url: &str) -> Configuration {
     Configuration {
-        name: String::new(),
-        filesystem: None,
-        directory: String::new(),
-        target: Target {
-            url: url.into(),
-            description: String::new(),
-            system: None,
-        },
-        plan: plan(),
-    }
-}
-
-fn series(kind: SeriesKind, configurations: Vec<Configuration>) -> Series {
-    Series {
-        schema_version: Series::SCHEMA,
-        name: "reads".into(),
-        started_at: "2026-01-01T00:00:00Z".into(),
-        state: SeriesState::Unfinished,
-        stop_reason: None,
-        kind,
-        runs: vec![],
-        configurations,
-        percentiles_shown: None,
-        program: Program::plimsoll(),
-        clock: ClockKind::Virtual,
-        lanes: None,
-        interval_s: 1.0,
-        ranks: 1,
-        hooks: None,
-        monitor: None,
-        events: vec![],
-        notes: vec![],
-        environment: Environment::default(),
+        target: target(url),
+        ..results_fixtures::configuration(plan())
     }
 }
 
@@ -153,11 +123,6 @@ pub fn every_kind() -> [Series; 4] {
     ]
 }
 
-/// Creates the directory of a series below `root`.
-pub fn create(root: &Path, series: Series) -> SeriesWriter {
-    SeriesWriter::create(root, series, SystemTime::UNIX_EPOCH).unwrap()
-}
-
 /// Calls `use_it` with the context of a single rank and of `host`.
 pub fn with_context<T>(host: &TestHost, use_it: impl FnOnce(RunContext<'_>) -> T) -> T {
     let communicator = Communicator::new(Box::new(Solo::new()));
@@ -205,14 +170,4 @@ pub fn measured(dir: &Path) -> Vec<(SeriesRun, Vec<u8>)> {
         (run, log)
     };
     dir.read().unwrap().runs.into_iter().map(of).collect()
-}
-
-/// Names in a directory, sorted.
-pub fn names(dir: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(dir).unwrap();
-    let mut names: Vec<String> = entries
-        .map(|e| e.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    names
 }

@@ -120,9 +120,9 @@ struct View<'a> {
 
 impl RunView for View<'_> {
     fn event(&mut self, event: &Event<'_>) {
-        let is_it = self.load.is_some() && self.load == self.host.stop_in_load;
+        let is_chosen = self.load.is_some() && self.load == self.host.stop_in_load;
         // The workers wait until the event is handled.
-        if is_it && matches!(event, Event::Started { .. }) {
+        if is_chosen && matches!(event, Event::Started { .. }) {
             self.host.stop.request();
         }
     }

@@ -6,6 +6,9 @@
 mod alone;
 mod fixtures;
 mod host;
+#[path = "../../plimsoll-results/tests/fixtures.rs"]
+#[expect(dead_code, reason = "other test programs use the rest")]
+mod results_fixtures;
 mod resumed;
 mod series;
 
