@@ -83,13 +83,21 @@ impl Environment {
         }
     }
 
-    /// Number of processors this process may use, as text; a CPU quota is named if the quota is the smaller number.
+    /// Number of processors this process may use: the available processors, or a smaller CPU quota.
+    #[must_use]
+    pub fn usable_processors(&self) -> f64 {
+        let all = f64::from(self.cpus);
+        self.cpu_quota.map_or(all, |quota| quota.min(all))
+    }
+
+    /// [`usable_processors`](Self::usable_processors) as text, which names a quota below the available processors.
     #[must_use]
     pub fn processors_text(&self) -> String {
-        let all = f64::from(self.cpus);
-        match self.cpu_quota.filter(|quota| *quota < all) {
-            Some(quota) => format!("{} of {} (CPU quota)", QuotaUse::rounded(quota), self.cpus),
-            None => self.cpus.to_string(),
+        match self.usable_processors() {
+            usable if usable < f64::from(self.cpus) => {
+                format!("{} of {} (CPU quota)", QuotaUse::rounded(usable), self.cpus)
+            }
+            _ => self.cpus.to_string(),
         }
     }
 
