@@ -1,6 +1,6 @@
-//! The console of a program: its width, its colours, rewritten lines, and writing that survives a closed pipe, for
-//! help, errors, reports and the live line. All output passes through here and is escaped here, so
-//! that foreign text does not reach the terminal.
+//! The console of a program: width, colours, rewritten lines, and writing that survives a closed pipe, for help, errors,
+//! reports and the live line. All output passes through this module and is escaped, so control characters in foreign
+//! text do not reach the terminal.
 
 use crate::terminal::Layout;
 use plimsoll_diagnostics::foreign;
@@ -60,7 +60,7 @@ impl Stream {
         rewrites(self.is_screen(), variable)
     }
 
-    /// Whether the stream is a terminal of the user.
+    /// Whether the stream is a terminal whose output no launcher forwards.
     fn is_screen(self) -> bool {
         let terminal = match self {
             Self::Out => io::stdout().is_terminal(),
@@ -85,10 +85,10 @@ impl Stream {
     }
 }
 
-/// Set if a launcher forwards what this process writes.
+/// Whether a launcher forwards the output of this process.
 static IS_FORWARDED: AtomicBool = AtomicBool::new(false);
 
-/// Says that a launcher forwards what this process writes: no stream is a terminal of the user then, because the
+/// Declares that a launcher forwards the output of this process. Streams then do not count as terminals, because the
 /// launcher may forward the output to a file.
 pub fn set_forwarded() {
     IS_FORWARDED.store(true, Relaxed);
@@ -141,7 +141,7 @@ fn is_reader_gone(e: &io::Error) -> bool {
 /// Writes to standard output. A reader that has gone (`| head`, a closed terminal) is not an error.
 ///
 /// # Errors
-/// Errors of the system; [`has_lost_output`] is true from then on.
+/// If the system cannot write the text; [`has_lost_output`] is true afterwards.
 pub fn out(text: &str) -> io::Result<()> {
     let text = shown(text, Stream::Out);
     let mut stdout = io::stdout().lock();

@@ -30,9 +30,9 @@ const LATENCIES: [&str; 7] = [
     "mean_ms", "min_ms", "p50_ms", "p95_ms", "p99_ms", "p999_ms", "max_ms",
 ];
 
-/// Columns after those of latencies: the scale, empty without an operation mix, and the remark on it; the
-/// offered and the achieved rate of the run's schedule, in operations of a mix or in events, and how
-/// many of them were dropped, empty without a schedule.
+/// Columns after the latencies: the scale of an operation mix and a remark on the scale, empty without a mix; the
+/// offered rate, the achieved rate and the number dropped of the run's schedule, in operations of a mix or in events,
+/// empty without a schedule.
 const LOAD: [&str; 5] = [
     "scale",
     "remark",
@@ -124,7 +124,7 @@ fn row(name: &str, run: &Run, o: &OperationFigures, more: &[Percentile]) -> Vec<
     cells
 }
 
-/// Offered and achieved rate of the run's schedule, and what was dropped; empty without a schedule.
+/// Offered rate, achieved rate and number dropped of the run's schedule; empty without a schedule.
 fn schedule(run: &Run) -> [String; 3] {
     let mix = run.mix.as_ref().map(|m| &m.total);
     let mix = mix.and_then(|m| Some((m.offered_ops_per_s?, m.achieved_ops_per_s, m.dropped)));

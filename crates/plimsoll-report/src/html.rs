@@ -14,8 +14,8 @@
 //! # Design
 //! A chart is data: columns of values and their styles. Drawing, the table below the chart and the values under the
 //! pointer are made from the same columns, and the script of the page reads the values from the table. The browser
-//! computes nothing, also during a run: each interval sends a new part of the page, charts included. Charts are
-//! drawn in placeholder colours, which become variables of the page's style sheet or the colours of a file.
+//! computes nothing, even during a run: the server sends a new part of the page, charts included, at each interval.
+//! Charts are drawn in placeholder colours, which become variables of the page's style sheet or the colours of a file.
 
 pub mod chart;
 pub mod charts;

@@ -64,7 +64,7 @@ pub fn render(name: &str, run: &Run) -> String {
     out
 }
 
-/// Limits that control groups set the client.
+/// CPU quota and memory limit of the client's control groups, as texts.
 fn limits(run: &Run) -> Vec<String> {
     let quota = run.system.quota.as_ref().map(QuotaUse::text);
     let memory = run.environment.memory_limit();

@@ -1,4 +1,4 @@
-//! Loads with a schedule in a report: what was offered, and what of it was achieved.
+//! Scheduled loads in a report: the offered and the achieved load.
 
 use crate::format::{inline, inline_latency, rate};
 use crate::percentiles::bounded;
@@ -18,7 +18,7 @@ pub(crate) fn load(out: &mut String, mix: &MixFigures, columns: usize) {
     paragraph(out, "  load: ", &text, columns);
 }
 
-/// The offered and the achieved load, in total and of each component of a mix.
+/// Writes the offered and the achieved load, in total and for each component of a mix.
 pub(crate) fn achieved(out: &mut String, run: &Run, columns: usize) {
     for (component, text) in offered_and_achieved(run) {
         let label = match component {
@@ -29,8 +29,8 @@ pub(crate) fn achieved(out: &mut String, run: &Run, columns: usize) {
     }
 }
 
-/// The offered and the achieved load of a run, in total and then of each component of a mix, whose name
-/// and number of processes come first; nothing without a schedule or a mix.
+/// Texts on the offered and the achieved load of a run: the total, without a label, and then each component of a mix
+/// with its name and number of processes as the label; empty without a schedule or a mix.
 pub(crate) fn offered_and_achieved(run: &Run) -> Vec<(Option<String>, String)> {
     let mut texts = Vec::new();
     if let Some(mix) = &run.mix {

@@ -10,8 +10,8 @@
 //! # Design
 //! A column is a name, a type and a function of a row, so the schema, the writer and the test of the documentation
 //! read one list. A table holds one row group in memory (131 072 rows), because a column is written as a whole.
-//! Only the column writer of the crate `parquet` is compiled, without Arrow, and compression with the `flate2` that
-//! histograms need anyway.
+//! Only the column writer of the crate `parquet` is compiled, without Arrow; compression uses `flate2`, on which
+//! histograms depend already.
 
 mod error;
 mod files;

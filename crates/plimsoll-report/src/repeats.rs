@@ -6,7 +6,7 @@ use crate::terminal::Layout;
 use crate::text::{Paint, series_location};
 use plimsoll_results::{Percentile, Percentiles, Run, Series, SeriesDir, Verdict};
 
-/// The spread of repeated runs that were measured to their end: means, and the least and greatest figure.
+/// The spread of repeated runs that were measured to their end: mean, minimum and maximum of the figures.
 #[must_use]
 pub fn render(series: &Series, runs: &[&Run], dir: Option<&SeriesDir>, layout: Layout) -> String {
     let mut out = String::new();

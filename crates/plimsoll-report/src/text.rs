@@ -25,19 +25,19 @@ impl Paint {
         self.with("1", text)
     }
 
-    /// Green text.
+    /// Text for a good result, in green.
     #[must_use]
     pub fn good(self, text: &str) -> String {
         self.with("1;32", text)
     }
 
-    /// Yellow text.
+    /// Text for a doubtful result, in yellow.
     #[must_use]
     pub fn doubtful(self, text: &str) -> String {
         self.with("1;33", text)
     }
 
-    /// Red text.
+    /// Text for a bad result, in red.
     #[must_use]
     pub fn bad(self, text: &str) -> String {
         self.with("1;31", text)

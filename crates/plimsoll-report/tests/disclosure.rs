@@ -184,7 +184,7 @@ fn line_breaks_make_no_difference() {
     assert_eq!(read(&crlf).disclosure, read(VDA).disclosure);
 }
 
-/// A rule below the table may be as short as the underline of a heading.
+/// The rule below the table may be as short as the rule below a heading.
 #[test]
 fn the_last_load_point_is_no_heading() {
     let invalid = NFS.replace(

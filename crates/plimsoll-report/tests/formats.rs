@@ -1,4 +1,4 @@
-//! The formats of runs and of their comparisons.
+//! Formats of runs and of comparisons.
 
 use plimsoll_measure::system::{
     DiskUse, MachineUse, NetworkUse, PageCacheUse, ProcessUse, SystemUse,
@@ -374,7 +374,7 @@ fn limits_of_the_client_are_shown() {
     );
     let lines = format!("\n- client: {quota}\n- client: memory limited to 80 MiB\n");
     assert!(markdown.contains(&lines), "{markdown}");
-    // Of a group that is not visible, and a limit that is none.
+    // The quota is of a control group that is not visible; the memory limit equals the memory of the machine.
     m.outcome.windows[0].system.quota = Some(QuotaUse {
         throttled_s: 2.5,
         ..QuotaUse::default()

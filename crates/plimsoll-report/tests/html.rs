@@ -1,36 +1,24 @@
 //! Charts and pages of series.
 
-use crate::fixtures::{create, curve, make, repeats, search};
+use crate::fixtures::{create, curve, make, make_all, repeats, search};
+use crate::series::of_search;
 use plimsoll_report::html::chart::{Chart, SeriesStyle};
 use plimsoll_report::html::{RunData, page};
-use plimsoll_results::{Series, SeriesWriter, Step};
+use plimsoll_results::{Series, SeriesWriter};
 use std::path::Path;
 
-/// Makes runs with loads that pass up to 5, and ends the series.
-fn made(root: &Path, series: Series) -> SeriesWriter {
+/// Makes the runs of a series, which are valid up to load 5, and reads the results.
+fn made(root: &Path, series: Series) -> RunData {
     let mut writer = create(root, series);
-    loop {
-        match writer.series().next() {
-            Step::Run(next) => {
-                let load = next.load.unwrap();
-                match load <= 5 {
-                    true => make(&mut writer, 200 * load, load, &[]),
-                    false => make(&mut writer, 180 * load, 30, &["latency"]),
-                };
-            }
-            Step::End(state, reason) => {
-                writer.end(state, reason).unwrap();
-                return writer;
-            }
-        }
-    }
+    make_all(&mut writer, of_search);
+    read(&writer)
 }
 
 fn read(writer: &SeriesWriter) -> RunData {
     RunData::read(writer.dir().path(), None).unwrap()
 }
 
-/// Values of the column of this name.
+/// Values of the column `name`.
 fn column<'a>(chart: &'a Chart, name: &str) -> &'a [Option<f64>] {
     let column = chart.columns.iter().find(|c| c.name == name);
     &column
@@ -45,12 +33,12 @@ fn chart<'a>(charts: &'a [Chart], id: &str) -> &'a Chart {
 #[test]
 fn charts_of_a_curve_tell_valid_points_from_others() {
     let root = tempfile::tempdir().unwrap();
-    let data = read(&made(root.path(), curve()));
+    let data = made(root.path(), curve());
     let charts = data.charts();
     let ids: Vec<&str> = charts.iter().map(|c| c.id.as_str()).collect();
     assert_eq!(ids, ["load-curve", "throughput"]);
     let response = chart(&charts, "load-curve");
-    // 10 was not measured: two invalid points in a row end the curve.
+    // Load 10 was not measured, because two consecutive invalid points end the curve.
     assert_eq!(response.at, [2.0, 4.0, 6.0, 8.0]);
     let valid = [Some(2.0), Some(4.0), None, None];
     assert_eq!(column(response, "mean response time"), valid);
@@ -81,7 +69,7 @@ fn charts_of_a_curve_tell_valid_points_from_others() {
 #[test]
 fn charts_of_a_search_have_a_position_for_each_load_and_the_order_of_the_runs() {
     let root = tempfile::tempdir().unwrap();
-    let data = read(&made(root.path(), search()));
+    let data = made(root.path(), search());
     let charts = data.charts();
     let response = chart(&charts, "load-line");
     assert_eq!(response.at, [2.0, 4.0, 5.0, 6.0, 8.0]);
@@ -124,7 +112,7 @@ fn a_series_without_runs_has_a_page_and_no_charts() {
 #[test]
 fn a_page_has_the_rows_and_the_reasons_of_a_series() {
     let root = tempfile::tempdir().unwrap();
-    let of_curve = page::report(&[read(&made(root.path(), curve()))]);
+    let of_curve = page::report(&[made(root.path(), curve())]);
     for expected in [
         "<h1>streams, load curve",
         "stopped by its rules",
@@ -136,7 +124,7 @@ fn a_page_has_the_rows_and_the_reasons_of_a_series() {
         assert!(of_curve.contains(expected), "{expected}: {of_curve}");
     }
     assert!(!of_curve.contains("point-05-load-10"));
-    let of_search = page::report(&[read(&made(root.path(), search()))]);
+    let of_search = page::report(&[made(root.path(), search())]);
     for expected in [
         "<h1>streams, search for the load line",
         ">found</span>",
@@ -149,7 +137,7 @@ fn a_page_has_the_rows_and_the_reasons_of_a_series() {
     }
 }
 
-/// A page of repeated runs is made of their runs; the series has no page of its own.
+/// Repeated runs have the charts of each run instead.
 #[test]
 fn repeated_runs_have_no_charts_of_their_own() {
     let root = tempfile::tempdir().unwrap();

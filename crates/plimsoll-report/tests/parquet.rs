@@ -1,4 +1,4 @@
-//! The runs of results of any kind, with the columns that say what they are a part of.
+//! The runs of each kind of results, and the columns that identify the series of a run.
 
 use crate::fixtures::{create, curve, make, plan_at, profile, repeats, run, search};
 use plimsoll_report::parquet::{ParquetError, RunSource, sources};
@@ -6,7 +6,7 @@ use plimsoll_results::{RunWriter, Series, SeriesWriter};
 use std::path::Path;
 use std::time::SystemTime;
 
-/// The series with two runs.
+/// Creates a series and makes its first two runs.
 fn two_runs(root: &Path, series: Series) -> SeriesWriter {
     let mut writer = create(root, series);
     for _ in 0..2 {

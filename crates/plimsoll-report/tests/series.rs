@@ -1,12 +1,12 @@
-//! The formats of series.
+//! Formats of series.
 
-use crate::fixtures::{create, curve, make, profile, repeats, search};
+use crate::fixtures::{Figures, create, curve, make_all, profile, repeats, search};
 use plimsoll_report::compare::{ProfileSet, Results, of_profiles, side_by_side};
 use plimsoll_report::terminal::Layout;
 use plimsoll_report::{curve, find, points, profile, repeats};
 use plimsoll_results::{
     NextRun, Percentiles, Reason, Series, SeriesDir, SeriesKind, SeriesOf, SeriesState,
-    SeriesWriter, SkippedConfiguration, Step, read_runs,
+    SkippedConfiguration, read_runs,
 };
 use std::path::Path;
 
@@ -14,22 +14,6 @@ const LAYOUT: Layout = Layout {
     width: 100,
     color: false,
 };
-
-/// Operations that completed in the run, their response time in milliseconds, and reasons against the run.
-type Figures = (u64, u64, &'static [&'static str]);
-
-/// Makes the runs of a series until it ends, or `figures` has none.
-fn make_all(writer: &mut SeriesWriter, mut figures: impl FnMut(&NextRun) -> Option<Figures>) {
-    loop {
-        match writer.series().next() {
-            Step::Run(next) => match figures(&next) {
-                Some((done, ms, reasons)) => _ = make(writer, done, ms, reasons),
-                None => return,
-            },
-            Step::End(state, reason) => return writer.end(state, reason).unwrap(),
-        }
-    }
-}
 
 /// A series in a temporary directory.
 struct Made {
@@ -49,7 +33,7 @@ fn made(series: Series, figures: impl FnMut(&NextRun) -> Option<Figures>) -> Mad
     }
 }
 
-/// 20 operations per second of each stream; load 6 has errors, and the loads above are too slow.
+/// Each stream achieves 20 operations per second; load 6 has errors, and higher loads are too slow.
 fn of_curve(next: &NextRun) -> Option<Figures> {
     Some(match next.load.unwrap() {
         load @ (2 | 4) => (load * 200, load, &[]),
@@ -159,8 +143,8 @@ fn a_series_with_missing_runs_says_how_to_resume_it() {
     assert!(text.ends_with(hint), "{text}");
 }
 
-/// Sustained up to load 5.
-fn of_search(next: &NextRun) -> Option<Figures> {
+/// Loads up to 5 are sustained.
+pub fn of_search(next: &NextRun) -> Option<Figures> {
     Some(match next.load.unwrap() {
         load @ ..=5 => (load * 200, load, &[]),
         load => (load * 180, 30, &["latency"]),

@@ -46,7 +46,7 @@ pub struct MeasuredRun {
     pub outcome: Outcome,
     /// Commands of the user that ran before and after its phases, in order.
     pub commands: Vec<CommandRun>,
-    /// What happened to the system under test during the run, in the order of time, without figures.
+    /// Events of the system under test during the run, in order of time, without figures.
     pub events: Vec<RunEvent>,
     /// All intervals, from which the figures of the events are computed; empty if there are none.
     pub summaries: Vec<IntervalSummary>,

@@ -95,8 +95,7 @@ pub struct Entry {
     pub started_at: String,
     /// Whether the figures may be used.
     pub status: Status,
-    /// Runs: one, those that were repeated, those at the loads of a curve or a search, or the configurations
-    /// of a profile that have ended.
+    /// Number of runs: 1 for a single run, otherwise the runs that the series lists.
     pub runs: u64,
     /// Operations per second: of a run, or the mean over repeated runs.
     pub ops_per_s: Option<f64>,

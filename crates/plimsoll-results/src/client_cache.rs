@@ -139,7 +139,7 @@ pub(crate) struct CacheDoubt<'a> {
     pub(crate) clock: ClockKind,
     /// Its files.
     pub(crate) populated: &'a [PopulatedFileset],
-    /// Memory that programs and page cache may have together in bytes.
+    /// Memory in bytes that programs and page cache may use together.
     pub(crate) memory: Option<u64>,
 }
 

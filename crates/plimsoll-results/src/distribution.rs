@@ -24,7 +24,7 @@ impl Distribution {
         let index = index as u64;
         let bucket = (index >> SIGNIFICANT_BITS).saturating_sub(1);
         let within = index - (bucket << SIGNIFICANT_BITS);
-        // Of the last index the sum is 2⁶⁴.
+        // The shifted value is 2⁶⁴ for the last index and wraps to 0.
         ((within + 1) << bucket).wrapping_sub(1)
     }
 

@@ -85,8 +85,8 @@ impl<D: Document> Directory<D> {
         read(&self.file())
     }
 
-    /// The directory of results below this one with a name that the document states. `None` if the name leads out of
-    /// this directory, as no name that Plimsoll writes does.
+    /// The results directory with a name that the document states, below this directory. `None` if the name leads out
+    /// of this directory, which only an edited document contains.
     #[must_use]
     pub fn within(&self, name: &str) -> Option<PathBuf> {
         let name = Path::new(name);

@@ -103,8 +103,8 @@ impl<D: Document> DocumentWriter<D> {
         replace(&self.dir.path().join(name), text)
     }
 
-    /// Moves a results directory below this directory, under the first free name of `name`, `name-2` and so on; returns the
-    /// name.
+    /// Moves a results directory into this directory, under the first free name of `name`, `name-2` and so on; returns
+    /// the name.
     ///
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses.

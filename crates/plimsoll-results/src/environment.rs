@@ -23,13 +23,11 @@ pub struct Environment {
     pub cpu_model: Option<String>,
     /// Processors this process may run on.
     pub cpus: u32,
-    /// Processors that the smallest CPU quota of the control groups of this process allows, such as 0.5; null without
-    /// a quota.
+    /// Smallest CPU quota of this process's control groups, in processors, such as 0.5; null without a quota.
     pub cpu_quota: Option<f64>,
     /// Memory of the machine in bytes.
     pub memory_bytes: Option<u64>,
-    /// The smallest limit of memory of the control groups of this process in bytes, for programs and page cache
-    /// together; null without a limit.
+    /// Smallest memory limit of this process's control groups in bytes, including the page cache; null without a limit.
     pub memory_limit_bytes: Option<u64>,
     /// The work directory and its file system; null for a target that is not a directory here.
     pub work_dir: Option<WorkDir>,
@@ -85,24 +83,32 @@ impl Environment {
         }
     }
 
-    /// Processors this process may use in words: those it may run on, or fewer by a quota.
+    /// Number of processors this process may use: the available processors, or a smaller CPU quota.
+    #[must_use]
+    pub fn usable_processors(&self) -> f64 {
+        let all = f64::from(self.cpus);
+        self.cpu_quota.map_or(all, |quota| quota.min(all))
+    }
+
+    /// [`usable_processors`](Self::usable_processors) as text, which names a quota below the available processors.
     #[must_use]
     pub fn processors_text(&self) -> String {
-        let all = f64::from(self.cpus);
-        match self.cpu_quota.filter(|quota| *quota < all) {
-            Some(quota) => format!("{} of {} (CPU quota)", QuotaUse::rounded(quota), self.cpus),
-            None => self.cpus.to_string(),
+        match self.usable_processors() {
+            usable if usable < f64::from(self.cpus) => {
+                format!("{} of {} (CPU quota)", QuotaUse::rounded(usable), self.cpus)
+            }
+            _ => self.cpus.to_string(),
         }
     }
 
-    /// Memory that programs and page cache may have together in bytes; `None` if the system does not tell.
+    /// Memory in bytes that programs and page cache may use together; `None` if the system reports no size.
     #[must_use]
     pub fn usable_memory(&self) -> Option<u64> {
         let limits = [self.memory_bytes, self.memory_limit_bytes];
         limits.into_iter().flatten().min()
     }
 
-    /// The control groups' limit of memory in bytes, if it is less than the machine has.
+    /// Memory limit of the control groups in bytes; `None` unless the limit is below the memory of the machine.
     #[must_use]
     pub fn memory_limit(&self) -> Option<u64> {
         let machine = self.memory_bytes.unwrap_or(u64::MAX);

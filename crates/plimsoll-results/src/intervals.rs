@@ -49,8 +49,8 @@ pub struct IntervalRow {
     pub events: String,
 }
 
-/// Sums of the counts of all rows of a file. Rows whose sums exceed 64 bits, or 128 bits of bytes, are refused, so that
-/// whoever adds up some of them need not check that.
+/// Sums of the counts in all rows of a file. A row whose sums overflow (64 bits; 128 bits for bytes) is refused, so code
+/// that adds up rows of the file needs no overflow checks.
 #[derive(Debug, Default)]
 pub(crate) struct CountSums {
     counts: [u64; 3],
@@ -58,7 +58,7 @@ pub(crate) struct CountSums {
 }
 
 impl CountSums {
-    /// Adds a row; `false` if a sum would exceed its bits.
+    /// Adds a row; `false` if a sum would overflow.
     ///
     /// Without leaving the loop early: LLVM 22 orders the ways out of such a loop by addresses of its own memory, so that
     /// two compilations differ, and packages with them.
@@ -118,7 +118,7 @@ fn rows<R: std::io::Read>(
         let wrong = |t: &f64| !t.is_finite() || *t < 0.0;
         let reason = match times.iter().flatten().any(wrong) {
             true => Some("a time is negative or not a number"),
-            false if !sums.add(&row) => Some("the counts add up to more than can be counted"),
+            false if !sums.add(&row) => Some("the sum of the counts overflows"),
             false => None,
         };
         if let Some(reason) = reason {

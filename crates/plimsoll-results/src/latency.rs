@@ -66,11 +66,10 @@ pub struct LatencyFigures {
     pub p99_ms: f64,
     /// 99.9th percentile.
     pub p999_ms: f64,
-    /// Greatest, exact; where it is that of an operation in flight at the end, it is at least so
-    /// long.
+    /// Maximum, exact unless `max_at_least` is true.
     pub max_ms: f64,
-    /// Whether the greatest is only a lower bound, because an operation in flight at the end is older than all
-    /// that completed; so is then each percentile that is as great.
+    /// Whether the maximum is only a lower bound, because an operation in flight at the end has lasted longer than any
+    /// completed operation. Percentiles equal to the maximum are then lower bounds too.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub max_at_least: bool,
 }
@@ -92,7 +91,7 @@ impl LatencyFigures {
         }
     }
 
-    /// Whether one of the figures is only a lower bound.
+    /// Whether a figure with the value `value_ms` is only a lower bound.
     #[must_use]
     pub fn is_at_least(&self, value_ms: f64) -> bool {
         self.max_at_least && value_ms >= self.max_ms
@@ -186,7 +185,7 @@ mod tests {
         assert_eq!(bounds(&one_of_hundred), ([false; 3], true));
         let alone = figures(0, 0);
         assert_eq!(bounds(&alone), ([true; 3], true));
-        // As old as what completed, and younger.
+        // The operation in flight is as old as the completed operations, and then younger.
         for took in [50_000_000, 80_000_000] {
             let known = figures(49, took);
             assert_eq!(known.max_ms, took as f64 / 1e6);

@@ -19,16 +19,16 @@
 //! `series` (several runs) with the rule of each kind.
 //!
 //! # Design
-//! Results exist before a run ends. A draft of `run.json` without figures is written first. Each interval goes to
-//! `intervals.csv` and then to `histograms.hlog`, with an immediate system call by a thread of its own
-//! (`background`), so that a slow disk does not hold up the run. An interval is complete if its distributions have
+//! Results exist before a run ends. A draft of `run.json` without figures is written first. A separate thread
+//! (`background`) writes each interval to `intervals.csv` and then to `histograms.hlog`, without buffering, so a
+//! slow disk does not delay the run. An interval is complete if its distributions have
 //! as many samples as its rows have operations; `recover` adds up the complete intervals and passes them through
-//! `Run::assemble`, as the engine does with its figures. Files of results are opened only if they are regular
+//! `Run::assemble`, as the engine does with its figures. Result files are opened only if they are regular
 //! files.
 //!
-//! `series.json` holds all state of a series, so a series is resumed by reading the document, and the rules of all
-//! kinds (`Strategy`) are tested on systems that are a formula. A process that reads a run in progress (`LiveDir`)
-//! finds the final location of the run by the name of a directory that is held open.
+//! `series.json` holds all state of a series, so a series is resumed by reading the document, and the rule of each
+//! kind (`Strategy`) is tested on systems that are formulas. A process that reads a run in progress (`LiveDir`) holds
+//! the directory of the run open, and the current name of the open directory is the final location of the run.
 
 mod annotations;
 mod assemble;

@@ -72,7 +72,7 @@ pub(crate) fn name_with_verdict(name: String, tells_verdict: bool, verdict: Verd
     }
 }
 
-/// A time of day that can be written: times outside the years -9999 to 9999 become the first or the last of them.
+/// Converts a time of day; a time outside the years -9999 to 9999 becomes the first or last time of that range.
 #[must_use]
 pub fn timestamp(time: SystemTime) -> jiff::Timestamp {
     jiff::Timestamp::try_from(time).unwrap_or(match time < SystemTime::UNIX_EPOCH {

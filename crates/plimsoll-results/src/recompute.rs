@@ -51,11 +51,11 @@ struct LogLatencies {
     ages: BTreeMap<u64, u64>,
 }
 
-/// The greatest latency in milliseconds.
+/// A maximum latency, exact or a lower bound.
 #[derive(Clone, Copy, Default)]
 struct Greatest {
     ms: f64,
-    /// It is the age of an operation in flight at the end, and nothing that completed took as long.
+    /// Whether `ms` is the age of an operation in flight at the end, and every completed operation took less time.
     is_lower_bound: bool,
 }
 
@@ -78,7 +78,7 @@ impl Greatest {
         }
     }
 
-    /// A percentile that is known to be `ns`, or only that it is beyond all that completed.
+    /// A percentile of `ns` nanoseconds; `None` is a percentile beyond all completed operations, and gives this maximum.
     fn percentile(self, percentile: Percentile, ns: Option<u64>) -> Self {
         let is_greatest = self.is_lower_bound && percentile.share() >= 1.0;
         match ns.filter(|_| !is_greatest) {

@@ -96,8 +96,8 @@ pub struct Run {
     pub simulation: Option<SimulationFigures>,
     /// The part of the load that was sustained; null unless the workload is an operation mix.
     pub mix: Option<MixFigures>,
-    /// The events that an event rate scheduled for `eventlimit`, and what became of them; null without such a
-    /// schedule, and in the results of a killed run.
+    /// Events that the event rate scheduled for `eventlimit`, with the numbers used and dropped; null without an
+    /// event rate, and in the results of a killed run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<EventSchedule>,
     /// Filesets created or found before the run.

@@ -1,11 +1,11 @@
-//! Figures of a schedule of events: the part of the offered rate that was achieved.
+//! Figures of an event schedule: the offered and the achieved event rate.
 
 use plimsoll_measure::ScheduleCounts;
 use plimsoll_plan::Plan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The events that an event rate scheduled for `eventlimit`, and what became of them.
+/// Events that the event rate scheduled for `eventlimit`, with the numbers used and dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EventSchedule {
     /// Offered events per second.
@@ -16,7 +16,7 @@ pub struct EventSchedule {
     pub scheduled: u64,
     /// Events that the workers used in the window.
     pub completed: u64,
-    /// Events dropped, because the workers were more than five seconds behind.
+    /// Events dropped because the workers were more than five seconds behind.
     pub dropped: u64,
 }
 

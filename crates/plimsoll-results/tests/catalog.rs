@@ -1,6 +1,8 @@
-//! The line of results in a list.
+//! Catalog entries of results.
 
-use crate::fixtures::{create, curve, list, make, plan, profile, repeats, run, search, target};
+use crate::fixtures::{
+    create, curve, list, make, make_all, plan, profile, repeats, run, search, target,
+};
 use plimsoll_results::{
     Document, Entry, Kind, RUN_FILE, Run, Series, SeriesState, SeriesWriter, Status, Step,
     SummaryLatency, Verdict, directories,
@@ -34,7 +36,7 @@ fn words_of_a_status_are_read_back() {
     assert_eq!(verdicts.map(Status::from), Status::ALL[..4]);
 }
 
-/// Writes the document of a run of 200 operations per second, each with a response time of 8 ms.
+/// Writes the document of a run with 200 operations per second and a response time of 8 ms.
 fn write_run(dir: &Path, change: impl FnOnce(&mut Run)) {
     let mut run = run(plan(), 2000, 8, &[]);
     change(&mut run);
@@ -97,16 +99,6 @@ fn a_run_has_the_figures_that_are_known() {
     );
 }
 
-/// Makes the missing runs as the program does, each with this verdict, and ends the series.
-fn make_all(writer: &mut SeriesWriter, reasons: &[&str]) {
-    loop {
-        match writer.series().next() {
-            Step::Run(_) => _ = make(writer, 100, 2, reasons),
-            Step::End(state, reason) => return writer.end(state, reason).unwrap(),
-        }
-    }
-}
-
 fn entry(writer: &SeriesWriter) -> Entry {
     Entry::read(writer.dir().path()).unwrap()
 }
@@ -125,11 +117,11 @@ fn repeated_runs_have_the_means_of_known_figures() {
         make(&mut writer, done, ms, &[]);
     }
     assert_eq!(entry(&writer).status, Status::Unfinished);
-    make_all(&mut writer, &[]);
+    make_all(&mut writer, |_| None);
     let all = entry(&writer);
     assert_eq!((all.runs, all.status), (3, Status::Valid));
     assert_eq!((all.load_line, all.metric, all.ort_ms), (None, None, None));
-    // The third run completed nothing, and has no latency.
+    // The third run completed no operation and has no latency.
     assert_eq!(
         (all.ops_per_s, all.bytes_per_s),
         (Some(40.0), Some(40.0 * 4096.0))
@@ -142,9 +134,9 @@ fn repeated_runs_have_the_means_of_known_figures() {
 #[test]
 fn a_series_has_the_status_of_its_end() {
     let root = tempfile::tempdir().unwrap();
-    let all = |series: Series, reasons: &[&str]| {
+    let all = |series: Series, reasons: &'static [&'static str]| {
         let mut writer = create(root.path(), series);
-        make_all(&mut writer, reasons);
+        make_all(&mut writer, |_| Some((100, 2, reasons)));
         entry(&writer)
     };
     let kinds = [

@@ -1,4 +1,4 @@
-//! Runs and series of runs with figures that a test chooses.
+//! Runs and series with figures that a test chooses.
 
 use plimsoll_measure::{Latency, OpTotals, WindowTotals};
 use plimsoll_plan::{
@@ -143,8 +143,9 @@ pub fn plan_at(load: u64) -> Plan {
         .expect("the load is at most the highest")
 }
 
-/// A window of 10 s in which so many operations of the scheduled ones completed, each with a response time of `ms` and a
-/// service time of half of it. Each of `reasons` is a reason against the run; `interrupted` interrupts it.
+/// A measured run with a window of 10 s, in which `done` scheduled operations completed, each with a response time of `ms`
+/// milliseconds and half that service time. `reasons` are the codes of reasons against the run; the code `interrupted`
+/// also marks the run as interrupted.
 pub fn measured(plan: Plan, done: u64, ms: u64, reasons: &[&str]) -> MeasuredRun {
     let row = |ops: u64| OpTotals {
         ops,
@@ -224,7 +225,7 @@ pub fn series(kind: SeriesKind, configurations: Vec<Configuration>) -> Series {
     }
 }
 
-fn configuration(plan: Plan) -> Configuration {
+pub fn configuration(plan: Plan) -> Configuration {
     Configuration {
         name: String::new(),
         filesystem: None,
@@ -253,7 +254,7 @@ pub fn search() -> Series {
     series(kind, vec![configuration(plan())])
 }
 
-/// A profile of these configurations, each a name and a file system.
+/// A profile; each configuration is a name and a file system.
 pub fn profile(repeat: u32, configurations: &[(&str, &str)]) -> Series {
     let of = |(name, filesystem): &(&str, &str)| Configuration {
         name: (*name).into(),
@@ -279,7 +280,7 @@ pub fn next(series: &Series) -> NextRun {
     }
 }
 
-/// Lists the next run of a series with this verdict, far from any criterion, without results.
+/// Lists the next run of a series with a verdict, without results and without a margin.
 pub fn list(series: &mut Series, verdict: Verdict) -> NextRun {
     let next = next(series);
     let mut run = run(series.plan(&next).unwrap(), 0, 1, &[]);
@@ -292,19 +293,19 @@ pub fn list(series: &mut Series, verdict: Verdict) -> NextRun {
     next
 }
 
-/// A new directory of a series below `root`.
+/// Creates the directory of a series below `root`.
 pub fn create(root: &Path, series: Series) -> SeriesWriter {
     SeriesWriter::create(root, series, SystemTime::UNIX_EPOCH).unwrap()
 }
 
-/// Writes the results of a run in the place of `next`, and does not list them.
+/// Writes the results of a run into the directory of `next` without listing the run.
 pub fn write(writer: &SeriesWriter, next: &NextRun, run: &Run) -> RunDir {
     let started = SystemTime::UNIX_EPOCH;
     let results = writer.run_writer(next, &run.plan, started).unwrap();
     results.finish(run).unwrap()
 }
 
-/// Makes the next run as the program does: so many operations complete, with a response time of `ms`.
+/// Makes and lists the next run, with the figures of [`measured`].
 pub fn make(writer: &mut SeriesWriter, done: u64, ms: u64, reasons: &[&str]) -> SeriesRun {
     let next = next(writer.series());
     let plan = writer.series().plan(&next).unwrap();
@@ -312,6 +313,22 @@ pub fn make(writer: &mut SeriesWriter, done: u64, ms: u64, reasons: &[&str]) -> 
     let entry = writer.entry(&next, &results).unwrap();
     writer.add(entry.clone()).unwrap();
     entry
+}
+
+/// Figures of a run for [`measured`]: completed operations, response time in milliseconds, and codes of reasons.
+pub type Figures = (u64, u64, &'static [&'static str]);
+
+/// Makes the runs of a series and ends the series; stops earlier if `figures` returns `None` for a run.
+pub fn make_all(writer: &mut SeriesWriter, mut figures: impl FnMut(&NextRun) -> Option<Figures>) {
+    loop {
+        match writer.series().next() {
+            Step::Run(next) => match figures(&next) {
+                Some((done, ms, reasons)) => _ = make(writer, done, ms, reasons),
+                None => return,
+            },
+            Step::End(state, reason) => return writer.end(state, reason).unwrap(),
+        }
+    }
 }
 
 /// Names in a directory, sorted.

@@ -8,16 +8,17 @@ use plimsoll_results::{
 use std::fs::{create_dir, create_dir_all, write};
 use std::path::{Path, PathBuf};
 
-/// First lines of the time series of a run.
+/// First line of `histograms.hlog`.
 const LOG: &str = "#[Histogram log format version 1.3]\n";
+/// First line of `intervals.csv`.
 const INTERVALS: &str = "window,interval,start_s\n";
 
-/// The document of a run.
+/// The content of `run.json`.
 fn run_json() -> String {
     fixtures::run(fixtures::plan(), 4, 1, &[]).to_json()
 }
 
-/// Bytes of the files of a run.
+/// Total size of the files of a run in bytes.
 fn run_bytes() -> usize {
     run_json().len() + LOG.len() + INTERVALS.len()
 }
@@ -227,7 +228,7 @@ fn an_interrupted_removal_can_be_finished() {
     assert!(!dir.exists());
 }
 
-/// Runs of a profile are in a directory of their configuration.
+/// The runs of a profile are in the directories of their configurations.
 #[test]
 fn the_runs_of_a_profile_go_with_the_directories_of_its_configurations() {
     let root = tempfile::tempdir().unwrap();

@@ -523,7 +523,7 @@ fn interval(window: u32, index: u64, rows: Vec<OpTotals>) -> Interval {
 
 type Samples = Vec<(u64, Option<u64>)>;
 
-/// Up to twenty seconds, and years, which only virtual time has.
+/// Latencies of up to 20 s, and of years, which occur only in virtual time.
 fn samples() -> impl Strategy<Value = Vec<Samples>> {
     let time = || prop_oneof![0..20 * SECOND, 0..1_000_000_000 * SECOND];
     let one = (time(), prop::option::of(time()));

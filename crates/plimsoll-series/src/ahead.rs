@@ -6,7 +6,7 @@
 //!
 //! Rank 0 lists the runs in order of load. Runs beyond the end of the series are removed, or stay and are used
 //! later if the series can be resumed; a run of an earlier process is never removed. A process that makes a run
-//! ends at the end of its standard input, which rank 0 closes, and the system closes if rank 0 is gone.
+//! ends at the end of its standard input, which rank 0 or, after the death of rank 0, the kernel closes.
 
 use crate::host::Host;
 use crate::process_pool::{EndedProcess, ProcessPool, describe_end};
@@ -83,13 +83,13 @@ impl Ahead {
         })
     }
 
-    /// The task of a run; `None` of a run that an earlier process has made.
+    /// The task number of a run; `None` if an earlier process made the run.
     pub(crate) fn task_of(&self, next: &NextRun) -> Option<u64> {
         let task = self.runs.iter().position(|run| run == next)?;
         Some(task as u64)
     }
 
-    /// Waits until the run of a task is made. Tasks are requested in their order; the next runs are made meanwhile.
+    /// Waits until the run of a task is made, while other processes make later runs. Tasks are awaited in order.
     pub(crate) fn await_run(
         &mut self,
         task: u64,

@@ -1,4 +1,4 @@
-//! What a command of the user prints, of which the results keep the beginning and the end.
+//! The output of a user's command, whose beginning and end the results keep.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -8,28 +8,28 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::Stdio;
 
-/// Bytes that are kept of the beginning of an output.
+/// Maximum size of the head, the kept beginning of an output.
 const MAX_HEAD_BYTES: u64 = 1 << 20;
 
-/// Bytes that are kept of its end.
+/// Maximum size of the tail, the kept end of an output.
 const MAX_TAIL_BYTES: u64 = 1 << 20;
 
-/// The output of a command, in a file without a name: a process that the command leaves behind may keep the file open
-/// and go on to print.
+/// The output of a command, in an unnamed file, because a process that the command leaves behind may keep the file open
+/// and continue to print.
 ///
-/// The command never waits for its output to be read. Neither the file nor what is kept grows without bound while
-/// [`take`](Self::take) is called.
+/// The command never waits for a reader. Regular calls of [`take`](Self::take) bound the size of the file and of the kept
+/// output.
 pub struct CommandOutput {
     file: File,
     read: RefCell<OutputRead>,
 }
 
-/// What has been read of an output.
+/// The part of an output that has been read.
 #[derive(Default)]
 struct OutputRead {
-    /// Position in the file up to which it was read.
+    /// File position up to which the output was read.
     offset: u64,
-    /// Bytes of the head that were passed on.
+    /// Bytes of the head that the caller has received.
     head: u64,
     tail: VecDeque<u8>,
     /// Bytes between head and tail that are not kept.
@@ -37,13 +37,13 @@ struct OutputRead {
 }
 
 impl CommandOutput {
-    /// An empty output, in a directory.
+    /// Creates an empty output in an unnamed file of the directory.
     ///
     /// # Errors
     /// If the file cannot be created.
     pub fn new(dir: &Path) -> io::Result<Self> {
         let file = tempfile::tempfile_in(dir)?;
-        // Appending, a command goes on behind what is cut off.
+        // A command that appends continues at the new end of a truncated file.
         let flags = rustix::fs::fcntl_getfl(&file)?;
         rustix::fs::fcntl_setfl(&file, flags | rustix::fs::OFlags::APPEND)?;
         Ok(Self {
@@ -52,7 +52,7 @@ impl CommandOutput {
         })
     }
 
-    /// A standard stream of the command.
+    /// A stream for the standard output or error of the command.
     ///
     /// # Errors
     /// If the process has too many descriptors.
@@ -60,10 +60,10 @@ impl CommandOutput {
         Ok(self.file.try_clone()?.into())
     }
 
-    /// Passes on what is new of the head, and keeps what is new of the tail.
+    /// Writes new bytes of the head to `head` and keeps new bytes of the tail.
     ///
     /// # Errors
-    /// Those of the file and of `head`.
+    /// If the file cannot be read or truncated, or `head` cannot be written.
     pub fn take(&self, head: &mut dyn Write) -> io::Result<()> {
         let read = &mut *self.read.borrow_mut();
         let end = self.file.metadata()?.len();
@@ -78,7 +78,7 @@ impl CommandOutput {
         read.tail.drain(..dropped as usize);
         read.left_out += skipped + dropped;
         if read.offset > MAX_HEAD_BYTES + MAX_TAIL_BYTES {
-            // What is printed at this very instant is lost too.
+            // Bytes that the command prints between the reading and the truncation are lost, and not counted.
             self.file.set_len(0)?;
             read.offset = 0;
         }
@@ -92,10 +92,10 @@ impl CommandOutput {
         Ok(bytes)
     }
 
-    /// Passes on the rest: of a long output a line that says how much is left out, and the tail.
+    /// Writes the rest of the output: a line that counts the bytes left out, if any, and the tail.
     ///
     /// # Errors
-    /// As [`take`](Self::take).
+    /// As for [`take`](Self::take).
     pub fn finish(self, out: &mut dyn Write) -> io::Result<()> {
         self.take(out)?;
         let read = self.read.into_inner();
@@ -112,7 +112,7 @@ impl CommandOutput {
 mod tests {
     use super::*;
 
-    /// Prints pieces, each of which is taken before the next, and returns what is kept.
+    /// Prints each piece, takes the output after the piece, and returns the kept bytes.
     fn kept(pieces: &[&[u8]]) -> Vec<u8> {
         let dir = tempfile::tempdir().unwrap();
         let output = CommandOutput::new(dir.path()).unwrap();
@@ -146,7 +146,7 @@ mod tests {
         let between = format!("\n== {left_out} bytes are left out\n");
         let (first, last) = (&numbers[..head], &numbers[numbers.len() - tail..]);
         let expected = [first, between.as_bytes(), last].concat();
-        // At once, and in pieces below and above every bound.
+        // The numbers are printed at once, and in pieces below and above each bound.
         for piece in [numbers.len(), 300_000, head, 3 * head + 17] {
             let pieces: Vec<&[u8]> = numbers.chunks(piece).collect();
             assert!(kept(&pieces) == expected, "pieces of {piece}");

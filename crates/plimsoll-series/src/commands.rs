@@ -159,7 +159,7 @@ impl HookRunner {
                 .stdout(output.stream()?)
                 .stderr(output.stream()?);
             let stopped = || {
-                // Whoever follows the log sees what the command prints; what cannot be kept is an error in the end.
+                // The log grows while the command prints. `finish` reports an error that persists.
                 let _ = output.take(&mut &log);
                 stopped()
             };

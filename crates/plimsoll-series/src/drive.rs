@@ -209,7 +209,7 @@ impl<'a> SeriesDriver<'a> {
         }
     }
 
-    /// Lists the runs that earlier processes measured and did not list, up to the first run that is missing.
+    /// Lists the runs that earlier processes measured but did not list, up to the first missing run.
     fn list_earlier(&mut self, writer: &mut SeriesWriter) -> Result<(), ResultsError> {
         while let Step::Run(next) = writer.series().next()
             && let Some(run) = writer.unlisted(&next)
@@ -255,7 +255,7 @@ impl<'a> SeriesDriver<'a> {
                 Step::Run(next) => next,
             };
             let task = ahead.as_ref().and_then(|ahead| ahead.task_of(&next));
-            // The run of a task may be there already, and is awaited all the same.
+            // A run of a task is awaited even if its results exist, because its process may still be running.
             if task.is_none()
                 && let Some(run) = writer.unlisted(&next)
             {

@@ -10,10 +10,10 @@ pub(crate) use executor::{EventExecutor, ShellExecutor};
 pub use plimsoll_plan::event::{Action, EventSpec};
 pub(crate) use runner::{EventRunner, ExecutedEvents};
 
-/// Whether an event can happen to a real target. The URL of a simulated system has the events of that system.
+/// Checks that an event can happen on a real target. Events of a simulated system are part of the URL of the system.
 ///
 /// # Errors
-/// A sentence if the event is a fault, which only simulated systems have.
+/// A message if the event is a fault, which only a simulated system can have.
 pub fn check(event: &EventSpec, target: &str) -> Result<(), String> {
     match &event.action {
         Action::Command(_) => Ok(()),
@@ -24,10 +24,10 @@ pub fn check(event: &EventSpec, target: &str) -> Result<(), String> {
     }
 }
 
-/// Reads the events of a document, which may have been edited, for runs on a real target.
+/// Parses the events of a series document, which a user may have edited, for runs on a real target.
 ///
 /// # Errors
-/// A sentence if a text is no event, or as [`check`].
+/// A message if a text is not an event; otherwise as for [`check`].
 pub(crate) fn read(texts: &[String], target: &str) -> Result<Vec<EventSpec>, String> {
     let read = |text: &String| {
         let event: EventSpec = text.parse().map_err(|e| format!("event '{text}': {e}"))?;

@@ -122,7 +122,7 @@ pub trait RunView {
     /// The user's command has ended.
     fn command_ends(&mut self) {}
 
-    /// All is measured, with this outcome, of which there are no results yet.
+    /// The measurement has ended with this outcome; results are not written yet.
     fn measured(&mut self, outcome: &Outcome) {
         let _ = outcome;
     }

@@ -15,11 +15,11 @@
 //! # Design
 //! Results are published before a file of the run is removed, and `run.json` is replaced if the removal changes
 //! what it says. If a command of the user follows the last phase, results are published before the command, with a
-//! note that they are early.
+//! note that the run had not ended.
 //!
-//! Events (`--event`) wait by the clock of the run, so that the times of an event, a window and an interval are of
-//! one clock. The workers wait while `Event::Started` is observed, so the thread that waits for events exists
-//! before the load. When an interval ends, the events that have begun are in `live.json` before the rows of the
+//! Events (`--event`) wait by the clock of the run, so events, windows and intervals have times of the same clock.
+//! The workers wait until `Event::Started` is handled, so the thread that waits for events starts before the
+//! load. When an interval ends, the events that have begun are in `live.json` before the rows of the
 //! interval are written: a reader of the rows finds the event of every row.
 //!
 //! A run that was written but not listed, because the program was killed, is listed when the series is resumed. A

@@ -1,4 +1,4 @@
-//! Runs that are made at the same time, each by a process of its own: this program.
+//! Simultaneous runs, each made by a separate process of this test program.
 
 use crate::fixtures::{
     UNLIMITED, create, curve, directories, drive_jobs, measured, names, profile, repeats, search,
@@ -19,7 +19,7 @@ crate::trials![
     only_a_missing_run_is_made_alone,
 ];
 
-/// Directory of a run whose process is killed: it kills itself.
+/// Directory of the run whose process aborts, in a series with the name `killed`.
 const KILLED: &str = "b/reads";
 
 /// Makes one run of a series and prints the name of its results: `[--per-rank] -- SERIES DIRECTORY`.
@@ -67,13 +67,13 @@ fn runs_at_the_same_time_equal_runs_one_after_the_other() {
         assert_eq!(host.complaints(), [""; 0]);
         assert_eq!(names(dir), names(&one_dir));
     }
-    // Each load of a search follows from the runs before.
+    // A search makes one run at a time, because each load depends on the earlier runs.
     let host = TestHost::default();
     drive_jobs(&host, create(root.path(), search()), 3).unwrap();
     assert!(host.listed().iter().all(|(_, how)| *how == "now"));
 }
 
-/// Loads above 10 are invalid, and two of them end the curve.
+/// Loads above 10 are invalid, and two consecutive invalid points end the curve.
 fn runs_beyond_the_end_are_removed() {
     let root = tempfile::tempdir().unwrap();
     let writer = create(root.path(), curve(&[4, 16, 24, 32, 40, 48, 56, 64]));

@@ -1,20 +1,21 @@
 //! Series of a small operation mix on a target that has a capacity.
 
 use crate::host::TestHost;
+use crate::results_fixtures::{self, series, target};
+pub use crate::results_fixtures::{create, names};
 use plimsoll_plan::{OnError, Overrides, Plan, RunOptions, SourceKind};
 use plimsoll_ranks::Solo;
 use plimsoll_results::{
-    ClockKind, Configuration, Document, Environment, HISTOGRAMS_FILE, LoadCurve, LoadSearch,
-    Profile, Program, Repeats, SearchRules, Series, SeriesDir, SeriesKind, SeriesRun, SeriesState,
-    SeriesWriter, StopRules, Target,
+    Configuration, HISTOGRAMS_FILE, LoadCurve, LoadSearch, Profile, Repeats, SearchRules, Series,
+    SeriesDir, SeriesKind, SeriesRun, SeriesWriter, StopRules,
 };
 use plimsoll_series::{Communicator, RunContext, SeriesEnd, SeriesError, drive};
 use plimsoll_workload::mix::{Context, lower, parse};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-/// One process per stream, with 10 reads per second.
+/// An operation mix of one process per stream, with 10 reads per second.
 const MIX: &str = r#"
 title = "reads"
 
@@ -35,16 +36,16 @@ count = 1
 size = "1m"
 "#;
 
-/// A target whose only server takes 10 ms for an operation: 100 operations per second, 10 streams.
+/// A target with one server and a service time of 10 ms: a capacity of 100 operations per second, or 10 streams.
 pub const CAPACITY_OF_10: &str = "null:?latency=10ms&servers=1";
 
 /// A target of unlimited capacity.
 pub const UNLIMITED: &str = "null:?latency=10ms";
 
-/// Highest load of the Plan.
+/// Maximum load of [`plan`].
 const MAX_LOAD: u64 = 64;
 
-/// The Plan for the highest load: a second of warm-up and ten seconds measured.
+/// The Plan for [`MAX_LOAD`], with 1 s of warm-up and a window of 10 s.
 fn plan() -> Plan {
     let overrides = Overrides {
         load: Some(MAX_LOAD),
@@ -67,50 +68,19 @@ fn plan() -> Plan {
 
 fn configuration(url: &str) -> Configuration {
     Configuration {
-        name: String::new(),
-        filesystem: None,
-        directory: String::new(),
-        target: Target {
-            url: url.into(),
-            description: String::new(),
-            system: None,
-        },
-        plan: plan(),
+        target: target(url),
+        ..results_fixtures::configuration(plan())
     }
 }
 
-fn series(kind: SeriesKind, configurations: Vec<Configuration>) -> Series {
-    Series {
-        schema_version: Series::SCHEMA,
-        name: "reads".into(),
-        started_at: "2026-01-01T00:00:00Z".into(),
-        state: SeriesState::Unfinished,
-        stop_reason: None,
-        kind,
-        runs: vec![],
-        configurations,
-        percentiles_shown: None,
-        program: Program::plimsoll(),
-        clock: ClockKind::Virtual,
-        lanes: None,
-        interval_s: 1.0,
-        ranks: 1,
-        hooks: None,
-        monitor: None,
-        events: vec![],
-        notes: vec![],
-        environment: Environment::default(),
-    }
-}
-
-/// Repeated runs of four streams.
+/// A series of repeated runs with 4 streams.
 pub fn repeats(requested_runs: u32) -> Series {
     let mut only = configuration(CAPACITY_OF_10);
     only.plan = only.plan.at_load(4).unwrap();
     series(SeriesKind::Repeats(Repeats { requested_runs }), vec![only])
 }
 
-/// A curve, of which the loads above 10 are invalid.
+/// A curve; loads above 10 are invalid.
 pub fn curve(loads: &[u64]) -> Series {
     let curve = LoadCurve::new(loads.to_vec(), StopRules::default());
     let only = configuration(CAPACITY_OF_10);
@@ -124,7 +94,7 @@ pub fn search() -> Series {
     series(SeriesKind::Search(LoadSearch::new(rules)), vec![only])
 }
 
-/// A profile of four streams on these targets: file systems a, b, c and so on.
+/// A profile of one workload with 4 streams on the targets, as file systems `a`, `b`, `c` and so on.
 pub fn profile(targets: &[&str]) -> Series {
     let of = |(name, url): (char, &&str)| Configuration {
         name: "reads".into(),
@@ -143,7 +113,7 @@ pub fn profile(targets: &[&str]) -> Series {
     series(kind, ('a'..).zip(targets).map(of).collect())
 }
 
-/// Every kind, each of several runs of which none fails.
+/// A series of each kind, with several runs and no failed run.
 pub fn every_kind() -> [Series; 4] {
     [
         repeats(3),
@@ -153,12 +123,7 @@ pub fn every_kind() -> [Series; 4] {
     ]
 }
 
-/// A new directory of a series below `root`.
-pub fn create(root: &Path, series: Series) -> SeriesWriter {
-    SeriesWriter::create(root, series, SystemTime::UNIX_EPOCH).unwrap()
-}
-
-/// Calls `use_it` with the context of one rank around which this host is.
+/// Calls `use_it` with the context of a single rank and of `host`.
 pub fn with_context<T>(host: &TestHost, use_it: impl FnOnce(RunContext<'_>) -> T) -> T {
     let communicator = Communicator::new(Box::new(Solo::new()));
     use_it(RunContext::new(&communicator, host))
@@ -192,7 +157,7 @@ pub fn directories(series: &Series) -> Vec<&str> {
     runs.map(|run| run.directory.as_str()).collect()
 }
 
-/// The runs of a series with the distributions of their latencies, without the times of day at which they began.
+/// The runs of a series with their latency histograms, without their start times.
 pub fn measured(dir: &Path) -> Vec<(SeriesRun, Vec<u8>)> {
     let dir = SeriesDir::at(dir);
     let of = |run: SeriesRun| {
@@ -205,14 +170,4 @@ pub fn measured(dir: &Path) -> Vec<(SeriesRun, Vec<u8>)> {
         (run, log)
     };
     dir.read().unwrap().runs.into_iter().map(of).collect()
-}
-
-/// Names in a directory, sorted.
-pub fn names(dir: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(dir).unwrap();
-    let mut names: Vec<String> = entries
-        .map(|e| e.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    names
 }

@@ -1,16 +1,16 @@
-//! The program around a series of a test.
+//! A host that records the reports of a series.
 
 use plimsoll_engine::{Event, Stop};
 use plimsoll_results::Series;
 use plimsoll_series::{Host, ListedRun, RunBegin, RunView};
 use std::cell::RefCell;
 
-/// What a host is told.
+/// A report to a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Report {
-    /// A series begins with this number of runs.
+    /// A series with this number of listed runs begins.
     Begin(usize),
-    /// A run with this number, in this directory, was made: `now`, `beside` or `earlier`.
+    /// A run was listed: number, directory, and the kind of [`ListedRun`] (`now`, `beside` or `earlier`).
     Listed(usize, String, &'static str),
     /// A warning.
     Warning(String),
@@ -18,15 +18,15 @@ pub enum Report {
     Error(String),
 }
 
-/// What a test does when a run is listed.
+/// A callback for a listed run.
 pub type OnListed = Box<dyn Fn(&Series)>;
 
-/// Notes what it is told, and requests the end of the series where a test says so.
+/// Records reports, and requests the end of the series at the point that a test chooses.
 #[derive(Default)]
 pub struct TestHost {
-    /// The request to stop.
+    /// Stop request that the host shares with the series.
     pub stop: Stop,
-    /// Everything that was reported, in order.
+    /// Reports in order.
     pub reports: RefCell<Vec<Report>>,
     /// Number of listed runs after which the end is requested.
     pub stop_after: Option<usize>,
@@ -41,7 +41,7 @@ impl TestHost {
         self.reports.borrow_mut().push(report);
     }
 
-    /// How each listed run was made.
+    /// Directory of each listed run, and the kind of [`ListedRun`].
     pub fn listed(&self) -> Vec<(String, &'static str)> {
         let reports = self.reports.borrow();
         let listed = reports.iter().filter_map(|report| match report {
@@ -51,7 +51,7 @@ impl TestHost {
         listed.collect()
     }
 
-    /// The warnings and the errors.
+    /// Texts of the warnings and errors.
     pub fn complaints(&self) -> Vec<String> {
         let reports = self.reports.borrow();
         let complaints = reports.iter().filter_map(|report| match report {
@@ -120,9 +120,9 @@ struct View<'a> {
 
 impl RunView for View<'_> {
     fn event(&mut self, event: &Event<'_>) {
-        let is_it = self.load.is_some() && self.load == self.host.stop_in_load;
-        // The workers wait for this event to be handled.
-        if is_it && matches!(event, Event::Started { .. }) {
+        let is_chosen = self.load.is_some() && self.load == self.host.stop_in_load;
+        // The workers wait until the event is handled.
+        if is_chosen && matches!(event, Event::Started { .. }) {
             self.host.stop.request();
         }
     }

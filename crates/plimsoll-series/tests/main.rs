@@ -1,11 +1,14 @@
 //! The loop of series, on a target that does nothing and in virtual time.
 //!
-//! Started with `make-run`, this program makes one run of a series, as the command of that name does; otherwise it runs the
-//! tests, whose series start it.
+//! With the argument `make-run`, this program makes one run of a series, like `plimsoll make-run`; otherwise the program
+//! runs the tests. Series of the tests start this program for simultaneous runs.
 
 mod alone;
 mod fixtures;
 mod host;
+#[path = "../../plimsoll-results/tests/fixtures.rs"]
+#[expect(dead_code, reason = "other test programs use the rest")]
+mod results_fixtures;
 mod resumed;
 mod series;
 
@@ -30,7 +33,7 @@ fn trial(name: &str, test: fn()) -> Trial {
     })
 }
 
-/// The tests of a module: each is a function.
+/// Defines the function `trials` of a module, which returns the given functions as tests.
 #[macro_export]
 macro_rules! trials {
     ($($test:ident),* $(,)?) => {

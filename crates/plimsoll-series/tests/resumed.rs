@@ -1,4 +1,4 @@
-//! A series that ended before its last run, and is resumed.
+//! Series that ended before their last run and are resumed.
 
 use crate::fixtures::{
     CAPACITY_OF_10, UNLIMITED, create, curve, directories, drive_one, every_kind, measured, names,
@@ -22,7 +22,7 @@ fn open(dir: &Path) -> SeriesWriter {
     resume(dir, 1, false).unwrap()
 }
 
-/// Drives a series around which this host is. Returns its directory.
+/// Drives a series with a host; returns the directory of the series.
 fn driven(root: &Path, series: Series, host: &TestHost) -> PathBuf {
     let ended = drive_one(host, create(root, series)).unwrap();
     ended.writer.dir().path().to_owned()
@@ -99,7 +99,7 @@ fn failed_runs_are_made_again() {
     assert_eq!(series.status(), Status::Valid);
 }
 
-/// Makes these runs of a series, and lists none.
+/// Makes the runs of these directories without listing the runs.
 fn make(writer: &SeriesWriter, directories: &[&str]) {
     let host = TestHost::default();
     for directory in directories {

@@ -52,7 +52,7 @@ fn runs_are_made_in_the_order_of_the_rule() {
             assert_eq!(run.plan.seed, entry.seed);
             let load = entry.load.unwrap_or(4);
             assert_eq!(run.plan.metric.unwrap().load, load);
-            // 10 per second of each stream, up to the capacity.
+            // Each stream achieves 10 operations per second, up to the capacity of the target.
             let expected = (10 * load).min(100) as f64;
             let achieved = entry.achieved_ops_per_s;
             assert!((achieved - expected).abs() <= 0.1 * expected, "{achieved}");
@@ -69,7 +69,7 @@ fn a_search_finds_the_capacity_of_its_target() {
     };
     let line = search.load_line;
     assert_eq!(line.termination, SearchEnd::Found);
-    // 95 % of the scheduled operations are enough.
+    // A load is sustained if 95 % of the scheduled operations complete.
     let sustained = line.sustained.unwrap().load;
     assert!((9..=10).contains(&sustained), "{line:?}");
     assert_eq!(line.not_sustained.unwrap().load, sustained + 1);
@@ -86,7 +86,7 @@ fn a_curve_ends_by_its_rule() {
     assert_eq!(names(&dir).len(), 5);
 }
 
-/// A series whose command before the load fails if `condition` holds.
+/// A series whose hook before the load fails if the shell condition holds.
 fn failing(mut series: Series, condition: &str) -> Series {
     series.hooks = Some(Hooks {
         before: Some(format!("! {condition}")),
@@ -165,7 +165,7 @@ fn a_later_refusal_fails_the_series() {
     assert!(RunDir::at(&dir.join("a/reads")).read().is_ok());
 }
 
-/// What takes the place of `series.json` keeps it from being replaced.
+/// A directory in the place of `series.json` prevents the replacement of the document.
 fn results_that_cannot_be_written_end_the_series() {
     let root = tempfile::tempdir().unwrap();
     let writer = create(root.path(), repeats(3));
@@ -185,7 +185,7 @@ fn results_that_cannot_be_written_end_the_series() {
     assert!(text.contains("series.json"), "{text}");
     let hint = format!("resume with plimsoll resume {}", dir.display());
     assert!(text.ends_with(&hint), "{text}");
-    // The second run was measured, and is not listed.
+    // The second run was measured but not listed.
     assert_eq!(host.listed(), [("run-01".to_owned(), "now")]);
     assert_eq!(names(&dir), ["run-01", "run-02", "series.json"]);
 }

@@ -53,7 +53,7 @@ impl App {
     pub(crate) fn live(&self) -> Result<Vec<LiveDir>, Problem> {
         let mut dirs = vec![self.root.clone()];
         for (path, kind) in self.index()?.growing()? {
-            // Runs of a profile lie below directories of file systems, and may be repeated.
+            // A profile has its runs in subdirectories of file systems, and of configurations if runs are repeated.
             let depth = match kind {
                 Kind::Profile => 2,
                 Kind::Run | Kind::Curve | Kind::Search | Kind::Repeats => 0,

@@ -60,7 +60,7 @@ Examples:
   plimsoll run webserver --dir /mnt/test     run one on a file system of your choice
   plimsoll plan my.f                         what running a file would do
 
-A command NAME that is not in the list is the program plimsoll-NAME, beside this program or on the PATH: \
+A command NAME outside the list runs the program plimsoll-NAME from the directory of this program or the PATH: \
 `plimsoll testbed` starts real storage systems on this machine.
 Exit codes: 0 valid, 1 failed, 2 bad usage or input, 3 the result is invalid, \
 130 interrupted by a signal.")]

@@ -1,5 +1,5 @@
-//! Companion programs: a command `NAME` that this program does not have is the program `plimsoll-NAME`, beside this program
-//! or on the `PATH`.
+//! Companion programs: an unknown command `NAME` runs the program `plimsoll-NAME` from the directory of this program or
+//! the `PATH`.
 
 use crate::cli::Cli;
 use crate::exit::CommandError;
@@ -11,8 +11,9 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Replaces this process by the companion program that a command line names, of which clap says that there is no such
-/// command. `help NAME` is `NAME --help`. Returns if there is no such program, or why it cannot be executed.
+/// Replaces this process by the companion program that a command line names, if `error` reports an unknown command. The
+/// command line `help NAME` becomes `NAME --help`. Returns `None` without such a program, or the error if the program
+/// cannot be executed.
 pub fn execute(line: &[OsString], error: &Error) -> Option<CommandError> {
     if error.kind() != ErrorKind::InvalidSubcommand {
         return None;
@@ -31,7 +32,7 @@ pub fn execute(line: &[OsString], error: &Error) -> Option<CommandError> {
     )))
 }
 
-/// The companion program of a command.
+/// Finds the companion program of a command; `None` for a command of this program.
 fn find(name: &str) -> Option<PathBuf> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
     let is_own = Cli::command().find_subcommand(name).is_some();

@@ -8,7 +8,7 @@
 //!   `plimsoll-series` measures the runs.
 //! - What a series asks of the program: `console_host` (output and questions of a series),
 //!   `progress_display` (one run in a terminal), `signals` (interrupts).
-//! - `companion`: programs `plimsoll-NAME` as commands.
+//! - `companion`: commands that are separate programs `plimsoll-NAME`.
 //! - Input and output: `series_text`, `output_options`, `exit`, `new_file`,
 //!   `communicator` (ranks), `hosts` (other machines).
 
@@ -86,7 +86,7 @@ fn main() -> ExitCode {
     code
 }
 
-/// Checks that the time of day can be written, as results, names and messages do.
+/// Checks that results, names and messages can state the time of day.
 fn check_clock() -> Result<(), CommandError> {
     let now = jiff::Timestamp::try_from(std::time::SystemTime::now());
     now.map(drop).map_err(|_| {
@@ -96,7 +96,7 @@ fn check_clock() -> Result<(), CommandError> {
     })
 }
 
-/// Reports the error that ended the program.
+/// Prints the error that ends the program; returns its exit code.
 fn report(failure: CommandError) -> ExitCode {
     console::err(&failure.message);
     failure.exit.into()

@@ -12,7 +12,7 @@ use plimsoll_series::{environment, refuse_results_among_files};
 use std::path::Path;
 use std::time::SystemTime;
 
-/// The target of results: with an absolute path of a simulated system, and the fingerprint of its text.
+/// The target that results record. A simulated system is recorded by absolute path, with the fingerprint of its text.
 ///
 /// # Errors
 /// If the system is not known, or its path cannot be part of a URL.

@@ -115,11 +115,11 @@ pub fn note_fit() {
 }
 
 /// Makes the first SIGINT, SIGTERM or [notice](NOTICES) stop the run; a second SIGINT or SIGTERM leaves
-/// the files in place, and a third ends the program immediately. None of them loses results.
+/// the files in place, and a third ends the program immediately. No signal loses results.
 ///
-/// A notice is never more than the first, since it may be sent again: a terminal that is closed sends
-/// SIGHUP once by the shell and once by the system, and the limit on processor time sends SIGXCPU every
-/// second. The files would stay.
+/// A notice after the first signal has no effect, because the system repeats notices: the shell and the
+/// kernel each send SIGHUP when a terminal closes, and the limit on processor time sends SIGXCPU every
+/// second. Counted as a second signal, a repeated notice would leave the files in place.
 ///
 /// SIGXFSZ would end the program where a limit on the size of files is reached; caught, it leaves
 /// the operation to fail with EFBIG, like any other.
@@ -175,10 +175,10 @@ pub fn stop_on_interrupt(stop: &Stop, speaks: bool) -> io::Result<()> {
         .map(|_| ())
 }
 
-/// Makes the end of the standard input stop the run, because the process that started this one closes
-/// it, or is gone. Interrupts of the terminal, which that process gets too, have no effect here; SIGTERM
-/// and the other notices stop the run as well, because whoever ends a group of processes sends them to each,
-/// and the limit on processor time is each process's own.
+/// Makes the end of the standard input stop the run; the input ends when the parent process closes the
+/// input or exits. Interrupts of the terminal have no effect, because the parent receives the same
+/// interrupt. SIGTERM and the other notices also stop the run: a signal to a process group reaches each
+/// process, and each process has its own limit on processor time.
 ///
 /// # Errors
 /// The system's error if signals cannot be caught.
@@ -277,7 +277,7 @@ fn last_interrupt_message(now: &InterruptStatus) -> String {
     text
 }
 
-/// Makes SIGINT, SIGTERM and [notices](NOTICES) remove a file, if there is one then, and end the program. For commands
+/// Makes SIGINT, SIGTERM and [notices](NOTICES) remove the file, if one is set, and end the program. Only for commands
 /// without runs.
 ///
 /// # Errors

@@ -39,7 +39,7 @@ impl FromStr for Condition {
                 "{expected} in `{text}`; a condition is like 'p99 > +10%' or 'read1:ops/s < -5%'"
             )
         };
-        // The name of an operation may have such signs, and neither a figure nor a number has.
+        // The last sign is the comparison: the name of an operation may contain `<` and `>`, a figure or number cannot.
         let at = text
             .rfind(['<', '>'])
             .ok_or_else(|| wrong("expected `<` or `>`"))?;

@@ -46,7 +46,7 @@ pub struct OperationRow {
 pub struct Machine {
     /// Processors that this process kept busy, such as 1.5.
     pub process_cpus: Option<f64>,
-    /// Processors that a CPU quota allows, and the time for which it held up threads, in seconds per second.
+    /// CPU quota in processors, and the time for which the quota throttled threads, in seconds per second.
     pub quota: Option<(Option<f64>, f64)>,
     /// Part of all processors that is busy, from 0 to 1, and their number.
     pub busy: Option<(f64, u32)>,

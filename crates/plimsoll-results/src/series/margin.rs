@@ -3,7 +3,7 @@
 use crate::Run;
 
 /// The minimum distance of a run from a criterion of its Plan, as a fraction of the criterion: above 0 the run passed,
-/// below 0 it failed. `None` if nothing can be compared, and for a run with errors, which a repetition would not undo.
+/// below 0 it failed. `None` without a comparable figure, and for a run with errors, which is never marginal.
 ///
 /// The operation that each process has in flight at the end counts as completed, as in the criteria.
 pub(super) fn margin(run: &Run) -> Option<f64> {

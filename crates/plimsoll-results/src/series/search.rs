@@ -105,8 +105,8 @@ impl SeriesRun {
 /// Loads are doubled from [`start_load`](Self::start_load) until one is not sustained; then the
 /// interval is bisected. A load is judged by one run; a run with a narrow margin, or one that the
 /// client limited, is repeated. At the end both ends of the interval are run until each has
-/// [`confirm_runs`](Self::confirm_runs) runs. A load is sustained if it passed in more than half of its runs; a judgement
-/// that turns sends the search on from there.
+/// [`confirm_runs`](Self::confirm_runs) runs. A load is sustained if it passed in more than half of its runs; if a
+/// repeated run reverses the judgement of a load, the search continues from that load.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchRules {
     /// First load, at least 1.
@@ -131,7 +131,7 @@ pub struct TrialRun {
     pub load: u64,
     /// Whether it met every criterion.
     pub passed: bool,
-    /// Its distance from the criteria, see [`SeriesRun::margin`]; null if nothing can be compared.
+    /// Distance of the run from the criteria, see [`SeriesRun::margin`]; null without a comparable figure.
     pub margin: Option<f64>,
     /// Whether the client limited it and not the system, so that another run may differ at any margin.
     pub client_limited: bool,

@@ -4,7 +4,7 @@ use crate::fixtures::{create, curve, list, make, next, plan_at, run};
 use plimsoll_measure::Bottleneck;
 use plimsoll_results::{Document, Series, SeriesDir, SeriesRun, Verdict};
 
-/// The document of a curve, with the figures that a writer computes.
+/// The document of a curve with the figures that a writer computes.
 fn written(series: Series) -> Series {
     let root = tempfile::tempdir().unwrap();
     let writer = create(root.path(), series);
@@ -17,7 +17,7 @@ fn a_curve_is_written_run_by_run_and_its_figures_follow() {
     let mut writer = create(&root.path().join("made/on/the/way"), curve());
     let dir: SeriesDir = writer.dir().clone();
     assert_eq!(dir.read().unwrap(), curve());
-    // 40, 80, 120, 150 and 140 operations per second.
+    // The runs achieve 40, 80, 120, 150 and 140 operations per second.
     let points = [
         (2, 400, 2, vec![]),
         (4, 800, 2, vec![]),
@@ -41,9 +41,9 @@ fn a_curve_is_written_run_by_run_and_its_figures_follow() {
         (figures.load_line, figures.highest_valid_load),
         (Some(4), Some(8))
     );
-    // Valid: (2, 2 ms), (4, 2 ms), (8, 4 ms): areas of 4 and 12 over a distance of 6.
+    // The valid points are (2, 2 ms), (4, 2 ms) and (8, 4 ms): areas of 4 and 12 over a load range of 6.
     assert!((figures.ort_ms.unwrap() - 16.0 / 6.0).abs() < 1e-9);
-    // Over 40, 80 and 150 operations per second, from (0, 0): 40 + 80 + 210 over 150.
+    // The area over 0, 40, 80 and 150 operations per second is 40 + 80 + 210, over a range of 150.
     assert!((figures.ort_2008_ms.unwrap() - 330.0 / 150.0).abs() < 1e-9);
     assert_eq!(figures.knee, Some(8.0));
     let usl = figures.usl.as_ref().unwrap();

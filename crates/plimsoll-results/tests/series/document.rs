@@ -1,4 +1,4 @@
-//! What `series.json` may hold.
+//! The permitted content of `series.json`.
 
 use crate::fixtures::{create, curve, list, profile, repeats, search};
 use plimsoll_results::{

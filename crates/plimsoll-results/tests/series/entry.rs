@@ -42,7 +42,7 @@ fn an_entry_has_the_figures_of_its_run() {
     assert_eq!(entry.verdict, Verdict::Invalid);
     assert_eq!(entry.achieved_ops_per_s, 196.0);
     assert_eq!(entry.offered_ops_per_s, Some(200.0));
-    // Response time counts from the schedule, service time from the call.
+    // The response time begins at the scheduled time, the service time at the call.
     assert_eq!(
         (entry.mean_ms, entry.service_mean_ms),
         (Some(8.0), Some(4.0))
@@ -95,7 +95,7 @@ fn a_run_of_a_throttled_client_fails_a_criterion() {
     };
     let of = |reasons: &[&str]| measured(plan_at(2), 400, 2, reasons);
     assert_eq!(criterion(of(&[])), None);
-    // The quota may be that of another machine.
+    // The throttled client may be another machine, whose quota is not in the window.
     assert_eq!(criterion(of(&["client_throttled"])), Some(false));
     let mut kept = of(&[]);
     kept.outcome.windows[0].system.quota = Some(QuotaUse::default());
@@ -123,7 +123,7 @@ fn a_run_whose_operations_hang_has_lower_bounds() {
     );
     assert_eq!((bounds.max_ms, bounds.max_at_least), (bound, true));
     assert!(bounds.percentile(Percentile::P95).unwrap().at_least);
-    // The maximum of completed operations is exact if it is greater.
+    // A maximum is exact if a completed operation took longer than the operation in flight.
     m.outcome.windows[0].totals.rows[1].response = Latency::of([9 * SECOND]);
     m.outcome.windows[0].totals.rows[1].service = Latency::of([SECOND]);
     (
@@ -147,7 +147,7 @@ fn percentiles_that_are_not_listed_are_those_of_the_figures() {
         let all = [P::P50, P::P95, P::P99, P::P999];
         all.map(|p| entry.percentile(p).map(|f| (f.ms, f.enough_samples)))
     };
-    // The 99th percentile needs a hundred operations.
+    // The 99th percentile needs 100 operations.
     for (ops_per_s, is_enough) in [(9.9, false), (10.0, true)] {
         (entry.achieved_ops_per_s, entry.window_s) = (ops_per_s, 10.0);
         let expected = [
@@ -158,7 +158,7 @@ fn percentiles_that_are_not_listed_are_those_of_the_figures() {
         ];
         assert_eq!(actual(&entry), expected);
     }
-    // Without a completed operation there are only lower bounds.
+    // Without a completed operation, percentiles are lower bounds.
     entry.mean_ms = None;
     assert_eq!(actual(&entry)[0], Some((1.0, false)));
     entry.p50_ms = None;
@@ -168,13 +168,13 @@ fn percentiles_that_are_not_listed_are_those_of_the_figures() {
 #[test]
 fn a_margin_has_the_sign_of_the_verdict_and_a_load() {
     let margin = |done, ms, reasons: &[&str]| entry(&run(plan(), done, ms, reasons)).margin;
-    // Of 2000 scheduled operations all completed, and 20 processes had one in flight; 95 % are required.
+    // All 2000 scheduled operations completed, and 20 processes had one more in flight (101 %); 95 % are required.
     let passed = margin(2000, 16, &[]).unwrap();
     assert!((passed - 6.0 / 95.0).abs() < 1e-12, "{passed}");
-    // A mean response time of 30 ms; 20 ms are allowed.
+    // The mean response time is 30 ms; 20 ms is the limit.
     let slow = margin(2000, 30, &["latency"]).unwrap();
     assert!((slow + 0.5).abs() < 1e-12, "{slow}");
-    // The verdict is exact, the distance is not.
+    // The verdict counts: a distance with the opposite sign becomes 0.
     assert_eq!(margin(2000, 16, &["process_rate"]), Some(0.0));
     assert_eq!(margin(2000, 30, &[]), Some(0.0));
     for client in ["client_saturated", "client_start_delay"] {

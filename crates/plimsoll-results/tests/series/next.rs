@@ -1,4 +1,4 @@
-//! The rule of each kind: the next run, or the end, after the runs so far.
+//! The rule of each kind, which derives the next run or the end from the listed runs.
 
 use crate::fixtures::{SEED, curve, list, next, plan, profile, repeats, search};
 use plimsoll_results::{
@@ -7,7 +7,7 @@ use plimsoll_results::{
 
 use Verdict::{Failed, Interrupted, Invalid, Valid};
 
-/// Lists runs with these verdicts. Returns their configurations, seeds and directories.
+/// Lists a run per verdict; returns the configuration, seed and directory of each run.
 fn list_all(series: &mut Series, verdicts: &[Verdict]) -> Vec<(u32, u64, String)> {
     let listed = verdicts.iter().map(|verdict| {
         let next = list(series, *verdict);
@@ -23,11 +23,11 @@ fn end(series: &Series) -> (SeriesState, Option<String>) {
     }
 }
 
-/// The status of a series that ended now.
+/// The status of a series once its end is recorded.
 fn status(mut series: Series) -> Status {
     let (state, _) = end(&series);
     series.state = state;
-    // The figures that the status depends on follow from the runs.
+    // The writer computes the figures on which the status depends.
     let root = tempfile::tempdir().unwrap();
     crate::fixtures::create(root.path(), series)
         .series()
@@ -94,7 +94,7 @@ fn a_curve_ends_by_its_rules_and_needs_one_valid_point() {
     assert_eq!(status(none), Status::Invalid);
 }
 
-/// The rules need not be asked after the last load: every load was measured.
+/// A stop rule has no effect after the last load, because every load was measured.
 #[test]
 fn a_curve_whose_last_points_are_invalid_is_complete() {
     let mut series = curve();

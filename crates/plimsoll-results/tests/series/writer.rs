@@ -1,4 +1,4 @@
-//! The directory of a series that is being written.
+//! The writer of a series directory.
 
 use crate::fixtures::{
     create, curve, list, make, names, next, plan_at, profile, repeats, run, search, write,
@@ -9,7 +9,7 @@ use plimsoll_results::{
 };
 use std::path::{Path, PathBuf};
 
-/// The directory of a series whose writer is gone, after `change`.
+/// The directory of a series after `change`, without a writer.
 fn left(root: &Path, series: Series, change: impl FnOnce(&mut SeriesWriter)) -> PathBuf {
     let mut writer = create(root, series);
     change(&mut writer);
@@ -22,8 +22,8 @@ fn a_series_goes_on_where_its_writer_ended() {
     let mut writer = create(root.path(), curve());
     let dir = writer.dir().clone();
     make(&mut writer, 400, 2, &[]);
-    // A process was killed after it had written the second run and before it listed the run; another one while it made
-    // the third run.
+    // The second run is written but not listed, as by a process that was killed in between; the third run is in
+    // progress.
     let second = next(writer.series());
     let plan = writer.series().plan(&second).unwrap();
     let second_run = run(plan, 800, 2, &[]);
@@ -42,7 +42,7 @@ fn a_series_goes_on_where_its_writer_ended() {
     ));
     drop(writer);
     let mut writer = SeriesWriter::resume(dir.path()).unwrap();
-    // Whether the curve comes to the second run is for its stop rules to say.
+    // The written run is not listed yet, because the stop rules decide whether the curve reaches the run.
     assert_eq!(writer.series().runs.len(), 1);
     assert_eq!(writer.series().next(), Step::Run(second.clone()));
     let unlisted = writer.unlisted(&second);
@@ -98,7 +98,7 @@ fn a_resumed_profile_makes_failed_runs_again() {
     assert_eq!(directories, ["ext4/b"]);
 }
 
-/// A run in the place of the next one is that run only if it is the same and was measured.
+/// Results in the directory of the next run are listed only if they have the Plan of the next run and were measured.
 #[test]
 fn only_the_measured_run_itself_is_listed_when_its_turn_comes() {
     let root = tempfile::tempdir().unwrap();
@@ -206,7 +206,7 @@ fn a_series_that_was_refused_leaves_nothing() {
         let writer = create(&results, series);
         assert_eq!(names(&results).len(), 1);
         writer.write_sut("a description").unwrap();
-        // The first run creates the directories of its configuration before it is refused.
+        // The first run creates the directories of its configuration, and is then refused.
         let next = next(writer.series());
         let plan = writer.series().plan(&next).unwrap();
         drop(writer.run_writer(&next, &plan, std::time::SystemTime::UNIX_EPOCH));
@@ -230,7 +230,7 @@ fn a_series_of_an_earlier_process_or_with_runs_is_not_withdrawn() {
     assert!(!listed.is_withdrawable());
     listed.withdraw().unwrap();
     assert_eq!(names(&path), ["point-01-load-2", "series.json"]);
-    // A new series with a run that is not listed.
+    // A new series has a run that is written but not listed.
     let writer = create(root.path(), curve());
     let path = writer.dir().path().to_owned();
     write(

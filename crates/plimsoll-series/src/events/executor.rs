@@ -92,7 +92,7 @@ impl ShellExecutor {
         };
         let printed = RefCell::new(Vec::new());
         let stopped = || {
-            // What cannot be kept is an error in the end.
+            // `finish` reports an error that persists.
             let _ = output.take(&mut *printed.borrow_mut());
             stopped()
         };

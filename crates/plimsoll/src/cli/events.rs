@@ -77,7 +77,7 @@ impl Command {
             Self::Plan(args) => (&mut args.workload.events, &mut args.workload.how),
             Self::Curve(args) => (&mut args.events, &mut args.how),
             Self::Find(args) => (&mut args.events, &mut args.how),
-            // The targets of `md` are known when its options have been read, those of `profile` with each run.
+            // The target of `md` is known after its options are read, the targets of `profile` as each run begins.
             _ => return Ok(()),
         };
         let clock = how.clock();

@@ -34,7 +34,7 @@ pub struct ReportArgs {
     /// those
     #[arg(long)]
     pub recover: bool,
-    /// Description of the system under test, for --format disclosure and html, instead of that beside the results;
+    /// Description of the system under test for --format disclosure and html, instead of the one beside the results;
     /// `plimsoll sut init` creates one
     #[arg(allow_hyphen_values = true, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub sut: Option<PathBuf>,
@@ -43,7 +43,7 @@ pub struct ReportArgs {
     pub output: Option<PathBuf>,
 }
 
-/// Description of the system under test, which is kept beside results.
+/// The description of the system under test that is kept beside results.
 #[derive(Debug, Args)]
 pub struct DescriptionArg {
     /// Description of the system under test, which is kept beside the results for disclosure reports; `plimsoll sut init`
@@ -54,7 +54,7 @@ pub struct DescriptionArg {
 }
 
 impl DescriptionArg {
-    /// The text of the description.
+    /// Reads the text of the description; `None` without the option.
     ///
     /// # Errors
     /// If the file cannot be read or is wrong, with the place.

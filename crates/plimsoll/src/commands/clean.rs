@@ -77,8 +77,9 @@ fn clean(args: &CleanArgs, marked: Vec<PathBuf>) -> Result<Exit, CommandError> {
     Ok(exit)
 }
 
-/// Appends the directories that carry a marker, or the claim of a run that ended before it wrote one. One that does is
-/// not searched further: what is in it, its marker knows. Links are not followed.
+/// Appends each directory below `dir` that contains a marker, or the claim of a run that ended before the run wrote its
+/// marker. The search does not descend into such a directory, because the marker lists the contents, and does not
+/// follow links.
 fn find(dir: &Path, depth: u32, marked: &mut Vec<PathBuf>) -> std::io::Result<()> {
     let mut below = Vec::new();
     for entry in std::fs::read_dir(dir)? {
@@ -95,7 +96,7 @@ fn find(dir: &Path, depth: u32, marked: &mut Vec<PathBuf>) -> std::io::Result<()
     }
     if depth > 0 {
         for dir in below {
-            // One that may not be read holds nothing that this user left.
+            // An unreadable directory holds nothing that this user left.
             let _ = find(&dir, depth - 1, marked);
         }
     }

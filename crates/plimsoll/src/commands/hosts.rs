@@ -53,7 +53,7 @@ enum Task {
 struct HostFacts {
     /// Its own name.
     name: String,
-    /// Processors that the ranks may use there; fewer than one by a CPU quota.
+    /// Number of processors that the ranks may use on the host; below 1 with a small CPU quota.
     processors: f64,
     /// What is wrong with the work directory.
     dir: Result<(), String>,
@@ -246,11 +246,8 @@ fn describe(ranks: &dyn Ranks) -> Result<(), String> {
     let file: CheckFile = serde_json::from_slice(&file).map_err(|e| e.to_string())?;
     let place = hosts::place().cloned().unwrap_or_default();
     let environment = Environment::look(None);
-    let processors = f64::from(environment.cpus);
     let facts = HostFacts {
-        processors: environment
-            .cpu_quota
-            .map_or(processors, |quota| quota.min(processors)),
+        processors: environment.usable_processors(),
         name: environment.host,
         dir: find(&file, &place),
     };

@@ -41,7 +41,7 @@ impl ReadySeries {
         }
     }
 
-    /// The series with the text of a description of the system under test, if it is known.
+    /// Sets the text that describes the system under test of a new series.
     pub fn with_sut(mut self, text: Option<String>) -> Self {
         if let Self::New { sut, .. } = &mut self {
             *sut = text;

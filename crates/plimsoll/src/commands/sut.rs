@@ -48,7 +48,7 @@ fn check(file: &Path) -> Result<Exit, CommandError> {
     print(&out)
 }
 
-/// Reads a description and its text.
+/// Reads a description of the system under test, parsed and as text.
 ///
 /// # Errors
 /// If the file cannot be read or is wrong, with the place.

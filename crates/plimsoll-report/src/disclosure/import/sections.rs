@@ -76,7 +76,7 @@ fn heading_of(flow: &TextFlow, underline: &Word, from: usize) -> Option<Range<us
     as_wide.or_else(known).map(|start| start..end)
 }
 
-/// Whether a text may be a heading. A row of the table of load points above a short rule is none.
+/// Whether a text above a rule may be a heading; a row of the table of load points may not.
 fn is_heading(text: &str) -> bool {
     let is_cell =
         |word: &str| [NO_FIGURE, INVALID_MARK].contains(&word) || number::read(word).is_ok();

@@ -96,7 +96,7 @@ fn processors(uses: &SystemUses<'_>) -> Markup {
     })
 }
 
-/// Quotas of processor time, and how they held up the client.
+/// Table of the CPU quotas and of the time for which each quota throttled the client.
 fn quotas(uses: &SystemUses<'_>) -> Markup {
     let head = "processors allowed|control group|periods|used up in|threads waited";
     by_stage("CPU quota", head, uses, |u| {

@@ -86,7 +86,7 @@ pub fn script() -> &'static str {
     SCRIPT
 }
 
-/// A page on one run or load curve with its full disclosure.
+/// The page of one run or load curve with its full disclosure.
 #[must_use]
 pub fn disclosed(result: &RunData, disclosure: &Disclosure) -> String {
     let (style, disclosure) = (ArticleStyle::alone(), Some(disclosure));

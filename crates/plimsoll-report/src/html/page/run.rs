@@ -20,7 +20,7 @@ pub(crate) fn badge(run: &Run) -> Markup {
     html! { span.verdict.(class) { (run.validity.verdict) } }
 }
 
-/// Everything on one run. An article among others has no disclosure.
+/// The article on one run; `disclosed` is `None` for an article among others.
 pub(crate) fn article(
     loaded: &LoadedResult,
     style: &ArticleStyle,

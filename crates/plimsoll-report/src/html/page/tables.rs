@@ -170,7 +170,7 @@ pub(crate) fn mix(mix: &MixFigures) -> Markup {
     table("Offered and achieved load", &head, &rows)
 }
 
-/// The events that a rate scheduled, and what became of them.
+/// Table of an event schedule: offered and achieved rate, and numbers of scheduled, used and dropped events.
 pub(crate) fn schedule(schedule: &EventSchedule) -> Markup {
     let head = [
         "offered events/s",

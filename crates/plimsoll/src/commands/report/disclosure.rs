@@ -8,8 +8,8 @@ use plimsoll_report::html::{RunData, page};
 use plimsoll_results::{Run, SUT_FILE, Verdict};
 use std::path::{Path, PathBuf};
 
-/// The report of the only curve or run that was given. `description` is the user's description of the system under test;
-/// without it, the one beside the results, if there is one.
+/// The disclosure report of the only given curve or run. `description` is the file that describes the system under test;
+/// the default is the file beside the results, if any.
 ///
 /// # Errors
 /// If several results were given, if the only one cannot be disclosed, or if the description is wrong.
@@ -20,11 +20,11 @@ pub(super) fn disclosure(
     Ok(of_only(found, description)?.1.to_text())
 }
 
-/// The page of a curve or run with its disclosure: of the only result that was given, if `description` names a
-/// description of the system under test or if there is one beside the results. `None` otherwise.
+/// The page of the only given curve or run with its disclosure; `None` if the system under test has no description,
+/// neither `description` nor a file beside the results.
 ///
 /// # Errors
-/// As [`disclosure`], if `description` is given; if the description is wrong.
+/// As for [`disclosure`] if `description` is given; otherwise only if the file beside the results is wrong.
 pub(super) fn page(
     found: &[LoadedResult],
     description: Option<&Path>,
@@ -35,7 +35,7 @@ pub(super) fn page(
     };
     match (description, kept) {
         (None, None) => return Ok(None),
-        // The page does not have the disclosure of a run that measured nothing.
+        // A result that cannot be disclosed, such as a run that measured nothing, has a page without a disclosure.
         (None, Some(_)) if input(&found[0], Sut::default()).is_err() => return Ok(None),
         _ => {}
     }
@@ -43,7 +43,7 @@ pub(super) fn page(
     Ok(Some(page::disclosed(data, &disclosure)))
 }
 
-/// The only curve or run that was given, and its disclosure.
+/// The only given curve or run, and its disclosure.
 fn of_only<'a>(
     found: &'a [LoadedResult],
     description: Option<&Path>,
@@ -54,16 +54,15 @@ fn of_only<'a>(
             found.len()
         )));
     };
-    let sut = match (description, kept_description(only)) {
-        (Some(file), _) => sut::read(file)?.0,
-        (None, Some(file)) => sut::read(&file)?.0,
-        (None, None) => Sut::default(),
+    let given = description.map(Path::to_owned);
+    let sut = match given.or_else(|| kept_description(only)) {
+        Some(file) => sut::read(&file)?.0,
+        None => Sut::default(),
     };
-    let (data, disclosure) = input(only, sut)?;
-    Ok((data, disclosure))
+    input(only, sut)
 }
 
-/// The description of the system under test beside results.
+/// The file beside results that describes the system under test.
 fn kept_description(results: &LoadedResult) -> Option<PathBuf> {
     let file = results.path.join(SUT_FILE);
     file.is_file().then_some(file)

@@ -43,7 +43,7 @@ pub(super) enum ResultKind {
 }
 
 impl LoadedResult {
-    /// Reads a results directory, a file of one by its name, or a published report.
+    /// Reads a results directory, also by the path of its `run.json` or `series.json`, or a published report.
     pub(super) fn read(
         path: &Path,
         percentiles: Option<&Percentiles>,
@@ -192,8 +192,8 @@ fn published(path: &Path) -> Result<LoadedResult, CommandError> {
     })
 }
 
-/// The runs, curves and searches of what was found, also repeated runs and those of a profile; a format that is made of these
-/// alone refuses the rest.
+/// The runs, curves and searches among the results, including each run of repeated runs and of profiles. The output
+/// format `format` needs measured data, so a published report is refused.
 pub(super) fn subjects(
     found: Vec<LoadedResult>,
     format: &str,
