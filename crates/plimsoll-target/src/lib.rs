@@ -47,6 +47,7 @@ mod nfs3;
 mod nfs4;
 mod null;
 mod posix;
+mod rare_operation;
 pub mod registry;
 mod scheme;
 mod session;
@@ -63,6 +64,7 @@ pub use content::ContentPool;
 pub use error::OpError;
 pub use long_replies::LongReplies;
 pub use posix::is_on_block_device;
+pub use rare_operation::{FileOperation, NameOperation, RareOperation};
 pub use registry::{
     DEFAULT_TARGET, absolute, can_use_uring, check_url, connect, is_local, is_remote, is_virtual,
     keeps_files, procedures, scheme_of, takes_events, uring_unavailable, uses_uring,

@@ -9,6 +9,7 @@ use super::ledger::{Ledger, Presence};
 use super::record::FileRecord;
 use super::session_state::{VerifyingHandle, VerifyingSession, WrittenRange};
 use crate::error::OpError;
+use crate::rare_operation::RareOperation;
 use crate::session::Session;
 use crate::session_types::{
     AioDone, Attributes, EntryKind, FilesetEntry, ListTotals, OpenHow, WritePlace,
@@ -184,10 +185,6 @@ impl<S: Session> Session for VerifyingSession<S> {
         self.inner.stat_handle(&handle.inner).await
     }
 
-    async fn drop_cache(&mut self, handle: &Self::Handle) -> Result<(), OpError> {
-        self.inner.drop_cache(&handle.inner).await
-    }
-
     async fn stat(&mut self) -> Result<Attributes, OpError> {
         self.inner.stat().await
     }
@@ -243,153 +240,43 @@ impl<S: Session> Session for VerifyingSession<S> {
         Ok(())
     }
 
-    async fn access(&mut self) -> Result<(), OpError> {
-        self.inner.access().await
-    }
-
-    async fn chmod(&mut self, mode: u32) -> Result<(), OpError> {
-        self.inner.chmod(mode).await
-    }
-
-    async fn statfs(&mut self) -> Result<(), OpError> {
-        self.inner.statfs().await
-    }
-
-    async fn pathconf(&mut self) -> Result<(), OpError> {
-        self.inner.pathconf().await
-    }
-
-    async fn truncate(&mut self, handle: &Self::Handle, len: u64) -> Result<(), OpError> {
-        let record = handle.record.as_ref();
-        let begun = record.map(|record| (record, record.begin_truncate(len)));
-        let done = self.inner.truncate(&handle.inner, len).await;
-        if let Some((record, epoch)) = begun {
-            record.end_truncate(epoch, len, done.is_ok());
-        }
-        done
-    }
-
-    async fn lock(&mut self, handle: &Self::Handle, offset: u64, len: u64) -> Result<(), OpError> {
-        self.inner.lock(&handle.inner, offset, len).await
-    }
-
-    async fn write_stable(
+    async fn execute(
         &mut self,
-        handle: &Self::Handle,
-        offset: Option<u64>,
-        len: u64,
-    ) -> Result<(), OpError> {
-        match (&handle.record, offset) {
-            (None, _) => self.inner.write_stable(&handle.inner, offset, len).await,
-            (Some(record), Some(offset)) => {
+        operation: RareOperation<'_, Self::Handle>,
+    ) -> Result<u64, OpError> {
+        use RareOperation::{Copy, OnFile};
+        match operation {
+            OnFile(handle, operation) => match &handle.record {
+                Some(record) => self.on_file(&handle.inner, record, operation).await,
+                None => self.inner.execute(OnFile(&handle.inner, operation)).await,
+            },
+            Copy {
+                from:
+                    VerifyingHandle {
+                        inner: from,
+                        record: Some(source),
+                    },
+                to:
+                    VerifyingHandle {
+                        inner: to,
+                        record: Some(copy),
+                    },
+                offset,
+                len,
+            } => {
                 let range = (offset, len);
-                self.write_stamped(&handle.inner, record, range, true).await
+                self.copy_stamped((from, source), (to, copy), range).await
             }
-            (Some(record), None) => self.append_stamped(&handle.inner, record, len, true).await,
-        }
-    }
-
-    /// Writes the contents again where it read: what it read may be zeros behind a hole, which another
-    /// worker has filled meanwhile.
-    async fn modify(
-        &mut self,
-        handle: &Self::Handle,
-        offset: u64,
-        len: u64,
-    ) -> Result<u64, OpError> {
-        let Some(record) = &handle.record else {
-            return self.inner.modify(&handle.inner, offset, len).await;
-        };
-        let range = (offset, len);
-        let (_, read) = self.read_kept(&handle.inner, record, range).await?;
-        self.write_stamped(&handle.inner, record, (offset, read), false)
-            .await?;
-        Ok(2 * read)
-    }
-
-    async fn copy(
-        &mut self,
-        from: &Self::Handle,
-        to: &Self::Handle,
-        offset: u64,
-        len: u64,
-    ) -> Result<u64, OpError> {
-        let (Some(source), Some(copy)) = (&from.record, &to.record) else {
-            if let Some(copy) = &to.record {
-                copy.set_unknown();
+            operation => {
+                if let Copy { to, .. } = &operation
+                    && let Some(record) = &to.record
+                {
+                    record.set_unknown();
+                }
+                let inner = operation.of_inner(|handle| &handle.inner);
+                self.inner.execute(inner).await
             }
-            return self.inner.copy(&from.inner, &to.inner, offset, len).await;
-        };
-        copy.take_contents_of(source);
-        let before = source.known();
-        let (room, read) = self.read_kept(&from.inner, source, (offset, len)).await?;
-        // Behind the first hole of the source the copy may have zeros too.
-        let solid = source.known_since(before).solid;
-        let begun = copy.begin_write(offset + read);
-        let bytes = &self.found.bytes(&room)[..read as usize];
-        self.inner.write_bytes(&to.inner, offset, bytes).await?;
-        let end = (offset + read).min(solid).max(offset);
-        self.acknowledge(copy, begun, offset, end);
-        Ok(read)
-    }
-
-    async fn map_read(
-        &mut self,
-        handle: &Self::Handle,
-        offset: u64,
-        len: u64,
-    ) -> Result<(), OpError> {
-        let Some(record) = &handle.record else {
-            return self.inner.map_read(&handle.inner, offset, len).await;
-        };
-        let room = self.room(len)?;
-        let begun = self.begin_read(record);
-        let bytes = self.found.bytes(&room);
-        self.inner
-            .map_read_bytes(&handle.inner, offset, bytes)
-            .await?;
-        self.keep(room, len, &begun, (offset, len));
-        Ok(())
-    }
-
-    async fn map_write(
-        &mut self,
-        handle: &Self::Handle,
-        offset: u64,
-        len: u64,
-        flush: bool,
-    ) -> Result<(), OpError> {
-        let Some(record) = &handle.record else {
-            let inner = &mut self.inner;
-            return inner.map_write(&handle.inner, offset, len, flush).await;
-        };
-        let stamp = self.ledger.stamp_of(record);
-        let before = record.begin_write(offset + len);
-        if self.composed.bytes(stamp, offset, len)?.len() as u64 != len {
-            self.composed.prepare(stamp, offset, len)?;
         }
-        let bytes = self.composed.bytes(stamp, offset, len)?;
-        self.inner
-            .map_write_bytes(&handle.inner, offset, bytes, flush)
-            .await?;
-        self.acknowledge(record, before, offset, offset + len);
-        Ok(())
-    }
-
-    async fn lookup(&mut self) -> Result<(), OpError> {
-        self.inner.lookup().await
-    }
-
-    async fn prepare_link(&mut self) -> Result<(), OpError> {
-        self.inner.prepare_link().await
-    }
-
-    async fn read_link(&mut self) -> Result<(), OpError> {
-        self.inner.read_link().await
-    }
-
-    async fn list_plus(&mut self) -> Result<ListTotals, OpError> {
-        self.inner.list_plus().await
     }
 
     fn aio_compose_at(
