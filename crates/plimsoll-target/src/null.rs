@@ -359,11 +359,7 @@ impl Session for NullSession {
     }
 
     #[inline]
-    fn locate_second(&mut self, _: impl FnOnce(&mut Vec<u8>)) {}
-
-    async fn check_second_parent(&mut self) -> Result<(), OpError> {
-        Ok(())
-    }
+    fn set_destination(&mut self) {}
 
     async fn rename(&mut self) -> Result<(), OpError> {
         self.answer().await
@@ -405,11 +401,9 @@ impl Session for NullSession {
         self.queued.pending()
     }
 
-    fn aio_under_way(&self) -> Vec<(u32, Nanos)> {
+    fn aio_abandon(&mut self) -> Vec<(u32, Nanos)> {
         self.queued.under_way()
     }
-
-    fn aio_abandon(&mut self) {}
 
     async fn aio_take(&mut self, count: usize, done: &mut Vec<AioDone>) -> Result<(), Stopped> {
         self.queued.take(&self.lane, count, done).await

@@ -65,7 +65,8 @@ pub enum NameOperation {
     Chmod(u32),
     /// Looks the name up: LOOKUP (RFC 1813, 3.3.3), which no system call requests alone.
     Lookup,
-    /// Creates the symbolic link from the name to the second name, which is in the same directory,
+    /// Creates the symbolic link from the name to the destination
+    /// ([`Session::set_destination`](crate::Session::set_destination)), which is in the same directory,
     /// unless the link exists. Precedes [`Self::ReadLink`] and is not measured.
     PrepareLink,
     /// Reads the symbolic link: READLINK (RFC 1813, 3.3.5).

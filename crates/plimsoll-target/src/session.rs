@@ -198,19 +198,10 @@ pub trait Session {
     fn reserve(&mut self, len: u64) -> Result<(), OpError>;
 
     /// Composes the next `len` bytes to write, if they have to be composed, or prefetches them, so that
-    /// this does not happen while the write is timed.
-    fn compose(&mut self, _len: u64) -> Result<(), OpError> {
-        Ok(())
-    }
-
-    /// [`Session::compose`] for a write whose place is known. It matters only where contents depend on it.
+    /// this does not happen while the write is timed. The place matters only where contents depend on it.
     #[inline(always)]
-    fn compose_at(
-        &mut self,
-        _place: WritePlace<'_, Self::Handle>,
-        len: u64,
-    ) -> Result<(), OpError> {
-        self.compose(len)
+    fn compose(&mut self, _place: WritePlace<'_, Self::Handle>, _len: u64) -> Result<(), OpError> {
+        Ok(())
     }
 
     /// Declares that the next file that is opened is a file of a fileset that is being populated: its
@@ -287,18 +278,11 @@ pub trait Session {
     /// Opens the directory, reads it to its end and closes it.
     async fn list(&mut self) -> Result<ListTotals, OpError>;
 
-    /// Sets a second name, for [`Session::rename`].
-    fn locate_second(&mut self, push: impl FnOnce(&mut Vec<u8>));
+    /// Makes the located name the destination of the next operation that takes two names: the new name
+    /// of [`Session::rename`], the file that a link leads to. Another name is located afterwards.
+    fn set_destination(&mut self);
 
-    /// Sets a second name to that of a file of a fileset, whose tree is `layout`.
-    fn locate_second_file(&mut self, _fileset: FilesetId, layout: &Layout, file: FileId) {
-        self.locate_second(|path| layout.push_file(file, path));
-    }
-
-    /// [`Session::check_parent`] for the second name.
-    async fn check_second_parent(&mut self) -> Result<(), OpError>;
-
-    /// Renames the located name to the second name.
+    /// Renames the located name to the destination.
     async fn rename(&mut self) -> Result<(), OpError>;
 
     /// Executes an operation that has no method of its own. Returns the number of bytes that the operation
@@ -379,22 +363,6 @@ pub trait Session {
         now(self.unlink())
     }
 
-    /// [`Session::compose`] for a write that is queued.
-    fn aio_compose(&mut self, _len: u64) -> Result<(), OpError> {
-        Ok(())
-    }
-
-    /// [`Session::aio_compose`] for a write whose place is known.
-    #[inline(always)]
-    fn aio_compose_at(
-        &mut self,
-        _handle: &Self::Handle,
-        _offset: u64,
-        len: u64,
-    ) -> Result<(), OpError> {
-        self.aio_compose(len)
-    }
-
     /// Queues a write of the first `len` of these bytes; `tag` is returned in [`AioDone`].
     fn aio_write_bytes(
         &mut self,
@@ -419,10 +387,6 @@ pub trait Session {
     /// Number of asynchronous writes that were queued and not yet taken by [`Session::aio_take`].
     fn aio_pending(&self) -> usize;
 
-    /// Tag and start of each write that has not completed, once those that have were taken. Not for the
-    /// hot path.
-    fn aio_under_way(&self) -> Vec<(u32, Nanos)>;
-
     /// Waits until at least `count` queued writes have completed or the run stops, and appends all that
     /// have completed to `done`.
     fn aio_take(
@@ -431,8 +395,10 @@ pub trait Session {
         done: &mut Vec<AioDone>,
     ) -> impl Future<Output = Result<(), Stopped>>;
 
-    /// Discards queued writes that have not begun, because the run has ended.
-    fn aio_abandon(&mut self);
+    /// Discards queued writes that have not begun, because the run has ended. Returns tag and start of
+    /// each write that had not completed when those that have were taken, with the discarded ones. Not
+    /// for the hot path.
+    fn aio_abandon(&mut self) -> Vec<(u32, Nanos)>;
 
     /// Names and kinds of the directory's entries. Not for the hot path.
     async fn entries(&mut self) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError>;

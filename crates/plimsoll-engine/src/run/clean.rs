@@ -158,7 +158,7 @@ impl Visitor for CleanVisitor<'_> {
             let removes = make_room(&pool, self.plan, self.others);
             is_removed |= removes;
             // A server may free the room of a removed file later.
-            if !removes && !(is_removed && patience.wait(attempt)) {
+            if !(removes || is_removed && patience.wait(attempt)) {
                 break;
             }
             claimed = claim();

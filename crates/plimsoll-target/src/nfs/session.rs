@@ -13,7 +13,7 @@ use crate::error::OpError;
 use crate::rare_operation::RareOperation;
 use crate::session::Session;
 use crate::session_types::{
-    AioDone, Attributes, CallSigns, EntryKind, ListTotals, OpenHow, SessionSpec,
+    AioDone, Attributes, CallSigns, EntryKind, ListTotals, OpenHow, SessionSpec, WritePlace,
 };
 use crate::write_data::{RestOfBytes, WriteData};
 use memmap2::MmapMut;
@@ -30,8 +30,8 @@ pub(crate) struct NfsSession<B: NfsBackend> {
     clock: Clock,
     /// The name that operations work on.
     name: Vec<u8>,
-    /// The second name of operations that take two.
-    second: Vec<u8>,
+    /// The destination of operations that take two names.
+    destination: Vec<u8>,
     /// The directory that the name begins with, by its number, and the length of its path.
     dir: Option<(u64, usize)>,
     source: WriteData,
@@ -54,7 +54,7 @@ impl<B: NfsBackend> NfsSession<B> {
             opener,
             clock: spec.clock.clone(),
             name: Vec::new(),
-            second: Vec::new(),
+            destination: Vec::new(),
             dir: None,
             source: WriteData::new(&spec.content, spec.number)?,
             buffer: Vec::new(),
@@ -66,12 +66,6 @@ impl<B: NfsBackend> NfsSession<B> {
 
     fn cache(&self) -> &Cache {
         &self.client.state().cache
-    }
-
-    /// Checks that the directory of a path is reached without a symbolic link.
-    async fn check_parent_of(&self, path: &[u8]) -> Result<(), OpError> {
-        check(path)?;
-        self.client.walk(split(path).0).await.map(|_| ())
     }
 
     /// Writes these bytes.
@@ -159,7 +153,7 @@ impl<B: NfsBackend> Session for NfsSession<B> {
         Ok(())
     }
 
-    fn compose(&mut self, len: u64) -> Result<(), OpError> {
+    fn compose(&mut self, _: WritePlace<'_, Self::Handle>, len: u64) -> Result<(), OpError> {
         Ok(self.source.prepare(len)?)
     }
 
@@ -168,7 +162,8 @@ impl<B: NfsBackend> Session for NfsSession<B> {
     }
 
     async fn check_parent(&mut self) -> Result<(), OpError> {
-        self.check_parent_of(&self.name).await
+        check(&self.name)?;
+        self.client.walk(split(&self.name).0).await.map(|_| ())
     }
 
     async fn open(&mut self, how: OpenHow) -> Result<Self::Handle, OpError> {
@@ -322,19 +317,15 @@ impl<B: NfsBackend> Session for NfsSession<B> {
         self.client.list(&self.name, false, &self.signs).await
     }
 
-    fn locate_second(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
-        self.second.clear();
-        push(&mut self.second);
-    }
-
-    async fn check_second_parent(&mut self) -> Result<(), OpError> {
-        self.check_parent_of(&self.second).await
+    fn set_destination(&mut self) {
+        std::mem::swap(&mut self.name, &mut self.destination);
+        self.dir = None;
     }
 
     async fn rename(&mut self) -> Result<(), OpError> {
-        let renamed = self.client.rename(&self.name, &self.second).await;
+        let renamed = self.client.rename(&self.name, &self.destination).await;
         self.cache().invalidate_below(&self.name);
-        self.cache().invalidate_below(&self.second);
+        self.cache().invalidate_below(&self.destination);
         renamed
     }
 
@@ -355,10 +346,6 @@ impl<B: NfsBackend> Session for NfsSession<B> {
                 self.copy_through_buffer(from, to, range, |_| ()).await
             }
         }
-    }
-
-    fn aio_compose(&mut self, len: u64) -> Result<(), OpError> {
-        self.compose(len)
     }
 
     fn aio_write(
@@ -400,10 +387,6 @@ impl<B: NfsBackend> Session for NfsSession<B> {
         self.in_flight.len() + self.done.len()
     }
 
-    fn aio_under_way(&self) -> Vec<(u32, Nanos)> {
-        self.in_flight.iter().map(|q| (q.tag, q.start)).collect()
-    }
-
     async fn aio_take(&mut self, count: usize, done: &mut Vec<AioDone>) -> Result<(), Stopped> {
         let mut taken = 0;
         poll_fn(|context| {
@@ -423,7 +406,9 @@ impl<B: NfsBackend> Session for NfsSession<B> {
     }
 
     /// All queued writes have begun.
-    fn aio_abandon(&mut self) {}
+    fn aio_abandon(&mut self) -> Vec<(u32, Nanos)> {
+        self.in_flight.iter().map(|q| (q.tag, q.start)).collect()
+    }
 
     async fn entries(&mut self) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError> {
         self.client.entries(&self.name).await

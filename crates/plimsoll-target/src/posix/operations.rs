@@ -6,7 +6,7 @@ use super::session::PosixSession;
 use crate::error::OpError;
 use crate::rare_operation::RareOperation;
 use crate::session::Session;
-use crate::session_types::{AioDone, Attributes, EntryKind, ListTotals, OpenHow};
+use crate::session_types::{AioDone, Attributes, EntryKind, ListTotals, OpenHow, WritePlace};
 use memmap2::MmapMut;
 use plimsoll_lane::Stopped;
 use plimsoll_measure::Nanos;
@@ -46,8 +46,8 @@ impl Session for PosixSession {
     }
 
     #[inline(always)]
-    fn compose(&mut self, len: u64) -> Result<(), OpError> {
-        Ok(self.calls.source.prepare(len)?)
+    fn compose(&mut self, place: WritePlace<'_, PosixHandle>, len: u64) -> Result<(), OpError> {
+        Ok(self.calls.source.prepare_at(place, len)?)
     }
 
     fn begin_content(&mut self, stream: Stream) {
@@ -151,18 +151,12 @@ impl Session for PosixSession {
         self.calls.list_located()
     }
 
-    fn locate_second(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
-        self.calls.second.locate(push);
-    }
-
-    async fn check_second_parent(&mut self) -> Result<(), OpError> {
-        Ok(self
-            .parents
-            .check(&self.calls.root, &self.lane, self.calls.second.get())?)
+    fn set_destination(&mut self) {
+        self.calls.set_destination();
     }
 
     async fn rename(&mut self) -> Result<(), OpError> {
-        let (root, to) = (&self.calls.root, self.calls.second.get());
+        let (root, to) = (&self.calls.root, self.calls.destination.get());
         Ok(rustix::fs::renameat(root, self.calls.name(), root, to)?)
     }
 
@@ -268,11 +262,6 @@ impl Session for PosixSession {
             .check(&self.calls.root, &self.lane, self.calls.name.get())?)
     }
 
-    #[inline]
-    fn aio_compose(&mut self, len: u64) -> Result<(), OpError> {
-        Ok(self.calls.source.prepare_detached(len)?)
-    }
-
     fn aio_write(
         &mut self,
         handle: &PosixHandle,
@@ -302,16 +291,12 @@ impl Session for PosixSession {
         self.queue.pending()
     }
 
-    fn aio_under_way(&self) -> Vec<(u32, Nanos)> {
-        self.queue.under_way()
-    }
-
     async fn aio_take(&mut self, count: usize, done: &mut Vec<AioDone>) -> Result<(), Stopped> {
         self.queue.take(&self.lane, count, done).await
     }
 
-    fn aio_abandon(&mut self) {
-        self.queue.abandon();
+    fn aio_abandon(&mut self) -> Vec<(u32, Nanos)> {
+        self.queue.abandon()
     }
 
     async fn entries(&mut self) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError> {

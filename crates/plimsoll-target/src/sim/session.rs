@@ -273,11 +273,7 @@ impl Session for SimSession {
         Ok(ListTotals::default())
     }
 
-    fn locate_second(&mut self, _: impl FnOnce(&mut Vec<u8>)) {}
-
-    async fn check_second_parent(&mut self) -> Result<(), OpError> {
-        Ok(())
-    }
+    fn set_destination(&mut self) {}
 
     async fn rename(&mut self) -> Result<(), OpError> {
         self.on_name(MetadataChange).await
@@ -328,15 +324,13 @@ impl Session for SimSession {
         self.queued.len()
     }
 
-    fn aio_under_way(&self) -> Vec<(u32, Nanos)> {
+    fn aio_abandon(&mut self) -> Vec<(u32, Nanos)> {
         let in_flight = self
             .queued
             .iter()
             .filter(|write| write.in_system.ended().is_none());
         in_flight.map(|write| (write.tag, write.start)).collect()
     }
-
-    fn aio_abandon(&mut self) {}
 
     async fn aio_take(&mut self, count: usize, done: &mut Vec<AioDone>) -> Result<(), Stopped> {
         let (lane, queued) = (&self.lane, &mut self.queued);

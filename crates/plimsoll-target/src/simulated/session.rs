@@ -23,7 +23,7 @@ pub(crate) struct SimulatedSession {
     lane: Lane,
     content: WriteData,
     path: Vec<u8>,
-    second: Vec<u8>,
+    destination: Vec<u8>,
     of_load: bool,
     limit: Option<Duration>,
     queued: TimedWrites,
@@ -48,7 +48,7 @@ impl SimulatedSession {
             lane: lane.clone(),
             content: WriteData::new(&spec.content, spec.number)?,
             path: vec![],
-            second: vec![],
+            destination: vec![],
             of_load: !spec.unmeasured,
             limit: spec.silence.or(limit),
             queued: TimedWrites::default(),
@@ -269,17 +269,13 @@ impl Session for SimulatedSession {
         })
     }
 
-    fn locate_second(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
-        self.second = self.located(push);
-    }
-
-    async fn check_second_parent(&mut self) -> Result<(), OpError> {
-        Ok(lock(&self.shared.store).check_parent(&self.second)?)
+    fn set_destination(&mut self) {
+        std::mem::swap(&mut self.path, &mut self.destination);
     }
 
     async fn rename(&mut self) -> Result<(), OpError> {
         self.on_path(CallKind::Other, |store, path| {
-            store.rename(path, &self.second)
+            store.rename(path, &self.destination)
         })
         .await
     }
@@ -340,15 +336,13 @@ impl Session for SimulatedSession {
         self.queued.pending()
     }
 
-    fn aio_under_way(&self) -> Vec<(u32, Nanos)> {
-        self.queued.under_way()
-    }
-
     async fn aio_take(&mut self, count: usize, done: &mut Vec<AioDone>) -> Result<(), Stopped> {
         self.queued.take(&self.lane, count, done).await
     }
 
-    fn aio_abandon(&mut self) {}
+    fn aio_abandon(&mut self) -> Vec<(u32, Nanos)> {
+        self.queued.under_way()
+    }
 
     async fn entries(&mut self) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError> {
         self.on_path(CallKind::Other, |store, path| {

@@ -57,15 +57,12 @@ impl<S: Session> Session for VerifyingSession<S> {
         self.found.reserve(len)
     }
 
-    /// Composes nothing: contents depend on the place, which [`Session::compose_at`] has.
-    fn compose(&mut self, _: u64) -> Result<(), OpError> {
-        Ok(())
-    }
-
-    fn compose_at(&mut self, place: WritePlace<'_, Self::Handle>, len: u64) -> Result<(), OpError> {
+    fn compose(&mut self, place: WritePlace<'_, Self::Handle>, len: u64) -> Result<(), OpError> {
         self.append_at = None;
         let (record, offset) = match place {
-            WritePlace::At(handle, offset) => (handle.record.as_ref(), offset),
+            WritePlace::At(handle, offset) | WritePlace::Queued(handle, offset) => {
+                (handle.record.as_ref(), offset)
+            }
             WritePlace::Located => (self.located.as_ref().map(|l| &l.record), 0),
             WritePlace::End(handle) => match &handle.record {
                 Some(record) => {
@@ -76,14 +73,19 @@ impl<S: Session> Session for VerifyingSession<S> {
                 None => (None, 0),
             },
         };
-        match record {
-            Some(record) => {
-                let stamp = self.ledger.stamp_of(record);
-                let len = len.min(MAX_COMPOSED_BYTES);
-                self.composed.prepare(stamp, offset, len)
-            }
-            None => self.inner.compose(len),
+        let Some(record) = record else {
+            let place = place.of_inner(|handle| &handle.inner);
+            return self.inner.compose(place, len);
+        };
+        let stamp = self.ledger.stamp_of(record);
+        if let WritePlace::Queued(..) = place {
+            let mut bytes = memory(len)?;
+            stamp.fill(offset, &mut bytes[..len as usize]);
+            self.detached = Some(bytes);
+            return Ok(());
         }
+        let len = len.min(MAX_COMPOSED_BYTES);
+        self.composed.prepare(stamp, offset, len)
     }
 
     fn check_reads(&mut self) -> u64 {
@@ -210,22 +212,13 @@ impl<S: Session> Session for VerifyingSession<S> {
         self.inner.list().await
     }
 
-    fn locate_second(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
-        self.second = None;
-        self.inner.locate_second(push);
-    }
-
-    fn locate_second_file(&mut self, fileset: FilesetId, layout: &Layout, file: FileId) {
-        self.second = Some(self.ledger.locate(fileset, file));
-        self.inner.locate_second_file(fileset, layout, file);
-    }
-
-    async fn check_second_parent(&mut self) -> Result<(), OpError> {
-        self.inner.check_second_parent().await
+    fn set_destination(&mut self) {
+        self.destination = self.located.take();
+        self.inner.set_destination();
     }
 
     async fn rename(&mut self) -> Result<(), OpError> {
-        let names = self.located.take().zip(self.second.take());
+        let names = self.located.take().zip(self.destination.take());
         if let Some((from, to)) = &names {
             from.name.set(Presence::Unknown);
             to.name.set(Presence::Unknown);
@@ -279,22 +272,6 @@ impl<S: Session> Session for VerifyingSession<S> {
         }
     }
 
-    fn aio_compose_at(
-        &mut self,
-        handle: &Self::Handle,
-        offset: u64,
-        len: u64,
-    ) -> Result<(), OpError> {
-        let Some(record) = &handle.record else {
-            return self.inner.aio_compose(len);
-        };
-        let mut bytes = memory(len)?;
-        let stamp = self.ledger.stamp_of(record);
-        stamp.fill(offset, &mut bytes[..len as usize]);
-        self.detached = Some(bytes);
-        Ok(())
-    }
-
     fn aio_write(
         &mut self,
         handle: &Self::Handle,
@@ -308,7 +285,7 @@ impl<S: Session> Session for VerifyingSession<S> {
             });
         };
         if self.detached.is_none() {
-            self.aio_compose_at(handle, offset, len)?;
+            self.compose(WritePlace::Queued(handle, offset), len)?;
         }
         let bytes = self.detached.take().expect("it was composed");
         let range = WrittenRange {
@@ -326,15 +303,6 @@ impl<S: Session> Session for VerifyingSession<S> {
         self.inner.aio_pending()
     }
 
-    fn aio_under_way(&self) -> Vec<(u32, Nanos)> {
-        let own = self.inner.aio_under_way().into_iter();
-        own.filter_map(|(number, start)| {
-            let queued = self.queued[number as usize].as_ref()?;
-            Some((queued.tag, start))
-        })
-        .collect()
-    }
-
     async fn aio_take(&mut self, count: usize, done: &mut Vec<AioDone>) -> Result<(), Stopped> {
         let first = done.len();
         let taken = self.inner.aio_take(count, done).await;
@@ -349,8 +317,13 @@ impl<S: Session> Session for VerifyingSession<S> {
         taken
     }
 
-    fn aio_abandon(&mut self) {
-        self.inner.aio_abandon();
+    fn aio_abandon(&mut self) -> Vec<(u32, Nanos)> {
+        let own = self.inner.aio_abandon().into_iter();
+        own.filter_map(|(number, start)| {
+            let queued = self.queued[number as usize].as_ref()?;
+            Some((queued.tag, start))
+        })
+        .collect()
     }
 
     async fn entries(&mut self) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError> {

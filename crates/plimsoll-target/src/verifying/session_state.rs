@@ -18,7 +18,7 @@ pub(crate) struct VerifyingSession<S: Session> {
     pub(super) inner: S,
     pub(super) ledger: Arc<Ledger>,
     pub(super) located: Option<Located>,
-    pub(super) second: Option<Located>,
+    pub(super) destination: Option<Located>,
     pub(super) found: ReadBuffer,
     pub(super) composed: ComposedWrite,
     /// Position of the append that was prepared.
@@ -59,7 +59,7 @@ impl<S: Session> VerifyingSession<S> {
             inner,
             ledger,
             located: None,
-            second: None,
+            destination: None,
             found: ReadBuffer::new(buffer)?,
             composed: ComposedWrite::new()?,
             append_at: None,

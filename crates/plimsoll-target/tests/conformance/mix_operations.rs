@@ -1,6 +1,6 @@
 //! Operations that mixes are made of, besides plain transfers.
 
-use crate::support::{copy, error, making, name, on_file, on_name, opened};
+use crate::support::{copy, error, making, name, on_file, on_name, opened, rename};
 use plimsoll_plan::OpKind;
 use plimsoll_target::{EntryKind, FileOperation, NameOperation, OpenHow, OpenMode, Session};
 use rustix::io::Errno;
@@ -13,33 +13,22 @@ fn marked(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i / 7 % 251) as u8).collect()
 }
 
-/// Chooses the second name.
-fn second<S: Session>(session: &mut S, path: &str) {
-    session.locate_second(|to| to.extend_from_slice(path.as_bytes()));
-}
-
 on_files! {
     /// A name goes from one place to another, and what it named with it.
     async fn renaming(at, s) {
         at.file("f", b"one");
         at.dir("d/e");
         at.file("d/g", b"two");
-        name(&mut s, "f");
-        second(&mut s, "d/f");
-        s.rename().await.unwrap();
+        rename(&mut s, "f", "d/f").await.unwrap();
         assert_eq!(at.names(""), ["d"]);
         assert_eq!(at.bytes("d/f"), b"one");
         // An existing file is replaced, but not a directory.
-        name(&mut s, "d/f");
-        second(&mut s, "d/g");
-        s.rename().await.unwrap();
+        rename(&mut s, "d/f", "d/g").await.unwrap();
         assert_eq!(at.names("d"), ["e", "g"]);
         assert_eq!(at.bytes("d/g"), b"one");
-        second(&mut s, "d/e");
-        assert_eq!(error(name(&mut s, "d/g").rename().await), Errno::ISDIR);
-        assert_eq!(error(name(&mut s, "missing").rename().await), Errno::NOENT);
-        second(&mut s, "x/y");
-        assert_eq!(error(name(&mut s, "d/g").rename().await), Errno::NOENT);
+        assert_eq!(error(rename(&mut s, "d/g", "d/e").await), Errno::ISDIR);
+        assert_eq!(error(rename(&mut s, "missing", "d/e").await), Errno::NOENT);
+        assert_eq!(error(rename(&mut s, "d/g", "x/y").await), Errno::NOENT);
         assert_eq!(at.bytes("d/g"), b"one");
     }
 
@@ -48,20 +37,14 @@ on_files! {
     async fn renaming_directories(at, s) {
         at.dir("a/x");
         at.dir("b/y");
-        name(&mut s, "a");
-        second(&mut s, "b");
-        let r = s.rename().await;
+        let r = rename(&mut s, "a", "b").await;
         assert!(r.is_err(), "{:?} {:?}", at.names(""), at.names("b"));
         assert_eq!((at.names("a"), at.names("b")), (vec!["x".to_owned()], vec!["y".to_owned()]));
-        second(&mut s, "c");
-        s.rename().await.unwrap();
+        rename(&mut s, "a", "c").await.unwrap();
         assert_eq!((at.names(""), at.names("c")), (vec!["b".to_owned(), "c".to_owned()], vec!["x".to_owned()]));
         // Of two renamings of one name the second finds it gone.
-        name(&mut s, "b/y");
-        second(&mut s, "b/z");
-        s.rename().await.unwrap();
-        second(&mut s, "b/w");
-        assert_eq!(error(name(&mut s, "b/y").rename().await), Errno::NOENT);
+        rename(&mut s, "b/y", "b/z").await.unwrap();
+        assert_eq!(error(rename(&mut s, "b/y", "b/w").await), Errno::NOENT);
         assert_eq!(at.names("b"), ["z"]);
         assert!(name(&mut s, "b").remove(EntryKind::Dir).await.is_err());
         assert_eq!(at.names("b"), ["z"]);
@@ -71,33 +54,30 @@ on_files! {
     async fn renaming_links(at, s) {
         at.file("f", b"stays");
         at.link("l", "f");
-        name(&mut s, "l");
-        second(&mut s, "m");
-        s.rename().await.unwrap();
+        rename(&mut s, "l", "m").await.unwrap();
         assert_eq!(at.read_link("m").to_str(), Some("f"));
         at.file("g", b"new");
-        name(&mut s, "g");
-        s.rename().await.unwrap();
+        rename(&mut s, "g", "m").await.unwrap();
         assert_eq!((at.bytes("f"), at.bytes("m")), (b"stays".to_vec(), b"new".to_vec()));
     }
 }
 
 on_posix! {
-    /// Both parents of a renaming are looked at for links.
+    /// Parents are looked at for links, also that of a name that becomes the destination of a renaming.
     async fn parents_of_a_renaming(at, s) {
         at.dir("real");
         at.file("real/f", b"x");
         at.link("out", "real");
-        name(&mut s, "real/f");
-        second(&mut s, "out/g");
+        assert_eq!(error(name(&mut s, "out/g").check_parent().await), Errno::LOOP);
+        for destination in ["real/g", "top"] {
+            name(&mut s, destination).check_parent().await.unwrap();
+        }
+        s.set_destination();
+        // The destination is not what later names are.
+        assert_eq!(name(&mut s, "real/f").stat().await.unwrap().size, 1);
         s.check_parent().await.unwrap();
-        assert_eq!(error(s.check_second_parent().await), Errno::LOOP);
-        // Setting the second name does not change the first.
-        assert_eq!(s.stat().await.unwrap().size, 1);
-        second(&mut s, "real/g");
-        s.check_second_parent().await.unwrap();
-        second(&mut s, "top");
-        s.check_second_parent().await.unwrap();
+        s.rename().await.unwrap();
+        assert_eq!((at.names("real"), at.bytes("top")), (vec![], b"x".to_vec()));
     }
 }
 

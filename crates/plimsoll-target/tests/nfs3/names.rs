@@ -1,6 +1,6 @@
 //! Names, directories and attributes.
 
-use crate::bench::{Bench, Calls, Case, error, how, name, on_file, on_name, opened, second};
+use crate::bench::{Bench, Calls, Case, error, how, name, on_file, on_name, opened, rename};
 use crate::case;
 use plimsoll_nfs::v3::{Proc, Setting};
 use plimsoll_target::{EntryKind, FileOperation, NameOperation, OpenHow, OpenMode, Session};
@@ -74,9 +74,7 @@ fn names_and_listings() {
             );
             let entries = name(&mut s, "d").entries().await.unwrap();
             assert_eq!(entries, [(b"e".to_vec(), EntryKind::Dir)]);
-            name(&mut s, "d/e/00000007");
-            s.locate_second(|to| to.extend_from_slice(b"d/seven"));
-            s.rename().await.unwrap();
+            rename(&mut s, "d/e/00000007", "d/seven").await.unwrap();
             assert!(bench.find("work/d/seven").is_ok());
             assert_eq!(
                 error(name(&mut s, "d/e").remove_dir().await),
@@ -276,8 +274,7 @@ fn attributes_are_cached_as_requested() {
                 .unwrap();
             assert_eq!(name(&mut s, "f").stat().await.unwrap().size, 2);
             s.close(h).await.unwrap();
-            second(&mut s, "g");
-            name(&mut s, "f").rename().await.unwrap();
+            rename(&mut s, "f", "g").await.unwrap();
             assert_eq!(error(name(&mut s, "f").stat().await), Errno::NOENT);
             assert_eq!(name(&mut s, "g").stat().await.unwrap().size, 2);
             name(&mut s, "g").unlink().await.unwrap();

@@ -166,8 +166,7 @@ impl Do {
             Self::MakeDir => name(s, format!("{path}.dir")).make_dir().await?,
             Self::Rename => {
                 let moved = format!("{path}.moved");
-                name(s, path).locate_second(|to| to.extend_from_slice(moved.as_bytes()));
-                s.rename().await?;
+                rename(s, path, &moved).await?;
             }
             Self::List => assert_eq!(name(s, path).list().await?.entries, 1),
             _ => panic!("nothing is open"),

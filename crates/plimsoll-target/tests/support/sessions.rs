@@ -53,9 +53,10 @@ pub fn name<S: Session>(session: &mut S, path: impl AsRef<[u8]>) -> &mut S {
     session
 }
 
-/// Chooses the second name of the session's next operation.
-pub fn second<S: Session>(session: &mut S, path: &str) {
-    session.locate_second(|to| to.extend_from_slice(path.as_bytes()));
+/// Renames a name to another.
+pub async fn rename<S: Session>(session: &mut S, from: &str, to: &str) -> Result<(), OpError> {
+    name(session, to).set_destination();
+    name(session, from).rename().await
 }
 
 /// Executes a rare operation on the session's name.

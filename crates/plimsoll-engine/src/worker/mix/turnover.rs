@@ -8,7 +8,6 @@ use super::owned_names::NameKind;
 use super::{MixState, Worker, WorkerExit};
 use crate::tree_names::LINK_SUFFIX;
 use crate::worker::context::OpSubject;
-use crate::worker::context::replaced;
 use crate::worker::took_effect;
 use plimsoll_plan::{FileId, FilesetId, MixOp};
 use plimsoll_target::{FilesetEntry, NameOperation, OpenHow, OpenMode, RareOperation, Session};
@@ -187,17 +186,12 @@ impl<S: Session> Worker<S> {
                 return other.map(|_| false);
             }
         };
+        self.locate_name(state, kind, to);
+        self.check_parent(row, state.name_of(kind, to)).await?;
+        self.session.set_destination();
         let subject = state.name_of(kind, from);
         self.locate_name(state, kind, from);
-        let set = state.fileset_of(kind).0 as usize;
-        let layout = &self.context.shared.filesets[set].layout;
-        let id = state.fileset_of(kind);
-        self.session.locate_second_file(id, layout, FileId(to));
         self.check_parent(row, subject).await?;
-        if let Err(e) = self.session.check_second_parent().await {
-            let subject = state.name_of(kind, to);
-            return Err(self.context.refuse(row, subject, replaced(e)));
-        }
         let rename = self.session.rename();
         let done = self.context.timed(row, subject, |()| 0, rename).await;
         let moved = took_effect(&done);
@@ -374,8 +368,8 @@ impl<S: Session> Worker<S> {
             }),
             MixOp::Readlink => {
                 // The link to a file is created when it is first read.
-                self.session
-                    .locate_second(|path| layout.push_file(file, path));
+                set.locate(file, &mut self.session);
+                self.session.set_destination();
                 self.session.locate(|path| {
                     layout.push_file(file, path);
                     path.push(LINK_SUFFIX);

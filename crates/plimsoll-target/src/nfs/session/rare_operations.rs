@@ -30,7 +30,7 @@ impl<B: NfsBackend> NfsSession<B> {
             NameOperation::PrepareLink => {
                 check(&self.name)?;
                 // The link is relative to its directory.
-                let to = split(&self.second).1;
+                let to = split(&self.destination).1;
                 self.client.ensure_link(&self.name, to).await?;
             }
             NameOperation::ReadLink => self.client.read_link(&self.name).await?,

@@ -10,7 +10,7 @@ use crate::posix::handle::PosixHandle;
 use crate::posix::mix_syscalls::attributes;
 use crate::rare_operation::{FileOperation, NameOperation, RareOperation, missing, modify_blocks};
 use crate::session::Session;
-use crate::session_types::{AioDone, Attributes, EntryKind, ListTotals, OpenHow};
+use crate::session_types::{AioDone, Attributes, EntryKind, ListTotals, OpenHow, WritePlace};
 use memmap2::MmapMut;
 use plimsoll_lane::Stopped;
 use plimsoll_measure::Nanos;
@@ -31,27 +31,6 @@ fn size(len: u64) -> Result<usize, Errno> {
 }
 
 impl UringSession {
-    /// Checks the directory of the located name, or of the second one.
-    async fn check_parent_of(&mut self, second: bool) -> Result<(), OpError> {
-        let now = self.lane.now();
-        let name = match second {
-            false => self.located().name(),
-            true => self.located().second.get(),
-        };
-        let Some(parent) = self.parents.unchecked(name, now) else {
-            return Ok(());
-        };
-        let parent = CString::new(parent).map_err(|_| Errno::INVAL)?;
-        let path = parent.clone();
-        let found = self
-            .operate(|calls| RingCall::open_parent(calls, path))
-            .await;
-        // Closing a reference to a directory does not block.
-        drop(opened(found)?);
-        self.parents.note(parent.as_bytes(), now);
-        Ok(())
-    }
-
     /// Reads a part of a file to the buffer as far as there are bytes; returns where they are.
     async fn fill_buffer(
         &mut self,
@@ -237,9 +216,11 @@ impl Session for UringSession {
     }
 
     #[inline]
-    fn compose(&mut self, len: u64) -> Result<(), OpError> {
-        self.register_content();
-        Ok(self.calls().calls.source.prepare(len)?)
+    fn compose(&mut self, place: WritePlace<'_, Arc<RingFile>>, len: u64) -> Result<(), OpError> {
+        if !matches!(place, WritePlace::Queued(..)) {
+            self.register_content();
+        }
+        Ok(self.calls().calls.source.prepare_at(place, len)?)
     }
 
     fn begin_content(&mut self, stream: Stream) {
@@ -247,7 +228,20 @@ impl Session for UringSession {
     }
 
     async fn check_parent(&mut self) -> Result<(), OpError> {
-        self.check_parent_of(false).await
+        let now = self.lane.now();
+        let name = self.located().name();
+        let Some(parent) = self.parents.unchecked(name, now) else {
+            return Ok(());
+        };
+        let parent = CString::new(parent).map_err(|_| Errno::INVAL)?;
+        let path = parent.clone();
+        let found = self
+            .operate(|calls| RingCall::open_parent(calls, path))
+            .await;
+        // Closing a reference to a directory does not block.
+        drop(opened(found)?);
+        self.parents.note(parent.as_bytes(), now);
+        Ok(())
     }
 
     async fn open(&mut self, how: OpenHow) -> Result<Arc<RingFile>, OpError> {
@@ -388,19 +382,15 @@ impl Session for UringSession {
         self.in_pool(|c| c.list_located()).await
     }
 
-    fn locate_second(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
-        self.calls().calls.second.locate(push);
-    }
-
-    async fn check_second_parent(&mut self) -> Result<(), OpError> {
-        self.check_parent_of(true).await
+    fn set_destination(&mut self) {
+        self.calls().calls.set_destination();
     }
 
     async fn rename(&mut self) -> Result<(), OpError> {
         if self.pooled.has(PoolOperation::Rename) {
             return self
                 .in_pool(|c| {
-                    let (root, to) = (&c.root, c.second.get());
+                    let (root, to) = (&c.root, c.destination.get());
                     Ok(rustix::fs::renameat(root, c.name(), root, to)?)
                 })
                 .await;
@@ -427,11 +417,6 @@ impl Session for UringSession {
                 self.copy_through_buffer(from, to, range, |_| ()).await
             }
         }
-    }
-
-    #[inline]
-    fn aio_compose(&mut self, len: u64) -> Result<(), OpError> {
-        Ok(self.calls().calls.source.prepare_detached(len)?)
     }
 
     fn aio_write(
@@ -475,16 +460,12 @@ impl Session for UringSession {
         self.aio.pending()
     }
 
-    fn aio_under_way(&self) -> Vec<(u32, Nanos)> {
-        self.aio.under_way()
-    }
-
     async fn aio_take(&mut self, count: usize, done: &mut Vec<AioDone>) -> Result<(), Stopped> {
         self.aio.take(count, done).await
     }
 
-    fn aio_abandon(&mut self) {
-        self.aio.abandon();
+    fn aio_abandon(&mut self) -> Vec<(u32, Nanos)> {
+        self.aio.abandon()
     }
 
     async fn entries(&mut self) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError> {
