@@ -132,7 +132,8 @@ pub trait Target: Send + Sync + 'static {
     fn session(&self, lane: &Lane, spec: &SessionSpec) -> Result<Self::Session, OpError>;
 }
 
-/// The operations of one worker on a target.
+/// The operations of one worker on a target: methods for those of the worker's loop, and [`Session::execute`]
+/// for all others.
 ///
 /// Operations on names work on the name given by the last [`Session::locate`], which is called
 /// before the operation is timed. Nothing here follows a symbolic link.
