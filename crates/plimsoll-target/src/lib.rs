@@ -7,6 +7,7 @@
 //! | modules | contents |
 //! | --- | --- |
 //! | `session`, `session_types`, `error` | the traits [`Target`] and [`Session`], their arguments and errors |
+//! | `rare_operation` | the operations that [`Session::execute`] takes, in one enum |
 //! | `connect`, `scheme`, `url_options` | what a target needs to be connected to: errors, its entry in the table, options |
 //! | `content`, `write_data`, `block_composer` | the bytes that writes store |
 //! | `verifying` | a target around another one, whose contents are verified |
@@ -24,6 +25,13 @@
 //! `registry::targets!`.
 //!
 //! # Design
+//! - A session has a method for each operation of the loop of a worker, and a direct form of those that are measured
+//!   in nanoseconds (`Session::is_immediate`). All other operations are variants of [`RareOperation`], which one
+//!   method executes: a target has an arm for each that it supports and refuses the others, and a target around
+//!   another one forwards one call. The future of that method is as large as that of the largest operation, so an
+//!   operation that thousands of workers have in flight at once is a method.
+//! - One name is located at a time. [`Session::set_destination`] makes it the second name of an operation, so that
+//!   both names are located, checked and remembered in one way.
 //! - Targets own the I/O buffers (`read` takes a length): `null` needs no buffer, and the thousands of workers of a
 //!   lane share one buffer.
 //! - Written bytes come from a random stream of the worker, or, for files that were populated before a run, of the
@@ -46,6 +54,7 @@ mod nfs3;
 mod nfs4;
 mod null;
 mod posix;
+mod rare_operation;
 pub mod registry;
 mod scheme;
 mod session;
@@ -61,6 +70,7 @@ pub use connect::{Purpose, TargetError, Visitor};
 pub use content::ContentPool;
 pub use error::OpError;
 pub use posix::is_on_block_device;
+pub use rare_operation::{FileOperation, NameOperation, RareOperation};
 pub use registry::{
     DEFAULT_TARGET, absolute, can_use_uring, check_url, connect, is_local, is_remote, is_virtual,
     keeps_files, procedures, scheme_of, takes_events, uring_unavailable, uses_uring,

@@ -2,6 +2,7 @@
 
 use crate::connect::{Purpose, TargetError};
 use crate::error::OpError;
+use crate::rare_operation::{FileOperation, NameOperation, RareOperation};
 use crate::scheme::{FileStorage, TargetScheme, no_rows};
 use crate::session::{Session, Target};
 use crate::session_types::{
@@ -242,6 +243,14 @@ pub(crate) struct NullHandle {
     size: u64,
 }
 
+impl NullHandle {
+    /// Bytes that the file has at `offset`, of `len` that are wanted.
+    #[inline(always)]
+    fn available(&self, offset: u64, len: u64) -> u64 {
+        self.size.saturating_sub(offset).min(len)
+    }
+}
+
 impl Session for NullSession {
     type Handle = NullHandle;
 
@@ -282,7 +291,7 @@ impl Session for NullSession {
     #[inline(always)]
     async fn read(&mut self, handle: &NullHandle, offset: u64, len: u64) -> Result<u64, OpError> {
         self.answer().await?;
-        Ok(handle.size.saturating_sub(offset).min(len))
+        Ok(handle.available(offset, len))
     }
 
     #[inline(always)]
@@ -298,7 +307,7 @@ impl Session for NullSession {
         bytes: &mut [u8],
     ) -> Result<u64, OpError> {
         self.answer().await?;
-        Ok(handle.size.saturating_sub(offset).min(bytes.len() as u64))
+        Ok(handle.available(offset, bytes.len() as u64))
     }
 
     #[inline]
@@ -320,10 +329,6 @@ impl Session for NullSession {
             kind: EntryKind::File,
             size: handle.size,
         })
-    }
-
-    async fn drop_cache(&mut self, _: &NullHandle) -> Result<(), OpError> {
-        Ok(())
     }
 
     #[inline(always)]
@@ -354,92 +359,31 @@ impl Session for NullSession {
     }
 
     #[inline]
-    fn locate_second(&mut self, _: impl FnOnce(&mut Vec<u8>)) {}
-
-    async fn check_second_parent(&mut self) -> Result<(), OpError> {
-        Ok(())
-    }
+    fn set_destination(&mut self) {}
 
     async fn rename(&mut self) -> Result<(), OpError> {
         self.answer().await
     }
 
-    async fn stat_missing(&mut self) -> Result<(), OpError> {
-        self.answer().await
-    }
-
-    async fn access(&mut self) -> Result<(), OpError> {
-        self.answer().await
-    }
-
-    async fn chmod(&mut self, _: u32) -> Result<(), OpError> {
-        self.answer().await
-    }
-
-    async fn statfs(&mut self) -> Result<(), OpError> {
-        self.answer().await
-    }
-
-    async fn pathconf(&mut self) -> Result<(), OpError> {
-        self.answer().await
-    }
-
-    async fn truncate(&mut self, _: &NullHandle, _: u64) -> Result<(), OpError> {
-        self.answer().await
-    }
-
-    async fn lock(&mut self, _: &NullHandle, _: u64, _: u64) -> Result<(), OpError> {
-        self.answer().await
-    }
-
-    async fn write_stable(
-        &mut self,
-        _: &NullHandle,
-        _: Option<u64>,
-        _: u64,
-    ) -> Result<(), OpError> {
-        self.answer().await
-    }
-
-    async fn modify(&mut self, _: &NullHandle, _: u64, len: u64) -> Result<u64, OpError> {
+    async fn execute(&mut self, operation: RareOperation<'_, NullHandle>) -> Result<u64, OpError> {
+        use FileOperation::{DropCache, MapRead, MapWrite, Modify, WriteStable};
+        if let RareOperation::OnName(NameOperation::PrepareLink)
+        | RareOperation::OnFile(_, DropCache) = operation
+        {
+            return Ok(0);
+        }
         self.answer().await?;
-        Ok(len.saturating_mul(2))
-    }
-
-    async fn copy(
-        &mut self,
-        from: &NullHandle,
-        _: &NullHandle,
-        offset: u64,
-        len: u64,
-    ) -> Result<u64, OpError> {
-        self.answer().await?;
-        Ok(from.size.saturating_sub(offset).min(len))
-    }
-
-    async fn map_read(&mut self, _: &NullHandle, _: u64, _: u64) -> Result<(), OpError> {
-        self.answer().await
-    }
-
-    async fn map_write(&mut self, _: &NullHandle, _: u64, _: u64, _: bool) -> Result<(), OpError> {
-        self.answer().await
-    }
-
-    async fn lookup(&mut self) -> Result<(), OpError> {
-        self.answer().await
-    }
-
-    async fn prepare_link(&mut self) -> Result<(), OpError> {
-        Ok(())
-    }
-
-    async fn read_link(&mut self) -> Result<(), OpError> {
-        self.answer().await
-    }
-
-    async fn list_plus(&mut self) -> Result<ListTotals, OpError> {
-        self.answer().await?;
-        Ok(ListTotals::default())
+        Ok(match operation {
+            RareOperation::OnFile(_, Modify { len, .. }) => len.saturating_mul(2),
+            RareOperation::OnFile(
+                _,
+                WriteStable { len, .. } | MapRead { len, .. } | MapWrite { len, .. },
+            ) => len,
+            RareOperation::Copy {
+                from, offset, len, ..
+            } => from.available(offset, len),
+            _ => 0,
+        })
     }
 
     fn aio_write(&mut self, _: &NullHandle, _: u64, len: u64, tag: u32) -> Result<(), OpError> {
@@ -457,11 +401,9 @@ impl Session for NullSession {
         self.queued.pending()
     }
 
-    fn aio_under_way(&self) -> Vec<(u32, Nanos)> {
+    fn aio_abandon(&mut self) -> Vec<(u32, Nanos)> {
         self.queued.under_way()
     }
-
-    fn aio_abandon(&mut self) {}
 
     async fn aio_take(&mut self, count: usize, done: &mut Vec<AioDone>) -> Result<(), Stopped> {
         self.queued.take(&self.lane, count, done).await

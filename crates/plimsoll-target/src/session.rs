@@ -1,6 +1,7 @@
 //! The traits of targets: connecting, and the operations of a worker.
 
 use crate::error::OpError;
+use crate::rare_operation::RareOperation;
 use crate::session_types::{
     AioDone, Attributes, DataSet, Descriptors, DirectIo, EntryKind, FilesetEntry, ListTotals,
     OpenHow, SessionSpec, Space, WritePlace,
@@ -130,7 +131,8 @@ pub trait Target: Send + Sync + 'static {
     fn session(&self, lane: &Lane, spec: &SessionSpec) -> Result<Self::Session, OpError>;
 }
 
-/// The operations of one worker on a target.
+/// The operations of one worker on a target: methods for those of the worker's loop, and [`Session::execute`]
+/// for all others.
 ///
 /// Operations on names work on the name given by the last [`Session::locate`], which is called
 /// before the operation is timed. Nothing here follows a symbolic link.
@@ -196,19 +198,10 @@ pub trait Session {
     fn reserve(&mut self, len: u64) -> Result<(), OpError>;
 
     /// Composes the next `len` bytes to write, if they have to be composed, or prefetches them, so that
-    /// this does not happen while the write is timed.
-    fn compose(&mut self, _len: u64) -> Result<(), OpError> {
-        Ok(())
-    }
-
-    /// [`Session::compose`] for a write whose place is known. It matters only where contents depend on it.
+    /// this does not happen while the write is timed. The place matters only where contents depend on it.
     #[inline(always)]
-    fn compose_at(
-        &mut self,
-        _place: WritePlace<'_, Self::Handle>,
-        len: u64,
-    ) -> Result<(), OpError> {
-        self.compose(len)
+    fn compose(&mut self, _place: WritePlace<'_, Self::Handle>, _len: u64) -> Result<(), OpError> {
+        Ok(())
     }
 
     /// Declares that the next file that is opened is a file of a fileset that is being populated: its
@@ -270,9 +263,6 @@ pub trait Session {
     /// Attributes of an open file.
     async fn stat_handle(&mut self, handle: &Self::Handle) -> Result<Attributes, OpError>;
 
-    /// Drops the file from the client's cache.
-    async fn drop_cache(&mut self, handle: &Self::Handle) -> Result<(), OpError>;
-
     /// Attributes of the name.
     async fn stat(&mut self) -> Result<Attributes, OpError>;
 
@@ -288,150 +278,20 @@ pub trait Session {
     /// Opens the directory, reads it to its end and closes it.
     async fn list(&mut self) -> Result<ListTotals, OpError>;
 
-    /// Sets a second name, for [`Session::rename`].
-    fn locate_second(&mut self, push: impl FnOnce(&mut Vec<u8>));
+    /// Makes the located name the destination of the next operation that takes two names: the new name
+    /// of [`Session::rename`], the file that a link leads to. Another name is located afterwards.
+    fn set_destination(&mut self);
 
-    /// Sets a second name to that of a file of a fileset, whose tree is `layout`.
-    fn locate_second_file(&mut self, _fileset: FilesetId, layout: &Layout, file: FileId) {
-        self.locate_second(|path| layout.push_file(file, path));
-    }
-
-    /// [`Session::check_parent`] for the second name.
-    async fn check_second_parent(&mut self) -> Result<(), OpError>;
-
-    /// Renames the located name to the second name.
+    /// Renames the located name to the destination.
     async fn rename(&mut self) -> Result<(), OpError>;
 
-    /// Looks up a name that must not exist.
+    /// Executes an operation that has no method of its own. Returns the number of bytes that the operation
+    /// moved; 0 for one that moves no data.
     ///
     /// # Errors
-    /// `EEXIST` if it exists.
-    async fn stat_missing(&mut self) -> Result<(), OpError> {
-        match self.stat().await {
-            Err(OpError(Errno::NOENT)) => Ok(()),
-            Err(e) => Err(e),
-            Ok(_) => Err(OpError(Errno::EXIST)),
-        }
-    }
-
-    /// Checks that the name may be read and written.
-    async fn access(&mut self) -> Result<(), OpError>;
-
-    /// Sets the permissions of the name, which must not be a symbolic link; the lowest nine bits
-    /// of `mode`.
-    async fn chmod(&mut self, mode: u32) -> Result<(), OpError>;
-
-    /// Requests the space of the file system.
-    async fn statfs(&mut self) -> Result<(), OpError>;
-
-    /// Requests the maximum length of a name in the work directory.
-    async fn pathconf(&mut self) -> Result<(), OpError>;
-
-    /// Sets the length of an open file.
-    async fn truncate(&mut self, handle: &Self::Handle, len: u64) -> Result<(), OpError>;
-
-    /// Locks `len` bytes at `offset` for writing, waiting while another handle has locked them, and
-    /// unlocks them. Locks belong to the handle, so that they also exclude workers of one process from
-    /// each other.
-    async fn lock(&mut self, handle: &Self::Handle, offset: u64, len: u64) -> Result<(), OpError>;
-
-    /// Writes `len` bytes at `offset`, or at the end without one; they are on stable storage when it
-    /// completes.
-    async fn write_stable(
-        &mut self,
-        handle: &Self::Handle,
-        offset: Option<u64>,
-        len: u64,
-    ) -> Result<(), OpError>;
-
-    /// Reads `len` bytes at `offset`, which must exist, changes some in each 4 KiB, and writes them
-    /// back. Returns the sum of the bytes read and written.
-    async fn modify(
-        &mut self,
-        handle: &Self::Handle,
-        offset: u64,
-        len: u64,
-    ) -> Result<u64, OpError>;
-
-    /// Reads up to `len` bytes at `offset` of one file and writes them to the same offset of another.
-    /// Returns the number of bytes.
-    async fn copy(
-        &mut self,
-        from: &Self::Handle,
-        to: &Self::Handle,
-        offset: u64,
-        len: u64,
-    ) -> Result<u64, OpError>;
-
-    /// Maps `len` bytes at `offset`, which must exist, reads all of them and unmaps them.
-    async fn map_read(
-        &mut self,
-        handle: &Self::Handle,
-        offset: u64,
-        len: u64,
-    ) -> Result<(), OpError>;
-
-    /// Maps `len` bytes at `offset`, which must exist, writes all of them, flushes them to stable
-    /// storage if `flush` is set, and unmaps them.
-    async fn map_write(
-        &mut self,
-        handle: &Self::Handle,
-        offset: u64,
-        len: u64,
-        flush: bool,
-    ) -> Result<(), OpError>;
-
-    /// Writes these bytes at `offset`; they are on stable storage when it completes.
-    async fn write_bytes_stable(
-        &mut self,
-        _handle: &Self::Handle,
-        _offset: u64,
-        _bytes: &[u8],
-    ) -> Result<(), OpError> {
-        Err(OpError(Errno::OPNOTSUPP))
-    }
-
-    /// [`Session::map_read`] into these bytes.
-    async fn map_read_bytes(
-        &mut self,
-        _handle: &Self::Handle,
-        _offset: u64,
-        _bytes: &mut [u8],
-    ) -> Result<(), OpError> {
-        Err(OpError(Errno::OPNOTSUPP))
-    }
-
-    /// [`Session::map_write`] of these bytes.
-    async fn map_write_bytes(
-        &mut self,
-        _handle: &Self::Handle,
-        _offset: u64,
-        _bytes: &[u8],
-        _flush: bool,
-    ) -> Result<(), OpError> {
-        Err(OpError(Errno::OPNOTSUPP))
-    }
-
-    /// Looks the name up.
-    async fn lookup(&mut self) -> Result<(), OpError> {
-        Err(OpError(Errno::OPNOTSUPP))
-    }
-
-    /// Creates the symbolic link from the name to the second name, unless it exists, before it is
-    /// read.
-    async fn prepare_link(&mut self) -> Result<(), OpError> {
-        Err(OpError(Errno::OPNOTSUPP))
-    }
-
-    /// Reads the symbolic link of the name.
-    async fn read_link(&mut self) -> Result<(), OpError> {
-        Err(OpError(Errno::OPNOTSUPP))
-    }
-
-    /// Reads the directory to its end, with the attributes of its entries.
-    async fn list_plus(&mut self) -> Result<ListTotals, OpError> {
-        Err(OpError(Errno::OPNOTSUPP))
-    }
+    /// The target's error; `EOPNOTSUPP` for an operation that the target lacks.
+    async fn execute(&mut self, operation: RareOperation<'_, Self::Handle>)
+    -> Result<u64, OpError>;
 
     /// [`Session::check_parent`] of a target whose operations complete at once.
     #[inline(always)]
@@ -503,22 +363,6 @@ pub trait Session {
         now(self.unlink())
     }
 
-    /// [`Session::compose`] for a write that is queued.
-    fn aio_compose(&mut self, _len: u64) -> Result<(), OpError> {
-        Ok(())
-    }
-
-    /// [`Session::aio_compose`] for a write whose place is known.
-    #[inline(always)]
-    fn aio_compose_at(
-        &mut self,
-        _handle: &Self::Handle,
-        _offset: u64,
-        len: u64,
-    ) -> Result<(), OpError> {
-        self.aio_compose(len)
-    }
-
     /// Queues a write of the first `len` of these bytes; `tag` is returned in [`AioDone`].
     fn aio_write_bytes(
         &mut self,
@@ -543,10 +387,6 @@ pub trait Session {
     /// Number of asynchronous writes that were queued and not yet taken by [`Session::aio_take`].
     fn aio_pending(&self) -> usize;
 
-    /// Tag and start of each write that has not completed, once those that have were taken. Not for the
-    /// hot path.
-    fn aio_under_way(&self) -> Vec<(u32, Nanos)>;
-
     /// Waits until at least `count` queued writes have completed or the run stops, and appends all that
     /// have completed to `done`.
     fn aio_take(
@@ -555,8 +395,10 @@ pub trait Session {
         done: &mut Vec<AioDone>,
     ) -> impl Future<Output = Result<(), Stopped>>;
 
-    /// Discards queued writes that have not begun, because the run has ended.
-    fn aio_abandon(&mut self);
+    /// Discards queued writes that have not begun, because the run has ended. Returns tag and start of
+    /// each write that had not completed when those that have were taken, with the discarded ones. Not
+    /// for the hot path.
+    fn aio_abandon(&mut self) -> Vec<(u32, Nanos)>;
 
     /// Names and kinds of the directory's entries. Not for the hot path.
     async fn entries(&mut self) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError>;
@@ -570,18 +412,6 @@ pub trait Session {
     /// Removes a file or an empty directory after checking that no component of its path is a symbolic
     /// link. Not for the hot path.
     async fn remove(&mut self, kind: EntryKind) -> Result<(), OpError>;
-}
-
-/// Bytes of which the first eight are changed when they are modified.
-const MODIFY_STRIDE_BYTES: usize = 4096;
-
-/// Changes some of these bytes, as [`Session::modify`] does.
-pub(crate) fn modify_blocks(bytes: &mut [u8]) {
-    for block in bytes.chunks_mut(MODIFY_STRIDE_BYTES) {
-        for byte in block.iter_mut().take(8) {
-            *byte = byte.wrapping_add(1);
-        }
-    }
 }
 
 /// The output of a future that is ready when it is first polled.

@@ -196,8 +196,22 @@ pub enum WritePlace<'h, H> {
     At(&'h H, u64),
     /// The end of an open file.
     End(&'h H),
+    /// An offset in an open file; the write is queued ([`Session::aio_write`](crate::Session::aio_write)).
+    Queued(&'h H, u64),
     /// The beginning of the located file, which is opened later.
     Located,
+}
+
+impl<'h, H> WritePlace<'h, H> {
+    /// The same place on a target that is wrapped: `inner` is the open file in an open file.
+    pub(crate) fn of_inner<I>(self, inner: impl Fn(&'h H) -> &'h I) -> WritePlace<'h, I> {
+        match self {
+            Self::At(handle, offset) => WritePlace::At(inner(handle), offset),
+            Self::End(handle) => WritePlace::End(inner(handle)),
+            Self::Queued(handle, offset) => WritePlace::Queued(inner(handle), offset),
+            Self::Located => WritePlace::Located,
+        }
+    }
 }
 
 /// Attributes of a file or directory.

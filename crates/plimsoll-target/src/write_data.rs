@@ -2,6 +2,7 @@
 
 use crate::block_composer::BlockComposer;
 use crate::content::ContentPool;
+use crate::session_types::WritePlace;
 use memmap2::MmapMut;
 use plimsoll_plan::Stream;
 use rand::RngExt;
@@ -152,12 +153,28 @@ impl WriteData {
     ///
     /// # Errors
     /// `ENOMEM` if the memory cannot be allocated.
-    pub(crate) fn prepare_detached(&mut self, len: u64) -> Result<(), Errno> {
+    fn prepare_detached(&mut self, len: u64) -> Result<(), Errno> {
         match self.composer {
             None => self.pool.fetch(self.step, len),
             Some(_) => self.detached = Some(self.copy_next(len)?),
         }
         Ok(())
+    }
+
+    /// Composes or prefetches the bytes of the next write, which may be a detached one.
+    ///
+    /// # Errors
+    /// `ENOMEM` if the memory cannot be allocated.
+    #[inline(always)]
+    pub(crate) fn prepare_at<H>(
+        &mut self,
+        place: WritePlace<'_, H>,
+        len: u64,
+    ) -> Result<(), Errno> {
+        match place {
+            WritePlace::Queued(..) => self.prepare_detached(len),
+            _ => self.prepare(len),
+        }
     }
 
     /// The bytes of a detached write, which may have been prepared.

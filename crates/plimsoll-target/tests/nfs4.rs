@@ -8,7 +8,9 @@ use plimsoll_lane::Task;
 use plimsoll_nfs::v4::operations::Op;
 use plimsoll_nfs::v4::types::Status;
 use plimsoll_plan::OpKind;
-use plimsoll_target::{OpError, OpenMode, Purpose, Session, Target, TargetError, Visitor, connect};
+use plimsoll_target::{
+    FileOperation, OpError, OpenMode, Purpose, Session, Target, TargetError, Visitor, connect,
+};
 use plimsoll_testkit::{Fault, FaultRelay, Ganesha, Knfsd, NFS_PORT, needs_root};
 use rows::*;
 use rustix::io::Errno;
@@ -104,7 +106,9 @@ impl Case for Locks {
             Box::pin(async move {
                 let h = opened(&mut s, "locked", how(OpenMode::ReadWrite, true)).await;
                 for i in 0..10 {
-                    s.lock(&h, i, 10).await.unwrap();
+                    on_file(&mut s, &h, FileOperation::Lock { offset: i, len: 10 })
+                        .await
+                        .unwrap();
                 }
                 s.close(h).await.unwrap();
             })
@@ -143,7 +147,9 @@ impl Case for Restart<'_> {
         let h = opened(&mut s, "d/f", how(OpenMode::ReadWrite, true)).await;
         s.write_bytes(&h, 0, b"before").await.unwrap();
         s.fsync(&h).await.unwrap();
-        s.lock(&h, 0, 4).await.unwrap();
+        on_file(&mut s, &h, FileOperation::Lock { offset: 0, len: 4 })
+            .await
+            .unwrap();
         self.0.kill().unwrap();
         self.0.start_again().unwrap();
         let mut read = [0; 6];
@@ -152,7 +158,9 @@ impl Case for Restart<'_> {
         assert_eq!(seen.count("state recoveries"), 1);
         assert!(seen.count("reconnects") >= 1);
         s.write_bytes(&h, 6, b" and after").await.unwrap();
-        s.lock(&h, 0, 4).await.unwrap();
+        on_file(&mut s, &h, FileOperation::Lock { offset: 0, len: 4 })
+            .await
+            .unwrap();
         s.close(h).await.unwrap();
         let all = seen.count("OPEN");
         let h = opened(&mut s, "d/f", how(OpenMode::Read, false)).await;

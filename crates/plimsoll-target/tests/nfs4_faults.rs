@@ -8,7 +8,7 @@ mod rows;
 
 use plimsoll_nfs::v4::operations::Op;
 use plimsoll_nfs::v4::types::Status;
-use plimsoll_target::{OpenMode, Session};
+use plimsoll_target::{FileOperation, OpenMode, Session};
 use plimsoll_testkit::{Fault, Garbage, needs_root};
 use rendezvous::*;
 use rows::*;
@@ -169,7 +169,9 @@ impl Case for Forgotten<'_> {
         let mut s = sessions.pop().unwrap();
         bed.make("f");
         let h = opened(&mut s, "f", how(OpenMode::ReadWrite, false)).await;
-        s.lock(&h, 0, 4).await.unwrap();
+        on_file(&mut s, &h, FileOperation::Lock { offset: 0, len: 4 })
+            .await
+            .unwrap();
         let once = |at, status| bed.relay.inject(Fault::refuse(at, status));
         once(Op::Sequence, Status::BadSession);
         once(Op::CreateSession, Status::StaleClientId);
@@ -180,11 +182,15 @@ impl Case for Forgotten<'_> {
         assert_eq!(errors("CREATE_SESSION", Status::StaleClientId), 1);
         assert_eq!(errors("RECLAIM_COMPLETE", Status::CompleteAlready), 1);
         assert_eq!(bed.bytes("f"), AFTER);
-        s.lock(&h, 0, 4).await.unwrap();
+        on_file(&mut s, &h, FileOperation::Lock { offset: 0, len: 4 })
+            .await
+            .unwrap();
         // Of a session alone nothing is lost that is locked.
         bed.relay
             .inject(Fault::refuse(Op::Sequence, Status::BadSession).of(Op::LockU));
-        s.lock(&h, 0, 4).await.unwrap();
+        on_file(&mut s, &h, FileOperation::Lock { offset: 0, len: 4 })
+            .await
+            .unwrap();
         assert_eq!(seen.count("state recoveries"), 2);
         assert_eq!((seen.count("LOCK"), seen.count("LOCKU")), (3, 3));
         s.close(h).await.unwrap();

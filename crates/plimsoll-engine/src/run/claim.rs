@@ -137,11 +137,11 @@ impl<T: Target> ClaimDir for SessionDir<'_, T> {
     }
 
     async fn rename(&mut self, from: &str, to: &str) -> Result<(), OpError> {
-        let second = self.path(to);
-        let session = self.locate(from);
-        session.locate_second(|p| p.extend_from_slice(second.as_bytes()));
+        let session = self.locate(to);
         session.check_parent().await?;
-        session.check_second_parent().await?;
+        session.set_destination();
+        let session = self.locate(from);
+        session.check_parent().await?;
         session.rename().await
     }
 

@@ -10,7 +10,9 @@ use plimsoll_plan::{
     FileId, Layout, ObjectLoop, ObjectOp, ObjectStep, Pattern, RankShift, Rounds, StageProgress,
     StageWork,
 };
-use plimsoll_target::{EntryKind, OpError, OpenHow, OpenMode, Session, Target};
+use plimsoll_target::{
+    EntryKind, FileOperation, OpError, OpenHow, OpenMode, RareOperation, Session, Target,
+};
 use rustix::io::Errno;
 use std::ops::Range;
 
@@ -31,8 +33,9 @@ async fn drop_file<S: Session>(session: &mut S) -> Result<(), OpError> {
         Err(OpError(Errno::NOENT)) => return Ok(()),
         other => other?,
     };
-    let dropped = session.drop_cache(&handle).await;
-    session.close(handle).await.and(dropped)
+    let drop_cache = RareOperation::OnFile(&handle, FileOperation::DropCache);
+    let dropped = session.execute(drop_cache).await;
+    session.close(handle).await.and(dropped.map(drop))
 }
 
 fn path_of(push: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {

@@ -4,7 +4,9 @@ use super::marker::{self, PatternNames};
 use super::setup_pool::{BulkTask, SetupError, SetupPool};
 use crate::tree_names::{is_our_link, is_ours};
 use plimsoll_plan::{DirId, FileId, FilesetId, Layout, Plan, Stream};
-use plimsoll_target::{EntryKind, OpError, OpenHow, OpenMode, Session, Target};
+use plimsoll_target::{
+    EntryKind, FileOperation, OpError, OpenHow, OpenMode, RareOperation, Session, Target,
+};
 use rustix::io::Errno;
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
@@ -113,7 +115,10 @@ impl MakeFiles<'_> {
             from => content.branch(from),
         });
         let done = match from > size {
-            true => session.truncate(&handle, size).await,
+            true => {
+                let truncate = RareOperation::OnFile(&handle, FileOperation::Truncate(size));
+                session.execute(truncate).await.map(drop)
+            }
             false => fill(session, &handle, from..size, self.progress).await,
         };
         session.close(handle).await.and(done)

@@ -327,18 +327,16 @@ impl<S: Session> Worker<S> {
     }
 
     /// Records the asynchronous writes that have completed, and abandons those that no thread has
-    /// begun; the others are in flight at the end.
+    /// begun. All that have not completed are in flight at the end.
     async fn take_last_completions(&mut self) {
         if self.session.aio_pending() == 0 {
             return;
         }
         let mut done = Vec::new();
         let _ = self.session.aio_take(0, &mut done).await;
-        // Including those that no thread has begun.
-        for (row, start) in self.session.aio_under_way() {
+        for (row, start) in self.session.aio_abandon() {
             self.context.recorder.note_in_flight_at_end(row, start);
         }
-        self.session.aio_abandon();
         // The first of several errors ends the run; here it has ended already.
         if let Err(exit) = self.record_completions(done)
             && let ExitReason::Failed(failure) = *exit.0

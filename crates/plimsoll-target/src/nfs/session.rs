@@ -1,6 +1,7 @@
 //! One worker's operations on an NFS target, whichever its version.
 
 mod async_writes;
+mod rare_operations;
 
 use super::backend::NfsBackend;
 use super::cache::{Cache, CachedFile};
@@ -9,23 +10,19 @@ use super::handle::{InFlightWrite, NfsHandle};
 use super::open::Stability;
 use super::transfer;
 use crate::error::OpError;
-use crate::session::{Session, modify_blocks};
+use crate::rare_operation::RareOperation;
+use crate::session::Session;
 use crate::session_types::{
-    AioDone, Attributes, CallSigns, EntryKind, ListTotals, OpenHow, SessionSpec,
+    AioDone, Attributes, CallSigns, EntryKind, ListTotals, OpenHow, SessionSpec, WritePlace,
 };
 use crate::write_data::{RestOfBytes, WriteData};
 use memmap2::MmapMut;
 use plimsoll_lane::Stopped;
 use plimsoll_measure::{Clock, Nanos};
 use plimsoll_plan::Stream;
-use rustix::io::Errno;
 use std::future::poll_fn;
 use std::rc::Rc;
 use std::task::Poll;
-
-/// Maximum size of a buffer that is kept for the next operation, in bytes: each of thousands of
-/// workers has one.
-const RETAINED_BUFFER_BYTES: usize = 16 << 10;
 
 pub(crate) struct NfsSession<B: NfsBackend> {
     client: Rc<B>,
@@ -33,8 +30,8 @@ pub(crate) struct NfsSession<B: NfsBackend> {
     clock: Clock,
     /// The name that operations work on.
     name: Vec<u8>,
-    /// The second name of operations that take two.
-    second: Vec<u8>,
+    /// The destination of operations that take two names.
+    destination: Vec<u8>,
     /// The directory that the name begins with, by its number, and the length of its path.
     dir: Option<(u64, usize)>,
     source: WriteData,
@@ -57,7 +54,7 @@ impl<B: NfsBackend> NfsSession<B> {
             opener,
             clock: spec.clock.clone(),
             name: Vec::new(),
-            second: Vec::new(),
+            destination: Vec::new(),
             dir: None,
             source: WriteData::new(&spec.content, spec.number)?,
             buffer: Vec::new(),
@@ -69,12 +66,6 @@ impl<B: NfsBackend> NfsSession<B> {
 
     fn cache(&self) -> &Cache {
         &self.client.state().cache
-    }
-
-    /// Checks that the directory of a path is reached without a symbolic link.
-    async fn check_parent_of(&self, path: &[u8]) -> Result<(), OpError> {
-        check(path)?;
-        self.client.walk(split(path).0).await.map(|_| ())
     }
 
     /// Writes these bytes.
@@ -112,39 +103,6 @@ impl<B: NfsBackend> NfsSession<B> {
         .await?;
         self.note_write(handle, offset, len);
         Ok(())
-    }
-
-    /// Reads up to `len` bytes of one file, changes them, and writes them to the same place of
-    /// another; returns the number of bytes.
-    async fn copy_through_buffer(
-        &mut self,
-        from: &NfsHandle<B::File>,
-        to: &NfsHandle<B::File>,
-        (offset, len): (u64, u64),
-        change: impl FnOnce(&mut [u8]),
-    ) -> Result<u64, OpError> {
-        from.open.may_read()?;
-        to.open.may_write()?;
-        let size = usize::try_from(len).map_err(|_| Errno::NOMEM)?;
-        let mut buffer = std::mem::take(&mut self.buffer);
-        buffer.clear();
-        buffer.resize(size, 0);
-        let sink = |at: usize, bytes: &[u8]| buffer[at..at + bytes.len()].copy_from_slice(bytes);
-        let read = transfer::read(&*self.client, &from.open, (offset, len), sink, || {
-            self.signs.call_completed()
-        })
-        .await?;
-        buffer.truncate(read as usize);
-        change(&mut buffer);
-        let stability = to.open.stability;
-        let written = transfer::write_bytes(&*self.client, &to.open, offset, &buffer, stability);
-        let written = written.await;
-        if buffer.capacity() <= RETAINED_BUFFER_BYTES {
-            self.buffer = buffer;
-        }
-        written?;
-        self.note_write(to, offset, read);
-        Ok(read)
     }
 
     /// Updates the cache after a write.
@@ -195,7 +153,7 @@ impl<B: NfsBackend> Session for NfsSession<B> {
         Ok(())
     }
 
-    fn compose(&mut self, len: u64) -> Result<(), OpError> {
+    fn compose(&mut self, _: WritePlace<'_, Self::Handle>, len: u64) -> Result<(), OpError> {
         Ok(self.source.prepare(len)?)
     }
 
@@ -204,7 +162,8 @@ impl<B: NfsBackend> Session for NfsSession<B> {
     }
 
     async fn check_parent(&mut self) -> Result<(), OpError> {
-        self.check_parent_of(&self.name).await
+        check(&self.name)?;
+        self.client.walk(split(&self.name).0).await.map(|_| ())
     }
 
     async fn open(&mut self, how: OpenHow) -> Result<Self::Handle, OpError> {
@@ -319,11 +278,6 @@ impl<B: NfsBackend> Session for NfsSession<B> {
         Ok(attributes)
     }
 
-    /// This client caches no data beyond a close.
-    async fn drop_cache(&mut self, _: &Self::Handle) -> Result<(), OpError> {
-        Ok(())
-    }
-
     async fn stat(&mut self) -> Result<Attributes, OpError> {
         let cache = self.cache();
         let delegation = || self.client.delegation_of(&self.name);
@@ -363,136 +317,35 @@ impl<B: NfsBackend> Session for NfsSession<B> {
         self.client.list(&self.name, false, &self.signs).await
     }
 
-    fn locate_second(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
-        self.second.clear();
-        push(&mut self.second);
-    }
-
-    async fn check_second_parent(&mut self) -> Result<(), OpError> {
-        self.check_parent_of(&self.second).await
+    fn set_destination(&mut self) {
+        std::mem::swap(&mut self.name, &mut self.destination);
+        self.dir = None;
     }
 
     async fn rename(&mut self) -> Result<(), OpError> {
-        let renamed = self.client.rename(&self.name, &self.second).await;
+        let renamed = self.client.rename(&self.name, &self.destination).await;
         self.cache().invalidate_below(&self.name);
-        self.cache().invalidate_below(&self.second);
+        self.cache().invalidate_below(&self.destination);
         renamed
     }
 
-    async fn access(&mut self) -> Result<(), OpError> {
-        self.client.access_read_write(&self.name).await
-    }
-
-    async fn chmod(&mut self, mode: u32) -> Result<(), OpError> {
-        let changed = self.client.chmod(&self.name, mode & 0o777).await;
-        self.cache().invalidate(&self.name);
-        changed
-    }
-
-    async fn statfs(&mut self) -> Result<(), OpError> {
-        self.client.statfs().await
-    }
-
-    async fn pathconf(&mut self) -> Result<(), OpError> {
-        self.client.pathconf().await
-    }
-
-    async fn truncate(&mut self, handle: &Self::Handle, len: u64) -> Result<(), OpError> {
-        handle.open.may_write().map_err(|_| Errno::INVAL)?;
-        self.client.set_len(&handle.open.file, len).await?;
-        if let Some(cached) = &handle.cached {
-            cached.note_truncate(len);
-            self.cache().invalidate_other_opens(cached);
+    async fn execute(
+        &mut self,
+        operation: RareOperation<'_, Self::Handle>,
+    ) -> Result<u64, OpError> {
+        match operation {
+            RareOperation::OnName(operation) => self.on_name(operation).await,
+            RareOperation::OnFile(handle, operation) => self.on_file(handle, operation).await,
+            RareOperation::Copy {
+                from,
+                to,
+                offset,
+                len,
+            } => {
+                let range = (offset, len);
+                self.copy_through_buffer(from, to, range, |_| ()).await
+            }
         }
-        Ok(())
-    }
-
-    async fn lock(&mut self, handle: &Self::Handle, offset: u64, len: u64) -> Result<(), OpError> {
-        self.client.lock(&handle.open.file, offset, len).await
-    }
-
-    async fn write_stable(
-        &mut self,
-        handle: &Self::Handle,
-        offset: Option<u64>,
-        len: u64,
-    ) -> Result<(), OpError> {
-        handle.open.may_write()?;
-        let offset = match offset {
-            Some(offset) => offset,
-            None => self.stat_handle(handle).await?.size,
-        };
-        self.write_content(handle, (offset, len), Stability::File)
-            .await
-    }
-
-    async fn modify(
-        &mut self,
-        handle: &Self::Handle,
-        offset: u64,
-        len: u64,
-    ) -> Result<u64, OpError> {
-        let range = (offset, len);
-        let written = self.copy_through_buffer(handle, handle, range, modify_blocks);
-        Ok(2 * written.await?)
-    }
-
-    async fn copy(
-        &mut self,
-        from: &Self::Handle,
-        to: &Self::Handle,
-        offset: u64,
-        len: u64,
-    ) -> Result<u64, OpError> {
-        self.copy_through_buffer(from, to, (offset, len), |_| ())
-            .await
-    }
-
-    async fn map_read(&mut self, _: &Self::Handle, _: u64, _: u64) -> Result<(), OpError> {
-        Err(OpError(Errno::OPNOTSUPP))
-    }
-
-    async fn map_write(
-        &mut self,
-        _: &Self::Handle,
-        _: u64,
-        _: u64,
-        _: bool,
-    ) -> Result<(), OpError> {
-        Err(OpError(Errno::OPNOTSUPP))
-    }
-
-    async fn write_bytes_stable(
-        &mut self,
-        handle: &Self::Handle,
-        offset: u64,
-        bytes: &[u8],
-    ) -> Result<(), OpError> {
-        self.write_given(handle, offset, bytes, Stability::File)
-            .await
-    }
-
-    async fn lookup(&mut self) -> Result<(), OpError> {
-        self.client.lookup(&self.name).await
-    }
-
-    /// The link's target is the last name of the second path, which is in the same directory.
-    async fn prepare_link(&mut self) -> Result<(), OpError> {
-        check(&self.name)?;
-        let to = split(&self.second).1;
-        self.client.ensure_link(&self.name, to).await
-    }
-
-    async fn read_link(&mut self) -> Result<(), OpError> {
-        self.client.read_link(&self.name).await
-    }
-
-    async fn list_plus(&mut self) -> Result<ListTotals, OpError> {
-        self.client.list(&self.name, true, &self.signs).await
-    }
-
-    fn aio_compose(&mut self, len: u64) -> Result<(), OpError> {
-        self.compose(len)
     }
 
     fn aio_write(
@@ -534,10 +387,6 @@ impl<B: NfsBackend> Session for NfsSession<B> {
         self.in_flight.len() + self.done.len()
     }
 
-    fn aio_under_way(&self) -> Vec<(u32, Nanos)> {
-        self.in_flight.iter().map(|q| (q.tag, q.start)).collect()
-    }
-
     async fn aio_take(&mut self, count: usize, done: &mut Vec<AioDone>) -> Result<(), Stopped> {
         let mut taken = 0;
         poll_fn(|context| {
@@ -557,7 +406,9 @@ impl<B: NfsBackend> Session for NfsSession<B> {
     }
 
     /// All queued writes have begun.
-    fn aio_abandon(&mut self) {}
+    fn aio_abandon(&mut self) -> Vec<(u32, Nanos)> {
+        self.in_flight.iter().map(|q| (q.tag, q.start)).collect()
+    }
 
     async fn entries(&mut self) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError> {
         self.client.entries(&self.name).await

@@ -183,17 +183,16 @@ impl SessionAioQueue {
         waited
     }
 
-    /// Tag and start of each write that has not completed.
-    pub(super) fn under_way(&self) -> Vec<(u32, Nanos)> {
-        let state = lock(&self.completions.state);
-        state.active.iter().map(|a| (a.tag, a.start)).collect()
-    }
-
-    /// Removes writes that no thread has begun.
-    pub(super) fn abandon(&mut self) {
+    /// Removes writes that no thread has begun. Returns tag and start of each write that had not
+    /// completed.
+    pub(super) fn abandon(&mut self) -> Vec<(u32, Nanos)> {
         if self.pending == 0 {
-            return;
+            return Vec::new();
         }
+        let under_way = {
+            let state = lock(&self.completions.state);
+            state.active.iter().map(|a| (a.tag, a.start)).collect()
+        };
         let mine = |job: &AioRequest| Arc::ptr_eq(&job.to, &self.completions);
         let mut taken = Vec::new();
         lock(&self.pool.shared.jobs).queue.retain(|job| {
@@ -205,6 +204,7 @@ impl SessionAioQueue {
         let mut state = lock(&self.completions.state);
         taken.iter().for_each(|write| state.forget(*write));
         self.pending -= taken.len();
+        under_way
     }
 
     /// Blocks until no write to `fd` is queued or in progress.

@@ -23,8 +23,8 @@ pub(crate) struct SystemCalls {
     pub(crate) root: Arc<OwnedFd>,
     /// The name that operations work on.
     pub(crate) name: LocatedPath,
-    /// The second name of operations that take two.
-    pub(crate) second: LocatedPath,
+    /// The destination of operations that take two names.
+    pub(crate) destination: LocatedPath,
     pub(crate) buffer: MmapMut,
     /// A file that takes what is read from mappings; created by the first.
     pub(super) sink: Option<OwnedFd>,
@@ -42,7 +42,7 @@ impl SystemCalls {
         Ok(Self {
             root,
             name: LocatedPath::default(),
-            second: LocatedPath::default(),
+            destination: LocatedPath::default(),
             sink: None,
             buffer: MmapMut::map_anon(len).map_err(|_| Errno::NOMEM)?,
             at: 0,
@@ -55,6 +55,11 @@ impl SystemCalls {
     #[inline(always)]
     pub(crate) fn name(&self) -> &CStr {
         self.name.get()
+    }
+
+    /// Makes the located name the destination.
+    pub(crate) fn set_destination(&mut self) {
+        std::mem::swap(&mut self.name, &mut self.destination);
     }
 
     /// The part of the buffer for the next `len` bytes.

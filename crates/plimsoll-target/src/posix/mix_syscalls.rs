@@ -1,14 +1,18 @@
 //! System calls besides plain transfers: the operations of mixes, and replacing small files.
 
 use super::calls::SystemCalls;
+use super::handle::lock_and_unlock;
 use super::names::BENEATH;
 use crate::error::OpError;
+use crate::rare_operation::{FileOperation, NameOperation, missing, modify_blocks};
 use crate::session_types::{Attributes, EntryKind, ListTotals, MAX_WHOLE_READ_BYTES};
 use memmap2::{MmapOptions, MmapRaw};
 use nix::unistd::{PathconfVar, fpathconf};
-use rustix::fs::{Access, AtFlags, CWD, FileType, MemfdFlags, Mode, OFlags};
-use rustix::io::Errno;
+use rustix::fs::{Access, Advice, AtFlags, CWD, FileType, MemfdFlags, Mode, OFlags};
+use rustix::io::{Errno, ReadWriteFlags};
 use std::ffi::CString;
+use std::io::IoSlice;
+use std::num::NonZeroU64;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 /// The name of an open file, by which it is reached without a second lookup of its path.
@@ -18,6 +22,89 @@ fn name_of_descriptor(fd: &OwnedFd) -> Result<CString, OpError> {
 }
 
 impl SystemCalls {
+    /// Executes an operation on the located name.
+    pub(crate) fn on_name(&mut self, operation: NameOperation) -> Result<u64, OpError> {
+        match operation {
+            NameOperation::StatMissing => return missing(self.stat_located()),
+            NameOperation::Access => self.access_located()?,
+            NameOperation::Chmod(mode) => self.set_mode(mode)?,
+            NameOperation::StatFs => drop(rustix::fs::fstatfs(&self.root)?),
+            NameOperation::PathConf => drop(fpathconf(&self.root, PathconfVar::NAME_MAX)?),
+            // No system call requests the procedure of NFS alone.
+            _ => return Err(OpError(Errno::OPNOTSUPP)),
+        }
+        Ok(0)
+    }
+
+    /// Executes an operation on an open file; returns the number of bytes.
+    pub(crate) fn on_file(
+        &mut self,
+        file: &OwnedFd,
+        operation: FileOperation<'_>,
+    ) -> Result<u64, OpError> {
+        let write_stable = |bytes: &[u8], offset: Option<u64>| {
+            let (at, flags) = match offset {
+                Some(offset) => (offset, ReadWriteFlags::DSYNC),
+                None => (0, ReadWriteFlags::DSYNC | ReadWriteFlags::APPEND),
+            };
+            rustix::io::pwritev2(file, &[IoSlice::new(bytes)], at, flags)
+        };
+        let moved = match operation {
+            FileOperation::DropCache => {
+                // Dirty pages are not dropped, so they are written first.
+                rustix::fs::fdatasync(file)?;
+                // A page that another processor holds for a moment, in a batch that moves between two
+                // lists, is not dropped: the second call finds the page released.
+                for _ in 0..2 {
+                    rustix::fs::fadvise(file, 0, None::<NonZeroU64>, Advice::DontNeed)?;
+                }
+                0
+            }
+            FileOperation::Truncate(len) => {
+                rustix::fs::ftruncate(file, len)?;
+                0
+            }
+            FileOperation::Lock { offset, len } => {
+                lock_and_unlock(file, offset, len)?;
+                0
+            }
+            FileOperation::WriteStable { offset, len } => {
+                self.write_with(len, |bytes, done| {
+                    write_stable(bytes, offset.map(|at| at + done))
+                })?;
+                len
+            }
+            FileOperation::WriteBytesStable { offset, bytes } => {
+                write_all(bytes, |rest, done| write_stable(rest, Some(offset + done)))?;
+                bytes.len() as u64
+            }
+            FileOperation::Modify { offset, len } => {
+                2 * self.copy_through_buffer(file, file, (offset, len), modify_blocks)?
+            }
+            FileOperation::MapRead { offset, len } => {
+                self.read_mapped(file, offset, len)?;
+                len
+            }
+            FileOperation::MapReadBytes { offset, bytes } => {
+                self.read_mapped_bytes(file, offset, bytes)?;
+                bytes.len() as u64
+            }
+            FileOperation::MapWrite { offset, len, flush } => {
+                self.write_mapped(file, offset, len, flush)?;
+                len
+            }
+            FileOperation::MapWriteBytes {
+                offset,
+                bytes,
+                flush,
+            } => {
+                self.write_mapped_bytes(file, offset, bytes, flush)?;
+                bytes.len() as u64
+            }
+        };
+        Ok(moved)
+    }
+
     /// Creates or replaces a small file.
     pub(crate) fn make_or_replace(&mut self, bytes: &[u8]) -> Result<(), OpError> {
         // Written beside and renamed, so that a crash leaves the old one or the new one whole.
@@ -67,7 +154,7 @@ impl SystemCalls {
 
     /// `chmod` follows a link at the end of its path, so the file is opened first, by a descriptor
     /// that is only a reference to it.
-    pub(crate) fn set_mode(&self, mode: u32) -> Result<(), OpError> {
+    fn set_mode(&self, mode: u32) -> Result<(), OpError> {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let file = rustix::fs::openat2(&self.root, self.name(), flags, Mode::empty(), BENEATH)?;
         let mode = Mode::from_raw_mode(mode & 0o777);
@@ -95,21 +182,11 @@ impl SystemCalls {
     }
 
     /// Checks that the name may be read and written.
-    pub(crate) fn access_located(&self) -> Result<(), OpError> {
+    fn access_located(&self) -> Result<(), OpError> {
         let how = Access::READ_OK | Access::WRITE_OK;
         // A link is checked itself.
         let flags = AtFlags::SYMLINK_NOFOLLOW;
         Ok(rustix::fs::accessat(&self.root, self.name(), how, flags)?)
-    }
-
-    pub(crate) fn request_space(&self) -> Result<(), OpError> {
-        rustix::fs::fstatfs(&self.root)?;
-        Ok(())
-    }
-
-    pub(crate) fn request_name_length(&self) -> Result<(), OpError> {
-        fpathconf(&self.root, PathconfVar::NAME_MAX)?;
-        Ok(())
     }
 
     /// Names and kinds of the directory's entries.
@@ -195,12 +272,7 @@ impl SystemCalls {
     /// Reads a mapping by having the kernel copy it to a file in memory: a missing page (the file was
     /// truncated meanwhile, or the storage failed) is then an error of this call, where touching it
     /// would end the process with `SIGBUS`. The page faults are those of any access.
-    pub(crate) fn read_mapped(
-        &mut self,
-        file: &OwnedFd,
-        offset: u64,
-        len: u64,
-    ) -> Result<(), OpError> {
+    fn read_mapped(&mut self, file: &OwnedFd, offset: u64, len: u64) -> Result<(), OpError> {
         let window = MappedRange::page_aligned(offset, len)?;
         let map = window.options().map_raw_read_only(file)?;
         let sink = self.mapping_sink()?;
@@ -213,7 +285,7 @@ impl SystemCalls {
     }
 
     /// [`read_mapped`](Self::read_mapped) into these bytes.
-    pub(crate) fn read_mapped_bytes(
+    fn read_mapped_bytes(
         &mut self,
         file: &OwnedFd,
         offset: u64,
@@ -236,7 +308,7 @@ impl SystemCalls {
     }
 
     /// Writes these bytes to a mapping, as [`write_mapped`](Self::write_mapped) does.
-    pub(crate) fn write_mapped_bytes(
+    fn write_mapped_bytes(
         &mut self,
         file: &OwnedFd,
         offset: u64,
@@ -258,7 +330,7 @@ impl SystemCalls {
     }
 
     /// Writes a mapping by having the kernel copy to it, for the same reason as reading.
-    pub(crate) fn write_mapped(
+    fn write_mapped(
         &mut self,
         file: &OwnedFd,
         offset: u64,

@@ -1,19 +1,19 @@
 //! The operations of a worker as system calls.
 
-use super::handle::{PosixHandle, lock_and_unlock};
-use super::mix_syscalls::{attributes, write_all};
+use super::handle::PosixHandle;
+use super::mix_syscalls::attributes;
 use super::session::PosixSession;
 use crate::error::OpError;
-use crate::session::{Session, modify_blocks};
-use crate::session_types::{AioDone, Attributes, EntryKind, ListTotals, OpenHow};
+use crate::rare_operation::RareOperation;
+use crate::session::Session;
+use crate::session_types::{AioDone, Attributes, EntryKind, ListTotals, OpenHow, WritePlace};
 use memmap2::MmapMut;
 use plimsoll_lane::Stopped;
 use plimsoll_measure::Nanos;
 use plimsoll_plan::Stream;
-use rustix::fs::{Advice, AtFlags, Mode};
+use rustix::fs::{AtFlags, Mode};
 use rustix::io::{Errno, ReadWriteFlags};
 use std::io::IoSlice;
-use std::num::NonZeroU64;
 use std::os::fd::{AsRawFd, IntoRawFd};
 
 impl Session for PosixSession {
@@ -46,8 +46,8 @@ impl Session for PosixSession {
     }
 
     #[inline(always)]
-    fn compose(&mut self, len: u64) -> Result<(), OpError> {
-        Ok(self.calls.source.prepare(len)?)
+    fn compose(&mut self, place: WritePlace<'_, PosixHandle>, len: u64) -> Result<(), OpError> {
+        Ok(self.calls.source.prepare_at(place, len)?)
     }
 
     fn begin_content(&mut self, stream: Stream) {
@@ -119,17 +119,6 @@ impl Session for PosixSession {
         Ok(attributes(&rustix::fs::fstat(&handle.fd)?))
     }
 
-    async fn drop_cache(&mut self, handle: &PosixHandle) -> Result<(), OpError> {
-        // Dirty pages are not dropped, so they are written first.
-        rustix::fs::fdatasync(&handle.fd)?;
-        // A page that another processor holds for a moment, in a batch that moves between two lists,
-        // is not dropped: the second call finds it released.
-        for _ in 0..2 {
-            rustix::fs::fadvise(&handle.fd, 0, None::<NonZeroU64>, Advice::DontNeed)?;
-        }
-        Ok(())
-    }
-
     #[inline]
     async fn stat(&mut self) -> Result<Attributes, OpError> {
         self.stat_now()
@@ -162,134 +151,28 @@ impl Session for PosixSession {
         self.calls.list_located()
     }
 
-    fn locate_second(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
-        self.calls.second.locate(push);
-    }
-
-    async fn check_second_parent(&mut self) -> Result<(), OpError> {
-        Ok(self
-            .parents
-            .check(&self.calls.root, &self.lane, self.calls.second.get())?)
+    fn set_destination(&mut self) {
+        self.calls.set_destination();
     }
 
     async fn rename(&mut self) -> Result<(), OpError> {
-        let (root, to) = (&self.calls.root, self.calls.second.get());
+        let (root, to) = (&self.calls.root, self.calls.destination.get());
         Ok(rustix::fs::renameat(root, self.calls.name(), root, to)?)
     }
 
-    async fn access(&mut self) -> Result<(), OpError> {
-        self.calls.access_located()
-    }
-
-    async fn chmod(&mut self, mode: u32) -> Result<(), OpError> {
-        self.calls.set_mode(mode)
-    }
-
-    async fn statfs(&mut self) -> Result<(), OpError> {
-        self.calls.request_space()
-    }
-
-    async fn pathconf(&mut self) -> Result<(), OpError> {
-        self.calls.request_name_length()
-    }
-
-    async fn truncate(&mut self, handle: &PosixHandle, len: u64) -> Result<(), OpError> {
-        Ok(rustix::fs::ftruncate(&handle.fd, len)?)
-    }
-
-    async fn lock(&mut self, handle: &PosixHandle, offset: u64, len: u64) -> Result<(), OpError> {
-        lock_and_unlock(&handle.fd, offset, len)
-    }
-
-    async fn write_stable(
-        &mut self,
-        handle: &PosixHandle,
-        offset: Option<u64>,
-        len: u64,
-    ) -> Result<(), OpError> {
-        self.calls.write_with(len, |bytes, done| {
-            let at_end = ReadWriteFlags::DSYNC | ReadWriteFlags::APPEND;
-            let (at, flags) = match offset {
-                Some(offset) => (offset + done, ReadWriteFlags::DSYNC),
-                None => (0, at_end),
-            };
-            rustix::io::pwritev2(&handle.fd, &[IoSlice::new(bytes)], at, flags)
-        })
-    }
-
-    async fn modify(
-        &mut self,
-        handle: &PosixHandle,
-        offset: u64,
-        len: u64,
-    ) -> Result<u64, OpError> {
-        let read =
-            self.calls
-                .copy_through_buffer(&handle.fd, &handle.fd, (offset, len), modify_blocks)?;
-        Ok(2 * read)
-    }
-
-    async fn copy(
-        &mut self,
-        from: &PosixHandle,
-        to: &PosixHandle,
-        offset: u64,
-        len: u64,
-    ) -> Result<u64, OpError> {
-        self.calls
-            .copy_through_buffer(&from.fd, &to.fd, (offset, len), |_| ())
-    }
-
-    async fn map_read(
-        &mut self,
-        handle: &PosixHandle,
-        offset: u64,
-        len: u64,
-    ) -> Result<(), OpError> {
-        self.calls.read_mapped(&handle.fd, offset, len)
-    }
-
-    async fn map_write(
-        &mut self,
-        handle: &PosixHandle,
-        offset: u64,
-        len: u64,
-        flush: bool,
-    ) -> Result<(), OpError> {
-        self.calls.write_mapped(&handle.fd, offset, len, flush)
-    }
-
-    async fn write_bytes_stable(
-        &mut self,
-        handle: &PosixHandle,
-        offset: u64,
-        bytes: &[u8],
-    ) -> Result<(), OpError> {
-        write_all(bytes, |rest, done| {
-            let rest = [IoSlice::new(rest)];
-            rustix::io::pwritev2(&handle.fd, &rest, offset + done, ReadWriteFlags::DSYNC)
-        })?;
-        Ok(())
-    }
-
-    async fn map_read_bytes(
-        &mut self,
-        handle: &PosixHandle,
-        offset: u64,
-        bytes: &mut [u8],
-    ) -> Result<(), OpError> {
-        self.calls.read_mapped_bytes(&handle.fd, offset, bytes)
-    }
-
-    async fn map_write_bytes(
-        &mut self,
-        handle: &PosixHandle,
-        offset: u64,
-        bytes: &[u8],
-        flush: bool,
-    ) -> Result<(), OpError> {
-        self.calls
-            .write_mapped_bytes(&handle.fd, offset, bytes, flush)
+    #[inline]
+    async fn execute(&mut self, operation: RareOperation<'_, PosixHandle>) -> Result<u64, OpError> {
+        let calls = &mut self.calls;
+        match operation {
+            RareOperation::OnName(operation) => calls.on_name(operation),
+            RareOperation::OnFile(handle, operation) => calls.on_file(&handle.fd, operation),
+            RareOperation::Copy {
+                from,
+                to,
+                offset,
+                len,
+            } => calls.copy_through_buffer(&from.fd, &to.fd, (offset, len), |_| ()),
+        }
     }
 
     #[inline(always)]
@@ -379,11 +262,6 @@ impl Session for PosixSession {
             .check(&self.calls.root, &self.lane, self.calls.name.get())?)
     }
 
-    #[inline]
-    fn aio_compose(&mut self, len: u64) -> Result<(), OpError> {
-        Ok(self.calls.source.prepare_detached(len)?)
-    }
-
     fn aio_write(
         &mut self,
         handle: &PosixHandle,
@@ -413,16 +291,12 @@ impl Session for PosixSession {
         self.queue.pending()
     }
 
-    fn aio_under_way(&self) -> Vec<(u32, Nanos)> {
-        self.queue.under_way()
-    }
-
     async fn aio_take(&mut self, count: usize, done: &mut Vec<AioDone>) -> Result<(), Stopped> {
         self.queue.take(&self.lane, count, done).await
     }
 
-    fn aio_abandon(&mut self) {
-        self.queue.abandon();
+    fn aio_abandon(&mut self) -> Vec<(u32, Nanos)> {
+        self.queue.abandon()
     }
 
     async fn entries(&mut self) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError> {

@@ -1,6 +1,7 @@
 //! A client of a simulated system.
 
 use crate::error::OpError;
+use crate::rare_operation::{FileOperation, NameOperation, RareOperation};
 use crate::session::Session;
 use crate::session_types::{
     AioDone, Attributes, EntryKind, FilesetEntry, ListTotals, OpenHow, SessionSpec,
@@ -101,6 +102,40 @@ impl SimSession {
     /// An operation on the located name.
     async fn on_name(&self, class: OperationClass) -> Result<(), OpError> {
         self.perform(class, &self.handle(0), 0, 0).await
+    }
+
+    /// An operation on an open file; returns the number of bytes.
+    async fn on_file(
+        &self,
+        handle: &SimHandle,
+        operation: FileOperation<'_>,
+    ) -> Result<u64, OpError> {
+        let at = |class, offset, len| self.perform(class, handle, offset, len);
+        match operation {
+            FileOperation::DropCache => Ok(0),
+            FileOperation::Truncate(_) | FileOperation::Lock { .. } => {
+                at(MetadataChange, 0, 0).await.map(|()| 0)
+            }
+            FileOperation::WriteStable { offset, len } => {
+                at(DataWrite, offset.unwrap_or(handle.size), len).await?;
+                at(Commit, 0, 0).await.map(|()| len)
+            }
+            FileOperation::Modify { offset, len } => {
+                at(DataRead, offset, len).await?;
+                at(DataWrite, offset, len).await?;
+                Ok(len.saturating_mul(2))
+            }
+            FileOperation::MapRead { offset, len } => at(DataRead, offset, len).await.map(|()| len),
+            FileOperation::MapWrite { offset, len, flush } => {
+                at(DataWrite, offset, len).await?;
+                if flush {
+                    at(Commit, 0, 0).await?;
+                }
+                Ok(len)
+            }
+            // Contents are not kept, so no others are written or checked.
+            _ => Err(OpError(Errno::OPNOTSUPP)),
+        }
     }
 
     fn handle(&self, size: u64) -> SimHandle {
@@ -213,10 +248,6 @@ impl Session for SimSession {
         })
     }
 
-    async fn drop_cache(&mut self, _: &SimHandle) -> Result<(), OpError> {
-        Ok(())
-    }
-
     async fn stat(&mut self) -> Result<Attributes, OpError> {
         self.on_name(MetadataRead).await?;
         Ok(Attributes {
@@ -242,105 +273,34 @@ impl Session for SimSession {
         Ok(ListTotals::default())
     }
 
-    fn locate_second(&mut self, _: impl FnOnce(&mut Vec<u8>)) {}
-
-    async fn check_second_parent(&mut self) -> Result<(), OpError> {
-        Ok(())
-    }
+    fn set_destination(&mut self) {}
 
     async fn rename(&mut self) -> Result<(), OpError> {
         self.on_name(MetadataChange).await
     }
 
-    async fn stat_missing(&mut self) -> Result<(), OpError> {
-        self.on_name(MetadataRead).await
-    }
-
-    async fn access(&mut self) -> Result<(), OpError> {
-        self.on_name(MetadataRead).await
-    }
-
-    async fn chmod(&mut self, _: u32) -> Result<(), OpError> {
-        self.on_name(MetadataChange).await
-    }
-
-    async fn statfs(&mut self) -> Result<(), OpError> {
-        self.on_name(MetadataRead).await
-    }
-
-    async fn pathconf(&mut self) -> Result<(), OpError> {
-        self.on_name(MetadataRead).await
-    }
-
-    async fn truncate(&mut self, handle: &SimHandle, _: u64) -> Result<(), OpError> {
-        self.perform(MetadataChange, handle, 0, 0).await
-    }
-
-    async fn lock(&mut self, handle: &SimHandle, _: u64, _: u64) -> Result<(), OpError> {
-        self.perform(MetadataChange, handle, 0, 0).await
-    }
-
-    async fn write_stable(
-        &mut self,
-        handle: &SimHandle,
-        offset: Option<u64>,
-        len: u64,
-    ) -> Result<(), OpError> {
-        self.write(handle, offset.unwrap_or(handle.size), len)
-            .await?;
-        self.fsync(handle).await
-    }
-
-    async fn modify(&mut self, handle: &SimHandle, offset: u64, len: u64) -> Result<u64, OpError> {
-        self.perform(DataRead, handle, offset, len).await?;
-        self.perform(DataWrite, handle, offset, len).await?;
-        Ok(len.saturating_mul(2))
-    }
-
-    async fn copy(
-        &mut self,
-        from: &SimHandle,
-        to: &SimHandle,
-        offset: u64,
-        len: u64,
-    ) -> Result<u64, OpError> {
-        let len = self.read(from, offset, len).await?;
-        self.perform(DataWrite, to, offset, len).await?;
-        Ok(len)
-    }
-
-    async fn map_read(&mut self, handle: &SimHandle, offset: u64, len: u64) -> Result<(), OpError> {
-        self.perform(DataRead, handle, offset, len).await
-    }
-
-    async fn map_write(
-        &mut self,
-        handle: &SimHandle,
-        offset: u64,
-        len: u64,
-        flush: bool,
-    ) -> Result<(), OpError> {
-        self.perform(DataWrite, handle, offset, len).await?;
-        match flush {
-            true => self.fsync(handle).await,
-            false => Ok(()),
+    async fn execute(&mut self, operation: RareOperation<'_, SimHandle>) -> Result<u64, OpError> {
+        match operation {
+            RareOperation::OnName(operation) => {
+                match operation {
+                    NameOperation::PrepareLink => {}
+                    NameOperation::Chmod(_) => self.on_name(MetadataChange).await?,
+                    _ => self.on_name(MetadataRead).await?,
+                }
+                Ok(0)
+            }
+            RareOperation::OnFile(handle, operation) => self.on_file(handle, operation).await,
+            RareOperation::Copy {
+                from,
+                to,
+                offset,
+                len,
+            } => {
+                let len = self.read(from, offset, len).await?;
+                self.perform(DataWrite, to, offset, len).await?;
+                Ok(len)
+            }
         }
-    }
-
-    async fn lookup(&mut self) -> Result<(), OpError> {
-        self.on_name(MetadataRead).await
-    }
-
-    async fn prepare_link(&mut self) -> Result<(), OpError> {
-        Ok(())
-    }
-
-    async fn read_link(&mut self) -> Result<(), OpError> {
-        self.on_name(MetadataRead).await
-    }
-
-    async fn list_plus(&mut self) -> Result<ListTotals, OpError> {
-        self.list().await
     }
 
     fn aio_write(
@@ -364,15 +324,13 @@ impl Session for SimSession {
         self.queued.len()
     }
 
-    fn aio_under_way(&self) -> Vec<(u32, Nanos)> {
+    fn aio_abandon(&mut self) -> Vec<(u32, Nanos)> {
         let in_flight = self
             .queued
             .iter()
             .filter(|write| write.in_system.ended().is_none());
         in_flight.map(|write| (write.tag, write.start)).collect()
     }
-
-    fn aio_abandon(&mut self) {}
 
     async fn aio_take(&mut self, count: usize, done: &mut Vec<AioDone>) -> Result<(), Stopped> {
         let (lane, queued) = (&self.lane, &mut self.queued);

@@ -3,7 +3,8 @@
 use super::store::{Call, CallKind, Fate, Store};
 use super::{Shared, lock};
 use crate::error::OpError;
-use crate::session::{Session, modify_blocks};
+use crate::rare_operation::{FileOperation, NameOperation, RareOperation, missing, modify_blocks};
+use crate::session::Session;
 use crate::session_types::{AioDone, Attributes, EntryKind, ListTotals, OpenHow, SessionSpec};
 use crate::timed_writes::TimedWrites;
 use crate::write_data::WriteData;
@@ -22,7 +23,7 @@ pub(crate) struct SimulatedSession {
     lane: Lane,
     content: WriteData,
     path: Vec<u8>,
-    second: Vec<u8>,
+    destination: Vec<u8>,
     of_load: bool,
     limit: Option<Duration>,
     queued: TimedWrites,
@@ -47,7 +48,7 @@ impl SimulatedSession {
             lane: lane.clone(),
             content: WriteData::new(&spec.content, spec.number)?,
             path: vec![],
-            second: vec![],
+            destination: vec![],
             of_load: !spec.unmeasured,
             limit: spec.silence.or(limit),
             queued: TimedWrites::default(),
@@ -240,10 +241,6 @@ impl Session for SimulatedSession {
         .await
     }
 
-    async fn drop_cache(&mut self, _: &SimulatedFile) -> Result<(), OpError> {
-        Ok(())
-    }
-
     async fn stat(&mut self) -> Result<Attributes, OpError> {
         self.on_path(CallKind::Stat, |store, path| store.attributes(path))
             .await
@@ -272,131 +269,45 @@ impl Session for SimulatedSession {
         })
     }
 
-    fn locate_second(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
-        self.second = self.located(push);
-    }
-
-    async fn check_second_parent(&mut self) -> Result<(), OpError> {
-        Ok(lock(&self.shared.store).check_parent(&self.second)?)
+    fn set_destination(&mut self) {
+        std::mem::swap(&mut self.path, &mut self.destination);
     }
 
     async fn rename(&mut self) -> Result<(), OpError> {
         self.on_path(CallKind::Other, |store, path| {
-            store.rename(path, &self.second)
+            store.rename(path, &self.destination)
         })
         .await
     }
 
-    async fn access(&mut self) -> Result<(), OpError> {
-        self.on_path(CallKind::Other, |store, path| {
-            store.attributes(path).map(drop)
-        })
-        .await
-    }
-
-    async fn chmod(&mut self, _: u32) -> Result<(), OpError> {
-        self.access().await
-    }
-
-    async fn statfs(&mut self) -> Result<(), OpError> {
-        self.call(CallKind::Other, |_, _| Ok(())).await
-    }
-
-    async fn pathconf(&mut self) -> Result<(), OpError> {
-        self.call(CallKind::Other, |_, _| Ok(())).await
-    }
-
-    async fn truncate(&mut self, file: &SimulatedFile, len: u64) -> Result<(), OpError> {
-        self.call(CallKind::Other, |store, _| store.set_len(file.0, len))
-            .await
-    }
-
-    async fn lock(&mut self, _: &SimulatedFile, _: u64, _: u64) -> Result<(), OpError> {
-        self.call(CallKind::Other, |_, _| Ok(())).await
-    }
-
-    async fn write_stable(
+    async fn execute(
         &mut self,
-        file: &SimulatedFile,
-        offset: Option<u64>,
-        len: u64,
-    ) -> Result<(), OpError> {
-        let bytes = self.next_content(len)?;
-        self.write_at(file.0, offset, &bytes).await
-    }
-
-    async fn modify(
-        &mut self,
-        file: &SimulatedFile,
-        offset: u64,
-        len: u64,
+        operation: RareOperation<'_, SimulatedFile>,
     ) -> Result<u64, OpError> {
-        let mut bytes = self.read_at(file.0, offset, len).await?;
-        if (bytes.len() as u64) < len {
-            return Err(Errno::IO.into());
+        match operation {
+            RareOperation::OnName(NameOperation::StatMissing) => missing(self.stat().await),
+            RareOperation::OnName(NameOperation::Access | NameOperation::Chmod(_)) => {
+                self.on_path(CallKind::Other, |store, path| {
+                    store.attributes(path).map(|_| 0)
+                })
+                .await
+            }
+            RareOperation::OnName(NameOperation::StatFs | NameOperation::PathConf) => {
+                self.call(CallKind::Other, |_, _| Ok(0)).await
+            }
+            RareOperation::OnName(_) => Err(OpError(Errno::OPNOTSUPP)),
+            RareOperation::OnFile(file, operation) => self.on_file(file.0, operation).await,
+            RareOperation::Copy {
+                from,
+                to,
+                offset,
+                len,
+            } => {
+                let bytes = self.read_at(from.0, offset, len).await?;
+                self.write_at(to.0, Some(offset), &bytes).await?;
+                Ok(bytes.len() as u64)
+            }
         }
-        modify_blocks(&mut bytes);
-        self.write_at(file.0, Some(offset), &bytes).await?;
-        Ok(len * 2)
-    }
-
-    async fn copy(
-        &mut self,
-        from: &SimulatedFile,
-        to: &SimulatedFile,
-        offset: u64,
-        len: u64,
-    ) -> Result<u64, OpError> {
-        let bytes = self.read_at(from.0, offset, len).await?;
-        self.write_at(to.0, Some(offset), &bytes).await?;
-        Ok(bytes.len() as u64)
-    }
-
-    async fn map_read(
-        &mut self,
-        file: &SimulatedFile,
-        offset: u64,
-        len: u64,
-    ) -> Result<(), OpError> {
-        self.read_at(file.0, offset, len).await.map(drop)
-    }
-
-    async fn map_write(
-        &mut self,
-        file: &SimulatedFile,
-        offset: u64,
-        len: u64,
-        _: bool,
-    ) -> Result<(), OpError> {
-        self.write(file, offset, len).await
-    }
-
-    async fn write_bytes_stable(
-        &mut self,
-        file: &SimulatedFile,
-        offset: u64,
-        bytes: &[u8],
-    ) -> Result<(), OpError> {
-        self.write_at(file.0, Some(offset), bytes).await
-    }
-
-    async fn map_read_bytes(
-        &mut self,
-        file: &SimulatedFile,
-        offset: u64,
-        bytes: &mut [u8],
-    ) -> Result<(), OpError> {
-        self.read_bytes(file, offset, bytes).await.map(drop)
-    }
-
-    async fn map_write_bytes(
-        &mut self,
-        file: &SimulatedFile,
-        offset: u64,
-        bytes: &[u8],
-        _: bool,
-    ) -> Result<(), OpError> {
-        self.write_at(file.0, Some(offset), bytes).await
     }
 
     fn aio_write_bytes(
@@ -425,15 +336,13 @@ impl Session for SimulatedSession {
         self.queued.pending()
     }
 
-    fn aio_under_way(&self) -> Vec<(u32, Nanos)> {
-        self.queued.under_way()
-    }
-
     async fn aio_take(&mut self, count: usize, done: &mut Vec<AioDone>) -> Result<(), Stopped> {
         self.queued.take(&self.lane, count, done).await
     }
 
-    fn aio_abandon(&mut self) {}
+    fn aio_abandon(&mut self) -> Vec<(u32, Nanos)> {
+        self.queued.under_way()
+    }
 
     async fn entries(&mut self) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError> {
         self.on_path(CallKind::Other, |store, path| {
@@ -464,6 +373,52 @@ impl Session for SimulatedSession {
 }
 
 impl SimulatedSession {
+    /// Executes an operation on an open file; returns the number of bytes.
+    async fn on_file(&mut self, inode: u64, operation: FileOperation<'_>) -> Result<u64, OpError> {
+        match operation {
+            FileOperation::DropCache => Ok(0),
+            FileOperation::Truncate(len) => {
+                self.call(CallKind::Other, |store, _| store.set_len(inode, len))
+                    .await?;
+                Ok(0)
+            }
+            FileOperation::Lock { .. } => self.call(CallKind::Other, |_, _| Ok(0)).await,
+            FileOperation::WriteStable { offset, len } => {
+                let bytes = self.next_content(len)?;
+                self.write_at(inode, offset, &bytes).await?;
+                Ok(len)
+            }
+            FileOperation::MapWrite { offset, len, .. } => {
+                let bytes = self.next_content(len)?;
+                self.write_at(inode, Some(offset), &bytes).await?;
+                Ok(len)
+            }
+            FileOperation::WriteBytesStable { offset, bytes }
+            | FileOperation::MapWriteBytes { offset, bytes, .. } => {
+                self.write_at(inode, Some(offset), bytes).await?;
+                Ok(bytes.len() as u64)
+            }
+            FileOperation::Modify { offset, len } => {
+                let mut bytes = self.read_at(inode, offset, len).await?;
+                if (bytes.len() as u64) < len {
+                    return Err(Errno::IO.into());
+                }
+                modify_blocks(&mut bytes);
+                self.write_at(inode, Some(offset), &bytes).await?;
+                Ok(len * 2)
+            }
+            FileOperation::MapRead { offset, len } => {
+                self.read_at(inode, offset, len).await?;
+                Ok(len)
+            }
+            FileOperation::MapReadBytes { offset, bytes } => {
+                let read = self.read_at(inode, offset, bytes.len() as u64).await?;
+                bytes[..read.len()].copy_from_slice(&read);
+                Ok(read.len() as u64)
+            }
+        }
+    }
+
     /// Makes an asynchronous write, which is reported after its time.
     fn queue(
         &mut self,

@@ -7,6 +7,7 @@
 
 mod buffers;
 mod ledger;
+mod rare_operations;
 mod record;
 mod reread;
 mod session;

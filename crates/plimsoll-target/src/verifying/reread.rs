@@ -3,6 +3,7 @@
 use super::ledger::{Expected, Ledger};
 use super::record::FileRecord;
 use crate::error::OpError;
+use crate::rare_operation::{FileOperation, RareOperation};
 use crate::session::Session;
 use crate::session_types::{OpenHow, OpenMode};
 use plimsoll_plan::{FileId, FilesetId, VerificationFailure};
@@ -68,7 +69,8 @@ impl Ledger {
             }
             Err(e) => return (0, unreadable("opened", e)),
         };
-        if let Err(e) = session.drop_cache(&handle).await {
+        let drop_cache = RareOperation::OnFile(&handle, FileOperation::DropCache);
+        if let Err(e) = session.execute(drop_cache).await {
             let _ = session.close(handle).await;
             return (0, unreadable("flushed", e));
         }

@@ -9,6 +9,7 @@ use super::ledger::{Ledger, Presence};
 use super::record::FileRecord;
 use super::session_state::{VerifyingHandle, VerifyingSession, WrittenRange};
 use crate::error::OpError;
+use crate::rare_operation::RareOperation;
 use crate::session::Session;
 use crate::session_types::{
     AioDone, Attributes, EntryKind, FilesetEntry, ListTotals, OpenHow, WritePlace,
@@ -56,15 +57,12 @@ impl<S: Session> Session for VerifyingSession<S> {
         self.found.reserve(len)
     }
 
-    /// Composes nothing: contents depend on the place, which [`Session::compose_at`] has.
-    fn compose(&mut self, _: u64) -> Result<(), OpError> {
-        Ok(())
-    }
-
-    fn compose_at(&mut self, place: WritePlace<'_, Self::Handle>, len: u64) -> Result<(), OpError> {
+    fn compose(&mut self, place: WritePlace<'_, Self::Handle>, len: u64) -> Result<(), OpError> {
         self.append_at = None;
         let (record, offset) = match place {
-            WritePlace::At(handle, offset) => (handle.record.as_ref(), offset),
+            WritePlace::At(handle, offset) | WritePlace::Queued(handle, offset) => {
+                (handle.record.as_ref(), offset)
+            }
             WritePlace::Located => (self.located.as_ref().map(|l| &l.record), 0),
             WritePlace::End(handle) => match &handle.record {
                 Some(record) => {
@@ -75,14 +73,19 @@ impl<S: Session> Session for VerifyingSession<S> {
                 None => (None, 0),
             },
         };
-        match record {
-            Some(record) => {
-                let stamp = self.ledger.stamp_of(record);
-                let len = len.min(MAX_COMPOSED_BYTES);
-                self.composed.prepare(stamp, offset, len)
-            }
-            None => self.inner.compose(len),
+        let Some(record) = record else {
+            let place = place.of_inner(|handle| &handle.inner);
+            return self.inner.compose(place, len);
+        };
+        let stamp = self.ledger.stamp_of(record);
+        if let WritePlace::Queued(..) = place {
+            let mut bytes = memory(len)?;
+            stamp.fill(offset, &mut bytes[..len as usize]);
+            self.detached = Some(bytes);
+            return Ok(());
         }
+        let len = len.min(MAX_COMPOSED_BYTES);
+        self.composed.prepare(stamp, offset, len)
     }
 
     fn check_reads(&mut self) -> u64 {
@@ -184,10 +187,6 @@ impl<S: Session> Session for VerifyingSession<S> {
         self.inner.stat_handle(&handle.inner).await
     }
 
-    async fn drop_cache(&mut self, handle: &Self::Handle) -> Result<(), OpError> {
-        self.inner.drop_cache(&handle.inner).await
-    }
-
     async fn stat(&mut self) -> Result<Attributes, OpError> {
         self.inner.stat().await
     }
@@ -213,22 +212,13 @@ impl<S: Session> Session for VerifyingSession<S> {
         self.inner.list().await
     }
 
-    fn locate_second(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
-        self.second = None;
-        self.inner.locate_second(push);
-    }
-
-    fn locate_second_file(&mut self, fileset: FilesetId, layout: &Layout, file: FileId) {
-        self.second = Some(self.ledger.locate(fileset, file));
-        self.inner.locate_second_file(fileset, layout, file);
-    }
-
-    async fn check_second_parent(&mut self) -> Result<(), OpError> {
-        self.inner.check_second_parent().await
+    fn set_destination(&mut self) {
+        self.destination = self.located.take();
+        self.inner.set_destination();
     }
 
     async fn rename(&mut self) -> Result<(), OpError> {
-        let names = self.located.take().zip(self.second.take());
+        let names = self.located.take().zip(self.destination.take());
         if let Some((from, to)) = &names {
             from.name.set(Presence::Unknown);
             to.name.set(Presence::Unknown);
@@ -243,169 +233,43 @@ impl<S: Session> Session for VerifyingSession<S> {
         Ok(())
     }
 
-    async fn access(&mut self) -> Result<(), OpError> {
-        self.inner.access().await
-    }
-
-    async fn chmod(&mut self, mode: u32) -> Result<(), OpError> {
-        self.inner.chmod(mode).await
-    }
-
-    async fn statfs(&mut self) -> Result<(), OpError> {
-        self.inner.statfs().await
-    }
-
-    async fn pathconf(&mut self) -> Result<(), OpError> {
-        self.inner.pathconf().await
-    }
-
-    async fn truncate(&mut self, handle: &Self::Handle, len: u64) -> Result<(), OpError> {
-        let record = handle.record.as_ref();
-        let begun = record.map(|record| (record, record.begin_truncate(len)));
-        let done = self.inner.truncate(&handle.inner, len).await;
-        if let Some((record, epoch)) = begun {
-            record.end_truncate(epoch, len, done.is_ok());
-        }
-        done
-    }
-
-    async fn lock(&mut self, handle: &Self::Handle, offset: u64, len: u64) -> Result<(), OpError> {
-        self.inner.lock(&handle.inner, offset, len).await
-    }
-
-    async fn write_stable(
+    async fn execute(
         &mut self,
-        handle: &Self::Handle,
-        offset: Option<u64>,
-        len: u64,
-    ) -> Result<(), OpError> {
-        match (&handle.record, offset) {
-            (None, _) => self.inner.write_stable(&handle.inner, offset, len).await,
-            (Some(record), Some(offset)) => {
+        operation: RareOperation<'_, Self::Handle>,
+    ) -> Result<u64, OpError> {
+        use RareOperation::{Copy, OnFile};
+        match operation {
+            OnFile(handle, operation) => match &handle.record {
+                Some(record) => self.on_file(&handle.inner, record, operation).await,
+                None => self.inner.execute(OnFile(&handle.inner, operation)).await,
+            },
+            Copy {
+                from:
+                    VerifyingHandle {
+                        inner: from,
+                        record: Some(source),
+                    },
+                to:
+                    VerifyingHandle {
+                        inner: to,
+                        record: Some(copy),
+                    },
+                offset,
+                len,
+            } => {
                 let range = (offset, len);
-                self.write_stamped(&handle.inner, record, range, true).await
+                self.copy_stamped((from, source), (to, copy), range).await
             }
-            (Some(record), None) => self.append_stamped(&handle.inner, record, len, true).await,
-        }
-    }
-
-    /// Writes the contents again where it read: what it read may be zeros behind a hole, which another
-    /// worker has filled meanwhile.
-    async fn modify(
-        &mut self,
-        handle: &Self::Handle,
-        offset: u64,
-        len: u64,
-    ) -> Result<u64, OpError> {
-        let Some(record) = &handle.record else {
-            return self.inner.modify(&handle.inner, offset, len).await;
-        };
-        let range = (offset, len);
-        let (_, read) = self.read_kept(&handle.inner, record, range).await?;
-        self.write_stamped(&handle.inner, record, (offset, read), false)
-            .await?;
-        Ok(2 * read)
-    }
-
-    async fn copy(
-        &mut self,
-        from: &Self::Handle,
-        to: &Self::Handle,
-        offset: u64,
-        len: u64,
-    ) -> Result<u64, OpError> {
-        let (Some(source), Some(copy)) = (&from.record, &to.record) else {
-            if let Some(copy) = &to.record {
-                copy.set_unknown();
+            operation => {
+                if let Copy { to, .. } = &operation
+                    && let Some(record) = &to.record
+                {
+                    record.set_unknown();
+                }
+                let inner = operation.of_inner(|handle| &handle.inner);
+                self.inner.execute(inner).await
             }
-            return self.inner.copy(&from.inner, &to.inner, offset, len).await;
-        };
-        copy.take_contents_of(source);
-        let before = source.known();
-        let (room, read) = self.read_kept(&from.inner, source, (offset, len)).await?;
-        // Behind the first hole of the source the copy may have zeros too.
-        let solid = source.known_since(before).solid;
-        let begun = copy.begin_write(offset + read);
-        let bytes = &self.found.bytes(&room)[..read as usize];
-        self.inner.write_bytes(&to.inner, offset, bytes).await?;
-        let end = (offset + read).min(solid).max(offset);
-        self.acknowledge(copy, begun, offset, end);
-        Ok(read)
-    }
-
-    async fn map_read(
-        &mut self,
-        handle: &Self::Handle,
-        offset: u64,
-        len: u64,
-    ) -> Result<(), OpError> {
-        let Some(record) = &handle.record else {
-            return self.inner.map_read(&handle.inner, offset, len).await;
-        };
-        let room = self.room(len)?;
-        let begun = self.begin_read(record);
-        let bytes = self.found.bytes(&room);
-        self.inner
-            .map_read_bytes(&handle.inner, offset, bytes)
-            .await?;
-        self.keep(room, len, &begun, (offset, len));
-        Ok(())
-    }
-
-    async fn map_write(
-        &mut self,
-        handle: &Self::Handle,
-        offset: u64,
-        len: u64,
-        flush: bool,
-    ) -> Result<(), OpError> {
-        let Some(record) = &handle.record else {
-            let inner = &mut self.inner;
-            return inner.map_write(&handle.inner, offset, len, flush).await;
-        };
-        let stamp = self.ledger.stamp_of(record);
-        let before = record.begin_write(offset + len);
-        if self.composed.bytes(stamp, offset, len)?.len() as u64 != len {
-            self.composed.prepare(stamp, offset, len)?;
         }
-        let bytes = self.composed.bytes(stamp, offset, len)?;
-        self.inner
-            .map_write_bytes(&handle.inner, offset, bytes, flush)
-            .await?;
-        self.acknowledge(record, before, offset, offset + len);
-        Ok(())
-    }
-
-    async fn lookup(&mut self) -> Result<(), OpError> {
-        self.inner.lookup().await
-    }
-
-    async fn prepare_link(&mut self) -> Result<(), OpError> {
-        self.inner.prepare_link().await
-    }
-
-    async fn read_link(&mut self) -> Result<(), OpError> {
-        self.inner.read_link().await
-    }
-
-    async fn list_plus(&mut self) -> Result<ListTotals, OpError> {
-        self.inner.list_plus().await
-    }
-
-    fn aio_compose_at(
-        &mut self,
-        handle: &Self::Handle,
-        offset: u64,
-        len: u64,
-    ) -> Result<(), OpError> {
-        let Some(record) = &handle.record else {
-            return self.inner.aio_compose(len);
-        };
-        let mut bytes = memory(len)?;
-        let stamp = self.ledger.stamp_of(record);
-        stamp.fill(offset, &mut bytes[..len as usize]);
-        self.detached = Some(bytes);
-        Ok(())
     }
 
     fn aio_write(
@@ -421,7 +285,7 @@ impl<S: Session> Session for VerifyingSession<S> {
             });
         };
         if self.detached.is_none() {
-            self.aio_compose_at(handle, offset, len)?;
+            self.compose(WritePlace::Queued(handle, offset), len)?;
         }
         let bytes = self.detached.take().expect("it was composed");
         let range = WrittenRange {
@@ -439,15 +303,6 @@ impl<S: Session> Session for VerifyingSession<S> {
         self.inner.aio_pending()
     }
 
-    fn aio_under_way(&self) -> Vec<(u32, Nanos)> {
-        let own = self.inner.aio_under_way().into_iter();
-        own.filter_map(|(number, start)| {
-            let queued = self.queued[number as usize].as_ref()?;
-            Some((queued.tag, start))
-        })
-        .collect()
-    }
-
     async fn aio_take(&mut self, count: usize, done: &mut Vec<AioDone>) -> Result<(), Stopped> {
         let first = done.len();
         let taken = self.inner.aio_take(count, done).await;
@@ -462,8 +317,13 @@ impl<S: Session> Session for VerifyingSession<S> {
         taken
     }
 
-    fn aio_abandon(&mut self) {
-        self.inner.aio_abandon();
+    fn aio_abandon(&mut self) -> Vec<(u32, Nanos)> {
+        let own = self.inner.aio_abandon().into_iter();
+        own.filter_map(|(number, start)| {
+            let queued = self.queued[number as usize].as_ref()?;
+            Some((queued.tag, start))
+        })
+        .collect()
     }
 
     async fn entries(&mut self) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError> {

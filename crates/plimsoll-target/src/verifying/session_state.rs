@@ -5,6 +5,7 @@ use super::ledger::{Ledger, Located, Presence};
 use super::record::{FileRecord, Known};
 use super::stamp::Stamp;
 use crate::error::OpError;
+use crate::rare_operation::{FileOperation, RareOperation};
 use crate::session::Session;
 use crate::session_types::OpenHow;
 use memmap2::MmapMut;
@@ -17,7 +18,7 @@ pub(crate) struct VerifyingSession<S: Session> {
     pub(super) inner: S,
     pub(super) ledger: Arc<Ledger>,
     pub(super) located: Option<Located>,
-    pub(super) second: Option<Located>,
+    pub(super) destination: Option<Located>,
     pub(super) found: ReadBuffer,
     pub(super) composed: ComposedWrite,
     /// Position of the append that was prepared.
@@ -58,7 +59,7 @@ impl<S: Session> VerifyingSession<S> {
             inner,
             ledger,
             located: None,
-            second: None,
+            destination: None,
             found: ReadBuffer::new(buffer)?,
             composed: ComposedWrite::new()?,
             append_at: None,
@@ -132,7 +133,12 @@ impl<S: Session> VerifyingSession<S> {
         while at < end {
             let bytes = self.composed.bytes(stamp, at, end - at)?;
             match is_stable {
-                true => self.inner.write_bytes_stable(handle, at, bytes).await?,
+                true => {
+                    let offset = at;
+                    let write = FileOperation::WriteBytesStable { offset, bytes };
+                    let write = RareOperation::OnFile(handle, write);
+                    self.inner.execute(write).await?;
+                }
                 false => self.inner.write_bytes(handle, at, bytes).await?,
             }
             at += bytes.len() as u64;

@@ -1,8 +1,8 @@
 //! Operations that mixes are made of, besides plain transfers.
 
-use crate::support::{error, making, name, opened};
+use crate::support::{copy, error, making, name, on_file, on_name, opened, rename};
 use plimsoll_plan::OpKind;
-use plimsoll_target::{EntryKind, OpenHow, OpenMode, Session};
+use plimsoll_target::{EntryKind, FileOperation, NameOperation, OpenHow, OpenMode, Session};
 use rustix::io::Errno;
 use std::os::unix::fs::MetadataExt;
 
@@ -13,33 +13,22 @@ fn marked(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i / 7 % 251) as u8).collect()
 }
 
-/// Chooses the second name.
-fn second<S: Session>(session: &mut S, path: &str) {
-    session.locate_second(|to| to.extend_from_slice(path.as_bytes()));
-}
-
 on_files! {
     /// A name goes from one place to another, and what it named with it.
     async fn renaming(at, s) {
         at.file("f", b"one");
         at.dir("d/e");
         at.file("d/g", b"two");
-        name(&mut s, "f");
-        second(&mut s, "d/f");
-        s.rename().await.unwrap();
+        rename(&mut s, "f", "d/f").await.unwrap();
         assert_eq!(at.names(""), ["d"]);
         assert_eq!(at.bytes("d/f"), b"one");
         // An existing file is replaced, but not a directory.
-        name(&mut s, "d/f");
-        second(&mut s, "d/g");
-        s.rename().await.unwrap();
+        rename(&mut s, "d/f", "d/g").await.unwrap();
         assert_eq!(at.names("d"), ["e", "g"]);
         assert_eq!(at.bytes("d/g"), b"one");
-        second(&mut s, "d/e");
-        assert_eq!(error(name(&mut s, "d/g").rename().await), Errno::ISDIR);
-        assert_eq!(error(name(&mut s, "missing").rename().await), Errno::NOENT);
-        second(&mut s, "x/y");
-        assert_eq!(error(name(&mut s, "d/g").rename().await), Errno::NOENT);
+        assert_eq!(error(rename(&mut s, "d/g", "d/e").await), Errno::ISDIR);
+        assert_eq!(error(rename(&mut s, "missing", "d/e").await), Errno::NOENT);
+        assert_eq!(error(rename(&mut s, "d/g", "x/y").await), Errno::NOENT);
         assert_eq!(at.bytes("d/g"), b"one");
     }
 
@@ -48,20 +37,14 @@ on_files! {
     async fn renaming_directories(at, s) {
         at.dir("a/x");
         at.dir("b/y");
-        name(&mut s, "a");
-        second(&mut s, "b");
-        let r = s.rename().await;
+        let r = rename(&mut s, "a", "b").await;
         assert!(r.is_err(), "{:?} {:?}", at.names(""), at.names("b"));
         assert_eq!((at.names("a"), at.names("b")), (vec!["x".to_owned()], vec!["y".to_owned()]));
-        second(&mut s, "c");
-        s.rename().await.unwrap();
+        rename(&mut s, "a", "c").await.unwrap();
         assert_eq!((at.names(""), at.names("c")), (vec!["b".to_owned(), "c".to_owned()], vec!["x".to_owned()]));
         // The second of two renames of one name fails, because the name is gone.
-        name(&mut s, "b/y");
-        second(&mut s, "b/z");
-        s.rename().await.unwrap();
-        second(&mut s, "b/w");
-        assert_eq!(error(name(&mut s, "b/y").rename().await), Errno::NOENT);
+        rename(&mut s, "b/y", "b/z").await.unwrap();
+        assert_eq!(error(rename(&mut s, "b/y", "b/w").await), Errno::NOENT);
         assert_eq!(at.names("b"), ["z"]);
         assert!(name(&mut s, "b").remove(EntryKind::Dir).await.is_err());
         assert_eq!(at.names("b"), ["z"]);
@@ -71,33 +54,30 @@ on_files! {
     async fn renaming_links(at, s) {
         at.file("f", b"stays");
         at.link("l", "f");
-        name(&mut s, "l");
-        second(&mut s, "m");
-        s.rename().await.unwrap();
+        rename(&mut s, "l", "m").await.unwrap();
         assert_eq!(at.read_link("m").to_str(), Some("f"));
         at.file("g", b"new");
-        name(&mut s, "g");
-        s.rename().await.unwrap();
+        rename(&mut s, "g", "m").await.unwrap();
         assert_eq!((at.bytes("f"), at.bytes("m")), (b"stays".to_vec(), b"new".to_vec()));
     }
 }
 
 on_posix! {
-    /// Both parents of a renaming are looked at for links.
+    /// Parents are looked at for links, also that of a name that becomes the destination of a renaming.
     async fn parents_of_a_renaming(at, s) {
         at.dir("real");
         at.file("real/f", b"x");
         at.link("out", "real");
-        name(&mut s, "real/f");
-        second(&mut s, "out/g");
+        assert_eq!(error(name(&mut s, "out/g").check_parent().await), Errno::LOOP);
+        for destination in ["real/g", "top"] {
+            name(&mut s, destination).check_parent().await.unwrap();
+        }
+        s.set_destination();
+        // The destination is not what later names are.
+        assert_eq!(name(&mut s, "real/f").stat().await.unwrap().size, 1);
         s.check_parent().await.unwrap();
-        assert_eq!(error(s.check_second_parent().await), Errno::LOOP);
-        // Setting the second name does not change the first.
-        assert_eq!(s.stat().await.unwrap().size, 1);
-        second(&mut s, "real/g");
-        s.check_second_parent().await.unwrap();
-        second(&mut s, "top");
-        s.check_second_parent().await.unwrap();
+        s.rename().await.unwrap();
+        assert_eq!((at.names("real"), at.bytes("top")), (vec![], b"x".to_vec()));
     }
 }
 
@@ -107,27 +87,27 @@ on_files! {
         at.file("f", b"x");
         at.dir("d");
         at.link("dangling", "nowhere");
-        name(&mut s, "missing").stat_missing().await.unwrap();
-        name(&mut s, "d/missing").stat_missing().await.unwrap();
+        on_name(name(&mut s, "missing"), NameOperation::StatMissing).await.unwrap();
+        on_name(name(&mut s, "d/missing"), NameOperation::StatMissing).await.unwrap();
         for there in ["f", "d", "dangling"] {
-            assert_eq!(error(name(&mut s, there).stat_missing().await), Errno::EXIST);
+            assert_eq!(error(on_name(name(&mut s, there), NameOperation::StatMissing).await), Errno::EXIST);
         }
-        assert_eq!(error(name(&mut s, "f/missing").stat_missing().await), Errno::NOTDIR);
+        assert_eq!(error(on_name(name(&mut s, "f/missing"), NameOperation::StatMissing).await), Errno::NOTDIR);
     }
 
     /// Access is that of the one who asks.
     async fn asking_for_access(at, s) {
         at.file("f", b"x");
         at.link("dangling", "nowhere");
-        name(&mut s, "f").access().await.unwrap();
-        assert_eq!(error(name(&mut s, "missing").access().await), Errno::NOENT);
+        on_name(name(&mut s, "f"), NameOperation::Access).await.unwrap();
+        assert_eq!(error(on_name(name(&mut s, "missing"), NameOperation::Access).await), Errno::NOENT);
         // The link itself, not what it leads to.
-        name(&mut s, "dangling").access().await.unwrap();
+        on_name(name(&mut s, "dangling"), NameOperation::Access).await.unwrap();
         crate::support::obey_permissions();
         at.set_mode("f", 0o444);
         // `access` asks for the real user, who may be root and be let through by that alone.
         if !rustix::process::getuid().is_root() {
-            assert_eq!(error(name(&mut s, "f").access().await), Errno::ACCESS);
+            assert_eq!(error(on_name(name(&mut s, "f"), NameOperation::Access).await), Errno::ACCESS);
         }
     }
 }
@@ -142,19 +122,19 @@ on_posix! {
         at.file("d/g", b"x");
         let mode = |path: &str| at.path(path).symlink_metadata().unwrap().mode() & 0o7777;
         for wanted in [0o600, 0o644, 0o755] {
-            name(&mut s, "f").chmod(wanted).await.unwrap();
+            on_name(name(&mut s, "f"), NameOperation::Chmod(wanted)).await.unwrap();
             assert_eq!(mode("f"), wanted);
         }
         // No bits but the nine.
-        name(&mut s, "f").chmod(0o7600).await.unwrap();
+        on_name(name(&mut s, "f"), NameOperation::Chmod(0o7600)).await.unwrap();
         assert_eq!(mode("f"), 0o600);
-        name(&mut s, "d").chmod(0o700).await.unwrap();
+        on_name(name(&mut s, "d"), NameOperation::Chmod(0o700)).await.unwrap();
         assert_eq!(mode("d"), 0o700);
         let before = mode("d/g");
-        assert_eq!(error(name(&mut s, "l").chmod(0o777).await), Errno::LOOP);
-        assert_eq!(error(name(&mut s, "way/g").chmod(0o777).await), Errno::LOOP);
-        assert_eq!(error(name(&mut s, "../x").chmod(0o777).await), Errno::XDEV);
-        assert_eq!(error(name(&mut s, "missing").chmod(0o777).await), Errno::NOENT);
+        assert_eq!(error(on_name(name(&mut s, "l"), NameOperation::Chmod(0o777)).await), Errno::LOOP);
+        assert_eq!(error(on_name(name(&mut s, "way/g"), NameOperation::Chmod(0o777)).await), Errno::LOOP);
+        assert_eq!(error(on_name(name(&mut s, "../x"), NameOperation::Chmod(0o777)).await), Errno::XDEV);
+        assert_eq!(error(on_name(name(&mut s, "missing"), NameOperation::Chmod(0o777)).await), Errno::NOENT);
         assert_eq!((mode("f"), mode("d/g")), (0o600, before));
     }
 }
@@ -163,8 +143,8 @@ on_files! {
     /// Requests to the file system that change nothing.
     async fn asking_the_file_system(at, s) {
         at.file("f", b"x");
-        s.statfs().await.unwrap();
-        s.pathconf().await.unwrap();
+        on_name(&mut s, NameOperation::StatFs).await.unwrap();
+        on_name(&mut s, NameOperation::PathConf).await.unwrap();
         assert_eq!(at.names(""), ["f"]);
     }
 
@@ -172,14 +152,14 @@ on_files! {
     async fn setting_a_length(at, s) {
         at.file("f", &marked(10_000));
         let h = opened(&mut s, "f", OpenHow::plain(BOTH)).await;
-        s.truncate(&h, 4000).await.unwrap();
+        on_file(&mut s, &h, FileOperation::Truncate(4000)).await.unwrap();
         assert_eq!(at.bytes("f"), marked(10_000)[..4000]);
-        s.truncate(&h, 9000).await.unwrap();
+        on_file(&mut s, &h, FileOperation::Truncate(9000)).await.unwrap();
         let bytes = at.bytes("f");
         assert_eq!(bytes.len(), 9000);
         assert_eq!(bytes[..4000], marked(10_000)[..4000]);
         assert!(bytes[4000..].iter().all(|b| *b == 0));
-        s.truncate(&h, 0).await.unwrap();
+        on_file(&mut s, &h, FileOperation::Truncate(0)).await.unwrap();
         assert_eq!(at.bytes("f"), b"");
         s.close(h).await.unwrap();
     }
@@ -209,14 +189,14 @@ on_posix! {
             nix::fcntl::fcntl(file, nix::fcntl::FcntlArg::F_OFD_SETLK(&range))
         };
         let other = std::fs::File::options().read(true).write(true).open(at.path("f")).unwrap();
-        s.lock(&h, 2, 4).await.unwrap();
+        on_file(&mut s, &h, FileOperation::Lock { offset: 2, len: 4 }).await.unwrap();
         // Nothing is left locked.
         try_lock(&other, WRITE, 0, 0).unwrap();
         try_lock(&other, UNLOCK, 0, 0).unwrap();
         // A lock that another handle holds beside it is no hindrance, one on the range is waited
         // for.
         try_lock(&other, WRITE, 0, 2).unwrap();
-        s.lock(&h, 2, 4).await.unwrap();
+        on_file(&mut s, &h, FileOperation::Lock { offset: 2, len: 4 }).await.unwrap();
         try_lock(&other, WRITE, 5, 1).unwrap();
         let held = Duration::from_millis(50);
         let begun = Instant::now();
@@ -224,13 +204,13 @@ on_posix! {
             std::thread::sleep(held);
             drop(other);
         });
-        s.lock(&h, 2, 4).await.unwrap();
+        on_file(&mut s, &h, FileOperation::Lock { offset: 2, len: 4 }).await.unwrap();
         assert!(begun.elapsed() >= held, "it did not wait");
         releaser.join().unwrap();
-        assert_eq!(error(s.lock(&h, u64::MAX, 1).await), Errno::OVERFLOW);
+        assert_eq!(error(on_file(&mut s, &h, FileOperation::Lock { offset: u64::MAX, len: 1 }).await), Errno::OVERFLOW);
         s.close(h).await.unwrap();
         let reader = opened(&mut s, "f", OpenHow::plain(OpenMode::Read)).await;
-        assert_eq!(error(s.lock(&reader, 0, 1).await), Errno::BADF);
+        assert_eq!(error(on_file(&mut s, &reader, FileOperation::Lock { offset: 0, len: 1 }).await), Errno::BADF);
         s.close(reader).await.unwrap();
         assert_eq!(at.bytes("f"), b"0123456789");
     }
@@ -241,18 +221,18 @@ on_files! {
     async fn writing_to_stay(at, s) {
         at.file("f", &marked(8192));
         let h = opened(&mut s, "f", OpenHow::plain(OpenMode::Write)).await;
-        s.write_stable(&h, Some(1000), 500).await.unwrap();
+        on_file(&mut s, &h, FileOperation::WriteStable { offset: Some(1000), len: 500 }).await.unwrap();
         let bytes = at.bytes("f");
         let before = marked(8192);
         assert_eq!(bytes.len(), 8192);
         assert_eq!((&bytes[..1000], &bytes[1500..]), (&before[..1000], &before[1500..]));
         assert_ne!(bytes[1000..1500], before[1000..1500]);
-        s.write_stable(&h, None, 700).await.unwrap();
+        on_file(&mut s, &h, FileOperation::WriteStable { offset: None, len: 700 }).await.unwrap();
         let longer = at.bytes("f");
         assert_eq!(longer.len(), 8892);
         assert_eq!(longer[..8192], bytes);
         // More than one piece of the contents.
-        s.write_stable(&h, Some(0), 9 << 20).await.unwrap();
+        on_file(&mut s, &h, FileOperation::WriteStable { offset: Some(0), len: 9 << 20 }).await.unwrap();
         assert_eq!(at.bytes("f").len(), 9 << 20);
         s.close(h).await.unwrap();
     }
@@ -262,7 +242,7 @@ on_files! {
         let before = marked(20_000);
         at.file("f", &before);
         let h = opened(&mut s, "f", OpenHow::plain(BOTH)).await;
-        assert_eq!(s.modify(&h, 1000, 10_000).await, Ok(20_000));
+        assert_eq!(on_file(&mut s, &h, FileOperation::Modify { offset: 1000, len: 10_000 }).await, Ok(20_000));
         let after = at.bytes("f");
         let expected: Vec<u8> = before
             .iter()
@@ -274,7 +254,7 @@ on_files! {
             .collect();
         assert!(after == expected, "other bytes were changed");
         // At the end there is less.
-        assert_eq!(s.modify(&h, 19_990, 100).await, Ok(20));
+        assert_eq!(on_file(&mut s, &h, FileOperation::Modify { offset: 19_990, len: 100 }).await, Ok(20));
         assert_eq!(at.bytes("f").len(), 20_000);
         s.close(h).await.unwrap();
     }
@@ -287,7 +267,7 @@ on_files! {
         let to = opened(&mut s, "to", making(OpenMode::Write)).await;
         let (mut done, piece) = (0, 1 << 20);
         loop {
-            match s.copy(&from, &to, done, piece).await.unwrap() {
+            match copy(&mut s, (&from, &to), (done, piece)).await.unwrap() {
                 0 => break,
                 n => done += n,
             }
@@ -306,10 +286,10 @@ on_posix! {
         at.file("f", &marked(3_000_000));
         let h = opened(&mut s, "f", OpenHow::plain(OpenMode::Read)).await;
         for (offset, len) in [(0, 1), (0, 3_000_000), (4095, 2), (5000, 1_500_000), (2_999_999, 1)] {
-            s.map_read(&h, offset, len).await.unwrap_or_else(|e| panic!("{len} at {offset}: {e}"));
+            on_file(&mut s, &h, FileOperation::MapRead { offset, len }).await.unwrap_or_else(|e| panic!("{len} at {offset}: {e}"));
         }
-        assert_eq!(error(s.map_read(&h, 4_000_000, 10).await), Errno::FAULT);
-        assert_eq!(error(s.map_read(&h, 0, 0).await), Errno::INVAL);
+        assert_eq!(error(on_file(&mut s, &h, FileOperation::MapRead { offset: 4_000_000, len: 10 }).await), Errno::FAULT);
+        assert_eq!(error(on_file(&mut s, &h, FileOperation::MapRead { offset: 0, len: 0 }).await), Errno::INVAL);
         s.close(h).await.unwrap();
         assert!(at.bytes("f") == marked(3_000_000));
     }
@@ -320,8 +300,8 @@ on_posix! {
         at.file("f", &marked(100_000));
         let h = opened(&mut s, "f", OpenHow::plain(BOTH)).await;
         at.file("f", b"short");
-        assert_eq!(error(s.map_read(&h, 50_000, 1000).await), Errno::FAULT);
-        assert_eq!(error(s.map_write(&h, 50_000, 1000, false).await), Errno::FAULT);
+        assert_eq!(error(on_file(&mut s, &h, FileOperation::MapRead { offset: 50_000, len: 1000 }).await), Errno::FAULT);
+        assert_eq!(error(on_file(&mut s, &h, FileOperation::MapWrite { offset: 50_000, len: 1000, flush: false }).await), Errno::FAULT);
         s.close(h).await.unwrap();
         assert_eq!(at.bytes("f"), b"short");
     }
@@ -333,7 +313,7 @@ on_posix! {
         let h = opened(&mut s, "f", OpenHow::plain(BOTH)).await;
         let pool = crate::support::pool(plimsoll_plan::Content::Random);
         for (flush, offset, len) in [(false, 5000, 300_000), (true, 1_000_000, 8192), (true, 2_999_999, 1)] {
-            s.map_write(&h, offset, len, flush).await.unwrap();
+            on_file(&mut s, &h, FileOperation::MapWrite { offset, len, flush }).await.unwrap();
             let after = at.bytes("f");
             let (a, b) = (offset as usize, (offset + len) as usize);
             assert!(crate::support::is_from(&pool, &after[a..b]), "{len} at {offset}");
@@ -345,7 +325,7 @@ on_posix! {
         assert!(after[1_008_192..2_999_999] == before[1_008_192..2_999_999]);
         s.close(h).await.unwrap();
         let reader = opened(&mut s, "f", OpenHow::plain(OpenMode::Read)).await;
-        assert_eq!(error(s.map_write(&reader, 0, 1, false).await), Errno::ACCESS);
+        assert_eq!(error(on_file(&mut s, &reader, FileOperation::MapWrite { offset: 0, len: 1, flush: false }).await), Errno::ACCESS);
         s.close(reader).await.unwrap();
     }
 
@@ -360,9 +340,9 @@ on_posix! {
         for kind in [OpKind::Read, OpKind::Rename, OpKind::MmapWrite, OpKind::PathConf] {
             assert_eq!(at.target.unsupported_reason(kind), None);
         }
-        assert_eq!(error(name(&mut s, "f").lookup().await), Errno::OPNOTSUPP);
-        assert_eq!(error(name(&mut s, "l").read_link().await), Errno::OPNOTSUPP);
-        assert_eq!(error(name(&mut s, "").list_plus().await), Errno::OPNOTSUPP);
+        assert_eq!(error(on_name(name(&mut s, "f"), NameOperation::Lookup).await), Errno::OPNOTSUPP);
+        assert_eq!(error(on_name(name(&mut s, "l"), NameOperation::ReadLink).await), Errno::OPNOTSUPP);
+        assert_eq!(error(on_name(name(&mut s, ""), NameOperation::ListPlus).await), Errno::OPNOTSUPP);
     }
 }
 

@@ -1,9 +1,12 @@
 //! The behaviour of targets that keep no files.
 
-use crate::support::{Bench, Case, check_null, opened, take_all};
+use crate::support::{Bench, Case, check_null, copy, on_file, on_name, opened, take_all};
 use plimsoll_lane::{LaneKind, Stopped};
 use plimsoll_plan::OpKind;
-use plimsoll_target::{Attributes, EntryKind, ListTotals, OpenHow, OpenMode, Session, Target};
+use plimsoll_target::{
+    Attributes, EntryKind, FileOperation, ListTotals, NameOperation, OpenHow, OpenMode, Session,
+    Target,
+};
 
 const MS: u64 = 1_000_000;
 
@@ -67,25 +70,61 @@ impl Case for Operations {
             takes_time!(s.stat_handle(&h)),
             Attributes { kind, size: 10_000 }
         );
-        s.drop_cache(&h).await.unwrap();
-        takes_time!(s.truncate(&h, 1));
-        takes_time!(s.lock(&h, 0, 1));
-        takes_time!(s.write_stable(&h, None, 1 << 40));
-        assert_eq!(takes_time!(s.modify(&h, 0, 100)), 200);
-        assert_eq!(takes_time!(s.copy(&h, &h, 8192, 4096)), 1808);
-        takes_time!(s.map_read(&h, 0, 1 << 40));
-        takes_time!(s.map_write(&h, 0, 1 << 40, true));
+        on_file(&mut s, &h, FileOperation::DropCache).await.unwrap();
+        takes_time!(on_file(&mut s, &h, FileOperation::Truncate(1)));
+        takes_time!(on_file(
+            &mut s,
+            &h,
+            FileOperation::Lock { offset: 0, len: 1 }
+        ));
+        takes_time!(on_file(
+            &mut s,
+            &h,
+            FileOperation::WriteStable {
+                offset: None,
+                len: 1 << 40
+            }
+        ));
+        assert_eq!(
+            takes_time!(on_file(
+                &mut s,
+                &h,
+                FileOperation::Modify {
+                    offset: 0,
+                    len: 100
+                }
+            )),
+            200
+        );
+        assert_eq!(takes_time!(copy(&mut s, (&h, &h), (8192, 4096))), 1808);
+        takes_time!(on_file(
+            &mut s,
+            &h,
+            FileOperation::MapRead {
+                offset: 0,
+                len: 1 << 40
+            }
+        ));
+        takes_time!(on_file(
+            &mut s,
+            &h,
+            FileOperation::MapWrite {
+                offset: 0,
+                len: 1 << 40,
+                flush: true
+            }
+        ));
         takes_time!(s.close(h));
-        s.locate_second(|_| panic!("nothing has a name"));
+        s.set_destination();
         takes_time!(s.rename());
-        takes_time!(s.stat_missing());
-        takes_time!(s.access());
-        takes_time!(s.chmod(0o600));
-        takes_time!(s.statfs());
-        takes_time!(s.pathconf());
-        takes_time!(s.lookup());
-        takes_time!(s.read_link());
-        assert_eq!(takes_time!(s.list_plus()), ListTotals::default());
+        takes_time!(on_name(&mut s, NameOperation::StatMissing));
+        takes_time!(on_name(&mut s, NameOperation::Access));
+        takes_time!(on_name(&mut s, NameOperation::Chmod(0o600)));
+        takes_time!(on_name(&mut s, NameOperation::StatFs));
+        takes_time!(on_name(&mut s, NameOperation::PathConf));
+        takes_time!(on_name(&mut s, NameOperation::Lookup));
+        takes_time!(on_name(&mut s, NameOperation::ReadLink));
+        assert_eq!(takes_time!(on_name(&mut s, NameOperation::ListPlus)), 0);
         assert_eq!(at.target.unsupported_reason(OpKind::Lookup), None);
         assert_eq!(takes_time!(s.stat()).kind, kind);
         takes_time!(s.make_dir());

@@ -1,9 +1,9 @@
 //! Names, directories and attributes.
 
-use crate::bench::{Bench, Calls, Case, error, how, name, opened, second};
+use crate::bench::{Bench, Calls, Case, error, how, name, on_file, on_name, opened, rename};
 use crate::case;
 use plimsoll_nfs::v3::{Proc, Setting};
-use plimsoll_target::{EntryKind, OpenHow, OpenMode, Session};
+use plimsoll_target::{EntryKind, FileOperation, NameOperation, OpenHow, OpenMode, Session};
 use rustix::io::Errno;
 
 #[test]
@@ -61,9 +61,11 @@ fn names_and_listings() {
                 "in one piece nothing goes on"
             );
             let before = Calls::of(&bench.server);
-            let plus = name(&mut s, "d/e").list_plus().await.unwrap();
-            assert_eq!(plus.entries, 3000);
-            assert!(plus.bytes > listed.bytes);
+            let plus = on_name(name(&mut s, "d/e"), NameOperation::ListPlus)
+                .await
+                .unwrap();
+            assert!(plus > listed.bytes);
+            assert_eq!(plus % 3000, 0, "entries of one length");
             assert!(
                 bench
                     .calls(&before)
@@ -72,9 +74,7 @@ fn names_and_listings() {
             );
             let entries = name(&mut s, "d").entries().await.unwrap();
             assert_eq!(entries, [(b"e".to_vec(), EntryKind::Dir)]);
-            name(&mut s, "d/e/00000007");
-            s.locate_second(|to| to.extend_from_slice(b"d/seven"));
-            s.rename().await.unwrap();
+            rename(&mut s, "d/e/00000007", "d/seven").await.unwrap();
             assert!(bench.find("work/d/seven").is_ok());
             assert_eq!(
                 error(name(&mut s, "d/e").remove_dir().await),
@@ -82,17 +82,23 @@ fn names_and_listings() {
             );
             assert_eq!(error(name(&mut s, "d/none").unlink().await), Errno::NOENT);
             assert_eq!(error(name(&mut s, "d/seven/x").stat().await), Errno::NOTDIR);
-            name(&mut s, "d/none").stat_missing().await.unwrap();
+            on_name(name(&mut s, "d/none"), NameOperation::StatMissing)
+                .await
+                .unwrap();
             assert_eq!(
-                error(name(&mut s, "d/seven").stat_missing().await),
+                error(on_name(name(&mut s, "d/seven"), NameOperation::StatMissing).await),
                 Errno::EXIST
             );
-            name(&mut s, "d/seven").chmod(0o600).await.unwrap();
+            on_name(name(&mut s, "d/seven"), NameOperation::Chmod(0o600))
+                .await
+                .unwrap();
             let seven = bench.find("work/d/seven").unwrap();
             assert_eq!(bench.tree().attributes(&seven).unwrap().mode, 0o600);
-            name(&mut s, "d/seven").access().await.unwrap();
-            s.statfs().await.unwrap();
-            s.pathconf().await.unwrap();
+            on_name(name(&mut s, "d/seven"), NameOperation::Access)
+                .await
+                .unwrap();
+            on_name(&mut s, NameOperation::StatFs).await.unwrap();
+            on_name(&mut s, NameOperation::PathConf).await.unwrap();
         }),
     );
 }
@@ -162,7 +168,9 @@ fn links_are_not_followed() {
                 name(&mut s, "end").stat().await.unwrap().kind,
                 EntryKind::Link
             );
-            name(&mut s, "end").read_link().await.unwrap();
+            on_name(name(&mut s, "end"), NameOperation::ReadLink)
+                .await
+                .unwrap();
             name(&mut s, "end").unlink().await.unwrap();
             let out = "../outside/precious";
             let open = name(&mut s, out).open(how(OpenMode::Read, false)).await;
@@ -261,11 +269,12 @@ fn attributes_are_cached_as_requested() {
             );
             s.write_bytes(&h, 5, b" there").await.unwrap();
             assert_eq!(name(&mut s, "f").stat().await.unwrap().size, 11);
-            s.truncate(&h, 2).await.unwrap();
+            on_file(&mut s, &h, FileOperation::Truncate(2))
+                .await
+                .unwrap();
             assert_eq!(name(&mut s, "f").stat().await.unwrap().size, 2);
             s.close(h).await.unwrap();
-            second(&mut s, "g");
-            name(&mut s, "f").rename().await.unwrap();
+            rename(&mut s, "f", "g").await.unwrap();
             assert_eq!(error(name(&mut s, "f").stat().await), Errno::NOENT);
             assert_eq!(name(&mut s, "g").stat().await.unwrap().size, 2);
             name(&mut s, "g").unlink().await.unwrap();

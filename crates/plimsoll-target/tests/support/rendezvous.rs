@@ -5,7 +5,7 @@
 use super::rows::*;
 use plimsoll_nfs::v4::operations::Op;
 use plimsoll_nfs::v4::types::Status;
-use plimsoll_target::{OpError, OpenMode, Session};
+use plimsoll_target::{FileOperation, OpError, OpenMode, Session};
 use plimsoll_testkit::{Fault, FaultRelay, Ganesha, NFS_PORT};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -147,7 +147,7 @@ impl Do {
                     s.write_bytes(open, 0, AFTER).await?;
                     s.fsync(open).await?;
                 }
-                Self::Cut => s.truncate(open, 3).await?,
+                Self::Cut => drop(on_file(s, open, FileOperation::Truncate(3)).await?),
                 _ => s.close(h.take().unwrap()).await?,
             }
             return Ok(());
@@ -166,8 +166,7 @@ impl Do {
             Self::MakeDir => name(s, format!("{path}.dir")).make_dir().await?,
             Self::Rename => {
                 let moved = format!("{path}.moved");
-                name(s, path).locate_second(|to| to.extend_from_slice(moved.as_bytes()));
-                s.rename().await?;
+                rename(s, path, &moved).await?;
             }
             Self::List => assert_eq!(name(s, path).list().await?.entries, 1),
             _ => panic!("nothing is open"),

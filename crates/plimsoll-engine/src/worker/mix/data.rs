@@ -5,7 +5,7 @@ use super::transfer_placement::block_of;
 use super::{MixState, Position, Worker, WorkerExit};
 use crate::worker::context::OpSubject;
 use plimsoll_plan::MixOp;
-use plimsoll_target::{OpError, OpenHow, OpenMode, Session};
+use plimsoll_target::{FileOperation, OpError, OpenHow, OpenMode, RareOperation, Session};
 use rand::RngExt;
 
 impl<S: Session> Worker<S> {
@@ -92,7 +92,11 @@ impl<S: Session> Worker<S> {
         let session = &mut self.session;
         let write = async {
             match stable {
-                true => session.write_stable(handle, Some(offset), len).await?,
+                true => drop(
+                    session
+                        .execute(write_stable(handle, Some(offset), len))
+                        .await?,
+                ),
                 false => session.write(handle, offset, len).await?,
             }
             flush_if(session, handle, commit).await
@@ -177,22 +181,21 @@ impl<S: Session> Worker<S> {
         let handle = self.slots[slot].opened();
         let session = &mut self.session;
         let work = async {
-            let moved = match op {
-                MixOp::ReadRand => session.read(handle, offset, len).await?,
-                MixOp::Rmw => session.modify(handle, offset, len).await?,
-                MixOp::MmapRead => {
-                    session.map_read(handle, offset, len).await?;
-                    len
-                }
+            let operation = match op {
+                MixOp::ReadRand => return session.read(handle, offset, len).await,
+                MixOp::Rmw => FileOperation::Modify { offset, len },
+                MixOp::MmapRead => FileOperation::MapRead { offset, len },
                 MixOp::MmapWrite => {
-                    session.map_write(handle, offset, len, stable).await?;
-                    len
+                    let flush = stable;
+                    FileOperation::MapWrite { offset, len, flush }
                 }
                 _ => {
-                    session.lock(handle, offset, len.max(1)).await?;
-                    0
+                    let len = len.max(1);
+                    FileOperation::Lock { offset, len }
                 }
             };
+            let operation = RareOperation::OnFile(handle, operation);
+            let moved = session.execute(operation).await?;
             let flush = commit || (stable && op == MixOp::Rmw);
             flush_if(session, handle, flush).await?;
             Ok(moved)
@@ -262,7 +265,7 @@ impl<S: Session> Worker<S> {
         let session = &mut self.session;
         let append = async {
             match stable {
-                true => session.write_stable(handle, None, len).await?,
+                true => drop(session.execute(write_stable(handle, None, len)).await?),
                 false => session.append(handle, len).await?,
             }
             flush_if(session, handle, commit).await
@@ -308,6 +311,12 @@ impl<S: Session> Worker<S> {
             .timed(row, state.subject(member), |()| 0, flush);
         Ok(done.await?.is_some())
     }
+}
+
+/// A write to an open file, or without an offset to its end, that is on stable storage when the write
+/// completes.
+pub(super) fn write_stable<H>(handle: &H, offset: Option<u64>, len: u64) -> RareOperation<'_, H> {
+    RareOperation::OnFile(handle, FileOperation::WriteStable { offset, len })
 }
 
 /// Flushes a file, if `flush` demands it.

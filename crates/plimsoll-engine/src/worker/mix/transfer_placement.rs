@@ -4,7 +4,7 @@ use super::choice::{Extent, PlacementBounds, block_alignment, whole_blocks};
 use super::{MixState, Position, Worker, WorkerExit};
 use crate::worker::context::OpSubject;
 use plimsoll_plan::{DIRECT_BLOCK, FileId};
-use plimsoll_target::{OpenHow, OpenMode, Session};
+use plimsoll_target::{FileOperation, OpenHow, OpenMode, RareOperation, Session};
 use rand::RngExt;
 
 impl MixState {
@@ -193,8 +193,10 @@ impl<S: Session> Worker<S> {
         slot: usize,
         size: u64,
     ) -> Result<bool, WorkerExit> {
-        let cut = self.session.truncate(self.slots[slot].opened(), size);
-        let done = self.context.timed(row, state.subject(member), |()| 0, cut);
+        let truncate = FileOperation::Truncate(size);
+        let truncate = RareOperation::OnFile(self.slots[slot].opened(), truncate);
+        let cut = self.session.execute(truncate);
+        let done = self.context.timed(row, state.subject(member), |_| 0, cut);
         let done = done.await?.is_some();
         if done {
             state.set_size(member, size);

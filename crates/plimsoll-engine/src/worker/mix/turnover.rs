@@ -3,15 +3,14 @@
 //! needs another one, it is created (or removed) as preparation.
 
 use super::choice::whole_blocks;
-use super::data::flush_if;
+use super::data::{flush_if, write_stable};
 use super::owned_names::NameKind;
 use super::{MixState, Worker, WorkerExit};
 use crate::tree_names::LINK_SUFFIX;
 use crate::worker::context::OpSubject;
-use crate::worker::context::replaced;
 use crate::worker::took_effect;
 use plimsoll_plan::{FileId, FilesetId, MixOp};
-use plimsoll_target::{FilesetEntry, OpenHow, OpenMode, Session};
+use plimsoll_target::{FilesetEntry, NameOperation, OpenHow, OpenMode, RareOperation, Session};
 
 /// Maximum size of a turnover file that is created as preparation of an operation.
 const MAX_INLINE_CREATE_BYTES: u64 = 64 << 10;
@@ -187,17 +186,12 @@ impl<S: Session> Worker<S> {
                 return other.map(|_| false);
             }
         };
+        self.locate_name(state, kind, to);
+        self.check_parent(row, state.name_of(kind, to)).await?;
+        self.session.set_destination();
         let subject = state.name_of(kind, from);
         self.locate_name(state, kind, from);
-        let set = state.fileset_of(kind).0 as usize;
-        let layout = &self.context.shared.filesets[set].layout;
-        let id = state.fileset_of(kind);
-        self.session.locate_second_file(id, layout, FileId(to));
         self.check_parent(row, subject).await?;
-        if let Err(e) = self.session.check_second_parent().await {
-            let subject = state.name_of(kind, to);
-            return Err(self.context.refuse(row, subject, replaced(e)));
-        }
         let rename = self.session.rename();
         let done = self.context.timed(row, subject, |()| 0, rename).await;
         let moved = took_effect(&done);
@@ -273,7 +267,7 @@ impl<S: Session> Worker<S> {
                     calls.next(at)?;
                     let n = piece.min(total - at);
                     match stable {
-                        true => session.write_stable(&handle, Some(at), n).await?,
+                        true => drop(session.execute(write_stable(&handle, Some(at), n)).await?),
                         false => session.write(&handle, at, n).await?,
                     }
                     at += n;
@@ -325,7 +319,13 @@ impl<S: Session> Worker<S> {
                         let mut at = 0;
                         loop {
                             calls.next(at)?;
-                            match session.copy(&source, &copy, at, piece).await? {
+                            let operation = RareOperation::Copy {
+                                from: &source,
+                                to: &copy,
+                                offset: at,
+                                len: piece,
+                            };
+                            match session.execute(operation).await? {
                                 0 => return Ok(at),
                                 n => at += n,
                             }
@@ -368,13 +368,14 @@ impl<S: Session> Worker<S> {
             }),
             MixOp::Readlink => {
                 // The link to a file is created when it is first read.
-                self.session
-                    .locate_second(|path| layout.push_file(file, path));
+                set.locate(file, &mut self.session);
+                self.session.set_destination();
                 self.session.locate(|path| {
                     layout.push_file(file, path);
                     path.push(LINK_SUFFIX);
                 });
-                let prepared = self.session.prepare_link().await;
+                let prepare = RareOperation::OnName(NameOperation::PrepareLink);
+                let prepared = self.session.execute(prepare).await;
                 if let Err(e) = prepared {
                     let now = self.context.lane.now();
                     self.context.failed(row, subject, now, now, e)?;
@@ -389,18 +390,19 @@ impl<S: Session> Worker<S> {
         };
         let session = &mut self.session;
         let work = async {
-            match op {
-                MixOp::Stat => session.stat().await.map(|_| 0),
-                MixOp::NegStat => session.stat_missing().await.map(|()| 0),
-                MixOp::Access => session.access().await.map(|()| 0),
-                MixOp::Chmod => session.chmod(mode).await.map(|()| 0),
-                MixOp::Lookup => session.lookup().await.map(|()| 0),
-                MixOp::Readlink => session.read_link().await.map(|()| 0),
-                MixOp::Readdir => session.list().await.map(|l| l.bytes),
-                MixOp::Readdirplus => session.list_plus().await.map(|l| l.bytes),
-                MixOp::Statfs => session.statfs().await.map(|()| 0),
-                _ => session.pathconf().await.map(|()| 0),
-            }
+            let operation = match op {
+                MixOp::Stat => return session.stat().await.map(|_| 0),
+                MixOp::Readdir => return session.list().await.map(|l| l.bytes),
+                MixOp::NegStat => NameOperation::StatMissing,
+                MixOp::Access => NameOperation::Access,
+                MixOp::Chmod => NameOperation::Chmod(mode),
+                MixOp::Lookup => NameOperation::Lookup,
+                MixOp::Readlink => NameOperation::ReadLink,
+                MixOp::Readdirplus => NameOperation::ListPlus,
+                MixOp::Statfs => NameOperation::StatFs,
+                _ => NameOperation::PathConf,
+            };
+            session.execute(RareOperation::OnName(operation)).await
         };
         let done = self.context.timed(row, subject, |n| *n, work);
         Ok(done.await?.is_some())

@@ -100,7 +100,7 @@ impl<S: Session> Worker<S> {
         len: u64,
     ) -> Result<(), WorkerExit> {
         let place = WritePlace::At(self.slots[slot].opened(), offset);
-        match self.session.compose_at(place, len) {
+        match self.session.compose(place, len) {
             Ok(()) => Ok(()),
             Err(e) => Err(self.not_composed(row, len, &e)),
         }
@@ -114,7 +114,7 @@ impl<S: Session> Worker<S> {
         len: u64,
     ) -> Result<(), WorkerExit> {
         let place = WritePlace::End(self.slots[slot].opened());
-        let composed = self.session.compose_at(place, len);
+        let composed = self.session.compose(place, len);
         composed.map_err(|e| self.not_composed(row, len, &e))
     }
 
@@ -124,7 +124,7 @@ impl<S: Session> Worker<S> {
         row: u32,
         len: u64,
     ) -> Result<(), WorkerExit> {
-        let composed = self.session.compose_at(WritePlace::Located, len);
+        let composed = self.session.compose(WritePlace::Located, len);
         composed.map_err(|e| self.not_composed(row, len, &e))
     }
 
@@ -306,7 +306,8 @@ impl<S: Session> Worker<S> {
         let (size, offset) = self.extent(row, io, slot)?;
         let slot = &self.slots[slot];
         let handle = slot.opened();
-        if let Err(e) = self.session.aio_compose_at(handle, offset, size) {
+        let place = WritePlace::Queued(handle, offset);
+        if let Err(e) = self.session.compose(place, size) {
             return Err(self.not_composed(row, size, &e));
         }
         self.context.in_flight.plan(size);

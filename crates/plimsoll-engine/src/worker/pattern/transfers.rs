@@ -3,7 +3,7 @@
 use super::Rank;
 use crate::worker::WorkerExit;
 use plimsoll_plan::{Rounds, TransferLoop};
-use plimsoll_target::{OpenHow, OpenMode, Session};
+use plimsoll_target::{OpenHow, OpenMode, Session, WritePlace};
 
 impl<S: Session> Rank<'_, S> {
     pub(super) async fn transfers(&mut self, work: &TransferLoop) -> Result<(), WorkerExit> {
@@ -87,7 +87,9 @@ impl<S: Session> Rank<'_, S> {
             self.context.lane.yield_if_exhausted().await;
             let offset = (k * stride + first) * work.size;
             if work.write
-                && let Err(e) = self.session.compose(work.size)
+                && let Err(e) = self
+                    .session
+                    .compose(WritePlace::At(handle, offset), work.size)
             {
                 return Err(self.exit(row, e.to_string()));
             }

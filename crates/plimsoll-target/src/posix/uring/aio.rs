@@ -97,12 +97,6 @@ impl AioWrites {
         self.pending
     }
 
-    /// Tag and start of each write that has not completed.
-    pub(super) fn under_way(&self) -> Vec<(u32, Nanos)> {
-        let state = self.state.borrow();
-        state.active.iter().map(|w| (w.tag, w.start)).collect()
-    }
-
     /// Queues a write, which a task beside the workers continues when its operations complete.
     pub(super) fn push(&mut self, write: AioWrite) {
         let number = self.queued;
@@ -165,12 +159,14 @@ impl AioWrites {
         .await;
     }
 
-    /// Discards writes that have not begun.
-    pub(super) fn abandon(&mut self) {
+    /// Discards writes that have not begun. Returns tag and start of each write that had not completed.
+    pub(super) fn abandon(&mut self) -> Vec<(u32, Nanos)> {
         let active = &mut self.state.borrow_mut().active;
+        let under_way = active.iter().map(|w| (w.tag, w.start)).collect();
         let before = active.len();
         active.retain(|write| write.has_begun);
         self.pending -= before - active.len();
+        under_way
     }
 }
 

@@ -384,12 +384,12 @@ impl RingCall {
         Self::of(calls, None, entry)
     }
 
-    /// Renames the located name to the second name.
+    /// Renames the located name to the destination.
     pub(super) fn rename(calls: Box<RingCalls>) -> Self {
         let root = calls.root();
         let (from, to) = (
             calls.calls.name().as_ptr(),
-            calls.calls.second.get().as_ptr(),
+            calls.calls.destination.get().as_ptr(),
         );
         let entry = opcode::RenameAt::new(root, from, root, to).build();
         Self::of(calls, None, entry)

@@ -6,10 +6,11 @@ use super::file::{RingFile, check_offset};
 use super::options::PoolOperation;
 use super::session::UringSession;
 use crate::error::OpError;
-use crate::posix::handle::{PosixHandle, lock_and_unlock};
+use crate::posix::handle::PosixHandle;
 use crate::posix::mix_syscalls::attributes;
-use crate::session::{Session, modify_blocks};
-use crate::session_types::{AioDone, Attributes, EntryKind, ListTotals, OpenHow};
+use crate::rare_operation::{FileOperation, NameOperation, RareOperation, missing, modify_blocks};
+use crate::session::Session;
+use crate::session_types::{AioDone, Attributes, EntryKind, ListTotals, OpenHow, WritePlace};
 use memmap2::MmapMut;
 use plimsoll_lane::Stopped;
 use plimsoll_measure::Nanos;
@@ -30,27 +31,6 @@ fn size(len: u64) -> Result<usize, Errno> {
 }
 
 impl UringSession {
-    /// Checks the directory of the located name, or of the second one.
-    async fn check_parent_of(&mut self, second: bool) -> Result<(), OpError> {
-        let now = self.lane.now();
-        let name = match second {
-            false => self.located().name(),
-            true => self.located().second.get(),
-        };
-        let Some(parent) = self.parents.unchecked(name, now) else {
-            return Ok(());
-        };
-        let parent = CString::new(parent).map_err(|_| Errno::INVAL)?;
-        let path = parent.clone();
-        let found = self
-            .operate(|calls| RingCall::open_parent(calls, path))
-            .await;
-        // Closing a reference to a directory does not block.
-        drop(opened(found)?);
-        self.parents.note(parent.as_bytes(), now);
-        Ok(())
-    }
-
     /// Reads a part of a file to the buffer as far as there are bytes; returns where they are.
     async fn fill_buffer(
         &mut self,
@@ -102,6 +82,117 @@ impl UringSession {
     }
 }
 
+impl UringSession {
+    /// Reads up to `len` bytes of one file to the buffer, changes them, and writes them to the same
+    /// offset of another; returns the number of bytes.
+    async fn copy_through_buffer(
+        &mut self,
+        from: &Arc<RingFile>,
+        to: &Arc<RingFile>,
+        (offset, len): (u64, u64),
+        change: impl FnOnce(&mut [u8]),
+    ) -> Result<u64, OpError> {
+        let read = self.fill_buffer(from, offset, size(len)?).await?;
+        change(&mut self.calls().calls.buffer[read.clone()]);
+        let bytes = read.len() as u64;
+        let how = WriteHow { offset, flags: 0 };
+        self.write_buffer(to, how, read).await?;
+        Ok(bytes)
+    }
+
+    /// Executes an operation on an open file; returns the number of bytes. What a ring lacks, the pool
+    /// executes.
+    async fn on_file(
+        &mut self,
+        file: &Arc<RingFile>,
+        operation: FileOperation<'_>,
+    ) -> Result<u64, OpError> {
+        // The pool takes no references: the worker may be gone before a call that was given up is.
+        let pooled = match operation {
+            FileOperation::DropCache => {
+                // As `SystemCalls::on_file` does.
+                self.operate(|calls| RingCall::fsync(calls, file, true))
+                    .await?;
+                for _ in 0..2 {
+                    let unneeded = libc::POSIX_FADV_DONTNEED;
+                    self.operate(|calls| RingCall::advise(calls, file, unneeded))
+                        .await?;
+                }
+                return Ok(0);
+            }
+            FileOperation::Truncate(len) if !self.pooled.has(PoolOperation::Truncate) => {
+                self.operate(|calls| RingCall::truncate(calls, file, len))
+                    .await?;
+                return Ok(0);
+            }
+            FileOperation::WriteStable { offset, len } => {
+                let how = WriteHow {
+                    offset: offset.unwrap_or(0),
+                    flags: match offset {
+                        Some(_) => DSYNC,
+                        None => DSYNC | APPEND,
+                    },
+                };
+                self.write_content(file, how, len, offset.is_some()).await?;
+                return Ok(len);
+            }
+            FileOperation::WriteBytesStable { offset, bytes } => {
+                let flags = DSYNC;
+                self.write_copied(file, WriteHow { offset, flags }, bytes)
+                    .await?;
+                return Ok(bytes.len() as u64);
+            }
+            FileOperation::Modify { offset, len } => {
+                let range = (offset, len);
+                let modified = self.copy_through_buffer(file, file, range, modify_blocks);
+                return Ok(2 * modified.await?);
+            }
+            FileOperation::MapReadBytes { offset, bytes } => {
+                let len = bytes.len();
+                let read = self.in_pool_on(file, move |c, file| {
+                    let mut bytes = vec![0; len];
+                    let into = &mut bytes[..];
+                    c.on_file(
+                        file,
+                        FileOperation::MapReadBytes {
+                            offset,
+                            bytes: into,
+                        },
+                    )?;
+                    Ok(bytes)
+                });
+                bytes.copy_from_slice(&read.await?);
+                return Ok(len as u64);
+            }
+            FileOperation::MapWriteBytes {
+                offset,
+                bytes,
+                flush,
+            } => {
+                let bytes = bytes.to_vec();
+                let written = self.in_pool_on(file, move |c, file| {
+                    let bytes = &bytes[..];
+                    let map_write = FileOperation::MapWriteBytes {
+                        offset,
+                        bytes,
+                        flush,
+                    };
+                    c.on_file(file, map_write)
+                });
+                return written.await;
+            }
+            FileOperation::Truncate(len) => FileOperation::Truncate(len),
+            FileOperation::Lock { offset, len } => FileOperation::Lock { offset, len },
+            FileOperation::MapRead { offset, len } => FileOperation::MapRead { offset, len },
+            FileOperation::MapWrite { offset, len, flush } => {
+                FileOperation::MapWrite { offset, len, flush }
+            }
+        };
+        self.in_pool_on(file, move |c, file| c.on_file(file, pooled))
+            .await
+    }
+}
+
 impl Session for UringSession {
     type Handle = Arc<RingFile>;
 
@@ -125,9 +216,11 @@ impl Session for UringSession {
     }
 
     #[inline]
-    fn compose(&mut self, len: u64) -> Result<(), OpError> {
-        self.register_content();
-        Ok(self.calls().calls.source.prepare(len)?)
+    fn compose(&mut self, place: WritePlace<'_, Arc<RingFile>>, len: u64) -> Result<(), OpError> {
+        if !matches!(place, WritePlace::Queued(..)) {
+            self.register_content();
+        }
+        Ok(self.calls().calls.source.prepare_at(place, len)?)
     }
 
     fn begin_content(&mut self, stream: Stream) {
@@ -135,7 +228,20 @@ impl Session for UringSession {
     }
 
     async fn check_parent(&mut self) -> Result<(), OpError> {
-        self.check_parent_of(false).await
+        let now = self.lane.now();
+        let name = self.located().name();
+        let Some(parent) = self.parents.unchecked(name, now) else {
+            return Ok(());
+        };
+        let parent = CString::new(parent).map_err(|_| Errno::INVAL)?;
+        let path = parent.clone();
+        let found = self
+            .operate(|calls| RingCall::open_parent(calls, path))
+            .await;
+        // Closing a reference to a directory does not block.
+        drop(opened(found)?);
+        self.parents.note(parent.as_bytes(), now);
+        Ok(())
     }
 
     async fn open(&mut self, how: OpenHow) -> Result<Arc<RingFile>, OpError> {
@@ -243,19 +349,6 @@ impl Session for UringSession {
         Ok(self.calls().attributes())
     }
 
-    async fn drop_cache(&mut self, handle: &Arc<RingFile>) -> Result<(), OpError> {
-        // Dirty pages are not dropped, so they are written first.
-        self.operate(|calls| RingCall::fsync(calls, handle, true))
-            .await?;
-        // As without a ring: the second call finds pages that another processor held for a moment.
-        for _ in 0..2 {
-            let unneeded = libc::POSIX_FADV_DONTNEED;
-            self.operate(|calls| RingCall::advise(calls, handle, unneeded))
-                .await?;
-        }
-        Ok(())
-    }
-
     async fn stat(&mut self) -> Result<Attributes, OpError> {
         if self.pooled.has(PoolOperation::Stat) {
             return self.in_pool(|c| c.stat_located()).await;
@@ -289,19 +382,15 @@ impl Session for UringSession {
         self.in_pool(|c| c.list_located()).await
     }
 
-    fn locate_second(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
-        self.calls().calls.second.locate(push);
-    }
-
-    async fn check_second_parent(&mut self) -> Result<(), OpError> {
-        self.check_parent_of(true).await
+    fn set_destination(&mut self) {
+        self.calls().calls.set_destination();
     }
 
     async fn rename(&mut self) -> Result<(), OpError> {
         if self.pooled.has(PoolOperation::Rename) {
             return self
                 .in_pool(|c| {
-                    let (root, to) = (&c.root, c.second.get());
+                    let (root, to) = (&c.root, c.destination.get());
                     Ok(rustix::fs::renameat(root, c.name(), root, to)?)
                 })
                 .await;
@@ -310,151 +399,24 @@ impl Session for UringSession {
         Ok(())
     }
 
-    async fn access(&mut self) -> Result<(), OpError> {
-        self.in_pool(|c| c.access_located()).await
-    }
-
-    async fn chmod(&mut self, mode: u32) -> Result<(), OpError> {
-        self.in_pool(move |c| c.set_mode(mode)).await
-    }
-
-    async fn statfs(&mut self) -> Result<(), OpError> {
-        self.in_pool(|c| c.request_space()).await
-    }
-
-    async fn pathconf(&mut self) -> Result<(), OpError> {
-        self.in_pool(|c| c.request_name_length()).await
-    }
-
-    async fn truncate(&mut self, handle: &Arc<RingFile>, len: u64) -> Result<(), OpError> {
-        if self.pooled.has(PoolOperation::Truncate) {
-            return self
-                .in_pool_on(handle, move |_, file| Ok(rustix::fs::ftruncate(file, len)?))
-                .await;
+    async fn execute(
+        &mut self,
+        operation: RareOperation<'_, Arc<RingFile>>,
+    ) -> Result<u64, OpError> {
+        match operation {
+            RareOperation::OnName(NameOperation::StatMissing) => missing(self.stat().await),
+            RareOperation::OnName(operation) => self.in_pool(move |c| c.on_name(operation)).await,
+            RareOperation::OnFile(handle, operation) => self.on_file(handle, operation).await,
+            RareOperation::Copy {
+                from,
+                to,
+                offset,
+                len,
+            } => {
+                let range = (offset, len);
+                self.copy_through_buffer(from, to, range, |_| ()).await
+            }
         }
-        self.operate(|calls| RingCall::truncate(calls, handle, len))
-            .await?;
-        Ok(())
-    }
-
-    async fn lock(&mut self, handle: &Arc<RingFile>, offset: u64, len: u64) -> Result<(), OpError> {
-        self.in_pool_on(handle, move |_, file| lock_and_unlock(file, offset, len))
-            .await
-    }
-
-    async fn write_stable(
-        &mut self,
-        handle: &Arc<RingFile>,
-        offset: Option<u64>,
-        len: u64,
-    ) -> Result<(), OpError> {
-        let how = WriteHow {
-            offset: offset.unwrap_or(0),
-            flags: match offset {
-                Some(_) => DSYNC,
-                None => DSYNC | APPEND,
-            },
-        };
-        self.write_content(handle, how, len, offset.is_some()).await
-    }
-
-    async fn modify(
-        &mut self,
-        handle: &Arc<RingFile>,
-        offset: u64,
-        len: u64,
-    ) -> Result<u64, OpError> {
-        let read = self.fill_buffer(handle, offset, size(len)?).await?;
-        modify_blocks(&mut self.calls().calls.buffer[read.clone()]);
-        let bytes = read.len() as u64;
-        let how = WriteHow { offset, flags: 0 };
-        self.write_buffer(handle, how, read).await?;
-        Ok(2 * bytes)
-    }
-
-    async fn copy(
-        &mut self,
-        from: &Arc<RingFile>,
-        to: &Arc<RingFile>,
-        offset: u64,
-        len: u64,
-    ) -> Result<u64, OpError> {
-        let read = self.fill_buffer(from, offset, size(len)?).await?;
-        let bytes = read.len() as u64;
-        let how = WriteHow { offset, flags: 0 };
-        self.write_buffer(to, how, read).await?;
-        Ok(bytes)
-    }
-
-    async fn map_read(
-        &mut self,
-        handle: &Arc<RingFile>,
-        offset: u64,
-        len: u64,
-    ) -> Result<(), OpError> {
-        self.in_pool_on(handle, move |c, file| c.read_mapped(file, offset, len))
-            .await
-    }
-
-    async fn map_write(
-        &mut self,
-        handle: &Arc<RingFile>,
-        offset: u64,
-        len: u64,
-        flush: bool,
-    ) -> Result<(), OpError> {
-        self.in_pool_on(handle, move |c, file| {
-            c.write_mapped(file, offset, len, flush)
-        })
-        .await
-    }
-
-    async fn write_bytes_stable(
-        &mut self,
-        handle: &Arc<RingFile>,
-        offset: u64,
-        bytes: &[u8],
-    ) -> Result<(), OpError> {
-        let how = WriteHow {
-            offset,
-            flags: DSYNC,
-        };
-        self.write_copied(handle, how, bytes).await
-    }
-
-    async fn map_read_bytes(
-        &mut self,
-        handle: &Arc<RingFile>,
-        offset: u64,
-        bytes: &mut [u8],
-    ) -> Result<(), OpError> {
-        let len = bytes.len();
-        let read = self.in_pool_on(handle, move |c, file| {
-            let mut read = vec![0; len];
-            c.read_mapped_bytes(file, offset, &mut read)?;
-            Ok(read)
-        });
-        bytes.copy_from_slice(&read.await?);
-        Ok(())
-    }
-
-    async fn map_write_bytes(
-        &mut self,
-        handle: &Arc<RingFile>,
-        offset: u64,
-        bytes: &[u8],
-        flush: bool,
-    ) -> Result<(), OpError> {
-        let bytes = bytes.to_vec();
-        self.in_pool_on(handle, move |c, file| {
-            c.write_mapped_bytes(file, offset, &bytes, flush)
-        })
-        .await
-    }
-
-    #[inline]
-    fn aio_compose(&mut self, len: u64) -> Result<(), OpError> {
-        Ok(self.calls().calls.source.prepare_detached(len)?)
     }
 
     fn aio_write(
@@ -498,16 +460,12 @@ impl Session for UringSession {
         self.aio.pending()
     }
 
-    fn aio_under_way(&self) -> Vec<(u32, Nanos)> {
-        self.aio.under_way()
-    }
-
     async fn aio_take(&mut self, count: usize, done: &mut Vec<AioDone>) -> Result<(), Stopped> {
         self.aio.take(count, done).await
     }
 
-    fn aio_abandon(&mut self) {
-        self.aio.abandon();
+    fn aio_abandon(&mut self) -> Vec<(u32, Nanos)> {
+        self.aio.abandon()
     }
 
     async fn entries(&mut self) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError> {

@@ -1,0 +1,102 @@
+//! Operations that have no method of their own, on files whose contents are verified.
+
+use super::record::FileRecord;
+use super::session_state::VerifyingSession;
+use crate::error::OpError;
+use crate::rare_operation::{FileOperation, RareOperation};
+use crate::session::Session;
+use std::sync::Arc;
+
+impl<S: Session> VerifyingSession<S> {
+    /// Executes an operation on an open file; returns the number of bytes.
+    pub(super) async fn on_file(
+        &mut self,
+        handle: &S::Handle,
+        record: &Arc<FileRecord>,
+        operation: FileOperation<'_>,
+    ) -> Result<u64, OpError> {
+        match operation {
+            FileOperation::Truncate(len) => {
+                let epoch = record.begin_truncate(len);
+                let truncate = RareOperation::OnFile(handle, operation);
+                let done = self.inner.execute(truncate).await;
+                record.end_truncate(epoch, len, done.is_ok());
+                done
+            }
+            FileOperation::WriteStable { offset, len } => {
+                match offset {
+                    Some(offset) => {
+                        let range = (offset, len);
+                        self.write_stamped(handle, record, range, true).await?;
+                    }
+                    None => self.append_stamped(handle, record, len, true).await?,
+                }
+                Ok(len)
+            }
+            // Writes the contents again where it read: what it read may be zeros behind a hole, which
+            // another worker has filled meanwhile.
+            FileOperation::Modify { offset, len } => {
+                let (_, read) = self.read_kept(handle, record, (offset, len)).await?;
+                let range = (offset, read);
+                self.write_stamped(handle, record, range, false).await?;
+                Ok(2 * read)
+            }
+            FileOperation::MapRead { offset, len } => {
+                let room = self.room(len)?;
+                let begun = self.begin_read(record);
+                let bytes = self.found.bytes(&room);
+                let map_read = FileOperation::MapReadBytes { offset, bytes };
+                let map_read = RareOperation::OnFile(handle, map_read);
+                self.inner.execute(map_read).await?;
+                self.keep(room, len, &begun, (offset, len));
+                Ok(len)
+            }
+            FileOperation::MapWrite { offset, len, flush } => {
+                let stamp = self.ledger.stamp_of(record);
+                let before = record.begin_write(offset + len);
+                if self.composed.bytes(stamp, offset, len)?.len() as u64 != len {
+                    self.composed.prepare(stamp, offset, len)?;
+                }
+                let map_write = FileOperation::MapWriteBytes {
+                    offset,
+                    bytes: self.composed.bytes(stamp, offset, len)?,
+                    flush,
+                };
+                let map_write = RareOperation::OnFile(handle, map_write);
+                self.inner.execute(map_write).await?;
+                self.acknowledge(record, before, offset, offset + len);
+                Ok(len)
+            }
+            // These neither read nor change contents.
+            FileOperation::DropCache | FileOperation::Lock { .. } => {
+                let unchanged = RareOperation::OnFile(handle, operation);
+                self.inner.execute(unchanged).await
+            }
+            FileOperation::WriteBytesStable { .. }
+            | FileOperation::MapReadBytes { .. }
+            | FileOperation::MapWriteBytes { .. } => {
+                unreachable!("contents follow from the place, so no workload gives bytes")
+            }
+        }
+    }
+
+    /// Copies a range of a file to another, and checks what is read; returns the number of bytes.
+    pub(super) async fn copy_stamped(
+        &mut self,
+        (from, source): (&S::Handle, &Arc<FileRecord>),
+        (to, copy): (&S::Handle, &Arc<FileRecord>),
+        (offset, len): (u64, u64),
+    ) -> Result<u64, OpError> {
+        copy.take_contents_of(source);
+        let before = source.known();
+        let (room, read) = self.read_kept(from, source, (offset, len)).await?;
+        // Behind the first hole of the source the copy may have zeros too.
+        let solid = source.known_since(before).solid;
+        let begun = copy.begin_write(offset + read);
+        let bytes = &self.found.bytes(&room)[..read as usize];
+        self.inner.write_bytes(to, offset, bytes).await?;
+        let end = (offset + read).min(solid).max(offset);
+        self.acknowledge(copy, begun, offset, end);
+        Ok(read)
+    }
+}
