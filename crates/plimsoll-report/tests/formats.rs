@@ -320,7 +320,9 @@ fn invalid_report_names_errors_reasons_and_earlier_windows() {
     }];
     m.clock = ClockKind::Virtual;
     let mut stats = VariableStats::default();
-    [1.25, 1.5, 1.75].map(|draw| stats.add(draw));
+    for draw in [1.25, 1.5, 1.75] {
+        stats.add(draw);
+    }
     m.outcome.variables = vec![DrawnVariable {
         name: "draw".into(),
         stats,
