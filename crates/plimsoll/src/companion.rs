@@ -1,9 +1,8 @@
 //! Companion programs: a command `NAME` that this program does not have is the program `plimsoll-NAME`, beside this program
 //! or on the `PATH`.
 
-use crate::cli::Cli;
+use crate::cli;
 use crate::exit::CommandError;
-use clap::CommandFactory;
 use clap::error::{Error, ErrorKind};
 use rustix::fs::{Access, access};
 use std::ffi::OsString;
@@ -34,7 +33,7 @@ pub fn execute(line: &[OsString], error: &Error) -> Option<CommandError> {
 /// The companion program of a command.
 fn find(name: &str) -> Option<PathBuf> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
-    let is_own = Cli::command().find_subcommand(name).is_some();
+    let is_own = cli::definition().find_subcommand(name).is_some();
     if is_own || name.starts_with('-') || !name.chars().all(is_plain) {
         return None;
     }

@@ -98,7 +98,7 @@ pub fn find(name: impl AsRef<OsStr>) -> Result<WorkloadSource, CommandError> {
     }
     let hint = match nearest(&name, builtins.iter().map(|b| b.name.as_str())) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => "`plimsoll list` names the built-in ones; a file needs a path".into(),
+        None => "`plimsoll workloads list` names the built-in ones; a file needs a path".into(),
     };
     Err(CommandError::usage(format!(
         "`{name}` is not a workload: {hint}"
@@ -346,7 +346,7 @@ mod tests {
             "error: `fileserve` is not a workload: did you mean `fileserver`?\n"
         );
         let message = find("nothing-like-it").err().map(|s| s.message).unwrap();
-        assert!(message.contains("plimsoll list"), "{message}");
+        assert!(message.contains("plimsoll workloads list"), "{message}");
     }
 
     #[test]

@@ -74,7 +74,6 @@ impl Command {
     pub fn add_events(&mut self) -> Result<(), CommandError> {
         let (events, how) = match self {
             Self::Run(args) => (&mut args.workload.events, &mut args.workload.how),
-            Self::Plan(args) => (&mut args.workload.events, &mut args.workload.how),
             Self::Curve(args) => (&mut args.events, &mut args.how),
             Self::Find(args) => (&mut args.events, &mut args.how),
             // The targets of `md` are known when its options have been read, those of `profile` with each run.

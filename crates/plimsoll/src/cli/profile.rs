@@ -35,10 +35,6 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "N", value_parser = times)]
     #[arg(allow_hyphen_values = true, default_value_t = 1, help_heading = "Load")]
     pub repeat: u32,
-    /// List the runs without running them
-    #[arg(long, help_heading = "Output")]
-    pub dry_run: bool,
-
     /// Directory in which the results directory is created, instead of the profile's `stats`
     /// [default: plimsoll-results]
     #[arg(allow_hyphen_values = true, value_parser = directory(), long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]

@@ -5,14 +5,14 @@ use super::values::{
     rate, scale, seed, setting, window,
 };
 use super::{EventArgs, Format, IoArgs};
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use plimsoll_engine::ClockKind;
 use plimsoll_plan::{Content, OpsLimit};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Arguments that `run` and `plan` have in common.
+/// Arguments that `run` and `populate` have in common.
 #[derive(Debug, Args)]
 pub struct WorkloadArgs {
     /// Built-in name, or path of a workload file
@@ -46,7 +46,7 @@ fn target_help() -> String {
     let forms = plimsoll_target::registry::SCHEMES.iter().map(|s| s.form);
     let forms: Vec<&str> = forms.collect();
     format!(
-        "Target of the load: {}; SYSTEM is a name that `plimsoll systems` lists, or the path of a \
+        "Target of the load: {}; SYSTEM is a name that `plimsoll systems list` prints, or the path of a \
          system file",
         forms.join(", ")
     )
@@ -136,16 +136,10 @@ pub struct CommonRunArgs {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     #[arg(allow_hyphen_values = true, help_heading = "Engine")]
     pub interval: Duration,
-}
 
-/// Arguments of `plan`.
-#[derive(Debug, Args)]
-pub struct PlanArgs {
-    #[command(flatten)]
-    pub workload: WorkloadArgs,
-    /// Output format; json prints the whole Plan
-    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
-    pub format: Format,
+    /// Print what would be run, without running it; exits with 2 and the reasons if it would be refused
+    #[arg(long, help_heading = "Output")]
+    pub dry_run: bool,
 }
 
 /// Arguments of `populate`.
@@ -158,7 +152,32 @@ pub struct PopulateArgs {
     pub quiet: bool,
 }
 
-/// Arguments of `list`.
+/// Subcommands of `workloads`.
+#[derive(Debug, Subcommand)]
+pub enum WorkloadsCommand {
+    /// List the built-in workloads
+    #[command(after_help = "\
+Examples:
+  plimsoll workloads list
+  plimsoll workloads list --format json")]
+    List(ListArgs),
+    /// Show the parameters and the source of a workload
+    #[command(after_help = "\
+Examples:
+  plimsoll workloads show varmail
+  plimsoll workloads show ./my.f
+  plimsoll workloads show varmail --print-source > my.f        a copy to change")]
+    Show(ShowArgs),
+    /// Convert a custom workload file of netmist to an operation mix
+    #[command(after_help = "\
+Examples:
+  plimsoll workloads convert export.txt > mine.toml
+  plimsoll workloads convert export.txt --output mine.toml
+  plimsoll run export.txt                    runs the file without converting it")]
+    Convert(ConvertArgs),
+}
+
+/// Arguments of `workloads list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
     /// Output format
@@ -166,7 +185,7 @@ pub struct ListArgs {
     pub format: Format,
 }
 
-/// Arguments of `show`.
+/// Arguments of `workloads show`.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
     /// Built-in name, or path of a workload file
@@ -177,26 +196,15 @@ pub struct ShowArgs {
     pub print_source: bool,
 }
 
-/// Arguments of `convert`.
+/// Arguments of `workloads convert`.
 #[derive(Debug, Args)]
 pub struct ConvertArgs {
     /// The custom workload file
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
-    /// Format of the converted workload
-    #[arg(long, value_enum, default_value_t)]
-    pub format: ConvertTo,
     /// Output file instead of standard output; it must not exist
     #[arg(allow_hyphen_values = true, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
-}
-
-/// Values of `--format`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum ConvertTo {
-    /// An operation mix
-    #[default]
-    Toml,
 }
 
 /// Values of `--clock`.

@@ -18,7 +18,7 @@ pub fn run(mut args: ProfileArgs) -> Result<Exit, CommandError> {
     }
     clients::add(&mut args)?;
     let args = &args;
-    if args.dry_run {
+    if args.how.dry_run {
         args.description.text()?;
         return list::run(args);
     }

@@ -20,6 +20,12 @@ use std::path::Path;
 /// Runs the workload, writes the results and prints the report.
 pub fn run(args: &RunArgs) -> Result<Exit, CommandError> {
     args.manner.ranks.check_target(&args.workload.how.target)?;
+    if args.workload.how.dry_run {
+        args.description.text()?;
+        let plan = plan(args)?;
+        let settings = workload::settings(&args.workload.how, &plan);
+        return super::plan::show(&plan, &settings, args.manner.format);
+    }
     match args.repeat {
         None => run_once(args),
         Some(times) => repeat(args, times),

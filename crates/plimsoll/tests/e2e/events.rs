@@ -142,8 +142,8 @@ fn what_cannot_happen_is_refused() {
         (&["--event=-1s sh true", allowed], "is not a duration"),
     ];
     for (args, expected) in cases {
-        for command in ["run", "plan"] {
-            let all = [&[command, run[1]][..], args].concat();
+        for dry in [&[][..], &["--dry-run"]] {
+            let all = [&["run", run[1]][..], args, dry].concat();
             let said = Ended::of(bench.plimsoll(all)).refusal();
             assert!(said.contains(expected), "{args:?}: {said}");
         }

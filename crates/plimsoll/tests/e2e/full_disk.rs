@@ -11,12 +11,13 @@ fn too_little_space_is_refused_before_anything_is_made() {
     needs_root!();
     let small = Small::new("size=2m");
     let sets = ["--set=nfiles=100", "--set=filesize=64k"];
-    for command in ["plan", "run"] {
-        let mut args = vec![command, "webserver", "--dir=work"];
+    for dry in [None, Some("--dry-run")] {
+        let mut args = vec!["run", "webserver", "--dir=work"];
         args.extend(sets);
+        args.extend(dry);
         let ended = Ended::of(small.bench.plimsoll(args)).expect_code(2);
         for part in ["populating takes 6.", "has 2 MiB free", "--set"] {
-            assert!(ended.stderr.contains(part), "{command}: {}", ended.stderr);
+            assert!(ended.stderr.contains(part), "{dry:?}: {}", ended.stderr);
         }
     }
     assert_eq!(small.left(), (0, 0));

@@ -386,7 +386,13 @@ fn results_with_a_log_of_commands_can_be_pruned() {
     let bench = Bench::on_tmpfs();
     short(&bench, &["--before", "true"]).expect_code(0);
     assert!(bench.results()[0].path().join("commands.log").exists());
-    let prune = ["prune", "--older-than=0m", "--root=results", "--yes"];
+    let prune = [
+        "results",
+        "prune",
+        "--older-than=0m",
+        "--root=results",
+        "--yes",
+    ];
     let pruned = Ended::of(bench.plimsoll(prune));
     assert_eq!(pruned.code, Some(0), "{}", pruned.stderr);
     assert_eq!(bench.results().len(), 0);

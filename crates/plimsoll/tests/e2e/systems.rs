@@ -43,11 +43,11 @@ fn json(text: &str) -> Value {
 fn the_list_has_every_system_and_show_prints_it_as_it_is() {
     let bench = Bench::on_tmpfs();
     let call = |args: &[&str]| Ended::of(bench.plimsoll(args)).expect_code(0).stdout;
-    let text = call(&["systems"]);
-    let list = json(&call(&["systems", "--format=json"]));
+    let text = call(&["systems", "list"]);
+    let list = json(&call(&["systems", "list", "--format=json"]));
     let list = list.as_array().unwrap();
     assert!(list.len() >= 3, "{list:?}");
-    let form = json(&call(&["schema", "system"]));
+    let form = json(&call(&["docs", "schema", "system"]));
     for system in list {
         let name = system["name"].as_str().unwrap();
         let title = system["title"].as_str().unwrap();

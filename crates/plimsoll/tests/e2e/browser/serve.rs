@@ -31,10 +31,10 @@ fn some_results(bench: &Bench) {
             ("/validity/verdict", json!("invalid")),
         ],
     );
-    let mut tag = bench.plimsoll(["tag", "--add=odd,firmware-7"]);
+    let mut tag = bench.plimsoll(["results", "tag", "--add=odd,firmware-7"]);
     tag.arg(&odd);
     Ended::of(tag).expect_code(0);
-    let mut note = bench.plimsoll(["note"]);
+    let mut note = bench.plimsoll(["results", "note"]);
     note.arg(&odd).arg("the write cache was off");
     Ended::of(note).expect_code(0);
 }

@@ -170,7 +170,10 @@ fn tags_are_the_old_or_the_new_ones_after_any_crash() {
     let bench = with_results();
     let tags = [None, Some("nvme"), None];
     for (step, option) in ["--add=nvme", "--remove=nvme"].into_iter().enumerate() {
-        let recording = record(&bench, bench.plimsoll(["tag", "results/run", option]));
+        let recording = record(
+            &bench,
+            bench.plimsoll(["results", "tag", "results/run", option]),
+        );
         assert_eq!(recording.status.code(), Some(0), "{}", recording.stderr);
         let end = recording.changes.len();
         check_each(&recording, |bench, state| {
@@ -182,9 +185,10 @@ fn tags_are_the_old_or_the_new_ones_after_any_crash() {
             let is_one = found == new || (found == old && state.changes < end);
             ensure(is_one, || format!("the tags are `{found}`"))?;
             check_index(bench, &bench.path("results"), 1)?;
-            call_well(bench, &["tag", "results/run", "--add=other"])?;
+            call_well(bench, &["results", "tag", "results/run", "--add=other"])?;
             // What was begun does not keep results from being deleted.
             let prune = [
+                "results",
                 "prune",
                 "--root=results",
                 "--older-than=0m",
@@ -199,7 +203,13 @@ fn tags_are_the_old_or_the_new_ones_after_any_crash() {
 
 #[test]
 fn results_go_as_a_whole_after_any_crash() {
-    let prune = ["prune", "--root=results", "--older-than=0m", "--yes"];
+    let prune = [
+        "results",
+        "prune",
+        "--root=results",
+        "--older-than=0m",
+        "--yes",
+    ];
     let bench = with_results();
     let recording = record(&bench, bench.plimsoll(prune));
     assert_eq!(recording.status.code(), Some(0), "{}", recording.stderr);
