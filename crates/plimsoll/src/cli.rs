@@ -27,7 +27,7 @@ pub use load_points::{CriteriaArgs, CurveArgs, FindArgs, MakeRunArgs, ResumeArgs
 pub use nfs::{EmulateCommand, NfsArgs, WanArgs};
 pub use overview::definition;
 pub use profile::{FileSystem, ProfileArgs};
-pub use ranks::{HostArgs, RankArgs, RankCommandArgs, SshArgs};
+pub use ranks::{HostArgs, RankArgs, RankCommandArgs};
 pub use results::{
     CompareArgs, CompareFormat, DescriptionArg, ImportArgs, ReportArgs, ReportFormat, SutCommand,
 };
@@ -185,7 +185,7 @@ Examples:
     #[command(after_help = "\
 Examples:
   plimsoll hosts check client[01-16] --dir /mnt/test
-  plimsoll hosts check --hosts-file hosts --ssh 'ssh -F my_config'
+  plimsoll hosts check @hosts
 
 Starts this program on each host by ssh, as --hosts of other commands does, and prints a line for each. \
 Exits with 1 if a host cannot be used.")]
