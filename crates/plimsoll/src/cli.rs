@@ -3,7 +3,6 @@
 mod documents;
 mod events;
 mod examples;
-mod hooks;
 mod hosts;
 mod io;
 mod live;
@@ -20,7 +19,6 @@ mod workloads;
 
 pub use documents::{DocsCommand, SchemaForm};
 pub use events::EventArgs;
-pub use hooks::HookArgs;
 pub use hosts::{HostsCheckArgs, HostsCommand};
 pub use io::{Io, IoArgs};
 pub use load_points::{CriteriaArgs, CurveArgs, FindArgs, MakeRunArgs, ResumeArgs};
@@ -34,8 +32,8 @@ pub use results::{
 pub use results_management::{NoteArgs, PruneArgs, ResultsCommand, ServeArgs, TagArgs};
 pub use systems::{FitArgs, SystemsCommand, SystemsListArgs};
 pub use workloads::{
-    ClockArg, CommonRunArgs, ConvertArgs, ListArgs, PopulateArgs, ShowArgs, WorkloadArgs,
-    WorkloadsCommand,
+    ClockArg, CommonRunArgs, ConvertArgs, FilesArgs, ListArgs, PopulateArgs, ShowArgs,
+    WorkloadArgs, WorkloadsCommand,
 };
 
 use clap::builder::styling::{AnsiColor, Styles};
@@ -106,8 +104,7 @@ Examples:
   plimsoll populate fileserver --dir /mnt/test
   plimsoll run fileserver --dir /mnt/test
 
-Takes the options of `run`, so that its command line can be used; those that do not change the files \
-have no effect. A run with the same workload, parameters, seed and load finds the files and uses them, \
+A run with the same workload, parameters, seed and load finds the files and uses them, \
 also over another access path to the same directory: a server's files can be created on its own disk, \
 and read by a client whose caches do not have them.")]
     Populate(Box<PopulateArgs>),
@@ -223,11 +220,6 @@ pub struct MdArgs {
     #[command(flatten)]
     pub events: EventArgs,
     #[command(flatten)]
-    pub hooks: HookArgs,
-    /// Allow --before, --after and --event to run shell commands
-    #[arg(long, help_heading = "Commands")]
-    pub allow_commands: bool,
-    #[command(flatten)]
     pub cleanup: CleanupArgs,
 }
 
@@ -242,8 +234,6 @@ pub struct RunArgs {
     pub description: DescriptionArg,
     #[command(flatten)]
     pub manner: OutputArgs,
-    #[command(flatten)]
-    pub hooks: HookArgs,
     /// Run N times, each with the next seed, and keep the runs as one result, for `compare`
     #[arg(long, value_name = "N", value_parser = values::repeats)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]

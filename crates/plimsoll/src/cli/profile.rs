@@ -1,7 +1,7 @@
 //! Arguments of `profile`.
 
 use super::values::{directory, times};
-use super::{CommonRunArgs, DescriptionArg, EventArgs, HookArgs, OutputArgs};
+use super::{CommonRunArgs, DescriptionArg, EventArgs, OutputArgs};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueHint};
 use std::ffi::{OsStr, OsString};
@@ -43,8 +43,6 @@ pub struct ProfileArgs {
     pub description: DescriptionArg,
     #[command(flatten)]
     pub manner: OutputArgs,
-    #[command(flatten)]
-    pub hooks: HookArgs,
 }
 
 /// Value of `--filesystem`.

@@ -12,7 +12,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Arguments that `run` and `populate` have in common.
+/// The workload of `run`, and how it runs.
 #[derive(Debug, Args)]
 pub struct WorkloadArgs {
     /// Built-in name, or path of a workload file
@@ -52,9 +52,9 @@ fn target_help() -> String {
     )
 }
 
-/// Options of every command that runs workloads.
+/// Options that determine the files of a workload.
 #[derive(Debug, Args)]
-pub struct CommonRunArgs {
+pub struct FilesArgs {
     /// Directory for the files; every path of the workload is re-rooted below it
     #[arg(allow_hyphen_values = true, long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Target")]
     pub dir: Option<PathBuf>,
@@ -66,23 +66,12 @@ pub struct CommonRunArgs {
         help_heading = "Target"
     )]
     pub target: String,
-    /// Keep the files after the run
-    #[arg(long, help_heading = "Target")]
-    pub keep: bool,
 
     /// Fraction of the data and rates of a workload with business metrics; the result is marked as not
     /// comparable [default: 1]
     #[arg(long, value_name = "FRACTION", value_parser = scale)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub scale: Option<f64>,
-    /// Length of the measured window, such as 500ms, 10s, 5m, 1h
-    #[arg(long, value_name = "TIME", value_parser = window)]
-    #[arg(allow_hyphen_values = true, help_heading = "Load")]
-    pub time: Option<Duration>,
-    /// Warm-up: added to a Filebench workload's own, or replacing that of an operation mix
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    #[arg(allow_hyphen_values = true, help_heading = "Load")]
-    pub warmup: Option<Duration>,
     /// Change a parameter of the workload; repeatable
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting, help_heading = "Load")]
     pub set: Vec<(String, String)>,
@@ -91,15 +80,34 @@ pub struct CommonRunArgs {
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub seed: Option<u64>,
 
-    /// What an unexpected error does: stop the run, or count the error and make the result
-    /// invalid [default: stop; for load points: count]
-    #[arg(long, value_name = "POLICY", value_enum, help_heading = "Behaviour")]
-    pub on_error: Option<ErrorPolicy>,
     /// Content of writes, instead of the workload's: random, zero, or comma-separated
     /// parts: compressible:RATIO (or PERCENT%), duplicate:PERCENT, block:SIZE, groups:N
     /// [default: random]
     #[arg(long, value_name = "KIND", help_heading = "Behaviour")]
     pub content: Option<Content>,
+}
+
+/// Options of every command that runs workloads.
+#[derive(Debug, Args)]
+pub struct CommonRunArgs {
+    #[command(flatten)]
+    pub files: FilesArgs,
+    /// Keep the files after the run
+    #[arg(long, help_heading = "Target")]
+    pub keep: bool,
+
+    /// Length of the measured window, such as 500ms, 10s, 5m, 1h
+    #[arg(long, value_name = "TIME", value_parser = window)]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
+    pub time: Option<Duration>,
+    /// Warm-up: added to a Filebench workload's own, or replacing that of an operation mix
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
+    pub warmup: Option<Duration>,
+    /// What an unexpected error does: stop the run, or count the error and make the result
+    /// invalid [default: stop; for load points: count]
+    #[arg(long, value_name = "POLICY", value_enum, help_heading = "Behaviour")]
+    pub on_error: Option<ErrorPolicy>,
     /// Write contents that follow from file and offset, check every read, and read all files again after
     /// the run: a result that lost anything acknowledged is invalid
     #[arg(long, conflicts_with = "content", help_heading = "Behaviour")]
@@ -111,8 +119,7 @@ pub struct CommonRunArgs {
     /// Processors to which workers are bound round-robin, such as 0-3,8
     #[arg(long, value_name = "LIST", value_parser = cpu_list, help_heading = "Behaviour")]
     pub cpus: Option<CpuList>,
-    /// Allow the workload's `system` statements, --before, --after, --event and --monitor to run
-    /// commands
+    /// Allow the `system` statements of the workload to run commands
     #[arg(long, help_heading = "Behaviour")]
     pub allow_commands: bool,
 
@@ -145,8 +152,18 @@ pub struct CommonRunArgs {
 /// Arguments of `populate`.
 #[derive(Debug, Args)]
 pub struct PopulateArgs {
+    /// Built-in name, or path of a workload file
+    #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
+    pub workload: OsString,
     #[command(flatten)]
-    pub workload: WorkloadArgs,
+    pub files: FilesArgs,
+    /// Load in business metrics, for workloads that have them, such as vda [default: 1]
+    #[arg(long, value_name = "N", value_parser = load)]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
+    pub load: Option<u64>,
+    /// Print what would be created, without creating it; exits with 2 and the reasons if it would be refused
+    #[arg(long, help_heading = "Output")]
+    pub dry_run: bool,
     /// Print nothing but what was created, and errors
     #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
@@ -220,7 +237,7 @@ pub enum ClockArg {
 impl CommonRunArgs {
     /// The clock of the run.
     pub fn clock(&self) -> ClockKind {
-        self.clock.of(&self.target)
+        self.clock.of(&self.files.target)
     }
 }
 

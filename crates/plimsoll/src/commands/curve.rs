@@ -9,8 +9,7 @@ use crate::series_text::missing_length;
 use crate::{new_series, workload};
 use plimsoll_plan::show_duration;
 use plimsoll_results::{LoadCurve, Series, SeriesKind, StopRules};
-use plimsoll_series::{Loads, Monitor};
-use std::path::{Path, PathBuf};
+use plimsoll_series::Loads;
 
 /// Measures the points, writes the results and prints the report.
 pub fn run(args: &CurveArgs) -> Result<Exit, CommandError> {
@@ -35,31 +34,14 @@ pub fn run(args: &CurveArgs) -> Result<Exit, CommandError> {
 
 /// The series without runs.
 fn series(args: &CurveArgs, ranks: u32) -> Result<Series, CommandError> {
-    let hooks = args.hooks.hooks(args.how.allow_commands)?;
     let loads = loads(args)?;
     let plan = load_plan::at(&args.workload, &args.how, &args.criteria, loads.greatest())?;
-    check_monitor(args)?;
     let rules = StopRules {
         stop_after_invalid: (args.stop_after_invalid > 0).then_some(args.stop_after_invalid),
         stop_past_peak: !args.continue_past_peak,
     };
     let kind = SeriesKind::Curve(LoadCurve::new(loads.as_slice().to_vec(), rules));
-    let mut series = new_series::of_workload(kind, plan, &args.how, &args.events, ranks)?;
-    series.hooks = hooks;
-    series.monitor = args.monitor.as_deref().map(absolute);
-    Ok(series)
-}
-
-fn check_monitor(args: &CurveArgs) -> Result<(), CommandError> {
-    let Some(program) = &args.monitor else {
-        return Ok(());
-    };
-    if !args.how.allow_commands {
-        return Err(CommandError::usage(
-            "--monitor runs a program at each point: allow it with --allow-commands",
-        ));
-    }
-    Monitor::check(program).map_err(CommandError::usage)
+    new_series::of_workload(kind, plan, &args.how, &args.events, ranks)
 }
 
 fn loads(args: &CurveArgs) -> Result<Loads, CommandError> {
@@ -74,9 +56,4 @@ fn loads(args: &CurveArgs) -> Result<Loads, CommandError> {
         }
     };
     loads.map_err(workload::diagnosed)
-}
-
-/// An absolute path, which remains valid in another directory.
-fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

@@ -34,12 +34,9 @@ pub fn run(args: &FindArgs) -> Result<Exit, CommandError> {
 
 /// The series without runs.
 fn series(args: &FindArgs, ranks: u32) -> Result<Series, CommandError> {
-    let hooks = args.hooks.hooks(args.how.allow_commands)?;
     let kind = SeriesKind::Search(LoadSearch::new(rules(args)?));
     let plan = load_plan::at(&args.workload, &args.how, &args.criteria, args.max_load)?;
-    let mut series = new_series::of_workload(kind, plan, &args.how, &args.events, ranks)?;
-    series.hooks = hooks;
-    Ok(series)
+    new_series::of_workload(kind, plan, &args.how, &args.events, ranks)
 }
 
 /// The rules by which the loads are selected.

@@ -116,11 +116,11 @@ fn run(bench: &Bench) -> PathBuf {
     let workload = bench.path(&format!("{name}.f"));
     std::fs::write(&workload, WORKLOAD.replace("HOSTILE", &name)).unwrap();
     let root = bench.path(&format!("r{name}"));
-    let mut command = bench.plimsoll(["run", "--allow-commands", "--time=2s"]);
-    let after = format!("printf '%s' '{name}'; exit 3");
+    let mut command = bench.plimsoll(["run", "--time=2s"]);
+    let after = format!("after sh printf '%s' '{name}'; exit 3");
     command.args(VIRTUAL).arg(&workload);
     command
-        .args(["--after", &after])
+        .args(["--event", &after])
         .arg("--results")
         .arg(&root);
     let ended = call(command).expect_code(0);
@@ -400,7 +400,7 @@ fn commands_that_list_and_print_show_them() {
     }
     let mut command = bench.plimsoll(["md", "-P=2", "-I=2", "-D=1", "--results=mds", &into]);
     call({
-        command.arg("--before=printf x").arg("--allow-commands");
+        command.arg("--event=before sh printf x");
         command
     })
     .expect_code(0);

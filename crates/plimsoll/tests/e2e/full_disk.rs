@@ -176,7 +176,7 @@ fn commands_of_a_run_whose_results_cannot_be_written_are_told() {
     command
         .args(["--dir=work/files", "--results=work/results"])
         .args(["--time=2s", "--interval=10ms", "--on-error=count"])
-        .args(["--before=true", "--allow-commands"]);
+        .arg("--event=before sh true");
     let ended = Ended::of(command).expect_code(1);
     let run: Run = serde_json::from_str(&ended.stdout).unwrap();
     let failure = run.failure.unwrap();

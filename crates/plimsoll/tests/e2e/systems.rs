@@ -284,8 +284,8 @@ fn a_built_in_system_that_differs_is_refused_with_the_version_that_has_it() {
 fn a_system_that_is_edited_between_two_points_ends_the_curve() {
     let bench = Bench::on_tmpfs();
     let file = bench.path("farm.toml");
-    let edit = format!("--after=echo '# Edited.' >> {}", file.display());
-    let ended = curve_of_the_farm(&bench, &["--allow-commands", &edit, "--format=json"]);
+    let edit = format!("--event=after sh echo '# Edited.' >> {}", file.display());
+    let ended = curve_of_the_farm(&bench, &[&edit, "--format=json"]);
     let curve = series::parsed(&ended.expect_code(1));
     assert_eq!((curve.runs.len(), curve.state), (1, SeriesState::Failed));
     let reason = curve.stop_reason.as_ref().unwrap();

@@ -18,7 +18,7 @@ pub(super) fn add(args: &mut ProfileArgs) -> Result<(), CommandError> {
         return Ok(());
     }
     let profile = read(args)?;
-    let overridden = args.how.dir.is_some() || !args.filesystem.is_empty();
+    let overridden = args.how.files.dir.is_some() || !args.filesystem.is_empty();
     let ranks = &mut args.manner.ranks;
     if !overridden {
         // Plans have absolute directories.

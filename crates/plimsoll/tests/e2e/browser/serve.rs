@@ -162,7 +162,6 @@ fn events_of_a_run_in_progress_are_lines_in_its_charts() {
         "--target=null:?latency=2ms",
         "--interval=100ms",
         "--time=300s",
-        "--allow-commands",
         "--event=500ms sh true",
         &waits,
         "--event=290s sh echo later",

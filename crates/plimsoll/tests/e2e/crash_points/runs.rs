@@ -7,10 +7,9 @@ use std::fs::File;
 use std::time::SystemTime;
 
 /// Commands of the user, by which the recording tells how far the run is.
-const MARKS: [&str; 3] = [
-    "--before=touch begun",
-    "--after=touch measured",
-    "--allow-commands",
+const MARKS: [&str; 2] = [
+    "--event=before sh touch begun",
+    "--event=after sh touch measured",
 ];
 
 const RUN: [&str; 5] = [
