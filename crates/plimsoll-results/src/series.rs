@@ -33,7 +33,7 @@ use plimsoll_plan::{BusinessMetric, Note, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Deref;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Runs that are one result, and the rule by which one follows another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

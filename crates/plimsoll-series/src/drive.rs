@@ -97,14 +97,7 @@ pub fn drive(
     mut writer: SeriesWriter,
     jobs: NonZeroUsize,
 ) -> Result<SeriesEnd, SeriesError> {
-    let mut driver = match SeriesDriver::new(context, &writer) {
-        Ok(driver) => driver,
-        Err(refused) => {
-            // The refusal says more than an error of the removal.
-            let _ = writer.withdraw();
-            return Err(refused);
-        }
-    };
+    let mut driver = SeriesDriver::new(context);
     let opened = driver.show_percentiles(&mut writer);
     if let Err(e) = opened.and_then(|()| driver.list_earlier(&mut writer)) {
         return Err(driver.end_without_results(e, &writer));
@@ -174,14 +167,14 @@ pub fn make_alone(
 }
 
 impl<'a> SeriesDriver<'a> {
-    fn new(mut context: RunContext<'a>, writer: &SeriesWriter) -> Result<Self, SeriesError> {
+    fn new(mut context: RunContext<'a>) -> Self {
         context.results_error = SeriesError::failed;
-        Ok(Self {
+        Self {
             context,
             used: false,
             is_clean: true,
             busy: vec![],
-        })
+        }
     }
 
     fn host(&self) -> &'a dyn Host {

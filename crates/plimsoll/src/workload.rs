@@ -311,6 +311,8 @@ pub fn plan_of_files(args: &PopulateArgs) -> Result<Plan, CommandError> {
     let (files, name) = (&args.files, &args.workload);
     let mut overrides = changes_of_files(files, name, files.dir.as_deref(), &files.target);
     overrides.load = args.load;
+    // Nothing but the creation of files remains of the script.
+    overrides.options.allow_commands = true;
     let mut plan = lower(&find(name)?, &overrides)?;
     adapt_to(&mut plan, files.dir.is_some(), &files.target, None)?;
     Ok(plan)
