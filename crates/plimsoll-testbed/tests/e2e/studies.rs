@@ -148,7 +148,7 @@ fn an_edge_is_compared_with_its_core() {
         let older = run.replace(&run_of_year(&run), "\"started_at\": \"2020");
         std::fs::write(path.join("run.json"), older).unwrap();
     }
-    let mut prune = beds.command(&["results", "prune", "--older-than=1m", "--yes", "--root"]);
+    let mut prune = beds.command(&["results", "prune", "--older-than=1m", "--yes", "--results"]);
     prune.arg(dir.path());
     Ended::of(prune).expect_code(0);
     let left = std::fs::read_dir(dir.path()).unwrap();

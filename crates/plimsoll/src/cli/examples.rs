@@ -84,7 +84,7 @@ Runs that were measured are kept. Exit codes are those of the command that began
 pub(super) const SERVE_EXAMPLES: &str = "\
 Examples:
   plimsoll serve
-  plimsoll serve --root /data/results --listen 127.0.0.1:0
+  plimsoll serve --results /data/results --listen 127.0.0.1:0
   PLIMSOLL_TOKEN=$(openssl rand -hex 16) plimsoll serve --listen 0.0.0.0:8080 --allowed-host bench.example
 
 Prints its address and serves until Ctrl-C. It changes results only \

@@ -32,7 +32,7 @@ Examples:
 Examples:
   plimsoll results prune --older-than 30d --dry-run
   plimsoll results prune --older-than 30d            lists them and asks
-  plimsoll results prune --older-than 8w --root /data/results --yes
+  plimsoll results prune --older-than 8w --results /data/results --yes
 
 Deletes only directories that contain nothing but files written by Plimsoll, and none that a run \
 is still writing to. Results with tags are kept unless --include-tagged is given.
@@ -94,7 +94,7 @@ pub struct PruneArgs {
     /// Directory that holds the results directories
     #[arg(
         allow_hyphen_values = true,
-        long,
+        long = "results",
         value_name = "DIR",
         default_value = "plimsoll-results"
     )]
@@ -121,7 +121,7 @@ pub struct ServeArgs {
     /// Directory that holds the results directories
     #[arg(
         allow_hyphen_values = true,
-        long,
+        long = "results",
         value_name = "DIR",
         default_value = "plimsoll-results"
     )]

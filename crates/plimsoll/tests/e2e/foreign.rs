@@ -407,7 +407,7 @@ fn commands_that_list_and_print_show_them() {
     // Names that we give are plain; somebody may give another.
     std::fs::rename(&dir, dir.with_file_name(&name)).unwrap();
     let mut command =
-        bench.plimsoll(["results", "prune", "--older-than=0m", "--dry-run", "--root"]);
+        bench.plimsoll(["results", "prune", "--older-than=0m", "--dry-run", "--results"]);
     command.arg(dir.parent().unwrap());
     let said = call(command).expect_code(0).stdout;
     assert!(said.contains(r"\u001b"), "{said}");

@@ -423,7 +423,7 @@ fn results_with_a_log_of_commands_can_be_pruned() {
         "results",
         "prune",
         "--older-than=0m",
-        "--root=results",
+        "--results=results",
         "--yes",
     ];
     let pruned = Ended::of(bench.plimsoll(prune));

@@ -133,7 +133,7 @@ fn old_results_are_pruned_and_nothing_else() {
         "results",
         "prune",
         "--older-than=30d",
-        "--root=results",
+        "--results=results",
         "--dry-run",
     ];
     let listed = call(&bench, &listed).expect_code(0).stdout;
@@ -156,7 +156,7 @@ fn old_results_are_pruned_and_nothing_else() {
     }
     let unasked = call(
         &bench,
-        &["results", "prune", "--older-than=30d", "--root=results"],
+        &["results", "prune", "--older-than=30d", "--results=results"],
     )
     .refusal();
     assert!(
@@ -169,7 +169,7 @@ fn old_results_are_pruned_and_nothing_else() {
         "results",
         "prune",
         "--older-than=30d",
-        "--root=results",
+        "--results=results",
         "--yes",
     ];
     let done = call(&bench, &prune).expect_code(0).stdout;
@@ -196,14 +196,14 @@ fn old_results_are_pruned_and_nothing_else() {
         let age = format!("--older-than={age}");
         let refused = call(
             &bench,
-            &["results", "prune", &age, "--root=results", "--yes"],
+            &["results", "prune", &age, "--results=results", "--yes"],
         )
         .refusal();
         assert!(refused.contains(part), "{refused}");
     }
     let nowhere = call(
         &bench,
-        &["results", "prune", "--older-than=1d", "--root=no", "--yes"],
+        &["results", "prune", "--older-than=1d", "--results=no", "--yes"],
     )
     .refusal();
     assert!(nowhere.starts_with("error: cannot list no: "), "{nowhere}");
@@ -224,7 +224,7 @@ fn results_of_every_kind_are_pruned_whole() {
         "results",
         "prune",
         "--older-than=0m",
-        "--root=results",
+        "--results=results",
         "--yes",
     ];
     let done = call(&bench, &prune).expect_code(0).stdout;

@@ -61,7 +61,7 @@ fn command(bench: &Bench, more: &[&str]) -> Command {
     std::fs::create_dir_all(bench.path("results")).unwrap();
     let mut command = bench.plimsoll(["serve"]);
     // What a test says itself is not said twice.
-    for option in ["--listen=127.0.0.1:0", "--root=results"] {
+    for option in ["--listen=127.0.0.1:0", "--results=results"] {
         let name = option.split('=').next().unwrap();
         if !more.iter().any(|m| m.starts_with(name)) {
             command.arg(option);

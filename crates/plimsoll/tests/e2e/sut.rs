@@ -215,7 +215,7 @@ fn a_description_is_kept_beside_results() {
             "prune",
             "--older-than=30d",
             "--yes",
-            "--root=results",
+            "--results=results",
         ]);
         Ended::of(prune).expect_code(0);
         assert!(!dir.exists(), "{command:?}");

@@ -255,7 +255,7 @@ fn what_is_left_there_is_cleaned_and_pruned() {
         odd.call(["run", "w.f", "--ops=20", "--results=r"])
             .expect_code(0);
     }
-    let old = ["results", "prune", "--older-than=0m", "--yes", "--root"];
+    let old = ["results", "prune", "--older-than=0m", "--yes", "--results"];
     odd.call(args(&old, &[&odd.path("r")])).expect_code(0);
     assert_eq!(std::fs::read_dir(odd.path("r")).unwrap().count(), 0);
 }

@@ -189,7 +189,7 @@ fn tags_are_the_old_or_the_new_ones_after_any_crash() {
             let prune = [
                 "results",
                 "prune",
-                "--root=results",
+                "--results=results",
                 "--older-than=0m",
                 "--yes",
                 "--include-tagged",
@@ -205,7 +205,7 @@ fn results_go_as_a_whole_after_any_crash() {
     let prune = [
         "results",
         "prune",
-        "--root=results",
+        "--results=results",
         "--older-than=0m",
         "--yes",
     ];

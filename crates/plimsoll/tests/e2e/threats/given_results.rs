@@ -125,7 +125,7 @@ fn files_of_nothing_but_a_hole_are_refused() {
             "results",
             "prune",
             "--older-than=0m",
-            "--root=results",
+            "--results=results",
             "--yes",
         ]));
         assert!(matches!(ended.code, Some(0..=2)), "{file}: {ended:?}");
