@@ -341,7 +341,7 @@ mod tests {
             "time", "warmup", "interval", "seed", "ops", "rate", "lanes", "load", "scale",
         ] {
             let option = format!("--{option}");
-            let parsed = Cli::try_parse_from(["plimsoll", "plan", "varmail", &option, "-1"]);
+            let parsed = Cli::try_parse_from(["plimsoll", "run", "varmail", &option, "-1"]);
             let message = parsed.unwrap_err().to_string();
             assert!(
                 message.starts_with(&format!("error: invalid value '-1' for '{option} <"))
