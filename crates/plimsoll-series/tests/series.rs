@@ -131,13 +131,7 @@ fn a_series_whose_first_run_is_refused_leaves_nothing() {
     let nonsense = profile(&["nonsense:", UNLIMITED]);
     let mut event = curve(&[2]);
     event.events = vec!["1s kill server".into()];
-    let mut monitor = curve(&[2]);
-    monitor.monitor = Some("/nowhere/monitor".into());
-    for (series, expected) in [
-        (nonsense, "nonsense"),
-        (event, "needs a simulated system"),
-        (monitor, "/nowhere/monitor"),
-    ] {
+    for (series, expected) in [(nonsense, "nonsense"), (event, "needs a simulated system")] {
         let host = TestHost::default();
         let refused = drive_one(&host, create(&results, series)).err().unwrap();
         let plimsoll_series::SeriesError::Refused(text) = &refused else {

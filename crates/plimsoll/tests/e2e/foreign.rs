@@ -406,8 +406,13 @@ fn commands_that_list_and_print_show_them() {
     .expect_code(0);
     // Names that we give are plain; somebody may give another.
     std::fs::rename(&dir, dir.with_file_name(&name)).unwrap();
-    let mut command =
-        bench.plimsoll(["results", "prune", "--older-than=0m", "--dry-run", "--results"]);
+    let mut command = bench.plimsoll([
+        "results",
+        "prune",
+        "--older-than=0m",
+        "--dry-run",
+        "--results",
+    ]);
     command.arg(dir.parent().unwrap());
     let said = call(command).expect_code(0).stdout;
     assert!(said.contains(r"\u001b"), "{said}");

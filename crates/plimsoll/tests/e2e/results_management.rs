@@ -203,7 +203,13 @@ fn old_results_are_pruned_and_nothing_else() {
     }
     let nowhere = call(
         &bench,
-        &["results", "prune", "--older-than=1d", "--results=no", "--yes"],
+        &[
+            "results",
+            "prune",
+            "--older-than=1d",
+            "--results=no",
+            "--yes",
+        ],
     )
     .refusal();
     assert!(nowhere.starts_with("error: cannot list no: "), "{nowhere}");
