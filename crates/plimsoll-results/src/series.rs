@@ -68,8 +68,7 @@ pub struct Series {
     /// Number of processes that make each run together.
     pub ranks: u32,
     /// Events of each run, and commands around its phases, as on the command line, such as `30s sh ./failover` or
-    /// `before load sh sync`. The URL of a simulated system has its
-    /// events instead.
+    /// `before load sh sync`. The URL of a simulated system has its events instead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<String>,
     /// Notes on the series.
