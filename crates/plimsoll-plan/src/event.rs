@@ -1,22 +1,41 @@
-//! Events of a run as the user writes them: what happens to the system under test at a time.
+//! Events of a run as the user writes them: what happens to the system under test at a time, and commands at a time or
+//! around the phases.
 
 use crate::units::parse_duration;
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 /// The form of an event, for messages.
-const EXPECTED: &str = "expected TIME sh COMMAND, or for a simulated system TIME down WHAT, TIME up \
-                        WHAT or TIME slow WHAT FACTOR, such as \"30s down edge.3\"";
+const EXPECTED: &str = "expected TIME sh COMMAND, before [PHASE] sh COMMAND or after [PHASE] sh COMMAND, or for a \
+                        simulated system TIME down WHAT, TIME up WHAT or TIME slow WHAT FACTOR, such as \
+                        \"30s down edge.3\"";
 
-/// An event of the command line: an action and its time.
+/// An event of the command line: an action and when it happens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventSpec {
-    /// The time as it was given.
-    time: String,
-    /// The same in nanoseconds since the beginning of the run.
-    pub at: u64,
+    /// When it happens.
+    pub when: When,
+    /// Maximum duration of a command, if one is given, and its text.
+    timeout: Option<(Duration, String)>,
     /// What happens.
     pub action: Action,
+}
+
+/// When an event happens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum When {
+    /// At a time.
+    At {
+        /// Nanoseconds since the beginning of the run.
+        nanos: u64,
+        /// The time as it was given.
+        text: String,
+    },
+    /// Before each phase of this name, or before every phase.
+    Before(Option<String>),
+    /// After each phase of this name, or after every phase.
+    After(Option<String>),
 }
 
 /// What happens.
@@ -29,24 +48,91 @@ pub enum Action {
     Fault(String),
 }
 
+impl EventSpec {
+    /// The time in nanoseconds since the beginning of the run; `None` around phases.
+    #[must_use]
+    pub fn at(&self) -> Option<u64> {
+        match self.when {
+            When::At { nanos, .. } => Some(nanos),
+            When::Before(_) | When::After(_) => None,
+        }
+    }
+
+    /// The only phase around which the event happens.
+    #[must_use]
+    pub fn phase(&self) -> Option<&str> {
+        match &self.when {
+            When::At { .. } => None,
+            When::Before(phase) | When::After(phase) => phase.as_deref(),
+        }
+    }
+
+    /// Maximum duration of a command, if one is given.
+    #[must_use]
+    pub fn timeout(&self) -> Option<Duration> {
+        self.timeout.as_ref().map(|(timeout, _)| *timeout)
+    }
+}
+
+/// Splits a text after its first word.
+fn split_word(text: &str) -> (&str, &str) {
+    let text = text.trim_start();
+    let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
+    (word, rest.trim_start())
+}
+
 impl FromStr for EventSpec {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let (time, action) = text
-            .trim()
-            .split_once(char::is_whitespace)
-            .ok_or(EXPECTED)?;
-        let action = match action.trim().split_once(char::is_whitespace) {
-            Some(("sh", command)) => Action::Command(command.trim().into()),
-            None if action.trim() == "sh" => return Err(EXPECTED.into()),
-            // Who knows the verbs says what is missing.
-            _ => Action::Fault(Vec::from_iter(action.split_whitespace()).join(" ")),
+        let (first, mut rest) = split_word(text.trim());
+        let when = match first {
+            "before" | "after" => {
+                let mut phase = Vec::new();
+                loop {
+                    match split_word(rest) {
+                        ("sh" | "timeout", _) => break,
+                        ("", _) => return Err(EXPECTED.into()),
+                        (word, after) => {
+                            phase.push(word);
+                            rest = after;
+                        }
+                    }
+                }
+                let phase = (!phase.is_empty()).then(|| phase.join(" "));
+                match first {
+                    "before" => When::Before(phase),
+                    _ => When::After(phase),
+                }
+            }
+            _ if rest.is_empty() => return Err(EXPECTED.into()),
+            time => {
+                let at = parse_duration(time)?;
+                let nanos = u64::try_from(at.as_nanos());
+                When::At {
+                    nanos: nanos.map_err(|_| format!("{time} is too long"))?,
+                    text: time.into(),
+                }
+            }
         };
-        let at = parse_duration(time)?;
+        let mut timeout = None;
+        if let ("timeout", after) = split_word(rest) {
+            let (time, command) = split_word(after);
+            timeout = Some((parse_duration(time)?, time.to_owned()));
+            rest = command;
+        }
+        let action = match split_word(rest) {
+            ("sh", "") => return Err(EXPECTED.into()),
+            ("sh", command) => Action::Command(command.trim_end().into()),
+            _ if timeout.is_some() => {
+                return Err("a timeout is for commands: expected timeout TIME sh COMMAND".into());
+            }
+            // The reader of the simulated system's events says what is missing.
+            _ => Action::Fault(Vec::from_iter(rest.split_whitespace()).join(" ")),
+        };
         Ok(Self {
-            at: u64::try_from(at.as_nanos()).map_err(|_| format!("{time} is too long"))?,
-            time: time.into(),
+            when,
+            timeout,
             action,
         })
     }
@@ -54,7 +140,23 @@ impl FromStr for EventSpec {
 
 impl fmt::Display for EventSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.time, self.action)
+        write!(f, "{} ", self.when)?;
+        if let Some((_, text)) = &self.timeout {
+            write!(f, "timeout {text} ")?;
+        }
+        self.action.fmt(f)
+    }
+}
+
+impl fmt::Display for When {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (time, phase) = match self {
+            Self::At { text, .. } => (text.as_str(), None),
+            Self::Before(phase) => ("before", phase.as_deref()),
+            Self::After(phase) => ("after", phase.as_deref()),
+        };
+        f.write_str(time)?;
+        phase.map_or(Ok(()), |phase| write!(f, " {phase}"))
     }
 }
 
@@ -79,7 +181,7 @@ mod tests {
     fn events_are_read_as_they_are_written() {
         let fault = read(" 30s  delay 20ms  server.1 ");
         assert_eq!(fault.to_string(), "30s delay 20ms server.1");
-        assert_eq!(fault.at, 30_000_000_000);
+        assert_eq!(fault.at(), Some(30_000_000_000));
         assert_eq!(fault.action, Action::Fault("delay 20ms server.1".into()));
         // The text of a command is the shell's.
         let command = read("1.5s sh printf '%s  %s' a b");
@@ -92,12 +194,55 @@ mod tests {
     }
 
     #[test]
+    fn commands_around_phases_are_read_as_they_are_written() {
+        for (text, when, phase) in [
+            ("before sh sync", When::Before(None), None),
+            (
+                "after  load   sh df",
+                When::After(Some("load".into())),
+                Some("load"),
+            ),
+            (
+                "before file creation sh sync",
+                When::Before(Some("file creation".into())),
+                Some("file creation"),
+            ),
+        ] {
+            let event = read(text);
+            assert_eq!((&event.when, event.phase()), (&when, phase), "{text}");
+            assert_eq!((event.at(), event.timeout()), (None, None));
+            assert!(matches!(event.action, Action::Command(_)));
+            assert_eq!(read(&event.to_string()), event);
+        }
+        assert_eq!(
+            read("after load sh a  sh b").to_string(),
+            "after load sh a  sh b"
+        );
+    }
+
+    #[test]
+    fn a_command_may_have_a_timeout() {
+        let event = read("before timeout 90s sh sync");
+        assert_eq!(event.timeout(), Some(Duration::from_secs(90)));
+        assert_eq!(event.to_string(), "before timeout 90s sh sync");
+        let event = read("5s timeout 1m sh ./failover timeout");
+        assert_eq!(event.timeout(), Some(Duration::from_secs(60)));
+        assert_eq!(event.to_string(), "5s timeout 1m sh ./failover timeout");
+        assert_eq!(read(&event.to_string()), event);
+    }
+
+    #[test]
     fn other_texts_are_refused() {
         for (text, expected) in [
             ("", "expected TIME sh COMMAND"),
             ("30s", "expected TIME sh COMMAND"),
             ("30s sh", "expected TIME sh COMMAND"),
             ("30s sh  ", "expected TIME sh COMMAND"),
+            ("before", "expected TIME sh COMMAND"),
+            ("before load", "before [PHASE] sh COMMAND"),
+            ("after sh", "after [PHASE] sh COMMAND"),
+            ("1s timeout x sh true", "`x` is not a duration"),
+            ("1s timeout 1m down edge", "a timeout is for commands"),
             ("soon kill server", "`soon` is not a duration"),
             ("-1s kill server", "`-1s` is not a duration"),
             ("9999999999h kill server", "is too long"),

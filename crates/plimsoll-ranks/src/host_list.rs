@@ -1,6 +1,7 @@
 //! Lists of hosts: those of `--hosts`, and hosts files.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::path::PathBuf;
 
 /// Maximum number of hosts.
@@ -60,71 +61,169 @@ pub fn parse(text: &str) -> Result<Vec<HostEntry>, String> {
     Ok(all)
 }
 
-/// Parses a hosts file: on each line a host, or several with a range, and what is its own. `#` begins a
-/// comment.
-///
-/// # Errors
-/// The number of a line, from 1, what is wrong with it, and what was expected.
-pub fn parse_file(text: &str) -> Result<Vec<HostEntry>, (usize, String)> {
-    let mut all = Vec::new();
-    for (number, line) in (1..).zip(text.lines()) {
-        let words = words(line).map_err(|e| (number, e))?;
-        let Some((host, settings)) = words.split_first() else {
-            continue;
-        };
-        let mut hosts = parse(host).map_err(|e| (number, e))?;
-        for setting in settings {
-            apply(&mut hosts, setting).map_err(|e| (number, e))?;
-        }
-        all.extend(hosts);
-    }
-    Ok(all)
+/// A hosts file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HostsFile {
+    /// The hosts, in their order.
+    pub hosts: Vec<HostEntry>,
+    /// Command that connects to a host, with its options.
+    pub ssh: Option<String>,
+    /// Whether this program is sent to each host.
+    pub copies_program: bool,
+    /// Settings of hosts that have none of their own.
+    defaults: HostEntry,
 }
 
-fn apply(hosts: &mut [HostEntry], setting: &str) -> Result<(), String> {
-    let expected = || format!("`{setting}`: expected dir=DIR, target=URL or program=PATH");
-    let (key, value) = setting.split_once('=').ok_or_else(expected)?;
+impl HostsFile {
+    /// Adds hosts, which take over the settings of the file.
+    pub fn add(&mut self, hosts: impl IntoIterator<Item = HostEntry>) {
+        let defaults = &self.defaults;
+        self.hosts.extend(hosts.into_iter().map(|host| HostEntry {
+            dir: host.dir.or_else(|| defaults.dir.clone()),
+            target: host.target.or_else(|| defaults.target.clone()),
+            program: host.program.or_else(|| defaults.program.clone()),
+            ..host
+        }));
+    }
+}
+
+/// An error in a hosts file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostsFileError {
+    /// Bytes of the file at which the error is.
+    pub place: Range<usize>,
+    /// What is wrong, and what was expected.
+    pub message: String,
+}
+
+const HOST_SETTINGS: &str = "dir=DIR, target=URL or program=PATH";
+
+/// Parses a hosts file. A line has a host, or several with a range, and settings of these hosts. A line without a host
+/// has settings of the whole file, which hosts without their own take over. `#` begins a comment.
+///
+/// # Errors
+/// The first error.
+pub fn parse_file(text: &str) -> Result<HostsFile, HostsFileError> {
+    let mut file = HostsFile::default();
+    let mut all = Vec::new();
+    let mut copies_program = None;
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let at = |place: &Range<usize>, message: String| HostsFileError {
+            place: start + place.start..start + place.end,
+            message,
+        };
+        let words = words(line).map_err(|(place, e)| at(&place, e))?;
+        let (hosts, settings) = match words.split_first() {
+            Some(((place, host), settings)) if !host.contains('=') => {
+                let hosts = parse(host).map_err(|e| at(place, e))?;
+                (Some(hosts), settings)
+            }
+            _ => (None, &words[..]),
+        };
+        for (place, setting) in settings {
+            let set = match (setting.split_once('='), &hosts) {
+                (Some((key, value)), None) if key == "ssh" => {
+                    set(setting, value, |v| file.ssh.replace(v))
+                }
+                (Some(("copy-program", value)), None) => match value {
+                    "yes" | "no" => set(setting, value, |v| copies_program.replace(v)),
+                    _ => Err(format!("`{setting}`: expected copy-program=yes or =no")),
+                },
+                (_, None) => apply(&mut file.defaults, setting).map_err(|e| match e {
+                    Some(e) => e,
+                    None => format!(
+                        "`{setting}`: expected {HOST_SETTINGS}, ssh=COMMAND or copy-program=yes"
+                    ),
+                }),
+                (_, Some(_)) => Ok(()),
+            };
+            set.map_err(|e| at(place, e))?;
+        }
+        for host in hosts.into_iter().flatten() {
+            let mut host = host;
+            for (place, setting) in settings {
+                let applied = apply(&mut host, setting).map_err(|e| match e {
+                    Some(e) => e,
+                    None if setting.starts_with("ssh=") || setting.starts_with("copy-program=") => {
+                        format!("`{setting}` is for all hosts: expected a line without a host")
+                    }
+                    None => format!("`{setting}`: expected {HOST_SETTINGS}"),
+                });
+                applied.map_err(|e| at(place, e))?;
+            }
+            all.push(host);
+        }
+        start += line.len();
+    }
+    file.copies_program = copies_program.as_deref() == Some("yes");
+    file.add(all);
+    Ok(file)
+}
+
+/// Applies a setting of a host; `None` in the error if there is no such setting.
+fn apply(host: &mut HostEntry, setting: &str) -> Result<(), Option<String>> {
+    let (key, value) = setting.split_once('=').ok_or(None)?;
+    let applied = match key {
+        "dir" if !value.is_empty() && !value.starts_with('/') => {
+            Err(format!("`{setting}`: expected an absolute path"))
+        }
+        "dir" => set(setting, value, |v| host.dir.replace(v.into())),
+        "target" => set(setting, value, |v| host.target.replace(v)),
+        "program" => set(setting, value, |v| host.program.replace(v)),
+        _ => return Err(None),
+    };
+    applied.map_err(Some)
+}
+
+/// Sets a value that may be set once; `replace` returns the value before.
+fn set<T>(
+    setting: &str,
+    value: &str,
+    replace: impl FnOnce(String) -> Option<T>,
+) -> Result<(), String> {
     if value.is_empty() {
         return Err(format!("`{setting}` has no value"));
     }
-    for host in hosts {
-        let value = value.to_owned();
-        let is_second = match key {
-            "dir" if !value.starts_with('/') => {
-                return Err(format!("`{setting}`: expected an absolute path"));
-            }
-            "dir" => host.dir.replace(value.into()).is_some(),
-            "target" => host.target.replace(value).is_some(),
-            "program" => host.program.replace(value).is_some(),
-            _ => return Err(expected()),
-        };
-        if is_second {
-            return Err(format!("`{key}` is given twice"));
+    match replace(value.to_owned()) {
+        None => Ok(()),
+        Some(_) => {
+            let key = setting.split('=').next().unwrap_or(setting);
+            Err(format!("`{key}` is given twice"))
         }
     }
-    Ok(())
 }
 
+/// A word of a line, and its place there.
+type Word = (Range<usize>, String);
+
 /// The words of a line, without its comment. A word may have a part in double quotes, for spaces.
-fn words(line: &str) -> Result<Vec<String>, String> {
+fn words(line: &str) -> Result<Vec<Word>, (Range<usize>, String)> {
     let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut is_quoted = false;
-    for c in line.chars() {
+    let mut word: Option<(usize, String)> = None;
+    let mut quote = None;
+    let ended = |end: usize| move |(start, word): (usize, String)| (start..end, word);
+    for (at, c) in line.char_indices() {
         match c {
             '"' => {
-                is_quoted = !is_quoted;
-                word.get_or_insert_default();
+                quote = match quote {
+                    None => Some(at),
+                    Some(_) => None,
+                };
+                word.get_or_insert_with(|| (at, String::new()));
             }
-            '#' if !is_quoted && word.is_none() => break,
-            c if c.is_whitespace() && !is_quoted => words.extend(word.take()),
-            c => word.get_or_insert_default().push(c),
+            '#' if quote.is_none() && word.is_none() => break,
+            c if c.is_whitespace() && quote.is_none() => words.extend(word.take().map(ended(at))),
+            c => word.get_or_insert_with(|| (at, String::new())).1.push(c),
         }
     }
-    match is_quoted {
-        true => Err("a quotation mark is missing".into()),
-        false => {
-            words.extend(word);
+    match quote {
+        Some(at) => {
+            let end = line.trim_end().len();
+            Err((at..end.max(at + 1), "a quotation mark is missing".into()))
+        }
+        None => {
+            words.extend(word.map(ended(line.len())));
             Ok(words)
         }
     }
@@ -417,43 +516,89 @@ mod tests {
 
     #[test]
     fn words_of_a_file_may_be_quoted() {
-        let found = |line: &str| words(line).unwrap();
+        let found = |line: &str| -> Vec<String> {
+            let words = words(line).unwrap().into_iter();
+            words.map(|(_, word)| word).collect()
+        };
         assert_eq!(found("  a\tb  "), ["a", "b"]);
         assert_eq!(found("a#b c # d"), ["a#b", "c"]);
         assert_eq!(found("\"a # b\" c"), ["a # b", "c"]);
         assert_eq!(found("a\" \"b \"\""), ["a b", ""]);
         assert_eq!(found("# a"), [] as [&str; 0]);
-        assert_eq!(words("a \"b c"), Err("a quotation mark is missing".into()));
+        let missing = "a quotation mark is missing".to_owned();
+        assert_eq!(words("a \"b c\n"), Err((2..6, missing)));
     }
 
     #[test]
     fn settings_of_a_line_are_those_of_its_hosts() {
-        let hosts = parse_file("a[1-2] dir=/x\n\n b program=p=q target=t # c\n").unwrap();
+        let file = parse_file("a[1-2] dir=/x\n\n b program=p=q target=t # c\n").unwrap();
+        assert_eq!((file.ssh, file.copies_program), (None, false));
         let of = |at: usize| {
             let HostEntry {
                 dir,
                 target,
                 program,
                 ..
-            } = hosts[at].clone();
+            } = file.hosts[at].clone();
             (dir, target, program)
         };
         assert_eq!(of(0), (Some("/x".into()), None, None));
         assert_eq!(of(1), of(0));
         assert_eq!(of(2), (None, Some("t".into()), Some("p=q".into())));
-        for (text, line, expected) in [
+    }
+
+    #[test]
+    fn settings_without_a_host_are_those_of_the_file() {
+        let text = "a dir=/own\nssh=\"ssh -F my config\" dir=/all # before or after\nb\ncopy-program=yes\n";
+        let file = parse_file(text).unwrap();
+        assert_eq!(file.ssh.as_deref(), Some("ssh -F my config"));
+        assert!(file.copies_program);
+        let dirs: Vec<_> = file.hosts.iter().map(|h| h.dir.clone().unwrap()).collect();
+        assert_eq!(dirs, [PathBuf::from("/own"), "/all".into()]);
+        assert!(!parse_file("copy-program=no\na").unwrap().copies_program);
+        assert_eq!(parse_file("ssh=x\n").unwrap().hosts, []);
+    }
+
+    #[test]
+    fn errors_of_a_file_have_a_place_and_what_is_expected() {
+        for (text, place, expected) in [
             (
                 "a x",
-                1,
+                "x",
                 "`x`: expected dir=DIR, target=URL or program=PATH",
             ),
-            ("a\nb dir=", 2, "`dir=` has no value"),
-            ("\n\na dir=x", 3, "`dir=x`: expected an absolute path"),
-            ("a target=x target=y", 1, "`target` is given twice"),
-            ("a program=x program=y", 1, "`program` is given twice"),
-            ("a\nb[", 2, "`b[`: `]` is missing"),
+            ("a\nb dir=", "dir=", "`dir=` has no value"),
+            ("\n\na dir=x", "dir=x", "`dir=x`: expected an absolute path"),
+            ("a target=x target=y", "target=y", "`target` is given twice"),
+            (
+                "a program=x program=y",
+                "program=y",
+                "`program` is given twice",
+            ),
+            ("a\nb[\n", "b[", "`b[`: `]` is missing"),
+            ("a \"b\n", "\"b", "a quotation mark is missing"),
+            ("ssh=a\nssh=b", "ssh=b", "`ssh` is given twice"),
+            (
+                "a ssh=b",
+                "ssh=b",
+                "`ssh=b` is for all hosts: expected a line without a host",
+            ),
+            (
+                "copy-program=1",
+                "copy-program=1",
+                "`copy-program=1`: expected copy-program=yes or =no",
+            ),
+            (
+                "prot=ssh",
+                "prot=ssh",
+                "`prot=ssh`: expected dir=DIR, target=URL or program=PATH, ssh=COMMAND or \
+                 copy-program=yes",
+            ),
         ] {
-            assert_eq!(parse_file(text), Err((line, expected.into())), "{text}");
+            let error = parse_file(text).unwrap_err();
+            assert_eq!(&text[error.place.clone()], place, "{text}");
+            assert_eq!(error.message, expected, "{text}");
+            assert_eq!(error.place.start, text.rfind(place).unwrap(), "{text}");
         }
     }
 
@@ -464,23 +609,13 @@ mod tests {
                     \n\
                     b[1-2]*2 \"dir=/mnt/with space\" # both\n\
                     c program=/opt/plimsoll\n";
-        let hosts = parse_file(text).unwrap();
+        let hosts = parse_file(text).unwrap().hosts;
         assert_eq!(hosts.len(), 4);
         assert_eq!(hosts[0].dir, Some("/mnt/a".into()));
         assert_eq!(hosts[0].target.as_deref(), Some("nfs3://s/x"));
         assert_eq!((hosts[2].name(), hosts[2].ranks), ("b2".into(), 2));
         assert_eq!(hosts[2].dir, Some("/mnt/with space".into()));
         assert_eq!(hosts[3].program.as_deref(), Some("/opt/plimsoll"));
-        for (line, reason) in [
-            ("a dir=", "has no value"),
-            ("a dir=x", "an absolute path"),
-            ("a dir=/x dir=/y", "given twice"),
-            ("a disk=/x", "expected dir=DIR"),
-            ("a \"b", "quotation mark"),
-        ] {
-            let (number, error) = parse_file(&format!("\n{line}")).unwrap_err();
-            assert!(number == 2 && error.contains(reason), "{line}: {error}");
-        }
     }
 
     #[test]

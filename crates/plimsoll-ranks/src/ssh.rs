@@ -67,7 +67,7 @@ pub fn check_command(ssh: &str) -> Result<(), ConnectError> {
         Ok(output) if output.status.success() => Ok(()),
         Ok(_) => Err(ConnectError::usage(format!(
             "`{ssh}` was not found, which connects to hosts: install it (Debian: openssh-client), or \
-             name another with --ssh"
+             name another by PLIMSOLL_SSH or `ssh=` in a hosts file"
         ))),
         Err(e) => Err(ConnectError::failed(format!("cannot start /bin/sh: {e}"))),
     }
@@ -134,14 +134,14 @@ impl Remote {
         if hello.version != group.version {
             return Err(format!(
                 "host {name}: plimsoll there is version {}, and this one is {}: install the same, or \
-                 send this one with --copy-binary",
+                 send this one with `copy-program=yes`",
                 hello.version, group.version
             ));
         }
         if hello.protocol != PROTOCOL {
             return Err(format!(
                 "host {name}: plimsoll there has version {} of the ranks' protocol, and this one has \
-                 {PROTOCOL}: install the same, or send this one with --copy-binary",
+                 {PROTOCOL}: install the same, or send this one with `copy-program=yes`",
                 hello.protocol
             ));
         }
@@ -282,8 +282,8 @@ impl Remote {
                 format!("host {name}: cannot be reached by ssh{}", suffix(&last))
             }
             Some(NOT_FOUND) => format!(
-                "host {name}: `{}` was not found there: install it, name it with --remote-program, or \
-                 send this one with --copy-binary",
+                "host {name}: `{}` was not found there: install it, name it with `program=` in a hosts file, or \
+                 send this one with `copy-program=yes`",
                 self.program
             ),
             Some(0) => {

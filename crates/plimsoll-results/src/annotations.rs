@@ -28,7 +28,7 @@ pub struct Annotations {
 impl Document for Annotations {
     const FILE: &str = ANNOTATIONS_FILE;
     const SCHEMA: u32 = 1;
-    const KIND_NAME: &str = "`plimsoll tag`";
+    const KIND_NAME: &str = "`plimsoll results tag`";
 }
 
 impl Default for Annotations {

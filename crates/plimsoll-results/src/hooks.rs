@@ -4,18 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Commands of the user around the phases of each run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Hooks {
-    /// Shell command before each phase; the run fails if it does.
-    pub before: Option<String>,
-    /// Shell command after each phase.
-    pub after: Option<String>,
-    /// Seconds that a command may take.
-    pub timeout_s: f64,
-}
-
-/// When a command of [`Hooks`] runs.
+/// When a command around a phase runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HookTime {
@@ -34,7 +23,7 @@ impl fmt::Display for HookTime {
     }
 }
 
-/// A command of [`Hooks`] that ran.
+/// A command before or after a phase that ran.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CommandRun {
     /// Before or after the phase.

@@ -89,7 +89,7 @@ pub use histograms::{
     Histograms, IntervalHistogram, LogInterval, SparseInterval, tag_of, tag_of_text,
     window_histograms,
 };
-pub use hooks::{CommandRun, HookTime, Hooks};
+pub use hooks::{CommandRun, HookTime};
 pub use hosts::HostFigures;
 pub use intervals::IntervalRow;
 pub use kind::Kind;

@@ -26,14 +26,14 @@ pub use writer::SeriesWriter;
 
 use crate::document::{Directory, Document};
 use crate::{
-    ClockKind, Environment, Hooks, Kind, Percentile, Percentiles, Program, Reason, ResultsError,
-    Run, RunDir, SERIES_FILE, Status, Target, Verdict,
+    ClockKind, Environment, Kind, Percentile, Percentiles, Program, Reason, ResultsError, Run,
+    RunDir, SERIES_FILE, Status, Target, Verdict,
 };
 use plimsoll_plan::{BusinessMetric, Note, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Deref;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Runs that are one result, and the rule by which one follows another.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -67,19 +67,8 @@ pub struct Series {
     pub interval_s: f64,
     /// Number of processes that make each run together.
     pub ranks: u32,
-    /// User's commands around the phases of each run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hooks: Option<Hooks>,
-    /// Program that is informed of the phases of each run.
-    #[serde(
-        default,
-        skip_serializing_if = "Option::is_none",
-        with = "plimsoll_plan::path_text::option"
-    )]
-    #[schemars(with = "Option<String>")]
-    pub monitor: Option<PathBuf>,
-    /// Events of each run, as on the command line, such as `30s sh ./failover`. The URL of a simulated system has its
-    /// events instead.
+    /// Events of each run, and commands around its phases, as on the command line, such as `30s sh ./failover` or
+    /// `before load sh sync`. The URL of a simulated system has its events instead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<String>,
     /// Notes on the series.

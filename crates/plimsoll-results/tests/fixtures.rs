@@ -217,8 +217,6 @@ pub fn series(kind: SeriesKind, configurations: Vec<Configuration>) -> Series {
         lanes: None,
         interval_s: 1.0,
         ranks: 1,
-        hooks: None,
-        monitor: None,
         events: vec![],
         notes: vec![],
         environment: Environment::default(),

@@ -3,7 +3,8 @@
 use crate::command_output::CommandOutput;
 use plimsoll_engine::{CommandEnd, Limits, PhaseInfo, run_command};
 use plimsoll_plan::Plan;
-use plimsoll_results::{CommandRun, HookTime, Hooks, ResultsError, RunDir};
+use plimsoll_plan::event::{Action, EventSpec, When};
+use plimsoll_results::{CommandRun, HookTime, ResultsError, RunDir};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
@@ -12,12 +13,16 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+/// Default maximum duration of a command.
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(600);
+
 /// Maximum duration of a command after a phase once the user has requested the end.
 const HOOK_STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Commands around the phases of one run, and those that have run.
 pub struct HookRunner {
-    hooks: Hooks,
+    /// Commands before and after phases, in the order in which they were given.
+    events: Vec<EventSpec>,
     /// Environment variables of every command.
     facts: Vec<(&'static str, OsString)>,
     done: Vec<CommandRun>,
@@ -60,41 +65,81 @@ impl RunFacts {
 }
 
 impl HookRunner {
-    /// For a run of this Plan on a target, by this number of ranks.
-    pub fn new(hooks: &Hooks, plan: &Plan, target: &str, ranks: u32, run: &RunFacts) -> Self {
+    /// Those of `events` that are around phases, for a run of this Plan on a target, by this number of ranks.
+    pub fn new(
+        events: &[EventSpec],
+        plan: &Plan,
+        target: &str,
+        ranks: u32,
+        run: &RunFacts,
+    ) -> Self {
+        let around_phases = events.iter().filter(|event| event.at().is_none());
         Self {
-            hooks: hooks.clone(),
+            events: around_phases.cloned().collect(),
             facts: run.variables(plan, target, ranks),
             done: vec![],
         }
     }
 
-    /// Whether there is a command for this time.
-    pub fn has(&self, when: HookTime) -> bool {
-        self.command(when).is_some()
+    /// Whether there are commands after phases.
+    pub fn has_after(&self) -> bool {
+        self.events
+            .iter()
+            .any(|event| matches!(event.when, When::After(_)))
     }
 
-    fn command(&self, when: HookTime) -> Option<&String> {
-        match when {
-            HookTime::Before => self.hooks.before.as_ref(),
-            HookTime::After => self.hooks.after.as_ref(),
-        }
+    /// The commands for a phase, with their maximum durations.
+    fn commands(&self, when: HookTime, phase: PhaseInfo<'_>) -> Vec<(String, Duration)> {
+        let due = self.events.iter().filter(|event| match &event.when {
+            When::At { .. } => false,
+            When::Before(_) => when == HookTime::Before,
+            When::After(_) => when == HookTime::After,
+        });
+        let due = due.filter(|event| event.phase().is_none_or(|name| name == phase.name()));
+        due.filter_map(|event| match &event.action {
+            Action::Command(command) => {
+                let timeout = event.timeout().unwrap_or(COMMAND_TIMEOUT);
+                Some((command.clone(), timeout))
+            }
+            Action::Fault(_) => None,
+        })
+        .collect()
     }
 
-    /// Runs the command for a phase to its end; its output is kept in the results directory.
-    ///
-    /// # Errors
-    /// A sentence if it fails.
+    /// Whether there are commands for a phase.
+    pub fn has(&self, when: HookTime, phase: PhaseInfo<'_>) -> bool {
+        !self.commands(when, phase).is_empty()
+    }
+
+    /// Runs the commands for a phase to their ends, one after the other; their output is kept in the results directory.
+    /// Returns a sentence about each that fails; the first that fails before a phase is the last that runs.
     pub fn run(
         &mut self,
         when: HookTime,
         phase: PhaseInfo<'_>,
         results: &Path,
         stopped: &dyn Fn() -> bool,
+    ) -> Vec<String> {
+        let mut failures = Vec::new();
+        for (command, timeout) in self.commands(when, phase) {
+            let ran = self.run_one(command, timeout, when, phase, results, stopped);
+            failures.extend(ran.err());
+            if when == HookTime::Before && !failures.is_empty() {
+                break;
+            }
+        }
+        failures
+    }
+
+    fn run_one(
+        &mut self,
+        command: String,
+        timeout: Duration,
+        when: HookTime,
+        phase: PhaseInfo<'_>,
+        results: &Path,
+        stopped: &dyn Fn() -> bool,
     ) -> Result<(), String> {
-        let Some(command) = self.command(when).cloned() else {
-            return Ok(());
-        };
         let mut run = CommandRun {
             when,
             phase: phase.name().into(),
@@ -107,7 +152,7 @@ impl HookRunner {
             seconds: 0.0,
         };
         let begun = Instant::now();
-        let log = self.call(&mut run, results, stopped);
+        let log = self.call(&mut run, timeout, results, stopped);
         run.seconds = begun.elapsed().as_secs_f64();
         let kept = log.and_then(|mut log| {
             let (end, seconds) = (run.outcome(), run.seconds);
@@ -128,6 +173,7 @@ impl HookRunner {
     fn call(
         &self,
         run: &mut CommandRun,
+        timeout: Duration,
         results: &Path,
         stopped: &dyn Fn() -> bool,
     ) -> Result<File, String> {
@@ -163,7 +209,7 @@ impl HookRunner {
                 let _ = output.take(&mut &log);
                 stopped()
             };
-            let end = run_command(&mut shell, self.limits(when), &stopped);
+            let end = run_command(&mut shell, limits(timeout, when), &stopped);
             output.finish(&mut log)?;
             end
         };
@@ -178,17 +224,6 @@ impl HookRunner {
         Ok(log)
     }
 
-    fn limits(&self, when: HookTime) -> Limits {
-        Limits {
-            time: Duration::try_from_secs_f64(self.hooks.timeout_s).ok(),
-            time_once_stopped: match when {
-                // The phase that it prepares will not begin.
-                HookTime::Before => Duration::ZERO,
-                HookTime::After => HOOK_STOP_TIMEOUT,
-            },
-        }
-    }
-
     /// The commands that have run so far.
     pub fn done(&self) -> &[CommandRun] {
         &self.done
@@ -197,5 +232,16 @@ impl HookRunner {
     /// The commands that ran.
     pub fn into_done(self) -> Vec<CommandRun> {
         self.done
+    }
+}
+
+fn limits(timeout: Duration, when: HookTime) -> Limits {
+    Limits {
+        time: Some(timeout),
+        time_once_stopped: match when {
+            // The phase that it prepares will not begin.
+            HookTime::Before => Duration::ZERO,
+            HookTime::After => HOOK_STOP_TIMEOUT,
+        },
     }
 }

@@ -3,7 +3,6 @@
 use crate::commands::HookRunner;
 use crate::events::EventRunner;
 use crate::host::{Host, RunView, StateChange};
-use crate::monitor::{Monitor, MonitorPhase};
 use crate::results_writer::{ResultsWriter, Written};
 use plimsoll_engine::{Event, Observer, Outcome, PhaseInfo};
 use plimsoll_measure::Interval;
@@ -20,8 +19,6 @@ pub struct Conductor<'a> {
     pub(crate) hooks: Option<HookRunner>,
     /// Events of the system under test.
     pub(crate) events: Option<EventRunner>,
-    /// The program that is informed of the phases, and the load.
-    pub(crate) monitor: Option<(&'a mut Monitor, u64)>,
     /// Errors of commands after a phase.
     pub(crate) notes: Vec<String>,
 }
@@ -55,32 +52,32 @@ impl Conductor<'_> {
         self.results.publish(outcome.clone(), hooks, remarks);
     }
 
-    /// Runs the user's command for this time.
-    fn command(
+    /// Runs the user's commands for this time; returns a sentence about each that fails.
+    fn commands(
         &mut self,
         when: HookTime,
         phase: PhaseInfo<'_>,
         stopped: &dyn Fn() -> bool,
-    ) -> Result<(), String> {
-        let Some(hooks) = self.hooks.as_mut().filter(|hooks| hooks.has(when)) else {
-            return Ok(());
+    ) -> Vec<String> {
+        let has_commands = |hooks: &&mut HookRunner| hooks.has(when, phase);
+        let Some(hooks) = self.hooks.as_mut().filter(has_commands) else {
+            return vec![];
         };
         self.view.command_begins(when, phase);
-        let ran = match self.results.directory() {
+        let failures = match self.results.directory() {
             Some(results) => hooks.run(when, phase, results, stopped),
             // The run stops because they cannot be written.
-            None => Ok(()),
+            None => vec![],
         };
         self.view.command_ends();
-        ran
+        failures
     }
 
     /// Whether a command of the user or of the workload, which may take long, follows the measurement.
     fn goes_on_unmeasured(&self) -> bool {
-        let has_command = |hooks: &HookRunner| hooks.has(HookTime::After);
         let rest = self.plan.script.iter().rev();
         let mut rest = rest.take_while(|p| !matches!(p, Phase::Stop));
-        self.hooks.as_ref().is_some_and(has_command)
+        self.hooks.as_ref().is_some_and(HookRunner::has_after)
             || rest.any(|p| matches!(p, Phase::System { .. } | Phase::Wait { .. }))
     }
 
@@ -118,12 +115,13 @@ impl Conductor<'_> {
 impl Observer for Conductor<'_> {
     fn before(&mut self, phase: PhaseInfo<'_>, stopped: &dyn Fn() -> bool) -> Result<(), String> {
         self.view.begin();
-        self.command(HookTime::Before, phase, stopped)
+        let failures = self.commands(HookTime::Before, phase, stopped);
+        failures.into_iter().next().map_or(Ok(()), Err)
     }
 
     fn after(&mut self, phase: PhaseInfo<'_>, stopped: &dyn Fn() -> bool) {
-        let ran = self.command(HookTime::After, phase, stopped);
-        self.notes.extend(ran.err());
+        let failures = self.commands(HookTime::After, phase, stopped);
+        self.notes.extend(failures);
     }
 
     fn all_measured(&mut self, outcome: &dyn Fn() -> Option<Outcome>) {
@@ -150,13 +148,11 @@ impl Observer for Conductor<'_> {
                 if let Some(events) = &self.events {
                     events.begin(clock, *at);
                 }
-                self.notify(MonitorPhase::Warm);
             }
             Event::WindowOpened { number, at } => {
                 if let Some(events) = &mut self.events {
                     events.open_window(*number, *at);
                 }
-                self.notify(MonitorPhase::Run);
             }
             Event::Interval(interval) => self.interval(interval),
             Event::Tick { .. } => self.show_events(),
@@ -165,13 +161,5 @@ impl Observer for Conductor<'_> {
         }
         self.view.begin();
         self.view.event(&event);
-    }
-}
-
-impl Conductor<'_> {
-    fn notify(&mut self, phase: MonitorPhase) {
-        if let Some((monitor, load)) = &mut self.monitor {
-            monitor.notify(*load, phase);
-        }
     }
 }

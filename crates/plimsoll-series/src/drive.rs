@@ -7,7 +7,6 @@ use crate::config::RunConfig;
 use crate::error::SeriesError;
 use crate::events;
 use crate::host::{Host, ListedRun, StateChange};
-use crate::monitor::Monitor;
 use crate::results_writer::Written;
 use crate::run::RunContext;
 use crate::system_text;
@@ -22,7 +21,6 @@ use std::num::NonZeroUsize;
 /// Makes the runs of a series at rank 0.
 pub struct SeriesDriver<'a> {
     context: RunContext<'a>,
-    monitor: Option<Monitor>,
     /// Whether a run has used the shared work directory.
     used: bool,
     /// Whether all files that had to be removed were removed.
@@ -99,14 +97,7 @@ pub fn drive(
     mut writer: SeriesWriter,
     jobs: NonZeroUsize,
 ) -> Result<SeriesEnd, SeriesError> {
-    let mut driver = match SeriesDriver::new(context, &writer) {
-        Ok(driver) => driver,
-        Err(refused) => {
-            // The refusal says more than an error of the removal.
-            let _ = writer.withdraw();
-            return Err(refused);
-        }
-    };
+    let mut driver = SeriesDriver::new(context);
     let opened = driver.show_percentiles(&mut writer);
     if let Err(e) = opened.and_then(|()| driver.list_earlier(&mut writer)) {
         return Err(driver.end_without_results(e, &writer));
@@ -114,8 +105,6 @@ pub fn drive(
     let ahead = Ahead::new(&writer, jobs, driver.context.per_rank);
     driver.host().series_begins(writer.series());
     let made = driver.make_runs(&mut writer, ahead);
-    // The monitor's last output comes before the report.
-    driver.monitor = None;
     let ended = match made {
         Ok(()) => driver.clean(&mut writer),
         Err(Abort::Refused(refused)) if writer.is_withdrawable() => {
@@ -168,7 +157,7 @@ pub fn make_alone(
         results_error: SeriesError::failed,
         ..context.clone()
     };
-    let written = context.run_as_root(&config, &facts, None, |started| {
+    let written = context.run_as_root(&config, &facts, |started| {
         dir.run_writer(series, next, &config.plan, started)
     })?;
     let results = written.dir.map_err(SeriesError::failed)?;
@@ -178,20 +167,14 @@ pub fn make_alone(
 }
 
 impl<'a> SeriesDriver<'a> {
-    fn new(mut context: RunContext<'a>, writer: &SeriesWriter) -> Result<Self, SeriesError> {
-        let series = writer.series();
-        context.hooks = series.hooks.clone();
+    fn new(mut context: RunContext<'a>) -> Self {
         context.results_error = SeriesError::failed;
-        let stop = context.host.stop();
-        let monitor = series.monitor.as_deref();
-        let monitor = monitor.map(|program| Monitor::new(program, &series.name, stop));
-        Ok(Self {
-            monitor: monitor.transpose().map_err(SeriesError::Refused)?,
+        Self {
             context,
             used: false,
             is_clean: true,
             busy: vec![],
-        })
+        }
     }
 
     fn host(&self) -> &'a dyn Host {
@@ -297,12 +280,8 @@ impl<'a> SeriesDriver<'a> {
             unremoved,
         } = written;
         let label = label(writer.series(), next);
-        let mut notes = self
-            .monitor
-            .as_mut()
-            .map_or_else(Vec::new, Monitor::take_notes);
         let failed = run.commands.iter().filter_map(CommandRun::failure);
-        notes.extend(failed.map(|text| format!("{label}: {text}")));
+        let mut notes: Vec<String> = failed.map(|text| format!("{label}: {text}")).collect();
         if writer.series().kind.strategy().shares_files() {
             self.busy = unremoved;
         } else {
@@ -325,26 +304,17 @@ impl<'a> SeriesDriver<'a> {
         let series = writer.series();
         let config = config(series, next)?;
         system_text::check(&config.target, &series.program.version)?;
-        self.context.events = match plimsoll_target::takes_events(&config.target.url) {
-            // The URL has them.
-            true => vec![],
-            false => {
-                events::read(&series.events, &config.target.url).map_err(SeriesError::Refused)?
-            }
-        };
+        self.context.events =
+            events::read(&series.events, &config.target.url).map_err(SeriesError::Refused)?;
         next_config(self.context.communicator, || Ok(Some(config.clone())))?;
         let facts = RunFacts {
             load: next.load,
             number: Some(series.runs.len() as u64 + 1),
             configuration: series.configuration(next.configuration).label(),
         };
-        let mut monitor = self.monitor.take();
-        let written = self
-            .context
-            .run_as_root(&config, &facts, monitor.as_mut(), |started| {
-                writer.run_writer(next, &config.plan, started)
-            });
-        self.monitor = monitor;
+        let written = self.context.run_as_root(&config, &facts, |started| {
+            writer.run_writer(next, &config.plan, started)
+        });
         self.used |= written.is_ok();
         written
     }

@@ -1,4 +1,5 @@
-//! Events of a run: what happens to the system under test at a time, and who does it.
+//! Events of a run: what happens to the system under test at a time, and who does it. Commands around the phases are in
+//! [`commands`](crate::commands).
 //!
 //! `--event` is read by [`EventSpec`]; `executor` executes actions, and `runner` does so at their times, on threads of its
 //! own.
@@ -7,33 +8,74 @@ mod executor;
 mod runner;
 
 pub(crate) use executor::{EventExecutor, ShellExecutor};
-pub use plimsoll_plan::event::{Action, EventSpec};
+use plimsoll_plan::Plan;
+pub use plimsoll_plan::event::{Action, EventSpec, When};
 pub(crate) use runner::{EventRunner, ExecutedEvents};
 
-/// Checks that an event can happen on a real target. Events of a simulated system are part of the URL of the system.
+/// Checks that this program can execute an event of a run on a target. Events of a simulated system are part of the URL
+/// of the system.
 ///
 /// # Errors
-/// A message if the event is a fault, which only a simulated system can have.
+/// A message if the event is a fault, which only a simulated system can have, or a command at a time of a simulated
+/// system.
 pub fn check(event: &EventSpec, target: &str) -> Result<(), String> {
-    match &event.action {
-        Action::Command(_) => Ok(()),
-        Action::Fault(_) => Err(format!(
+    match (&event.action, &event.when) {
+        (Action::Command(_), When::At { .. }) if plimsoll_target::takes_events(target) => {
+            Err(format!(
+                "--event '{event}': a simulated system is in virtual time, in which no command can run: \
+                 expected TIME down WHAT, TIME up WHAT or TIME slow WHAT FACTOR"
+            ))
+        }
+        (Action::Command(_), _) => Ok(()),
+        (Action::Fault(_), _) => Err(format!(
             "--event '{event}' needs a simulated system (sim:SYSTEM): the target is {target}; \
              `TIME sh COMMAND` runs a command of your own"
         )),
     }
 }
 
-/// Parses the events of a series document, which a user may have edited, for runs on a real target.
+/// Checks that a Plan has the phases around which events happen.
+///
+/// # Errors
+/// A message about the first event whose phase the Plan does not have, with the phases of the Plan.
+pub fn check_phases(events: &[EventSpec], plan: &Plan) -> Result<(), String> {
+    let phases: Vec<&str> = match plan.pattern() {
+        Some(pattern) => {
+            let mut names: Vec<&str> = Vec::new();
+            for stage in &pattern.stages {
+                if !names.contains(&stage.name.as_str()) {
+                    names.push(&stage.name);
+                }
+            }
+            names
+        }
+        None => vec!["populate", "load"],
+    };
+    let unknown = |event: &&EventSpec| event.phase().is_some_and(|p| !phases.contains(&p));
+    match events.iter().find(unknown) {
+        None => Ok(()),
+        Some(event) => Err(format!(
+            "--event '{event}': the run has no such phase: expected {}",
+            phases.join(", ")
+        )),
+    }
+}
+
+/// Parses the events of a series document, which a user may have edited, for runs on a target.
 ///
 /// # Errors
 /// A message if a text is not an event; otherwise as for [`check`].
 pub(crate) fn read(texts: &[String], target: &str) -> Result<Vec<EventSpec>, String> {
-    let read = |text: &String| {
+    let mut events = Vec::new();
+    for text in texts {
         let event: EventSpec = text.parse().map_err(|e| format!("event '{text}': {e}"))?;
-        check(&event, target).map(|()| event)
-    };
-    texts.iter().map(read).collect()
+        // The URL of a simulated system has its faults.
+        if !matches!(event.action, Action::Fault(_)) || !plimsoll_target::takes_events(target) {
+            check(&event, target)?;
+            events.push(event);
+        }
+    }
+    Ok(events)
 }
 
 #[cfg(test)]
@@ -43,6 +85,14 @@ mod tests {
     #[test]
     fn events_of_a_document_are_checked_again() {
         let kept = |text: &str| read(&[text.to_owned()], "posix");
+        let on_system = |text: &str| read(&[text.to_owned()], "sim:edge-32");
+        assert_eq!(on_system("1s down edge.3"), Ok(vec![]));
+        assert_eq!(on_system("before sh true").unwrap().len(), 1);
+        assert!(
+            on_system("1s sh true")
+                .unwrap_err()
+                .contains("no command can run")
+        );
         assert_eq!(kept("1s sh true").unwrap(), ["1s sh true".parse().unwrap()]);
         assert!(
             kept("1s kill a")

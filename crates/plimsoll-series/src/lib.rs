@@ -7,7 +7,7 @@
 //! Nothing here knows a console, a signal or a command line: the program around a run implements [`Host`], and so does the
 //! simulator.
 //!
-//! - `run`, `conductor`: one run, and everything around it: `results_writer`, `commands`, `monitor`, `events`;
+//! - `run`, `conductor`: one run, and everything around it: `results_writer`, `commands`, `events`;
 //! - `drive`, `ahead`: the loop, and processes that make independent runs at the same time (`process_pool`);
 //! - `resume`, `system_text`: checks before a series is resumed;
 //! - `communicator`: the ranks; `loads`: lists of loads as the user writes them.
@@ -38,7 +38,6 @@ pub mod events;
 mod host;
 mod loads;
 mod measured_run;
-mod monitor;
 mod process_pool;
 mod results_writer;
 mod resume;
@@ -53,7 +52,6 @@ pub use drive::{SeriesEnd, drive, follow, make_alone, release_members};
 pub use error::SeriesError;
 pub use host::{Host, ListedRun, RunBegin, RunView, StateChange};
 pub use loads::{Loads, MAX_LOAD, MAX_POINTS};
-pub use monitor::Monitor;
 pub use process_pool::{EndedProcess, ProcessPool, describe_end, process_count};
 pub use results_writer::Written;
 pub use resume::resume;

@@ -7,7 +7,7 @@ use crate::events::{Action, EventSpec};
 use crate::system_text;
 use plimsoll_diagnostics::foreign;
 use plimsoll_plan::{Phase, Plan, counted};
-use plimsoll_results::{Hooks, Series, SeriesDir, SeriesWriter};
+use plimsoll_results::{Series, SeriesDir, SeriesWriter};
 use std::collections::HashSet;
 use std::path::Path;
 
@@ -16,17 +16,6 @@ use std::path::Path;
 struct KeptCommands(Vec<String>);
 
 impl KeptCommands {
-    /// Those around the phases.
-    fn add_hooks(&mut self, hooks: Option<&Hooks>) {
-        let both = hooks.map(|h| [h.before.clone(), h.after.clone()]);
-        self.0.extend(both.into_iter().flatten().flatten());
-    }
-
-    /// The program that is called at each point.
-    fn add_monitor(&mut self, monitor: Option<&Path>) {
-        self.0.extend(monitor.map(|m| m.display().to_string()));
-    }
-
     /// Those of events; a text that is no event is refused elsewhere.
     fn add_events(&mut self, events: &[String]) {
         let events = events.iter().filter_map(|text| text.parse().ok());
@@ -106,8 +95,6 @@ pub fn resume(dir: &Path, ranks: u32, allowed: bool) -> Result<SeriesWriter, Ser
 
 fn check(series: &Series, dir: &Path, allowed: bool) -> Result<(), SeriesError> {
     let mut kept = KeptCommands::default();
-    kept.add_hooks(series.hooks.as_ref());
-    kept.add_monitor(series.monitor.as_deref());
     kept.add_events(&series.events);
     for configuration in &series.configurations {
         kept.add_plan(&configuration.plan);
@@ -116,9 +103,7 @@ fn check(series: &Series, dir: &Path, allowed: bool) -> Result<(), SeriesError> 
     for configuration in &series.configurations {
         let target = &configuration.target;
         system_text::check(target, &series.program.version)?;
-        if !plimsoll_target::takes_events(&target.url) {
-            crate::events::read(&series.events, &target.url).map_err(SeriesError::Refused)?;
-        }
+        crate::events::read(&series.events, &target.url).map_err(SeriesError::Refused)?;
     }
     Ok(())
 }

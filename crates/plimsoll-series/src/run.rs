@@ -8,12 +8,11 @@ use crate::error::SeriesError;
 use crate::events::{EventRunner, EventSpec, ShellExecutor};
 use crate::host::{Host, RunBegin};
 use crate::measured_run::RunMetadata;
-use crate::monitor::{Monitor, MonitorPhase};
 use crate::results_writer::{ResultsWriter, Written};
 use plimsoll_engine::{EngineError, Outcome, Settings, Stop};
 use plimsoll_plan::{Failure, Plan, RelPath};
 use plimsoll_results::{
-    Document, Environment, Hooks, Percentiles, ReadSource, ResultsError, Run, RunWriter,
+    Document, Environment, Percentiles, ReadSource, ResultsError, Run, RunWriter,
 };
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -29,9 +28,7 @@ pub struct RunContext<'a> {
     pub per_rank: bool,
     /// Requested percentiles in tables.
     pub percentiles: Option<Percentiles>,
-    /// User's commands around the phases.
-    pub hooks: Option<Hooks>,
-    /// Events that this program executes in each run.
+    /// Events that this program executes in each run, and commands around its phases.
     pub events: Vec<EventSpec>,
     /// Error if the results of a run cannot be created.
     pub results_error: fn(ResultsError) -> SeriesError,
@@ -46,7 +43,6 @@ impl<'a> RunContext<'a> {
             host,
             per_rank: false,
             percentiles: None,
-            hooks: None,
             events: vec![],
             results_error: |e| SeriesError::results_path(&e),
         }
@@ -119,7 +115,6 @@ impl<'a> RunContext<'a> {
         facts: &'b RunFacts,
         writer: RunWriter,
         started: SystemTime,
-        monitor: Option<&'b mut Monitor>,
     ) -> Result<Conductor<'b>, SeriesError> {
         let plan = &config.plan;
         let ranks = self.ranks(plan);
@@ -136,7 +131,7 @@ impl<'a> RunContext<'a> {
         )
         .map_err(self.results_error)?;
         let target = &config.target.url;
-        let runner = |hooks| HookRunner::new(hooks, plan, target, ranks, facts);
+        let hooks = HookRunner::new(&self.events, plan, target, ranks, facts);
         Ok(Conductor {
             plan,
             host: self.host,
@@ -146,9 +141,8 @@ impl<'a> RunContext<'a> {
                 facts,
             }),
             results,
-            hooks: self.hooks.as_ref().map(runner),
+            hooks: Some(hooks),
             events,
-            monitor: monitor.map(|monitor| (monitor, facts.load.unwrap_or_default())),
             notes: vec![],
         })
     }
@@ -169,8 +163,7 @@ impl<'a> RunContext<'a> {
             .map_err(|e| SeriesError::failed(format!("cannot start the thread of events: {e}")))
     }
 
-    /// Runs the Plan at rank 0 and writes the results with the writer that `writer` creates. The
-    /// monitor, if there is one, is informed of the phases.
+    /// Runs the Plan at rank 0 and writes the results with the writer that `writer` creates.
     ///
     /// # Errors
     /// If the run was refused: nothing was measured.
@@ -178,23 +171,15 @@ impl<'a> RunContext<'a> {
         &self,
         config: &RunConfig,
         facts: &RunFacts,
-        mut monitor: Option<&mut Monitor>,
         writer: impl FnOnce(SystemTime) -> Result<RunWriter, ResultsError>,
     ) -> Result<Written, SeriesError> {
-        let load = facts.load.unwrap_or_default();
-        if let Some(monitor) = &mut monitor {
-            monitor.notify_and_wait(load, MonitorPhase::Init);
-        }
         let started = plimsoll_runtime::system_time();
         let writer = writer(started).map_err(self.results_error)?;
-        let mut conductor = self.begin(config, facts, writer, started, monitor)?;
+        let mut conductor = self.begin(config, facts, writer, started)?;
         let (ranks, stop) = (self.communicator.ranks(), self.host.stop());
         let settings = config.settings();
         let ran = plimsoll_engine::run_ranks(&config.plan, &settings, stop, &mut conductor, ranks);
         let outcome = outcome_or_refusal(ran);
-        if let Some((monitor, load)) = &mut conductor.monitor {
-            monitor.notify_and_wait(*load, MonitorPhase::End);
-        }
         match outcome {
             Ok(outcome) => Ok(conductor.end(outcome)),
             Err(refused) => {

@@ -5,7 +5,7 @@ use crate::fixtures::{
     profile, repeats, whole, with_context,
 };
 use crate::host::{Report, TestHost};
-use plimsoll_results::{Hooks, Series, SeriesDir, SeriesState, SeriesWriter, Status, Verdict};
+use plimsoll_results::{Series, SeriesDir, SeriesState, SeriesWriter, Status, Verdict};
 use plimsoll_series::{make_alone, resume};
 use std::path::{Path, PathBuf};
 
@@ -78,11 +78,7 @@ fn failed_runs_are_made_again() {
     let mut series = profile(&[UNLIMITED, CAPACITY_OF_10]);
     let broken = root.path().join("broken");
     std::fs::write(&broken, "").unwrap();
-    series.hooks = Some(Hooks {
-        before: Some(format!("! test -e {}", broken.display())),
-        after: None,
-        timeout_s: 60.0,
-    });
+    series.events = vec![format!("before sh ! test -e {}", broken.display())];
     let dir = driven(root.path(), series, &TestHost::default());
     let failed = SeriesDir::at(&dir).read().unwrap();
     assert_eq!(directories(&failed), ["a/reads-failed", "b/reads-failed"]);
@@ -181,8 +177,7 @@ fn what_cannot_be_resumed_is_refused() {
         "{text}"
     );
     let commands = unfinished(|series| {
-        series.monitor = Some("/bin/true".into());
-        series.events = vec!["1s sh date".into()];
+        series.events = vec!["before load sh /bin/true".into(), "1s sh date".into()];
     });
     let text = refused(&commands, 1);
     assert!(text.contains("would run: `/bin/true`, `date`."), "{text}");

@@ -5,9 +5,7 @@ use crate::fixtures::{
     repeats, whole,
 };
 use crate::host::{Report, TestHost};
-use plimsoll_results::{
-    Hooks, RunDir, SearchEnd, Series, SeriesKind, SeriesState, Status, Verdict,
-};
+use plimsoll_results::{RunDir, SearchEnd, Series, SeriesKind, SeriesState, Status, Verdict};
 
 crate::trials![
     runs_are_made_in_the_order_of_the_rule,
@@ -88,11 +86,7 @@ fn a_curve_ends_by_its_rule() {
 
 /// A series whose hook before the load fails if the shell condition holds.
 fn failing(mut series: Series, condition: &str) -> Series {
-    series.hooks = Some(Hooks {
-        before: Some(format!("! {condition}")),
-        after: None,
-        timeout_s: 60.0,
-    });
+    series.events = vec![format!("before sh ! {condition}")];
     series
 }
 
@@ -137,13 +131,7 @@ fn a_series_whose_first_run_is_refused_leaves_nothing() {
     let nonsense = profile(&["nonsense:", UNLIMITED]);
     let mut event = curve(&[2]);
     event.events = vec!["1s kill server".into()];
-    let mut monitor = curve(&[2]);
-    monitor.monitor = Some("/nowhere/monitor".into());
-    for (series, expected) in [
-        (nonsense, "nonsense"),
-        (event, "needs a simulated system"),
-        (monitor, "/nowhere/monitor"),
-    ] {
+    for (series, expected) in [(nonsense, "nonsense"), (event, "needs a simulated system")] {
         let host = TestHost::default();
         let refused = drive_one(&host, create(&results, series)).err().unwrap();
         let plimsoll_series::SeriesError::Refused(text) = &refused else {
@@ -194,14 +182,13 @@ fn commands_know_their_run_and_their_failures_are_noted() {
     let root = tempfile::tempdir().unwrap();
     let mut series = repeats(2);
     let said = root.path().join("said");
-    series.hooks = Some(Hooks {
-        before: Some(format!(
-            "echo $PLIMSOLL_RUN $PLIMSOLL_PHASE \"$PLIMSOLL_LOAD\" >> {}",
+    series.events = vec![
+        format!(
+            "before sh echo $PLIMSOLL_RUN $PLIMSOLL_PHASE \"$PLIMSOLL_LOAD\" >> {}",
             said.display()
-        )),
-        after: Some("test $PLIMSOLL_RUN = 1".into()),
-        timeout_s: 60.0,
-    });
+        ),
+        "after timeout 60s sh test $PLIMSOLL_RUN = 1".into(),
+    ];
     let (_, series) = whole(root.path(), series);
     let said = std::fs::read_to_string(said).unwrap();
     let loads: Vec<&str> = said.lines().filter(|l| l.contains("load")).collect();

@@ -45,7 +45,7 @@ pub enum ServeError {
     )]
     Token,
     /// The results root cannot be listed.
-    #[error("cannot list {}: {source}; set the directory of the results with --root", path.display())]
+    #[error("cannot list {}: {source}; set the directory of the results with --results", path.display())]
     Root {
         /// The root.
         path: PathBuf,

@@ -1,4 +1,4 @@
-//! Plimsoll's own server in memory, which `plimsoll serve-nfs` is.
+//! Plimsoll's own server in memory, which `plimsoll emulate nfs` is.
 
 use crate::TestServerError;
 use crate::loopback::own_address;

@@ -1,13 +1,14 @@
 //! The command line: its types and its definition.
 
+mod documents;
 mod events;
 mod examples;
-mod hooks;
 mod hosts;
 mod io;
 mod live;
 mod load_points;
 mod nfs;
+mod overview;
 mod profile;
 mod ranks;
 mod results;
@@ -16,30 +17,30 @@ mod systems;
 mod values;
 mod workloads;
 
+pub use documents::{DocsCommand, SchemaForm};
 pub use events::EventArgs;
-pub use hooks::HookArgs;
 pub use hosts::{HostsCheckArgs, HostsCommand};
 pub use io::{Io, IoArgs};
 pub use load_points::{CriteriaArgs, CurveArgs, FindArgs, MakeRunArgs, ResumeArgs};
-pub use nfs::{ServeNfsArgs, WanArgs};
+pub use nfs::{EmulateCommand, NfsArgs, WanArgs};
+pub use overview::definition;
 pub use profile::{FileSystem, ProfileArgs};
-pub use ranks::{HostArgs, RankArgs, RankCommandArgs, SshArgs};
+pub use ranks::{HostArgs, RankArgs, RankCommandArgs};
 pub use results::{
     CompareArgs, CompareFormat, DescriptionArg, ImportArgs, ReportArgs, ReportFormat, SutCommand,
 };
-pub use results_management::{NoteArgs, PruneArgs, ServeArgs, TagArgs};
-pub use systems::{FitArgs, SystemsArgs, SystemsCommand};
+pub use results_management::{NoteArgs, PruneArgs, ResultsCommand, ServeArgs, TagArgs};
+pub use systems::{FitArgs, SystemsCommand, SystemsListArgs};
 pub use workloads::{
-    ClockArg, CommonRunArgs, ConvertArgs, ConvertTo, ListArgs, PlanArgs, PopulateArgs, ShowArgs,
-    WorkloadArgs,
+    ClockArg, CommonRunArgs, ConvertArgs, FilesArgs, ListArgs, PopulateArgs, ShowArgs,
+    WorkloadArgs, WorkloadsCommand,
 };
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
-use clap_complete::Shell;
 use examples::{
-    CURVE_EXAMPLES, FIND_EXAMPLES, FIT_EXAMPLES, MD_EXAMPLES, PROFILE_EXAMPLES, RESUME_EXAMPLES,
-    RUN_EXAMPLES, SERVE_EXAMPLES, SERVE_NFS_EXAMPLES, WAN_EXAMPLES,
+    CURVE_EXAMPLES, FIND_EXAMPLES, MD_EXAMPLES, PROFILE_EXAMPLES, RESUME_EXAMPLES, RUN_EXAMPLES,
+    SERVE_EXAMPLES,
 };
 use plimsoll_results::Percentiles;
 use std::path::PathBuf;
@@ -55,10 +56,10 @@ const STYLES: Styles = Styles::styled()
 #[command(name = "plimsoll", version, styles = STYLES, arg_required_else_help = true)]
 #[command(after_help = "\
 Examples:
-  plimsoll list                              the built-in workloads
+  plimsoll workloads list                    the built-in workloads
   plimsoll run fileserver --time 10s         run one in a fresh temporary directory
   plimsoll run webserver --dir /mnt/test     run one on a file system of your choice
-  plimsoll plan my.f                         what running a file would do
+  plimsoll run my.f --dry-run                what running a file would do
 
 A command NAME outside the list runs the program plimsoll-NAME from the directory of this program or the PATH: \
 `plimsoll testbed` starts real storage systems on this machine.
@@ -76,58 +77,38 @@ pub enum Command {
     /// Run a workload and report the results
     #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunArgs>),
-    /// Measure a load curve: one workload at increasing loads, on one set of files
+    /// Measure a load curve: one workload at increasing loads
     #[command(after_help = CURVE_EXAMPLES)]
     Curve(Box<CurveArgs>),
     /// Make one run of a series; started by `curve --jobs`
     #[command(name = "make-run", hide = true)]
     MakeRun(MakeRunArgs),
-    /// Find the load line of a workload: the highest load that passes its criteria
+    /// Find the load line: the highest load that passes the criteria
     #[command(after_help = FIND_EXAMPLES)]
     Find(Box<FindArgs>),
-    /// Measure metadata and small objects with many processes: MD-Workbench, mdtest and IOR
+    /// Run a Filebench profile on one or several file systems
+    #[command(after_help = PROFILE_EXAMPLES)]
+    Profile(Box<ProfileArgs>),
+    /// Measure metadata and small objects: MD-Workbench, mdtest and IOR
     #[command(args_override_self = true, after_help = MD_EXAMPLES)]
     Md(Box<MdArgs>),
-    /// Check other machines before a run on them
-    #[command(after_help = "\
-Examples:
-  plimsoll hosts check client[01-16] --dir /mnt/test
-  plimsoll hosts check --hosts-file hosts --ssh 'ssh -F my_config'
-
-Starts this program on each host by ssh, as --hosts of other commands does, and prints a line for each. \
-Exits with 1 if a host cannot be used.")]
-    #[command(subcommand)]
-    Hosts(HostsCommand),
+    /// Make the missing runs of repeats, a curve, a search or a profile
+    #[command(after_help = RESUME_EXAMPLES)]
+    Resume(Box<ResumeArgs>),
     /// Be a rank; started by `--hosts` on other machines
     #[command(name = plimsoll_ranks::RANK_COMMAND, hide = true)]
     Rank(RankCommandArgs),
-    /// Run every configuration of a Filebench profile, on one or several file systems
-    #[command(after_help = PROFILE_EXAMPLES)]
-    Profile(Box<ProfileArgs>),
-    /// Make the missing runs of a series: of repeated runs, a curve, a search or a profile
-    #[command(after_help = RESUME_EXAMPLES)]
-    Resume(Box<ResumeArgs>),
-    /// Print exactly what `run` would do, without doing it
-    #[command(after_help = "\
-Examples:
-  plimsoll plan fileserver
-  plimsoll plan oltp --dir /mnt/test --set nshadows=20
-  plimsoll plan my.f --format json
-
-Exits with 2 and prints the reason if `run` would reject the workload.")]
-    Plan(Box<PlanArgs>),
-    /// Create the files of a workload without running it, for a run in the same directory
+    /// Create the files of a workload, for a run in the same directory
     #[command(after_help = "\
 Examples:
   plimsoll populate fileserver --dir /mnt/test
   plimsoll run fileserver --dir /mnt/test
 
-Takes the options of `run`, so that its command line can be used; those that do not change the files \
-have no effect. A run with the same workload, parameters, seed and load finds the files and uses them, \
+A run with the same workload, parameters, seed and load finds the files and uses them, \
 also over another access path to the same directory: a server's files can be created on its own disk, \
 and read by a client whose caches do not have them.")]
     Populate(Box<PopulateArgs>),
-    /// Remove the files that an interrupted run left behind, as listed in its marker
+    /// Remove the files that an interrupted run left behind
     #[command(after_help = "\
 Examples:
   plimsoll clean /mnt/test
@@ -136,42 +117,14 @@ Examples:
 Removes only what the marker lists. If DIR has no marker, up to three levels below it are searched \
 for marked directories; if none is found, nothing is removed and the exit code is 2.")]
     Clean(CleanArgs),
-    /// List the built-in workloads
+    /// List the built-in workloads, show one, or convert a foreign one
     #[command(after_help = "\
 Examples:
-  plimsoll list
-  plimsoll list --format json")]
-    List(ListArgs),
-    /// Show the parameters and the source of a workload
-    #[command(after_help = "\
-Examples:
-  plimsoll show varmail
-  plimsoll show ./my.f
-  plimsoll show varmail --print-source > my.f        a copy to change")]
-    Show(ShowArgs),
-    /// List the simulated systems, or print one
-    #[command(after_help = "\
-Examples:
-  plimsoll systems
-  plimsoll systems show edge-32 > mine.toml       a copy to change
-  plimsoll curve vda --load 170..1700/170 --target sim:flash-2-replicas --time 10s")]
-    Systems(SystemsArgs),
-    /// Fit the free figures of a simulated system to a measured or published load curve
-    #[command(after_help = FIT_EXAMPLES)]
-    Fit(Box<FitArgs>),
-    /// Read a published disclosure report and print its contents
-    #[command(after_help = "\
-Examples:
-  plimsoll import sfs2014-20160912-00016.txt
-  plimsoll import report.txt --format json > report.json
-
-Reads the ASCII (.txt) form of SPECsfs2008, SPEC SFS 2014 and SPECstorage 2020 reports, and of \
-Plimsoll's own reports. Line breaks may have been collapsed to spaces, and an excerpt with the \
-title, the metric and all load points is enough; missing sections are listed. The overall response \
-time is recomputed; a difference too large to be rounding gives a warning.
-Exits with 2 and prints the source location if the text is not a report or its load points are \
-incomplete.")]
-    Import(ImportArgs),
+  plimsoll workloads list
+  plimsoll workloads show varmail
+  plimsoll workloads convert export.txt --output mine.toml")]
+    #[command(subcommand)]
+    Workloads(WorkloadsCommand),
     /// Report results as text, tables, a page or images
     #[command(after_help = "\
 Examples:
@@ -184,7 +137,7 @@ Examples:
 A page is one file that needs no network. Images are written one file per chart, in a directory. \
 Exits with 2 if a directory contains no results, or damaged results.")]
     Report(ReportArgs),
-    /// Compare results, and test whether their differences are significant
+    /// Compare results; test differences for significance
     #[command(after_help = "\
 Examples:
   plimsoll compare before after
@@ -198,97 +151,46 @@ significance: for them, --fail-if ignores changes that may be due to chance.
 Exit codes: 0 no --fail-if condition is met, 2 a figure that no result has, 3 a condition of --fail-if \
 is met, only one of the results has its figure, or a result after the first is not valid.")]
     Compare(CompareArgs),
-    /// Add tags to results, or remove them
-    #[command(after_help = "\
-Examples:
-  plimsoll tag plimsoll-results/fileserver-20260301-140502 --add baseline,nvme
-  plimsoll tag plimsoll-results/* --remove baseline
-  plimsoll tag plimsoll-results/*            lists the current tags
-
-Tags are stored in annotations.json in the results directory; the results themselves do not change.")]
-    Tag(TagArgs),
-    /// Write or read a note on results
-    #[command(after_help = "\
-Examples:
-  plimsoll note plimsoll-results/fileserver-20260301-140502 'with the new firmware'
-  plimsoll note plimsoll-results/fileserver-20260301-140502
-  plimsoll note plimsoll-results/fileserver-20260301-140502 ''")]
-    Note(NoteArgs),
-    /// Delete old results
-    #[command(after_help = "\
-Examples:
-  plimsoll prune --older-than 30d --dry-run
-  plimsoll prune --older-than 30d            lists them and asks
-  plimsoll prune --older-than 8w --root /data/results --yes
-
-Deletes only directories that contain nothing but files written by Plimsoll, and none that a run \
-is still writing to. Results with tags are kept unless --include-tagged is given.
-Exit codes: 0 deleted, or nothing to delete; 1 something could not be deleted; 2 refused.")]
-    Prune(PruneArgs),
     /// Serve results and runs in progress to a browser
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(ServeArgs),
-    /// Describe the system under test, for disclosure reports
+    /// Tag, annotate, delete, import; describe the system under test
     #[command(after_help = "\
 Examples:
-  plimsoll sut init --dir /mnt/test
-  plimsoll sut check sut.toml")]
+  plimsoll results tag plimsoll-results/fileserver-20260301-140502 --add baseline
+  plimsoll results prune --older-than 30d --dry-run
+  plimsoll results import sfs2014-20160912-00016.txt
+  plimsoll results sut init --dir /mnt/test")]
     #[command(subcommand)]
-    Sut(SutCommand),
-    /// Convert a custom workload file of netmist to an operation mix
+    Results(ResultsCommand),
+    /// List the simulated systems, show one, or fit one to a load curve
     #[command(after_help = "\
 Examples:
-  plimsoll convert export.txt --format toml > mine.toml
-  plimsoll convert export.txt --format toml --output mine.toml
-  plimsoll run export.txt                    runs the file without converting it")]
-    Convert(ConvertArgs),
-    /// Serve files in memory over NFSv3, for trying out the nfs3 target
-    #[command(name = "serve-nfs", after_help = SERVE_NFS_EXAMPLES)]
-    ServeNfs(ServeNfsArgs),
-    /// Emulate a WAN link between a client and a server: delay, jitter, bandwidth and losses
-    #[command(after_help = WAN_EXAMPLES)]
-    Wan(WanArgs),
-    /// Print the JSON schema of run.json or of another document
+  plimsoll systems list
+  plimsoll systems show edge-32 > mine.toml       a copy to change
+  plimsoll curve vda --load 170..1700/170 --target sim:flash-2-replicas --time 10s")]
+    #[command(subcommand)]
+    Systems(SystemsCommand),
+    /// Emulate a WAN link, or an NFS server with files in memory
     #[command(after_help = "\
 Examples:
-  plimsoll schema > run.schema.json
-  plimsoll schema disclosure                 what `import --format json` prints")]
-    Schema {
-        /// Document
-        #[arg(value_enum, default_value_t, value_name = "DOCUMENT")]
-        form: SchemaForm,
-    },
-    /// Print a completion script for a shell
+  plimsoll emulate wan --listen 127.0.0.1:22049 --upstream filer:2049 --rtt 100ms
+  plimsoll emulate nfs --listen 127.0.0.1:20490")]
+    #[command(subcommand)]
+    Emulate(EmulateCommand),
+    /// Check other machines before a run on them
     #[command(after_help = "\
 Examples:
-  plimsoll completions bash > ~/.local/share/bash-completion/completions/plimsoll
-  plimsoll completions zsh > ~/.zfunc/_plimsoll")]
-    Completions {
-        /// The shell
-        shell: Shell,
-    },
-    /// Write the reference as Markdown: commands, workloads, languages, and fields of results
-    #[command(after_help = "\
-Examples:
-  plimsoll reference --dir reference
+  plimsoll hosts check client[01-16] --dir /mnt/test
+  plimsoll hosts check @hosts
 
-Writes one page per command and per document, from the definitions that the program itself uses. \
-Files that exist are not overwritten.")]
-    Reference {
-        /// Directory for the pages; it is created if it does not exist
-        #[arg(allow_hyphen_values = true, long, value_hint = ValueHint::DirPath)]
-        dir: PathBuf,
-    },
-    /// Print the manual page, or write the pages of all commands to a directory
-    #[command(after_help = "\
-Examples:
-  plimsoll man | man -l -
-  plimsoll man --dir ~/.local/share/man/man1")]
-    Man {
-        /// Directory for the pages of all commands
-        #[arg(allow_hyphen_values = true, long, value_hint = ValueHint::DirPath)]
-        dir: Option<PathBuf>,
-    },
+Starts this program on each host by ssh, as --hosts of other commands does, and prints a line for each. \
+Exits with 1 if a host cannot be used.")]
+    #[command(subcommand)]
+    Hosts(HostsCommand),
+    /// Print manual pages, completions, schemas and the reference
+    #[command(hide = true, subcommand)]
+    Docs(DocsCommand),
 }
 
 /// Arguments of `md`.
@@ -318,11 +220,6 @@ pub struct MdArgs {
     #[command(flatten)]
     pub events: EventArgs,
     #[command(flatten)]
-    pub hooks: HookArgs,
-    /// Allow --before, --after and --event to run shell commands
-    #[arg(long, help_heading = "Commands")]
-    pub allow_commands: bool,
-    #[command(flatten)]
     pub cleanup: CleanupArgs,
 }
 
@@ -337,8 +234,6 @@ pub struct RunArgs {
     pub description: DescriptionArg,
     #[command(flatten)]
     pub manner: OutputArgs,
-    #[command(flatten)]
-    pub hooks: HookArgs,
     /// Run N times, each with the next seed, and keep the runs as one result, for `compare`
     #[arg(long, value_name = "N", value_parser = values::repeats)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
@@ -407,24 +302,6 @@ pub struct CleanArgs {
     pub target: String,
 }
 
-/// Forms that have a JSON schema.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum SchemaForm {
-    /// run.json
-    #[default]
-    Run,
-    /// series.json: repeated runs, a load curve, a search for the load line, the runs of a profile
-    Series,
-    /// A disclosure report, as `import` prints it
-    Disclosure,
-    /// sut.toml, the description of the system under test
-    Sut,
-    /// A workload as an operation mix
-    Mix,
-    /// A simulated system
-    System,
-}
-
 /// Output formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Format {
@@ -464,7 +341,7 @@ mod tests {
             "time", "warmup", "interval", "seed", "ops", "rate", "lanes", "load", "scale",
         ] {
             let option = format!("--{option}");
-            let parsed = Cli::try_parse_from(["plimsoll", "plan", "varmail", &option, "-1"]);
+            let parsed = Cli::try_parse_from(["plimsoll", "run", "varmail", &option, "-1"]);
             let message = parsed.unwrap_err().to_string();
             assert!(
                 message.starts_with(&format!("error: invalid value '-1' for '{option} <"))

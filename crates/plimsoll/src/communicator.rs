@@ -17,9 +17,10 @@ pub fn join(args: &RankArgs) -> Result<Communicator, CommandError> {
     if !args.hosts.is_given() || plimsoll_ranks::is_assigned_rank() {
         return communicator(plimsoll_ranks::connect(args.processes, JOIN_MPI));
     }
-    let processes = args.processes.unwrap_or(1);
+    let root_works = args.processes != Some(0);
+    let processes = args.processes.unwrap_or(1).max(1);
     plimsoll_ranks::check_processes(processes).map_err(CommandError::usage)?;
-    let group = args.hosts.group(processes, !args.coordinator_only)?;
+    let group = args.hosts.group(processes, root_works)?;
     communicator(plimsoll_ranks::connect_hosts(&group))
 }
 

@@ -1,9 +1,8 @@
 //! Companion programs: an unknown command `NAME` runs the program `plimsoll-NAME` from the directory of this program or
 //! the `PATH`.
 
-use crate::cli::Cli;
+use crate::cli;
 use crate::exit::CommandError;
-use clap::CommandFactory;
 use clap::error::{Error, ErrorKind};
 use rustix::fs::{Access, access};
 use std::ffi::OsString;
@@ -35,7 +34,7 @@ pub fn execute(line: &[OsString], error: &Error) -> Option<CommandError> {
 /// Finds the companion program of a command; `None` for a command of this program.
 fn find(name: &str) -> Option<PathBuf> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
-    let is_own = Cli::command().find_subcommand(name).is_some();
+    let is_own = cli::definition().find_subcommand(name).is_some();
     if is_own || name.starts_with('-') || !name.chars().all(is_plain) {
         return None;
     }

@@ -3,9 +3,10 @@
 use crate::cli::{HostArgs, RankArgs};
 use crate::exit::CommandError;
 use crate::io_choice;
+use plimsoll_diagnostics::{Diagnostics, Problem, Source, Span};
 use plimsoll_engine::Settings;
 use plimsoll_plan::Plan;
-use plimsoll_ranks::host_list::{self, HostEntry, MAX_HOSTS};
+use plimsoll_ranks::host_list::{self, HostEntry, HostsFile, HostsFileError, MAX_HOSTS};
 use plimsoll_ranks::{COPY_ID_DIGITS, Host, HostGroup, ProgramCopy};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -104,48 +105,66 @@ pub fn place() -> Option<&'static HostPlace> {
 }
 
 impl HostArgs {
-    /// The hosts of the options, in their order; empty if there are none.
+    /// The hosts of the option, in their order; empty if there are none.
     ///
     /// # Errors
     /// What is wrong with them.
     pub fn entries(&self) -> Result<Vec<HostEntry>, CommandError> {
-        let mut all = Vec::new();
-        if let Some(text) = &self.hosts {
-            let option = match self.is_of_profile {
-                true => "clients =",
-                false => "--hosts",
-            };
-            let parsed = host_list::parse(text).map_err(|e| format!("{option} {text}: {e}"));
-            all.extend(parsed.map_err(CommandError::usage)?);
+        Ok(self.read()?.hosts)
+    }
+
+    /// The hosts of the option, or those of the profile, and the settings of the hosts file.
+    fn read(&self) -> Result<HostsFile, CommandError> {
+        let mut file = self.option()?;
+        if let Some(clients) = &self.clients {
+            let parsed = host_list::parse(clients);
+            file.add(parsed.map_err(|e| CommandError::usage(format!("clients = {clients}: {e}")))?);
         }
-        if let Some(path) = &self.hosts_file {
-            let text = crate::workload::read_text("hosts file", path);
-            let text = text.map_err(CommandError::usage)?;
-            let parsed = host_list::parse_file(&text).map_err(|(line, e)| {
-                CommandError::usage(format!("{}:{line}: {e}", path.display()))
-            })?;
-            all.extend(parsed);
-        }
-        if self.is_given() && all.is_empty() {
+        if self.is_given() && file.hosts.is_empty() {
             return Err(CommandError::usage("the hosts file has no hosts"));
         }
-        if all.len() > MAX_HOSTS {
-            let count = all.len();
+        let count = file.hosts.len();
+        if count > MAX_HOSTS {
             return Err(CommandError::usage(format!(
                 "{count} hosts are more than {MAX_HOSTS}"
             )));
         }
-        if let Some(name) = host_list::duplicate(&all) {
+        if let Some(name) = host_list::duplicate(&file.hosts) {
             return Err(CommandError::usage(format!(
                 "the host {name} is given twice: {name}*2 starts two ranks there"
             )));
         }
-        Ok(all)
+        Ok(file)
+    }
+
+    /// What the option says.
+    fn option(&self) -> Result<HostsFile, CommandError> {
+        let Some(text) = &self.hosts else {
+            return Ok(HostsFile::default());
+        };
+        if let Some(path) = text.strip_prefix('@') {
+            let path = Path::new(path);
+            let text = crate::workload::read_text("hosts file", path);
+            let text = text.map_err(CommandError::usage)?;
+            return host_list::parse_file(&text).map_err(|e| wrong_file(path, &text, &e));
+        }
+        let mut file = HostsFile::default();
+        let parsed = host_list::parse(text);
+        file.add(parsed.map_err(|e| CommandError::usage(format!("--hosts {text}: {e}")))?);
+        Ok(file)
+    }
+
+    /// Whether the option names hosts: a hosts file may have settings alone.
+    ///
+    /// # Errors
+    /// What is wrong with the option.
+    pub fn names_hosts(&self) -> Result<bool, CommandError> {
+        Ok(!self.option()?.hosts.is_empty())
     }
 
     /// Whether there are hosts.
     pub fn is_given(&self) -> bool {
-        self.hosts.is_some() || self.hosts_file.is_some()
+        self.hosts.is_some() || self.clients.is_some()
     }
 
     /// The group of the ranks on this machine and on the hosts.
@@ -160,30 +179,37 @@ impl HostArgs {
             target: entry.target.clone(),
             profile_dir: self.profile_dir.clone(),
         };
-        let program = self.ssh.remote_program.as_deref().unwrap_or(REMOTE_PROGRAM);
         let host = |entry: HostEntry| Host {
             payload: RankPayload::new(place(&entry)).encode(),
-            program: entry.program.clone().unwrap_or_else(|| program.to_owned()),
+            program: entry
+                .program
+                .clone()
+                .unwrap_or_else(|| REMOTE_PROGRAM.into()),
             name: entry.name(),
             destination: entry.destination,
             port: entry.port,
             ranks: entry.ranks,
         };
-        let copy = match self.ssh.copy_binary {
+        let HostsFile {
+            hosts: entries,
+            ssh,
+            copies_program,
+            ..
+        } = self.read()?;
+        let copy = match copies_program {
             true => Some(own_program().map_err(|e| {
-                CommandError::failed(format!("--copy-binary: cannot read this program: {e}"))
+                CommandError::failed(format!("copy-program=yes: cannot read this program: {e}"))
             })?),
             false => None,
         };
-        let entries = self.entries()?;
         if let (Some(_), Some(entry)) = (&copy, entries.iter().find(|e| e.program.is_some())) {
             return Err(CommandError::usage(format!(
-                "--copy-binary: the hosts file names a program for {}; expected one of the two",
+                "copy-program=yes: the hosts file names a program for {}; expected one of the two",
                 entry.name()
             )));
         }
-        let named = entries.iter().filter_map(|e| e.program.as_deref());
-        if let Some(own) = named.chain([program]).find(|p| p.starts_with('~')) {
+        let mut named = entries.iter().filter_map(|e| e.program.as_deref());
+        if let Some(own) = named.find(|p| p.starts_with('~')) {
             return Err(CommandError::usage(format!(
                 "the program {own}: `~` is not expanded on a host: expected an absolute path, or one relative to \
                  the home directory, such as bin/plimsoll"
@@ -195,12 +221,7 @@ impl HostArgs {
                 .filter(|v| !v.trim().is_empty())
         };
         Ok(HostGroup {
-            ssh: self
-                .ssh
-                .ssh
-                .clone()
-                .or_else(variable)
-                .unwrap_or_else(|| SSH.into()),
+            ssh: ssh.or_else(variable).unwrap_or_else(|| SSH.into()),
             hosts: entries.into_iter().map(host).collect(),
             processes,
             root_works,
@@ -218,32 +239,27 @@ impl RankArgs {
     /// What is wrong with the hosts.
     pub fn working(&self) -> Result<u32, CommandError> {
         let hosts = self.hosts.entries()?;
-        let here = u32::from(!self.coordinator_only) * self.processes.unwrap_or(1);
+        let here = self.processes.unwrap_or(1);
         Ok(hosts
             .iter()
             .fold(here, |sum, host| sum.saturating_add(host.ranks)))
     }
 
-    /// Refuses options of hosts without hosts.
+    /// Refuses to coordinate hosts that are not there.
     ///
     /// # Errors
-    /// Which option is refused.
+    /// There are no hosts, and no process of this machine has workers.
     pub fn check_hosts(&self) -> Result<(), CommandError> {
         if place().is_some() {
             // Rank 0 has checked the same options.
             return Ok(());
         }
-        if self.coordinator_only && !self.hosts.is_given() {
+        if self.processes == Some(0) && !self.hosts.is_given() {
             return Err(CommandError::usage(
-                "--coordinator-only: there are no other machines: expected --hosts or --hosts-file",
+                "--processes 0: there are no other machines: expected --hosts",
             ));
         }
-        match self.hosts.ssh.given() {
-            Some(option) if !self.hosts.is_given() => Err(CommandError::usage(format!(
-                "{option}: there are no other machines: expected --hosts or --hosts-file"
-            ))),
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     /// The same; refuses also hosts for targets that are only on this machine, and targets of hosts that differ
@@ -335,6 +351,14 @@ impl RankArgs {
             None => Ok(()),
         }
     }
+}
+
+/// An error in a hosts file with its place.
+fn wrong_file(path: &Path, text: &str, error: &HostsFileError) -> CommandError {
+    let span = Span::of(0, error.place.clone(), text);
+    let source = Source::new(&path.display().to_string(), text);
+    let problem = Problem::new(span, &error.message, "");
+    crate::workload::diagnosed(Diagnostics::new(vec![source], vec![problem]))
 }
 
 /// The scheme of a target's URL.

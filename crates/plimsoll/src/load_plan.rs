@@ -24,7 +24,7 @@ pub fn at(
     if one.metric.is_none() {
         return Err(CommandError::usage(format!(
             "`{}` has no business metric to be a load of: load points are for operation mixes \
-             such as `vda` (`plimsoll list` names them); `plimsoll run {0}` runs it once",
+             such as `vda` (`plimsoll workloads list` names them); `plimsoll run {0}` runs it once",
             found.name
         )));
     }

@@ -31,9 +31,11 @@ mod series_text;
 mod signals;
 mod workload;
 
+use clap::FromArgMatches;
 use clap::error::Error;
-use clap::{CommandFactory, FromArgMatches};
-use cli::{Cli, Command};
+use cli::{
+    Cli, Command, DocsCommand, EmulateCommand, ResultsCommand, SystemsCommand, WorkloadsCommand,
+};
 use exit::{CommandError, Exit};
 use plimsoll_report::console::{self, Stream};
 use std::ffi::OsString;
@@ -116,28 +118,38 @@ fn run(command: Command) -> Result<Exit, CommandError> {
         Command::Rank(_) => Err(CommandError::failed(
             "what rank 0 sent is unreadable: the command rank executes that of rank 0",
         )),
-        Command::Plan(args) => commands::plan::run(&args),
         Command::Populate(args) => commands::populate::run(&args),
         Command::Clean(args) => commands::clean::run(&args),
-        Command::List(args) => commands::list::run(&args),
-        Command::Show(args) => commands::show::run(&args),
-        Command::Convert(args) => commands::convert::run(&args),
-        Command::ServeNfs(args) => commands::serve_nfs::run(&args),
-        Command::Wan(args) => commands::wan::run(&args),
-        Command::Fit(args) => commands::fit::run(&args),
-        Command::Systems(args) => commands::systems::run(&args),
-        Command::Import(args) => commands::import::run(&args),
+        Command::Workloads(command) => match command {
+            WorkloadsCommand::List(args) => commands::list::run(&args),
+            WorkloadsCommand::Show(args) => commands::show::run(&args),
+            WorkloadsCommand::Convert(args) => commands::convert::run(&args),
+        },
         Command::Report(args) => commands::report::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
-        Command::Tag(args) => commands::annotate::tag(&args),
-        Command::Note(args) => commands::annotate::note(&args),
-        Command::Prune(args) => commands::prune::run(&args),
         Command::Serve(args) => commands::serve::run(&args),
-        Command::Sut(what) => commands::sut::run(&what),
-        Command::Schema { form } => commands::documents::schema(form),
-        Command::Completions { shell } => commands::documents::completions(shell),
-        Command::Reference { dir } => commands::reference::run(&dir),
-        Command::Man { dir } => commands::documents::man(dir.as_deref()),
+        Command::Results(command) => match command {
+            ResultsCommand::Tag(args) => commands::annotate::tag(&args),
+            ResultsCommand::Note(args) => commands::annotate::note(&args),
+            ResultsCommand::Prune(args) => commands::prune::run(&args),
+            ResultsCommand::Import(args) => commands::import::run(&args),
+            ResultsCommand::Sut(what) => commands::sut::run(&what),
+        },
+        Command::Systems(command) => match command {
+            SystemsCommand::List(args) => commands::systems::list(&args),
+            SystemsCommand::Show { system } => commands::systems::show(&system),
+            SystemsCommand::Fit(args) => commands::fit::run(&args),
+        },
+        Command::Emulate(command) => match command {
+            EmulateCommand::Wan(args) => commands::wan::run(&args),
+            EmulateCommand::Nfs(args) => commands::emulated_nfs::run(&args),
+        },
+        Command::Docs(command) => match command {
+            DocsCommand::Man { dir } => commands::documents::man(dir.as_deref()),
+            DocsCommand::Completions { shell } => commands::documents::completions(shell),
+            DocsCommand::Schema { form } => commands::documents::schema(form),
+            DocsCommand::Reference { dir } => commands::reference::run(&dir),
+        },
     }
 }
 
@@ -149,7 +161,7 @@ fn lost_output() -> ExitCode {
 
 /// Reads a command line.
 fn arguments(line: &[OsString]) -> Result<Cli, Error> {
-    let mut definition = Cli::command().term_width(Stream::Out.help_width());
+    let mut definition = cli::definition().term_width(Stream::Out.help_width());
     let mut matches = definition.try_get_matches_from_mut(line)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut definition))
 }

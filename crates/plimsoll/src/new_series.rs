@@ -8,6 +8,7 @@ use plimsoll_plan::Plan;
 use plimsoll_results::{
     Configuration, Document, Environment, Program, Series, SeriesKind, SeriesState, Target,
 };
+use plimsoll_series::events::{self, EventSpec};
 use plimsoll_series::{environment, refuse_results_among_files};
 use std::path::Path;
 use std::time::SystemTime;
@@ -54,8 +55,6 @@ pub fn series(
         lanes: how.lanes.map(u64::from),
         interval_s: how.interval.as_secs_f64(),
         ranks,
-        hooks: None,
-        monitor: None,
         events: events.event.iter().map(ToString::to_string).collect(),
         notes: vec![],
         environment,
@@ -73,13 +72,13 @@ pub fn of_workload(
     events: &EventArgs,
     ranks: u32,
 ) -> Result<Series, CommandError> {
-    workload::make_absolute(&mut plan, &how.target)?;
+    workload::make_absolute(&mut plan, &how.files.target)?;
     let name = plan.name.clone();
     let only = Configuration {
         name: String::new(),
         filesystem: None,
         directory: String::new(),
-        target: target(&io_choice::target_of(&how.target, &plan))?,
+        target: target(&io_choice::target_of(&how.files.target, &plan))?,
         plan,
     };
     Ok(series(kind, &name, vec![only], how, events, ranks))
@@ -103,6 +102,7 @@ pub fn settings(configuration: &Configuration, how: &CommonRunArgs) -> Settings 
 pub fn check(series: &mut Series, how: &CommonRunArgs, root: &Path) -> Result<(), CommandError> {
     let only = &series.configurations[0];
     refuse_results_among_files(root, &only.plan, &only.target.url)?;
+    check_phases(&series.events, &only.plan)?;
     let look = preflight(only, how)?;
     if !look.refusals.is_empty() {
         return Err(CommandError::usage(look.refusals.join("\n")));
@@ -110,6 +110,16 @@ pub fn check(series: &mut Series, how: &CommonRunArgs, root: &Path) -> Result<()
     series.notes.clone_from(&only.plan.notes);
     series.configurations[0].target.description = look.target;
     Ok(())
+}
+
+/// Checks that a Plan has the phases of the events of a series.
+///
+/// # Errors
+/// If it has not.
+pub fn check_phases(events: &[String], plan: &Plan) -> Result<(), CommandError> {
+    let events: Result<Vec<EventSpec>, String> = events.iter().map(|e| e.parse()).collect();
+    let events = events.expect("events of the command line have been read");
+    events::check_phases(&events, plan).map_err(CommandError::usage)
 }
 
 /// The needs of a configuration, and the available resources.

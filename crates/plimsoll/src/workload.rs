@@ -4,7 +4,7 @@ mod mix;
 mod netmist;
 mod wml;
 
-use crate::cli::{CommonRunArgs, Io, WorkloadArgs};
+use crate::cli::{CommonRunArgs, FilesArgs, Io, PopulateArgs, WorkloadArgs};
 use crate::console::Stream;
 use crate::exit::{CommandError, Exit};
 use crate::io_choice;
@@ -98,7 +98,7 @@ pub fn find(name: impl AsRef<OsStr>) -> Result<WorkloadSource, CommandError> {
     }
     let hint = match nearest(&name, builtins.iter().map(|b| b.name.as_str())) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => "`plimsoll list` names the built-in ones; a file needs a path".into(),
+        None => "`plimsoll workloads list` names the built-in ones; a file needs a path".into(),
     };
     Err(CommandError::usage(format!(
         "`{name}` is not a workload: {hint}"
@@ -155,7 +155,7 @@ pub fn plan(args: &WorkloadArgs) -> Result<Plan, CommandError> {
 /// # Errors
 /// If `--io` does not go with the target.
 pub fn adapt_to_target(plan: &mut Plan, how: &CommonRunArgs) -> Result<(), CommandError> {
-    adapt_to(plan, how.dir.is_some(), &how.target, how.io.io)
+    adapt_to(plan, how.files.dir.is_some(), &how.files.target, how.io.io)
 }
 
 /// Adds to a Plan what depends on this target; `has_dir`: the user named a directory.
@@ -209,7 +209,7 @@ pub fn absolute_target(target: &str) -> Result<(String, Option<String>), Command
 /// The settings of the engine for a Plan.
 pub fn settings(args: &CommonRunArgs, plan: &Plan) -> Settings {
     Settings {
-        target: io_choice::target_of(&args.target, plan),
+        target: io_choice::target_of(&args.files.target, plan),
         clock: args.clock(),
         lanes: args.lanes.map(|n| n as usize),
         interval: args.interval,
@@ -249,12 +249,41 @@ fn overrides(args: &WorkloadArgs) -> Overrides {
 
 /// The overrides of the common options, for a workload of this name.
 pub fn changes(args: &CommonRunArgs, workload: impl AsRef<OsStr>) -> Overrides {
-    changes_at(args, workload, args.dir.as_deref(), &args.target)
+    changes_at(
+        args,
+        workload,
+        args.files.dir.as_deref(),
+        &args.files.target,
+    )
 }
 
 /// The overrides of the common options with another directory and target.
 pub fn changes_at(
     args: &CommonRunArgs,
+    workload: impl AsRef<OsStr>,
+    dir: Option<&Path>,
+    target: &str,
+) -> Overrides {
+    Overrides {
+        time: args.time,
+        warmup: args.warmup,
+        options: RunOptions {
+            ops: None,
+            on_error: args.on_error.unwrap_or_default().into(),
+            content: args.files.content.unwrap_or_default(),
+            drop_caches: args.drop_caches.map_or(Cold::No, Into::into),
+            cpus: args.cpus.clone().map(|c| c.0).unwrap_or_default(),
+            allow_commands: args.allow_commands,
+            keep: args.keep,
+            verify: args.verify,
+        },
+        ..changes_of_files(&args.files, workload, dir, target)
+    }
+}
+
+/// The overrides of the options that determine files, with another directory and target.
+fn changes_of_files(
+    args: &FilesArgs,
     workload: impl AsRef<OsStr>,
     dir: Option<&Path>,
     target: &str,
@@ -267,22 +296,26 @@ pub fn changes_at(
         },
         sets: args.set.clone(),
         seed: args.seed,
-        time: args.time,
-        warmup: args.warmup,
         scale: args.scale,
         content: args.content,
         options: RunOptions {
-            ops: None,
-            on_error: args.on_error.unwrap_or_default().into(),
             content: args.content.unwrap_or_default(),
-            drop_caches: args.drop_caches.map_or(Cold::No, Into::into),
-            cpus: args.cpus.clone().map(|c| c.0).unwrap_or_default(),
-            allow_commands: args.allow_commands,
-            keep: args.keep,
-            verify: args.verify,
+            ..RunOptions::default()
         },
         ..Overrides::default()
     }
+}
+
+/// The Plan whose files are to be created.
+pub fn plan_of_files(args: &PopulateArgs) -> Result<Plan, CommandError> {
+    let (files, name) = (&args.files, &args.workload);
+    let mut overrides = changes_of_files(files, name, files.dir.as_deref(), &files.target);
+    overrides.load = args.load;
+    // Nothing but the creation of files remains of the script.
+    overrides.options.allow_commands = true;
+    let mut plan = lower(&find(name)?, &overrides)?;
+    adapt_to(&mut plan, files.dir.is_some(), &files.target, None)?;
+    Ok(plan)
 }
 
 /// A path without doubled slashes and without one at the end, which would show in every path
@@ -346,7 +379,7 @@ mod tests {
             "error: `fileserve` is not a workload: did you mean `fileserver`?\n"
         );
         let message = find("nothing-like-it").err().map(|s| s.message).unwrap();
-        assert!(message.contains("plimsoll list"), "{message}");
+        assert!(message.contains("plimsoll workloads list"), "{message}");
     }
 
     #[test]

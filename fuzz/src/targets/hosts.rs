@@ -25,10 +25,10 @@ pub fn run(data: &[u8]) {
         Err(reason) => assert!(!reason.is_empty()),
     }
     match parse_file(text) {
-        Ok(hosts) => check(&hosts),
-        Err((line, reason)) => {
-            assert!(line > 0 && line <= text.lines().count());
-            assert!(!reason.is_empty());
+        Ok(file) => check(&file.hosts),
+        Err(error) => {
+            assert!(!text[error.place].is_empty());
+            assert!(!error.message.is_empty());
         }
     }
 }

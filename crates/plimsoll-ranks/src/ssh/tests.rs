@@ -110,8 +110,8 @@ fn an_ssh_that_ends_early_is_described_by_its_exit_code() {
         ("exit 255", "host h: cannot be reached by ssh: four"),
         (
             "exit 127",
-            "host h: `plimsoll` was not found there: install it, name it with --remote-program, or \
-             send this one with --copy-binary",
+            "host h: `plimsoll` was not found there: install it, name it with `program=` in a hosts file, or \
+             send this one with `copy-program=yes`",
         ),
         (
             "exit 0",
@@ -177,7 +177,7 @@ fn what_a_login_shell_prints_is_shown() {
 #[test]
 fn a_program_of_another_version_or_protocol_is_refused() {
     let version = "host h: plimsoll there is version 0.9, and this one is 1.0: install the same, or \
-                   send this one with --copy-binary";
+                   send this one with `copy-program=yes`";
     assert_eq!(
         refused("echo plimsoll-rank 0.9 1 -; cat >/dev/null"),
         version
@@ -188,7 +188,7 @@ fn a_program_of_another_version_or_protocol_is_refused() {
     assert_eq!(
         refused("echo plimsoll-rank 1.0 2 -; cat >/dev/null"),
         "host h: plimsoll there has version 2 of the ranks' protocol, and this one has 1: install the \
-         same, or send this one with --copy-binary"
+         same, or send this one with `copy-program=yes`"
     );
 }
 
@@ -223,7 +223,7 @@ fn the_command_that_connects_is_looked_for() {
     assert_eq!(
         error.to_string(),
         "`no-such-command-1 -p 3` was not found, which connects to hosts: install it (Debian: \
-         openssh-client), or name another with --ssh"
+         openssh-client), or name another by PLIMSOLL_SSH or `ssh=` in a hosts file"
     );
 }
 

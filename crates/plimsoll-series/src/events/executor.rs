@@ -1,6 +1,6 @@
 //! Execution of the actions of events.
 
-use super::Action;
+use super::{Action, EventSpec};
 use crate::command_output::CommandOutput;
 use plimsoll_engine::{CommandEnd, Limits, run_command};
 use std::cell::RefCell;
@@ -19,9 +19,9 @@ const MAX_LINE_CHARS: usize = 200;
 
 /// Executes the actions of events, each on a thread that waits for it to end.
 pub trait EventExecutor: Send + Sync {
-    /// Executes an action. `stopped` returns true when it is to end, because the run is over or
+    /// Executes the action of an event. `stopped` returns true when it is to end, because the run is over or
     /// interrupted.
-    fn execute(&self, action: &Action, stopped: &dyn Fn() -> bool) -> Execution;
+    fn execute(&self, event: &EventSpec, stopped: &dyn Fn() -> bool) -> Execution;
 }
 
 /// How an action ended.
@@ -31,7 +31,7 @@ pub struct Execution {
     pub exit_status: Option<i32>,
     /// The signal that ended a command.
     pub signal: Option<i32>,
-    /// A command was ended, because the run was over or interrupted.
+    /// A command was ended, because its time was up, or the run was over or interrupted.
     pub timed_out: bool,
     /// Error that kept the action from being executed, as a sentence.
     pub error: Option<String>,
@@ -64,17 +64,22 @@ pub struct ShellExecutor {
 }
 
 impl EventExecutor for ShellExecutor {
-    fn execute(&self, action: &Action, stopped: &dyn Fn() -> bool) -> Execution {
-        let Action::Command(command) = action else {
+    fn execute(&self, event: &EventSpec, stopped: &dyn Fn() -> bool) -> Execution {
+        let Action::Command(command) = &event.action else {
             unreachable!("faults of real targets are refused before the run");
         };
-        self.call(command, stopped)
+        self.call(command, event.timeout(), stopped)
             .unwrap_or_else(Execution::failed)
     }
 }
 
 impl ShellExecutor {
-    fn call(&self, command: &str, stopped: &dyn Fn() -> bool) -> io::Result<Execution> {
+    fn call(
+        &self,
+        command: &str,
+        timeout: Option<Duration>,
+        stopped: &dyn Fn() -> bool,
+    ) -> io::Result<Execution> {
         let output = CommandOutput::new(&self.results)?;
         let mut shell = Command::new("sh");
         shell
@@ -87,7 +92,7 @@ impl ShellExecutor {
             .stdout(output.stream()?)
             .stderr(output.stream()?);
         let limits = Limits {
-            time: None,
+            time: timeout,
             time_once_stopped: Duration::ZERO,
         };
         let printed = RefCell::new(Vec::new());
@@ -150,7 +155,11 @@ mod tests {
 
     fn execute(dir: &Path, command: &str, stopped: &dyn Fn() -> bool) -> Execution {
         let facts = vec![("PLIMSOLL_WORKLOAD", "w".into())];
-        ShellExecutor::new(facts, dir).execute(&Action::Command(command.into()), stopped)
+        ShellExecutor::new(facts, dir).execute(&event(command), stopped)
+    }
+
+    fn event(command: &str) -> EventSpec {
+        format!("0s sh {command}").parse().unwrap()
     }
 
     #[test]
@@ -185,6 +194,9 @@ mod tests {
         });
         assert!(ended.timed_out && !ended.succeeded(), "{ended:?}");
         assert_eq!((ended.exit_status, ended.error), (None, None));
+        let limited = "0s timeout 50ms sh sleep 1000".parse().unwrap();
+        let limited = ShellExecutor::new(vec![], dir.path()).execute(&limited, &|| false);
+        assert!(limited.timed_out, "{limited:?}");
         let gone = execute(&dir.path().join("gone"), "true", &|| false);
         assert!(gone.error.is_some(), "{gone:?}");
     }

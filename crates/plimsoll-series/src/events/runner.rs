@@ -77,12 +77,12 @@ impl EventRunner {
         plan: &Plan,
         stop: &Stop,
     ) -> io::Result<Option<Self>> {
-        let own = events.iter().map(|event| {
+        let own = events.iter().filter_map(|event| {
             let scheduled = Scheduled {
-                at: event.at,
+                at: event.at()?,
                 event: Some(event.clone()),
             };
-            (event.action.to_string(), scheduled)
+            Some((event.action.to_string(), scheduled))
         });
         let simulated = simulated
             .into_iter()
@@ -108,9 +108,9 @@ impl EventRunner {
             stop: stop.clone(),
             changed: Condvar::new(),
         });
-        let thread = match events.is_empty() {
-            true => None,
-            false => {
+        let thread = match events.iter().any(|event| event.at().is_some()) {
+            false => None,
+            true => {
                 let schedule = schedule.clone();
                 let thread = std::thread::Builder::new().name("events".into());
                 Some(thread.spawn(move || schedule.run())?)
@@ -363,7 +363,7 @@ impl Schedule {
             record.lateness_s = Some(seconds(late));
             start
         };
-        let ended = self.executor.execute(&event.action, &|| self.must_end());
+        let ended = self.executor.execute(event, &|| self.must_end());
         let end = clock.now();
         let mut state = self.state();
         let record = &mut state.records[number];

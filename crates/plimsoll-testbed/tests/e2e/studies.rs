@@ -140,7 +140,7 @@ fn an_edge_is_compared_with_its_core() {
         let older = run.replace(&started_year(&run), "\"started_at\": \"2020");
         std::fs::write(path.join("run.json"), older).unwrap();
     }
-    let mut prune = beds.command(&["prune", "--older-than=1m", "--yes", "--root"]);
+    let mut prune = beds.command(&["results", "prune", "--older-than=1m", "--yes", "--results"]);
     prune.arg(dir.path());
     Ended::of(prune).expect_code(0);
     let left = std::fs::read_dir(dir.path()).unwrap();
@@ -386,7 +386,7 @@ fn copies_outlive_a_server() {
         text.contains("MooseFS") && text.contains("demonstration"),
         "{text}"
     );
-    Ended::of(beds.command(&["import", disclosure.to_str().unwrap()])).expect_code(0);
+    Ended::of(beds.command(&["results", "import", disclosure.to_str().unwrap()])).expect_code(0);
     let hurt = study.steps.iter().filter(|s| s.group.contains("killed"));
     let hurt: Vec<&StudyStep> = hurt.collect();
     assert_eq!(hurt.len(), 3);

@@ -160,8 +160,6 @@ fn document(curve: &CurveScenario, plan: &Plan, url: String) -> Series {
         lanes: Some(scenario.lanes as u64),
         interval_s: scenario.interval_ms as f64 / 1e3,
         ranks: scenario.ranks,
-        hooks: None,
-        monitor: None,
         events: vec![],
         notes: vec![],
         environment: Environment::default(),

@@ -10,10 +10,11 @@ use plimsoll_sim::SystemEvent;
 /// Events of a run.
 #[derive(Debug, Args)]
 pub struct EventArgs {
-    /// What happens at a time after the beginning of the run, warm-up included: 'TIME sh COMMAND' runs
-    /// a shell command beside the load and needs --allow-commands; to a simulated system, 'TIME down
-    /// WHAT', 'TIME up WHAT' or 'TIME slow WHAT FACTOR', such as '30s down edge.3'; repeatable
-    #[arg(long, value_name = "EVENT", help_heading = "Target")]
+    /// Run a shell command: 'TIME sh COMMAND' beside the load, at a time after the beginning of the run, warm-up
+    /// included; 'before [PHASE] sh COMMAND' or 'after [PHASE] sh COMMAND' around a phase (populate, load, a phase of
+    /// md), or around every phase. 'timeout TIME' before `sh` limits the command. Or let something happen to a simulated
+    /// system: 'TIME down WHAT', 'TIME up WHAT' or 'TIME slow WHAT FACTOR', such as '30s down edge.3'. Repeatable
+    #[arg(long, value_name = "EVENT", help_heading = "Behaviour")]
     pub event: Vec<EventSpec>,
 }
 
@@ -22,27 +23,27 @@ impl EventArgs {
     /// ranks are given; returns those that this program executes.
     ///
     /// # Errors
-    /// If the events cannot happen to the target, or if commands are not `allowed`.
+    /// If the events cannot happen to the target.
     pub fn add_to(
         &self,
         target: &mut String,
         clock: ClockKind,
-        allowed: bool,
     ) -> Result<Vec<EventSpec>, CommandError> {
         if plimsoll_target::takes_events(target) {
-            let events: Result<Vec<SystemEvent>, CommandError> =
-                self.event.iter().map(of_system).collect();
-            *target = plimsoll_target::with_events(target, &events?);
-            return Ok(vec![]);
+            let is_of_system = |event: &&EventSpec| matches!(event.action, Action::Fault(_));
+            let (faults, own): (Vec<_>, Vec<_>) = self.event.iter().partition(is_of_system);
+            let faults: Result<Vec<SystemEvent>, CommandError> =
+                faults.into_iter().map(of_system).collect();
+            *target = plimsoll_target::with_events(target, &faults?);
+            let own: Vec<EventSpec> = own.into_iter().cloned().collect();
+            let checked = own
+                .iter()
+                .try_for_each(|event| events::check(event, target));
+            return checked.map(|()| own).map_err(CommandError::usage);
         }
         for event in &self.event {
-            if matches!(event.action, Action::Command(_)) && !allowed {
-                return Err(CommandError::usage(format!(
-                    "--event '{event}' runs a shell command: allow it with --allow-commands"
-                )));
-            }
             events::check(event, target).map_err(CommandError::usage)?;
-            if clock == ClockKind::Virtual {
+            if clock == ClockKind::Virtual && event.at().is_some() {
                 return Err(CommandError::usage(format!(
                     "--event '{event}' happens in real time, and the run is in virtual time: expected \
                      --clock real"
@@ -56,14 +57,8 @@ impl EventArgs {
 /// An event of a simulated system.
 fn of_system(event: &EventSpec) -> Result<SystemEvent, CommandError> {
     let text = event.to_string();
-    let refused = |why: &str| CommandError::usage(format!("--event '{text}': {why}"));
-    match &event.action {
-        Action::Command(_) => Err(refused(
-            "a simulated system is in virtual time, in which no command can run: expected TIME down \
-             WHAT, TIME up WHAT or TIME slow WHAT FACTOR",
-        )),
-        Action::Fault(_) => text.parse().map_err(|why: String| refused(&why)),
-    }
+    let read = text.parse();
+    read.map_err(|why: String| CommandError::usage(format!("--event '{text}': {why}")))
 }
 
 impl Command {
@@ -74,14 +69,13 @@ impl Command {
     pub fn add_events(&mut self) -> Result<(), CommandError> {
         let (events, how) = match self {
             Self::Run(args) => (&mut args.workload.events, &mut args.workload.how),
-            Self::Plan(args) => (&mut args.workload.events, &mut args.workload.how),
             Self::Curve(args) => (&mut args.events, &mut args.how),
             Self::Find(args) => (&mut args.events, &mut args.how),
             // The target of `md` is known after its options are read, the targets of `profile` as each run begins.
             _ => return Ok(()),
         };
         let clock = how.clock();
-        events.event = events.add_to(&mut how.target, clock, how.allow_commands)?;
+        events.event = events.add_to(&mut how.files.target, clock)?;
         Ok(())
     }
 }

@@ -47,8 +47,8 @@ interrupted by a signal.";
 
 pub(super) const FIT_EXAMPLES: &str = "\
 Examples:
-  plimsoll fit mine.toml --to plimsoll-results/vda-curve-20260101-120000 --output fitted.toml
-  plimsoll fit flash-2-replicas --to sfs2014-20160912-00016.txt --time 10s --warmup 2s \\
+  plimsoll systems fit mine.toml --to plimsoll-results/vda-curve-20260101-120000 --output fitted.toml
+  plimsoll systems fit flash-2-replicas --to sfs2014-20160912-00016.txt --time 10s --warmup 2s \\
     --hold-out 3,6,9,10 --output fitted.toml
 
 Least squares of the logarithms of the mean response times, by the method of Nelder and Mead. Every \
@@ -84,18 +84,18 @@ Runs that were measured are kept. Exit codes are those of the command that began
 pub(super) const SERVE_EXAMPLES: &str = "\
 Examples:
   plimsoll serve
-  plimsoll serve --root /data/results --listen 127.0.0.1:0
+  plimsoll serve --results /data/results --listen 127.0.0.1:0
   PLIMSOLL_TOKEN=$(openssl rand -hex 16) plimsoll serve --listen 0.0.0.0:8080 --allowed-host bench.example
 
 Prints its address and serves until Ctrl-C. It changes results only \
 when the user tags, annotates or deletes them in the browser.";
 
-pub(super) const SERVE_NFS_EXAMPLES: &str = "\
+pub(super) const NFS_EXAMPLES: &str = "\
 Examples:
-  plimsoll serve-nfs --listen 127.0.0.1:20490
+  plimsoll emulate nfs --listen 127.0.0.1:20490
   plimsoll run fileserver --target 'nfs3://127.0.0.1:20490/?mountport=20490' --time 5s
       in another terminal
-  plimsoll serve-nfs --reply-delay 5ms --inject-fault read=io:0.001 --inject-fault commit=drop-reply:0.01
+  plimsoll emulate nfs --reply-delay 5ms --inject-fault read=io:0.001 --inject-fault commit=drop-reply:0.01
 
 The URL of the target is printed. The server runs until Ctrl-C; its files are then lost. Permissions are \
 stored but not enforced.
@@ -105,11 +105,11 @@ trailing-bytes: four bytes follow the reply; truncated: its last four bytes are 
 
 pub(super) const WAN_EXAMPLES: &str = "\
 Examples:
-  plimsoll wan --listen 127.0.0.1:22049 --upstream filer:2049 --rtt 100ms
+  plimsoll emulate wan --listen 127.0.0.1:22049 --upstream filer:2049 --rtt 100ms
   plimsoll run webserver --target 'nfs3://127.0.0.1:22049/export?mountport=20048'
       in another terminal; MOUNT calls bypass the relay
-  plimsoll wan --listen 127.0.0.1:22049 --upstream filer:2049 --rtt 40ms --jitter 4ms --bandwidth 100mbit
-  plimsoll wan --tun self filer --rtt 100ms --loss 0.001
+  plimsoll emulate wan --listen 127.0.0.1:22049 --upstream filer:2049 --rtt 40ms --jitter 4ms --bandwidth 100mbit
+  plimsoll emulate wan --tun self filer --rtt 100ms --loss 0.001
       between this network namespace and the one that `ip netns add filer` created
 
 A relay terminates TCP on both sides: there is no slow start, and no window limits a connection. With \

@@ -1,6 +1,6 @@
 //! Arguments of `hosts`.
 
-use super::{HostArgs, SshArgs};
+use super::HostArgs;
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
 
@@ -14,12 +14,9 @@ pub enum HostsCommand {
 /// Arguments of `hosts check`.
 #[derive(Debug, Args)]
 pub struct HostsCheckArgs {
-    /// Hosts, as those of --hosts
-    #[arg(value_name = "LIST", required_unless_present = "hosts_file")]
-    pub list: Option<String>,
-    /// File with a host on each line, as that of --hosts-file
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub hosts_file: Option<PathBuf>,
+    /// Hosts, as in --hosts: a list, or @FILE
+    #[arg(value_name = "LIST|@FILE")]
+    pub hosts: String,
     /// Directory that all hosts must see; a file is created there for a moment
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub dir: Option<PathBuf>,
@@ -27,19 +24,14 @@ pub struct HostsCheckArgs {
     /// for that
     #[arg(long)]
     pub bandwidth: bool,
-    #[command(flatten)]
-    pub ssh: SshArgs,
 }
 
 impl HostsCheckArgs {
     /// The hosts.
     pub fn hosts(&self) -> HostArgs {
         HostArgs {
-            is_of_profile: false,
-            profile_dir: None,
-            hosts: self.list.clone(),
-            hosts_file: self.hosts_file.clone(),
-            ssh: self.ssh.clone(),
+            hosts: Some(self.hosts.clone()),
+            ..HostArgs::default()
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Arguments of load curves and of the search for the load line.
 
 use super::values::{jobs, limit, load, share, some_runs};
-use super::{CommonRunArgs, DescriptionArg, EventArgs, HookArgs, OutputArgs, ResultsRoot};
+use super::{CommonRunArgs, DescriptionArg, EventArgs, OutputArgs, ResultsRoot};
 use clap::{Args, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -38,11 +38,6 @@ pub struct CurveArgs {
     #[arg(long, help_heading = "Criteria")]
     pub continue_past_peak: bool,
 
-    /// Program called at each point with the workload, the load and the phase (INIT, WARM, RUN or
-    /// END); needs --allow-commands
-    #[arg(allow_hyphen_values = true, long, value_name = "PROGRAM", value_hint = ValueHint::ExecutablePath)]
-    #[arg(help_heading = "Behaviour")]
-    pub monitor: Option<PathBuf>,
     /// Number of load points that are measured at the same time, each in a process of its own, with
     /// the same results; 0: as many as there are processors. Needs virtual time
     #[arg(long, value_name = "N", default_value = "1", value_parser = jobs)]
@@ -55,8 +50,6 @@ pub struct CurveArgs {
     pub description: DescriptionArg,
     #[command(flatten)]
     pub manner: OutputArgs,
-    #[command(flatten)]
-    pub hooks: HookArgs,
 }
 
 /// Arguments of the command that `curve --jobs` starts for each run.
@@ -150,6 +143,4 @@ pub struct FindArgs {
     pub description: DescriptionArg,
     #[command(flatten)]
     pub manner: OutputArgs,
-    #[command(flatten)]
-    pub hooks: HookArgs,
 }

@@ -1,15 +1,27 @@
-//! Arguments of `serve-nfs` and `wan`.
+//! Arguments of `emulate`.
 
+use super::examples::{NFS_EXAMPLES, WAN_EXAMPLES};
 use super::values::duration;
-use clap::Args;
+use clap::{Args, Subcommand};
 use plimsoll_nfs::server::FaultRule;
 use plimsoll_nfs::wan::{BitRate, Link, Namespace};
 use std::net::SocketAddr;
 use std::time::Duration;
 
-/// Arguments of `serve-nfs`.
+/// Subcommands of `emulate`.
+#[derive(Debug, Subcommand)]
+pub enum EmulateCommand {
+    /// Emulate a WAN link between a client and a server: delay, jitter, bandwidth and losses
+    #[command(after_help = WAN_EXAMPLES)]
+    Wan(WanArgs),
+    /// Serve files in memory over NFSv3, for trying out the nfs3 target
+    #[command(after_help = NFS_EXAMPLES)]
+    Nfs(NfsArgs),
+}
+
+/// Arguments of `emulate nfs`.
 #[derive(Debug, Args)]
-pub struct ServeNfsArgs {
+pub struct NfsArgs {
     /// Address on which the server listens; port 0 selects a free port
     #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:0")]
     pub listen: SocketAddr,
@@ -26,7 +38,7 @@ pub struct ServeNfsArgs {
     pub max_memory: u64,
 }
 
-/// Arguments of `wan`.
+/// Arguments of `emulate wan`.
 #[derive(Debug, Args)]
 pub struct WanArgs {
     /// Address on which the relay listens; port 0 selects a free port

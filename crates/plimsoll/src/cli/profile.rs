@@ -1,7 +1,7 @@
 //! Arguments of `profile`.
 
 use super::values::{directory, times};
-use super::{CommonRunArgs, DescriptionArg, EventArgs, HookArgs, OutputArgs};
+use super::{CommonRunArgs, DescriptionArg, EventArgs, OutputArgs};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueHint};
 use std::ffi::{OsStr, OsString};
@@ -35,10 +35,6 @@ pub struct ProfileArgs {
     #[arg(long, value_name = "N", value_parser = times)]
     #[arg(allow_hyphen_values = true, default_value_t = 1, help_heading = "Load")]
     pub repeat: u32,
-    /// List the runs without running them
-    #[arg(long, help_heading = "Output")]
-    pub dry_run: bool,
-
     /// Directory in which the results directory is created, instead of the profile's `stats`
     /// [default: plimsoll-results]
     #[arg(allow_hyphen_values = true, value_parser = directory(), long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
@@ -47,8 +43,6 @@ pub struct ProfileArgs {
     pub description: DescriptionArg,
     #[command(flatten)]
     pub manner: OutputArgs,
-    #[command(flatten)]
-    pub hooks: HookArgs,
 }
 
 /// Value of `--filesystem`.

@@ -8,7 +8,7 @@ use plimsoll_report::compare::Condition;
 use plimsoll_results::Percentiles;
 use std::path::PathBuf;
 
-/// Arguments of `import`.
+/// Arguments of `results import`.
 #[derive(Debug, Args)]
 pub struct ImportArgs {
     /// The report
@@ -35,7 +35,7 @@ pub struct ReportArgs {
     #[arg(long)]
     pub recover: bool,
     /// Description of the system under test for --format disclosure and html, instead of the one beside the results;
-    /// `plimsoll sut init` creates one
+    /// `plimsoll results sut init` creates one
     #[arg(allow_hyphen_values = true, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub sut: Option<PathBuf>,
     /// New file for the output, instead of standard output; for images and parquet, a directory
@@ -46,7 +46,7 @@ pub struct ReportArgs {
 /// The description of the system under test that is kept beside results.
 #[derive(Debug, Args)]
 pub struct DescriptionArg {
-    /// Description of the system under test, which is kept beside the results for disclosure reports; `plimsoll sut init`
+    /// Description of the system under test, which is kept beside the results for disclosure reports; `plimsoll results sut init`
     /// creates one
     #[arg(allow_hyphen_values = true, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     #[arg(help_heading = "Output")]
@@ -131,14 +131,14 @@ pub enum ReportFormat {
     Png,
 }
 
-/// Subcommands of `sut`.
+/// Subcommands of `results sut`.
 #[derive(Debug, Subcommand)]
 pub enum SutCommand {
     /// Write a description of this machine, to be completed by hand
     #[command(after_help = "\
 Examples:
-  plimsoll sut init
-  plimsoll sut init --output server7.toml --dir /mnt/test
+  plimsoll results sut init
+  plimsoll results sut init --output server7.toml --dir /mnt/test
 
 Existing files are never overwritten.")]
     Init {
@@ -159,8 +159,8 @@ Existing files are never overwritten.")]
     /// Read a description and list the entries still missing
     #[command(after_help = "\
 Examples:
-  plimsoll sut check
-  plimsoll sut check server7.toml
+  plimsoll results sut check
+  plimsoll results sut check server7.toml
 
 Exits with 2 and prints the source location if the file is not a valid description.")]
     Check {

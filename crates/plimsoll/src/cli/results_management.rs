@@ -1,13 +1,66 @@
 //! Arguments of commands that manage results.
 
 use super::values::{age, host};
-use clap::{Args, ValueHint};
+use super::{ImportArgs, SutCommand};
+use clap::{Args, Subcommand, ValueHint};
 use plimsoll_results::Tag;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Arguments of `tag`.
+/// Subcommands of `results`.
+#[derive(Debug, Subcommand)]
+pub enum ResultsCommand {
+    /// Add tags to results, or remove them
+    #[command(after_help = "\
+Examples:
+  plimsoll results tag plimsoll-results/fileserver-20260301-140502 --add baseline,nvme
+  plimsoll results tag plimsoll-results/* --remove baseline
+  plimsoll results tag plimsoll-results/*            lists the current tags
+
+Tags are stored in annotations.json in the results directory; the results themselves do not change.")]
+    Tag(TagArgs),
+    /// Write or read a note on results
+    #[command(after_help = "\
+Examples:
+  plimsoll results note plimsoll-results/fileserver-20260301-140502 'with the new firmware'
+  plimsoll results note plimsoll-results/fileserver-20260301-140502
+  plimsoll results note plimsoll-results/fileserver-20260301-140502 ''")]
+    Note(NoteArgs),
+    /// Delete old results
+    #[command(after_help = "\
+Examples:
+  plimsoll results prune --older-than 30d --dry-run
+  plimsoll results prune --older-than 30d            lists them and asks
+  plimsoll results prune --older-than 8w --results /data/results --yes
+
+Deletes only directories that contain nothing but files written by Plimsoll, and none that a run \
+is still writing to. Results with tags are kept unless --include-tagged is given.
+Exit codes: 0 deleted, or nothing to delete; 1 something could not be deleted; 2 refused.")]
+    Prune(PruneArgs),
+    /// Read a published disclosure report and print its contents
+    #[command(after_help = "\
+Examples:
+  plimsoll results import sfs2014-20160912-00016.txt
+  plimsoll results import report.txt --format json > report.json
+
+Reads the ASCII (.txt) form of SPECsfs2008, SPEC SFS 2014 and SPECstorage 2020 reports, and of \
+Plimsoll's own reports. Line breaks may have been collapsed to spaces, and an excerpt with the \
+title, the metric and all load points is enough; missing sections are listed. The overall response \
+time is recomputed; a difference too large to be rounding gives a warning.
+Exits with 2 and prints the source location if the text is not a report or its load points are \
+incomplete.")]
+    Import(ImportArgs),
+    /// Describe the system under test, for disclosure reports
+    #[command(after_help = "\
+Examples:
+  plimsoll results sut init --dir /mnt/test
+  plimsoll results sut check sut.toml")]
+    #[command(subcommand)]
+    Sut(SutCommand),
+}
+
+/// Arguments of `results tag`.
 #[derive(Debug, Args)]
 pub struct TagArgs {
     /// Results directories
@@ -21,7 +74,7 @@ pub struct TagArgs {
     pub remove: Vec<Tag>,
 }
 
-/// Arguments of `note`.
+/// Arguments of `results note`.
 #[derive(Debug, Args)]
 pub struct NoteArgs {
     /// Results directory
@@ -32,7 +85,7 @@ pub struct NoteArgs {
     pub text: Option<String>,
 }
 
-/// Arguments of `prune`.
+/// Arguments of `results prune`.
 #[derive(Debug, Args)]
 pub struct PruneArgs {
     /// Delete results that started longer ago than this, such as 12h, 30d or 8w
@@ -41,7 +94,7 @@ pub struct PruneArgs {
     /// Directory that holds the results directories
     #[arg(
         allow_hyphen_values = true,
-        long,
+        long = "results",
         value_name = "DIR",
         default_value = "plimsoll-results"
     )]
@@ -68,7 +121,7 @@ pub struct ServeArgs {
     /// Directory that holds the results directories
     #[arg(
         allow_hyphen_values = true,
-        long,
+        long = "results",
         value_name = "DIR",
         default_value = "plimsoll-results"
     )]

@@ -1,25 +1,22 @@
 //! Arguments on simulated systems.
 
 use super::Format;
+use super::examples::FIT_EXAMPLES;
 use super::values::{duration, jobs, scale, seed, some_runs, window};
 use clap::{Args, Subcommand, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Arguments of `systems`.
+/// Arguments of `systems list`.
 #[derive(Debug, Args)]
-#[command(args_conflicts_with_subcommands = true)]
-pub struct SystemsArgs {
-    /// What to do with one of them
-    #[command(subcommand)]
-    pub command: Option<SystemsCommand>,
+pub struct SystemsListArgs {
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: Format,
 }
 
-/// Arguments of `fit`.
+/// Arguments of `systems fit`.
 #[derive(Debug, Args)]
 pub struct FitArgs {
     /// The system: a built-in name, or path of a system file; figures with `free` bounds are fitted
@@ -75,6 +72,12 @@ pub struct FitArgs {
 /// Subcommands of `systems`.
 #[derive(Debug, Subcommand)]
 pub enum SystemsCommand {
+    /// List the simulated systems
+    #[command(after_help = "\
+Examples:
+  plimsoll systems list
+  plimsoll systems list --format json")]
+    List(SystemsListArgs),
     /// Print a system as TOML, with the source of every figure
     #[command(after_help = "\
 Examples:
@@ -85,4 +88,7 @@ Examples:
         #[arg(value_name = "SYSTEM")]
         system: String,
     },
+    /// Fit the free figures of a simulated system to a measured or published load curve
+    #[command(after_help = FIT_EXAMPLES)]
+    Fit(Box<FitArgs>),
 }

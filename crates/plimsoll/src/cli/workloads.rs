@@ -5,14 +5,14 @@ use super::values::{
     rate, scale, seed, setting, window,
 };
 use super::{EventArgs, Format, IoArgs};
-use clap::{Args, ValueEnum, ValueHint};
+use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use plimsoll_engine::ClockKind;
 use plimsoll_plan::{Content, OpsLimit};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Arguments that `run` and `plan` have in common.
+/// The workload of `run`, and how it runs.
 #[derive(Debug, Args)]
 pub struct WorkloadArgs {
     /// Built-in name, or path of a workload file
@@ -46,15 +46,15 @@ fn target_help() -> String {
     let forms = plimsoll_target::registry::SCHEMES.iter().map(|s| s.form);
     let forms: Vec<&str> = forms.collect();
     format!(
-        "Target of the load: {}; SYSTEM is a name that `plimsoll systems` lists, or the path of a \
+        "Target of the load: {}; SYSTEM is a name that `plimsoll systems list` prints, or the path of a \
          system file",
         forms.join(", ")
     )
 }
 
-/// Options of every command that runs workloads.
+/// Options that determine the files of a workload.
 #[derive(Debug, Args)]
-pub struct CommonRunArgs {
+pub struct FilesArgs {
     /// Directory for the files; every path of the workload is re-rooted below it
     #[arg(allow_hyphen_values = true, long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Target")]
     pub dir: Option<PathBuf>,
@@ -66,23 +66,12 @@ pub struct CommonRunArgs {
         help_heading = "Target"
     )]
     pub target: String,
-    /// Keep the files after the run
-    #[arg(long, help_heading = "Target")]
-    pub keep: bool,
 
     /// Fraction of the data and rates of a workload with business metrics; the result is marked as not
     /// comparable [default: 1]
     #[arg(long, value_name = "FRACTION", value_parser = scale)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub scale: Option<f64>,
-    /// Length of the measured window, such as 500ms, 10s, 5m, 1h
-    #[arg(long, value_name = "TIME", value_parser = window)]
-    #[arg(allow_hyphen_values = true, help_heading = "Load")]
-    pub time: Option<Duration>,
-    /// Warm-up: added to a Filebench workload's own, or replacing that of an operation mix
-    #[arg(long, value_name = "TIME", value_parser = duration)]
-    #[arg(allow_hyphen_values = true, help_heading = "Load")]
-    pub warmup: Option<Duration>,
     /// Change a parameter of the workload; repeatable
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting, help_heading = "Load")]
     pub set: Vec<(String, String)>,
@@ -91,15 +80,34 @@ pub struct CommonRunArgs {
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub seed: Option<u64>,
 
-    /// What an unexpected error does: stop the run, or count the error and make the result
-    /// invalid [default: stop; for load points: count]
-    #[arg(long, value_name = "POLICY", value_enum, help_heading = "Behaviour")]
-    pub on_error: Option<ErrorPolicy>,
     /// Content of writes, instead of the workload's: random, zero, or comma-separated
     /// parts: compressible:RATIO (or PERCENT%), duplicate:PERCENT, block:SIZE, groups:N
     /// [default: random]
     #[arg(long, value_name = "KIND", help_heading = "Behaviour")]
     pub content: Option<Content>,
+}
+
+/// Options of every command that runs workloads.
+#[derive(Debug, Args)]
+pub struct CommonRunArgs {
+    #[command(flatten)]
+    pub files: FilesArgs,
+    /// Keep the files after the run
+    #[arg(long, help_heading = "Target")]
+    pub keep: bool,
+
+    /// Length of the measured window, such as 500ms, 10s, 5m, 1h
+    #[arg(long, value_name = "TIME", value_parser = window)]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
+    pub time: Option<Duration>,
+    /// Warm-up: added to a Filebench workload's own, or replacing that of an operation mix
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
+    pub warmup: Option<Duration>,
+    /// What an unexpected error does: stop the run, or count the error and make the result
+    /// invalid [default: stop; for load points: count]
+    #[arg(long, value_name = "POLICY", value_enum, help_heading = "Behaviour")]
+    pub on_error: Option<ErrorPolicy>,
     /// Write contents that follow from file and offset, check every read, and read all files again after
     /// the run: a result that lost anything acknowledged is invalid
     #[arg(long, conflicts_with = "content", help_heading = "Behaviour")]
@@ -111,8 +119,7 @@ pub struct CommonRunArgs {
     /// Processors to which workers are bound round-robin, such as 0-3,8
     #[arg(long, value_name = "LIST", value_parser = cpu_list, help_heading = "Behaviour")]
     pub cpus: Option<CpuList>,
-    /// Allow the workload's `system` statements, --before, --after, --event and --monitor to run
-    /// commands
+    /// Allow the `system` statements of the workload to run commands
     #[arg(long, help_heading = "Behaviour")]
     pub allow_commands: bool,
 
@@ -136,29 +143,58 @@ pub struct CommonRunArgs {
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     #[arg(allow_hyphen_values = true, help_heading = "Engine")]
     pub interval: Duration,
-}
 
-/// Arguments of `plan`.
-#[derive(Debug, Args)]
-pub struct PlanArgs {
-    #[command(flatten)]
-    pub workload: WorkloadArgs,
-    /// Output format; json prints the whole Plan
-    #[arg(long, value_enum, default_value_t, help_heading = "Output")]
-    pub format: Format,
+    /// Print what would be run, without running it; exits with 2 and the reasons if it would be refused
+    #[arg(long, help_heading = "Output")]
+    pub dry_run: bool,
 }
 
 /// Arguments of `populate`.
 #[derive(Debug, Args)]
 pub struct PopulateArgs {
+    /// Built-in name, or path of a workload file
+    #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
+    pub workload: OsString,
     #[command(flatten)]
-    pub workload: WorkloadArgs,
+    pub files: FilesArgs,
+    /// Load in business metrics, for workloads that have them, such as vda [default: 1]
+    #[arg(long, value_name = "N", value_parser = load)]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
+    pub load: Option<u64>,
+    /// Print what would be created, without creating it; exits with 2 and the reasons if it would be refused
+    #[arg(long, help_heading = "Output")]
+    pub dry_run: bool,
     /// Print nothing but what was created, and errors
     #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
 }
 
-/// Arguments of `list`.
+/// Subcommands of `workloads`.
+#[derive(Debug, Subcommand)]
+pub enum WorkloadsCommand {
+    /// List the built-in workloads
+    #[command(after_help = "\
+Examples:
+  plimsoll workloads list
+  plimsoll workloads list --format json")]
+    List(ListArgs),
+    /// Show the parameters and the source of a workload
+    #[command(after_help = "\
+Examples:
+  plimsoll workloads show varmail
+  plimsoll workloads show ./my.f
+  plimsoll workloads show varmail --print-source > my.f        a copy to change")]
+    Show(ShowArgs),
+    /// Convert a custom workload file of netmist to an operation mix
+    #[command(after_help = "\
+Examples:
+  plimsoll workloads convert export.txt > mine.toml
+  plimsoll workloads convert export.txt --output mine.toml
+  plimsoll run export.txt                    runs the file without converting it")]
+    Convert(ConvertArgs),
+}
+
+/// Arguments of `workloads list`.
 #[derive(Debug, Args)]
 pub struct ListArgs {
     /// Output format
@@ -166,7 +202,7 @@ pub struct ListArgs {
     pub format: Format,
 }
 
-/// Arguments of `show`.
+/// Arguments of `workloads show`.
 #[derive(Debug, Args)]
 pub struct ShowArgs {
     /// Built-in name, or path of a workload file
@@ -177,26 +213,15 @@ pub struct ShowArgs {
     pub print_source: bool,
 }
 
-/// Arguments of `convert`.
+/// Arguments of `workloads convert`.
 #[derive(Debug, Args)]
 pub struct ConvertArgs {
     /// The custom workload file
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
-    /// Format of the converted workload
-    #[arg(long, value_enum, default_value_t)]
-    pub format: ConvertTo,
     /// Output file instead of standard output; it must not exist
     #[arg(allow_hyphen_values = true, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
-}
-
-/// Values of `--format`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum ConvertTo {
-    /// An operation mix
-    #[default]
-    Toml,
 }
 
 /// Values of `--clock`.
@@ -212,7 +237,7 @@ pub enum ClockArg {
 impl CommonRunArgs {
     /// The clock of the run.
     pub fn clock(&self) -> ClockKind {
-        self.clock.of(&self.target)
+        self.clock.of(&self.files.target)
     }
 }
 

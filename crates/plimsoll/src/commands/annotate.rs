@@ -1,4 +1,4 @@
-//! `tag` and `note`: annotations of results by the user.
+//! `results tag` and `results note`: annotations of results by the user.
 
 use super::print;
 use crate::cli::{NoteArgs, TagArgs};

@@ -1,7 +1,7 @@
-//! `convert`: converts a workload of another program to an operation mix.
+//! `workloads convert`: converts a workload of another program to an operation mix.
 
 use super::print;
-use crate::cli::{ConvertArgs, ConvertTo};
+use crate::cli::ConvertArgs;
 use crate::exit::{CommandError, Exit};
 use crate::{new_file, workload};
 use plimsoll_plan::SourceKind;
@@ -24,13 +24,8 @@ pub fn run(args: &ConvertArgs) -> Result<Exit, CommandError> {
         )));
     }
     let workload = netmist::parse(&found.text, &found.name).map_err(workload::diagnosed)?;
-    let text = match args.format {
-        ConvertTo::Toml => {
-            let toml =
-                plimsoll_workload::mix::to_toml(workload.file()).map_err(CommandError::usage)?;
-            format!("{HEAD}{toml}")
-        }
-    };
+    let toml = plimsoll_workload::mix::to_toml(workload.file()).map_err(CommandError::usage)?;
+    let text = format!("{HEAD}{toml}");
     match &args.output {
         None => print(&text),
         Some(path) => new_file::create(path, &text).map(|()| Exit::Valid),

@@ -1,45 +1,47 @@
 //! `curve`: measures a workload at several loads, in increasing order, on one data set.
 
+use super::plan;
 use super::series::{self, ReadySeries};
 use crate::cli::CurveArgs;
 use crate::exit::{CommandError, Exit};
 use crate::load_plan;
+use crate::series_text::missing_length;
 use crate::{new_series, workload};
-use plimsoll_results::{LoadCurve, SeriesKind, StopRules};
-use plimsoll_series::{Loads, Monitor};
-use std::path::{Path, PathBuf};
+use plimsoll_plan::show_duration;
+use plimsoll_results::{LoadCurve, Series, SeriesKind, StopRules};
+use plimsoll_series::Loads;
 
 /// Measures the points, writes the results and prints the report.
 pub fn run(args: &CurveArgs) -> Result<Exit, CommandError> {
-    series::run(&args.manner, args.jobs, |communicator| {
-        let hooks = args.hooks.hooks(args.how.allow_commands)?;
+    if args.how.dry_run {
+        args.description.text()?;
+        let series = series(args, args.manner.ranks.working()?)?;
         let loads = loads(args)?;
-        let plan = load_plan::at(&args.workload, &args.how, &args.criteria, loads.greatest())?;
-        check_monitor(args)?;
-        let rules = StopRules {
-            stop_after_invalid: (args.stop_after_invalid > 0).then_some(args.stop_after_invalid),
-            stop_past_peak: !args.continue_past_peak,
-        };
-        let kind = SeriesKind::Curve(LoadCurve::new(loads.as_slice().to_vec(), rules));
-        let (how, events, ranks) = (&args.how, &args.events, communicator.working());
-        let mut series = new_series::of_workload(kind, plan, how, events, ranks)?;
-        series.hooks = hooks;
-        series.monitor = args.monitor.as_deref().map(absolute);
-        new_series::check(&mut series, how, &args.root.results)?;
+        let loads: Vec<String> = loads.as_slice().iter().map(u64::to_string).collect();
+        let summary = format!(
+            "curve at the loads {}, about {} plus the time to create the files",
+            loads.join(", "),
+            show_duration(missing_length(&series))
+        );
+        return plan::show_series(&series, &args.how, args.manner.format, &summary);
+    }
+    series::run(&args.manner, args.jobs, |communicator| {
+        let mut series = series(args, communicator.working())?;
+        new_series::check(&mut series, &args.how, &args.root.results)?;
         Ok(ReadySeries::new(series, &args.root.results).with_sut(args.description.text()?))
     })
 }
 
-fn check_monitor(args: &CurveArgs) -> Result<(), CommandError> {
-    let Some(program) = &args.monitor else {
-        return Ok(());
+/// The series without runs.
+fn series(args: &CurveArgs, ranks: u32) -> Result<Series, CommandError> {
+    let loads = loads(args)?;
+    let plan = load_plan::at(&args.workload, &args.how, &args.criteria, loads.greatest())?;
+    let rules = StopRules {
+        stop_after_invalid: (args.stop_after_invalid > 0).then_some(args.stop_after_invalid),
+        stop_past_peak: !args.continue_past_peak,
     };
-    if !args.how.allow_commands {
-        return Err(CommandError::usage(
-            "--monitor runs a program at each point: allow it with --allow-commands",
-        ));
-    }
-    Monitor::check(program).map_err(CommandError::usage)
+    let kind = SeriesKind::Curve(LoadCurve::new(loads.as_slice().to_vec(), rules));
+    new_series::of_workload(kind, plan, &args.how, &args.events, ranks)
 }
 
 fn loads(args: &CurveArgs) -> Result<Loads, CommandError> {
@@ -54,9 +56,4 @@ fn loads(args: &CurveArgs) -> Result<Loads, CommandError> {
         }
     };
     loads.map_err(workload::diagnosed)
-}
-
-/// An absolute path, which remains valid in another directory.
-fn absolute(path: &Path) -> PathBuf {
-    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
 }

@@ -1,9 +1,8 @@
-//! `completions`, `man` and `schema`: documents that are made from definitions in the code.
+//! `docs`: documents that are made from definitions in the code.
 
 use super::print;
-use crate::cli::{Cli, SchemaForm};
+use crate::cli::{SchemaForm, definition};
 use crate::exit::{CommandError, Exit};
-use clap::CommandFactory;
 use clap_complete::Shell;
 use plimsoll_results::{self as results, Run, Series};
 use std::path::Path;
@@ -11,7 +10,7 @@ use std::path::Path;
 /// Prints a completion script.
 pub fn completions(shell: Shell) -> Result<Exit, CommandError> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Cli::command(), "plimsoll", &mut script);
+    clap_complete::generate(shell, &mut definition(), "plimsoll", &mut script);
     print(&String::from_utf8_lossy(&script))
 }
 
@@ -36,13 +35,13 @@ pub fn schema_text(form: SchemaForm) -> String {
 pub fn man(dir: Option<&Path>) -> Result<Exit, CommandError> {
     let Some(dir) = dir else {
         let mut page = Vec::new();
-        clap_mangen::Man::new(Cli::command())
+        clap_mangen::Man::new(definition())
             .render(&mut page)
             .map_err(|e| CommandError::failed(format!("cannot make the manual page: {e}")))?;
         return print(&String::from_utf8_lossy(&page));
     };
     std::fs::create_dir_all(dir)
-        .and_then(|()| clap_mangen::generate_to(Cli::command(), dir))
+        .and_then(|()| clap_mangen::generate_to(definition(), dir))
         .map(|()| Exit::Valid)
         .map_err(|e| {
             let place = dir.display();

@@ -1,26 +1,42 @@
 //! `find`: searches for the load line of a workload, the highest load that meets its criteria.
 
+use super::plan;
 use super::series::{self, ReadySeries};
 use crate::cli::FindArgs;
 use crate::exit::{CommandError, Exit};
 use crate::{load_plan, new_series};
-use plimsoll_results::{LoadSearch, SearchRules, SeriesKind};
+use plimsoll_plan::counted;
+use plimsoll_results::{LoadSearch, SearchRules, Series, SeriesKind};
 
 /// Fraction of the highest load at which a search without `--start-load` begins.
 const DEFAULT_START_DIVISOR: u64 = 8;
 
 /// Searches for the load line, writes every run and prints what was found.
 pub fn run(args: &FindArgs) -> Result<Exit, CommandError> {
+    if args.how.dry_run {
+        args.description.text()?;
+        let series = series(args, args.manner.ranks.working()?)?;
+        let rules = rules(args)?;
+        let summary = format!(
+            "search from load {} to at most {}, in at most {}",
+            rules.start_load,
+            rules.max_load,
+            counted(rules.max_runs.into(), "run", "runs")
+        );
+        return plan::show_series(&series, &args.how, args.manner.format, &summary);
+    }
     series::run(&args.manner, 1, |communicator| {
-        let hooks = args.hooks.hooks(args.how.allow_commands)?;
-        let kind = SeriesKind::Search(LoadSearch::new(rules(args)?));
-        let plan = load_plan::at(&args.workload, &args.how, &args.criteria, args.max_load)?;
-        let (how, events, ranks) = (&args.how, &args.events, communicator.working());
-        let mut series = new_series::of_workload(kind, plan, how, events, ranks)?;
-        series.hooks = hooks;
-        new_series::check(&mut series, how, &args.root.results)?;
+        let mut series = series(args, communicator.working())?;
+        new_series::check(&mut series, &args.how, &args.root.results)?;
         Ok(ReadySeries::new(series, &args.root.results).with_sut(args.description.text()?))
     })
+}
+
+/// The series without runs.
+fn series(args: &FindArgs, ranks: u32) -> Result<Series, CommandError> {
+    let kind = SeriesKind::Search(LoadSearch::new(rules(args)?));
+    let plan = load_plan::at(&args.workload, &args.how, &args.criteria, args.max_load)?;
+    new_series::of_workload(kind, plan, &args.how, &args.events, ranks)
 }
 
 /// The rules by which the loads are selected.

@@ -1,4 +1,4 @@
-//! `fit`: fits the free figures of a simulated system to a load curve.
+//! `systems fit`: fits the free figures of a simulated system to a load curve.
 
 mod curve;
 mod memo;

@@ -1,4 +1,4 @@
-//! `import`: reads a published disclosure report.
+//! `results import`: reads a published disclosure report.
 
 use super::print;
 use crate::cli::{Format, ImportArgs};

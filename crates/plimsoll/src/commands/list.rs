@@ -1,4 +1,4 @@
-//! `list`: the built-in workloads.
+//! `workloads list`: the built-in workloads.
 
 use super::print;
 use crate::cli::{Format, ListArgs};
@@ -74,7 +74,7 @@ fn text(entries: &[Entry]) -> String {
     }
     out.push_str(
         "\nThe size is that of all files with the parameters as they are.\n\
-         `plimsoll show NAME` prints parameters and text; any workload file can be run by its \
+         `plimsoll workloads show NAME` prints parameters and text; any workload file can be run by its \
          path.\n",
     );
     out

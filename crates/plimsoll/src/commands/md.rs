@@ -13,7 +13,7 @@ use plimsoll_measure::RankStage;
 use plimsoll_plan::{Failure, Plan};
 use plimsoll_report::terminal;
 use plimsoll_results::{Run, RunDir, RunWriter, Verdict};
-use plimsoll_series::events::EventSpec;
+use plimsoll_series::events::{EventSpec, check_phases};
 use plimsoll_series::{
     Communicator, Conductor, RunConfig, RunContext, RunFacts, SeriesError, Written,
     outcome_or_refusal, refuse_among_files, refuse_results_among_files,
@@ -40,12 +40,12 @@ pub fn run(args: &MdArgs) -> Result<Exit, CommandError> {
     let (communicator, ranks) = join_ranks(args)?;
     let mut tools = None;
     let plan: Plan = communicator.run_on_root_and_broadcast(|| {
-        let (options, _) = options(args)?;
+        let (options, events) = options(args)?;
         args.ranks.check_target(&options.target)?;
         let plan = plan(args, &options, ranks)?;
         args.ranks
             .check_io(&io_choice::target_of(&options.target, &plan))?;
-        args.hooks.hooks(args.allow_commands)?;
+        check_phases(&events, &plan).map_err(CommandError::usage)?;
         tools = Some(MdOutputs::ready(args, &options, &plan)?);
         Ok::<_, CommandError>(plan)
     })?;
@@ -72,7 +72,6 @@ pub fn run(args: &MdArgs) -> Result<Exit, CommandError> {
     let context = RunContext {
         per_rank: output.per_rank,
         percentiles: output.percentiles.clone(),
-        hooks: args.hooks.hooks(args.allow_commands)?,
         events,
         ..RunContext::new(&communicator, &host)
     };
@@ -89,8 +88,8 @@ pub fn run(args: &MdArgs) -> Result<Exit, CommandError> {
 /// events.
 fn options(args: &MdArgs) -> Result<(Options, Vec<EventSpec>), CommandError> {
     let mut options = Options::new(&args.md).map_err(CommandError::usage)?;
-    let (clock, allowed) = (args.clock.of(&options.target), args.allow_commands);
-    let events = args.events.add_to(&mut options.target, clock, allowed)?;
+    let clock = args.clock.of(&options.target);
+    let events = args.events.add_to(&mut options.target, clock)?;
     Ok((options, events))
 }
 
@@ -219,7 +218,7 @@ fn run_as_root(
         number: Some(1),
         ..RunFacts::default()
     };
-    let conductor = context.begin(config, &facts, tools.writer, tools.started, None)?;
+    let conductor = context.begin(config, &facts, tools.writer, tools.started)?;
     let mut head = report.begin(&arguments(), env!("CARGO_PKG_VERSION"), &local_time());
     if tools.uses_empty_root && !options.quiet {
         head.push_str("WARN: Will use the existing (empty) directory\n");

@@ -1,19 +1,13 @@
-//! `plan`: what `run` would do.
+//! `--dry-run`: what would be run.
 
 use super::print;
-use crate::cli::{Format, PlanArgs};
+use crate::cli::{CommonRunArgs, Format};
 use crate::exit::{CommandError, Exit};
-use crate::workload;
+use crate::new_series;
 use plimsoll_engine::{Preflight, Settings};
 use plimsoll_plan::{Bytes, Count, Plan, PlanView, show_duration};
+use plimsoll_results::{Document, Series};
 use std::time::Duration;
-
-/// Prints the Plan; the reasons to refuse it, if there are any, go to standard error.
-pub fn run(args: &PlanArgs) -> Result<Exit, CommandError> {
-    let plan = workload::plan(&args.workload)?;
-    let settings = workload::settings(&args.workload.how, &plan);
-    show(&plan, &settings, args.format)
-}
 
 /// Prints a Plan and what it takes; the reasons to refuse it end the command.
 pub(super) fn show(plan: &Plan, settings: &Settings, format: Format) -> Result<Exit, CommandError> {
@@ -36,6 +30,33 @@ pub(super) fn show(plan: &Plan, settings: &Settings, format: Format) -> Result<E
             }
         }
     }
+    verdict(&look)
+}
+
+/// Prints a series of one workload after a summary: its Plan at the highest load, and what that takes. JSON is the
+/// document of the series without runs.
+pub(super) fn show_series(
+    series: &Series,
+    how: &CommonRunArgs,
+    format: Format,
+    summary: &str,
+) -> Result<Exit, CommandError> {
+    let only = &series.configurations[0];
+    match format {
+        Format::Text => {
+            print(&format!("{summary}\n\nat the highest load\n"))?;
+            show(&only.plan, &new_series::settings(only, how), format)
+        }
+        Format::Json => {
+            let look = new_series::preflight(only, how)?;
+            print(&series.to_json())?;
+            verdict(&look)
+        }
+    }
+}
+
+/// The reasons to refuse a run as an error, if there are any.
+fn verdict(look: &Preflight) -> Result<Exit, CommandError> {
     match look.refusals.as_slice() {
         [] => Ok(Exit::Valid),
         reasons => Err(CommandError::usage(format!(

@@ -1,25 +1,30 @@
 //! `populate`: creates the files of a workload, which a run in the same directory uses.
 
-use super::print;
-use crate::cli::PopulateArgs;
+use super::{plan, print};
+use crate::cli::{Format, PopulateArgs};
 use crate::communicator::{join_launched, stop_on_interrupt};
 use crate::exit::{CommandError, Exit};
 use crate::{console, workload};
-use plimsoll_engine::{Event, Observer, Outcome};
+use plimsoll_engine::{Event, Observer, Outcome, Settings};
 use plimsoll_plan::{Bytes, Phase, Plan, PopulatedFileset, counted};
 use plimsoll_series::outcome_or_refusal;
 
 /// Creates the files and keeps them.
 pub fn run(args: &PopulateArgs) -> Result<Exit, CommandError> {
-    refuse_options_of_runs(args)?;
-    let mut plan = workload::plan(&args.workload)?;
+    let mut plan = workload::plan_of_files(args)?;
     keep_population(&mut plan)?;
-    let settings = workload::settings(&args.workload.how, &plan);
+    let settings = Settings {
+        target: args.files.target.clone(),
+        ..Settings::default()
+    };
     if !plimsoll_target::keeps_files(&settings.target) {
         return Err(CommandError::usage(format!(
             "--target {}: it keeps no files",
             settings.target
         )));
+    }
+    if args.dry_run {
+        return plan::show(&plan, &settings, Format::Text);
     }
     // A signal stops it; what was created is listed in the marker.
     let stop = stop_on_interrupt(&join_launched()?)?;
@@ -38,34 +43,6 @@ pub fn run(args: &PopulateArgs) -> Result<Exit, CommandError> {
         _ if interrupted => Ok(Exit::Interrupted),
         Some(failure) => Err(CommandError::failed(failure.error)),
         None => print(&populated.iter().map(line).collect::<String>()),
-    }
-}
-
-/// Refuses options by which files are not as those of a run without them, or that act on a run only.
-fn refuse_options_of_runs(args: &PopulateArgs) -> Result<(), CommandError> {
-    let how = &args.workload.how;
-    let options = [
-        (
-            "--verify",
-            how.verify,
-            "every verified run creates its own files",
-        ),
-        (
-            "--drop-caches",
-            how.drop_caches.is_some(),
-            "a run drops caches before it begins",
-        ),
-        (
-            "--event",
-            !args.workload.events.event.is_empty(),
-            "events happen while a run runs",
-        ),
-    ];
-    match options.iter().find(|(_, is_given, _)| *is_given) {
-        Some((option, _, why)) => Err(CommandError::usage(format!(
-            "{option} does not apply to populate: {why}"
-        ))),
-        None => Ok(()),
     }
 }
 

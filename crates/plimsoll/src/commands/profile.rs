@@ -9,6 +9,7 @@ mod setup;
 use super::series::{self, ReadySeries};
 use crate::cli::ProfileArgs;
 use crate::exit::{CommandError, Exit};
+use crate::new_series::check_phases;
 use plimsoll_series::refuse_results_among_files;
 
 /// Makes the runs, writes the results and prints the report.
@@ -18,14 +19,13 @@ pub fn run(mut args: ProfileArgs) -> Result<Exit, CommandError> {
     }
     clients::add(&mut args)?;
     let args = &args;
-    if args.dry_run {
+    if args.how.dry_run {
         args.description.text()?;
         return list::run(args);
     }
     args.manner.ranks.check_hosts()?;
     series::run(&args.manner, 1, |communicator| {
-        let hooks = args.hooks.hooks(args.how.allow_commands)?;
-        let mut ready = setup::PreparedProfile::read(args, communicator.working())?;
+        let ready = setup::PreparedProfile::read(args, communicator.working())?;
         let refused = ready.refusals()?;
         if !refused.is_empty() {
             return Err(CommandError::usage(refused.join("\n  ")));
@@ -33,8 +33,8 @@ pub fn run(mut args: ProfileArgs) -> Result<Exit, CommandError> {
         for configuration in &ready.series.configurations {
             let (plan, target) = (&configuration.plan, &configuration.target.url);
             refuse_results_among_files(&ready.root, plan, target)?;
+            check_phases(&ready.series.events, plan)?;
         }
-        ready.series.hooks = hooks;
         Ok(ReadySeries::new(ready.series, &ready.root).with_sut(args.description.text()?))
     })
 }

@@ -1,4 +1,4 @@
-//! `prune`: deletes old results.
+//! `results prune`: deletes old results.
 
 use crate::cli::PruneArgs;
 use crate::console;

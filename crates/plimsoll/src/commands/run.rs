@@ -12,6 +12,7 @@ use crate::workload;
 use plimsoll_plan::Plan;
 use plimsoll_report::terminal;
 use plimsoll_results::{Document, Repeats, Run, RunDir, RunWriter, SeriesKind, Target};
+use plimsoll_series::events::check_phases;
 use plimsoll_series::{
     RunConfig, RunContext, RunFacts, Written, fingerprint, refuse_results_among_files,
 };
@@ -19,7 +20,15 @@ use std::path::Path;
 
 /// Runs the workload, writes the results and prints the report.
 pub fn run(args: &RunArgs) -> Result<Exit, CommandError> {
-    args.manner.ranks.check_target(&args.workload.how.target)?;
+    args.manner
+        .ranks
+        .check_target(&args.workload.how.files.target)?;
+    if args.workload.how.dry_run {
+        args.description.text()?;
+        let plan = plan(args)?;
+        let settings = workload::settings(&args.workload.how, &plan);
+        return super::plan::show(&plan, &settings, args.manner.format);
+    }
     match args.repeat {
         None => run_once(args),
         Some(times) => repeat(args, times),
@@ -28,10 +37,10 @@ pub fn run(args: &RunArgs) -> Result<Exit, CommandError> {
 
 /// The Plan of the command line; rank 0 calls this.
 fn plan(args: &RunArgs) -> Result<Plan, CommandError> {
-    args.hooks.hooks(args.workload.how.allow_commands)?;
     let plan = workload::plan(&args.workload)?;
     let target = workload::settings(&args.workload.how, &plan).target;
     args.manner.ranks.check_io(&target)?;
+    check_phases(&args.workload.events.event, &plan).map_err(CommandError::usage)?;
     Ok(plan)
 }
 
@@ -45,7 +54,6 @@ fn repeat(args: &RunArgs, times: u32) -> Result<Exit, CommandError> {
         });
         let ranks = communicator.working();
         let mut series = new_series::of_workload(kind, plan, how, events, ranks)?;
-        series.hooks = args.hooks.hooks(how.allow_commands)?;
         new_series::check(&mut series, how, &args.root.results)?;
         Ok(ReadySeries::new(series, &args.root.results).with_sut(args.description.text()?))
     })
@@ -65,7 +73,6 @@ fn run_once(args: &RunArgs) -> Result<Exit, CommandError> {
     let context = RunContext {
         per_rank: output.per_rank,
         percentiles: output.percentiles.clone(),
-        hooks: args.hooks.hooks(how.allow_commands)?,
         events: args.workload.events.event.clone(),
         ..RunContext::new(&communicator, &host)
     };
@@ -79,7 +86,7 @@ fn run_once(args: &RunArgs) -> Result<Exit, CommandError> {
         number: Some(1),
         ..RunFacts::default()
     };
-    let written = context.run_as_root(&config, &facts, None, |started| {
+    let written = context.run_as_root(&config, &facts, |started| {
         let writer = RunWriter::create(root, &config.plan, started, config.clock)?;
         sut.iter().try_for_each(|text| writer.write_sut(text))?;
         Ok(writer)

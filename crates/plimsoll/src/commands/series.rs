@@ -152,10 +152,9 @@ fn check_jobs(series: &Series, jobs: usize) -> Result<(), CommandError> {
              sim:)",
         );
     }
-    if series.hooks.is_some() || series.monitor.is_some() {
+    if !series.events.is_empty() {
         return refused(
-            "commands around the phases of a point (--before, --after, --monitor) expect one point at \
-             a time: expected --jobs 1",
+            "commands around the phases of a point (--event) expect one point at a time: expected --jobs 1",
         );
     }
     if series.ranks > 1 {

@@ -1,4 +1,4 @@
-//! `show`: a workload's parameters and its text.
+//! `workloads show`: a workload's parameters and its text.
 
 use super::print;
 use crate::cli::ShowArgs;

@@ -1,4 +1,4 @@
-//! `sut`: the description of the system under test.
+//! `results sut`: the description of the system under test.
 
 use super::import::refused;
 use super::print;

@@ -1,16 +1,18 @@
 //! `systems`: the simulated systems.
 
 use super::print;
-use crate::cli::{Format, SystemsArgs, SystemsCommand};
+use crate::cli::{Format, SystemsListArgs};
 use crate::exit::{CommandError, Exit};
 use crate::workload::diagnosed;
 use plimsoll_sim::{BUILTIN, System};
 
-/// Prints the list, or one of the systems.
-pub fn run(args: &SystemsArgs) -> Result<Exit, CommandError> {
-    if let Some(SystemsCommand::Show { system }) = &args.command {
-        return print(&plimsoll_sim::find(system).map_err(CommandError::usage)?);
-    }
+/// Prints a system.
+pub fn show(system: &str) -> Result<Exit, CommandError> {
+    print(&plimsoll_sim::find(system).map_err(CommandError::usage)?)
+}
+
+/// Prints the list.
+pub fn list(args: &SystemsListArgs) -> Result<Exit, CommandError> {
     let parsed = BUILTIN
         .iter()
         .map(|(name, text)| plimsoll_sim::parse(text, name));

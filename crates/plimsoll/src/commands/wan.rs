@@ -1,4 +1,4 @@
-//! `wan`: a long line between a client and a server.
+//! `emulate wan`: a long line between a client and a server.
 
 use crate::cli::WanArgs;
 use crate::exit::{CommandError, Exit};

@@ -187,7 +187,7 @@ const MIXES: [&str; 9] = [
 #[test]
 fn the_table_names_every_builtin() {
     let bench = Bench::new();
-    let ended = Ended::of(bench.plimsoll(["list", "--format=json"])).expect_code(0);
+    let ended = Ended::of(bench.plimsoll(["workloads", "list", "--format=json"])).expect_code(0);
     let list: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
     let listed = list.as_array().unwrap().iter();
     let mut listed: Vec<&str> = listed.map(|w| w["name"].as_str().unwrap()).collect();
@@ -214,7 +214,8 @@ fn tpcso_runs_on_nothing_and_says_what_it_would_need() {
     assert!(run.summary.ops > 0);
     // A tmpfs has less than 140 GiB wherever these tests run; elsewhere the plan would be valid.
     let bench = Bench::on_tmpfs();
-    let ended = Ended::of(bench.plimsoll(["plan", "tpcso", "--dir", "x"])).expect_code(2);
+    let ended =
+        Ended::of(bench.plimsoll(["run", "tpcso", "--dry-run", "--dir", "x"])).expect_code(2);
     assert!(
         ended.stdout.contains("140 GiB to populate"),
         "{}",
@@ -234,7 +235,8 @@ fn tpcso_runs_on_nothing_and_says_what_it_would_need() {
 fn totals_of_very_many_files_are_marked_as_estimates() {
     let bench = Bench::on_tmpfs();
     let plan = |load: &str| {
-        let ended = Ended::of(bench.plimsoll(["plan", "nfs-sfs2008", load, "--dir", "x"]));
+        let ended =
+            Ended::of(bench.plimsoll(["run", "nfs-sfs2008", "--dry-run", load, "--dir", "x"]));
         ended.expect_code(2)
     };
     // 68 000 files of 172 KiB on average, of which some exist at the start, for each unit of load.

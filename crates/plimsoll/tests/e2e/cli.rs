@@ -37,12 +37,12 @@ fn write(dir: &Path, name: &str, text: &str) -> String {
 
 #[test]
 fn the_list_has_name_size_source_and_meaning() {
-    let list = stdout(&["list"]);
+    let list = stdout(&["workloads", "list"]);
     let line = list.lines().find(|l| l.starts_with("fileserver ")).unwrap();
     let words: Vec<&str> = line.split_whitespace().collect();
     assert_eq!(&words[2..6], ["GiB", "built-in", "A", "file"], "{line}");
     let json: serde_json::Value =
-        serde_json::from_str(&stdout(&["list", "--format=json"])).unwrap();
+        serde_json::from_str(&stdout(&["workloads", "list", "--format=json"])).unwrap();
     let server = json
         .as_array()
         .unwrap()
@@ -55,18 +55,19 @@ fn the_list_has_name_size_source_and_meaning() {
 
 #[test]
 fn show_prints_parameters_and_the_text() {
-    let shown = stdout(&["show", "varmail"]);
+    let shown = stdout(&["workloads", "show", "varmail"]);
     assert!(shown.starts_with("varmail: A mail server"), "{shown}");
     assert!(shown.contains("\n  nthreads        16 "), "{shown}");
-    let text = stdout(&["show", "varmail", "--print-source"]);
+    let text = stdout(&["workloads", "show", "varmail", "--print-source"]);
     assert!(shown.ends_with(&text) && text.contains("define fileset"));
 }
 
 #[test]
 fn a_plan_shows_what_the_command_line_changed() {
     let plan = stdout(&[
-        "plan",
+        "run",
         "varmail",
+        "--dry-run",
         "--dir",
         "/somewhere",
         "--set",
@@ -95,8 +96,9 @@ fn a_plan_shows_what_the_command_line_changed() {
 #[test]
 fn a_plan_in_json_is_the_plan() {
     let args = [
-        "plan",
+        "run",
         "varmail",
+        "--dry-run",
         "--format",
         "json",
         "--ops",
@@ -115,7 +117,7 @@ fn a_plan_in_json_is_the_plan() {
 
 #[test]
 fn a_misspelt_name_is_refused_with_a_hint() {
-    let (code, error) = refused(&["plan", "fileserve"]);
+    let (code, error) = refused(&["run", "fileserve", "--dry-run"]);
     assert_eq!(code, 2);
     assert_eq!(
         error,
@@ -125,7 +127,7 @@ fn a_misspelt_name_is_refused_with_a_hint() {
 
 #[test]
 fn a_missing_file_is_refused() {
-    let (code, error) = refused(&["show", "./none.f"]);
+    let (code, error) = refused(&["workloads", "show", "./none.f"]);
     assert_eq!(code, 2);
     assert!(
         error.contains("cannot read the workload ./none.f: No such file"),
@@ -141,7 +143,7 @@ fn an_error_in_a_workload_is_shown_with_its_place() {
         "bad.f",
         "set $a=1\ndefine fileset nmae=x,path=/tmp\n",
     );
-    let (code, error) = refused(&["plan", &path]);
+    let (code, error) = refused(&["run", &path, "--dry-run"]);
     assert_eq!(code, 2);
     assert!(error.contains("bad.f:2:"), "{error}");
     assert!(error.contains("did you mean `name`?"), "{error}");
@@ -151,16 +153,34 @@ fn an_error_in_a_workload_is_shown_with_its_place() {
 #[test]
 fn wrong_options_say_what_is_expected() {
     for (args, expected) in [
-        (["plan", "varmail", "--time=5x"], "is not a duration"),
-        (["plan", "varmail", "--ops=many"], "expected a whole number"),
-        (["plan", "varmail", "--content=junk"], "compressible:RATIO"),
-        (["plan", "varmail", "--cpus=3-1"], "processor numbers"),
-        (["plan", "varmail", "--set=x"], "NAME=VALUE"),
-        (["plan", "varmail", "--rate=-1"], "events per second"),
-        (["plan", "varmail", "--interval=0s"], "at least 10ms"),
-        (["plan", "varmail", "--lanes=0"], "at least 1"),
-        (["plan", "varmail", "--tme=5s"], "--time"),
-        (["plan", "varmail", "--set=nosuch=1"], "nosuch"),
+        (
+            ["run", "varmail", "--dry-run", "--time=5x"],
+            "is not a duration",
+        ),
+        (
+            ["run", "varmail", "--dry-run", "--ops=many"],
+            "expected a whole number",
+        ),
+        (
+            ["run", "varmail", "--dry-run", "--content=junk"],
+            "compressible:RATIO",
+        ),
+        (
+            ["run", "varmail", "--dry-run", "--cpus=3-1"],
+            "processor numbers",
+        ),
+        (["run", "varmail", "--dry-run", "--set=x"], "NAME=VALUE"),
+        (
+            ["run", "varmail", "--dry-run", "--rate=-1"],
+            "events per second",
+        ),
+        (
+            ["run", "varmail", "--dry-run", "--interval=0s"],
+            "at least 10ms",
+        ),
+        (["run", "varmail", "--dry-run", "--lanes=0"], "at least 1"),
+        (["run", "varmail", "--dry-run", "--tme=5s"], "--time"),
+        (["run", "varmail", "--dry-run", "--set=nosuch=1"], "nosuch"),
     ] {
         let (code, error) = refused(&args);
         assert_eq!(code, 2, "{args:?}");
@@ -176,7 +196,7 @@ fn a_loaded_workload_is_found_beside_the_file_and_among_the_built_in() {
     write(dir.path(), "inner.f", inner);
     for (name, found) in [("inner", "    7 files"), ("varmail", "    1 000 files")] {
         let path = write(dir.path(), "outer.f", &format!("load {name}\nrun 1\n"));
-        let plan = stdout(&["plan", &path, "--dir", "/x", "--target", "null"]);
+        let plan = stdout(&["run", &path, "--dry-run", "--dir", "/x", "--target", "null"]);
         assert!(plan.contains(found), "{plan}");
     }
 }
@@ -184,16 +204,16 @@ fn a_loaded_workload_is_found_beside_the_file_and_among_the_built_in() {
 #[test]
 fn every_command_explains_itself_with_examples() {
     for command in [
-        "run",
-        "plan",
-        "list",
-        "show",
-        "schema",
-        "completions",
-        "man",
+        &["run"][..],
+        &["workloads"],
+        &["workloads", "list"],
+        &["workloads", "show"],
+        &["docs", "schema"],
+        &["docs", "completions"],
+        &["docs", "man"],
     ] {
-        let help = stdout(&[command, "--help"]);
-        assert!(help.contains("Examples:\n  plimsoll "), "{command}");
+        let help = stdout(&[command, &["--help"]].concat());
+        assert!(help.contains("Examples:\n  plimsoll "), "{command:?}");
     }
 }
 
@@ -201,16 +221,16 @@ fn every_command_explains_itself_with_examples() {
 fn documents_are_generated() {
     let dir = tempfile::tempdir().unwrap();
     let dir = dir.path().to_str().unwrap();
-    stdout(&["man", "--dir", dir]);
+    stdout(&["docs", "man", "--dir", dir]);
     let page = std::fs::read_to_string(format!("{dir}/plimsoll-run.1")).unwrap();
     assert!(page.contains("warmup"));
-    assert!(stdout(&["man"]).contains(".TH plimsoll 1"));
+    assert!(stdout(&["docs", "man"]).contains(".TH plimsoll 1"));
     for shell in ["bash", "zsh", "fish"] {
         assert!(
-            stdout(&["completions", shell]).contains("plimsoll"),
+            stdout(&["docs", "completions", shell]).contains("plimsoll"),
             "{shell}"
         );
     }
-    let schema: serde_json::Value = serde_json::from_str(&stdout(&["schema"])).unwrap();
+    let schema: serde_json::Value = serde_json::from_str(&stdout(&["docs", "schema"])).unwrap();
     assert!(schema["properties"]["summary"].is_object());
 }

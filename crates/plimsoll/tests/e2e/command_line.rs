@@ -48,7 +48,11 @@ fn exit_codes_are_the_contract() {
 #[test]
 fn json_alone_is_on_standard_output_and_follows_the_schema() {
     let bench = Bench::on_tmpfs();
-    let schema = json(&Ended::of(bench.plimsoll(["schema"])).expect_code(0).stdout);
+    let schema = json(
+        &Ended::of(bench.plimsoll(["docs", "schema"]))
+            .expect_code(0)
+            .stdout,
+    );
     let looker = bench.workload(LOOKER);
     let talker = "\
         define fileset name=s,path=files,entries=3,dirwidth=20,size=4k,prealloc
@@ -104,7 +108,11 @@ fn json_alone_is_on_standard_output_and_follows_the_schema() {
 #[test]
 fn the_check_against_the_schema_finds_faults() {
     let bench = Bench::on_tmpfs();
-    let schema = json(&Ended::of(bench.plimsoll(["schema"])).expect_code(0).stdout);
+    let schema = json(
+        &Ended::of(bench.plimsoll(["docs", "schema"]))
+            .expect_code(0)
+            .stdout,
+    );
     let good = json(
         &bench
             .run("varmail", &["--ops=1", "--target=null:"])
@@ -155,12 +163,13 @@ fn the_first_line_says_the_place() {
     assert!(first.starts_with(&format!("w: files in {work}")), "{first}");
 }
 
-/// Calls `plan` and `run` alike; both must refuse for the same reason.
+/// Calls `run` with and without `--dry-run`; both must refuse for the same reason.
 #[track_caller]
 fn both_refuse(bench: &Bench, args: &[&str], reason: &str) {
-    for command in ["plan", "run"] {
-        let mut all = vec![command];
+    for dry in [Some("--dry-run"), None] {
+        let mut all = vec!["run"];
         all.extend(args);
+        all.extend(dry);
         let ended = Ended::of(bench.plimsoll(all)).expect_code(2);
         // The words of a long message are broken into lines.
         let said = ended
@@ -168,12 +177,8 @@ fn both_refuse(bench: &Bench, args: &[&str], reason: &str) {
             .split_whitespace()
             .collect::<Vec<_>>()
             .join(" ");
-        assert!(
-            said.contains(reason),
-            "{command} {args:?}: {}",
-            ended.stderr
-        );
-        if command == "run" {
+        assert!(said.contains(reason), "{dry:?} {args:?}: {}", ended.stderr);
+        if dry.is_none() {
             assert_eq!(ended.stdout, "", "{args:?}");
         }
     }
@@ -182,7 +187,7 @@ fn both_refuse(bench: &Bench, args: &[&str], reason: &str) {
 }
 
 #[test]
-fn plan_refuses_what_run_refuses() {
+fn a_dry_run_refuses_what_a_run_refuses() {
     let bench = Bench::on_tmpfs();
     let looker = bench.workload(LOOKER);
     std::fs::create_dir(bench.path("theirs")).unwrap();
@@ -255,7 +260,10 @@ fn misspellings_get_a_suggestion() {
     let bench = Bench::on_tmpfs();
     for (args, suggestion) in [
         (&["run", "filesrver"][..], "did you mean `fileserver`?"),
-        (&["show", "webservr"], "did you mean `webserver`?"),
+        (
+            &["workloads", "show", "webservr"],
+            "did you mean `webserver`?",
+        ),
         (
             &["run", "varmail", "--set=nthread=1"],
             "did you mean `nthreads`?",
@@ -385,8 +393,9 @@ fn a_seed_makes_the_plan_and_the_tree() {
     let bench = Bench::on_tmpfs();
     let plan = |seed: &str| {
         let args = [
-            "plan",
+            "run",
             "fileserver",
+            "--dry-run",
             "--format=json",
             "--dir=x",
             "--seed",
@@ -430,16 +439,16 @@ fn processors_and_cold_files_are_asked_for() {
 fn documents_are_sensible() {
     let bench = Bench::on_tmpfs();
     let out = |args: &[&str]| Ended::of(bench.plimsoll(args)).expect_code(0).stdout;
-    let bash = out(&["completions", "bash"]);
+    let bash = out(&["docs", "completions", "bash"]);
     for word in ["--warmup", "--on-error", "firstdone"] {
         assert!(bash.contains(word), "no {word} in the completions");
     }
-    let man = out(&["man"]);
+    let man = out(&["docs", "man"]);
     assert!(
         man.contains(".SH SYNOPSIS") && man.contains("plimsoll"),
         "{man}"
     );
-    out(&["man", "--dir=pages"]);
+    out(&["docs", "man", "--dir=pages"]);
     let pages = std::fs::read_dir(bench.path("pages")).unwrap().count();
     assert!(pages >= 8, "one for each command: {pages}");
 }
@@ -510,7 +519,7 @@ fn buffers_are_only_needed_where_data_moves() {
     let bench = Bench::on_tmpfs();
     let large = ["--set=nthreads=9", "--set=filesize=1m", "--time=1s"];
     // 9 workers with 10 TiB each.
-    let text = Ended::of(bench.plimsoll(["show", "randomread", "--print-source"]))
+    let text = Ended::of(bench.plimsoll(["workloads", "show", "randomread", "--print-source"]))
         .expect_code(0)
         .stdout;
     let text = with_memsize(&text, "10t");

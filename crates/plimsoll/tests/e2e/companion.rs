@@ -64,15 +64,18 @@ fn a_command_without_a_program_is_an_error_of_the_command_line() {
 #[test]
 fn no_program_takes_the_place_of_an_own_command() {
     let companions = Companions::new();
-    for name in ["list", "hosts", "help"] {
+    for name in ["workloads", "hosts", "help"] {
         companions.write(name, "echo taken");
     }
-    let list = companions.call(&["list"]).expect_code(0).stdout;
+    let list = companions
+        .call(&["workloads", "list"])
+        .expect_code(0)
+        .stdout;
     assert!(list.contains("varmail"), "{list}");
     for args in [
         &["hosts", "chek"][..],
         &["help", "hosts", "chek"],
-        &["list", "--nothing"],
+        &["workloads", "list", "--nothing"],
     ] {
         let said = companions.call(args).refusal();
         assert!(!said.contains("taken"), "{args:?}: {said}");

@@ -449,7 +449,7 @@ fn published(name: &str) -> PathBuf {
 fn a_measured_curve_is_compared_with_its_own_report_and_with_a_published_one() {
     let bench = Bench::on_tmpfs();
     let dir = virtual_curve(&bench, "vda", "2,4", "0.1");
-    Ended::of(bench.plimsoll(["sut", "init"])).expect_code(0);
+    Ended::of(bench.plimsoll(["results", "sut", "init"])).expect_code(0);
     let mut command = bench.plimsoll(["report", "--format=disclosure", "--sut=sut.toml", "-o"]);
     Ended::of({
         command.arg("ours.txt").arg(&dir);

@@ -286,7 +286,7 @@ fn every_command_reads_the_same_contents() {
     let bench = Bench::on_tmpfs();
     for command in [
         &["run", "varmail"][..],
-        &["plan", "varmail"],
+        &["run", "varmail", "--dry-run"],
         &["curve", "vda"],
         &["find", "vda"],
         &["profile", "fileio"],
@@ -310,8 +310,9 @@ fn every_command_reads_the_same_contents() {
     }
     // What a mix says of its own is replaced.
     let args = [
-        "plan",
+        "run",
         "vda",
+        "--dry-run",
         "--scale=0.001",
         "--format=json",
         "--content",

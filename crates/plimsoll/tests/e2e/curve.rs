@@ -10,7 +10,7 @@ use crate::common::series::{
 use crate::common::{Bench, CLAIM, Ended, MARKER, schema, tree};
 use plimsoll_results::{LoadCurve, NextRun, Series, SeriesDir, SeriesRun, SeriesState, Verdict};
 use plimsoll_testkit::write_executable;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// On nothing, where every operation takes as long, in virtual time.
@@ -63,6 +63,21 @@ fn monitor(bench: &Bench, script: &str) -> PathBuf {
     let path = bench.path("monitor.sh");
     write_executable(&path, format!("#!/bin/sh\n{script}\n"));
     path
+}
+
+/// Events that call a script with workload, load and INIT before the files are created, WARM when the load begins, RUN
+/// after a warm-up, and END after the load.
+fn monitored(script: &Path, warmup: &str) -> [String; 4] {
+    [
+        ("before populate", "INIT"),
+        ("0s", "WARM"),
+        (warmup, "RUN"),
+        ("after load", "END"),
+    ]
+    .map(|(when, phase)| {
+        let script = script.display();
+        format!("--event={when} sh exec {script} $PLIMSOLL_WORKLOAD $PLIMSOLL_LOAD {phase}")
+    })
 }
 
 #[test]
@@ -292,13 +307,13 @@ fn the_data_set_grows_from_point_to_point_and_goes_at_the_end() {
         &bench,
         &format!(
             "echo $1 $2 $3 $(find {} -type f ! -name .plimsoll 2>/dev/null | wc -l) >> {}
-             [ \"$2 $3\" != '4 RUN' ] || exit 9",
+             [ \"$2 $3\" != '4 END' ] || exit 9",
             work.display(),
             log.display()
         ),
     );
-    let mut command = quick_curve(&bench, &["--load=1,2,4", "--allow-commands", "--monitor"]);
-    command.arg(&script);
+    let mut command = quick_curve(&bench, &["--load=1,2,4"]);
+    command.args(monitored(&script, "100ms"));
     let curve = parsed(&Ended::of(command));
     assert_eq!(
         curve.state,
@@ -323,9 +338,13 @@ fn the_data_set_grows_from_point_to_point_and_goes_at_the_end() {
     assert_eq!(said.lines().collect::<Vec<_>>(), expected);
     // A monitor that fails is a note.
     let notes: Vec<&str> = curve.notes.iter().map(|n| n.text.as_str()).collect();
-    assert_eq!(
-        notes,
-        ["load 4: the monitor ended with exit status: 9 at RUN"]
+    let [note] = notes[..] else {
+        panic!("{notes:?}");
+    };
+    assert!(
+        note.starts_with("load 4: the command `exec ")
+            && note.contains("after load: it ended with exit status 9"),
+        "{note}"
     );
     let known = ["results", "users.toml", "monitor.sh", "log"];
     assert_eq!(bench.left_but(&known), [""; 0]);
@@ -341,15 +360,9 @@ fn a_point_that_is_invalid_does_not_end_the_curve() {
             bench.work().display()
         ),
     );
-    let args = [
-        "--load=2,3",
-        "--warmup=500ms",
-        "--time=2s",
-        "--keep",
-        "--allow-commands",
-    ];
+    let args = ["--load=2,3", "--warmup=500ms", "--time=2s", "--keep"];
     let mut command = curve(&bench, &args);
-    command.args(TO_THE_END).arg("--monitor").arg(&script);
+    command.args(TO_THE_END).args(monitored(&script, "500ms"));
     command.arg("--dir").arg(bench.work());
     let curve = parsed(&Ended::of(command));
     let first = &curve.runs[0];
@@ -424,8 +437,8 @@ fn the_directory_is_claimed_between_points_and_released_afterwards() {
         &bench,
         &format!("[ \"$2 $3\" != '1 END' ] || {run} 2> {}", log.display()),
     );
-    let mut command = quick_curve(&bench, &["--load=1,2", "--keep", "--allow-commands"]);
-    command.arg("--monitor").arg(&script);
+    let mut command = quick_curve(&bench, &["--load=1,2", "--keep"]);
+    command.args(monitored(&script, "100ms"));
     let curve = parsed(&Ended::of(command));
     assert_eq!(loads(&curve), [1, 2]);
     let refused = std::fs::read_to_string(log).unwrap();
@@ -440,14 +453,9 @@ fn the_directory_is_claimed_between_points_and_released_afterwards() {
 #[test]
 fn what_cannot_be_a_curve_is_refused_and_leaves_nothing() {
     let bench = Bench::on_tmpfs();
-    std::fs::write(bench.path("plain.txt"), "").unwrap();
     let refused = |args: &[&str]| {
         let text = Ended::of(curve(&bench, args)).refusal();
-        assert_eq!(
-            bench.left_but(&["users.toml", "plain.txt"]),
-            [""; 0],
-            "{args:?}"
-        );
+        assert_eq!(bench.left_but(&["users.toml"]), [""; 0], "{args:?}");
         text
     };
     assert!(refused(&[]).contains("which loads? Give --load 10,20,30"));
@@ -458,15 +466,6 @@ fn what_cannot_be_a_curve_is_refused_and_leaves_nothing() {
     assert!(refused(&["--load=1", "--max-load=4"]).contains("cannot be used with"));
     assert!(refused(&["--load=1", "--min-total-rate=95"]).contains("a fraction from 0 to 1"));
     assert!(refused(&["--load=1", "--target=nulll"]).contains("did you mean `null`?"));
-    assert!(refused(&["--load=1", "--monitor=x"]).contains("allow it with --allow-commands"));
-    assert!(
-        refused(&["--load=1", "--monitor=x", "--allow-commands"])
-            .contains("cannot use the monitor")
-    );
-    assert!(
-        refused(&["--load=1", "--monitor=plain.txt", "--allow-commands"])
-            .contains("is not a program")
-    );
     assert!(refused(&["--load=1000000000000"]).contains("processes"));
     let many = refused(&["--load=1,100000", "--set=looker.files.size=1t"]);
     assert!(many.contains("free"), "{many}");

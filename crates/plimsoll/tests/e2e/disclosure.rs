@@ -69,7 +69,7 @@ fn report(bench: &Bench, args: &[&str]) -> Ended {
 }
 
 fn import(bench: &Bench, file: &str) -> Value {
-    let ended = plimsoll(bench, &["import", file, "--format=json"]).expect_code(0);
+    let ended = plimsoll(bench, &["results", "import", file, "--format=json"]).expect_code(0);
     assert_eq!(ended.stderr, "", "no warning");
     serde_json::from_str(&ended.stdout).unwrap()
 }
@@ -85,7 +85,7 @@ fn a_disclosure_imports_to_the_curve_it_was_made_of() {
     let verdicts: Vec<Verdict> = curve.runs.iter().map(|p| p.verdict).collect();
     assert_eq!(verdicts[..4], [Verdict::Valid; 4]);
     assert_eq!(verdicts[4..], [Verdict::Invalid]);
-    plimsoll(&bench, &["sut", "init"]).expect_code(0);
+    plimsoll(&bench, &["results", "sut", "init"]).expect_code(0);
     let made = ["--format=disclosure", "--sut=sut.toml", "-o", "ours.txt"];
     let ended = report(&bench, &[&[dir.as_str()], &made[..]].concat()).expect_code(0);
     assert_eq!((ended.stdout.as_str(), ended.stderr.as_str()), ("", ""));
@@ -331,7 +331,7 @@ fn published_reports_are_reported_as_they_are_imported() {
     let sample = root.join("../plimsoll-report/tests/published/vda2014.txt");
     std::fs::copy(sample, bench.path("vda.txt")).unwrap();
     for format in ["--format=text", "--format=json"] {
-        let imported = plimsoll(&bench, &["import", "vda.txt", format]).expect_code(0);
+        let imported = plimsoll(&bench, &["results", "import", "vda.txt", format]).expect_code(0);
         let reported = report(&bench, &["vda.txt", format]).expect_code(0);
         assert_eq!(reported.stdout, imported.stdout);
         assert!(imported.stdout.contains("1700"));

@@ -328,12 +328,15 @@ fn every_command_in_the_documents_ends_well() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The call of `plan` that tells what a call of the tutorial needs, if that measures: for the highest load that it may
+/// The dry run that tells what a call of the tutorial needs, if that measures: for the highest load that it may
 /// measure.
 fn plan_of(call: &str) -> Option<String> {
     let words: Vec<&str> = call.split_whitespace().collect();
     let is_measured = ["run", "curve", "find"].contains(&words[1]);
-    let mut plan = format!("plimsoll plan {}", words.get(2).filter(|_| is_measured)?);
+    let mut plan = format!(
+        "plimsoll run --dry-run {}",
+        words.get(2).filter(|_| is_measured)?
+    );
     for pair in words[3..].windows(2) {
         match pair[0] {
             "--set" | "--dir" => plan += &format!(" {} {}", pair[0], pair[1]),

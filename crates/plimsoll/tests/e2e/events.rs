@@ -23,7 +23,7 @@ run 1
 /// A run of a second in intervals of 100 ms.
 fn short(bench: &Bench, more: &[&str]) -> Ended {
     let workload = bench.workload(WORKLOAD);
-    let short = ["--time=1s", "--interval=100ms", "--allow-commands"];
+    let short = ["--time=1s", "--interval=100ms"];
     bench.run_in_work(&workload, &[&short[..], more].concat())
 }
 
@@ -103,32 +103,27 @@ fn what_cannot_happen_is_refused() {
     let bench = Bench::on_tmpfs();
     let workload = bench.workload(WORKLOAD);
     let run = ["run", &workload];
-    let allowed = "--allow-commands";
     let cases: [(&[&str], &str); 9] = [
         (
-            &["--event=1s sh true"],
-            "--event '1s sh true' runs a shell command: allow it with",
+            &["--event=before cleanup sh true"],
+            "the run has no such phase: expected populate, load",
         ),
         (&["--event=1s"], "expected TIME sh COMMAND"),
+        (&["--event=soon sh true"], "`soon` is not a duration"),
         (
-            &["--event=soon sh true", allowed],
-            "`soon` is not a duration",
-        ),
-        (
-            &["--event=1s kill server.2", allowed],
+            &["--event=1s kill server.2"],
             "'1s kill server.2' needs a simulated system (sim:SYSTEM): the target is posix",
         ),
         (
             &[
                 "--event=1s sh true",
-                allowed,
                 "--target=null:?latency=1ms",
                 "--clock=virtual",
             ],
             "and the run is in virtual time: expected --clock real",
         ),
         (
-            &["--event=1s sh true", allowed, "--target=sim:edge-32"],
+            &["--event=1s sh true", "--target=sim:edge-32"],
             "in which no command can run: expected TIME down WHAT",
         ),
         (
@@ -139,17 +134,20 @@ fn what_cannot_happen_is_refused() {
             &["--event=1s down edge.99", "--target=sim:edge-32"],
             "the numbers of `edge` are",
         ),
-        (&["--event=-1s sh true", allowed], "is not a duration"),
+        (&["--event=-1s sh true"], "is not a duration"),
     ];
     for (args, expected) in cases {
-        for command in ["run", "plan"] {
-            let all = [&[command, run[1]][..], args].concat();
+        for dry in [&[][..], &["--dry-run"]] {
+            let all = [&["run", run[1]][..], args, dry].concat();
             let said = Ended::of(bench.plimsoll(all)).refusal();
             assert!(said.contains(expected), "{args:?}: {said}");
         }
     }
-    let md = Ended::of(bench.plimsoll(["md", "-I=1", "--event=1s sh true"])).refusal();
-    assert!(md.contains("allow it with --allow-commands"), "{md}");
+    let md = Ended::of(bench.plimsoll(["md", "-I=1", "--event=after load sh true"])).refusal();
+    assert!(
+        md.contains("no such phase: expected precreate, benchmark, cleanup"),
+        "{md}"
+    );
     let curve = series::command(&bench, "curve", &["--load=1", "--event=1s cut a"]);
     let curve = Ended::of(curve).refusal();
     assert!(
@@ -194,7 +192,7 @@ fn an_interrupted_run_ends_the_command_of_its_event() {
     let workload = bench.workload(WORKLOAD);
     let event = format!("--event=0s sh echo $$ > {}; sleep 1000", noted(&bench));
     let after = note(&bench, "500h", "after");
-    let more = ["--time=1h", "--allow-commands", &event, &after];
+    let more = ["--time=1h", &event, &after];
     let running = started(bench.command_in_work(&workload, &more), "measuring");
     wait_until("the command runs", || {
         lines(&bench)
@@ -237,7 +235,7 @@ fn phases_of_md_share_one_beginning() {
     let first = note(&bench, "0s", "first");
     let args = ["md", "--processes=2", "-P=200", "-I=100", "-D=2", "-R=1"];
     let mut command = bench.plimsoll(args);
-    command.args(["--allow-commands", &first, "--event=9h sh true"]);
+    command.args([&first, "--event=9h sh true"]);
     command.args(["--format=json", "--results=results"]);
     let run = Ended::of(command).parsed().expect("a run");
     assert_eq!(lines(&bench), ["first"]);
@@ -258,7 +256,7 @@ fn every_point_of_a_curve_has_its_events() {
     let times = ["--time=300ms", "--warmup=100ms", "--interval=100ms"];
     let mut command = series::command_in_work(&bench, "curve", &times, &TO_THE_END);
     let event = note(&bench, "50ms", "$PLIMSOLL_LOAD");
-    command.args(["--load=1,2", "--allow-commands", "--keep", &event]);
+    command.args(["--load=1,2", "--keep", &event]);
     let curve = series::parsed(&Ended::of(command));
     assert_eq!(lines(&bench), ["1", "2"]);
     assert_eq!(curve.events, [event.strip_prefix("--event=").unwrap()]);
@@ -407,7 +405,7 @@ fn a_killed_run_does_not_say_that_its_events_were_executed() {
     let bench = Bench::on_tmpfs();
     let workload = bench.workload(WORKLOAD);
     let event = note(&bench, "0s", "begun");
-    let more = ["--time=1h", "--interval=100ms", "--allow-commands", &event];
+    let more = ["--time=1h", "--interval=100ms", &event];
     let running = started(bench.command_in_work(&workload, &more), "event: sh");
     wait_until("the command is run", || lines(&bench) == ["begun"]);
     signal(running.child.id() as i32, Signal::KILL);
@@ -433,7 +431,7 @@ fn an_outage_of_a_server_is_measured() {
     let stop = format!("--event=3s sh kill -STOP {pid}");
     let go_on = format!("--event=4500ms sh kill -CONT {pid}");
     let workload = bench.workload(WORKLOAD);
-    let more = ["--time=10s", "--interval=500ms", "--allow-commands"];
+    let more = ["--time=10s", "--interval=500ms"];
     let target = ["--target", url, &stop, &go_on];
     let ended = bench.run(&workload, &[&more[..], &target].concat());
     // Should the run have ended before.

@@ -48,7 +48,7 @@ fn curve_of_the_filer(bench: &Bench) -> String {
 }
 
 fn fit(bench: &Bench, more: &[&str]) -> Ended {
-    Ended::of(bench.plimsoll(["fit"].iter().chain(more)))
+    Ended::of(bench.plimsoll(["systems", "fit"].iter().chain(more)))
 }
 
 fn json(text: &str) -> Value {
@@ -119,7 +119,7 @@ fn known_figures_are_found_again() {
         "{fitted}"
     );
     let form = json(
-        &Ended::of(bench.plimsoll(["schema", "system"]))
+        &Ended::of(bench.plimsoll(["docs", "schema", "system"]))
             .expect_code(0)
             .stdout,
     );
@@ -161,7 +161,18 @@ fn a_fit_that_was_killed_goes_on_where_it_ended() {
     let bench = Bench::on_tmpfs();
     let curve = curve_of_the_filer(&bench);
     let few = "--max-trials=15";
-    let args = |output: &'static str| ["fit", "start.toml", "--to", &curve, few, "-o", output];
+    let args = |output: &'static str| {
+        [
+            "systems",
+            "fit",
+            "start.toml",
+            "--to",
+            &curve,
+            few,
+            "-o",
+            output,
+        ]
+    };
     Ended::of(bench.plimsoll(args("whole.toml"))).expect_code(3);
     let mut part = bench.plimsoll(args("part.toml"));
     // Its first line is on standard error then.

@@ -116,11 +116,11 @@ fn run(bench: &Bench) -> PathBuf {
     let workload = bench.path(&format!("{name}.f"));
     std::fs::write(&workload, WORKLOAD.replace("HOSTILE", &name)).unwrap();
     let root = bench.path(&format!("r{name}"));
-    let mut command = bench.plimsoll(["run", "--allow-commands", "--time=2s"]);
-    let after = format!("printf '%s' '{name}'; exit 3");
+    let mut command = bench.plimsoll(["run", "--time=2s"]);
+    let after = format!("after sh printf '%s' '{name}'; exit 3");
     command.args(VIRTUAL).arg(&workload);
     command
-        .args(["--after", &after])
+        .args(["--event", &after])
         .arg("--results")
         .arg(&root);
     let ended = call(command).expect_code(0);
@@ -141,13 +141,13 @@ fn run(bench: &Bench) -> PathBuf {
 
 fn noted(bench: &Bench, dir: &Path) {
     let note = hostile_text() + "\r\nsecond\tline\n";
-    let mut command = bench.plimsoll(["note"]);
+    let mut command = bench.plimsoll(["results", "note"]);
     call({
         command.arg(dir).arg(&note);
         command
     })
     .expect_code(0);
-    let mut command = bench.plimsoll(["note"]);
+    let mut command = bench.plimsoll(["results", "note"]);
     command.arg(dir);
     let said = call(command).expect_code(0).stdout;
     assert!(said.contains("\nsecond\tline\n"), "{said}");
@@ -294,7 +294,7 @@ fn errors_quote_them_as_escapes() {
     for args in [
         &["run", &name][..],
         &["report", &name],
-        &["show", &name],
+        &["workloads", "show", &name],
         &["curve", &name, "--load=1"],
         &["profile", &name],
         &[&name],
@@ -304,7 +304,7 @@ fn errors_quote_them_as_escapes() {
         &["compare", "a", "b", "--fail-if", &name],
         &["run", "varmail", "--content", &name],
         &["report", "x", "--percentiles", &name],
-        &["tag", ".", "--add", &name],
+        &["results", "tag", ".", "--add", &name],
     ] {
         let said = call(bench.plimsoll(args)).expect_code(2).stderr;
         // What is wrong with an option is said without what is unprintable in it.
@@ -327,7 +327,7 @@ fn names_of_flowops_with_them_are_refused_at_their_place() {
     ] {
         let text = WORKLOAD.replace("name=r,", &format!("name=\"{name}\","));
         let workload = bench.workload(&text);
-        let ended = call(bench.plimsoll(["plan", &workload, "--dir=d"])).expect_code(2);
+        let ended = call(bench.plimsoll(["run", &workload, "--dry-run", "--dir=d"])).expect_code(2);
         let wanted = format!("the name of a flowop has the character {code}");
         assert!(ended.stderr.contains(&wanted), "{}", ended.stderr);
         assert!(ended.stderr.contains("w.f:2:78]"), "{}", ended.stderr);
@@ -381,16 +381,16 @@ fn commands_that_list_and_print_show_them() {
     let workload = bench.path(&format!("{name}.f"));
     let into = format!("--dir=d{name}");
     for args in [
-        &["plan"][..],
-        &["plan", "--format=json"],
-        &["show"],
+        &["run", "--dry-run"][..],
+        &["run", "--format=json", "--dry-run"],
+        &["workloads", "show"],
         &["run", "--quiet", "--time=1s"],
         &["run", "--format=json", "--time=1s"],
     ] {
         let mut command = bench.plimsoll(args);
         command.arg(&workload).env("COLUMNS", "80");
-        if args[0] != "show" {
-            let given = VIRTUAL.iter().filter(|_| args[0] == "run");
+        if args[0] == "run" {
+            let given = VIRTUAL.iter().filter(|_| !args.contains(&"--dry-run"));
             command.args(given).arg(&into);
         }
         let ended = call(command).expect_code(0);
@@ -400,13 +400,19 @@ fn commands_that_list_and_print_show_them() {
     }
     let mut command = bench.plimsoll(["md", "-P=2", "-I=2", "-D=1", "--results=mds", &into]);
     call({
-        command.arg("--before=printf x").arg("--allow-commands");
+        command.arg("--event=before sh printf x");
         command
     })
     .expect_code(0);
     // Names that we give are plain; somebody may give another.
     std::fs::rename(&dir, dir.with_file_name(&name)).unwrap();
-    let mut command = bench.plimsoll(["prune", "--older-than=0m", "--dry-run", "--root"]);
+    let mut command = bench.plimsoll([
+        "results",
+        "prune",
+        "--older-than=0m",
+        "--dry-run",
+        "--results",
+    ]);
     command.arg(dir.parent().unwrap());
     let said = call(command).expect_code(0).stdout;
     assert!(said.contains(r"\u001b"), "{said}");
@@ -436,7 +442,7 @@ fn the_line_of_progress_is_plain() {
 #[test]
 fn descriptions_and_published_reports_are_shown() {
     let bench = Bench::on_tmpfs();
-    call(bench.plimsoll(["sut", "init"])).expect_code(0);
+    call(bench.plimsoll(["results", "sut", "init"])).expect_code(0);
     let path = bench.path("sut.toml");
     let text = std::fs::read_to_string(&path).unwrap();
     let escaped: String = hostile()
@@ -451,7 +457,7 @@ fn descriptions_and_published_reports_are_shown() {
         });
     assert!(text.contains("title"), "{text}");
     std::fs::write(&path, text).unwrap();
-    call(bench.plimsoll(["sut", "check", "sut.toml"]));
+    call(bench.plimsoll(["results", "sut", "check", "sut.toml"]));
 
     std::fs::write(bench.path("u.toml"), USERS).unwrap();
     let mut command = bench.plimsoll(["curve", "u.toml", "--load=1,2", "--time=3s"]);
@@ -472,7 +478,7 @@ fn descriptions_and_published_reports_are_shown() {
     let text = text.replace("title", &format!("title{}", hostile().replace('\n', "")));
     std::fs::write(bench.path("report.txt"), text).unwrap();
     for args in [
-        &["import", "report.txt"][..],
+        &["results", "import", "report.txt"][..],
         &["report", "report.txt"],
         &["report", "--format=json", "report.txt"],
         &["compare", "report.txt", "report.txt"],

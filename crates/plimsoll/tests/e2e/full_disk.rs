@@ -11,12 +11,13 @@ fn too_little_space_is_refused_before_anything_is_made() {
     needs_root!();
     let small = Small::new("size=2m");
     let sets = ["--set=nfiles=100", "--set=filesize=64k"];
-    for command in ["plan", "run"] {
-        let mut args = vec![command, "webserver", "--dir=work"];
+    for dry in [None, Some("--dry-run")] {
+        let mut args = vec!["run", "webserver", "--dir=work"];
         args.extend(sets);
+        args.extend(dry);
         let ended = Ended::of(small.bench.plimsoll(args)).expect_code(2);
         for part in ["populating takes 6.", "has 2 MiB free", "--set"] {
-            assert!(ended.stderr.contains(part), "{command}: {}", ended.stderr);
+            assert!(ended.stderr.contains(part), "{dry:?}: {}", ended.stderr);
         }
     }
     assert_eq!(small.left(), (0, 0));
@@ -175,7 +176,7 @@ fn commands_of_a_run_whose_results_cannot_be_written_are_told() {
     command
         .args(["--dir=work/files", "--results=work/results"])
         .args(["--time=2s", "--interval=10ms", "--on-error=count"])
-        .args(["--before=true", "--allow-commands"]);
+        .arg("--event=before sh true");
     let ended = Ended::of(command).expect_code(1);
     let run: Run = serde_json::from_str(&ended.stdout).unwrap();
     let failure = run.failure.unwrap();

@@ -1,4 +1,4 @@
-//! Commands of the user before and after phases: `--before` and `--after`.
+//! Commands of the user before and after phases: `--event 'before …'` and `--event 'after …'`.
 
 use crate::common::series::{self, parsed, resume};
 use crate::common::{Bench, Ended, Started, started, wait_until};
@@ -22,7 +22,7 @@ const TELL: &str = "echo \"$PLIMSOLL_WHEN/$PLIMSOLL_PHASE/$PLIMSOLL_ITERATION\";
 
 fn short(bench: &Bench, more: &[&str]) -> Ended {
     let workload = bench.workload(WORKLOAD);
-    let short = ["--time=50ms", "--interval=10ms", "--allow-commands"];
+    let short = ["--time=50ms", "--interval=10ms"];
     bench.run_in_work(&workload, &[&short[..], more].concat())
 }
 
@@ -42,9 +42,9 @@ fn commands(run: &Run) -> Vec<String> {
 #[test]
 fn commands_run_around_the_phases_and_never_while_workers_work() {
     let bench = Bench::on_tmpfs();
-    let before = format!("{TELL}; ls $PLIMSOLL_DIR; env | grep ^PLIMSOLL_ | sort");
-    let after = format!("{TELL}; ls -R $PLIMSOLL_DIR | grep -q 00000001");
-    let ended = short(&bench, &["--before", &before, "--after", &after]);
+    let before = format!("before sh {TELL}; ls $PLIMSOLL_DIR; env | grep ^PLIMSOLL_ | sort");
+    let after = format!("after sh {TELL}; ls -R $PLIMSOLL_DIR | grep -q 00000001");
+    let ended = short(&bench, &["--event", &before, "--event", &after]);
     let run = ended.result(0);
     assert_eq!(
         commands(&run),
@@ -97,8 +97,17 @@ fn commands_run_around_the_phases_and_never_while_workers_work() {
 #[test]
 fn a_command_before_a_phase_that_fails_ends_the_run() {
     let bench = Bench::on_tmpfs();
-    let before = "echo it is broken; [ $PLIMSOLL_PHASE = populate ] || exit 7";
-    let run = short(&bench, &["--before", before, "--after", "true"]).result(1);
+    let before = "before sh echo it is broken; [ $PLIMSOLL_PHASE = populate ] || exit 7";
+    let never = "before load sh touch never";
+    let events = [
+        "--event",
+        before,
+        "--event",
+        "after sh true",
+        "--event",
+        never,
+    ];
+    let run = short(&bench, &events).result(1);
     assert_eq!(run.validity.verdict, Verdict::Failed);
     let failure = run.failure.as_ref().unwrap().to_string();
     assert!(
@@ -119,7 +128,7 @@ fn a_command_before_a_phase_that_fails_ends_the_run() {
 #[test]
 fn a_command_after_a_phase_that_fails_is_noted() {
     let bench = Bench::on_tmpfs();
-    let run = short(&bench, &["--after", "kill -9 $$"]).result(0);
+    let run = short(&bench, &["--event", "after sh kill -9 $$"]).result(0);
     assert_eq!(commands(&run), ["after populate -", "after load -"]);
     assert!(run.commands.iter().all(|c| c.signal == Some(9)));
     let noted = run.notes.iter().filter(|n| {
@@ -133,7 +142,7 @@ fn a_command_after_a_phase_that_fails_is_noted() {
 #[test]
 fn a_command_that_takes_too_long_is_ended() {
     let bench = Bench::on_tmpfs();
-    let hangs = ["--before", "sleep 1000", "--command-timeout=100ms"];
+    let hangs = ["--event", "before timeout 100ms sh sleep 1000"];
     let run = short(&bench, &hangs).result(1);
     assert!(run.commands[0].timed_out && run.commands[0].when == HookTime::Before);
     let failure = run.failure.unwrap().to_string();
@@ -143,8 +152,9 @@ fn a_command_that_takes_too_long_is_ended() {
 /// A run whose command before the load hangs, and the processes that it wrote into `pid`.
 fn hanging(bench: &Bench, script: &str) -> (Started, Vec<String>) {
     let workload = bench.workload(WORKLOAD);
-    let before = format!("[ $PLIMSOLL_PHASE = load ] || exit 0; {script}");
-    let args = ["--allow-commands", "--time=1h", "--before", &before];
+    let before = format!("before load sh {script}");
+    let empty = "before populate sh true";
+    let args = ["--time=1h", "--event", empty, "--event", &before];
     let going = started(
         bench.command_in_work(&workload, &args),
         "running the command before load",
@@ -192,8 +202,8 @@ fn a_second_interrupt_kills_the_command_and_what_it_started() {
 #[test]
 fn a_command_after_a_phase_runs_although_the_phase_failed() {
     let bench = Bench::on_tmpfs();
-    let before = "[ $PLIMSOLL_PHASE = load ] && rm -r \"$PLIMSOLL_DIR\"/s || true";
-    let both = ["--before", before, "--after", "true", "--drop-caches=files"];
+    let before = "--event=before load sh rm -r \"$PLIMSOLL_DIR\"/s || true";
+    let both = [before, "--event=after sh true", "--drop-caches=files"];
     let run = short(&bench, &both).expect_code(1);
     let run = run.parsed().expect("a failed run");
     let last = run.commands.last().expect("commands ran");
@@ -201,7 +211,29 @@ fn a_command_after_a_phase_runs_although_the_phase_failed() {
 }
 
 #[test]
-fn commands_are_the_users_to_allow() {
+fn a_phase_has_several_commands_in_their_order() {
+    let bench = Bench::on_tmpfs();
+    let events = [
+        "--event=after load sh echo second >> told; exit 3",
+        "--event=before populate sh echo first >> told",
+        "--event=after timeout 60s sh [ $PLIMSOLL_PHASE = populate ] || echo third >> told",
+    ];
+    let run = short(&bench, &events).result(0);
+    assert_eq!(
+        commands(&run),
+        [
+            "before populate 0",
+            "after populate 0",
+            "after load 3",
+            "after load 0"
+        ]
+    );
+    let told = std::fs::read_to_string(bench.path("told")).unwrap();
+    assert_eq!(told, "first\nsecond\nthird\n");
+}
+
+#[test]
+fn what_is_no_command_of_a_phase_is_refused() {
     let bench = Bench::on_tmpfs();
     let workload = bench.workload(WORKLOAD);
     std::fs::write(
@@ -216,12 +248,13 @@ fn commands_are_the_users_to_allow() {
         &["profile", "p.prof"],
         &["md", "-P=1", "-I=1"],
     ] {
-        for (option, value, why) in [
-            ("--before", "true", "allow it with --allow-commands"),
-            ("--after", "true", "allow it with --allow-commands"),
-            ("--after", " ", "--after needs a command"),
+        for (event, why) in [
+            ("after sh ", "expected TIME sh COMMAND"),
+            ("before", "before [PHASE] sh COMMAND"),
+            ("before nowhere sh true", "the run has no such phase"),
         ] {
-            let refused = Ended::of(bench.plimsoll([call, &[option, value]].concat())).refusal();
+            let event = format!("--event={event}");
+            let refused = Ended::of(bench.plimsoll([call, &[&event]].concat())).refusal();
             assert!(refused.contains(why), "{call:?}: {refused}");
         }
     }
@@ -236,7 +269,6 @@ fn points(bench: &Bench, call: &[&str], more: &[&str]) -> Ended {
         "--time=5s",
         "--warmup=1s",
         "--format=json",
-        "--allow-commands",
         "--results",
     ];
     let mut command = bench.plimsoll([call, &quick[..]].concat());
@@ -247,12 +279,12 @@ fn points(bench: &Bench, call: &[&str], more: &[&str]) -> Ended {
 #[test]
 fn every_load_point_has_its_commands_and_a_curve_goes_on_with_them() {
     let bench = Bench::on_tmpfs();
-    let before = "echo $PLIMSOLL_LOAD $PLIMSOLL_RUN >> told; \
+    let before = "before sh echo $PLIMSOLL_LOAD $PLIMSOLL_RUN >> told; \
                   [ $PLIMSOLL_LOAD != 2 ] || [ -e mended ]";
     let first = points(
         &bench,
         &["curve", "vda", "--load=1,2,3"],
-        &["--before", before],
+        &["--event", before],
     );
     let curve = parsed(&first.expect_code(1));
     let ended: Vec<_> = curve.runs.iter().map(|r| (r.load, r.verdict)).collect();
@@ -267,7 +299,8 @@ fn every_load_point_has_its_commands_and_a_curve_goes_on_with_them() {
     let dir = series::only(&bench);
     // Whoever made the results wrote the command.
     let refusal = resume(&bench, &dir, &[]).refusal();
-    let shown = refusal.contains(before) && refusal.contains("--allow-commands");
+    let command = before.trim_start_matches("before sh ");
+    let shown = refusal.contains(command) && refusal.contains("--allow-commands");
     assert!(shown, "{refusal}");
     assert_eq!(
         std::fs::read_to_string(bench.path("told")).unwrap(),
@@ -275,10 +308,7 @@ fn every_load_point_has_its_commands_and_a_curve_goes_on_with_them() {
     );
     resume(&bench, &dir, &["--allow-commands"]).expect_code(0);
     let curve = dir.read().unwrap();
-    assert_eq!(
-        curve.hooks.as_ref().unwrap().before.as_deref(),
-        Some(before)
-    );
+    assert_eq!(curve.events, [before]);
     assert_eq!(series::loads(&curve), [1, 2, 3]);
     for point in &curve.runs {
         let [command] = &point.commands[..] else {
@@ -295,7 +325,7 @@ fn every_load_point_has_its_commands_and_a_curve_goes_on_with_them() {
     let ended = points(
         &bench,
         &["curve", "vda", "--load=1"],
-        &["--after", "exit 3"],
+        &["--event", "after sh exit 3"],
     );
     let curve = parsed(&ended.expect_code(0));
     let noted = "load 1: the command `exit 3` after load: it ended with exit status 3";
@@ -306,9 +336,9 @@ fn every_load_point_has_its_commands_and_a_curve_goes_on_with_them() {
 #[test]
 fn searches_and_profiles_have_commands_too() {
     let bench = Bench::on_tmpfs();
-    let after = "echo $PLIMSOLL_LOAD/$PLIMSOLL_RUN/$PLIMSOLL_CONFIGURATION >> told";
+    let after = "after sh echo $PLIMSOLL_LOAD/$PLIMSOLL_RUN/$PLIMSOLL_CONFIGURATION >> told";
     let search = ["find", "vda", "--max-load=2", "--confirm-runs=1"];
-    let ended = points(&bench, &search, &["--after", after]).expect_code(0);
+    let ended = points(&bench, &search, &["--event", after]).expect_code(0);
     let search = parsed(&ended);
     let told = std::fs::read_to_string(bench.path("told")).unwrap();
     let runs = (1..).zip(&search.runs);
@@ -316,33 +346,36 @@ fn searches_and_profiles_have_commands_too() {
         .map(|(n, r)| format!("{}/{n}/\n", r.load.unwrap()))
         .collect();
     assert_eq!(told, expected);
-    assert_eq!(search.hooks.unwrap().after.as_deref(), Some(after));
+    assert_eq!(search.events, [after]);
 
     let profile = "DEFAULTS { runtime = 0.1; }\nCONFIG c {\n  function = generic;\n  \
                    personality = varmail;\n  nfiles = 10;\n  nthreads = 1, 2;\n}\n";
     std::fs::write(bench.path("p.prof"), profile).unwrap();
     std::fs::remove_file(bench.path("told")).unwrap();
-    let mut command = bench.plimsoll(["profile", "p.prof", "--allow-commands", "--results=others"]);
+    let mut command = bench.plimsoll(["profile", "p.prof", "--results=others"]);
     command
         .args(["--filesystem", "here=work"])
-        .args(["--after", after]);
+        .args(["--event", after]);
     Ended::of(command).expect_code(0);
     let told = std::fs::read_to_string(bench.path("told")).unwrap();
     let each = |n: u32| format!("/{n}/c,nthreads={n} on here\n").repeat(2);
     assert_eq!(told, format!("{}{}", each(1), each(2)));
     let profile = series::only_in(&bench.path("others")).read().unwrap();
-    assert_eq!(profile.hooks.unwrap().after.as_deref(), Some(after));
+    assert_eq!(profile.events, [after]);
 }
 
 #[test]
 fn phases_of_md_have_commands_at_rank_0_alone() {
     let bench = Bench::on_tmpfs();
-    let mut command = bench.plimsoll(["md", "--processes=2", "--allow-commands", "--results"]);
+    let mut command = bench.plimsoll(["md", "--processes=2", "--results"]);
     command
         .arg(bench.path("results"))
         .args(["-P=10", "-I=5", "-D=1", "-R=2", "--warmup=1"])
-        .args(["--before", &format!("{TELL}; echo run $PLIMSOLL_RUN")])
-        .args(["--after", "true"]);
+        .args([
+            "--event",
+            &format!("before sh {TELL}; echo run $PLIMSOLL_RUN"),
+        ])
+        .args(["--event", "after sh true"]);
     let ended = Ended::of(command).expect_code(0);
     assert!(
         ended.stdout.contains("\nbenchmark process "),
@@ -384,9 +417,15 @@ fn phases_of_md_have_commands_at_rank_0_alone() {
 #[test]
 fn results_with_a_log_of_commands_can_be_pruned() {
     let bench = Bench::on_tmpfs();
-    short(&bench, &["--before", "true"]).expect_code(0);
+    short(&bench, &["--event", "before sh true"]).expect_code(0);
     assert!(bench.results()[0].path().join("commands.log").exists());
-    let prune = ["prune", "--older-than=0m", "--root=results", "--yes"];
+    let prune = [
+        "results",
+        "prune",
+        "--older-than=0m",
+        "--results=results",
+        "--yes",
+    ];
     let pruned = Ended::of(bench.plimsoll(prune));
     assert_eq!(pruned.code, Some(0), "{}", pruned.stderr);
     assert_eq!(bench.results().len(), 0);

@@ -30,16 +30,22 @@ const ENDLESS: &str = "define fileset name=s,path=files,entries=40,dirwidth=20,s
      } }
      run 3600";
 
-/// Options that reach any host by this server.
-fn to(ssh: &str) -> [String; 4] {
-    let program = env!("CARGO_BIN_EXE_plimsoll");
-    ["--ssh", ssh, "--remote-program", program].map(str::to_owned)
+/// The option for hosts that are reached by this server, which are in a file.
+fn to(bench: &Bench, ssh: &str, hosts: &str) -> String {
+    with_program(bench, ssh, hosts, env!("CARGO_BIN_EXE_plimsoll"))
+}
+
+/// The same with the path of the program there.
+fn with_program(bench: &Bench, ssh: &str, hosts: &str, program: &str) -> String {
+    let text = format!("ssh=\"{ssh}\" program=\"{program}\"\n{hosts}\n");
+    std::fs::write(bench.path("hosts"), text).unwrap();
+    format!("--hosts=@{}", bench.path("hosts").display())
 }
 
 /// `plimsoll run WORKLOAD` with the files in the work directory, on hosts.
 fn run_on(bench: &Bench, ssh: &str, hosts: &str, workload: &str, more: &[&str]) -> Command {
-    let mut command = bench.command_in_work(workload, &["--hosts", hosts]);
-    command.args(to(ssh)).args(more);
+    let mut command = bench.command_in_work(workload, &[&to(bench, ssh, hosts)]);
+    command.args(more);
     command
 }
 
@@ -97,14 +103,14 @@ fn ranks_of_hosts_count_every_operation_once() {
 fn a_report_has_a_row_for_each_host() {
     let bench = Bench::on_tmpfs();
     let sshd = Sshd::start(&bench);
-    let mut command = bench.plimsoll(["run", "fileserver", "--hosts=left,right", "--time=1s"]);
+    let mut command = bench.plimsoll(["run", "fileserver", "--time=1s"]);
     command
         .args([
             "--results=results",
             "--target=null:?latency=1ms",
             "--set=nthreads=4",
         ])
-        .args(to(&sshd.ssh()));
+        .arg(to(&bench, &sshd.ssh(), "left,right"));
     let report = Ended::of(command).expect_code(0).stdout;
     for host in ["left", "right"] {
         let rows = report.lines().filter(|l| l.starts_with(host)).count();
@@ -129,7 +135,7 @@ fn a_report_has_a_row_for_each_host() {
 fn rank_0_may_leave_the_work_to_hosts() {
     let bench = Bench::on_tmpfs();
     let sshd = Sshd::start(&bench);
-    let args = [&SERVER[..], &["--ops=6000", "--coordinator-only"]].concat();
+    let args = [&SERVER[..], &["--ops=6000", "--processes=0"]].concat();
     let run = Ended::of(run_on(&bench, &sshd.ssh(), "a,b", "fileserver", &args)).result(0);
     assert_eq!(
         (run.ranks, run.summary.ops, run.summary.errors),
@@ -150,7 +156,7 @@ fn rank_0_may_leave_the_work_to_hosts() {
     // Files are read again by those that have workers.
     let args = [
         &SERVER[..],
-        &["--ops=600", "--coordinator-only", "--verify", "--keep"],
+        &["--ops=600", "--processes=0", "--verify", "--keep"],
     ]
     .concat();
     let run = Ended::of(run_on(&bench, &sshd.ssh(), "a,b", "fileserver", &args)).result(0);
@@ -167,7 +173,7 @@ fn rank_0_may_leave_the_work_to_hosts() {
     let args = [
         "--time=500ms",
         "--target=null:?latency=1ms",
-        "--coordinator-only",
+        "--processes=0",
     ];
     let run = Ended::of(run_on(&bench, &sshd.ssh(), "a", "fileserver", &args)).result(0);
     assert_eq!((run.ranks, run.hosts.len()), (1, 0));
@@ -184,8 +190,8 @@ fn what_prevents_a_start_is_said_with_the_host() {
     let sshd = Sshd::start(&bench);
     let workload = bench.workload(ENDLESS);
     let said = |ssh: &str, program: &str| {
-        let mut command = bench.command_in_work(&workload, &["--hosts", "a", "--ssh", ssh]);
-        command.args(["--remote-program", program]);
+        let hosts = with_program(&bench, ssh, "a", program);
+        let command = bench.command_in_work(&workload, &[&hosts]);
         let ended = Ended::of(command).expect_code(1);
         assert_eq!(ended.stdout, "");
         assert!(bench.results().is_empty() && !bench.work().exists());
@@ -255,7 +261,7 @@ fn a_rank_that_is_killed_ends_the_run_with_its_host() {
     let sshd = Sshd::start(&bench);
     let workload = bench.workload(ENDLESS);
     let here = &["--interval=50ms"][..];
-    let coordinated = &["--interval=50ms", "--coordinator-only"][..];
+    let coordinated = &["--interval=50ms", "--processes=0"][..];
     // The first rank of a host, and one that it has started; what is left has been measured by the others.
     let cases = [
         (true, here, &[1, 1][..]),
@@ -328,7 +334,7 @@ fn an_ssh_that_is_killed_ends_the_run_and_the_ranks_behind_it() {
     let bench = Bench::on_tmpfs();
     let sshd = Sshd::start(&bench);
     let workload = bench.workload(ENDLESS);
-    let more = ["--interval=50ms", "--coordinator-only"];
+    let more = ["--interval=50ms", "--processes=0"];
     let run = started(
         run_on(&bench, &sshd.ssh(), "a*2,b", &workload, &more),
         "measuring",
@@ -350,7 +356,7 @@ fn an_interrupt_ends_all_ranks_in_order() {
     let bench = Bench::on_tmpfs();
     let sshd = Sshd::start(&bench);
     let workload = bench.workload(ENDLESS);
-    for more in [&[][..], &["--coordinator-only"]] {
+    for more in [&[][..], &["--processes=0"]] {
         let run = started(
             run_on(&bench, &sshd.ssh(), "a*2,b", &workload, more),
             "measuring",
@@ -434,12 +440,12 @@ fn ranks_start_together_over_a_long_line() {
 fn every_command_that_runs_workloads_takes_hosts() {
     let bench = Bench::on_tmpfs();
     let sshd = Sshd::start(&bench);
-    let to = to(&sshd.ssh());
+    let to = to(&bench, &sshd.ssh(), "a*2");
     let on_hosts = |args: &[&str]| {
         let mut command = bench.plimsoll(args);
         command
-            .args(["--hosts=a*2", "--format=json", "--results=results"])
-            .args(&to);
+            .args(["--format=json", "--results=results"])
+            .arg(&to);
         let ended = Ended::of(command);
         // A busy machine may be too slow for every paced load, which is not what is tested.
         assert!(
@@ -524,14 +530,11 @@ fn options_that_do_not_go_together_are_refused() {
         (&["--hosts=a,a"][..], "the host a is given twice"),
         (&["--hosts=c[5-2]"], "the range ends before it begins"),
         (&["--hosts=-oProxyCommand=x"], "is not a host"),
-        (&["--coordinator-only"], "there are no other machines"),
+        (&["--processes=0"], "there are no other machines"),
         (&["--hosts=a*2000"], "more than 1024"),
-        (
-            &["--hosts-file=missing"],
-            "cannot read the hosts file missing",
-        ),
+        (&["--hosts=@missing"], "cannot read the hosts file missing"),
     ] {
-        let args = [args, &["--time=1s", "--ssh=false"]].concat();
+        let args = [args, &["--time=1s"]].concat();
         let said = bench.run("fileserver", &args).refusal();
         assert!(said.contains(reason), "{args:?}: {said}");
     }

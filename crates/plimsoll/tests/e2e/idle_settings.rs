@@ -28,7 +28,13 @@ fn a_cold_cache_where_there_is_none() {
         said.contains("--drop-caches changes nothing: the target `null`"),
         "{said}"
     );
-    let plan = Ended::of(memory.plimsoll(["plan", "varmail", "--target=null", "--drop-caches"]));
+    let plan = Ended::of(memory.plimsoll([
+        "run",
+        "varmail",
+        "--dry-run",
+        "--target=null",
+        "--drop-caches",
+    ]));
     assert!(
         plan.stderr.contains("note: --drop-caches changes nothing"),
         "{}",

@@ -1,4 +1,4 @@
-//! `plimsoll import`: published reports through the program.
+//! `plimsoll results import`: published reports through the program.
 
 use crate::common::{Bench, Ended};
 use serde_json::Value;
@@ -16,7 +16,7 @@ fn sample(name: &str) -> String {
 fn import(text: &str, more: &[&str]) -> Ended {
     let bench = Bench::new();
     std::fs::write(bench.path("report.txt"), text).unwrap();
-    let first = ["import", "report.txt"];
+    let first = ["results", "import", "report.txt"];
     Ended::of(bench.plimsoll(first.iter().chain(more)))
 }
 
@@ -142,13 +142,13 @@ fn an_excerpt_is_read() {
 #[test]
 fn what_cannot_be_read_is_named() {
     let bench = Bench::new();
-    let none = Ended::of(bench.plimsoll(["import", "none.txt"])).refusal();
+    let none = Ended::of(bench.plimsoll(["results", "import", "none.txt"])).refusal();
     assert!(
         none.contains("cannot read none.txt: No such file"),
         "{none}"
     );
-    let dir = Ended::of(bench.plimsoll(["import", "."])).refusal();
+    let dir = Ended::of(bench.plimsoll(["results", "import", "."])).refusal();
     assert!(dir.contains("cannot read .: Is a directory"), "{dir}");
-    let endless = Ended::of(bench.plimsoll(["import", "/dev/zero"])).refusal();
+    let endless = Ended::of(bench.plimsoll(["results", "import", "/dev/zero"])).refusal();
     assert!(endless.contains("too large for a report"), "{endless}");
 }

@@ -260,8 +260,8 @@ fn every_way_out_leaves_the_terminal_as_it_was() {
     on.send(Signal::TERM);
     assert_eq!(on.end().0, Some(130));
     let hang = "sh -c 'trap : INT TERM; while :; do sleep 1; done'";
-    let hook = format!("--after={hang}");
-    let command = live_run(&bench, &["--time=500ms", &hook, "--allow-commands"]);
+    let hook = format!("--event=after sh {hang}");
+    let command = live_run(&bench, &["--time=500ms", &hook]);
     let on = OnScreen::begin(command, 80, 24);
     on.wait("the command", |screen| {
         screen.contents().contains("running the command")
@@ -352,7 +352,7 @@ fn events_and_messages_are_shown() {
          echo \"a line of the workload\"
          run 60",
     );
-    let args = ["--allow-commands", "--event=200ms sh true an event"];
+    let args = ["--event=200ms sh true an event"];
     let on = OnScreen::begin(live(&bench, &workload, &args), 100, 32);
     on.wait("events and messages", |screen| {
         let text = screen.contents();

@@ -109,7 +109,7 @@ fn processes_without_a_rate_rest_after_each_operation() {
         assert!(off.abs() < 0.02, "{set}: {}", run.summary.ops_per_s);
         assert_eq!(run.summary.mean_ms, 2.0, "the delay is no part of it");
     }
-    let shown = Ended::of(bench.plimsoll(["plan", own]))
+    let shown = Ended::of(bench.plimsoll(["run", own, "--dry-run"]))
         .expect_code(0)
         .stdout;
     assert!(
@@ -185,7 +185,8 @@ fn scaled_results_say_so_everywhere() {
     let bench = Bench::on_tmpfs();
     let mut args = vec!["--scale=0.1", "--time=30s", "--warmup=0s", "--load=5"];
     args.extend(VIRTUAL);
-    let plan = Ended::of(bench.plimsoll(["plan", "vda", "--scale=0.1", "--target=null"]));
+    let plan =
+        Ended::of(bench.plimsoll(["run", "vda", "--dry-run", "--scale=0.1", "--target=null"]));
     assert!(
         plan.stdout.contains("scaled: not comparable"),
         "{}",
@@ -226,7 +227,8 @@ fn what_needs_nfs_is_refused_on_posix_by_name() {
 #[test]
 fn files_of_ones_own_are_read_and_diagnosed() {
     let bench = Bench::on_tmpfs();
-    let shown = Ended::of(bench.plimsoll(["show", "database", "--print-source"])).expect_code(0);
+    let shown = Ended::of(bench.plimsoll(["workloads", "show", "database", "--print-source"]))
+        .expect_code(0);
     let own = bench.root().join("mine.toml");
     std::fs::write(&own, shown.stdout.replace("rate = 32 ", "rate = 64 ")).unwrap();
     let own = own.to_str().unwrap();
@@ -258,7 +260,7 @@ fn files_of_ones_own_are_read_and_diagnosed() {
 #[test]
 fn parameters_are_shown_and_set() {
     let bench = Bench::on_tmpfs();
-    let shown = Ended::of(bench.plimsoll(["show", "vda"]))
+    let shown = Ended::of(bench.plimsoll(["workloads", "show", "vda"]))
         .expect_code(0)
         .stdout;
     for line in ["VDA1.rate", "VDA2.mix.read_rand", "metric.data"] {
@@ -327,7 +329,7 @@ fn custom_workload_files_run_and_are_converted() {
     // What it is converted to does the same in virtual time.
     let own = bench.path("own.toml");
     let own = own.to_str().unwrap();
-    let convert = ["convert", export, "--format", "toml", "--output", own];
+    let convert = ["workloads", "convert", export, "--output", own];
     Ended::of(bench.plimsoll(convert)).expect_code(0);
     let mut args = vec!["--time=20s", "--warmup=1s", "--set=OFFICE.rate=20"];
     args.extend(VIRTUAL);
@@ -340,7 +342,7 @@ fn custom_workload_files_run_and_are_converted() {
     // It is not written over.
     let ended = Ended::of(bench.plimsoll(convert)).expect_code(2);
     assert!(ended.stderr.contains("already exists"), "{}", ended.stderr);
-    let ended = Ended::of(bench.plimsoll(["convert", own])).expect_code(2);
+    let ended = Ended::of(bench.plimsoll(["workloads", "convert", own])).expect_code(2);
     assert!(
         ended.stderr.contains("is not a custom workload file"),
         "{}",

@@ -344,13 +344,14 @@ fn a_wrong_url_is_shown_with_its_place() {
     );
 }
 
-/// `serve-nfs` says where it listens, serves, and ends by a signal.
+/// `emulate nfs` says where it listens, serves, and ends by a signal.
 #[test]
 fn serving() {
     let bench = Bench::new();
     let begun = Instant::now();
     let mut command = bench.plimsoll([
-        "serve-nfs",
+        "emulate",
+        "nfs",
         "--inject-fault",
         "commit=io:0",
         "--reply-delay=1ms",
@@ -368,7 +369,8 @@ fn serving() {
     bench.run("varmail", &more).result(0);
     signal(child.id() as i32, Signal::INT);
     Ended::wait(child, begun).expect_code(0);
-    let refused = Ended::of(bench.plimsoll(["serve-nfs", "--inject-fault", "raed=io:1"])).refusal();
+    let refused =
+        Ended::of(bench.plimsoll(["emulate", "nfs", "--inject-fault", "raed=io:1"])).refusal();
     assert!(refused.contains("did you mean `read`?"), "{refused}");
 }
 

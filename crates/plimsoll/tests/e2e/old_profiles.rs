@@ -341,7 +341,9 @@ fn variables_that_a_workload_never_sets_come_from_profiles_or_from_the_command_l
         unread.contains("the workload has no parameter `cached`"),
         "{unread}"
     );
-    let shown = call(&bench, &["show", &file]).expect_code(0).stdout;
+    let shown = call(&bench, &["workloads", "show", &file])
+        .expect_code(0)
+        .stdout;
     assert!(
         shown.contains("count") && shown.contains("never set in the workload"),
         "{shown}"

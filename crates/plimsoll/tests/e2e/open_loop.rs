@@ -313,7 +313,7 @@ struct NfsServer {
 
 impl NfsServer {
     fn start(bench: &Bench) -> Self {
-        let mut command = bench.plimsoll(["serve-nfs"]);
+        let mut command = bench.plimsoll(["emulate", "nfs"]);
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut url = String::new();
         let mut out = BufReader::new(child.stdout.take().unwrap());

@@ -16,7 +16,7 @@ fn a_full_standard_output_is_an_error() {
         (&["run", "--help"], 1),
         (md, 1),
         (run, 1),
-        (&["list"], 1),
+        (&["workloads", "list"], 1),
     ] {
         let mut command = bench.plimsoll(args);
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
@@ -89,7 +89,7 @@ fn outputs_overwrite_no_file() {
         &["report", &dir, "--format=html", "--output=mine"],
         &["report", &dir, "--format=svg", "--output=pictures"],
         &["compare", &dir, &dir, "--output=mine", "--fail-if=mean>+1%"],
-        &["sut", "init", "--output=mine"],
+        &["results", "sut", "init", "--output=mine"],
     ];
     for args in calls {
         let refused = Ended::of(bench.plimsoll(args)).refusal();
@@ -114,7 +114,7 @@ fn outputs_overwrite_no_file() {
         to_stream(&["report", &dir, "--output=/dev/stdout"]),
         printed
     );
-    let sut = to_stream(&["sut", "init", "--output=/dev/stdout"]);
+    let sut = to_stream(&["results", "sut", "init", "--output=/dev/stdout"]);
     assert!(sut.parse::<toml::Table>().is_ok(), "{sut}");
     assert_eq!(to_stream(&["report", &dir, "--output=/dev/null"]), "");
 }

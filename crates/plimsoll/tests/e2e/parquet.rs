@@ -159,13 +159,15 @@ fn windows_before_the_last_and_dropped_ones_are_parts_of_their_own() {
 #[test]
 fn times_of_day_are_those_of_the_clock() {
     let bench = Bench::on_tmpfs();
-    let date = |name: &str| format!("date +%s.%N >{}", bench.path(name).display());
-    let (before, event) = (date("before"), format!("500ms sh {}", date("event")));
+    let date = |name: &str| format!("sh date +%s.%N >{}", bench.path(name).display());
+    let (before, event) = (
+        format!("before {}", date("before")),
+        format!("500ms {}", date("event")),
+    );
     let more = [
         "--set=nfiles=50",
         "--time=1s",
-        "--allow-commands",
-        "--before",
+        "--event",
         &before,
         "--event",
         &event,

@@ -171,7 +171,9 @@ fn several_file_systems_are_measured_and_compared() {
     let dir = made(&bench);
     let results = dir.read().unwrap();
     let written: Value = serde_json::from_str(&results.to_json()).unwrap();
-    let schema = call(&bench, &["schema", "series"]).expect_code(0).stdout;
+    let schema = call(&bench, &["docs", "schema", "series"])
+        .expect_code(0)
+        .stdout;
     let schema: Value = serde_json::from_str(&schema).unwrap();
     assert_eq!(faults(&schema, &written), [""; 0]);
     let run_on: Vec<(&str, &str)> = results

@@ -48,12 +48,7 @@ fn every_run_of_a_profile_has_its_events_and_a_resumed_one_too() {
         "100ms sh echo $PLIMSOLL_CONFIGURATION >> {}",
         noted.display()
     );
-    let more = [
-        "--dir=files",
-        "--repeat=2",
-        "--allow-commands",
-        "--interval=50ms",
-    ];
+    let more = ["--dir=files", "--repeat=2", "--interval=50ms"];
     let ended = call(&bench, &[&more[..], &["--event", &event]].concat());
     // On a busy machine a run may be invalid for other reasons.
     assert!(matches!(ended.code, Some(0 | 3)), "{}", ended.stderr);
@@ -106,19 +101,11 @@ fn events_that_do_not_apply_are_refused_before_the_first_run() {
     let bench = bench();
     for (args, expected) in [
         (
-            &["--event=1s sh true"][..],
-            "allow it with --allow-commands",
-        ),
-        (
             &["--event=1s kill server"][..],
             "'1s kill server' needs a simulated system",
         ),
         (
-            &[
-                "--event=1s sh true",
-                "--allow-commands",
-                "--target=sim:edge-32",
-            ][..],
+            &["--event=1s sh true", "--target=sim:edge-32"][..],
             "in which no command can run",
         ),
         (
@@ -147,7 +134,7 @@ fn events_that_do_not_apply_are_refused_before_the_first_run() {
 fn a_dry_run_lists_the_events() {
     let bench = bench();
     let events = ["--event=300ms sh true", "--event=100ms sh false"];
-    let dry = ["--dry-run", "--dir=files", "--allow-commands"];
+    let dry = ["--dry-run", "--dir=files"];
     let listed = call(&bench, &[&dry[..], &events].concat()).expect_code(0);
     for event in ["300ms sh true", "100ms sh false"] {
         let line = format!("  event in each run: {event}\n");

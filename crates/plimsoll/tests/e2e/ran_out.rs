@@ -66,7 +66,7 @@ run 3600
 
 /// What `plan` says of a workload in the work directory.
 fn planned(bench: &Bench, workload: &str) -> Ended {
-    let mut command = bench.plimsoll(["plan", workload, "--dir"]);
+    let mut command = bench.plimsoll(["run", workload, "--dry-run", "--dir"]);
     command.arg(bench.work());
     Ended::of(command).expect_code(0)
 }

@@ -335,7 +335,7 @@ fn prune_takes_what_a_killed_run_left_as_any_other() {
     let left = killed(&bench);
     let root = bench.path("results");
     let prune = |more: &[&str]| {
-        let args = ["prune", "--root", root.to_str().unwrap()];
+        let args = ["results", "prune", "--results", root.to_str().unwrap()];
         Ended::of(bench.plimsoll([&args[..], more].concat())).expect_code(0)
     };
     let kept = prune(&["--older-than=1h", "--yes"]);

@@ -1,4 +1,4 @@
-//! `tag`, `note` and `prune`: what is done with results that are there.
+//! `results tag`, `results note` and `results prune`: what is done with results that are there.
 
 use crate::common::{Bench, Ended};
 use crate::serve::{copy, results};
@@ -24,13 +24,21 @@ fn tags_are_added_removed_and_shown() {
     let a = results(&bench, "a");
     copy(&a, "b", &[]);
     let before = std::fs::read_to_string(a.join("run.json")).unwrap();
-    let tagged = call(&bench, &["tag", "results/a", "results/b", "--add=y,x"]).expect_code(0);
+    let tagged = call(
+        &bench,
+        &["results", "tag", "results/a", "results/b", "--add=y,x"],
+    )
+    .expect_code(0);
     assert_eq!(tagged.stdout, "results/a: x, y\nresults/b: x, y\n");
-    let fewer = call(&bench, &["tag", "results/b", "--remove=y,z", "--add", "w"]).expect_code(0);
+    let fewer = call(
+        &bench,
+        &["results", "tag", "results/b", "--remove=y,z", "--add", "w"],
+    )
+    .expect_code(0);
     assert_eq!(fewer.stdout, "results/b: w, x\n");
-    let shown = call(&bench, &["tag", "results/a", "results/b"]).expect_code(0);
+    let shown = call(&bench, &["results", "tag", "results/a", "results/b"]).expect_code(0);
     assert_eq!(shown.stdout, "results/a: x, y\nresults/b: w, x\n");
-    let none = call(&bench, &["tag", "results/b", "--remove=w,x"]).expect_code(0);
+    let none = call(&bench, &["results", "tag", "results/b", "--remove=w,x"]).expect_code(0);
     assert_eq!(none.stdout, "results/b: no tags\n");
     assert!(!bench.path("results/b/annotations.json").exists());
     assert_eq!(std::fs::read_to_string(a.join("run.json")).unwrap(), before);
@@ -41,18 +49,26 @@ fn what_cannot_be_tagged_is_refused_whole() {
     let bench = Bench::on_tmpfs();
     let a = results(&bench, "a");
     std::fs::create_dir(bench.path("results/empty")).unwrap();
-    let empty = call(&bench, &["tag", "results/a", "results/empty", "--add=x"]).refusal();
+    let empty = call(
+        &bench,
+        &["results", "tag", "results/a", "results/empty", "--add=x"],
+    )
+    .refusal();
     assert_eq!(empty, "error: results/empty holds no results of Plimsoll\n");
     assert!(!a.join("annotations.json").exists(), "all or nothing");
-    let bad = call(&bench, &["tag", "results/a", "--add=a b"]).refusal();
+    let bad = call(&bench, &["results", "tag", "results/a", "--add=a b"]).refusal();
     assert!(
         bad.contains("`a b` is not a tag: expected at most 64 letters"),
         "{bad}"
     );
-    let both = call(&bench, &["tag", "results/a", "--add=x", "--remove=x"]).refusal();
+    let both = call(
+        &bench,
+        &["results", "tag", "results/a", "--add=x", "--remove=x"],
+    )
+    .refusal();
     assert_eq!(both, "error: `x` is both added and removed\n");
     std::fs::write(a.join("annotations.json"), "{}").unwrap();
-    let damaged = call(&bench, &["tag", "results/a", "--add=x"]).refusal();
+    let damaged = call(&bench, &["results", "tag", "results/a", "--add=x"]).refusal();
     assert!(
         damaged.contains("annotations.json has no schema version"),
         "{damaged}"
@@ -64,13 +80,17 @@ fn a_note_is_written_read_and_removed_and_reports_show_it() {
     let bench = Bench::on_tmpfs();
     let a = results(&bench, "a");
     let note = |more: &[&str]| {
-        let args: Vec<&str> = ["note", "results/a"].iter().chain(more).copied().collect();
+        let args: Vec<&str> = ["results", "note", "results/a"]
+            .iter()
+            .chain(more)
+            .copied()
+            .collect();
         call(&bench, &args).expect_code(0).stdout
     };
     assert_eq!(note(&[]), "");
     assert_eq!(note(&["-40 °C, <i>new</i> disk\nsecond line"]), "");
     assert_eq!(note(&[]), "-40 °C, <i>new</i> disk\nsecond line\n");
-    call(&bench, &["tag", "results/a", "--add=cold"]).expect_code(0);
+    call(&bench, &["results", "tag", "results/a", "--add=cold"]).expect_code(0);
     let text = call(&bench, &["report", "results/a"]).expect_code(0).stdout;
     assert!(text.contains("tags: cold\n"), "{text}");
     assert!(
@@ -88,7 +108,7 @@ fn a_note_is_written_read_and_removed_and_reports_show_it() {
     );
     note(&[""]);
     assert_eq!(note(&[]), "");
-    let missing = call(&bench, &["note", "results/b", "x"]).refusal();
+    let missing = call(&bench, &["results", "note", "results/b", "x"]).refusal();
     assert_eq!(missing, "error: results/b holds no results of Plimsoll\n");
 }
 
@@ -106,10 +126,16 @@ fn old_results_are_pruned_and_nothing_else() {
     std::os::unix::fs::symlink(bench.path("precious"), root.join("linked/ranks")).unwrap();
     std::fs::create_dir(root.join("not-results")).unwrap();
     std::os::unix::fs::symlink(&new, root.join("link")).unwrap();
-    call(&bench, &["tag", "results/tagged", "--add=keep"]).expect_code(0);
+    call(&bench, &["results", "tag", "results/tagged", "--add=keep"]).expect_code(0);
     let all = left(&bench);
 
-    let listed = ["prune", "--older-than=30d", "--root=results", "--dry-run"];
+    let listed = [
+        "results",
+        "prune",
+        "--older-than=30d",
+        "--results=results",
+        "--dry-run",
+    ];
     let listed = call(&bench, &listed).expect_code(0).stdout;
     let lines: Vec<&str> = listed.lines().collect();
     assert!(
@@ -128,14 +154,24 @@ fn old_results_are_pruned_and_nothing_else() {
     ] {
         assert!(listed.contains(part), "{listed}");
     }
-    let unasked = call(&bench, &["prune", "--older-than=30d", "--root=results"]).refusal();
+    let unasked = call(
+        &bench,
+        &["results", "prune", "--older-than=30d", "--results=results"],
+    )
+    .refusal();
     assert!(
         unasked.contains("standard input is not a terminal"),
         "{unasked}"
     );
     assert_eq!(left(&bench), all, "nothing was deleted so far");
 
-    let prune = ["prune", "--older-than=30d", "--root=results", "--yes"];
+    let prune = [
+        "results",
+        "prune",
+        "--older-than=30d",
+        "--results=results",
+        "--yes",
+    ];
     let done = call(&bench, &prune).expect_code(0).stdout;
     assert!(done.ends_with("\ndeleted 2 results\n"), "{done}");
     let expected = ["foreign", "link", "linked", "new", "not-results", "tagged"];
@@ -158,10 +194,24 @@ fn old_results_are_pruned_and_nothing_else() {
         ("1e400w", "`1e400w` is not an age"),
     ] {
         let age = format!("--older-than={age}");
-        let refused = call(&bench, &["prune", &age, "--root=results", "--yes"]).refusal();
+        let refused = call(
+            &bench,
+            &["results", "prune", &age, "--results=results", "--yes"],
+        )
+        .refusal();
         assert!(refused.contains(part), "{refused}");
     }
-    let nowhere = call(&bench, &["prune", "--older-than=1d", "--root=no", "--yes"]).refusal();
+    let nowhere = call(
+        &bench,
+        &[
+            "results",
+            "prune",
+            "--older-than=1d",
+            "--results=no",
+            "--yes",
+        ],
+    )
+    .refusal();
     assert!(nowhere.starts_with("error: cannot list no: "), "{nowhere}");
 }
 
@@ -176,7 +226,13 @@ fn results_of_every_kind_are_pruned_whole() {
         .run(&workload, &[&ranks[..], &null].concat())
         .expect_code(0);
     assert_eq!(left(&bench).len(), 5);
-    let prune = ["prune", "--older-than=0m", "--root=results", "--yes"];
+    let prune = [
+        "results",
+        "prune",
+        "--older-than=0m",
+        "--results=results",
+        "--yes",
+    ];
     let done = call(&bench, &prune).expect_code(0).stdout;
     assert!(done.ends_with("deleted 5 results\n"), "{done}");
     assert_eq!(left(&bench), [""; 0]);

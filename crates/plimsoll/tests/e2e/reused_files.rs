@@ -230,7 +230,13 @@ fn files_of_others_where_a_fileset_would_lie_are_refused_by_plan_and_run() {
     let said = bench.run_in_work(&photos, &["--ops=10"]).refusal();
     assert!(said.contains("photos"), "{said}");
     let said = bench
-        .plimsoll(["plan", &photos, "--dir", bench.work().to_str().unwrap()])
+        .plimsoll([
+            "run",
+            &photos,
+            "--dry-run",
+            "--dir",
+            bench.work().to_str().unwrap(),
+        ])
         .output()
         .unwrap();
     assert_eq!(said.status.code(), Some(2));

@@ -345,7 +345,7 @@ fn a_plan_says_what_would_be_refused_and_touches_nothing() {
     let plan = |more: &[&str]| {
         let mut command = Command::cargo_bin("plimsoll").unwrap();
         command
-            .args(["plan", "varmail"])
+            .args(["run", "varmail", "--dry-run"])
             .args(more)
             .output()
             .unwrap()

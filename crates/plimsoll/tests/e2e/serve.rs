@@ -61,7 +61,7 @@ fn command(bench: &Bench, more: &[&str]) -> Command {
     std::fs::create_dir_all(bench.path("results")).unwrap();
     let mut command = bench.plimsoll(["serve"]);
     // What a test says itself is not said twice.
-    for option in ["--listen=127.0.0.1:0", "--root=results"] {
+    for option in ["--listen=127.0.0.1:0", "--results=results"] {
         let name = option.split('=').next().unwrap();
         if !more.iter().any(|m| m.starts_with(name)) {
             command.arg(option);
@@ -196,7 +196,7 @@ pub fn copy(of: &Path, name: &str, changes: &[(&str, Value)]) -> PathBuf {
 }
 
 fn tag(bench: &Bench, dir: &Path, tags: &str) {
-    let mut call = bench.plimsoll(["tag"]);
+    let mut call = bench.plimsoll(["results", "tag"]);
     call.arg(dir).args(["--add", tags]);
     Ended::of(call).expect_code(0);
 }
@@ -269,7 +269,7 @@ fn the_list_says_what_the_run_says() {
     let bench = Bench::on_tmpfs();
     let dir = results(&bench, "a");
     tag(&bench, &dir, "x");
-    let mut note = bench.plimsoll(["note"]);
+    let mut note = bench.plimsoll(["results", "note"]);
     note.arg(&dir).arg("with <b>new</b> firmware");
     Ended::of(note).expect_code(0);
     let text = std::fs::read_to_string(dir.join("run.json")).unwrap();

@@ -568,7 +568,13 @@ fn a_model_of_a_real_server_predicts_its_other_loads() {
     assert!(matches!(measured.code, Some(0 | 3)), "{}", measured.stderr);
     let mut curves = std::fs::read_dir(bench.path("real")).unwrap();
     let curve = curves.next().expect("a curve").unwrap().path();
-    let mut fit = bench.plimsoll(["fit", "server.toml", "--hold-out=2,4", "--format=json"]);
+    let mut fit = bench.plimsoll([
+        "systems",
+        "fit",
+        "server.toml",
+        "--hold-out=2,4",
+        "--format=json",
+    ]);
     fit.arg("--to")
         .arg(&curve)
         .args(["--max-trials=40", "--output=fitted.toml"]);

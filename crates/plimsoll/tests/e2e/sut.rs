@@ -1,4 +1,4 @@
-//! `plimsoll sut`: the description of the system under test through the program.
+//! `plimsoll results sut`: the description of the system under test through the program.
 
 use crate::common::{Bench, Ended};
 use plimsoll_report::disclosure::Sut;
@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::path::Path;
 
 fn sut(bench: &Bench, args: &[&str]) -> Ended {
-    Ended::of(bench.plimsoll(["sut"].iter().chain(args)))
+    Ended::of(bench.plimsoll(["results", "sut"].iter().chain(args)))
 }
 
 #[test]
@@ -127,12 +127,17 @@ fn schemas_are_printed() {
         ("disclosure", "ort_published_ms"),
         ("sut", "materials"),
     ] {
-        let ended = Ended::of(bench.plimsoll(["schema", form])).expect_code(0);
+        let ended = Ended::of(bench.plimsoll(["docs", "schema", form])).expect_code(0);
         let schema: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
         assert!(schema["properties"].get(key).is_some(), "{form}");
     }
-    let default = Ended::of(bench.plimsoll(["schema"])).expect_code(0).stdout;
-    assert_eq!(default, Ended::of(bench.plimsoll(["schema", "run"])).stdout);
+    let default = Ended::of(bench.plimsoll(["docs", "schema"]))
+        .expect_code(0)
+        .stdout;
+    assert_eq!(
+        default,
+        Ended::of(bench.plimsoll(["docs", "schema", "run"])).stdout
+    );
 }
 
 /// A profile of one configuration.
@@ -205,7 +210,13 @@ fn a_description_is_kept_beside_results() {
         assert_eq!(kept, text, "{command:?}");
         // `prune` removes `sut.toml` together with the results.
         make_old(&dir);
-        let prune = bench.plimsoll(["prune", "--older-than=30d", "--yes", "--root=results"]);
+        let prune = bench.plimsoll([
+            "results",
+            "prune",
+            "--older-than=30d",
+            "--yes",
+            "--results=results",
+        ]);
         Ended::of(prune).expect_code(0);
         assert!(!dir.exists(), "{command:?}");
     }

@@ -43,11 +43,11 @@ fn json(text: &str) -> Value {
 fn the_list_has_every_system_and_show_prints_it_as_it_is() {
     let bench = Bench::on_tmpfs();
     let call = |args: &[&str]| Ended::of(bench.plimsoll(args)).expect_code(0).stdout;
-    let text = call(&["systems"]);
-    let list = json(&call(&["systems", "--format=json"]));
+    let text = call(&["systems", "list"]);
+    let list = json(&call(&["systems", "list", "--format=json"]));
     let list = list.as_array().unwrap();
     assert!(list.len() >= 3, "{list:?}");
-    let form = json(&call(&["schema", "system"]));
+    let form = json(&call(&["docs", "schema", "system"]));
     for system in list {
         let name = system["name"].as_str().unwrap();
         let title = system["title"].as_str().unwrap();
@@ -284,8 +284,8 @@ fn a_built_in_system_that_differs_is_refused_with_the_version_that_has_it() {
 fn a_system_that_is_edited_between_two_points_ends_the_curve() {
     let bench = Bench::on_tmpfs();
     let file = bench.path("farm.toml");
-    let edit = format!("--after=echo '# Edited.' >> {}", file.display());
-    let ended = curve_of_the_farm(&bench, &["--allow-commands", &edit, "--format=json"]);
+    let edit = format!("--event=after sh echo '# Edited.' >> {}", file.display());
+    let ended = curve_of_the_farm(&bench, &[&edit, "--format=json"]);
     let curve = series::parsed(&ended.expect_code(1));
     assert_eq!((curve.runs.len(), curve.state), (1, SeriesState::Failed));
     let reason = curve.stop_reason.as_ref().unwrap();

@@ -30,7 +30,11 @@ const RUN: [&str; 8] = [
 const CALLS: [(OnTerminal, &[&str], i32); 4] = [
     (OnTerminal::Out, &["run", "--help"], 0),
     (OnTerminal::Err, &["run", "--nonesuch"], 2),
-    (OnTerminal::Err, &["plan", "varmail", "--set=nfiles=("], 2),
+    (
+        OnTerminal::Err,
+        &["run", "varmail", "--dry-run", "--set=nfiles=("],
+        2,
+    ),
     (OnTerminal::Out, &RUN, 0),
 ];
 
@@ -98,11 +102,12 @@ fn sentences_of_the_help_are_broken_by_the_terminal_alone() {
         Ended::of(help).expect_code(0).stdout
     };
     let all = help(&[]);
-    let (_, commands) = all.split_once("Commands:\n").unwrap();
-    let names = commands.lines().take_while(|l| !l.is_empty());
+    let (_, commands) = all.split_once("\n\nMeasure:\n").unwrap();
+    let (commands, _) = commands.split_once("Options:\n").unwrap();
+    let names = commands.lines().filter(|l| l.starts_with("  "));
     let names: Vec<_> = names.filter_map(|l| l.split_whitespace().next()).collect();
     assert!(
-        names.contains(&"wan") && names.contains(&"profile"),
+        names.contains(&"emulate") && names.contains(&"profile"),
         "{names:?}"
     );
     for name in names.into_iter().filter(|n| *n != "help") {

@@ -101,7 +101,7 @@ fn a_run_in_such_a_directory_has_results_that_are_read_back() {
     }
     odd.call(args(&["compare"], &[&place, &again]))
         .expect_code(0);
-    odd.call(args(&["note"], &[&place, Path::new("a remark")]))
+    odd.call(args(&["results", "note"], &[&place, Path::new("a remark")]))
         .expect_code(0);
     let text = odd.call(args(&["report"], &[&place])).expect_code(0);
     assert!(text.stdout.contains("a remark"), "{}", text.stdout);
@@ -163,8 +163,9 @@ fn every_command_that_measures_works_there() {
     std::fs::write(odd.dir.join(odd_name), WORKLOAD).unwrap();
     odd.call([OsStr::new("run"), odd_name, OsStr::new("--ops=20")])
         .expect_code(0);
-    for command in ["plan", "show"] {
-        odd.call([OsStr::new(command), odd_name]).expect_code(0);
+    for command in [["run", "--dry-run"], ["workloads", "show"]] {
+        odd.call(command.map(OsStr::new).into_iter().chain([odd_name]))
+            .expect_code(0);
     }
 }
 
@@ -254,7 +255,7 @@ fn what_is_left_there_is_cleaned_and_pruned() {
         odd.call(["run", "w.f", "--ops=20", "--results=r"])
             .expect_code(0);
     }
-    let old = ["prune", "--older-than=0m", "--yes", "--root"];
+    let old = ["results", "prune", "--older-than=0m", "--yes", "--results"];
     odd.call(args(&old, &[&odd.path("r")])).expect_code(0);
     assert_eq!(std::fs::read_dir(odd.path("r")).unwrap().count(), 0);
 }

@@ -156,11 +156,10 @@ fn a_server_of_version_4_that_loses_something_is_told_from_one_that_does_not() {
     good(bench.run(&mix, &more));
     // The server's own directory is changed, not a file of a client.
     let damage = format!(
-        "--after=test $PLIMSOLL_PHASE = populate || \
-         rm $(find {} -type f -name 0000\\* | grep bigfileset | sort | head -1)",
+        "--event=after load sh rm $(find {} -type f -name 0000\\* | grep bigfileset | sort | head -1)",
         server.seen().display()
     );
-    let more = [&SERVER[..], &[&target, "--allow-commands", &damage]].concat();
+    let more = [&SERVER[..], &[&target, &damage]].concat();
     let found = bench.run("fileserver", &more).result(3).verification;
     assert_eq!(found.expect("it was verified").missing, 1);
 }
@@ -177,9 +176,8 @@ fn damaged(bench: &Bench, phase: &str, command: &str) -> Run {
          } }
          run 1",
     );
-    let after =
-        format!("--after=test $PLIMSOLL_PHASE != {phase} || (cd $PLIMSOLL_DIR && {command})");
-    let more = ["--verify", "--time=300ms", "--allow-commands", &after];
+    let after = format!("--event=after {phase} sh cd $PLIMSOLL_DIR && {command}");
+    let more = ["--verify", "--time=300ms", &after];
     bench.run_in_work(&workload, &more).result(3)
 }
 

@@ -21,7 +21,7 @@ pub struct Line {
 impl Line {
     pub fn start(bench: &Bench, args: &[&str]) -> Self {
         let begun = Instant::now();
-        let mut command = bench.plimsoll([&["wan"], args].concat());
+        let mut command = bench.plimsoll([&["emulate", "wan"], args].concat());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());
@@ -134,7 +134,7 @@ fn wrong_lines_are_refused() {
         (&["--rtt=-5ms"], "invalid value '-5ms' for '--rtt <TIME>'"),
         (&[], "--rtt <TIME>"),
     ] {
-        let args = [&["wan"], &relay[..], args].concat();
+        let args = [&["emulate", "wan"], &relay[..], args].concat();
         let refused = Ended::of(bench.plimsoll(args)).refusal();
         assert!(refused.contains(said), "{refused}");
     }
@@ -170,7 +170,7 @@ fn wrong_lines_are_refused() {
             "cannot listen on 192.0.2.1:1",
         ),
     ] {
-        let refused = Ended::of(bench.plimsoll([&["wan"], args].concat())).refusal();
+        let refused = Ended::of(bench.plimsoll([&["emulate", "wan"], args].concat())).refusal();
         assert!(refused.contains(said), "{refused}");
     }
 }

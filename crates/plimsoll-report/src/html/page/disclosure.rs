@@ -66,7 +66,7 @@ fn performance(d: &Disclosure) -> Markup {
 pub(crate) fn missing() -> Markup {
     html! {
         p.about {
-            "Full disclosure: " code { "plimsoll sut init" } " starts a description of the system under test, "
+            "Full disclosure: " code { "plimsoll results sut init" } " starts a description of the system under test, "
             "and " code { "plimsoll report … --format html --sut sut.toml" } " adds the disclosure to this page."
         }
     }

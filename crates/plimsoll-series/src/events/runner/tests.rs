@@ -1,5 +1,4 @@
 use super::*;
-use crate::events::Action;
 use crate::events::executor::Execution;
 use plimsoll_plan::{Overrides, SourceKind};
 use plimsoll_workload::mix::{Context, library, lower, parse};
@@ -11,8 +10,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 struct Notes(Mutex<Sender<String>>);
 
 impl EventExecutor for Notes {
-    fn execute(&self, action: &Action, stopped: &dyn Fn() -> bool) -> Execution {
-        let text = action.to_string();
+    fn execute(&self, event: &EventSpec, stopped: &dyn Fn() -> bool) -> Execution {
+        let text = event.action.to_string();
         let sent = self.0.lock().unwrap().send(text.clone());
         sent.unwrap();
         let waits = text.starts_with("wait");

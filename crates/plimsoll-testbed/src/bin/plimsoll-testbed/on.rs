@@ -16,7 +16,7 @@ use std::process::Command;
 pub const NAME_VARIABLE: &str = "PLIMSOLL_TESTBED";
 
 /// Commands that take `--target` and `--dir`, and load or prepare the target and the directory.
-const LOADS: [&str; 7] = ["run", "curve", "find", "md", "profile", "plan", "populate"];
+const LOADS: [&str; 6] = ["run", "curve", "find", "md", "profile", "populate"];
 
 /// Commands that take `--sut`.
 const DESCRIBED: [&str; 4] = ["run", "curve", "find", "profile"];

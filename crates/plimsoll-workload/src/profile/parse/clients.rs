@@ -71,7 +71,7 @@ impl Reader<'_> {
         let dir = find("targetpath");
         if let Some(second) = dir.and_then(|e| e.values.get(1)) {
             let problem = Problem::new(second.span, "`targetpath` is one directory", "the second");
-            self.problem(problem.help("the clients share it; --hosts-file gives each its own"));
+            self.problem(problem.help("the clients share it; a hosts file gives each its own"));
         }
         let Some(clients) = find("clients") else {
             let problem = Problem::new(head, "MULTICLIENT names no clients", "in this block");
@@ -98,7 +98,7 @@ impl Reader<'_> {
             let message = "`targetpath` stands for one directory, and `dir` is several";
             let problem = Problem::new(theirs.span, message, "one on each client")
                 .also(other.span, "here")
-                .help("leave one of them out; --hosts-file gives each machine its own");
+                .help("leave one of them out; a hosts file gives each machine its own");
             self.problem(problem);
         } else if of_all.is_none() {
             let entry = Entry {

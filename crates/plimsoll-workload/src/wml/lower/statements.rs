@@ -81,7 +81,7 @@ impl Lowerer<'_> {
                 let text = self.text_of("echo", text)?;
                 self.script.push(Phase::Echo { text });
             }
-            // Shown by `plimsoll show`; see `crate::wml::usage`.
+            // Shown by `plimsoll workloads show`; see `crate::wml::usage`.
             S::Usage(_) => {}
             S::System(command) => self.system(span, command)?,
             S::Stats(stats) => self.stats(statement, stats),

@@ -144,10 +144,10 @@ impl WorkloadCatalog {
             .place
             .target
             .as_ref()
-            .unwrap_or(&args.how.target)
+            .unwrap_or(&args.how.files.target)
             .clone();
         args.events
-            .add_to(&mut target, args.how.clock(), args.how.allow_commands)
+            .add_to(&mut target, args.how.clock())
             .map_err(|e| of_case(e, case, profile))?;
         let target = target.as_str();
         let dir = case.place.dir.as_deref();

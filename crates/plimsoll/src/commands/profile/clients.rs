@@ -18,7 +18,7 @@ pub(super) fn add(args: &mut ProfileArgs) -> Result<(), CommandError> {
         return Ok(());
     }
     let profile = read(args)?;
-    let overridden = args.how.dir.is_some() || !args.filesystem.is_empty();
+    let overridden = args.how.files.dir.is_some() || !args.filesystem.is_empty();
     let ranks = &mut args.manner.ranks;
     if !overridden {
         // Plans have absolute directories.
@@ -27,14 +27,13 @@ pub(super) fn add(args: &mut ProfileArgs) -> Result<(), CommandError> {
         ranks.hosts.profile_dir = dirs.map(|(ours, theirs)| (absolute(ours), theirs));
     }
     let clients = profile.clients();
-    if clients.is_empty() || ranks.hosts.is_given() {
+    if clients.is_empty() || ranks.hosts.names_hosts()? {
         return Ok(());
     }
     let names = clients.join(",");
     host_list::parse(&names).map_err(|e| workload::diagnosed(profile.wrong_clients(&e)))?;
-    ranks.hosts.hosts = Some(names);
-    ranks.hosts.is_of_profile = true;
-    ranks.coordinator_only = ranks.processes.is_none();
+    ranks.hosts.clients = Some(names);
+    ranks.processes.get_or_insert(0);
     Ok(())
 }
 
@@ -48,7 +47,7 @@ fn read(args: &ProfileArgs) -> Result<Profile, CommandError> {
 pub(super) fn note(profile: &Profile, args: &ProfileArgs) -> Option<String> {
     let count = profile.clients().len();
     (count > 0).then(|| {
-        if args.manner.ranks.hosts.is_of_profile {
+        if args.manner.ranks.hosts.clients.is_some() {
             "the clients of MULTICLIENT share the workers of each run; those of Filebench each ran \
              all of them"
                 .into()

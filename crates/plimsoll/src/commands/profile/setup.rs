@@ -134,11 +134,11 @@ fn changes(args: &ProfileArgs) -> ProfileOverrides {
     };
     ProfileOverrides {
         places: args.filesystem.iter().map(place).collect(),
-        dir: args.how.dir.clone(),
-        has_target: args.how.target != plimsoll_target::DEFAULT_TARGET,
+        dir: args.how.files.dir.clone(),
+        has_target: args.how.files.target != plimsoll_target::DEFAULT_TARGET,
         has_time: args.how.time.is_some(),
         has_warmup: args.how.warmup.is_some(),
-        sets: args.how.set.clone(),
+        sets: args.how.files.set.clone(),
         only: args.only.clone(),
     }
 }

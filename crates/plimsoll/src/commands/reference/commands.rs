@@ -2,8 +2,8 @@
 
 use super::Page;
 use super::markdown::{block, code, inline, table};
-use crate::cli::Cli;
-use clap::{Arg, ArgAction, Command, CommandFactory};
+use crate::cli::definition;
+use clap::{Arg, ArgAction, Command};
 use std::fmt::Write;
 
 /// Options that every command has, which the overview explains.
@@ -11,7 +11,7 @@ const COMMON: [&str; 2] = ["help", "version"];
 
 /// The overview, with a page for each command.
 pub fn page() -> Page {
-    let mut root = Cli::command();
+    let mut root = definition();
     root.build();
     let parts: Vec<Page> = visible(&root).into_iter().map(command_page).collect();
     let mut text = String::from("# Commands and options\n\n");
@@ -22,7 +22,7 @@ pub fn page() -> Page {
     text.push_str(&table(["command", "does"], &rows.collect::<Vec<_>>()));
     text.push_str(
         "Every command has `--help` (`-h` for a short form), `plimsoll --version` prints the version, and \
-         `plimsoll man` prints the manual.\n\n",
+         `plimsoll docs man` prints the manual.\n\n",
     );
     text.push_str(&after_help(&root));
     Page {

@@ -77,7 +77,7 @@ fn overview(dir: &str, title: &str, documents: &[Document]) -> Page {
         let name = d.form.to_possible_value().expect("every form has a name");
         let help = name.get_help().map(ToString::to_string).unwrap_or_default();
         let link = format!("[{}]({}.md)", d.title, d.name);
-        let schema = code(&format!("plimsoll schema {}", name.get_name()));
+        let schema = code(&format!("plimsoll docs schema {}", name.get_name()));
         [link, super::markdown::inline(&help), schema]
     });
     let rows: Vec<_> = rows.collect();

@@ -30,7 +30,7 @@ pub fn page() -> Result<Page, CommandError> {
     }
     let list = table(["workload", "stands for"], &rows);
     let text = format!(
-        "# Built-in workloads\n\nParameters are changed with `--set NAME=VALUE`. `plimsoll show NAME` prints the text of \
+        "# Built-in workloads\n\nParameters are changed with `--set NAME=VALUE`. `plimsoll workloads show NAME` prints the text of \
          a workload.\n\n{list}{sections}"
     );
     Ok(Page::new("workloads.md", "Built-in workloads", text))

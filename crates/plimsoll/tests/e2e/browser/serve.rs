@@ -31,10 +31,10 @@ fn some_results(bench: &Bench) {
             ("/validity/verdict", json!("invalid")),
         ],
     );
-    let mut tag = bench.plimsoll(["tag", "--add=odd,firmware-7"]);
+    let mut tag = bench.plimsoll(["results", "tag", "--add=odd,firmware-7"]);
     tag.arg(&odd);
     Ended::of(tag).expect_code(0);
-    let mut note = bench.plimsoll(["note"]);
+    let mut note = bench.plimsoll(["results", "note"]);
     note.arg(&odd).arg("the write cache was off");
     Ended::of(note).expect_code(0);
 }
@@ -162,7 +162,6 @@ fn events_of_a_run_in_progress_are_lines_in_its_charts() {
         "--target=null:?latency=2ms",
         "--interval=100ms",
         "--time=300s",
-        "--allow-commands",
         "--event=500ms sh true",
         &waits,
         "--event=290s sh echo later",

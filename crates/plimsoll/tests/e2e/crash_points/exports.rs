@@ -33,7 +33,7 @@ fn exports_are_whole_or_not_there_after_any_crash() {
             "--format=json",
             "--output=out/c.json",
         ],
-        &["sut", "init", "--output=out/sut.toml"],
+        &["results", "sut", "init", "--output=out/sut.toml"],
     ];
     let bench = with_results();
     for command in commands {

@@ -7,10 +7,9 @@ use std::fs::File;
 use std::time::SystemTime;
 
 /// Commands of the user, by which the recording tells how far the run is.
-const MARKS: [&str; 3] = [
-    "--before=touch begun",
-    "--after=touch measured",
-    "--allow-commands",
+const MARKS: [&str; 2] = [
+    "--event=before sh touch begun",
+    "--event=after sh touch measured",
 ];
 
 const RUN: [&str; 5] = [
@@ -170,7 +169,10 @@ fn tags_are_the_old_or_the_new_ones_after_any_crash() {
     let bench = with_results();
     let tags = [None, Some("nvme"), None];
     for (step, option) in ["--add=nvme", "--remove=nvme"].into_iter().enumerate() {
-        let recording = record(&bench, bench.plimsoll(["tag", "results/run", option]));
+        let recording = record(
+            &bench,
+            bench.plimsoll(["results", "tag", "results/run", option]),
+        );
         assert_eq!(recording.status.code(), Some(0), "{}", recording.stderr);
         let end = recording.changes.len();
         check_each(&recording, |bench, state| {
@@ -182,11 +184,12 @@ fn tags_are_the_old_or_the_new_ones_after_any_crash() {
             let is_one = found == new || (found == old && state.changes < end);
             ensure(is_one, || format!("the tags are `{found}`"))?;
             check_index(bench, &bench.path("results"), 1)?;
-            call_well(bench, &["tag", "results/run", "--add=other"])?;
+            call_well(bench, &["results", "tag", "results/run", "--add=other"])?;
             // What was begun does not keep results from being deleted.
             let prune = [
+                "results",
                 "prune",
-                "--root=results",
+                "--results=results",
                 "--older-than=0m",
                 "--yes",
                 "--include-tagged",
@@ -199,7 +202,13 @@ fn tags_are_the_old_or_the_new_ones_after_any_crash() {
 
 #[test]
 fn results_go_as_a_whole_after_any_crash() {
-    let prune = ["prune", "--root=results", "--older-than=0m", "--yes"];
+    let prune = [
+        "results",
+        "prune",
+        "--results=results",
+        "--older-than=0m",
+        "--yes",
+    ];
     let bench = with_results();
     let recording = record(&bench, bench.plimsoll(prune));
     assert_eq!(recording.status.code(), Some(0), "{}", recording.stderr);

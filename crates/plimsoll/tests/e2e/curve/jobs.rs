@@ -122,12 +122,10 @@ fn points_that_are_not_independent_are_not_measured_at_the_same_time() {
             "{real}"
         );
     }
-    let script = monitor(&bench, "true");
-    let script = format!("--monitor={}", script.display());
-    for command in [script.as_str(), "--before=run:true"] {
+    for command in ["--event=before sh true", "--event=after load sh true"] {
         let virtually = virtually("1ms");
         let more = ["--jobs=2", &virtually[0], &virtually[1], command];
-        let said = refusal(&[&more[..], &["--allow-commands"]].concat());
+        let said = refusal(&more);
         assert!(said.contains("one point at a time"), "{said}");
     }
     // A target with files has no virtual time; nothing is created there.

@@ -4,7 +4,7 @@ use super::*;
 use crate::common::series::measured_loads;
 use crate::common::started;
 
-/// Resumes a curve that has commands, such as a monitor.
+/// Resumes a curve whose document has commands.
 fn resume_with_commands(bench: &Bench, dir: &SeriesDir) -> Ended {
     resume(bench, dir, &["--allow-commands"])
 }
@@ -14,10 +14,7 @@ fn a_curve_that_was_killed_goes_on() {
     let bench = Bench::on_tmpfs();
     let mut command = quick_curve(&bench, &["--load=1,2,3"]);
     let script = monitor(&bench, "[ \"$2 $3\" != '2 RUN' ] || kill -KILL $PPID");
-    command
-        .arg("--allow-commands")
-        .arg("--monitor")
-        .arg(&script);
+    command.args(monitored(&script, "100ms"));
     let ended = Ended::of(command);
     assert_eq!(ended.code, None, "{}", ended.stderr);
     let dir = only(&bench);
@@ -87,8 +84,8 @@ fn a_point_that_is_refused_ends_the_curve_and_nothing_of_others_is_lost() {
             work.display()
         ),
     );
-    let mut command = quick_curve(&bench, &["--load=1,2", "--allow-commands", "--monitor"]);
-    command.arg(&script);
+    let mut command = quick_curve(&bench, &["--load=1,2"]);
+    command.args(monitored(&script, "100ms"));
     let ended = Ended::of(command).expect_code(1);
     let curve = parsed(&ended);
     assert_eq!((curve.state, loads(&curve)), (SeriesState::Failed, vec![1]));
@@ -108,14 +105,9 @@ fn an_interrupt_between_points_ends_the_curve_there() {
     let bench = Bench::on_tmpfs();
     let script = monitor(&bench, "[ \"$2 $3\" != '2 INIT' ] || kill -INT $PPID");
     // In a temporary directory, which is removed whatever happens.
-    let args = [
-        "--load=1,2,3",
-        "--time=200ms",
-        "--warmup=0s",
-        "--allow-commands",
-    ];
+    let args = ["--load=1,2,3", "--time=200ms", "--warmup=0s"];
     let mut command = curve(&bench, &args);
-    command.args(TO_THE_END).arg("--monitor").arg(&script);
+    command.args(TO_THE_END).args(monitored(&script, "0s"));
     let ended = Ended::of(command).expect_code(130);
     let curve = parsed(&ended);
     assert_eq!(
@@ -141,10 +133,10 @@ fn a_point_that_was_measured_but_not_listed_is_one_of_the_curve() {
     let bench = Bench::on_tmpfs();
     let runs = bench.path("runs");
     let note = format!(
-        "--before=echo $PLIMSOLL_LOAD $PLIMSOLL_RUN >> {}",
+        "--event=before sh echo $PLIMSOLL_LOAD $PLIMSOLL_RUN >> {}",
         runs.display()
     );
-    let more = ["--load=1..4", "--allow-commands", &note];
+    let more = ["--load=1..4", &note];
     let whole = parsed(&virtual_curve(&bench, "10ms", &more).expect_code(0));
     let dir = only(&bench);
     // Killed before it listed the second point; the third and fourth were not begun.
@@ -176,20 +168,4 @@ fn a_point_that_was_measured_but_not_listed_is_one_of_the_curve() {
             assert!(figure.is_some(), "{percentile}: {point:?}");
         }
     }
-}
-
-#[test]
-fn a_curve_whose_monitor_is_gone_is_not_resumed() {
-    let bench = Bench::on_tmpfs();
-    let script = monitor(&bench, "true");
-    let more = ["--load=1,2", "--allow-commands", "--monitor=monitor.sh"];
-    virtual_curve(&bench, "10ms", &more).expect_code(0);
-    let dir = only(&bench);
-    series::cut(&dir, 1);
-    let left = dir.read().unwrap();
-    std::fs::remove_file(script).unwrap();
-    let refused = resume_with_commands(&bench, &dir).refusal();
-    assert!(refused.contains("monitor.sh"), "{refused}");
-    assert_eq!(dir.read().unwrap(), left);
-    assert_eq!(entries(&dir), ["point-01-load-1", "series.json"]);
 }

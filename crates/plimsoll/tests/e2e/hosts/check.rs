@@ -12,11 +12,12 @@ fn hosts_are_checked_one_by_one() {
     std::fs::create_dir(bench.work()).unwrap();
     let check = |dir: &str, code: i32| {
         let program = env!("CARGO_BIN_EXE_plimsoll");
-        let hosts =
-            format!("a dir={dir} program={program}\nb program={program}\nc program=/none\n");
+        let hosts = format!(
+            "ssh=\"{}\" program={program}\na dir={dir}\nb\nc program=/none\n",
+            sshd.ssh()
+        );
         std::fs::write(bench.path("hosts"), hosts).unwrap();
-        let mut command = bench.plimsoll(["hosts", "check", "--hosts-file=hosts", "--dir=work"]);
-        command.args(["--ssh", &sshd.ssh()]);
+        let command = bench.plimsoll(["hosts", "check", "@hosts", "--dir=work"]);
         let ended = Ended::of(command).expect_code(code);
         let lines: Vec<String> = ended.stdout.lines().map(str::to_owned).collect();
         assert_eq!(lines.len(), 3, "{lines:?}");
@@ -59,7 +60,7 @@ fn an_interrupted_check_leaves_no_file() {
     // A host that never answers.
     let ssh = script(&bench.path("ssh"), "exec cat >/dev/null");
     let mut command = bench.plimsoll(["hosts", "check", "a", "--dir=work"]);
-    let mut check = command.args(["--ssh", &ssh]).spawn().unwrap();
+    let mut check = command.env("PLIMSOLL_SSH", &ssh).spawn().unwrap();
     let files = || {
         std::fs::read_dir(bench.work())
             .unwrap()
@@ -86,18 +87,21 @@ fn an_interrupted_check_leaves_no_file() {
 #[test]
 fn what_cannot_be_checked_is_refused() {
     let bench = Bench::on_tmpfs();
-    std::fs::write(bench.path("hosts"), "a program=~/bin/plimsoll\n").unwrap();
-    for (args, reason) in [
+    for (text, reason) in [
+        ("ssh=/nowhere/ssh\na\nb", "`/nowhere/ssh` was not found"),
         (
-            ["a,b", "--ssh=/nowhere/ssh"],
-            "`/nowhere/ssh` was not found",
-        ),
-        (
-            ["--hosts-file=hosts", "--ssh=false"],
+            "ssh=false\na program=~/bin/plimsoll",
             "`~` is not expanded on a host",
         ),
+        ("ssh=false", "the hosts file has no hosts"),
+        ("a\nb dri=/x", "hosts:2:3"),
+        (
+            "a\nb dri=/x",
+            "expected dir=DIR, target=URL or program=PATH",
+        ),
     ] {
-        let said = Ended::of(bench.plimsoll([&["hosts", "check"][..], &args].concat())).refusal();
+        std::fs::write(bench.path("hosts"), text).unwrap();
+        let said = Ended::of(bench.plimsoll(["hosts", "check", "@hosts"])).refusal();
         assert!(said.contains(reason), "{said}");
     }
 }
@@ -113,9 +117,9 @@ fn bandwidth_is_measured_between_hosts_in_both_directions() {
     std::fs::write(bench.path("both"), config.concat()).unwrap();
     let ssh = format!("ssh -F '{}'", bench.path("both").display());
     let check = |list: &str, ssh: &str| {
-        let mut command = bench.plimsoll(["hosts", "check", list, "--bandwidth"]);
-        command.args(to(ssh));
-        Ended::of(command)
+        let hosts = to(&bench, ssh, &list.replace(',', "\n"));
+        let hosts = hosts.trim_start_matches("--hosts=");
+        Ended::of(bench.plimsoll(["hosts", "check", hosts, "--bandwidth"]))
     };
     let said = check("one,two", &ssh).expect_code(0).stdout;
     let mut pairs = Vec::new();

@@ -1,4 +1,4 @@
-//! `--copy-binary`.
+//! The program is sent to hosts (`copy-program=yes`).
 
 use super::{ENDLESS, SERVER};
 use crate::common::sshd::{Sshd, script};
@@ -6,11 +6,18 @@ use crate::common::{Bench, Ended};
 use plimsoll_testkit::write_executable;
 use std::process::{Command, Stdio};
 
+/// The option for hosts that are reached by this server, and to which the program is sent.
+pub(super) fn copied_to(bench: &Bench, ssh: &str, hosts: &str) -> String {
+    let text = format!("ssh=\"{ssh}\" copy-program=yes\n{hosts}\n");
+    std::fs::write(bench.path("hosts"), text).unwrap();
+    format!("--hosts=@{}", bench.path("hosts").display())
+}
+
 #[test]
 fn the_program_is_sent_and_leaves_nothing() {
     let bench = Bench::on_tmpfs();
     let sshd = Sshd::start(&bench);
-    let args = ["--hosts=a,b*2", "--copy-binary", "--ssh", &sshd.ssh()];
+    let args = [&*copied_to(&bench, &sshd.ssh(), "a,b*2")];
     let args = [&args[..], &SERVER, &["--ops=1200"]].concat();
     let run = bench.run_in_work("fileserver", &args).result(0);
     assert_eq!((run.ranks, run.summary.ops), (4, 1200));
@@ -27,8 +34,8 @@ fn a_copied_program_that_does_not_start_is_not_sent_for_long() {
     let sshd = Sshd::with(&bench, &format!("ForceCommand {hangs}"));
     let workload = bench.workload(ENDLESS);
     let refused = |ssh: &str| {
-        let mut command = bench.command_in_work(&workload, &["--hosts=a", "--copy-binary"]);
-        command.args(["--ssh", ssh]);
+        let hosts = copied_to(&bench, ssh, "a");
+        let command = bench.command_in_work(&workload, &[&hosts]);
         Ended::of(command).expect_code(1).stderr
     };
     let said = refused(&sshd.ssh());
@@ -55,8 +62,8 @@ fn a_copied_program_that_arrives_damaged_is_refused_and_removed() {
     );
     let sshd = Sshd::with(&bench, &format!("ForceCommand {shell}"));
     let workload = bench.workload(ENDLESS);
-    let mut command = bench.command_in_work(&workload, &["--hosts=a", "--copy-binary"]);
-    command.args(["--ssh", &sshd.ssh()]);
+    let hosts = copied_to(&bench, &sshd.ssh(), "a");
+    let command = bench.command_in_work(&workload, &[&hosts]);
     let said = Ended::of(command).expect_code(1).stderr;
     assert!(
         said.contains("is not the one that was sent: its SHA-256 is "),

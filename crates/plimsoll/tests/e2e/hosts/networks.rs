@@ -1,5 +1,6 @@
 //! Hosts in networks of their own, behind long lines that are cut.
 
+use super::copy::copied_to;
 use super::{ENDLESS, line_to, run_on};
 use crate::common::sshd::Sshd;
 use crate::common::{Bench, Ended, signal, started, tree};
@@ -136,8 +137,8 @@ fn a_cut_while_the_program_is_sent_ends_the_run() {
     let line = line_to(&bench, &sshd, &["--bandwidth=8mbit", "--rtt=1ms"]);
     let ssh = sshd.trust(&line.address(), "slow_line");
     let workload = bench.workload(ENDLESS);
-    let mut command = bench.command_in_work(&workload, &["--hosts=a", "--copy-binary"]);
-    command.args(["--ssh", &ssh]);
+    let hosts = copied_to(&bench, &ssh, "a");
+    let command = bench.command_in_work(&workload, &[&hosts]);
     let begin = Instant::now();
     let run = std::thread::spawn(move || Ended::of(command));
     let sent = || {

@@ -15,11 +15,12 @@ fn a_host_may_have_its_own_names_of_places() {
     std::os::unix::fs::symlink(bench.root(), &elsewhere).unwrap();
     let hosts = |dir: &Path| {
         let text = format!(
-            "# the server\nserver-[1-2] \"dir={}\" program={program} # both\n",
+            "# the server\nssh=\"{}\"\nserver-[1-2] \"dir={}\" program={program} # both\n",
+            sshd.ssh(),
             dir.display()
         );
         std::fs::write(bench.path("hosts"), text).unwrap();
-        let args = ["--hosts-file=hosts", "--ops=1200", "--ssh", &sshd.ssh()];
+        let args = ["--hosts=@hosts", "--ops=1200"];
         let args = [&args[..], &SERVER].concat();
         bench.run_in_work("fileserver", &args)
     };
@@ -29,17 +30,12 @@ fn a_host_may_have_its_own_names_of_places() {
     assert_eq!(names[1..], ["server-1", "server-2"]);
     // The same place for each command that runs workloads.
     let at_place = format!(
-        "server-1 dir={} program={program}\n",
+        "ssh=\"{}\"\nserver-1 dir={} program={program}\n",
+        sshd.ssh(),
         elsewhere.join("work").display()
     );
     std::fs::write(bench.path("hosts"), at_place).unwrap();
-    let place = [
-        "--hosts-file=hosts",
-        "--ssh",
-        &sshd.ssh(),
-        "--dir=work",
-        "--results=others",
-    ];
+    let place = ["--hosts=@hosts", "--dir=work", "--results=others"];
     let vda = ["vda", "--scale=0.001", "--warmup=0s", "--time=500ms"];
     std::fs::write(
         bench.path("one.prof"),
@@ -73,9 +69,12 @@ fn io_applies_to_hosts_with_their_own_target() {
     let sshd = Sshd::start(&bench);
     let on = |target: &str| {
         let program = env!("CARGO_BIN_EXE_plimsoll");
-        let text = format!("a target={target} program={program}\n");
+        let text = format!(
+            "ssh=\"{}\"\na target={target} program={program}\n",
+            sshd.ssh()
+        );
         std::fs::write(bench.path("hosts"), text).unwrap();
-        let args = ["--hosts-file=hosts", "--ops=600", "--ssh", &sshd.ssh()];
+        let args = ["--hosts=@hosts", "--ops=600"];
         [&args[..], &SERVER]
             .concat()
             .into_iter()

@@ -6,11 +6,11 @@ use crate::common::{Bench, Ended, series, tree};
 use plimsoll_results::Run;
 
 /// `plimsoll profile old.prof` of a text, with servers of ssh that are each host.
-fn run_profile(bench: &Bench, sshd: &Sshd, text: &str, more: &[&str]) -> Ended {
+fn run_profile(bench: &Bench, sshd: &Sshd, text: &str, hosts: &str, more: &[&str]) -> Ended {
     std::fs::write(bench.path("old.prof"), text).unwrap();
     let mut command = bench.plimsoll(["profile", "old.prof", "--results=results", "--time=300ms"]);
     command.args(["--set=nfiles=60", "--set=filesize=4k", "--set=nthreads=6"]);
-    command.args(more).args(to(&sshd.ssh()));
+    command.args(more).arg(to(bench, &sshd.ssh(), hosts));
     Ended::of(command)
 }
 
@@ -40,7 +40,7 @@ fn configurations_run_on_the_clients_of_their_profile() {
         theirs.display(),
         bench.work().file_name().unwrap().display()
     );
-    run_profile(&bench, &sshd, &text, &[]).expect_code(0);
+    run_profile(&bench, &sshd, &text, "", &[]).expect_code(0);
     let cases = hosts_of_cases(&bench);
     assert_eq!(cases.len(), 2);
     for (run, hosts) in cases {
@@ -61,7 +61,7 @@ fn configurations_run_on_the_clients_of_their_profile() {
         "MULTICLIENT {{ targetpath = {}; clients = one; }}\n{configs}",
         dir.display()
     );
-    run_profile(&bench, &sshd, &text, &["--hosts=other", "--only=mail"]).expect_code(0);
+    run_profile(&bench, &sshd, &text, "other", &["--only=mail"]).expect_code(0);
     let (run, hosts) = hosts_of_cases(&bench).remove(0);
     assert_eq!(run.ranks, 2);
     assert_eq!(hosts[1..], ["other"]);
@@ -74,13 +74,8 @@ fn the_target_of_every_configuration_must_be_reachable() {
     let bench = Bench::on_tmpfs();
     let sshd = Sshd::start(&bench);
     let two = ["--filesystem=one=null:", "--filesystem=two=null:"];
-    let with_file = |line: &str, more: &[&str]| {
-        let program = env!("CARGO_BIN_EXE_plimsoll");
-        let line = format!("a program={program} {line}\n");
-        std::fs::write(bench.path("hosts"), line).unwrap();
-        let args = [&["--hosts-file=hosts"][..], more].concat();
-        run_profile(&bench, &sshd, text, &args)
-    };
+    let with_file =
+        |line: &str, more: &[&str]| run_profile(&bench, &sshd, text, &format!("a {line}"), more);
     for (line, more, reason) in [
         (
             "target=posix",

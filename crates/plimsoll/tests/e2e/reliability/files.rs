@@ -18,8 +18,8 @@ fn a_disk_that_fills_up_while_files_are_made() {
     let place = small.dir.join("mine");
     let mut command = small.bench.command("webserver", &["--time=1s"]);
     command
-        .args(["--set=nfiles=60", "--set=filesize=64k", "--allow-commands"])
-        .args(["--before", "fallocate -l 6M work/others"])
+        .args(["--set=nfiles=60", "--set=filesize=64k"])
+        .args(["--event", "before sh fallocate -l 6M work/others"])
         .arg("--dir")
         .arg(&place);
     let run = Ended::of(command).result(1);

@@ -123,7 +123,7 @@ fn a_clock_beyond_the_year_9999() {
     let library = library(&bench, FAR_AHEAD);
     let workload = bench.workload(READS_AND_WRITES);
     let run = bench.command_in_work(&workload, &["--time=1s"]);
-    for mut command in [run, bench.plimsoll(["list"])] {
+    for mut command in [run, bench.plimsoll(["workloads", "list"])] {
         command.env("LD_PRELOAD", &library);
         let ended = Ended::of(command).expect_code(1);
         let message =

@@ -131,7 +131,7 @@ fn what_cannot_be_served_is_refused() {
         weak.contains("a token has at least 16 characters"),
         "{weak}"
     );
-    let none = refused(&["--root=missing"]);
+    let none = refused(&["--results=missing"]);
     assert!(none.contains("cannot list missing: No such file"), "{none}");
     let held = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let busy = refused(&[&format!("--listen={}", held.local_addr().unwrap())]);

@@ -146,7 +146,6 @@ fn an_event_is_shown_before_the_next_interval() {
         "--target=null:?latency=2ms",
         "--interval=1h",
         "--time=2h",
-        "--allow-commands",
         &event,
     ];
     let run = started(bench.command(&workload, &more), "measuring");

@@ -34,7 +34,7 @@ fn readers(bench: &Bench, dir: &Path) -> Vec<Ended> {
         &["report", "--percentiles=50", dir],
         &["report", "--format=parquet", "--output=tables", dir],
         &["compare", dir, dir],
-        &["tag", dir],
+        &["results", "tag", dir],
     ];
     calls
         .iter()
@@ -121,8 +121,13 @@ fn files_of_nothing_but_a_hole_are_refused() {
                 ended.stderr
             );
         }
-        let ended =
-            bounded(&bench.plimsoll(["prune", "--older-than=0m", "--root=results", "--yes"]));
+        let ended = bounded(&bench.plimsoll([
+            "results",
+            "prune",
+            "--older-than=0m",
+            "--results=results",
+            "--yes",
+        ]));
         assert!(matches!(ended.code, Some(0..=2)), "{file}: {ended:?}");
         assert!(dir.exists() || file == "histograms.hlog" || file == "intervals.csv");
     }

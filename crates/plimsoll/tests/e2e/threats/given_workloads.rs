@@ -10,7 +10,7 @@ const MEMORY: u64 = 4 << 30;
 fn planned(name: &str, text: &str) -> Ended {
     let bench = Bench::on_tmpfs();
     std::fs::write(bench.path(name), text).unwrap();
-    let ended = bounded(&bench.plimsoll(["plan", name, "--dir=work"]));
+    let ended = bounded(&bench.plimsoll(["run", name, "--dry-run", "--dir=work"]));
     assert!(!bench.work().exists());
     ended
 }
@@ -113,7 +113,7 @@ fn texts_that_grow_without_bound_are_refused() {
         "$a".repeat(100_000)
     );
     std::fs::write(bench.path("w.f"), usage).unwrap();
-    for call in [["show", "w.f"], ["plan", "w.f"]] {
+    for call in [["workloads", "show", "w.f"], ["run", "--dry-run", "w.f"]] {
         let ended = bounded(&bench.plimsoll(call));
         assert!(
             matches!(ended.code, Some(0 | 2)),

@@ -107,7 +107,6 @@ fn hurt(design: &mut StudyDesign, args: &ReplicasStudy, column: &str) {
     };
     run.push(event(window, "kill server.1"));
     run.push(event(window * 2, "restart server.1"));
-    run.push("--allow-commands".into());
     design.unit();
     let group = "fileserver, server.1 killed and started again";
     let status = |wait_s| StudyAction::Status { wait_s };

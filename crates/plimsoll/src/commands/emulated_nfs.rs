@@ -1,6 +1,6 @@
-//! `serve-nfs`: a file server in memory.
+//! `emulate nfs`: a file server in memory.
 
-use crate::cli::ServeNfsArgs;
+use crate::cli::NfsArgs;
 use crate::exit::{CommandError, Exit};
 use plimsoll_nfs::server::{Server, ServerOptions, Tree};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -8,7 +8,7 @@ use signal_hook::iterator::Signals;
 use std::sync::{Arc, Mutex};
 
 /// Serves until a signal comes.
-pub fn run(args: &ServeNfsArgs) -> Result<Exit, CommandError> {
+pub fn run(args: &NfsArgs) -> Result<Exit, CommandError> {
     // Before anybody can know of the server, so that a signal always ends it in order.
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
         .map_err(|e| CommandError::failed(format!("cannot catch Ctrl-C: {e}")))?;

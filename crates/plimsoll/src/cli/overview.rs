@@ -1,0 +1,78 @@
+//! The first help page: the commands in groups, of which clap has none for subcommands.
+
+use super::{Cli, STYLES};
+use clap::{Command, CommandFactory};
+use std::fmt::Write;
+
+/// The commands of the first help page, by group, in their order.
+const GROUPS: [(&str, &[&str]); 5] = [
+    (
+        "Measure",
+        &["run", "curve", "find", "profile", "md", "resume"],
+    ),
+    ("Files", &["populate", "clean"]),
+    ("Workloads", &["workloads"]),
+    ("Results", &["report", "compare", "serve", "results"]),
+    ("Systems", &["systems", "emulate", "hosts"]),
+];
+
+/// The definition of the command line, whose first help page has the groups.
+pub fn definition() -> Command {
+    let cli = Cli::command();
+    let page = format!(
+        "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{}{header}Options:{header:#}\n{{options}}{{after-help}}",
+        groups(&cli),
+        header = STYLES.get_header(),
+    );
+    cli.help_template(page)
+}
+
+/// The groups, with a line for each command.
+fn groups(cli: &Command) -> String {
+    let (header, literal) = (STYLES.get_header(), STYLES.get_literal());
+    let names = GROUPS.iter().flat_map(|(_, names)| names.iter());
+    let widest = names.map(|name| name.len()).max().unwrap_or(0);
+    let mut out = String::new();
+    for (group, names) in GROUPS {
+        writeln!(out, "{header}{group}:{header:#}").expect("a string takes it");
+        for name in names {
+            let command = cli.find_subcommand(name);
+            let command = command.expect("a group has commands of the definition");
+            let about = command.get_about().map(ToString::to_string);
+            let about = about.unwrap_or_default();
+            writeln!(out, "  {literal}{name:widest$}{literal:#}  {about}")
+                .expect("a string takes it");
+        }
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_visible_command_is_in_one_group() {
+        let cli = Cli::command();
+        let visible = cli.get_subcommands().filter(|c| !c.is_hide_set());
+        let visible: BTreeSet<&str> = visible.map(Command::get_name).collect();
+        let grouped: Vec<&str> = GROUPS
+            .iter()
+            .flat_map(|(_, names)| names.iter().copied())
+            .collect();
+        assert_eq!(grouped.iter().copied().collect::<BTreeSet<_>>(), visible);
+        assert_eq!(grouped.len(), visible.len());
+        assert!(grouped.len() <= 16, "{}", grouped.len());
+    }
+
+    #[test]
+    fn the_first_page_fits_a_terminal_of_80_columns() {
+        let page = definition().render_help().to_string();
+        let (commands, _) = page.split_once("Options:\n").unwrap();
+        for line in commands.lines().skip(1) {
+            assert!(line.chars().count() <= 80, "{line}");
+        }
+    }
+}
