@@ -125,7 +125,7 @@ impl Parser {
             }
             "list" => return self.list(),
             "vars" => {
-                S::Nothing("`plimsoll workloads show` and `plimsoll plan` list the parameters")
+                S::Nothing("`plimsoll workloads show` and `plimsoll run --dry-run` list the parameters")
             }
             "version" => S::Nothing("`plimsoll --version` says it"),
             _ => unreachable!("{word} is not in the table of statements"),
@@ -388,7 +388,7 @@ impl Parser {
         let known = ["fileset", "filesets", "flowop", "flowops"];
         self.keyword("`fileset` or `flowop`", &known)?;
         Ok(StatementKind::Nothing(
-            "`plimsoll plan` shows the filesets and flowops",
+            "`plimsoll run --dry-run` shows the filesets and flowops",
         ))
     }
 }
