@@ -40,7 +40,8 @@ pub(super) fn page(
         _ => {}
     }
     let (data, disclosure) = of_only(found, description)?;
-    Ok(Some(page::disclosed(data, &disclosure)))
+    let report = data.document().annotated(data.annotations());
+    Ok(Some(page::disclosed(&report, &disclosure)))
 }
 
 /// The only curve or run that was given, and its disclosure.
