@@ -3,7 +3,7 @@
 use crate::document::{Block, Document, Line, Tone};
 use crate::format::{latency, rate};
 use crate::html::charts;
-use crate::html::page::DISCLOSURE;
+use crate::html::page::UNDISCLOSED;
 use crate::percentiles::{PercentileKind, shown};
 use crate::series::{append, head, load_of, rate_and_mean, reasons, runs};
 use crate::simulation::saturation;
@@ -17,7 +17,7 @@ const ABOUT: &str = "The load line is the highest load that was valid with all m
                      range of loads (2008 rule: over throughput, from the origin); only valid points count.";
 
 /// How the full disclosure comes into the report.
-const UNDISCLOSED: &str = "`plimsoll sut init` starts a description of the system under test, and `plimsoll report … \
+const HOW_TO_DISCLOSE: &str = "`plimsoll sut init` starts a description of the system under test, and `plimsoll report … \
                            --format html --sut sut.toml` adds the disclosure to this page.";
 
 /// The report on a curve.
@@ -50,9 +50,9 @@ pub fn document(curve: SeriesOf<'_, LoadCurve>) -> Document {
         .section("points", "Load points", points);
     append(&mut document, &curve);
     document.append(
-        DISCLOSURE,
+        UNDISCLOSED,
         "Full disclosure",
-        vec![Block::sentence(UNDISCLOSED)],
+        vec![Block::sentence(HOW_TO_DISCLOSE)],
     );
     document
 }

@@ -226,8 +226,7 @@ fn simulated(run: &Run) -> Vec<Block> {
         simulation::times(run, figures),
     ];
     blocks.extend(tables.into_iter().filter_map(Block::table));
-    let stores = simulation::stores(figures).into_iter();
-    blocks.extend(stores.map(Block::sentence));
+    blocks.extend(simulation::stores(figures));
     let bottleneck = figures.bottleneck.as_ref().map(simulation::bottleneck);
     blocks.extend(bottleneck.map(|text| Line::of("bottleneck", text)));
     blocks

@@ -62,12 +62,14 @@ pub(crate) fn head(series: &Series, requested: String) -> Vec<Block> {
     head
 }
 
-/// Adds the environment and the workload's text.
+/// Adds the details of the runs, the environment and the workload's text.
 pub(crate) fn append(document: &mut Document, series: &Series) {
     let source = &series.first_plan().source;
     let text = (!source.text.is_empty()).then(|| Block::Source(source.clone()));
     let environment = vec![client::environment(&series.environment)];
+    let details = Block::table(details(series)).into_iter().collect();
     document
+        .append("details", "Runs in detail", details)
         .append("environment", "Environment", environment)
         .append("source", "Workload", text.into_iter().collect());
 }
@@ -83,7 +85,6 @@ pub(crate) fn runs(
     let measured = || series.measured();
     let percentiles = series.shown_percentiles(&PERCENTILES);
     let errors = measured().any(|r| r.errors > 0);
-    let slowest = measured().any(|r| r.slowest_process_percent.is_some());
     let mut names: Vec<String> = head.iter().map(|h| (*h).to_owned()).collect();
     let rates = ["offered/s", "ops/s", "read MiB/s", "write MiB/s"];
     names.extend(rates.map(str::to_owned));
@@ -92,11 +93,6 @@ pub(crate) fn runs(
     names.push("mean".into());
     names.extend(percentiles.iter().map(Percentile::to_string));
     names.push("max".into());
-    let paced = measured().any(|r| r.service_mean_ms.is_some());
-    names.extend(paced.then(|| "service mean".to_owned()));
-    names.extend(slowest.then(|| "slowest process".to_owned()));
-    names.push("results".into());
-    let time = |ms: Option<f64>| ms.map_or("-".into(), latency);
     let row = |(number, run): (usize, &SeriesRun)| {
         let mut row = cells(number, run);
         row.extend([
@@ -111,10 +107,6 @@ pub(crate) fn runs(
         row.extend(percentiles.map(|p| shown(run.percentile(*p), PercentileKind::Latency)));
         let max = run.max_ms.map(|ms| bounded(ms, run.max_at_least));
         row.push(max.unwrap_or("-".into()));
-        row.extend(paced.then(|| time(run.service_mean_ms)));
-        let process = run.slowest_process_percent.map(|s| format!("{s:.1} %"));
-        row.extend(slowest.then(|| process.unwrap_or("-".into())));
-        row.push(run.directory.clone());
         row
     };
     let rows = (1..).zip(measured()).map(row);
@@ -125,6 +117,28 @@ pub(crate) fn runs(
         .notes
         .extend(any_doubtful(figures.by_ref()).then(|| UNCERTAIN_NOTE.to_owned()));
     table
+}
+
+/// What else is known of the measured runs.
+fn details(series: &Series) -> Table {
+    let head = "run|load|service mean|slowest process|results";
+    let row = |(number, run): (usize, &SeriesRun)| {
+        let process = run.slowest_process_percent;
+        vec![
+            number.to_string(),
+            load_of(run).to_string(),
+            time(run.service_mean_ms),
+            process.map_or("-".into(), |s| format!("{s:.1} %")),
+            run.directory.clone(),
+        ]
+    };
+    let rows = (1..).zip(series.measured()).map(row);
+    Table::new("Runs in detail", head.split('|')).with_rows(rows)
+}
+
+/// A mean latency, which a run in which nothing completed does not have.
+fn time(ms: Option<f64>) -> String {
+    ms.map_or("-".into(), latency)
 }
 
 /// The reasons why runs are not valid.
@@ -149,9 +163,6 @@ pub(crate) fn load_of(run: &SeriesRun) -> Count {
 pub(crate) fn rate_and_mean(run: &SeriesRun) -> String {
     let offered = run.offered_ops_per_s;
     let offered = offered.map_or_else(String::new, |offered| format!(" of {}", rate(offered)));
-    let mean = run.mean_ms.map_or("-".into(), latency);
-    format!(
-        "{}{offered} ops/s, mean {mean}",
-        rate(run.achieved_ops_per_s)
-    )
+    let (achieved, mean) = (rate(run.achieved_ops_per_s), time(run.mean_ms));
+    format!("{achieved}{offered} ops/s, mean {mean}")
 }

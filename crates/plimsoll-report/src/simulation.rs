@@ -1,6 +1,6 @@
 //! What a simulated storage system did: tables and sentences for all reports.
 
-use crate::document::Table;
+use crate::document::{Block, Line, Table};
 use crate::format::{latency, rate};
 use crate::stages;
 use plimsoll_measure::{
@@ -53,29 +53,28 @@ pub fn saturation(curve: &Series) -> Option<String> {
     ))
 }
 
-/// What caches held and what waited in buffers, a sentence each.
-#[must_use]
-pub fn stores(simulation: &SimulationFigures) -> Vec<String> {
-    let caches = simulation.caches.iter().map(cache);
-    caches
-        .chain(simulation.buffers.iter().map(buffer))
-        .collect()
+/// What caches held and what waited in buffers, a line each.
+pub(crate) fn stores(simulation: &SimulationFigures) -> impl Iterator<Item = Block> {
+    let caches = simulation.caches.iter();
+    let caches = caches.map(|c| Line::of(&c.name, cache(c)));
+    let buffers = simulation.buffers.iter();
+    caches.chain(buffers.map(|b| Line::of(&b.name, buffer(b))))
 }
 
 fn cache(cache: &CacheFigures) -> String {
     let Some(ratio) = cache.hit_ratio else {
-        return format!("{}: no references", cache.name);
+        return "no references".into();
     };
-    let error = match cache.sampling_error > 0.0 {
-        true => format!(
+    let error = if cache.sampling_error > 0.0 {
+        format!(
             ", from a sample, with a standard error of {}",
             share(cache.sampling_error)
-        ),
-        false => String::new(),
+        )
+    } else {
+        String::new()
     };
     format!(
-        "{}: {} of {} block references were hits{error}",
-        cache.name,
+        "{} of {} block references were hits{error}",
         share(ratio),
         Count(cache.references)
     )
@@ -83,8 +82,7 @@ fn cache(cache: &CacheFigures) -> String {
 
 fn buffer(buffer: &BufferFigures) -> String {
     format!(
-        "{}: {} of {} not drained on average, at most {} in one instance",
-        buffer.name,
+        "{} of {} not drained on average, at most {} in one instance",
         Bytes(buffer.mean_bytes.round() as u64),
         Bytes(buffer.capacity_bytes),
         Bytes(buffer.max_bytes)

@@ -167,8 +167,8 @@ impl Text {
             if n > 0 {
                 self.text.push('\n');
             }
-            for row in 0..=table.rows.len() {
-                let name = shorten(&columns[0][row], widths[0]);
+            for (row, name) in columns[0].iter().enumerate() {
+                let name = shorten(name, widths[0]);
                 let mut line = format!("{name:<0$}", widths[0]);
                 for i in part.clone() {
                     let (cell, width) = (&columns[i][row], widths[i]);

@@ -16,8 +16,8 @@ use plimsoll_diagnostics::foreign;
 use plimsoll_report::document::Document;
 use plimsoll_report::html::{RunData, page};
 use plimsoll_report::{csv, markdown, points, profile, repeats, terminal};
-use plimsoll_results::{Document as _, Run, SeriesDir};
-use results::{LoadedResult, ResultKind, subjects};
+use plimsoll_results::{Document as _, Percentiles, Run, SeriesDir};
+use results::{LoadedResult, ResultKind, of_profile, subjects};
 use std::path::{Path, PathBuf};
 
 /// Reads the results and writes the requested format.
@@ -63,13 +63,13 @@ pub fn run(args: &ReportArgs) -> Result<Exit, CommandError> {
         ReportFormat::Csv => csv(&subjects(found, "csv", percentiles)?)?,
         ReportFormat::Parquet => unreachable!("tables are written above, of the files themselves"),
         ReportFormat::Markdown => {
-            let documents = measured(&found, "markdown")?;
+            let documents = measured(&found, "markdown", percentiles)?;
             let each: Vec<String> = documents.iter().map(markdown::render).collect();
             each.join("\n")
         }
         ReportFormat::Html => match disclosure::page(&found, args.sut.as_deref())? {
             Some(page) => page,
-            None => page::report(&measured(&found, "html")?),
+            None => page::report(&measured(&found, "html", percentiles)?),
         },
         ReportFormat::Svg => {
             return pictures(&subjects(found, "svg", percentiles)?, output, Picture::Svg);
@@ -132,10 +132,25 @@ fn text(found: &[LoadedResult], args: &ReportArgs) -> String {
     found.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
-/// The reports on what was measured.
-fn measured(found: &[LoadedResult], format: &str) -> Result<Vec<Document>, CommandError> {
-    found.iter().try_for_each(|f| f.check_measured(format))?;
-    Ok(found.iter().flat_map(documents).collect())
+/// The reports on what was measured. A page has the runs of a profile too: their charts.
+fn measured(
+    found: &[LoadedResult],
+    format: &str,
+    percentiles: Option<&Percentiles>,
+) -> Result<Vec<Document>, CommandError> {
+    let mut all = Vec::new();
+    for result in found {
+        result.check_measured(format)?;
+        all.extend(documents(result));
+        if let ResultKind::Profile { series, .. } = &result.what
+            && format == "html"
+        {
+            let shown = percentiles.or(series.percentiles_shown.as_ref());
+            let runs = of_profile(&result.path, shown)?;
+            all.extend(runs.iter().map(RunData::document));
+        }
+    }
+    Ok(all)
 }
 
 /// The reports on results: one, or of repeated runs one for each, and one on all of them.

@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use plimsoll_plan::Source;
 
 /// Id of the section that the full disclosure replaces.
-pub(crate) const DISCLOSURE: &str = "disclosure";
+pub(crate) const UNDISCLOSED: &str = "undisclosed";
 
 /// Ids and headings of an article.
 pub(crate) struct ArticleStyle {
@@ -55,7 +55,7 @@ pub(crate) fn article(
 ) -> Markup {
     let title = html! { (document.title) " " (badge(document)) };
     let sections = document.sections.iter().chain(&document.appendix);
-    let is_shown = |s: &&Section| s.id != DISCLOSURE || (disclosed.is_none() && !style.nested);
+    let is_shown = |s: &&Section| s.id != UNDISCLOSED || (disclosed.is_none() && !style.nested);
     html! {
         article id=(style.own_id()) {
             header {

@@ -5,7 +5,7 @@ mod disclosure;
 mod figure;
 mod table;
 
-pub(crate) use article::DISCLOSURE;
+pub(crate) use article::UNDISCLOSED;
 pub use article::tiles;
 
 use crate::disclosure::Disclosure;

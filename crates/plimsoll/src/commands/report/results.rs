@@ -229,7 +229,7 @@ pub(super) fn subjects(
 
 /// The runs of a profile, in its order. The name of each run is its place in the profile's directory: runs on different
 /// file systems have the same names.
-fn of_profile(
+pub(super) fn of_profile(
     path: &Path,
     percentiles: Option<&Percentiles>,
 ) -> Result<Vec<RunData>, CommandError> {
