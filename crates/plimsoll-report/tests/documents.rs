@@ -200,9 +200,11 @@ fn full() -> Run {
 
 #[test]
 fn a_run_is_the_same_in_all_formats() {
-    let mut annotations = Annotations::default();
-    annotations.tags = ["new", "disk"].map(|t| t.parse().unwrap()).into();
-    annotations.note = "-40 °C, <i>new</i>\nsecond | line".into();
+    let annotations = Annotations {
+        tags: ["new", "disk"].map(|t| t.parse().unwrap()).into(),
+        note: "-40 °C, <i>new</i>\nsecond | line".into(),
+        ..Annotations::default()
+    };
     let document = run::document(&full()).named("x-1").annotated(&annotations);
     let ids: Vec<&str> = document.sections.iter().map(|s| s.id).collect();
     assert_eq!(
