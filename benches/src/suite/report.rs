@@ -43,7 +43,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let (mut times, mut bytes) = (Vec::new(), 0);
     for _ in 0..bench.pick(3, 1) {
         let before = process_cpu_s();
-        let text = page::report(&[RunData::read(results.path(), None)?]);
+        let text = page::report(&[RunData::read(results.path(), None)?.document()]);
         times.push(process_cpu_s() - before);
         bytes = text.len();
         plausible("report", text.contains("Operations per second"), || {

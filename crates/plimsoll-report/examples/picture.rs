@@ -1,6 +1,7 @@
 //! Draws the terminal report of a results directory as an SVG picture, for the documentation:
 //! `cargo run -p plimsoll-report --example picture -- RESULTS > docs/report.svg`
 
+use plimsoll_report::run;
 use plimsoll_report::terminal::{Layout, render};
 use plimsoll_results::RunDir;
 use std::fmt::Write;
@@ -22,14 +23,11 @@ fn main() {
     };
     match RunDir::at(Path::new(&path)).read() {
         Ok(run) => {
-            let text = render(
-                &run,
-                None,
-                Layout {
-                    width: COLUMNS,
-                    color: true,
-                },
-            );
+            let layout = Layout {
+                width: COLUMNS,
+                color: true,
+            };
+            let text = render(&run::document(&run), layout);
             print!("{}", picture(&text));
         }
         Err(e) => {

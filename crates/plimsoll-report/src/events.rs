@@ -1,7 +1,6 @@
-//! What events during a run did: sentences and a table for all reports.
+//! What events during a run did, in sentences.
 
-use crate::format::{duration_text, inline_latency, rate};
-use crate::simulation::CellTable;
+use crate::format::{duration_text, latency, rate};
 use plimsoll_plan::{Count, counted};
 use plimsoll_results::{EventFigures, EventState, Run, RunEvent};
 
@@ -30,10 +29,10 @@ fn course(event: &RunEvent) -> String {
     let Some(lateness_s) = event.lateness_s else {
         return outcome;
     };
-    let took = event.seconds.map_or(String::new(), |s| {
-        format!(", took {}", inline_latency(s * 1e3))
-    });
-    let late = inline_latency(lateness_s * 1e3);
+    let took = event
+        .seconds
+        .map_or(String::new(), |s| format!(", took {}", latency(s * 1e3)));
+    let late = latency(lateness_s * 1e3);
     let begun = format!("begun {late} late{took}");
     match event.state {
         EventState::Executed => begun,
@@ -57,7 +56,7 @@ fn effects(effect: &EventFigures) -> Vec<String> {
         ),
         format!(
             "longest time without a success: {}",
-            inline_latency(effect.max_gap_s * 1e3)
+            latency(effect.max_gap_s * 1e3)
         ),
         match recovery(effect) {
             Some(text) => format!("90 % of the throughput before: {text}"),
@@ -73,7 +72,11 @@ fn recovery(effect: &EventFigures) -> Option<String> {
     Some(match effect.recovery_s {
         None => "not reached again".into(),
         Some(0.0) => "never lost".into(),
-        Some(s) => format!("after {}", inline_latency(s * 1e3)),
+        Some(s) => format!(
+            "after {}, from intervals of {}",
+            latency(s * 1e3),
+            duration_text(effect.recovery_resolution_s)
+        ),
     })
 }
 
@@ -88,61 +91,4 @@ fn failed(effect: &EventFigures) -> String {
         .collect();
     let count = counted(effect.errors, "operation", "operations");
     format!("{count} failed ({})", codes.join(", "))
-}
-
-/// A row for each event of a run.
-#[must_use]
-pub fn table(run: &Run) -> CellTable {
-    let head = [
-        "event",
-        "at",
-        "late",
-        "took",
-        "outcome",
-        "before",
-        "during",
-        "after",
-        "longest time without a success",
-        "90 % of before",
-        "failed",
-    ];
-    let time = |s: Option<f64>| s.map_or("-".into(), |s| inline_latency(s * 1e3));
-    let row = |event: &RunEvent| {
-        let mut cells = vec![
-            event.action.clone(),
-            duration_text(event.at_s),
-            time(event.lateness_s),
-            time(event.seconds),
-            event.outcome(),
-        ];
-        match &event.effect {
-            Some(effect) => cells.extend([
-                throughput(effect.before_ops_per_s),
-                throughput(effect.during_ops_per_s),
-                throughput(effect.after_ops_per_s),
-                time(Some(effect.max_gap_s)),
-                recovery(effect).unwrap_or("-".into()),
-                failed(effect),
-            ]),
-            None => cells.resize(head.len(), "-".into()),
-        }
-        cells
-    };
-    CellTable {
-        head: head.map(str::to_owned).to_vec(),
-        rows: run.events.iter().map(row).collect(),
-    }
-}
-
-/// What the columns of the table mean.
-#[must_use]
-pub fn caption(run: &Run) -> String {
-    let effects = run.events.iter().filter_map(|e| e.effect.as_ref());
-    let intervals = match effects.map(|e| e.recovery_resolution_s).reduce(f64::max) {
-        Some(s) => format!(", from intervals of {}", duration_text(s)),
-        None => String::new(),
-    };
-    format!(
-        "Events, at times since the beginning of the run; throughput in operations per second{intervals}"
-    )
 }

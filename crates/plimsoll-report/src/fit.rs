@@ -1,9 +1,7 @@
 //! The report of a fit: a system's free figures, and its response times beside those of a curve.
 
-use crate::format::inline_latency;
-use crate::table::Table;
-use crate::terminal::Layout;
-use crate::text::Paint;
+use crate::document::{Block, Document, Figure, Line, Table, Tone};
+use crate::format::latency;
 use plimsoll_plan::counted;
 use serde::Serialize;
 
@@ -96,57 +94,47 @@ impl FitReport {
         text + "\n"
     }
 
-    /// The report for a terminal.
+    /// The report.
     #[must_use]
-    pub fn render(&self, layout: Layout) -> String {
+    pub fn document(&self) -> Document {
         let held_out = self.points.iter().filter(|p| p.held_out).count();
         let fitted = self.points.len() - held_out;
-        let mut out = format!(
-            "{} fitted to {}: {}, {} fitted, {held_out} held out, {}\n\n",
-            self.system,
-            self.curve,
-            self.workload,
-            counted(fitted as u64, "point", "points"),
-            counted(self.trials, "trial", "trials"),
-        );
-        let paint = Paint(layout.color);
-        self.figures_table().render(&mut out, layout.width, paint);
-        out.push('\n');
-        self.points_table().render(&mut out, layout.width, paint);
-        out.push('\n');
+        let (state, tone) = if self.good {
+            ("the fit is good".to_owned(), Tone::Good)
+        } else {
+            let reasons = self.reasons.join("; ");
+            (format!("the fit is not good: {reasons}"), Tone::Bad)
+        };
+        let title = format!("{} fitted to {}", self.system, self.curve);
+        let mut document = Document::new(title, state, tone);
+        document.head = vec![Block::facts(vec![
+            Figure::new("workload", &self.workload),
+            Figure::unit(counted(fitted as u64, "point", "points"), "fitted"),
+            Figure::unit(held_out.to_string(), "held out"),
+            Figure::count(self.trials, "trial", "trials"),
+        ])];
+        let mut blocks = vec![
+            Block::Table(self.figures_table()),
+            Block::Table(self.points_table()),
+        ];
         for (name, held_out) in [("fitted", false), ("held out", true)] {
-            if let Some((mean, maximum)) = self.errors(held_out) {
-                out.push_str(&format!(
-                    "{name}: {mean:.1} % off (root mean square), largest difference {}\n",
-                    signed(maximum)
-                ));
-            }
+            let errors = self.errors(held_out);
+            blocks.extend(errors.map(|(mean, maximum)| {
+                let maximum = signed(maximum);
+                let text =
+                    format!("{mean:.1} % off (root mean square), largest difference {maximum}");
+                Line::of(name, text)
+            }));
         }
-        for note in &self.notes {
-            out.push_str(&format!("note: {note}\n"));
-        }
-        match self.good {
-            true => out.push_str("the fit is good\n"),
-            false => out.push_str(&format!(
-                "the fit is not good: {}\n",
-                self.reasons.join("; ")
-            )),
-        }
-        out.push_str(&format!("fitted figures: {}\n", self.output));
-        out
+        blocks.extend(self.notes.iter().map(|note| Line::of("note", note)));
+        blocks.push(Line::of("fitted figures", &self.output));
+        document.section("fit", "Fit", blocks);
+        document
     }
 
     fn figures_table(&self) -> Table {
-        let mut table = Table::new(&[
-            "figure",
-            "before",
-            "fitted",
-            "minimum",
-            "maximum",
-            "latency per 1 %",
-            "off at -10 %",
-            "at +10 %",
-        ]);
+        let head = "figure|before|fitted|minimum|maximum|latency per 1 %|off at -10 %|at +10 %";
+        let mut table = Table::new("Fitted figures", head.split('|'));
         let fitted = self.points.iter().filter(|p| !p.held_out).count();
         let off = |squares: f64| format!("{:.1} %", percent((squares / fitted as f64).sqrt()));
         for f in &self.figures {
@@ -173,13 +161,13 @@ impl FitReport {
             "difference",
             "",
         ];
-        let mut table = Table::new(&head);
+        let mut table = Table::new("Points of the curve", head);
         for p in &self.points {
             table.row(vec![
                 p.number.to_string(),
                 p.load.to_string(),
-                inline_latency(p.measured_ms),
-                inline_latency(p.modelled_ms),
+                latency(p.measured_ms),
+                latency(p.modelled_ms),
                 signed(percent(p.residual)),
                 if p.held_out { "held out" } else { "" }.into(),
             ]);
@@ -204,6 +192,7 @@ fn signed(percent: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::terminal::{self, Layout};
 
     #[test]
     fn the_maximum_difference_has_the_sign_of_its_point() {
@@ -237,7 +226,7 @@ mod tests {
             width: 80,
             color: false,
         };
-        let text = report.render(layout);
+        let text = terminal::render(&report.document(), layout);
         let mean = percent(((0.5f64.ln().powi(2) + 1.5f64.ln().powi(2)) / 2.0).sqrt());
         let fitted =
             format!("fitted: {mean:.1} % off (root mean square), largest difference -50 %\n");

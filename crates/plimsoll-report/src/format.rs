@@ -1,15 +1,13 @@
 //! Numbers and times as text.
 
 use plimsoll_plan::{Count, show_duration};
-use plimsoll_results::{ClockKind, Run};
+use plimsoll_results::ClockKind;
 use std::time::Duration;
 
 /// Bytes of a MiB.
 pub const MIB: f64 = 1_048_576.0;
 
 /// Formats a latency in milliseconds with three significant digits, in `ns`, `µs`, `ms` or `s`.
-///
-/// The unit takes two columns, so that right-aligned latencies line up; see [`inline`].
 #[must_use]
 pub fn latency(ms: f64) -> String {
     let ns = ms * 1e6;
@@ -18,21 +16,9 @@ pub fn latency(ms: f64) -> String {
         n if n < 999.5 => return format!("{n:.0} ns"),
         n if n < 999.5e3 => (n / 1e3, "µs"),
         n if n < 999.5e6 => (n / 1e6, "ms"),
-        n => (n / 1e9, " s"),
+        n => (n / 1e9, "s"),
     };
     format!("{} {unit}", three_digits(value))
-}
-
-/// Removes the padding of units that [`latency`] has for columns.
-#[must_use]
-pub fn inline(latency: &str) -> String {
-    latency.replace("  ", " ")
-}
-
-/// Formats a latency in milliseconds for running text.
-#[must_use]
-pub fn inline_latency(ms: f64) -> String {
-    inline(&latency(ms))
 }
 
 /// Formats a time in seconds; one that is not a duration, as damaged results may have, as 0.
@@ -46,18 +32,6 @@ pub(crate) fn clock_note(clock: ClockKind) -> &'static str {
     match clock {
         ClockKind::Real => "",
         ClockKind::Virtual => " of virtual time",
-    }
-}
-
-/// The length of the measured window, as in `60s measured`.
-#[must_use]
-pub fn measured_text(run: &Run) -> String {
-    match run.window_number {
-        0 => "nothing measured".into(),
-        _ => {
-            let (length, clock) = (duration_text(run.window_s), clock_note(run.clock));
-            format!("{length}{clock} measured")
-        }
     }
 }
 
@@ -114,8 +88,8 @@ mod tests {
         assert_eq!(
             shown,
             [
-                "0 ns", "850 ns", "1.00 µs", "1.23 µs", "100 µs", "1.00 ms", "12.3 ms", "1.00  s",
-                "3 600  s"
+                "0 ns", "850 ns", "1.00 µs", "1.23 µs", "100 µs", "1.00 ms", "12.3 ms", "1.00 s",
+                "3 600 s"
             ]
         );
     }

@@ -1,30 +1,15 @@
 //! The machines of a run of several ranks.
 
-use crate::format::{inline_latency, latency, percent, rate};
-use crate::table::Table;
+use crate::document::Table;
+use crate::format::{latency, percent, rate};
 use plimsoll_measure::StartFigures;
 use plimsoll_plan::{Bytes, Count, counted};
 use plimsoll_results::{HostFigures, Run};
 
-/// The columns of the table of the machines.
-pub const COLUMNS: [&str; 11] = [
-    "host", "ranks", "ops", "ops/s", "errors", "mean", "max", "CPU", "busy", "received", "sent",
-];
-
-/// The rows of the table of the machines, each with the name of one; empty if there is only one.
-#[must_use]
-pub fn rows(run: &Run) -> Vec<Vec<String>> {
-    run.hosts.iter().map(row).collect()
-}
-
-/// A table of the machines; `None` if there is only one.
-pub(crate) fn table(run: &Run) -> Option<Table> {
-    if run.hosts.is_empty() {
-        return None;
-    }
-    let mut table = Table::new(&COLUMNS);
-    rows(run).into_iter().for_each(|row| table.row(row));
-    Some(table)
+/// A table of the machines, without rows if there is only one.
+pub(crate) fn table(run: &Run) -> Table {
+    let head = "host|ranks|ops|ops/s|errors|mean|max|CPU|busy|received|sent";
+    Table::new("Hosts", head.split('|')).with_rows(run.hosts.iter().map(row))
 }
 
 fn row(host: &HostFigures) -> Vec<String> {
@@ -54,7 +39,7 @@ pub fn starts(run: &Run) -> Option<String> {
     Some(format!(
         "{} started within {}, longest round trip {}",
         counted(u64::from(run.ranks), "rank", "ranks"),
-        inline_latency(spread_ms),
-        inline_latency(round_trip_ms)
+        latency(spread_ms),
+        latency(round_trip_ms)
     ))
 }

@@ -1,20 +1,23 @@
 //! Reports on results: formatted text, nothing here measures.
 //!
 //! # Modules
-//! - a run: [`terminal`] (with [`stages`], [`standstill`], [`events`] and `mix`), [`markdown`], [`csv`], [`live`]
-//!   (the line during the run), [`repeats`] (the line of repeated runs) and [`filebench`] (Filebench's line);
-//! - a load curve or search: [`curve`], [`find`], and [`points`] (CSV and Markdown of both);
-//! - a profile: [`profile`];
-//! - comparisons: [`compare`];
-//! - [`html`]: pages and charts; [`parquet`]: tables of results; [`disclosure`]: full disclosure reports, read and written,
-//!   and descriptions of the system under test (`sut.toml`); [`live_screen`]: the screen of a run in progress;
+//! - [`document`] is a report as data; [`terminal`], [`markdown`] and [`html::page`] render it;
+//! - a report is built by [`run`] (with `client`, `mix`, [`events`], `hosts`, `stages`, [`simulation`],
+//!   `standstill` and [`verification`]), [`series`] ([`curve`], [`find`], [`repeats`] and [`profile`]),
+//!   [`compare`] or [`fit`];
+//! - exports: [`csv`] and [`points`], [`parquet`], [`disclosure`] (full disclosure reports, read and written, and
+//!   descriptions of the system under test, `sut.toml`), and [`filebench`] (Filebench's line);
+//! - a run in progress: [`live`] (a line) and [`live_screen`];
 //! - [`console`]: the terminal or file to which a program writes;
-//! - below all of these: [`percentiles`], [`operation_table`], `annotations`, `table` and `text`
-//!   (layout in columns), `format` (numbers and times).
+//! - below all of these: [`html::chart`], [`percentiles`], [`operation_table`], `text` (wrapping and colours),
+//!   `format` (numbers and times).
 //!
 //! # Design
-//! Comparisons are data ([`compare`]). All figures of a comparison are tested together, and text, Markdown, pages,
-//! JSON and conditions show the same statements. Foreign text is escaped where the text leaves the program: all
+//! A report is built once and rendered by format, so that all formats show the same. Numbers are texts in it,
+//! as long as they are useful; exports have them in full precision.
+//!
+//! Comparisons are data ([`compare`]). All figures of a comparison are tested together, and the report, JSON and
+//! conditions show the same statements. Foreign text is escaped where the text leaves the program: all
 //! standard output goes through [`console`], and tables and excerpts escape earlier, for the width of their
 //! columns.
 
@@ -23,11 +26,11 @@ pub mod console;
 pub mod csv;
 pub mod curve;
 pub mod disclosure;
+pub mod document;
 pub mod events;
 pub mod filebench;
 pub mod find;
 pub mod fit;
-pub mod hosts;
 pub mod html;
 pub mod live;
 pub mod live_screen;
@@ -38,20 +41,19 @@ pub mod percentiles;
 pub mod points;
 pub mod profile;
 pub mod repeats;
+pub mod run;
+pub mod series;
 pub mod simulation;
-pub mod stages;
-pub mod standstill;
 pub mod terminal;
 pub mod verification;
 
-mod annotations;
+mod client;
 mod format;
+mod hosts;
 mod mix;
-mod table;
+mod stages;
+mod standstill;
 mod text;
 
-pub use annotations::annotations;
-pub use format::{
-    MIB, duration_text, inline, inline_latency, latency, measured_text, mib_per_s, rate,
-};
+pub use format::{MIB, duration_text, latency, mib_per_s, rate};
 pub use text::{Paint, paragraph};

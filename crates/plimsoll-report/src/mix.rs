@@ -1,37 +1,24 @@
 //! Scheduled loads in a report: the offered and the achieved load.
 
-use crate::format::{inline, inline_latency, rate};
+use crate::document::{Block, Line};
+use crate::format::{latency, rate};
 use crate::percentiles::bounded;
-use crate::text::{list, paragraph};
-use plimsoll_plan::{Count, scaled};
-use plimsoll_results::{EventSchedule, LatencyFigures, MixFigures, Run, ScheduledFigures};
+use crate::text::list;
+use plimsoll_plan::Count;
+use plimsoll_results::{EventSchedule, LatencyFigures, Run, ScheduledFigures};
 
-/// The load in a few words, with a note if the result is not comparable.
-pub(crate) fn load(out: &mut String, mix: &MixFigures, columns: usize) {
-    if mix.load == 0 {
-        return;
-    }
-    let mut text = format!("{} {}", Count(mix.load), mix.metric);
-    if mix.scale != 1.0 {
-        text.push_str(&format!("; {}", scaled(mix.scale)));
-    }
-    paragraph(out, "  load: ", &text, columns);
-}
-
-/// Writes the offered and the achieved load, in total and for each component of a mix.
-pub(crate) fn achieved(out: &mut String, run: &Run, columns: usize) {
-    for (component, text) in offered_and_achieved(run) {
-        let label = match component {
-            None => "achieved: ".to_owned(),
-            Some(component) => format!("  {component}: "),
-        };
-        paragraph(out, &label, &text, columns);
-    }
+/// Lines on the offered and the achieved load, in total and for each component of a mix.
+pub(crate) fn achieved(run: &Run) -> Vec<Block> {
+    let line = |(component, text): (Option<String>, String)| match component {
+        None => Line::of("achieved", text),
+        Some(component) => Line::nested(component, text),
+    };
+    offered_and_achieved(run).into_iter().map(line).collect()
 }
 
 /// Texts on the offered and the achieved load of a run: the total, without a label, and then each component of a mix
 /// with its name and number of processes as the label; empty without a schedule or a mix.
-pub(crate) fn offered_and_achieved(run: &Run) -> Vec<(Option<String>, String)> {
+fn offered_and_achieved(run: &Run) -> Vec<(Option<String>, String)> {
     let mut texts = Vec::new();
     if let Some(mix) = &run.mix {
         texts.push((None, parts(&mix.total)));
@@ -76,9 +63,9 @@ fn parts(c: &ScheduledFigures) -> String {
     let times = |name: &str, f: &LatencyFigures| {
         let mean = match f.max_ms > 0.0 && f.mean_ms == 0.0 {
             true => "-".to_owned(),
-            false => inline_latency(f.mean_ms),
+            false => latency(f.mean_ms),
         };
-        let bounded = |ms| inline(&bounded(ms, f.is_at_least(ms)));
+        let bounded = |ms| bounded(ms, f.is_at_least(ms));
         let (p99, max) = (bounded(f.p99_ms), bounded(f.max_ms));
         format!("{name} mean {mean}, p99 {p99}, max {max}")
     };

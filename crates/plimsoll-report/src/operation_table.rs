@@ -1,89 +1,137 @@
-//! The table of operations in documents that lay out their columns themselves.
+//! Tables with a row for each operation.
 
-use crate::format::{inline, mib_per_s, rate};
-use crate::percentiles::{PercentileKind, max_latency, of_completed, shown};
+use crate::document::{Figure, Table};
+use crate::format::{latency, mib_per_s, rate};
+use crate::percentiles::{
+    BRIEF_PERCENTILES, PercentileKind, UNCERTAIN_NOTE, any_doubtful, max_latency, of_completed,
+    shown,
+};
 use plimsoll_plan::Count;
-use plimsoll_results::{OperationFigures, Percentile};
+use plimsoll_results::{LatencyKind, OperationFigures, Percentile, Run, Summary};
 
-/// Names of the columns, and a row for each operation and for the service time of each paced one.
-#[derive(Debug, Clone)]
-pub struct OperationTable {
-    /// Names of the columns.
-    pub head: Vec<String>,
-    /// Cells of the rows.
-    pub rows: Vec<Vec<String>>,
+/// Explanation of a table that has rows of service times.
+const PACED: &str = "the latency of a paced operation is its response time, from its intended start; \
+                     its service time, from the call, stands below it";
+
+/// Per operation: counts, throughput, processor time and latency, with these percentiles. The service time
+/// of a paced operation has a row of its own.
+#[must_use]
+pub fn operation_table(
+    caption: &str,
+    operations: &[OperationFigures],
+    percentiles: &[Percentile],
+) -> Table {
+    let errors = operations.iter().any(|o| o.errors > 0);
+    let mut head = vec!["operation", "kind", "ops", "ops/s", "MiB/s"];
+    head.extend(errors.then_some("errors"));
+    head.push("CPU µs/op");
+    let mut table = with_latencies(caption, &head, percentiles);
+    for o in operations {
+        let mut row = vec![
+            o.name.clone(),
+            o.kind.to_string(),
+            Count(o.ops).to_string(),
+            rate(o.ops_per_s),
+            mib_per_s(o.bytes_per_s),
+        ];
+        row.extend(errors.then(|| Count(o.errors).to_string()));
+        row.push(o.cpu_us_per_op.map_or("-".into(), |us| format!("{us:.1}")));
+        row.extend(latency_cells(o, percentiles, PercentileKind::Latency));
+        table.row(row);
+        if o.service.is_some() {
+            let mut row = vec!["service time".to_owned()];
+            row.resize(head.len(), String::new());
+            row.extend(latency_cells(o, percentiles, PercentileKind::Service));
+            table.nested_row(row);
+        }
+    }
+    let is_paced = operations.iter().any(|o| o.service.is_some());
+    table.notes.extend(is_paced.then(|| PACED.to_owned()));
+    noted(table, operations, percentiles)
 }
 
-impl OperationTable {
-    /// The table with these percentiles, and with the minimum if `with_min`; `name` is that of an
-    /// operation in the document.
-    #[must_use]
-    pub fn new(
-        operations: &[OperationFigures],
-        shown: &[Percentile],
-        with_min: bool,
-        name: impl Fn(&OperationFigures) -> String,
-    ) -> Self {
-        let mut head: Vec<String> = [
-            "operation",
-            "kind",
-            "ops",
-            "ops/s",
-            "MiB/s",
-            "errors",
-            "mean",
-        ]
-        .map(str::to_owned)
-        .into();
-        head.extend(with_min.then(|| "min".to_owned()));
-        head.extend(shown.iter().map(Percentile::to_string));
-        head.extend(["max", "CPU µs/op"].map(str::to_owned));
-        let latencies = |o: &OperationFigures, of: PercentileKind| {
-            let mut cells = latency_cells(o, shown, of, "–");
-            if with_min {
-                cells.insert(1, of_completed(o, of.figures(o).min_ms, "–"));
-            }
-            cells.into_iter().map(|cell| inline(&cell))
-        };
-        let mut rows = Vec::new();
-        for o in operations {
-            let mut row = vec![
-                name(o),
-                o.kind.to_string(),
-                Count(o.ops).to_string(),
-                rate(o.ops_per_s),
-                mib_per_s(o.bytes_per_s),
-                Count(o.errors).to_string(),
-            ];
-            row.extend(latencies(o, PercentileKind::Latency));
-            row.push(o.cpu_us_per_op.map_or("–".into(), |us| format!("{us:.1}")));
-            rows.push(row);
-            if o.service.is_some() {
-                let mut row = vec![format!("{}, service time", name(o))];
-                row.resize(6, String::new());
-                row.extend(latencies(o, PercentileKind::Service));
-                row.push(String::new());
-                rows.push(row);
-            }
-        }
-        Self { head, rows }
+/// Counts, errors and latencies of what a target did for operations; `head` names the first columns: what
+/// was done, how often, and how often per second.
+#[must_use]
+pub fn call_table(
+    caption: &str,
+    head: [&str; 3],
+    calls: &[OperationFigures],
+    percentiles: &[Percentile],
+) -> Table {
+    let head = [&head[..], &["errors"]].concat();
+    let mut table = with_latencies(caption, &head, percentiles);
+    for o in calls {
+        let mut row = vec![
+            o.name.clone(),
+            Count(o.ops).to_string(),
+            rate(o.ops_per_s),
+            Count(o.errors).to_string(),
+        ];
+        row.extend(latency_cells(o, percentiles, PercentileKind::Latency));
+        table.row(row);
+    }
+    noted(table, calls, percentiles)
+}
+
+/// A table of these columns, and of latencies.
+fn with_latencies(caption: &str, head: &[&str], percentiles: &[Percentile]) -> Table {
+    let names = percentiles.iter().map(Percentile::to_string);
+    let latencies = std::iter::once("mean".to_owned()).chain(names);
+    let latencies = latencies.chain(["max".to_owned()]);
+    let all = head.iter().map(|h| (*h).to_owned()).chain(latencies);
+    Table {
+        breaks: vec![head.len()],
+        ..Table::new(caption, all)
     }
 }
 
-/// Mean, percentiles and maximum of an operation, aligned; `none` where they are not known.
-#[must_use]
-pub fn latency_cells(
+/// With a note if percentiles have too few operations.
+fn noted(mut table: Table, operations: &[OperationFigures], percentiles: &[Percentile]) -> Table {
+    let operations = operations.iter();
+    let figures = operations.flat_map(|o| percentiles.iter().map(|p| o.percentile(*p)));
+    table
+        .notes
+        .extend(any_doubtful(figures).then(|| UNCERTAIN_NOTE.to_owned()));
+    table
+}
+
+/// Mean, percentiles and maximum of an operation.
+fn latency_cells(
     o: &OperationFigures,
     percentiles: &[Percentile],
     of: PercentileKind,
-    none: &str,
 ) -> Vec<String> {
-    let mut cells = vec![of_completed(o, of.figures(o).mean_ms, none)];
-    cells.extend(
-        percentiles
-            .iter()
-            .map(|p| shown(o.percentile(*p), of, none)),
-    );
-    cells.push(max_latency(o, of, none));
+    let mut cells = vec![of_completed(o, of.figures(o).mean_ms)];
+    let percentiles = percentiles.iter();
+    cells.extend(percentiles.map(|p| shown(o.percentile(*p), of)));
+    cells.push(max_latency(o, of));
     cells
+}
+
+/// Mean and percentiles of the latency of all operations, by what they are of: the empty text if that is
+/// the service time. If some operations were paced, the service time follows.
+#[must_use]
+pub fn latency_figures(run: &Run) -> Vec<(String, Vec<Figure>)> {
+    let s: &Summary = &run.summary;
+    let percentiles = run.shown_percentiles(&BRIEF_PERCENTILES);
+    let times = |mean_ms: f64, of: PercentileKind| {
+        let mean = match s.ops {
+            0 => "-".to_owned(),
+            _ => latency(mean_ms),
+        };
+        let percentiles = percentiles.iter();
+        let percentiles =
+            percentiles.map(|p| Figure::new(p.to_string(), shown(s.percentile(*p), of)));
+        let mean = Figure::new("mean", mean);
+        std::iter::once(mean).chain(percentiles).collect()
+    };
+    let latency = times(s.mean_ms, PercentileKind::Latency);
+    let name = match (s.latency_kind(), s.service) {
+        (LatencyKind::Service, _) | (_, None) => return vec![(String::new(), latency)],
+        (LatencyKind::Mixed, _) => format!("latency ({} of the ops paced)", Count(s.paced_ops)),
+        (kind, _) => kind.name().to_owned(),
+    };
+    let service = times(s.service().mean_ms, PercentileKind::Service);
+    vec![(name, latency), ("service time".to_owned(), service)]
 }

@@ -1,6 +1,6 @@
 //! Percentiles in tables, and the marks of those that are uncertain.
 
-use crate::format::{inline, latency};
+use crate::format::latency;
 use plimsoll_results::{LatencyFigures, OperationFigures, Percentile, PercentileFigure};
 
 /// Percentiles of the lines and tables that show few.
@@ -23,29 +23,28 @@ pub const LOWER_BOUND_NOTE: &str = "≥: a lower bound; operations in flight at 
 /// Formats a time as [`latency`] does, with a mark if it is a lower bound.
 #[must_use]
 pub fn bounded(ms: f64, at_least: bool) -> String {
-    match at_least {
-        true => format!("{LOWER_BOUND_MARK}{}", latency(ms)),
-        false => latency(ms),
+    if at_least {
+        format!("{LOWER_BOUND_MARK}{}", latency(ms))
+    } else {
+        latency(ms)
     }
 }
 
-/// Formats the maximum latency or service time of an operation as [`latency`] does; `none` if it is
-/// not known.
+/// Formats the maximum latency or service time of an operation; `-` if it is not known.
 #[must_use]
-pub fn max_latency(o: &OperationFigures, of: PercentileKind, none: &str) -> String {
+pub fn max_latency(o: &OperationFigures, of: PercentileKind) -> String {
     if !o.has_latencies() {
-        return none.to_owned();
+        return "-".into();
     }
     let figures = of.figures(o);
     bounded(figures.max_ms, figures.max_at_least)
 }
 
-/// Formats a figure of the completed operations, such as their mean, as [`latency`] does; `none` if
-/// none completed.
+/// Formats a figure of the completed operations, such as their mean; `-` if none completed.
 #[must_use]
-pub fn of_completed(o: &OperationFigures, ms: f64, none: &str) -> String {
+pub fn of_completed(o: &OperationFigures, ms: f64) -> String {
     match o.ops {
-        0 => none.to_owned(),
+        0 => "-".into(),
         _ => latency(ms),
     }
 }
@@ -87,12 +86,11 @@ impl PercentileKind {
     }
 }
 
-/// Formats a percentile as [`latency`] does, with a mark if it has too few operations; `none` if it
-/// is not known.
+/// Formats a percentile, with a mark if it has too few operations; `-` if it is not known.
 #[must_use]
-pub fn shown(figure: Option<PercentileFigure>, of: PercentileKind, none: &str) -> String {
+pub fn shown(figure: Option<PercentileFigure>, of: PercentileKind) -> String {
     let Some(figure) = figure else {
-        return none.to_owned();
+        return "-".into();
     };
     let mark = if figure.enough_samples {
         ""
@@ -100,24 +98,6 @@ pub fn shown(figure: Option<PercentileFigure>, of: PercentileKind, none: &str) -
         UNCERTAIN_MARK
     };
     bounded(of.ms(&figure), of.at_least(&figure)) + mark
-}
-
-/// Formats a percentile as [`shown`] does, for running text.
-#[must_use]
-pub fn shown_inline(figure: Option<PercentileFigure>, of: PercentileKind, none: &str) -> String {
-    inline(&shown(figure, of, none))
-}
-
-/// Aligns cells of which some are marked: the others get a space in place of the mark.
-pub(crate) fn align_marked(cells: &mut [&mut Vec<String>]) {
-    let marked = |c: &String| c.ends_with(UNCERTAIN_MARK);
-    if cells.iter().any(|row| row.iter().any(marked)) {
-        for cell in cells.iter_mut().flat_map(|row| row.iter_mut()) {
-            if !marked(cell) && !cell.is_empty() {
-                cell.push(' ');
-            }
-        }
-    }
 }
 
 /// Whether any of some percentiles has too few operations.

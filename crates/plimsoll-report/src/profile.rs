@@ -1,101 +1,83 @@
-//! The runs of a profile in a terminal or a text file.
+//! The report on the runs of a profile.
 
 use crate::compare::{self, Metric, ProfileSet, of_profiles};
-use crate::format::{inline_latency, latency, mib_per_s, rate};
+use crate::document::{Block, Document, Line, Table, Tone};
+use crate::format::{latency, mib_per_s, rate};
 use crate::percentiles::{PercentileKind, UNCERTAIN_MARK, UNCERTAIN_NOTE, any_doubtful, bounded};
-use crate::table::Table;
-use crate::terminal::Layout;
-use crate::text::{Paint, paragraph, reason_codes, series_location};
+use crate::text::reason_codes;
 use plimsoll_plan::counted;
 use plimsoll_results::{
-    Percentile, PercentileFigure, Profile, Run, SeriesDir, SeriesOf, SeriesState, Verdict,
+    Percentile, PercentileFigure, Profile, Run, SeriesOf, SeriesState, SkippedConfiguration,
+    Verdict,
 };
 
 /// Default percentiles of the table.
 const DEFAULT_PERCENTILES: [Percentile; 1] = [Percentile::P99];
 
-/// The whole report: the state of the profile, and its figures. Several file systems are compared.
+/// The state of the profile, and its figures. Several file systems are compared.
 #[must_use]
-pub fn render(
-    profile: SeriesOf<'_, Profile>,
-    sets: &[ProfileSet],
-    dir: Option<&SeriesDir>,
-    layout: Layout,
-) -> String {
-    let mut out = String::new();
-    headline(&mut out, profile, layout);
+pub fn document(profile: SeriesOf<'_, Profile>, sets: &[ProfileSet]) -> Document {
+    let mut document = new(profile);
     let measured = sets
         .iter()
         .any(|s| s.cases.iter().any(|(_, r)| !r.is_empty()));
+    let mut figures = Vec::new();
+    match sets {
+        _ if !measured => {}
+        [one] => figures.extend(Block::table(table(one))),
+        several => {
+            let mut runs = several.iter().flat_map(|s| &s.cases).flat_map(|(_, r)| r);
+            let requested = runs.find_map(|r| r.percentiles_shown.as_ref());
+            figures = compare::blocks(&of_profiles(several, requested));
+        }
+    }
     // A comparison states this itself.
     if !(measured && sets.len() > 1) {
-        for left in &profile.figures.not_run {
-            let label = format!("  not run: {}: ", left.name);
-            paragraph(&mut out, &label, &left.reason, layout.columns());
-        }
+        let not_run = profile.figures.not_run.iter();
+        let line =
+            |left: &SkippedConfiguration| Line::of(format!("not run: {}", left.name), &left.reason);
+        document.head.extend(not_run.map(line));
     }
-    if measured {
-        out.push('\n');
-        match sets {
-            [one] => {
-                table(one).render(&mut out, layout.columns(), Paint(layout.color));
-                let mut runs = one.cases.iter().flat_map(|(_, runs)| runs);
-                let doubtful = |r: &Run| {
-                    let shown = r.shown_percentiles(&DEFAULT_PERCENTILES).iter();
-                    any_doubtful(shown.map(|p| r.summary.percentile(*p)))
-                };
-                if runs.any(doubtful) {
-                    paragraph(&mut out, "  ", UNCERTAIN_NOTE, layout.columns());
-                }
-            }
-            several => {
-                let mut runs = several.iter().flat_map(|s| &s.cases).flat_map(|(_, r)| r);
-                let requested = runs.find_map(|r| r.percentiles_shown.as_ref());
-                out.push_str(&compare::text(&of_profiles(several, requested), layout));
-            }
-        }
-        reasons(&mut out, sets, layout);
-    }
-    series_location(&mut out, &profile, dir, Paint(layout.color));
-    out
+    figures.extend(reasons(sets));
+    document.section("figures", "Configurations", figures);
+    document
 }
 
 /// Name, state and description of the profile.
-fn headline(out: &mut String, profile: SeriesOf<'_, Profile>, layout: Layout) {
-    let paint = Paint(layout.color);
-    let state = match profile.state {
-        SeriesState::Complete | SeriesState::Stopped => paint.good("complete"),
-        SeriesState::Interrupted => paint.doubtful("interrupted"),
-        SeriesState::Unfinished | SeriesState::Failed => paint.bad("not complete"),
+fn new(profile: SeriesOf<'_, Profile>) -> Document {
+    let (state, tone) = match profile.state {
+        SeriesState::Complete | SeriesState::Stopped => ("complete", Tone::Good),
+        SeriesState::Interrupted => ("interrupted", Tone::Doubtful),
+        SeriesState::Unfinished | SeriesState::Failed => ("not complete", Tone::Bad),
     };
     let systems = profile.filesystems().len() as u64;
-    out.push_str(&format!(
-        "profile {}: {state}, {} of {} on {}\n",
-        paint.bold(&profile.name),
+    let state = format!(
+        "{state}, {} of {} on {}",
         profile.measured().count(),
         counted(profile.requested_runs(), "run", "runs"),
         counted(systems, "file system", "file systems"),
-    ));
-    let columns = layout.columns();
+    );
+    let mut document = Document::new(format!("profile {}", profile.name), state, tone);
     let description = &profile.figures.description;
     if !description.is_empty() {
-        paragraph(out, "  ", description, columns);
+        document.head.push(Block::sentence(description));
     }
-    for note in &profile.notes {
-        paragraph(out, "  note: ", &note.text, columns);
-    }
+    document.head.extend(Block::notes(&profile.notes));
+    document
 }
 
 /// The reasons why runs are not valid.
-fn reasons(out: &mut String, sets: &[ProfileSet], layout: Layout) {
-    for set in sets {
-        for (name, runs) in &set.cases {
-            for reason in runs.iter().flat_map(|r| &r.validity.reasons) {
-                let label = format!("{}/{name}: {}: ", set.name, reason.code);
-                paragraph(out, &label, &reason.text, layout.columns());
-            }
-        }
-    }
+fn reasons(sets: &[ProfileSet]) -> impl Iterator<Item = Block> {
+    let cases = sets
+        .iter()
+        .flat_map(|set| set.cases.iter().map(move |(name, runs)| (set, name, runs)));
+    cases.flat_map(|(set, name, runs)| {
+        let reasons = runs.iter().flat_map(|r| &r.validity.reasons);
+        reasons.map(move |reason| {
+            let label = format!("{}/{name}: {}", set.name, reason.code);
+            Line::of(label, &reason.text)
+        })
+    })
 }
 
 /// A row per configuration, with the means of repeated runs.
@@ -118,18 +100,22 @@ fn table(set: &ProfileSet) -> Table {
         head.extend(named("service "));
     }
     head.extend(["CPU µs/op", "verdict"].map(str::to_owned));
-    let mut table = Table::new(&head);
+    let columns = head.len();
+    let mut table = Table::new("Configurations", head);
     for (name, runs) in &set.cases {
         let mut row = vec![name.clone()];
         match runs.is_empty() {
             true => {
-                row.resize(head.len() - 1, "-".into());
+                row.resize(columns - 1, "-".into());
                 row.push("not run".into());
             }
             false => row.extend(figures(runs, shown, paced)),
         }
         table.row(row);
     }
+    let doubtful = |r: &Run| any_doubtful(shown.iter().map(|p| r.summary.percentile(*p)));
+    let doubt = runs().any(doubtful).then(|| UNCERTAIN_NOTE.to_owned());
+    table.notes.extend(doubt);
     table
 }
 
@@ -181,7 +167,7 @@ fn figures(runs: &[Run], shown: &[Percentile], paced: bool) -> Vec<String> {
 #[must_use]
 pub fn line(profile: SeriesOf<'_, Profile>, number: usize) -> String {
     let run = &profile.runs[number];
-    let mean = run.mean_ms.map(inline_latency);
+    let mean = run.mean_ms.map(latency);
     let mean = mean.map_or_else(String::new, |mean| format!(", mean {mean}"));
     let label = profile.configuration(run.configuration).label();
     format!(

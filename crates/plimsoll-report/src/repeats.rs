@@ -1,23 +1,36 @@
-//! Repeated runs in a terminal or a text file: the mean of each figure over the runs, and its range.
+//! The report on repeated runs: the mean of each figure over the runs, and its range.
 
-use crate::format::{inline, latency, rate};
+use crate::document::{Block, Document, Tone};
+use crate::format::{latency, rate};
 use crate::percentiles::{LOWER_BOUND_MARK, PercentileKind, UNCERTAIN_MARK};
-use crate::terminal::Layout;
-use crate::text::{Paint, series_location};
-use plimsoll_results::{Percentile, Percentiles, Run, Series, SeriesDir, Verdict};
+use plimsoll_plan::counted;
+use plimsoll_results::{Percentile, Percentiles, Run, Series, SeriesKind, Verdict};
 
 /// The spread of repeated runs that were measured to their end: mean, minimum and maximum of the figures.
 #[must_use]
-pub fn render(series: &Series, runs: &[&Run], dir: Option<&SeriesDir>, layout: Layout) -> String {
-    let mut out = String::new();
+pub fn document(series: &Series, runs: &[&Run]) -> Document {
     let is_measured =
         |run: &&&Run| matches!(run.validity.verdict, Verdict::Valid | Verdict::Invalid);
     let measured: Vec<&Run> = runs.iter().filter(is_measured).copied().collect();
-    if !measured.is_empty() {
-        out = format!("{}\n", line(&measured, series.percentiles_shown.as_ref()));
-    }
-    series_location(&mut out, series, dir, Paint(layout.color));
-    out
+    let requested = match &series.kind {
+        SeriesKind::Repeats(repeats) => u64::from(repeats.requested_runs),
+        _ => series.runs.len() as u64,
+    };
+    let state = format!(
+        "{} of {}",
+        measured.len(),
+        counted(requested, "run", "runs")
+    );
+    let tone = if series.state.can_resume() {
+        Tone::Doubtful
+    } else {
+        Tone::Good
+    };
+    let mut document = Document::new(format!("{}, repeated", series.name), state, tone);
+    let spread = (!measured.is_empty())
+        .then(|| Block::sentence(line(&measured, series.percentiles_shown.as_ref())));
+    document.section("spread", "Spread", spread.into_iter().collect());
+    document
 }
 
 /// The throughput and the latencies of repeated runs, with the requested percentiles.
@@ -71,7 +84,7 @@ fn range(runs: &[&Run], figure: impl Fn(&Run) -> Option<f64>, show: fn(f64) -> S
     let (min, max) = values.iter().fold((f64::MAX, f64::MIN), |(min, max), v| {
         (min.min(*v), max.max(*v))
     });
-    let [mean, min, max] = [mean, min, max].map(|v| inline(&show(v)));
+    let [mean, min, max] = [mean, min, max].map(show);
     let of = match values.len() == runs.len() {
         true => String::new(),
         false => format!(", {} of {} runs", values.len(), runs.len()),

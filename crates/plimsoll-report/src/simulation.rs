@@ -1,6 +1,7 @@
 //! What a simulated storage system did: tables and sentences for all reports.
 
-use crate::format::{inline_latency, rate};
+use crate::document::{Block, Line, Table};
+use crate::format::{latency, rate};
 use crate::stages;
 use plimsoll_measure::{
     Bottleneck, BufferFigures, CacheFigures, SATURATED_UTILISATION, StationFigures,
@@ -15,15 +16,6 @@ const MAX_ELEMENT_COLUMNS: usize = 6;
 
 /// Part of the mean latency from which on time at the client gets a column.
 const MIN_CLIENT_PART: f64 = 0.01;
-
-/// Names of the columns of a table, and its rows.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CellTable {
-    /// Names of the columns.
-    pub head: Vec<String>,
-    /// Cells of the rows.
-    pub rows: Vec<Vec<String>>,
-}
 
 /// The station that limits the system, in words; none if nothing was busy.
 #[must_use]
@@ -61,29 +53,28 @@ pub fn saturation(curve: &Series) -> Option<String> {
     ))
 }
 
-/// What caches held and what waited in buffers, a sentence each.
-#[must_use]
-pub fn stores(simulation: &SimulationFigures) -> Vec<String> {
-    let caches = simulation.caches.iter().map(cache);
-    caches
-        .chain(simulation.buffers.iter().map(buffer))
-        .collect()
+/// What caches held and what waited in buffers, a line each.
+pub(crate) fn stores(simulation: &SimulationFigures) -> impl Iterator<Item = Block> {
+    let caches = simulation.caches.iter();
+    let caches = caches.map(|c| Line::of(&c.name, cache(c)));
+    let buffers = simulation.buffers.iter();
+    caches.chain(buffers.map(|b| Line::of(&b.name, buffer(b))))
 }
 
 fn cache(cache: &CacheFigures) -> String {
     let Some(ratio) = cache.hit_ratio else {
-        return format!("{}: no references", cache.name);
+        return "no references".into();
     };
-    let error = match cache.sampling_error > 0.0 {
-        true => format!(
+    let error = if cache.sampling_error > 0.0 {
+        format!(
             ", from a sample, with a standard error of {}",
             share(cache.sampling_error)
-        ),
-        false => String::new(),
+        )
+    } else {
+        String::new()
     };
     format!(
-        "{}: {} of {} block references were hits{error}",
-        cache.name,
+        "{} of {} block references were hits{error}",
         share(ratio),
         Count(cache.references)
     )
@@ -91,8 +82,7 @@ fn cache(cache: &CacheFigures) -> String {
 
 fn buffer(buffer: &BufferFigures) -> String {
     format!(
-        "{}: {} of {} not drained on average, at most {} in one instance",
-        buffer.name,
+        "{} of {} not drained on average, at most {} in one instance",
         Bytes(buffer.mean_bytes.round() as u64),
         Bytes(buffer.capacity_bytes),
         Bytes(buffer.max_bytes)
@@ -101,15 +91,15 @@ fn buffer(buffer: &BufferFigures) -> String {
 
 /// Stations: how busy they were and what waited for them.
 #[must_use]
-pub fn stations(run: &Run, simulation: &SimulationFigures) -> CellTable {
+pub fn stations(run: &Run, simulation: &SimulationFigures) -> Table {
     let head = "station|requests/s|busy|busiest|waiting|most|wait|service";
     let cell = |s: &StationFigures| {
         let name = match s.instances {
             1 => s.name.clone(),
             n => format!("{} ×{}", s.name, Count(u64::from(n))),
         };
-        let time = |ms: Option<f64>| ms.map_or("–".into(), inline_latency);
-        let part = |part: Option<f64>| part.map_or("–".into(), share);
+        let time = |ms: Option<f64>| ms.map_or("-".into(), latency);
+        let part = |part: Option<f64>| part.map_or("-".into(), share);
         vec![
             name,
             rate(s.requests as f64 / run.window_s.max(f64::MIN_POSITIVE)),
@@ -125,16 +115,14 @@ pub fn stations(run: &Run, simulation: &SimulationFigures) -> CellTable {
         .stations
         .iter()
         .filter(|s| s.requests > 0 || s.max_waiting > 0);
-    CellTable {
-        head: head.split('|').map(str::to_owned).collect(),
-        rows: visited.map(cell).collect(),
-    }
+    let caption = "Stations; waiting and most are requests in a queue";
+    Table::new(caption, head.split('|')).with_rows(visited.map(cell))
 }
 
 /// Where the time of each operation went: its mean latency, and the mean time at each element. The most
 /// important elements have a column; the others are together in one.
 #[must_use]
-pub fn times(run: &Run, simulation: &SimulationFigures) -> CellTable {
+pub fn times(run: &Run, simulation: &SimulationFigures) -> Table {
     let mut elements = simulation.mean_times(&run.operations);
     elements.sort_by(|a, b| b.mean_ms.total_cmp(&a.mean_ms));
     let shown: Vec<&str> = elements.iter().map(|e| e.element.as_str()).collect();
@@ -153,20 +141,18 @@ pub fn times(run: &Run, simulation: &SimulationFigures) -> CellTable {
     head.extend(has_others.then(|| "others".to_owned()));
     head.extend(has_client.then(|| "client".to_owned()));
     let cells = |row: TimeRow| {
-        let mut cells = vec![row.name, inline_latency(row.mean_ms)];
+        let mut cells = vec![row.name, latency(row.mean_ms)];
         let time = |ms: f64| match ms > 0.0 {
-            true => inline_latency(ms),
-            false => "–".into(),
+            true => latency(ms),
+            false => "-".into(),
         };
         cells.extend(row.shown_ms.into_iter().map(time));
         cells.extend(has_others.then(|| time(row.others_ms)));
         cells.extend(has_client.then(|| time(row.client_ms)));
         cells
     };
-    CellTable {
-        head,
-        rows: rows.into_iter().map(cells).collect(),
-    }
+    let caption = "Where the time of each operation went, on average";
+    Table::new(caption, head).with_rows(rows.into_iter().map(cells))
 }
 
 /// A row of the table of times.

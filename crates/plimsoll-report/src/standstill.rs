@@ -1,6 +1,6 @@
 //! Sentences on operations in flight at the end and on times in which nothing completed.
 
-use crate::format::inline_latency;
+use crate::format::latency;
 use plimsoll_plan::Count;
 use plimsoll_results::{Run, StallFigure, Summary};
 
@@ -12,7 +12,7 @@ const LONG_GAP_MS: f64 = 1e3;
 pub fn in_flight(s: &Summary) -> String {
     let count = format!("{} in flight at the end", Count(s.in_flight));
     match s.oldest_in_flight_ms {
-        Some(ms) => format!("{count}, the oldest for {}", inline_latency(ms)),
+        Some(ms) => format!("{count}, the oldest for {}", latency(ms)),
         None => count,
     }
 }
@@ -25,7 +25,7 @@ pub fn sentences(run: &Run) -> Vec<String> {
     let mut sentences = Vec::new();
     if let Some(oldest) = s.oldest_in_flight_ms.filter(is_long) {
         let old = run.operations.iter().filter_map(|o| {
-            let age = inline_latency(o.oldest_in_flight_ms.filter(is_long)?);
+            let age = latency(o.oldest_in_flight_ms.filter(is_long)?);
             Some(format!("{} of {} ({age})", Count(o.in_flight), o.name))
         });
         let old: Vec<String> = old.collect();
@@ -33,7 +33,7 @@ pub fn sentences(run: &Run) -> Vec<String> {
             true => String::new(),
             false => format!(": {}", old.join(", ")),
         };
-        let oldest = inline_latency(oldest);
+        let oldest = latency(oldest);
         sentences.push(format!(
             "oldest in flight: {oldest}{old}; these are lower bounds of their latencies"
         ));
@@ -41,8 +41,8 @@ pub fn sentences(run: &Run) -> Vec<String> {
     if let Some((max, expected)) = s.max_gap_ms.filter(is_long).zip(s.expected_max_gap_ms) {
         sentences.push(format!(
             "maximum gap between completions: {}; expected at the mean rate: {}",
-            inline_latency(max),
-            inline_latency(expected)
+            latency(max),
+            latency(expected)
         ));
     }
     sentences
@@ -53,6 +53,6 @@ pub fn sentences(run: &Run) -> Vec<String> {
 pub fn warning<'a>(name: &str, runs: impl Iterator<Item = &'a Run>) -> Option<String> {
     let stalls = runs.flat_map(|r| &r.summary.stalls);
     let longest = stalls.map(StallFigure::length_s).reduce(f64::max)?;
-    let longest = inline_latency(longest * 1e3);
+    let longest = latency(longest * 1e3);
     Some(format!("{name} stalled for up to {longest}"))
 }

@@ -1,26 +1,24 @@
-//! The report at the end of a run, for a terminal or a text file.
+//! A report as text, for a terminal or a file.
 
-use crate::filebench;
-use crate::format::{inline_latency, latency, measured_text, mib_per_s, percent, rate};
-use crate::mix;
-use crate::operation_table::latency_cells;
-use crate::percentiles::{
-    BRIEF_PERCENTILES, PercentileKind, UNCERTAIN_NOTE, align_marked, any_doubtful, shown_inline,
-};
-use crate::table::Table;
-use crate::text::{Paint, list, paragraph, results_location, shorten};
-use crate::{events, hosts, simulation, stages, standstill, verification};
-use plimsoll_measure::control_groups::QuotaUse;
-use plimsoll_plan::{Bytes, Count, counted};
-use plimsoll_results::{LatencyKind, OperationFigures, Percentile, Run, Verdict};
-use std::collections::BTreeMap;
-use std::path::Path;
+use crate::document::{Block, Document, Line, LineKind, State, Table, Tone};
+use crate::percentiles::UNCERTAIN_MARK;
+use crate::text::{Paint, paragraph, shorten};
+use plimsoll_diagnostics::foreign;
 
 /// Minimum width of a report in columns.
 const MIN_WIDTH: usize = 60;
 
-/// Maximum width of an operation's name in columns.
-const MAX_NAME_WIDTH: usize = 36;
+/// Columns between two columns of a table.
+const GAP: usize = 2;
+
+/// Minimum width of a shortened first column.
+const MIN_NAME_WIDTH: usize = 12;
+
+/// Minimum width of a first column that is shortened although the table can be broken.
+const LONG_NAME_WIDTH: usize = 36;
+
+/// Indentation of nested lines, and of the lines below the heading.
+const INDENT: &str = "  ";
 
 /// Layout of a report.
 #[derive(Debug, Clone, Copy)]
@@ -39,465 +37,301 @@ impl Layout {
     }
 }
 
-/// The whole report; `results` is the results directory.
+/// The whole report.
 #[must_use]
-pub fn render(run: &Run, results: Option<&Path>, layout: Layout) -> String {
-    let mut out = String::new();
-    headline(&mut out, run, layout);
-    let stages = stages::operations(run);
-    let operations = if stages.is_empty() {
-        &run.operations
-    } else {
-        &stages
-    };
-    if !operations.is_empty() {
-        let shown = run.shown_percentiles(&Percentile::DEFAULT_TABLE);
-        out.push('\n');
-        out.push_str(&table(operations, shown, layout));
+pub fn render(document: &Document, layout: Layout) -> String {
+    let mut out = Text::new(layout);
+    out.headline(document);
+    document.head.iter().for_each(|b| out.block(b, INDENT));
+    // As after a table.
+    out.after_table = !document.head.is_empty();
+    for section in &document.sections {
+        section.blocks.iter().for_each(|b| out.block(b, ""));
     }
-    procedures(&mut out, run, layout);
-    completion_delay(&mut out, run, layout);
-    out.push('\n');
-    if run.window_number > 0 {
-        summary(&mut out, run, layout);
-        ends(&mut out, run, layout);
-        mix::achieved(&mut out, run, layout.columns());
-        out.push_str(&filebench::io_summary(&run.summary));
-        out.push('\n');
+    if let Some(path) = &document.location {
+        let path = out.paint.bold(&path.display().to_string());
+        out.text.push_str(&format!("\nresults in {path}\n"));
     }
-    for (event, text) in events::sentences(run) {
-        paragraph(&mut out, &format!("{event}: "), &text, layout.columns());
+    if let Some(hint) = &document.resume_hint {
+        out.text.push_str(&format!("{hint}\n"));
     }
-    simulated(&mut out, run, layout);
-    if let Some(cache) = &run.client_cache {
-        paragraph(&mut out, "reads: ", &cache.to_string(), layout.columns());
-    }
-    if let Some(text) = verification::sentence(run) {
-        paragraph(&mut out, "verified: ", &text, layout.columns());
-    }
-    for example in verification::shown_examples(run) {
-        paragraph(&mut out, "  ", &example, layout.columns());
-    }
-    if let Some(table) = hosts::table(run) {
-        table.render(&mut out, layout.columns(), Paint(layout.color));
-    }
-    if let Some(text) = hosts::starts(run) {
-        paragraph(&mut out, "starts: ", &text, layout.columns());
-    }
-    client(&mut out, run, layout);
-    tail(&mut out, run, layout);
-    results_location(&mut out, results, Paint(layout.color));
-    out
+    out.text
 }
 
-/// What the simulated system did.
-fn simulated(out: &mut String, run: &Run, layout: Layout) {
-    for (name, text) in simulation::of_stages(run) {
-        let label = format!("bottleneck of {name}: ");
-        paragraph(out, &label, &text, layout.columns());
-    }
-    let Some(figures) = &run.simulation else {
-        return;
-    };
-    for table in [
-        simulation::stations(run, figures),
-        simulation::times(run, figures),
-    ] {
-        let mut lines = Table::new(&table.head);
-        table.rows.into_iter().for_each(|row| lines.row(row));
-        lines.render(out, layout.columns(), Paint(layout.color));
-        out.push('\n');
-    }
-    for sentence in simulation::stores(figures) {
-        paragraph(out, "", &sentence, layout.columns());
-    }
-    if let Some(bottleneck) = &figures.bottleneck {
-        let text = simulation::bottleneck(bottleneck);
-        paragraph(out, "bottleneck: ", &text, layout.columns());
-    }
-}
-
-/// Failed operations by their error.
-fn error_counts(o: &OperationFigures) -> String {
-    let codes = o.error_codes.iter();
-    let codes: Vec<String> = codes
-        .map(|(code, n)| format!("{code} {}", Count(*n)))
-        .collect();
-    codes.join(", ")
-}
-
-/// The procedures called on a server: a table, and their errors.
-fn procedures(out: &mut String, run: &Run, layout: Layout) {
-    if run.procedures.is_empty() {
-        return;
-    }
-    out.push('\n');
-    out.push_str(&calls(run, layout));
-    for p in run.procedures.iter().filter(|p| p.errors > 0) {
-        let label = format!("errors of {}: ", p.name);
-        paragraph(out, &label, &error_counts(p), layout.columns());
-    }
-}
-
-/// How long completions of a ring waited until their workers saw them.
-fn completion_delay(out: &mut String, run: &Run, layout: Layout) {
-    if let Some(delay) = &run.completion_delay {
-        out.push('\n');
-        let head = ["until seen", "completions", "completions/s"];
-        out.push_str(&counts_and_times(
-            run,
-            head,
-            std::slice::from_ref(delay),
-            layout,
-        ));
-    }
-}
-
-/// Per procedure: calls and their latency, from the call to the reply.
-fn calls(run: &Run, layout: Layout) -> String {
-    let head = ["procedure", "calls", "calls/s"];
-    counts_and_times(run, head, &run.procedures, layout)
-}
-
-/// Counts, errors and latencies of what the target did for operations.
-fn counts_and_times(
-    run: &Run,
-    head: [&str; 3],
-    rows: &[OperationFigures],
-    layout: Layout,
-) -> String {
-    let shown = run.shown_percentiles(&BRIEF_PERCENTILES);
-    let mut head: Vec<String> = head
-        .into_iter()
-        .chain(["errors", "mean"])
-        .map(str::to_owned)
-        .collect();
-    head.extend(shown.iter().map(Percentile::to_string));
-    head.push("max".into());
-    let mut table = Table::new(&head);
-    let mut times: Vec<Vec<String>> = rows
-        .iter()
-        .map(|p| latency_cells(p, shown, PercentileKind::Latency, "-"))
-        .collect();
-    align_marked(&mut times.iter_mut().collect::<Vec<_>>());
-    for (p, times) in rows.iter().zip(times) {
-        let mut row = vec![
-            p.name.clone(),
-            Count(p.ops).to_string(),
-            rate(p.ops_per_s),
-            Count(p.errors).to_string(),
-        ];
-        row.extend(times);
-        table.row(row);
-    }
-    let mut out = String::new();
-    table.render(&mut out, layout.columns(), Paint(layout.color));
-    out
-}
-
-fn headline(out: &mut String, run: &Run, layout: Layout) {
-    let paint = Paint(layout.color);
-    let verdict = run.validity.verdict.to_string();
-    let verdict = match run.validity.verdict {
-        Verdict::Valid => paint.good(&verdict),
-        Verdict::Invalid | Verdict::Interrupted => paint.doubtful(&verdict),
-        Verdict::Failed => paint.bad(&verdict),
-    };
-    out.push_str(&format!("{}: {verdict}\n", paint.bold(&run.workload)));
-    for reason in &run.validity.reasons {
-        let label = format!("  {}: ", reason.code);
-        paragraph(out, &label, &reason.text, layout.columns());
-    }
-    if let Some(mix) = &run.mix {
-        mix::load(out, mix, layout.columns());
-    }
-    let mut facts = format!(
-        "{}, {}, seed {}, target {}",
-        measured_text(run),
-        counted(run.workers, "worker", "workers"),
-        run.seed,
-        run.target.url,
-    );
-    if let Some(dir) = &run.environment.work_dir {
-        facts.push_str(&format!(", files in {}", dir.path.display()));
-        if let (Some(fs), Some(device)) = (&dir.fs_type, &dir.device) {
-            facts.push_str(&format!(" ({fs} on {device})"));
-        }
-    }
-    paragraph(out, "  ", &facts, layout.columns());
-}
-
-/// Explanation of a table that has rows of service times.
-const PACED: &str = "the latency of a paced operation is its response time, from its intended start; \
-                     its service time, from the call, stands below it";
-
-/// Per operation: counts, throughput and latency, with these percentiles. One table if the terminal is
-/// wide enough, otherwise two, one below the other.
+/// Parts of a report, such as a table.
 #[must_use]
-pub fn table(operations: &[OperationFigures], shown: &[Percentile], layout: Layout) -> String {
-    let errors = operations.iter().any(|o| o.errors > 0);
-    let mut counts = vec!["operation", "ops", "ops/s", "MiB/s"];
-    if errors {
-        counts.push("errors");
-    }
-    let percentiles: Vec<String> = shown.iter().map(Percentile::to_string).collect();
-    let mut latencies = vec!["mean"];
-    latencies.extend(percentiles.iter().map(String::as_str));
-    latencies.push("max");
-    let mut whole = Table::new(&[&counts[..], &latencies[..], &["CPU µs/op"]].concat());
-    let mut upper = Table::new(&[&counts[..], &["CPU µs/op"]].concat());
-    let mut lower = Table::new(&[&["latency"][..], &latencies[..]].concat());
-    let mut rows: Vec<Row> = operations.iter().map(|o| Row::of(o, shown)).collect();
-    let times = rows
-        .iter_mut()
-        .flat_map(|r| [Some(&mut r.latency), r.service.as_mut()]);
-    align_marked(&mut times.flatten().collect::<Vec<_>>());
-    let names = names(operations);
-    for ((op, name), row) in operations.iter().zip(&names).zip(rows) {
-        let mut count_cells = vec![
-            name.clone(),
-            Count(op.ops).to_string(),
-            rate(op.ops_per_s),
-            mib_per_s(op.bytes_per_s),
-        ];
-        if errors {
-            count_cells.push(Count(op.errors).to_string());
-        }
-        let cpu = vec![op.cpu_us_per_op.map_or("-".into(), |us| format!("{us:.1}"))];
-        whole.row([count_cells.clone(), row.latency.clone(), cpu.clone()].concat());
-        upper.row([count_cells.clone(), cpu].concat());
-        lower.row([vec![name.clone()], row.latency].concat());
-        if let Some(service) = row.service {
-            let label = vec!["  service time".to_owned()];
-            let blank = vec![String::new(); count_cells.len() - 1];
-            whole.row([label.clone(), blank, service.clone()].concat());
-            lower.row([label, service].concat());
-        }
-    }
-    let mut out = String::new();
-    let paint = Paint(layout.color);
-    if whole.width() <= layout.columns() {
-        whole.render(&mut out, layout.columns(), paint);
-    } else {
-        upper.render(&mut out, layout.columns(), paint);
-        out.push('\n');
-        lower.render(&mut out, layout.columns(), paint);
-    }
-    if operations.iter().any(|o| o.service.is_some()) {
-        paragraph(&mut out, "  ", PACED, layout.columns());
-    }
-    let figures = operations
-        .iter()
-        .flat_map(|o| shown.iter().map(|p| o.percentile(*p)));
-    if any_doubtful(figures) {
-        paragraph(&mut out, "  ", UNCERTAIN_NOTE, layout.columns());
-    }
-    out
+pub fn blocks(blocks: &[Block], layout: Layout) -> String {
+    let mut out = Text::new(layout);
+    blocks.iter().for_each(|b| out.block(b, ""));
+    out.text
 }
 
-/// Latencies of an operation, as cells.
-struct Row {
-    latency: Vec<String>,
-    service: Option<Vec<String>>,
+/// A report that is being written.
+struct Text {
+    text: String,
+    columns: usize,
+    paint: Paint,
+    /// Whether the last block was a table, after which there is an empty line.
+    after_table: bool,
 }
 
-impl Row {
-    fn of(o: &OperationFigures, shown: &[Percentile]) -> Self {
-        let cells = |of| latency_cells(o, shown, of, "-");
+impl Text {
+    fn new(layout: Layout) -> Self {
         Self {
-            latency: cells(PercentileKind::Latency),
-            service: o.service.map(|_| cells(PercentileKind::Service)),
+            text: String::new(),
+            columns: layout.columns(),
+            paint: Paint(layout.color),
+            after_table: false,
         }
     }
-}
 
-/// Names of the rows, with their kind if several share the name.
-fn names(operations: &[OperationFigures]) -> Vec<String> {
-    let mut uses = BTreeMap::new();
-    for op in operations {
-        *uses.entry(&op.name).or_insert(0) += 1;
-    }
-    operations
-        .iter()
-        .map(|op| match uses[&op.name] {
-            1 => shorten(&op.name, MAX_NAME_WIDTH),
-            _ => shorten(&format!("{} ({})", op.name, op.kind), MAX_NAME_WIDTH),
-        })
-        .collect()
-}
-
-/// When the first and the last worker finished, and what all had completed by then; of a pattern, for
-/// each stage.
-fn ends(out: &mut String, run: &Run, layout: Layout) {
-    let of_run = run.first_done.zip(run.last_done);
-    let of_run = of_run.map(|(first, last)| ("worker", String::new(), first, last));
-    let of_stages = stages::if_few(run).filter_map(|(name, stage)| {
-        let (first, last) = stage.window.first_done.zip(stage.window.last_done)?;
-        Some(("rank", format!(" of {name}"), first, last))
-    });
-    for (who, stage, first, last) in of_run.into_iter().chain(of_stages) {
-        let parts = [("first", first), ("last", last)].map(|(which, completed)| {
-            format!(
-                "{which} {who} after {}: {}, {} ops/s, {} MiB/s",
-                inline_latency(completed.after_s * 1e3),
-                counted(completed.ops, "op", "ops"),
-                rate(completed.ops_per_s),
-                mib_per_s(completed.bytes_per_s)
-            )
+    fn headline(&mut self, document: &Document) {
+        let title = self.paint.bold(&document.title);
+        let state = document.state.as_ref().map(|State { text, tone }| {
+            let text = match tone {
+                Tone::Plain => text.clone(),
+                Tone::Good => self.paint.good(text),
+                Tone::Doubtful => self.paint.doubtful(text),
+                Tone::Bad => self.paint.bad(text),
+            };
+            format!(": {text}")
         });
-        let label = format!("finish times{stage}: ");
-        paragraph(out, &label, &list(&parts, "; "), layout.columns());
+        let state = state.unwrap_or_default();
+        self.text.push_str(&format!("{title}{state}\n"));
     }
-}
 
-fn summary(out: &mut String, run: &Run, layout: Layout) {
-    let s = &run.summary;
-    let mut parts = vec![
-        counted(s.ops, "op", "ops"),
-        format!("{} ops/s", rate(s.ops_per_s)),
-        format!("{} reads/s", rate(s.reads_per_s)),
-        format!("{} writes/s", rate(s.writes_per_s)),
-        format!("{} MiB/s", mib_per_s(s.bytes_per_s)),
-    ];
-    if s.has_latencies() {
-        parts.extend(times(run));
-    }
-    if let Some(us) = s.cpu_us_per_op {
-        parts.push(format!("CPU {us:.1} µs/op"));
-    }
-    parts.push(counted(s.errors, "error", "errors"));
-    if s.in_flight > 0 {
-        parts.push(standstill::in_flight(s));
-    }
-    if s.abandoned > 0 {
-        parts.push(format!("{} abandoned", Count(s.abandoned)));
-    }
-    paragraph(out, "summary: ", &list(&parts, ", "), layout.columns());
-    for sentence in standstill::sentences(run) {
-        paragraph(out, "", &sentence, layout.columns());
-    }
-    for op in run.operations.iter().filter(|o| o.errors > 0) {
-        let text = format!("{} ({}): {}", op.name, op.kind, error_counts(op));
-        paragraph(out, "errors of ", &text, layout.columns());
-    }
-}
-
-/// Latency of all operations; if some were paced, with its kind and the service time.
-fn times(run: &Run) -> Vec<String> {
-    let s = &run.summary;
-    let shown = run.shown_percentiles(&BRIEF_PERCENTILES);
-    let times = |prefix: &str, mean: f64, of: PercentileKind| {
-        let mean = match s.ops {
-            0 => "-".to_owned(),
-            _ => inline_latency(mean),
-        };
-        let mut parts = vec![format!("{prefix}mean {mean}")];
-        let percentile =
-            |p: &Percentile| format!("{p} {}", shown_inline(s.percentile(*p), of, "-"));
-        parts.extend(shown.iter().map(percentile));
-        parts
-    };
-    let prefix = match (s.latency_kind(), s.service) {
-        (LatencyKind::Service, _) | (_, None) => {
-            return times("", s.mean_ms, PercentileKind::Latency);
+    fn block(&mut self, block: &Block, indent: &str) {
+        match block {
+            Block::Chart(_) | Block::Source(_) => return,
+            Block::Table(table) => {
+                if !self.text.is_empty() {
+                    self.text.push('\n');
+                }
+                self.table(table);
+                self.after_table = true;
+                return;
+            }
+            _ => {}
         }
-        (LatencyKind::Mixed, _) => format!("latency ({} of the ops paced) ", Count(s.paced_ops)),
-        (kind, _) => format!("{} ", kind.name()),
+        if std::mem::take(&mut self.after_table) {
+            self.text.push('\n');
+        }
+        match block {
+            Block::Line(line) => self.line(line, indent),
+            Block::Figures(figures) => {
+                let label = label(indent, &figures.label);
+                self.paragraph(&label, &figures.words());
+            }
+            Block::Note(note) => {
+                for (i, line) in note.lines().enumerate() {
+                    let head = if i == 0 { "note: " } else { "      " };
+                    let line = foreign::escaped_lines(line);
+                    self.text.push_str(&format!("{indent}{head}{line}\n"));
+                }
+            }
+            Block::Table(_) | Block::Chart(_) | Block::Source(_) => {}
+        }
+    }
+
+    fn line(&mut self, line: &Line, indent: &str) {
+        let is_nested = line.kind == LineKind::Nested;
+        let nested = if is_nested { INDENT } else { "" };
+        let label = label(&format!("{indent}{nested}"), &line.label);
+        if line.kind == LineKind::Code {
+            let text = foreign::escaped(&line.text);
+            self.text.push_str(&format!("{label}{text}\n"));
+        } else {
+            self.paragraph(&label, &line.text);
+        }
+    }
+
+    fn paragraph(&mut self, label: &str, text: &str) {
+        paragraph(&mut self.text, label, text, self.columns);
+    }
+
+    /// The table, in several parts if it is too wide.
+    fn table(&mut self, table: &Table) {
+        let has_words = table.columns_of_words();
+        let columns = has_words.iter().enumerate();
+        let columns: Vec<Vec<String>> =
+            columns.map(|(i, words)| column(table, i, *words)).collect();
+        let mut widths: Vec<usize> = columns
+            .iter()
+            .map(|cells| cells.iter().map(|c| c.chars().count()).max().unwrap_or(0))
+            .collect();
+        if widths.is_empty() {
+            return;
+        }
+        let parts = parts(&mut widths, &table.breaks, self.columns);
+        for (n, part) in parts.iter().enumerate() {
+            if n > 0 {
+                self.text.push('\n');
+            }
+            for (row, name) in columns[0].iter().enumerate() {
+                let name = shorten(name, widths[0]);
+                let mut line = format!("{name:<0$}", widths[0]);
+                for i in part.clone() {
+                    let (cell, width) = (&columns[i][row], widths[i]);
+                    line.push_str(&" ".repeat(GAP));
+                    line.push_str(&if has_words[i] {
+                        format!("{cell:<width$}")
+                    } else {
+                        format!("{cell:>width$}")
+                    });
+                }
+                let line = line.trim_end();
+                // A row whose cells are all in another part.
+                let shown = part.clone().any(|i| !columns[i][row].trim().is_empty());
+                if row == 0 {
+                    self.text.push_str(&self.paint.bold(line));
+                } else if shown || part.is_empty() {
+                    self.text.push_str(line);
+                } else {
+                    continue;
+                }
+                self.text.push('\n');
+            }
+        }
+        for note in &table.notes {
+            self.paragraph(INDENT, note);
+        }
+    }
+}
+
+fn label(indent: &str, label: &str) -> String {
+    if label.is_empty() {
+        indent.to_owned()
+    } else {
+        format!("{indent}{}: ", foreign::escaped(label))
+    }
+}
+
+/// Columns after the first, by the part of the table they are in. The first column is shortened if that
+/// saves a part.
+fn parts(widths: &mut [usize], breaks: &[usize], room: usize) -> Vec<std::ops::Range<usize>> {
+    let whole = 1..widths.len();
+    let wide = |part: &std::ops::Range<usize>, widths: &[usize]| -> usize {
+        part.clone().map(|i| GAP + widths[i]).sum()
     };
-    let mut parts = times(&prefix, s.mean_ms, PercentileKind::Latency);
-    let service = s.service().mean_ms;
-    parts.extend(times("service time ", service, PercentileKind::Service));
+    let excess = (widths[0] + wide(&whole, widths)).saturating_sub(room);
+    let least = if breaks.is_empty() {
+        MIN_NAME_WIDTH
+    } else {
+        LONG_NAME_WIDTH
+    };
+    if excess == 0 || widths[0] >= least + excess {
+        widths[0] -= excess;
+        return vec![whole];
+    }
+    let mut groups = Vec::new();
+    let mut from = 1;
+    for at in breaks.iter().copied().chain([widths.len()]) {
+        groups.push(from..at);
+        from = at;
+    }
+    let widest = groups.iter().map(|g| wide(g, widths)).max().unwrap_or(0);
+    if MIN_NAME_WIDTH.min(widths[0]) + widest <= room {
+        widths[0] = widths[0].min(room - widest);
+        return groups;
+    }
+    widths[0] = widths[0].min(MIN_NAME_WIDTH);
+    let mut parts = Vec::new();
+    for group in groups {
+        let mut from = group.start;
+        let mut taken = widths[0];
+        for i in group.clone() {
+            taken += GAP + widths[i];
+            if taken > room && i > from {
+                parts.push(from..i);
+                from = i;
+                taken = widths[0] + GAP + widths[i];
+            }
+        }
+        parts.push(from..group.end);
+    }
     parts
 }
 
-/// Resources that the run used on the client: processors, page cache, disks and networks.
-fn client(out: &mut String, run: &Run, layout: Layout) {
-    let mut parts = Vec::new();
-    let system = &run.system;
-    if let Some(p) = &system.process {
-        parts.push(format!(
-            "{:.1} s CPU ({:.1} user, {:.1} system)",
-            p.cpu_s(),
-            p.user_s,
-            p.system_s,
-        ));
-        parts.push(format!("{} memory", Bytes(p.max_rss_bytes)));
+/// The heading and the cells of a column, escaped, and spaced so that numbers line up when right-aligned.
+fn column(table: &Table, i: usize, has_words: bool) -> Vec<String> {
+    let head = table.head[i].clone();
+    let cells = table.rows.iter().map(|row| {
+        let nested = if i == 0 && row.nested { INDENT } else { "" };
+        // Before the widths are computed: escapes take columns.
+        format!("{nested}{}", foreign::escaped(&row.cells[i].text))
+    });
+    let mut cells: Vec<String> = cells.collect();
+    if !has_words {
+        align(&mut cells);
     }
-    parts.extend(system.quota.as_ref().map(QuotaUse::text));
-    if let Some(limit) = run.environment.memory_limit() {
-        parts.push(format!("memory limited to {}", Bytes(limit)));
-    }
-    if let Some(m) = &system.machine {
-        parts.push(format!(
-            "machine {} busy, {} iowait, {} steal of {}",
-            percent(m.busy_share),
-            percent(m.iowait_share),
-            percent(m.steal_share),
-            counted(m.cpus.into(), "processor", "processors")
-        ));
-    }
-    if let Some(c) = &system.page_cache {
-        parts.push(format!(
-            "page cache {} in, {} out, {} dirty",
-            Bytes(c.read_in_bytes),
-            Bytes(c.written_out_bytes),
-            Bytes(c.dirty_bytes)
-        ));
-    }
-    for (name, d) in system.disks.iter().flatten() {
-        let busy = if system.seconds > 0.0 {
-            (d.busy_s / system.seconds).min(1.0)
-        } else {
-            0.0
-        };
-        let mut part = format!(
-            "disk {name} {} read, {} written, {} busy",
-            Bytes(d.read_bytes),
-            Bytes(d.written_bytes),
-            percent(busy)
-        );
-        // The device's own time, to compare with the latencies above, which include everything.
-        if d.reads + d.writes > 0 {
-            let mean_ms = d.io_s * 1e3 / (d.reads + d.writes) as f64;
-            part.push_str(&format!(", {} per I/O", latency(mean_ms)));
+    std::iter::once(head).chain(cells).collect()
+}
+
+/// Makes units of time, and marks after figures, as wide as the widest of the column.
+fn align(cells: &mut [String]) {
+    let split = |cell: &str| {
+        let significance = [" *", " ~", " !"];
+        let bare = significance.iter().find_map(|m| cell.strip_suffix(m));
+        let bare = bare.unwrap_or(cell);
+        let bare = bare.strip_suffix(UNCERTAIN_MARK).unwrap_or(bare);
+        bare.len()
+    };
+    let time = |cell: &str| ["ns", "µs", "ms"].iter().any(|u| cell.ends_with(u));
+    let short_units = cells.iter().any(|c| time(&c[..split(c)]));
+    let marks = cells.iter().map(|c| c.len() - split(c)).max().unwrap_or(0);
+    for cell in cells.iter_mut().filter(|c| !c.is_empty()) {
+        let at = split(cell);
+        let missing = marks - (cell.len() - at);
+        cell.push_str(&" ".repeat(missing));
+        if short_units && cell[..at].ends_with(" s") {
+            cell.insert(at - 1, ' ');
         }
-        parts.push(part);
-    }
-    for (name, n) in system.networks.iter().flatten() {
-        parts.push(format!(
-            "network {name} {} received, {} sent",
-            Bytes(n.received_bytes),
-            Bytes(n.sent_bytes)
-        ));
-    }
-    if !parts.is_empty() {
-        paragraph(out, "client: ", &list(&parts, "; "), layout.columns());
     }
 }
 
-fn tail(out: &mut String, run: &Run, layout: Layout) {
-    for w in &run.earlier_windows {
-        out.push_str(&format!(
-            "window {}: {}\n",
-            w.number,
-            filebench::io_summary(&w.summary)
-        ));
-    }
-    for v in &run.variables {
-        let text = format!(
-            "{}, mean {}, deviation {}",
-            counted(v.draws, "draw", "draws"),
-            v.mean,
-            v.sigma
-        );
-        let label = format!("variable of {}: ", v.name);
-        paragraph(out, &label, &text, layout.columns());
-    }
-    for note in &run.notes {
-        let text = match &note.location {
-            Some(place) => format!("{} ({place})", note.text),
-            None => note.text.clone(),
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(head: &[&str], rows: &[&[&str]], breaks: &[usize], width: usize) -> String {
+        let rows = rows.iter();
+        let rows = rows.map(|row| row.iter().map(|c| (*c).to_owned()).collect());
+        let of = Table::new("", head.iter().copied()).with_rows(rows);
+        let of = Table {
+            breaks: breaks.to_vec(),
+            ..of
         };
-        paragraph(out, "note: ", &text, layout.columns());
+        let color = false;
+        blocks(&[Block::Table(of)], Layout { width, color })
+    }
+
+    #[test]
+    fn units_and_marks_line_up() {
+        let rows: [&[&str]; 3] = [&["a", "1.00 s"], &["b", "20.0 ms?"], &["c", "-"]];
+        assert_eq!(
+            shown(&["of", "p99"], &rows, &[], 80),
+            "of       p99\na   1.00  s\nb   20.0 ms?\nc         -\n"
+        );
+        let changes: [&[&str]; 2] = [&["a", "+1.0 %"], &["b", "-20.0 % *"]];
+        assert_eq!(
+            shown(&["of", "change"], &changes, &[], 80),
+            "of     change\na    +1.0 %\nb   -20.0 % *\n"
+        );
+    }
+
+    #[test]
+    fn a_wide_table_is_broken_where_it_says_or_anywhere() {
+        let long = "0123456789012345678901234567";
+        let rows: [&[&str]; 1] = [&["a", long, "1", long]];
+        let head = ["of", "x", "y", "z"];
+        assert_eq!(
+            shown(&head, &rows, &[2], 60),
+            format!(
+                "of                             x\na   {long}\n\nof  y                             z\na   1  {long}\n"
+            )
+        );
+        let free = shown(&head, &rows, &[], 60);
+        assert_eq!(free.lines().filter(|l| l.starts_with("of")).count(), 2);
+        assert!(free.lines().all(|l| l.chars().count() <= 60), "{free}");
     }
 }

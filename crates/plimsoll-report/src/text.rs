@@ -1,8 +1,7 @@
 //! Lines of text: wrapping and colour.
 
 use plimsoll_diagnostics::foreign;
-use plimsoll_results::{Reason, Series, SeriesDir};
-use std::path::Path;
+use plimsoll_results::Reason;
 
 /// Colours and weights, if they are on.
 #[derive(Debug, Clone, Copy)]
@@ -59,26 +58,6 @@ pub(crate) fn reason_codes(reasons: &[Reason]) -> String {
     match codes.is_empty() {
         true => String::new(),
         false => format!(" ({})", codes.join(", ")),
-    }
-}
-
-/// Appends the location of results, if it is known.
-pub(crate) fn results_location(out: &mut String, path: Option<&Path>, paint: Paint) {
-    let Some(path) = path else { return };
-    let path = path.display().to_string();
-    out.push_str(&format!("\nresults in {}\n", paint.bold(&path)));
-}
-
-/// Appends the location of a series, if it is known, and how to make its missing runs, if any are.
-pub(crate) fn series_location(
-    out: &mut String,
-    series: &Series,
-    dir: Option<&SeriesDir>,
-    paint: Paint,
-) {
-    results_location(out, dir.map(SeriesDir::path), paint);
-    if let Some(dir) = dir.filter(|_| series.state.can_resume()) {
-        out.push_str(&format!("{}\n", dir.resume_hint()));
     }
 }
 

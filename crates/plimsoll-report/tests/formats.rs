@@ -7,8 +7,10 @@ use plimsoll_measure::{
     DrawnVariable, Latency, MeasuredWindow, OpTotals, VariableStats, WindowTotals,
 };
 use plimsoll_plan::{Note, OpKind, Operation, Plan, SourcePosition};
+use plimsoll_report::compare::{Comparison, document};
+use plimsoll_report::run;
 use plimsoll_report::terminal::{Layout, render};
-use plimsoll_report::{filebench, live};
+use plimsoll_report::{filebench, live, markdown};
 use plimsoll_results::{
     ClockKind, Environment, Failure, MeasuredRun, Outcome, Percentile, Reason, Run, Target, WorkDir,
 };
@@ -63,7 +65,7 @@ fn row(base: u64, n: u64, bytes: u128) -> OpTotals {
     }
 }
 
-fn system() -> SystemUse {
+pub(crate) fn system() -> SystemUse {
     SystemUse {
         seconds: 10.0,
         process: Some(ProcessUse {
@@ -110,7 +112,7 @@ fn system() -> SystemUse {
     }
 }
 
-fn measured() -> MeasuredRun {
+pub(crate) fn measured() -> MeasuredRun {
     let mut first = row(40_000, 1000, 0);
     [1000, 2000, 3000]
         .into_iter()
@@ -166,7 +168,16 @@ fn show(m: MeasuredRun, width: usize) -> String {
         width,
         color: false,
     };
-    render(&Run::assemble(m), Some(Path::new("results/x-1")), layout)
+    let report = run::document(&Run::assemble(m));
+    render(&report.at(Some(Path::new("results/x-1"))), layout)
+}
+
+fn markdown_of(run: &Run) -> String {
+    markdown::render(&run::document(run).named("results"))
+}
+
+fn text(comparison: &Comparison, layout: Layout) -> String {
+    render(&document(comparison), layout)
 }
 
 #[test]
@@ -213,7 +224,7 @@ fn paced() -> MeasuredRun {
 fn a_paced_run_says_its_response_time_first() {
     let shown = show(paced(), 140);
     assert!(
-        shown.contains("response time mean 27.4 ms, p50 840 µs, p99 1.00 s"),
+        shown.contains("\nresponse time: mean 27.4 ms, p50 840 µs, p99 1.00 s\n"),
         "{shown}"
     );
     insta::assert_snapshot!(shown);
@@ -222,12 +233,12 @@ fn a_paced_run_says_its_response_time_first() {
 #[test]
 fn markdown_of_a_paced_run_says_its_response_time_first() {
     let run = Run::assemble(paced());
-    insta::assert_snapshot!(plimsoll_report::markdown::render("results", &run));
+    insta::assert_snapshot!(markdown_of(&run));
 }
 
 #[test]
 fn comparisons_of_paced_runs_are_of_response_times() {
-    use plimsoll_report::compare::{Condition, RunSet, of_runs, text};
+    use plimsoll_report::compare::{Condition, RunSet, of_runs};
     let (free, paced) = ([Run::assemble(measured())], [Run::assemble(paced())]);
     let set = |name, runs| RunSet { name, runs };
     let compared = of_runs(&[set("free", &free), set("paced", &paced)], None);
@@ -258,7 +269,7 @@ fn the_report_says_what_of_the_reads_the_cache_served() {
 
 #[test]
 fn tables_show_the_percentiles_asked_for_and_mark_what_is_not_known() {
-    use plimsoll_report::compare::{RunSet, of_runs, text};
+    use plimsoll_report::compare::{RunSet, of_runs};
     let mut m = paced();
     m.percentiles = Some("99.999,50,99.9".parse().unwrap());
     let run = Run::assemble(m.clone());
@@ -285,7 +296,7 @@ fn tables_show_the_percentiles_asked_for_and_mark_what_is_not_known() {
         !rows[0].contains(&"latency_p99.9_ms"),
         "that has its column"
     );
-    let markdown = plimsoll_report::markdown::render("results", &run);
+    let markdown = markdown_of(&run);
     assert!(
         markdown.contains("| mean | p50 | p99.9 | p99.999 | max |"),
         "{markdown}"
@@ -348,7 +359,8 @@ fn failed_report_without_a_window() {
 #[test]
 fn colours_are_used_only_when_asked_for() {
     let run = Run::assemble(measured());
-    let shown = |color| render(&run, None, Layout { width: 100, color });
+    let report = run::document(&run);
+    let shown = |color| render(&report, Layout { width: 100, color });
     assert!(shown(true).contains("\x1b[1;32mvalid\x1b[0m"));
     assert!(!shown(false).contains('\x1b'));
 }
@@ -369,13 +381,13 @@ fn limits_of_the_client_are_shown() {
     m.environment.memory_bytes = Some(1 << 30);
     m.environment.memory_limit_bytes = Some(80 << 20);
     let report = show(m.clone(), 160);
-    let markdown = plimsoll_report::markdown::render("x", &Run::assemble(m.clone()));
+    let markdown = markdown_of(&Run::assemble(m.clone()));
     assert!(
         report.contains(quota) && report.contains("memory limited to 80 MiB"),
         "{report}"
     );
-    let lines = format!("\n- client: {quota}\n- client: memory limited to 80 MiB\n");
-    assert!(markdown.contains(&lines), "{markdown}");
+    let parts = format!("; {quota}; memory limited to 80 MiB; ");
+    assert!(markdown.contains(&parts), "{markdown}");
     // The quota is of a control group that is not visible; the memory limit equals the memory of the machine.
     m.outcome.windows[0].system.quota = Some(QuotaUse {
         throttled_s: 2.5,
@@ -437,7 +449,7 @@ fn markdown_of_a_run_means_what_its_texts_say() {
         text: "the client used up its processors".into(),
     }];
     let run = Run::assemble(m);
-    insta::assert_snapshot!(plimsoll_report::markdown::render("results", &run));
+    insta::assert_snapshot!(markdown_of(&run));
 }
 
 /// Five runs whose latencies are `base` and up to four times one in a hundred more.
@@ -452,7 +464,7 @@ fn repeated(base: u64) -> Vec<Run> {
 
 #[test]
 fn comparison_of_repeated_runs() {
-    use plimsoll_report::compare::{RunSet, markdown, of_runs, text};
+    use plimsoll_report::compare::{RunSet, of_runs};
     let (before, after) = (repeated(1_000_000), repeated(2_000_000));
     let sets = [("before", &before), ("after", &after)];
     let compared = of_runs(&sets.map(|(name, runs)| RunSet { name, runs }), None);
@@ -461,7 +473,10 @@ fn comparison_of_repeated_runs() {
         color: false,
     };
     insta::assert_snapshot!("comparison_text", text(&compared, layout));
-    insta::assert_snapshot!("comparison_markdown", markdown(&compared));
+    insta::assert_snapshot!(
+        "comparison_markdown",
+        markdown::render(&document(&compared))
+    );
 }
 
 /// Four runs with this and up to three more operations of one row, of which `paced` in a hundred have an
@@ -563,9 +578,9 @@ fn what_hangs_is_shown_with_lower_bounds() {
         .unwrap();
     assert_eq!(row.matches("≥ 3.00").count(), 5, "{row}");
     let run = Run::assemble(hanging());
-    let markdown = plimsoll_report::markdown::render("results", &run);
+    let markdown = markdown_of(&run);
     let row = markdown.lines().find(|l| l.starts_with("| a-very-long"));
-    let bounds = "| – | ≥ 3.00 s? | ≥ 3.00 s? | ≥ 3.00 s? | ≥ 3.00 s? | ≥ 3.00 s | – |";
+    let bounds = "| - | - | ≥ 3.00 s? | ≥ 3.00 s? | ≥ 3.00 s? | ≥ 3.00 s? | ≥ 3.00 s |";
     assert!(row.unwrap().ends_with(bounds), "{row:?}");
 }
 
@@ -617,7 +632,7 @@ fn service_times_of_a_row_are_marked_by_themselves() {
 
 #[test]
 fn a_comparison_marks_lower_bounds() {
-    use plimsoll_report::compare::{Metric, Row, RunSet, markdown, of_runs, text};
+    use plimsoll_report::compare::{Metric, Row, RunSet, of_runs};
     let (done, hung) = ([Run::assemble(measured())], [Run::assemble(hanging())]);
     let set = |name, runs| RunSet { name, runs };
     let compared = of_runs(&[set("done", &done), set("hung", &hung)], None);
@@ -625,7 +640,10 @@ fn a_comparison_marks_lower_bounds() {
         width: 100,
         color: false,
     };
-    for shown in [text(&compared, layout), markdown(&compared)] {
+    for shown in [
+        text(&compared, layout),
+        markdown::render(&document(&compared)),
+    ] {
         assert!(shown.contains("≥ 3.00"), "{shown}");
         assert!(
             shown.contains("≥ +145.0 %") || shown.contains("≥ +145 %"),
@@ -640,7 +658,8 @@ fn a_comparison_marks_lower_bounds() {
     let bounds: Vec<bool> = row.values.iter().flatten().map(|v| v.at_least).collect();
     assert_eq!(bounds, [false, true]);
     // From one lower bound to another nothing is known.
-    let both = markdown(&of_runs(&[set("hung", &hung), set("hung", &hung)], None));
+    let both = of_runs(&[set("hung", &hung), set("hung", &hung)], None);
+    let both = markdown::render(&document(&both));
     let row = both
         .lines()
         .find(|l| l.starts_with("| a-very-long") && l.contains('≥'));
@@ -679,7 +698,7 @@ fn response_times_of_a_mix_are_marked() {
         width: 140,
         color: false,
     };
-    let shown = render(&run, None, layout);
+    let shown = render(&run::document(&run), layout);
     let line = "response mean 1.00 ms, p99 2.00 ms, max ≥ 3.00 s";
     assert!(shown.contains(line), "{shown}");
 }

@@ -105,33 +105,34 @@ fn a_series_without_runs_has_a_page_and_no_charts() {
     for series in [curve(), search()] {
         let data = read(&create(root.path(), series));
         assert_eq!(data.charts(), []);
-        assert!(page::report(&[data]).contains("unfinished"));
+        assert!(page::report(&[data.document()]).contains("unfinished"));
     }
 }
 
 #[test]
 fn a_page_has_the_rows_and_the_reasons_of_a_series() {
     let root = tempfile::tempdir().unwrap();
-    let of_curve = page::report(&[made(root.path(), curve())]);
+    let of_curve = page::report(&[read(&made(root.path(), curve())).document()]);
     for expected in [
         "<h1>streams, load curve",
-        "stopped by its rules",
+        "stopped by its rule, 4 of 5 load points",
         "<strong>consecutive_invalid</strong>: 2 invalid points in a row, the last at load 8",
-        "Requested: 5 load points from 2 to 10 streams, each warmed up for 1 s and measured for 10 s.",
+        "<dt>requested</dt><dd>5 load points from 2 to 10 streams</dd>",
+        "<dt>measured after 1s of warm-up of virtual time in each</dt><dd>10s</dd>",
         "point-03-load-6",
-        "load 6, invalid: <strong>latency</strong>: latency was missed",
+        "<strong>run 3, load 6, latency</strong>: latency was missed",
     ] {
         assert!(of_curve.contains(expected), "{expected}: {of_curve}");
     }
     assert!(!of_curve.contains("point-05-load-10"));
-    let of_search = page::report(&[made(root.path(), search())]);
+    let of_search = page::report(&[read(&made(root.path(), search())).document()]);
     for expected in [
         "<h1>streams, search for the load line",
-        ">found</span>",
-        "5 streams (passed 3 of 3 runs)",
-        "6 streams (passed 0 of 3 runs)",
+        ">found, 9 runs</span>",
+        "5 streams, passed 3 of 3 runs",
+        "6 streams, passed 0 of 3 runs",
         "run-04-load-6",
-        "run 4, load 6: <strong>latency</strong>: latency was missed",
+        "<strong>run 4, load 6, latency</strong>: latency was missed",
     ] {
         assert!(of_search.contains(expected), "{expected}: {of_search}");
     }

@@ -1,6 +1,7 @@
 //! Every printed format, from fixed results.
 
 mod disclosure;
+mod documents;
 #[path = "../../plimsoll-results/tests/fixtures.rs"]
 #[expect(dead_code, reason = "other test programs use the rest")]
 mod fixtures;

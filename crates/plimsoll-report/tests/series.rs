@@ -2,8 +2,9 @@
 
 use crate::fixtures::{Figures, create, curve, make_all, profile, repeats, search};
 use plimsoll_report::compare::{ProfileSet, Results, of_profiles, side_by_side};
-use plimsoll_report::terminal::Layout;
-use plimsoll_report::{curve, find, points, profile, repeats};
+use plimsoll_report::document::Document;
+use plimsoll_report::terminal::{self, Layout};
+use plimsoll_report::{curve, find, markdown, points, profile, repeats};
 use plimsoll_results::{
     NextRun, Percentiles, Reason, Series, SeriesDir, SeriesKind, SeriesOf, SeriesState,
     SkippedConfiguration, read_runs,
@@ -15,14 +16,18 @@ const LAYOUT: Layout = Layout {
     color: false,
 };
 
-/// A series in a temporary directory.
-struct Made {
-    _root: tempfile::TempDir,
-    dir: SeriesDir,
-    series: Series,
+fn text(document: &Document) -> String {
+    terminal::render(document, LAYOUT)
 }
 
-fn made(series: Series, figures: impl FnMut(&NextRun) -> Option<Figures>) -> Made {
+/// A series in a temporary directory.
+pub(crate) struct Made {
+    _root: tempfile::TempDir,
+    pub(crate) dir: SeriesDir,
+    pub(crate) series: Series,
+}
+
+pub(crate) fn made(series: Series, figures: impl FnMut(&NextRun) -> Option<Figures>) -> Made {
     let root = tempfile::tempdir().unwrap();
     let mut writer = create(root.path(), series);
     make_all(&mut writer, figures);
@@ -34,7 +39,7 @@ fn made(series: Series, figures: impl FnMut(&NextRun) -> Option<Figures>) -> Mad
 }
 
 /// Each stream achieves 20 operations per second; load 6 has errors, and higher loads are too slow.
-fn of_curve(next: &NextRun) -> Option<Figures> {
+pub(crate) fn of_curve(next: &NextRun) -> Option<Figures> {
     Some(match next.load.unwrap() {
         load @ (2 | 4) => (load * 200, load, &[]),
         6 => (1190, 8, &["errors"]),
@@ -53,13 +58,15 @@ fn curve_of(made: &Made) -> SeriesOf<'_, plimsoll_results::LoadCurve> {
 #[test]
 fn curve_text() {
     let made = stopped_curve();
-    insta::assert_snapshot!(curve::render(curve_of(&made), None, LAYOUT));
+    insta::assert_snapshot!(text(&curve::document(curve_of(&made))));
 }
 
 #[test]
 fn curve_markdown() {
     let made = stopped_curve();
-    insta::assert_snapshot!(points::markdown("streams-curve-1", curve_of(&made)));
+    insta::assert_snapshot!(markdown::render(
+        &curve::document(curve_of(&made)).named("streams-curve-1")
+    ));
 }
 
 #[test]
@@ -99,13 +106,14 @@ fn requested_percentiles_are_in_every_format_of_a_curve() {
     writer.show_percentiles(&wanted).unwrap();
     make_all(&mut writer, of_curve);
     let curve = writer.series().as_curve().unwrap();
-    let text = curve::render(curve, None, LAYOUT);
-    let markdown = points::markdown("c", curve);
+    let document = curve::document(curve);
+    let (text, markdown) = (text(&document), markdown::render(&document));
     let head = |text: &str, first: &str| {
-        let line = text.lines().find(|l| l.trim_start().starts_with(first));
-        line.unwrap().to_owned()
+        let mut lines = text.lines();
+        let line = lines.find(|l| l.starts_with(first) && l.contains("mean"));
+        line.unwrap_or_else(|| panic!("{text}")).to_owned()
     };
-    for head in [head(&text, "load  offered/s"), head(&markdown, "| load")] {
+    for head in [head(&text, "load "), head(&markdown, "| load")] {
         assert!(head.contains("p33") && head.contains("p99.95"), "{head}");
         assert!(!head.contains("p50"), "{head}");
     }
@@ -123,28 +131,31 @@ fn a_series_with_missing_runs_says_how_to_resume_it() {
     });
     failed.series.state = SeriesState::Failed;
     failed.series.stop_reason = Some(Reason::new("failed", "load 4: the disk is gone"));
-    let text = curve::render(curve_of(&failed), Some(&at), LAYOUT);
+    let report = curve::document(curve_of(&failed));
+    let text_of = |report: Document, series| text(&report.of_series(series, Some(&at)));
+    let text = text_of(report, &failed.series);
     assert!(text.ends_with(hint), "{text}");
     assert!(
-        text.starts_with("streams: failed, 1 of 5 load points\n"),
+        text.starts_with("streams, load curve: failed, 1 of 5 load points\n"),
         "{text}"
     );
     assert!(
         text.contains("  failed: load 4: the disk is gone\n"),
         "{text}"
     );
-    let text = curve::render(curve_of(&stopped_curve()), Some(&at), LAYOUT);
+    let stopped = stopped_curve();
+    let text = text_of(curve::document(curve_of(&stopped)), &stopped.series);
     assert!(
         text.ends_with("\nresults in results/streams-curve-1\n"),
         "{text}"
     );
     let unfinished = repeats(2);
-    let text = repeats::render(&unfinished, &[], Some(&at), LAYOUT);
+    let text = text_of(repeats::document(&unfinished, &[]), &unfinished);
     assert!(text.ends_with(hint), "{text}");
 }
 
 /// Loads up to 5 are sustained.
-pub fn of_search(next: &NextRun) -> Option<Figures> {
+pub(crate) fn of_search(next: &NextRun) -> Option<Figures> {
     Some(match next.load.unwrap() {
         load @ ..=5 => (load * 200, load, &[]),
         load => (load * 180, 30, &["latency"]),
@@ -158,15 +169,14 @@ fn search_of(made: &Made) -> SeriesOf<'_, plimsoll_results::LoadSearch> {
 #[test]
 fn search_text() {
     let made = made(search(), of_search);
-    insta::assert_snapshot!(find::render(search_of(&made), None, LAYOUT));
+    insta::assert_snapshot!(text(&find::document(search_of(&made))));
 }
 
 #[test]
 fn search_markdown() {
     let made = made(search(), of_search);
-    insta::assert_snapshot!(points::search_markdown(
-        "streams-search-1",
-        search_of(&made)
+    insta::assert_snapshot!(markdown::render(
+        &find::document(search_of(&made)).named("streams-search-1")
     ));
 }
 
@@ -229,18 +239,16 @@ fn repeats_text() {
         Some((done, done / 100, &[]))
     });
     let runs = read_runs(made.dir.path(), None).unwrap();
-    insta::assert_snapshot!(repeats::render(
+    insta::assert_snapshot!(text(&repeats::document(
         &made.series,
-        &runs.iter().collect::<Vec<_>>(),
-        None,
-        LAYOUT
-    ));
+        &runs.iter().collect::<Vec<_>>()
+    )));
 }
 
 fn profile_text(made: &Made) -> String {
     let profile = made.series.as_profile().unwrap();
     let sets = ProfileSet::read(profile, &made.dir, None).unwrap();
-    profile::render(profile, &sets, None, LAYOUT)
+    text(&profile::document(profile, &sets))
 }
 
 #[test]

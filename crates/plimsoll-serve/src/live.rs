@@ -12,7 +12,7 @@ use plimsoll_plan::{Count, OpClass, OpKind};
 use plimsoll_report::html::charts::{TimeSeriesInput, mark_times, over_time};
 use plimsoll_report::html::timeline::{Timeline, WindowSpan};
 use plimsoll_report::html::{OpName, page};
-use plimsoll_report::{duration_text, inline_latency, mib_per_s, rate};
+use plimsoll_report::{duration_text, latency, mib_per_s, rate};
 use plimsoll_results::{IntervalRow, LatencyKind, LiveDir, LiveEvent, LiveLocation, LiveReader};
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
@@ -166,21 +166,22 @@ impl Progress {
         };
         let mut tiles = vec![
             ("measured".to_owned(), duration_text(latest.measured_s)),
-            ("operations per second".to_owned(), rate(latest.ops_per_s)),
-            ("MiB per second".to_owned(), mib_per_s(latest.bytes_per_s)),
+            ("ops/s".to_owned(), rate(latest.ops_per_s)),
+            ("MiB/s".to_owned(), mib_per_s(latest.bytes_per_s)),
         ];
-        let times = |mean_ms, p99_ms| page::TileTimes {
-            mean_ms,
-            p99_ms,
-            p99_at_least: false,
+        let time = |ms: Option<f64>| ms.map_or("-".into(), latency);
+        let of = match LatencyKind::of(latest.paced_ops, latest.ops) {
+            LatencyKind::Service => String::new(),
+            kind => format!("{}, ", kind.name()),
         };
-        let service = latest.service_mean_ms;
-        tiles.extend(page::latency_tiles(
-            LatencyKind::of(latest.paced_ops, latest.ops),
-            times(latest.mean_ms, latest.p99_ms),
-            service.map(|_| times(service, latest.service_p99_ms)),
-        ));
-        tiles.push(("failed".to_owned(), Count(latest.errors).to_string()));
+        tiles.push((format!("{of}mean"), time(latest.mean_ms)));
+        tiles.push((format!("{of}p99"), time(latest.p99_ms)));
+        if latest.service_mean_ms.is_some() {
+            let [mean, p99] = [latest.service_mean_ms, latest.service_p99_ms].map(time);
+            tiles.push(("service time, mean".to_owned(), mean));
+            tiles.push(("service time, p99".to_owned(), p99));
+        }
+        tiles.push(("errors".to_owned(), Count(latest.errors).to_string()));
         html! {
             (page::tiles(&tiles))
             (self.list_of_events())
@@ -239,7 +240,7 @@ impl Progress {
         let course = |event: &LiveEvent| {
             let state = event.state.map_or("in progress".into(), |s| s.to_string());
             match event.lateness_s {
-                Some(late) => format!("begun {} late, {state}", inline_latency(late * 1e3)),
+                Some(late) => format!("begun {} late, {state}", latency(late * 1e3)),
                 None => state,
             }
         };

@@ -9,7 +9,7 @@ use crate::{console, hosts, signals, workload};
 use plimsoll_diagnostics::foreign;
 use plimsoll_engine::{ClockKind, Settings, Stop};
 use plimsoll_plan::{Plan, show_duration};
-use plimsoll_report::terminal;
+use plimsoll_report::{run, terminal};
 use plimsoll_results::{Kind, Series};
 use plimsoll_series::{Host, ListedRun, RunBegin, RunConfig, RunView, StateChange};
 use std::sync::MutexGuard;
@@ -102,7 +102,8 @@ impl Host for ConsoleHost {
         {
             let layout = console::Stream::Out.layout();
             // A reader that has gone does not end the series.
-            let _ = print(&format!("\n{}", terminal::render(run, Some(dir), layout)));
+            let report = run::document(run).at(Some(dir));
+            let _ = print(&format!("\n{}", terminal::render(&report, layout)));
         }
     }
 

@@ -11,6 +11,8 @@ use plimsoll_diagnostics::foreign;
 use plimsoll_engine::{Event, Outcome, PhaseInfo};
 use plimsoll_measure::{Interval, Latency, OpTotals};
 use plimsoll_plan::{ByteSum, Bytes, Plan, PopulatedFileset, counted, show_duration};
+use plimsoll_report::document::Block;
+use plimsoll_report::operation_table::operation_table;
 use plimsoll_report::{filebench, live, terminal};
 use plimsoll_results::{HookTime, LiveEvent, Percentile, Percentiles, figures};
 use plimsoll_series::RunView;
@@ -260,11 +262,12 @@ impl<'a> ProgressDisplay<'a> {
             MessageSink::Err => Stream::Err,
             MessageSink::Quiet | MessageSink::Out => Stream::Out,
         };
+        let table = Block::Table(operation_table("", &operations, shown));
         self.print_message(&format!(
             "\nat {}, the last {}:\n{}{}",
             show_duration(elapsed),
             show_duration(period),
-            terminal::table(&operations, shown, stream.layout()),
+            terminal::blocks(&[table], stream.layout()),
             filebench::io_summary(&summary)
         ));
     }

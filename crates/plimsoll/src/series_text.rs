@@ -4,12 +4,14 @@ use crate::console_host::{files_of, ranks_of};
 use crate::exit::CommandError;
 use plimsoll_engine::ClockKind;
 use plimsoll_plan::{Bytes, Count, counted, show_duration};
-use plimsoll_report::compare::{ProfileSet, of_profiles};
-use plimsoll_report::terminal::Layout;
-use plimsoll_report::{curve, find, profile, repeats};
+use plimsoll_report::compare::{self, ProfileSet, of_profiles};
+use plimsoll_report::html::page;
+use plimsoll_report::series::document;
+use plimsoll_report::terminal::{self, Layout};
+use plimsoll_report::{curve, find, profile};
 use plimsoll_results::{
     COMPARISON_FILE, LoadCurve, LoadSearch, NextRun, Profile, ResultsError, Series, SeriesKind,
-    SeriesOf, SeriesWriter, read_runs,
+    SeriesOf, SeriesWriter,
 };
 use std::time::Duration;
 
@@ -67,28 +69,15 @@ pub fn report(writer: &SeriesWriter, layout: Layout) -> Result<String, CommandEr
 
 fn render(writer: &SeriesWriter, layout: Layout) -> Result<String, ResultsError> {
     let (series, dir) = (writer.series(), writer.dir());
-    let shown = series.percentiles_shown.as_ref();
-    Ok(match &series.kind {
-        SeriesKind::Repeats(_) => {
-            let runs = read_runs(dir.path(), shown)?;
-            repeats::render(series, &runs.iter().collect::<Vec<_>>(), Some(dir), layout)
+    if let Some(profile) = series.as_profile() {
+        let shown = series.percentiles_shown.as_ref();
+        let sets = ProfileSet::read(profile, dir, shown)?;
+        if sets.len() > 1 {
+            let comparison = compare::document(&of_profiles(&sets, shown));
+            writer.write(COMPARISON_FILE, &page::report(&[comparison]))?;
         }
-        SeriesKind::Curve(figures) => {
-            curve::render(SeriesOf { series, figures }, Some(dir), layout)
-        }
-        SeriesKind::Search(figures) => {
-            find::render(SeriesOf { series, figures }, Some(dir), layout)
-        }
-        SeriesKind::Profile(figures) => {
-            let results = SeriesOf { series, figures };
-            let sets = ProfileSet::read(results, dir, shown)?;
-            if sets.len() > 1 {
-                let page = plimsoll_report::html::page::comparison(&of_profiles(&sets, shown));
-                writer.write(COMPARISON_FILE, &page)?;
-            }
-            profile::render(results, &sets, Some(dir), layout)
-        }
-    })
+    }
+    Ok(terminal::render(&document(series, dir)?, layout))
 }
 
 fn length(s: f64) -> String {

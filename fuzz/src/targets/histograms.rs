@@ -16,7 +16,7 @@ pub fn run(data: &[u8]) {
     Scratch::write(&path, RUN_FILE, RUN);
     Scratch::write(&path, INTERVALS_FILE, INTERVALS);
     if let Ok(loaded) = RunData::read(&path, None) {
-        std::hint::black_box(page::report(&[loaded]));
+        std::hint::black_box(page::report(&[loaded.document()]));
     }
     let dir = RunDir::at(&path);
     let mut counts = Vec::new();

@@ -17,7 +17,7 @@ pub fn run(data: &[u8]) {
     Scratch::write(&dir, RUN_FILE, RUN);
     Scratch::write(&dir, HISTOGRAMS_FILE, b"");
     if let Ok(loaded) = RunData::read(&dir, None) {
-        std::hint::black_box(page::report(&[loaded]));
+        std::hint::black_box(page::report(&[loaded.document()]));
     }
     let live = Scratch::below(LIVE_DIR);
     Scratch::write(&live, LIVE_FILE, b"{}");

@@ -4,6 +4,7 @@
 use crate::documents::read;
 use crate::scratch::Scratch;
 use plimsoll_report::html::{RunData, page};
+use plimsoll_report::run::document;
 use plimsoll_report::terminal::Layout;
 use plimsoll_report::{csv, markdown, terminal};
 use plimsoll_results::{HISTOGRAMS_FILE, INTERVALS_FILE, Percentile, Percentiles, RUN_FILE, Run};
@@ -14,31 +15,21 @@ pub fn run(data: &[u8]) {
     let Some(run) = read::<Run>(data, &[SAMPLE]) else {
         return;
     };
-    let layout = Layout {
-        width: 80,
-        color: false,
-    };
-    let shown = (
-        terminal::render(&run, None, layout),
+    let layout = |width, color| Layout { width, color };
+    let document = document(&run);
+    black_box((
+        terminal::render(&document, layout(80, false)),
         csv::render(&[("run", &run)]),
-        markdown::render("run", &run),
-        terminal::render(
-            &run,
-            None,
-            Layout {
-                width: 300,
-                color: true,
-            },
-        ),
-    );
-    black_box(shown);
+        markdown::render(&document),
+        terminal::render(&document, layout(300, true)),
+    ));
     let dir = Scratch::of(RUN_FILE);
     Scratch::write(&dir, INTERVALS_FILE, INTERVALS);
     Scratch::write(&dir, HISTOGRAMS_FILE, HISTOGRAMS);
     let percentiles = Percentiles::new(Percentile::DEFAULT_STORED);
     for shown in [None, Some(&percentiles)] {
         if let Ok(loaded) = RunData::read(&dir, shown) {
-            black_box(page::report(&[loaded]));
+            black_box(page::report(&[loaded.document()]));
         }
     }
 }

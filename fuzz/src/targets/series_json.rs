@@ -5,9 +5,10 @@
 use crate::documents::read;
 use crate::scratch::Scratch;
 use plimsoll_report::compare::{ProfileSet, Results};
-use plimsoll_report::html::{RunData, page};
-use plimsoll_report::terminal::Layout;
-use plimsoll_report::{curve, find, points, profile, repeats};
+use plimsoll_report::document::Document;
+use plimsoll_report::html::page;
+use plimsoll_report::terminal::{self, Layout};
+use plimsoll_report::{curve, find, markdown, points, profile, repeats};
 use plimsoll_results::{
     Entry, Kind, SERIES_FILE, Series, SeriesDir, SeriesKind, SeriesOf, Step, read_runs,
 };
@@ -39,7 +40,7 @@ pub fn run(data: &[u8]) {
         Results::read(&path, "results", None).is_ok(),
     ));
     if let Ok(loaded) = RunData::read(&path, None) {
-        black_box((loaded.charts(), page::report(&[loaded])));
+        black_box((loaded.charts(), page::report(&[loaded.document()])));
     }
 }
 
@@ -59,36 +60,36 @@ fn next_run(series: &Series) {
 
 fn show(series: &Series, dir: &SeriesDir) {
     match &series.kind {
-        SeriesKind::Repeats(_) => {
-            black_box(repeats::render(series, &[], Some(dir), LAYOUT));
-        }
+        SeriesKind::Repeats(_) => show_document(repeats::document(series, &[]), series, dir),
         SeriesKind::Curve(figures) => {
             let of = SeriesOf { series, figures };
-            black_box((
-                curve::render(of, Some(dir), LAYOUT),
-                points::markdown("curve", of),
-                points::csv(&[("curve", of)]),
-                series.points().is_ok(),
-            ));
+            show_document(curve::document(of), series, dir);
+            black_box((points::csv(&[("curve", of)]), series.points().is_ok()));
             series.runs.iter().for_each(|run| _ = black_box(curve::line(run)));
         }
         SeriesKind::Search(figures) => {
             let of = SeriesOf { series, figures };
-            black_box((
-                find::render(of, Some(dir), LAYOUT),
-                points::search_markdown("search", of),
-                points::search_csv(&[("search", of)]),
-            ));
+            show_document(find::document(of), series, dir);
+            black_box(points::search_csv(&[("search", of)]));
         }
         SeriesKind::Profile(figures) => {
             let of = SeriesOf { series, figures };
             black_box(ProfileSet::read(of, dir, None).is_ok());
-            black_box(profile::render(of, &[], Some(dir), LAYOUT));
+            show_document(profile::document(of, &[]), series, dir);
             for number in 0..series.runs.len() {
                 black_box(profile::line(of, number));
             }
         }
     }
+}
+
+fn show_document(document: Document, series: &Series, dir: &SeriesDir) {
+    let document = document.of_series(series, Some(dir));
+    black_box((
+        terminal::render(&document, LAYOUT),
+        markdown::render(&document),
+        page::report(&[document]),
+    ));
 }
 
 /// The samples, one document of each kind.

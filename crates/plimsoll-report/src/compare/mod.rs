@@ -15,7 +15,7 @@ pub use metric::Metric;
 pub use profiles::{ProfileSet, of_profiles};
 pub use results::{Results, side_by_side};
 pub use runs::{OPERATION_PERCENTILES, RunSet, TOTAL_PERCENTILES, of_runs};
-pub use show::{Cell, FigureBlock, blocks, letter, markdown, text};
+pub use show::{blocks, document, letter};
 pub use significance::{ChangeVerdict, Tests};
 
 use plimsoll_measure::compare::Difference;

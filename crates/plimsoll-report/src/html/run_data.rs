@@ -1,9 +1,10 @@
 //! Results of any kind, as pages show them: a run, a load curve, or a search for a load line.
 
+use crate::document::Document;
 use crate::html::chart::Chart;
 use crate::html::charts;
 use crate::html::loaded_result::{LoadedResult, name_of};
-use crate::markdown;
+use crate::{curve, find, run};
 use plimsoll_results::{Annotations, Percentiles, ResultsError, RunDir, Series, SeriesDir};
 use std::path::Path;
 
@@ -52,30 +53,37 @@ impl RunData {
         }
     }
 
-    /// Replaces tags and note.
+    /// Tags and note.
     #[must_use]
-    pub fn with(mut self, new: Annotations) -> Self {
-        match &mut self {
-            Self::Run(loaded) => loaded.annotations = new,
-            Self::Series { annotations, .. } => **annotations = new,
+    pub fn annotations(&self) -> &Annotations {
+        match self {
+            Self::Run(loaded) => &loaded.annotations,
+            Self::Series { annotations, .. } => annotations,
         }
-        self
     }
 
-    /// All charts, in the order of the page, as separate pictures: each title of a scaled result
-    /// states that it cannot be compared.
+    /// The report, with its charts and the name of the results, without tags and note.
+    #[must_use]
+    pub fn document(&self) -> Document {
+        let document = match self {
+            Self::Run(loaded) => run::with_charts(&loaded.run, charts::of_run(loaded)),
+            Self::Series { series, .. } => match (series.as_curve(), series.as_search()) {
+                (Some(curve), _) => curve::document(curve),
+                (_, Some(search)) => find::document(search),
+                // The runs of others are results of their own.
+                (None, None) => Document::default(),
+            },
+        };
+        document.named(self.name())
+    }
+
+    /// All charts, in the order of the page, as separate pictures.
     #[must_use]
     pub fn charts(&self) -> Vec<Chart> {
-        let (mut charts, scaled) = match self {
-            Self::Run(loaded) => {
-                let scaled = loaded.run.mix.as_ref().is_some_and(|m| m.scale != 1.0);
-                (charts::of_run(loaded), scaled)
-            }
-            Self::Series { series, .. } => (charts::of_series(series), !series.is_comparable()),
+        let is_scaled = match self {
+            Self::Run(loaded) => loaded.run.mix.as_ref().is_some_and(|m| m.scale != 1.0),
+            Self::Series { series, .. } => !series.is_comparable(),
         };
-        for chart in charts.iter_mut().filter(|_| scaled) {
-            chart.title = format!("{} ({})", chart.title, markdown::SCALED);
-        }
-        charts
+        self.document().charts(is_scaled)
     }
 }

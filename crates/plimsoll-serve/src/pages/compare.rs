@@ -20,7 +20,7 @@ pub(crate) async fn show(
     run_blocking(move || {
         let comparison = compared(&app, &names)?;
         let body = html! {
-            (plimsoll_report::html::page::comparison_body(&comparison))
+            (plimsoll_report::html::page::body(&[plimsoll_report::compare::document(&comparison)]))
             h2 { "The results" }
             ul { @for name in &names {
                 @let (results, run) = parts(name);

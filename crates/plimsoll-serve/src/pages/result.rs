@@ -9,15 +9,11 @@ use crate::state::{Results, Shared, below, run_blocking};
 use axum::extract::{Path, State};
 use axum::response::{Html, Redirect};
 use maud::{Markup, html};
-use plimsoll_report::compare::ProfileSet;
-use plimsoll_report::html::{LoadedResult, RunData};
-use plimsoll_report::terminal::Layout;
-use plimsoll_results::{Annotations, Kind, RunDir, SeriesDir, SeriesRun, Tag, Verdict, run_dirs};
+use plimsoll_report::html::{RunData, page};
+use plimsoll_report::series;
+use plimsoll_results::{Annotations, Kind, SeriesDir, SeriesRun, Tag, Verdict, run_dirs};
 use std::collections::BTreeSet;
 use std::path::Path as FilePath;
-
-/// Width of a text report in columns.
-const COLUMNS: usize = 110;
 
 pub(crate) async fn show(
     State(app): State<Shared>,
@@ -116,38 +112,23 @@ fn runs(results: &Results) -> Result<Markup, Problem> {
     })
 }
 
-/// The report on results of any kind.
+/// The report on results of any kind. Tags and note are shown above it.
 fn report(path: &FilePath, kind: Kind) -> Result<Markup, Problem> {
-    match kind {
-        // Tags and note are shown above the report already.
-        Kind::Run | Kind::Curve | Kind::Search => {
-            let data = RunData::read(path, None)?.with(Annotations::default());
-            Ok(plimsoll_report::html::page::body(&[data]))
-        }
+    let run = |path: &FilePath| RunData::read(path, None).map(|data| data.document());
+    let documents = match kind {
+        Kind::Run | Kind::Curve | Kind::Search => vec![run(path)?],
         Kind::Profile => {
-            let layout = Layout {
-                width: COLUMNS,
-                color: false,
-            };
             let dir = SeriesDir::at(path);
-            let series = dir.read()?;
-            let Some(profile) = series.as_profile() else {
-                return Ok(html! {});
-            };
-            let sets = ProfileSet::read(profile, &dir, None)?;
-            let text = plimsoll_report::profile::render(profile, &sets, Some(&dir), layout);
-            Ok(html! {
-                h1 { (series.name) ", profile" }
-                pre tabindex="0" { (text) }
-            })
+            vec![series::document(&dir.read()?, &dir)?]
         }
         Kind::Repeats => {
-            let runs = run_dirs(path)?;
-            let read = |r: &RunDir| Ok(RunData::Run(Box::new(LoadedResult::read(r, None)?)));
-            let data: Vec<RunData> = runs.iter().map(read).collect::<Result<_, Problem>>()?;
-            Ok(plimsoll_report::html::page::body(&data))
+            let dir = SeriesDir::at(path);
+            let runs = run_dirs(path)?.into_iter();
+            let runs = runs.map(|r| run(r.path())).collect::<Result<Vec<_>, _>>()?;
+            [vec![series::document(&dir.read()?, &dir)?], runs].concat()
         }
-    }
+    };
+    Ok(page::body(&documents))
 }
 
 /// The form that changes tags and note.

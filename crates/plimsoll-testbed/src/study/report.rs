@@ -8,8 +8,8 @@ use plimsoll_plan::{Count, counted, shell_word, shell_words};
 use plimsoll_report::compare::{
     self, Comparison, Metric, ProfileSet, Results, distinct, side_by_side,
 };
-use plimsoll_report::terminal::Layout;
-use plimsoll_report::{Paint, events, inline_latency, paragraph, rate, verification};
+use plimsoll_report::terminal::{self, Layout};
+use plimsoll_report::{Paint, events, latency, paragraph, rate, verification};
 use plimsoll_results::{Kind, LoadCurve, Percentile, Reason, Run, RunDir, SeriesDir, SeriesOf};
 use std::path::Path;
 
@@ -159,7 +159,7 @@ fn of_curve(curve: SeriesOf<'_, LoadCurve>) -> Vec<String> {
         None => "no load was sustained".into(),
     };
     let ort = match curve.figures.ort_ms {
-        Some(ms) => format!("overall response time {}", inline_latency(ms)),
+        Some(ms) => format!("overall response time {}", latency(ms)),
         None => "no overall response time".into(),
     };
     vec![format!("{line}, {ort}")]
@@ -222,7 +222,7 @@ pub fn line(number: usize, of: usize, step: &StudyStep, run: Option<&Run>) -> St
         Some(run) => format!(
             " {} ops/s, mean {},",
             rate(run.summary.ops_per_s),
-            inline_latency(run.summary.mean_ms)
+            latency(run.summary.mean_ms)
         ),
         None => String::new(),
     };
@@ -335,7 +335,7 @@ pub fn render(study: &StudyResults, dir: &StudyDir, layout: Layout) -> String {
     for section in sections(study, dir) {
         out.push_str(&format!("\n{}\n", paint.bold(&section.title)));
         if let Some(comparison) = &section.comparison {
-            out.push_str(&compare::text(comparison, layout));
+            out.push_str(&terminal::blocks(&compare::blocks(comparison), layout));
         }
         for (column, fact) in &section.facts {
             paragraph(&mut out, &format!("{column}: "), fact, layout.columns());

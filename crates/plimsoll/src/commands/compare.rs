@@ -9,7 +9,8 @@ use crate::new_file;
 use plimsoll_measure::curve::{Curve, CurveError, Point};
 use plimsoll_report::compare::{self, Comparison, CurveSet, Results, side_by_side};
 use plimsoll_report::disclosure::{Disclosure, LoadPoint};
-use plimsoll_report::html::charts;
+use plimsoll_report::html::{charts, page};
+use plimsoll_report::{markdown, terminal};
 use plimsoll_results::{Percentile, Percentiles, Verdict};
 use std::path::Path;
 
@@ -65,9 +66,9 @@ fn write(comparison: &Comparison, args: &CompareArgs) -> Result<(), CommandError
     let mut layout = Stream::Out.layout();
     layout.color &= args.output.is_none();
     let text = match args.format {
-        CompareFormat::Text => compare::text(comparison, layout),
-        CompareFormat::Markdown => compare::markdown(comparison),
-        CompareFormat::Html => plimsoll_report::html::page::comparison(comparison),
+        CompareFormat::Text => terminal::render(&compare::document(comparison), layout),
+        CompareFormat::Markdown => markdown::render(&compare::document(comparison)),
+        CompareFormat::Html => page::report(&[compare::document(comparison)]),
         CompareFormat::Svg => return picture(comparison, args, Picture::Svg),
         CompareFormat::Png => return picture(comparison, args, Picture::Png),
         CompareFormat::Json => {

@@ -16,6 +16,7 @@ use curve::{Point, ReferenceCurve};
 use memo::Memo;
 use plimsoll_plan::counted;
 use plimsoll_report::fit::{FitReport, FittedFigure, FittedPoint};
+use plimsoll_report::terminal;
 use plimsoll_series::process_count;
 use plimsoll_sim::{FitError, Fitted, FreeFigure, fit, free_figures, with_figures};
 use progress::Progress;
@@ -82,7 +83,10 @@ pub fn run(args: &FitArgs) -> Result<Exit, CommandError> {
     );
     print(&match args.format {
         Format::Json => report.to_json(),
-        Format::Text => format!("\n{}", report.render(Stream::Out.layout())),
+        Format::Text => format!(
+            "\n{}",
+            terminal::render(&report.document(), Stream::Out.layout())
+        ),
     })?;
     Ok(match report.good {
         true => Exit::Valid,

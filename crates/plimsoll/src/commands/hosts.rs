@@ -9,7 +9,7 @@ use crate::hosts::{self, HostPlace};
 use crate::signals;
 use plimsoll_measure::control_groups::QuotaUse;
 use plimsoll_ranks::{HostGroup, RankError, Ranks, connect_hosts};
-use plimsoll_report::inline_latency;
+use plimsoll_report::latency;
 use plimsoll_results::Environment;
 use serde::{Deserialize, Serialize};
 use std::fs::Permissions;
@@ -299,7 +299,7 @@ fn line(host: &str, report: &HostReport, has_dir: bool) -> String {
         facts.name,
         QuotaUse::processors_text(facts.processors),
         env!("CARGO_PKG_VERSION"),
-        inline_latency(report.round_trip.as_secs_f64() * 1e3),
+        latency(report.round_trip.as_secs_f64() * 1e3),
     )
 }
 
@@ -312,10 +312,7 @@ fn clock(ahead_s: f64) -> String {
         false => "",
     };
     let side = if ahead_s < 0.0 { "behind" } else { "ahead" };
-    format!(
-        "clock {} {side}{warning}",
-        inline_latency(ahead_s.abs() * 1e3)
-    )
+    format!("clock {} {side}{warning}", latency(ahead_s.abs() * 1e3))
 }
 
 #[cfg(test)]

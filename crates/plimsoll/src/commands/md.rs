@@ -267,7 +267,8 @@ fn print_report(output: &OutputOptions, run: &Run, dir: Option<&Path>) -> Result
     match output.format {
         Format::Text if output.quiet => {
             if run.validity.verdict != Verdict::Valid {
-                console::err(&terminal::render(run, dir, Stream::Err.layout()));
+                let report = plimsoll_report::run::document(run).at(dir);
+                console::err(&terminal::render(&report, Stream::Err.layout()));
             }
             Ok(())
         }

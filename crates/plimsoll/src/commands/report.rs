@@ -13,10 +13,11 @@ use crate::console::{self, Stream};
 use crate::exit::{CommandError, Exit};
 use crate::new_file;
 use plimsoll_diagnostics::foreign;
-use plimsoll_report::html::RunData;
-use plimsoll_report::{csv, curve, find, markdown, points, profile, repeats, terminal};
-use plimsoll_results::{Document, Run, SeriesDir};
-use results::{LoadedResult, ResultKind, subjects};
+use plimsoll_report::document::Document;
+use plimsoll_report::html::{RunData, page};
+use plimsoll_report::{csv, markdown, points, profile, repeats, terminal};
+use plimsoll_results::{Document as _, Percentiles, Run, SeriesDir};
+use results::{LoadedResult, ResultKind, of_profile, subjects};
 use std::path::{Path, PathBuf};
 
 /// Reads the results and writes the requested format.
@@ -61,10 +62,14 @@ pub fn run(args: &ReportArgs) -> Result<Exit, CommandError> {
         ReportFormat::Disclosure => disclosure::disclosure(&found, args.sut.as_deref())?,
         ReportFormat::Csv => csv(&subjects(found, "csv", percentiles)?)?,
         ReportFormat::Parquet => unreachable!("tables are written above, of the files themselves"),
-        ReportFormat::Markdown => markdown(&subjects(found, "markdown", percentiles)?),
+        ReportFormat::Markdown => {
+            let documents = measured(&found, "markdown", percentiles)?;
+            let each: Vec<String> = documents.iter().map(markdown::render).collect();
+            each.join("\n")
+        }
         ReportFormat::Html => match disclosure::page(&found, args.sut.as_deref())? {
             Some(page) => page,
-            None => plimsoll_report::html::page::report(&subjects(found, "html", percentiles)?),
+            None => page::report(&measured(&found, "html", percentiles)?),
         },
         ReportFormat::Svg => {
             return pictures(&subjects(found, "svg", percentiles)?, output, Picture::Svg);
@@ -116,41 +121,69 @@ pub fn write_file(path: &Path, content: &[u8]) -> Result<Exit, CommandError> {
 fn text(found: &[LoadedResult], args: &ReportArgs) -> String {
     let mut layout = Stream::Out.layout();
     layout.color &= args.output.is_none();
-    let one = |found: &LoadedResult| {
-        let path = Some(found.path.as_path());
-        let text = match &found.what {
-            ResultKind::Measured(RunData::Run(loaded)) => {
-                terminal::render(&loaded.run, path, layout)
-            }
-            ResultKind::Measured(RunData::Series { series, .. }) => {
-                let dir = SeriesDir::at(&found.path);
-                if let Some(curve) = series.as_curve() {
-                    curve::render(curve, Some(&dir), layout)
-                } else if let Some(search) = series.as_search() {
-                    find::render(search, Some(&dir), layout)
-                } else {
-                    unreachable!("repeated runs and profiles are results of their own kinds")
-                }
-            }
-            ResultKind::Repeats { series, runs } => {
-                let dir = SeriesDir::at(&found.path);
-                let dirs = series.runs.iter().filter_map(|run| dir.run(run));
-                let runs: Vec<&Run> = runs.iter().filter_map(as_run).collect();
-                let each = runs.iter().zip(dirs);
-                let each = each.map(|(run, dir)| terminal::render(run, Some(dir.path()), layout));
-                let each: Vec<String> = each.collect();
-                each.join("\n") + "\n" + &repeats::render(series, &runs, Some(&dir), layout)
-            }
-            ResultKind::Profile { series, sets } => {
-                let dir = SeriesDir::at(&found.path);
-                let profile = series.as_profile().expect("the series of a profile");
-                profile::render(profile, sets, Some(&dir), layout)
-            }
-            ResultKind::Published(report) => report.summary(),
-        };
-        text + &plimsoll_report::annotations(&found.annotations)
+    let one = |found: &LoadedResult| match &found.what {
+        ResultKind::Published(report) => report.summary(),
+        _ => {
+            let each = documents(found).into_iter();
+            let each = each.map(|document| terminal::render(&document, layout));
+            each.collect::<Vec<_>>().join("\n")
+        }
     };
     found.iter().map(one).collect::<Vec<_>>().join("\n")
+}
+
+/// The reports on what was measured. A page has the runs of a profile too: their charts.
+fn measured(
+    found: &[LoadedResult],
+    format: &str,
+    percentiles: Option<&Percentiles>,
+) -> Result<Vec<Document>, CommandError> {
+    let mut all = Vec::new();
+    for result in found {
+        result.check_measured(format)?;
+        all.extend(documents(result));
+        if let ResultKind::Profile { series, .. } = &result.what
+            && format == "html"
+        {
+            let shown = percentiles.or(series.percentiles_shown.as_ref());
+            let runs = of_profile(&result.path, shown)?;
+            all.extend(runs.iter().map(RunData::document));
+        }
+    }
+    Ok(all)
+}
+
+/// The reports on results: one, or of repeated runs one for each, and one on all of them.
+fn documents(found: &LoadedResult) -> Vec<Document> {
+    let dir = SeriesDir::at(&found.path);
+    let mut all = match &found.what {
+        ResultKind::Measured(data @ RunData::Run(_)) => {
+            vec![data.document().at(Some(&found.path))]
+        }
+        ResultKind::Measured(data @ RunData::Series { series, .. }) => {
+            vec![data.document().of_series(series, Some(&dir))]
+        }
+        ResultKind::Repeats { series, runs } => {
+            let dirs = series.runs.iter().filter_map(|run| dir.run(run));
+            let each = runs.iter().zip(dirs);
+            let mut all: Vec<Document> = each
+                .map(|(run, dir)| run.document().at(Some(dir.path())))
+                .collect();
+            let runs: Vec<&Run> = runs.iter().filter_map(as_run).collect();
+            let spread = repeats::document(series, &runs);
+            all.push(spread.of_series(series, Some(&dir)));
+            all
+        }
+        ResultKind::Profile { series, sets } => {
+            let profile = series.as_profile().expect("the series of a profile");
+            vec![profile::document(profile, sets).of_series(series, Some(&dir))]
+        }
+        ResultKind::Published(_) => vec![],
+    };
+    if let Some(last) = all.pop() {
+        all.push(last.annotated(&found.annotations));
+    }
+    all
 }
 
 fn as_run(data: &RunData) -> Option<&Run> {
@@ -214,21 +247,6 @@ fn csv(subjects: &[RunData]) -> Result<String, CommandError> {
         (_, false) => points::search_csv(&searches),
         _ => csv::render(&runs),
     })
-}
-
-fn markdown(subjects: &[RunData]) -> String {
-    let one = |subject: &RunData| match subject {
-        RunData::Run(loaded) => markdown::render(&loaded.name, &loaded.run),
-        RunData::Series { name, series, .. } => match (series.as_curve(), series.as_search()) {
-            (Some(curve), _) => points::markdown(name, curve),
-            (_, Some(search)) => points::search_markdown(name, search),
-            (None, None) => {
-                unreachable!("repeated runs and profiles are results of their own kinds")
-            }
-        },
-    };
-    let texts = subjects.iter().map(one);
-    texts.collect::<Vec<_>>().join("\n")
 }
 
 /// Writes a file for each chart. Of several results each has a directory of its own.

@@ -135,6 +135,6 @@ pub(super) fn report(format: Format, run: &Run, dir: Option<&Path>) -> Result<()
     super::print_report(
         format,
         || run.to_json(),
-        |layout| terminal::render(run, dir, layout),
+        |layout| terminal::render(&plimsoll_report::run::document(run).at(dir), layout),
     )
 }

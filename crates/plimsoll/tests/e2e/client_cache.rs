@@ -2,6 +2,7 @@
 
 use crate::common::{Bench, Ended};
 use plimsoll_nfs::server::{Server, ServerOptions, Tree};
+use plimsoll_report::run::document;
 use plimsoll_report::terminal::{Layout, render};
 use plimsoll_results::{ClientCache, ReadSource, Run};
 use std::sync::{Arc, Mutex};
@@ -84,7 +85,7 @@ fn reads_of_a_disk_that_its_page_cache_served() {
         width: 200,
         color: false,
     };
-    let text = render(&warm, None, layout);
+    let text = render(&document(&warm), layout);
     let line = text.lines().find(|l| l.starts_with("reads: ")).unwrap();
     assert!(line.starts_with("reads: 64 MiB, "), "{line}");
     assert!(line.contains("from the client's page cache ("), "{line}");

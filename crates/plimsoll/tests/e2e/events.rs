@@ -353,7 +353,7 @@ fn reports_and_charts_show_events() {
     assert!(text.contains("ended with exit status 3"), "{text}");
     let markdown = report(&bench, dir, "markdown");
     assert!(
-        markdown.contains("- event at 500ms: sh : '&lt;b&gt;&amp;\\|bold&lt;/b&gt;'; begun "),
+        markdown.contains("- **event at 500ms**: sh : '&lt;b&gt;&amp;\\|bold&lt;/b&gt;'; begun "),
         "{markdown}"
     );
     let html = report(&bench, dir, "html");
@@ -363,7 +363,7 @@ fn reports_and_charts_show_events() {
     }
     assert!(!html.contains("<b>"), "a foreign text is escaped");
     assert!(html.contains("Vertical lines: events."));
-    // The table, and the line in each of the charts over time, in two sizes.
+    // The sentence, and the line in each of the charts over time, in two sizes.
     assert!(html.matches("&lt;b&gt;&amp;|bold&lt;/b&gt;").count() > 2);
     let svg = report(&bench, dir, "svg");
     let svg = roxmltree::Document::parse(&svg).unwrap();

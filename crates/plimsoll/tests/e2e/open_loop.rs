@@ -168,12 +168,12 @@ fn a_rate_that_is_not_achieved_is_a_reason_and_in_every_report() {
         report("text")
     );
     assert!(
-        report("markdown").contains(&format!("Achieved: {sentence}.")),
+        report("markdown").contains(&format!("**achieved**: {sentence}")),
         "{}",
         report("markdown")
     );
     let page = report("html");
-    assert!(page.contains("Offered and achieved load") && page.contains("offered events/s"));
+    assert!(page.contains(&format!("<strong>achieved</strong>: {sentence}")));
     let csv = report("csv");
     let expected = format!(",1000,500,{},", schedule.dropped);
     assert!(

@@ -94,13 +94,13 @@ fn a_note_is_written_read_and_removed_and_reports_show_it() {
     let text = call(&bench, &["report", "results/a"]).expect_code(0).stdout;
     assert!(text.contains("tags: cold\n"), "{text}");
     assert!(
-        text.contains("note: -40 °C, <i>new</i> disk\n      second line\n"),
+        text.contains("  note: -40 °C, <i>new</i> disk\n        second line\n"),
         "{text}"
     );
     let html = call(&bench, &["report", "results/a", "--format=html"]);
     let html = html.expect_code(0).stdout;
     assert!(html.contains("-40 °C, &lt;i&gt;new&lt;/i&gt; disk"));
-    assert!(html.contains("<span class=\"tag\">cold</span>"));
+    assert!(html.contains("<strong>tags</strong>: cold"));
     let json = call(&bench, &["report", "results/a", "--format=json"]).expect_code(0);
     assert_eq!(
         json.stdout,

@@ -226,10 +226,13 @@ fn a_curve_names_the_station_that_saturates_first() {
         "{text}"
     );
     let markdown = shown(&["--format=markdown"]);
-    let expected = "\n\nBottleneck: disk from 50 users on, ";
+    let expected = "\n- **bottleneck**: disk from 50 users on, ";
     assert!(markdown.contains(expected), "{markdown}");
     let page = shown(&["--format=html"]);
-    for part in ["Where the response time went", "<strong>disk</strong>"] {
+    for part in [
+        "Where the response time went",
+        "<strong>bottleneck</strong>: disk from",
+    ] {
         assert!(page.contains(part), "{part}");
     }
 }
@@ -262,8 +265,8 @@ fn reports_of_a_run_show_stations_and_where_the_time_went() {
         "\n| station | requests/s | busy |",
         "\n| disk ×4 | ",
         "\n| time of | mean | ",
-        "\n- memory: ",
-        "\n- bottleneck: disk, ",
+        "\n- **memory**: ",
+        "\n- **bottleneck**: disk, ",
     ] {
         assert!(markdown.contains(part), "{part}: {markdown}");
     }
@@ -329,8 +332,11 @@ fn filebench_workloads_and_patterns_run_on_a_system() {
     let dir = dir.expect("the results of md").path().to_owned();
     for (format, name) in [
         ("--format=text", "bottleneck of benchmark: "),
-        ("--format=markdown", "Bottleneck of benchmark: "),
-        ("--format=html", "Bottleneck of benchmark: <strong>"),
+        ("--format=markdown", "**bottleneck of benchmark**: "),
+        (
+            "--format=html",
+            "<strong>bottleneck of benchmark</strong>: ",
+        ),
     ] {
         let mut command = bench.plimsoll(["report", format]);
         command.arg(&dir);
@@ -438,14 +444,8 @@ fn a_search_names_the_station_that_limits_the_first_load_beyond_the_line() {
     let text = Ended::of(command).expect_code(0).stdout;
     assert!(text.contains("\n  bottleneck: disk, "), "{text}");
     for (format, part) in [
-        (
-            "--format=markdown",
-            "Bottleneck where it is not sustained: disk, ",
-        ),
-        (
-            "--format=html",
-            "Bottleneck where it is not sustained: <strong>disk, ",
-        ),
+        ("--format=markdown", "  - **bottleneck**: disk, "),
+        ("--format=html", "<strong>bottleneck</strong>: disk, "),
     ] {
         let mut command = bench.plimsoll(["report", format]);
         command.arg(only_results(&bench));

@@ -94,7 +94,7 @@ fn the_report_and_the_page_say_both_ends() {
     );
     let page = report("html");
     assert!(
-        page.contains("First and last worker to finish") && page.contains("50.050"),
+        page.contains("last worker after 50.0 s: 100 ops, 2.00 ops/s"),
         "{page}"
     );
 }

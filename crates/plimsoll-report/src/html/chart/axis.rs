@@ -1,6 +1,6 @@
 //! Axes: positions, labels and format of values.
 
-use crate::{inline_latency, rate};
+use crate::{latency, rate};
 use plimsoll_plan::Count;
 
 /// Minimum fraction beyond a percentile that [`Scale::Tail`] distinguishes from 0.
@@ -57,7 +57,7 @@ impl Unit {
         match self {
             Self::Seconds => format!("{} s", short(value)),
             Self::Number => rate(value),
-            Self::Milliseconds => inline_latency(value),
+            Self::Milliseconds => latency(value),
             Self::Share => format!("{} %", short(value * 100.0)),
             Self::Count => Count(value.max(0.0).round() as u64).to_string(),
         }

@@ -1,10 +1,14 @@
-//! Parts that the articles on all kinds of results have.
+//! A report as a part of a page.
 
 use super::figure::figure;
-use crate::html::chart::Chart;
+use super::table::table;
+use crate::disclosure::Disclosure;
+use crate::document::{Block, Document, Figures, Line, LineKind, Section, State, Tone};
 use maud::{Markup, html};
 use plimsoll_plan::Source;
-use plimsoll_results::Annotations;
+
+/// Id of the section that the full disclosure replaces.
+pub(crate) const UNDISCLOSED: &str = "undisclosed";
 
 /// Ids and headings of an article.
 pub(crate) struct ArticleStyle {
@@ -15,27 +19,15 @@ pub(crate) struct ArticleStyle {
 }
 
 impl ArticleStyle {
-    /// The style of an article that is alone on its page.
-    pub(crate) fn alone() -> Self {
-        Self {
-            prefix: String::new(),
-            nested: false,
-        }
-    }
-
     /// The style of an article by its position among all of the page.
     pub(crate) fn of(position: usize, articles: usize) -> Self {
-        match articles > 1 {
-            true => Self {
-                prefix: format!("run-{}", position + 1),
-                nested: true,
-            },
-            false => Self::alone(),
-        }
-    }
-
-    pub(crate) fn is_nested(&self) -> bool {
-        self.nested
+        let nested = articles > 1;
+        let prefix = if nested {
+            format!("run-{}", position + 1)
+        } else {
+            String::new()
+        };
+        Self { prefix, nested }
     }
 
     /// Id of the article.
@@ -53,61 +45,159 @@ impl ArticleStyle {
             prefix => format!("{prefix}-{part}"),
         }
     }
+}
 
-    /// The heading of the article, with its badge.
-    pub(crate) fn title(&self, title: &str, badge: &Markup) -> Markup {
-        html! { @if self.nested { h2 { (title) " " (badge) } } @else { h1 { (title) " " (badge) } } }
-    }
-
-    /// A section with its heading.
-    pub(crate) fn section(&self, id: &str, title: &str, body: &Markup) -> Markup {
-        let id = self.id(id);
-        html! {
-            section aria-labelledby=(id) {
-                @if self.nested { h3 id=(id) { (title) } } @else { h2 id=(id) { (title) } }
-                (body)
+/// The report. One among others has no disclosure.
+pub(crate) fn article(
+    document: &Document,
+    style: &ArticleStyle,
+    disclosed: Option<&Disclosure>,
+) -> Markup {
+    let title = html! { (document.title) " " (badge(document)) };
+    let sections = document.sections.iter().chain(&document.appendix);
+    let is_shown = |s: &&Section| s.id != UNDISCLOSED || (disclosed.is_none() && !style.nested);
+    html! {
+        article id=(style.own_id()) {
+            header {
+                @if style.nested { h2 { (title) } } @else { h1 { (title) } }
+                (blocks(&document.head, style))
             }
+            @for s in sections.filter(is_shown) { (section(s, style)) }
+            @if let Some(d) = disclosed { (super::disclosure::section(d, style)) }
         }
-    }
-
-    /// A section with charts, if there are any.
-    pub(crate) fn charts(&self, title: &str, charts: &[Chart]) -> Markup {
-        let body = html! { @for chart in charts { (figure(chart, &self.id(&chart.id))) } };
-        html! { @if !charts.is_empty() { (self.section("charts", title, &body)) } }
     }
 }
 
-/// Tags and note.
-pub(crate) fn annotations(annotations: &Annotations) -> Markup {
+/// State of results.
+pub(crate) fn badge(document: &Document) -> Markup {
     html! {
-        @if !annotations.tags.is_empty() {
-            p { "Tags: " @for t in &annotations.tags { span.tag { (t) } } }
+        @if let Some(State { text, tone }) = &document.state {
+            span class=(format!("verdict {}", class(*tone).unwrap_or_default())) { (text) }
         }
-        @if !annotations.note.is_empty() { p.note { (annotations.note) } }
+    }
+}
+
+/// Class of a text's colour.
+pub(crate) fn class(tone: Tone) -> Option<&'static str> {
+    match tone {
+        Tone::Plain => None,
+        Tone::Good => Some("good"),
+        Tone::Doubtful => Some("doubtful"),
+        Tone::Bad => Some("bad"),
+    }
+}
+
+fn section(section: &Section, style: &ArticleStyle) -> Markup {
+    let (id, title) = (style.id(section.id), &section.title);
+    html! {
+        section aria-labelledby=(id) {
+            @if style.nested { h3 id=(id) { (title) } } @else { h2 id=(id) { (title) } }
+            (blocks(&section.blocks, style))
+            @if !section.about.is_empty() { p.about { (section.about) } }
+        }
+    }
+}
+
+/// Blocks; lines of one kind are a list together.
+fn blocks(all: &[Block], style: &ArticleStyle) -> Markup {
+    let kind = |block: &Block| match block {
+        Block::Line(line) if line.kind == LineKind::Result => Some(LineKind::Result),
+        Block::Line(line) if line.kind == LineKind::Code => None,
+        Block::Line(line) if line.label.is_empty() && line.kind == LineKind::Plain => None,
+        Block::Line(_) => Some(LineKind::Plain),
+        _ => None,
+    };
+    let same = |a: &Block, b: &Block| kind(a).is_some() && kind(a) == kind(b);
+    html! {
+        @for group in all.chunk_by(same) {
+            @match kind(&group[0]) {
+                Some(LineKind::Result) => {
+                    dl.tiles { @for line in lines(group) {
+                        div { dt { (line.label) } dd class=[class(line.tone)] { (plain(&line.text)) } }
+                    } }
+                }
+                Some(_) => { ul.reasons { @for line in lines(group) { (item(line)) } } }
+                None => { @for block in group { (single(block, style)) } }
+            }
+        }
+    }
+}
+
+fn lines(blocks: &[Block]) -> impl Iterator<Item = &Line> {
+    blocks.iter().filter_map(|block| match block {
+        Block::Line(line) => Some(line),
+        _ => None,
+    })
+}
+
+fn item(line: &Line) -> Markup {
+    html! {
+        li.nested[line.kind == LineKind::Nested] {
+            @if !line.label.is_empty() { strong { (line.label) } ": " }
+            @if let Some(class) = class(line.tone) {
+                span class=(class) { (plain(&line.text)) }
+            } @else {
+                (plain(&line.text))
+            }
+        }
+    }
+}
+
+fn single(block: &Block, style: &ArticleStyle) -> Markup {
+    match block {
+        Block::Line(line) if line.kind == LineKind::Code => html! {
+            p { @if !line.label.is_empty() { (line.label) ": " } span.mono { (line.text) } }
+        },
+        Block::Line(line) => html! { p class=[class(line.tone)] { (plain(&line.text)) } },
+        Block::Figures(figures) => self::figures(figures),
+        Block::Table(of) => table(of),
+        Block::Chart(chart) => figure(chart, &style.id(&chart.id)),
+        Block::Source(source) => source_text(source),
+        Block::Note(note) => html! { p.note { (note) } },
+    }
+}
+
+/// A text without the spaces that hold words together.
+fn plain(text: &str) -> String {
+    text.replace('\u{a0}', " ")
+}
+
+fn figures(figures: &Figures) -> Markup {
+    // Figures of other kinds than the first ones have their kind in their names.
+    let name = |name: &str| match figures.label.as_str() {
+        "" | "summary" => name.to_owned(),
+        label => format!("{label}, {name}"),
+    };
+    let items: Vec<(String, &str)> = figures
+        .items
+        .iter()
+        .map(|f| (name(&f.name), f.value.as_str()))
+        .collect();
+    if figures.are_results {
+        tiles(&items)
+    } else {
+        html! {
+            dl.facts { @for (name, value) in &items { div { dt { (name) } dd { (value) } } } }
+        }
     }
 }
 
 /// Figures in large type, by their names.
 #[must_use]
-pub fn tiles<N: AsRef<str>>(tiles: &[(N, String)]) -> Markup {
+pub fn tiles<N: AsRef<str>, V: AsRef<str>>(tiles: &[(N, V)]) -> Markup {
     html! {
-        dl.tiles { @for (name, value) in tiles { div { dt { (name.as_ref()) } dd { (value) } } } }
+        dl.tiles { @for (name, value) in tiles {
+            div { dt { (name.as_ref()) } dd { (value.as_ref()) } }
+        } }
     }
 }
 
-/// A list of names and values.
-pub(crate) fn facts(rows: &[(&str, String)]) -> Markup {
-    html! { dl.facts { @for (name, value) in rows { div { dt { (name) } dd { (value) } } } } }
-}
-
 /// The text of a workload, folded.
-pub(crate) fn source_text(source: &Source) -> Markup {
+fn source_text(source: &Source) -> Markup {
     html! {
-        @if !source.text.is_empty() {
-            details {
-                summary { "Text of " (source.name) }
-                pre tabindex="0" { code { (source.text) } }
-            }
+        details {
+            summary { "Text of " (source.name) }
+            pre tabindex="0" { code { (source.text) } }
         }
     }
 }

@@ -1,8 +1,9 @@
 //! The full disclosure on the page of a load curve or run: the content of the ASCII report, in its order.
 
 use super::article::ArticleStyle;
-use super::tables::table;
+use super::table::table;
 use crate::disclosure::{Disclosure, LoadPoint};
+use crate::document::Table;
 use maud::{Markup, html};
 use plimsoll_measure::curve::PointVerdict;
 
@@ -58,16 +59,5 @@ fn performance(d: &Disclosure) -> Markup {
             verdict.into(),
         ]
     };
-    let rows: Vec<Vec<String>> = d.points.iter().map(row).collect();
-    table("Performance", &head, &rows)
-}
-
-/// The note on how to add a disclosure to the page of a curve.
-pub(crate) fn missing() -> Markup {
-    html! {
-        p.about {
-            "Full disclosure: " code { "plimsoll results sut init" } " starts a description of the system under test, "
-            "and " code { "plimsoll report … --format html --sut sut.toml" } " adds the disclosure to this page."
-        }
-    }
+    table(&Table::new("Performance", head).with_rows(d.points.iter().map(row)))
 }

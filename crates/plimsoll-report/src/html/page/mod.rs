@@ -1,26 +1,19 @@
 //! Pages: one file each, with its style and its script inside, that needs no network.
 
 mod article;
-mod client;
-mod compare;
-mod curve;
 mod disclosure;
 mod figure;
-mod run;
-mod search;
-mod tables;
+mod table;
 
+pub(crate) use article::UNDISCLOSED;
 pub use article::tiles;
-pub use compare::{comparison, comparison_body};
-pub use run::{TileTimes, latency_tiles};
 
 use crate::disclosure::Disclosure;
-use crate::html::RunData;
+use crate::document::Document;
 use crate::html::chart::{Chart, Theme, style};
-use article::ArticleStyle;
+use article::{ArticleStyle, article, badge};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use plimsoll_diagnostics::foreign;
-use plimsoll_results::{Annotations, Series};
 
 /// Rules of every page, besides the colours.
 const STYLE: &str = include_str!("page.css");
@@ -28,40 +21,50 @@ const STYLE: &str = include_str!("page.css");
 /// Shows values under the pointer.
 const SCRIPT: &str = include_str!("page.js");
 
-/// A page on one or several results.
+/// A page of one or several reports.
 #[must_use]
-pub fn report(results: &[RunData]) -> String {
-    let title = match results {
-        [one] => format!("{} – Plimsoll", one.name()),
+pub fn report(documents: &[Document]) -> String {
+    let title = match documents {
+        [one] => page_title(one),
         many => format!("{} results – Plimsoll", many.len()),
     };
-    document(&title, &body(results))
+    document(&title, &body(documents))
 }
 
-/// Content of a page on one or several results, to be embedded in another page.
+/// A page on one run or load curve with its full disclosure.
 #[must_use]
-pub fn body(results: &[RunData]) -> Markup {
-    let styles = (0..results.len()).map(|i| ArticleStyle::of(i, results.len()));
-    let articles: Vec<(ArticleStyle, &RunData)> = styles.zip(results).collect();
+pub fn disclosed(report: &Document, disclosure: &Disclosure) -> String {
+    let body = article(report, &ArticleStyle::of(0, 1), Some(disclosure));
+    document(&page_title(report), &body)
+}
+
+fn page_title(document: &Document) -> String {
+    let name = match document.name.as_str() {
+        "" => &document.title,
+        name => name,
+    };
+    format!("{name} – Plimsoll")
+}
+
+/// Content of a page of one or several reports, to be embedded in another page.
+#[must_use]
+pub fn body(documents: &[Document]) -> Markup {
+    let styles = (0..documents.len()).map(|i| ArticleStyle::of(i, documents.len()));
+    let articles: Vec<(ArticleStyle, &Document)> = styles.zip(documents).collect();
     html! {
-        @if results.len() > 1 {
-            h1 { (results.len()) " results" }
+        @if documents.len() > 1 {
+            h1 { (documents.len()) " results" }
             nav aria-label="Results" {
                 ol {
-                    @for (style, data) in &articles {
-                        li { a href=(format!("#{}", style.own_id())) { (data.name()) } " " (badge(data)) }
+                    @for (style, document) in &articles {
+                        li { a href=(format!("#{}", style.own_id())) {
+                            @if document.name.is_empty() { (document.title) } @else { (document.name) }
+                        } " " (badge(document)) }
                     }
                 }
             }
         }
-        @for (style, data) in &articles {
-            @match data {
-                RunData::Run(loaded) => { (run::article(loaded, style, None)) }
-                RunData::Series { name, series, annotations } => {
-                    (series_article(name, series, annotations, style, None))
-                }
-            }
-        }
+        @for (style, document) in &articles { (article(document, style, None)) }
     }
 }
 
@@ -84,49 +87,6 @@ pub fn stylesheet() -> String {
 #[must_use]
 pub fn script() -> &'static str {
     SCRIPT
-}
-
-/// The page of one run or load curve with its full disclosure.
-#[must_use]
-pub fn disclosed(result: &RunData, disclosure: &Disclosure) -> String {
-    let (style, disclosure) = (ArticleStyle::alone(), Some(disclosure));
-    let body = match result {
-        RunData::Run(loaded) => run::article(loaded, &style, disclosure),
-        RunData::Series {
-            name,
-            series,
-            annotations,
-        } => series_article(name, series, annotations, &style, disclosure),
-    };
-    document(&format!("{} – Plimsoll", result.name()), &body)
-}
-
-/// Everything on one series.
-fn series_article(
-    name: &str,
-    series: &Series,
-    annotations: &Annotations,
-    style: &ArticleStyle,
-    disclosed: Option<&Disclosure>,
-) -> Markup {
-    if let Some(curve) = series.as_curve() {
-        return curve::article(name, curve, annotations, style, disclosed);
-    }
-    match series.as_search() {
-        Some(search) => search::article(name, search, annotations, style),
-        // Pages show repeated runs and profiles run by run.
-        None => html! {},
-    }
-}
-
-fn badge(data: &RunData) -> Markup {
-    match data {
-        RunData::Run(loaded) => run::badge(&loaded.run),
-        RunData::Series { series, .. } => match series.as_search() {
-            Some(search) => search::badge(search),
-            None => curve::badge(series),
-        },
-    }
 }
 
 /// A whole page around a body.

@@ -40,7 +40,8 @@ pub(super) fn page(
         _ => {}
     }
     let (data, disclosure) = of_only(found, description)?;
-    Ok(Some(page::disclosed(data, &disclosure)))
+    let report = data.document().annotated(data.annotations());
+    Ok(Some(page::disclosed(&report, &disclosure)))
 }
 
 /// The only given curve or run, and its disclosure.

@@ -77,10 +77,7 @@ impl LoadedResult {
         let what = match &series.kind {
             SeriesKind::Repeats(_) => {
                 let runs = series.runs.iter().filter_map(|run| dir.run(run));
-                let runs = runs.map(|run| {
-                    let data = run_data(run.path(), percentiles)?;
-                    Ok(data.with(annotations.clone()))
-                });
+                let runs = runs.map(|run| run_data(run.path(), percentiles));
                 ResultKind::Repeats {
                     runs: runs.collect::<Result<_, CommandError>>()?,
                     series: Box::new(series),
@@ -114,12 +111,27 @@ impl LoadedResult {
         annotations: Annotations,
         percentiles: Option<&Percentiles>,
     ) -> Result<Self, CommandError> {
-        let subject = run_data(dir, percentiles)?;
         Ok(Self {
             path: dir.to_owned(),
-            what: ResultKind::Measured(subject.with(annotations.clone())),
+            what: ResultKind::Measured(run_data(dir, percentiles)?),
             annotations,
         })
+    }
+
+    /// Refuses a published report for a format that is made of what was measured.
+    pub(super) fn check_measured(&self, format: &str) -> Result<(), CommandError> {
+        match self.what {
+            ResultKind::Published(_) => Err(self.not_measured(format)),
+            _ => Ok(()),
+        }
+    }
+
+    fn not_measured(&self, format: &str) -> CommandError {
+        CommandError::usage(format!(
+            "{}, and --format {format} is made of what was measured; text and json are made of \
+             everything",
+            self.shown()
+        ))
     }
 
     /// Kind and path, for messages.
@@ -201,6 +213,7 @@ pub(super) fn subjects(
 ) -> Result<Vec<RunData>, CommandError> {
     let mut all = Vec::new();
     for f in found {
+        f.check_measured(format)?;
         match f.what {
             ResultKind::Measured(subject) => all.push(subject),
             ResultKind::Repeats { runs, .. } => all.extend(runs),
@@ -208,13 +221,7 @@ pub(super) fn subjects(
                 let shown = percentiles.or(series.percentiles_shown.as_ref());
                 all.extend(of_profile(&f.path, shown)?);
             }
-            ResultKind::Published(_) => {
-                return Err(CommandError::usage(format!(
-                    "{}, and --format {format} is made of what was measured; text and json are \
-                     made of everything",
-                    f.shown()
-                )));
-            }
+            ResultKind::Published(_) => {}
         }
     }
     Ok(all)
@@ -222,7 +229,7 @@ pub(super) fn subjects(
 
 /// The runs of a profile, in its order. The name of each run is its place in the profile's directory: runs on different
 /// file systems have the same names.
-fn of_profile(
+pub(super) fn of_profile(
     path: &Path,
     percentiles: Option<&Percentiles>,
 ) -> Result<Vec<RunData>, CommandError> {

@@ -1,0 +1,486 @@
+//! A report as data: built once for each kind of results, rendered by format.
+//!
+//! All formats show the same blocks. The terminal has no room for headings, captions and explanations
+//! ([`Section::about`]); charts are on pages and in pictures only, and so is the appendix.
+//!
+//! Texts are plain: a renderer escapes them for its format. A no-break space keeps words on one line of a
+//! terminal and is a space elsewhere.
+
+use crate::html::chart::Chart;
+use crate::markdown::SCALED;
+use crate::text::list;
+use plimsoll_plan::{Note, Source, counted};
+use plimsoll_results::{Annotations, Reason, Series, SeriesDir, Verdict};
+use std::path::{Path, PathBuf};
+
+/// A report.
+#[derive(Debug, Clone, Default)]
+pub struct Document {
+    /// Name of the results directory; may be empty.
+    pub name: String,
+    /// Heading.
+    pub title: String,
+    /// State of the results, if they have one.
+    pub state: Option<State>,
+    /// Reasons and facts below the heading.
+    pub head: Vec<Block>,
+    /// The content.
+    pub sections: Vec<Section>,
+    /// Circumstances in detail, for pages.
+    pub appendix: Vec<Section>,
+    /// Results directory, for terminals.
+    pub location: Option<PathBuf>,
+    /// How to make the missing runs, for terminals.
+    pub resume_hint: Option<String>,
+}
+
+/// State of results.
+#[derive(Debug, Clone)]
+pub struct State {
+    /// In words.
+    pub text: String,
+    /// How good it is.
+    pub tone: Tone,
+}
+
+/// Meaning of a text's colour.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Tone {
+    /// None.
+    #[default]
+    Plain,
+    /// Good; of a figure, better.
+    Good,
+    /// To be read with care.
+    Doubtful,
+    /// Bad; of a figure, worse.
+    Bad,
+}
+
+/// A part of a report with its heading.
+#[derive(Debug, Clone, Default)]
+pub struct Section {
+    /// Name in links.
+    pub id: &'static str,
+    /// Heading.
+    pub title: String,
+    /// Explanation of the figures; may be empty.
+    pub about: &'static str,
+    /// Content.
+    pub blocks: Vec<Block>,
+}
+
+/// Part of a section.
+#[derive(Debug, Clone)]
+pub enum Block {
+    /// A sentence, or several words.
+    Line(Line),
+    /// Named figures.
+    Figures(Figures),
+    /// A table.
+    Table(Table),
+    /// A chart.
+    Chart(Box<Chart>),
+    /// Text of a workload.
+    Source(Source),
+    /// A note of the user, with its line breaks.
+    Note(String),
+}
+
+/// A sentence, or several words.
+#[derive(Debug, Clone, Default)]
+pub struct Line {
+    /// What the text is about; may be empty.
+    pub label: String,
+    /// The text.
+    pub text: String,
+    /// Meaning of its colour.
+    pub tone: Tone,
+    /// Its role.
+    pub kind: LineKind,
+}
+
+/// Role of a line.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum LineKind {
+    /// A statement.
+    #[default]
+    Plain,
+    /// One of the main results, which a page shows in large type.
+    Result,
+    /// Part of the statement before it.
+    Nested,
+    /// In the form of another program's output, which is not wrapped.
+    Code,
+}
+
+/// Named figures.
+#[derive(Debug, Clone)]
+pub struct Figures {
+    /// What the figures are of; may be empty.
+    pub label: String,
+    /// Whether they are results, and not circumstances.
+    pub are_results: bool,
+    /// The figures.
+    pub items: Vec<Figure>,
+}
+
+/// A figure or a fact.
+#[derive(Debug, Clone)]
+pub struct Figure {
+    /// Name or unit.
+    pub name: String,
+    /// Value.
+    pub value: String,
+    /// Whether the name is a unit, so that it follows the value.
+    pub is_unit: bool,
+}
+
+/// A table.
+#[derive(Debug, Clone, Default)]
+pub struct Table {
+    /// What the table shows.
+    pub caption: String,
+    /// Names of the columns.
+    pub head: Vec<String>,
+    /// Rows, with a cell for each column.
+    pub rows: Vec<Row>,
+    /// Columns before which a narrow terminal breaks the table; anywhere if there are none.
+    pub breaks: Vec<usize>,
+    /// Explanations of marks and columns.
+    pub notes: Vec<String>,
+}
+
+/// Row of a table.
+#[derive(Debug, Clone)]
+pub struct Row {
+    /// Cells.
+    pub cells: Vec<Cell>,
+    /// Whether it belongs to the row before it.
+    pub nested: bool,
+}
+
+/// Cell of a table.
+#[derive(Debug, Clone)]
+pub struct Cell {
+    /// Its text.
+    pub text: String,
+    /// Meaning of its colour.
+    pub tone: Tone,
+}
+
+impl Document {
+    /// A report without content.
+    #[must_use]
+    pub fn new(title: impl Into<String>, state: impl Into<String>, tone: Tone) -> Self {
+        Self {
+            title: title.into(),
+            state: Some(State {
+                text: state.into(),
+                tone,
+            }),
+            ..Self::default()
+        }
+    }
+
+    /// Adds a section unless it is empty.
+    pub fn section(&mut self, id: &'static str, title: &str, blocks: Vec<Block>) -> &mut Self {
+        self.sections.extend(Section::new(id, title, blocks));
+        self
+    }
+
+    /// Adds a section to the appendix unless it is empty.
+    pub fn append(&mut self, id: &'static str, title: &str, blocks: Vec<Block>) -> &mut Self {
+        self.appendix.extend(Section::new(id, title, blocks));
+        self
+    }
+
+    /// With the directory of a run.
+    #[must_use]
+    pub fn at(mut self, path: Option<&Path>) -> Self {
+        self.location = path.map(Path::to_owned);
+        self
+    }
+
+    /// With the directory of a series.
+    #[must_use]
+    pub fn of_series(mut self, series: &Series, dir: Option<&SeriesDir>) -> Self {
+        let left = dir.filter(|_| series.state.can_resume());
+        self.resume_hint = left.map(SeriesDir::resume_hint);
+        self.at(dir.map(SeriesDir::path))
+    }
+
+    /// With the name of the results directory among the facts.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        self.name = name.into();
+        let named = Figure::new("results", name);
+        let facts = self.head.iter_mut().find_map(|block| match block {
+            Block::Figures(figures) => Some(figures),
+            _ => None,
+        });
+        match facts {
+            Some(figures) => figures.items.push(named),
+            None => self.head.push(Block::facts(vec![named])),
+        }
+        self
+    }
+
+    /// With the user's tags and note.
+    #[must_use]
+    pub fn annotated(mut self, annotations: &Annotations) -> Self {
+        if !annotations.tags.is_empty() {
+            self.head.push(Line::of("tags", annotations.tag_list()));
+        }
+        if !annotations.note.is_empty() {
+            self.head.push(Block::Note(annotations.note.clone()));
+        }
+        self
+    }
+
+    /// The charts as separate pictures: each title of a scaled result states that it cannot be compared.
+    #[must_use]
+    pub fn charts(&self, is_scaled: bool) -> Vec<Chart> {
+        let blocks = self.sections.iter().flat_map(|s| &s.blocks);
+        let charts = blocks.filter_map(|block| match block {
+            Block::Chart(chart) => Some((**chart).clone()),
+            _ => None,
+        });
+        let titled = charts.map(|mut chart| {
+            if is_scaled {
+                chart.title = format!("{} ({SCALED})", chart.title);
+            }
+            chart
+        });
+        titled.collect()
+    }
+}
+
+impl Section {
+    fn new(id: &'static str, title: &str, blocks: Vec<Block>) -> Option<Self> {
+        (!blocks.is_empty()).then(|| Self {
+            id,
+            title: title.into(),
+            about: "",
+            blocks,
+        })
+    }
+}
+
+impl Block {
+    /// A sentence without a label.
+    pub fn sentence(text: impl Into<String>) -> Self {
+        Line::of("", text)
+    }
+
+    /// A sentence to be read with care.
+    pub fn warning(text: impl Into<String>) -> Self {
+        Self::Line(Line {
+            text: text.into(),
+            tone: Tone::Doubtful,
+            ..Line::default()
+        })
+    }
+
+    /// Circumstances.
+    #[must_use]
+    pub fn facts(items: Vec<Figure>) -> Self {
+        Self::Figures(Figures {
+            label: String::new(),
+            are_results: false,
+            items,
+        })
+    }
+
+    /// Results, with what they are of.
+    pub fn results(label: &str, items: Vec<Figure>) -> Self {
+        Self::Figures(Figures {
+            label: label.into(),
+            are_results: true,
+            items,
+        })
+    }
+
+    /// The table, unless it has no rows.
+    #[must_use]
+    pub fn table(table: Table) -> Option<Self> {
+        (!table.rows.is_empty()).then_some(Self::Table(table))
+    }
+
+    /// A line for each reason.
+    pub fn reasons(reasons: &[Reason]) -> impl Iterator<Item = Self> {
+        reasons.iter().map(|r| Line::of(&r.code, &r.text))
+    }
+
+    /// A line for each note.
+    pub fn notes(notes: &[Note]) -> impl Iterator<Item = Self> {
+        notes.iter().map(|note| {
+            let text = match &note.location {
+                Some(at) => format!("{} ({at})", note.text),
+                None => note.text.clone(),
+            };
+            Line::of("note", text)
+        })
+    }
+
+    /// A block for each chart.
+    pub fn charts(charts: Vec<Chart>) -> Vec<Self> {
+        let charts = charts.into_iter();
+        charts.map(|c| Self::Chart(Box::new(c))).collect()
+    }
+}
+
+impl Line {
+    /// A block of a label and a text.
+    pub fn of(label: impl Into<String>, text: impl Into<String>) -> Block {
+        Self::of_kind(LineKind::Plain, label, text)
+    }
+
+    /// A main result.
+    pub fn result(label: impl Into<String>, text: impl Into<String>) -> Block {
+        Self::of_kind(LineKind::Result, label, text)
+    }
+
+    /// Part of the statement before it.
+    pub fn nested(label: impl Into<String>, text: impl Into<String>) -> Block {
+        Self::of_kind(LineKind::Nested, label, text)
+    }
+
+    /// A line in the form of another program's output.
+    pub fn code(label: impl Into<String>, text: impl Into<String>) -> Block {
+        Self::of_kind(LineKind::Code, label, text)
+    }
+
+    fn of_kind(kind: LineKind, label: impl Into<String>, text: impl Into<String>) -> Block {
+        Block::Line(Self {
+            label: label.into(),
+            text: text.into(),
+            tone: Tone::Plain,
+            kind,
+        })
+    }
+}
+
+impl Figure {
+    /// A named value.
+    pub fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            value: value.into(),
+            is_unit: false,
+        }
+    }
+
+    /// A value and its unit.
+    pub fn unit(value: impl Into<String>, unit: impl Into<String>) -> Self {
+        Self {
+            name: unit.into(),
+            value: value.into(),
+            is_unit: true,
+        }
+    }
+
+    /// A number of things.
+    #[must_use]
+    pub fn count(n: u64, one: &str, many: &str) -> Self {
+        let words = counted(n, one, many);
+        let name = if n == 1 { one } else { many };
+        let value = words.strip_suffix(name).unwrap_or(&words);
+        Self::unit(value.trim_end(), name)
+    }
+
+    /// The figure in words.
+    #[must_use]
+    pub fn phrase(&self) -> String {
+        let (name, value) = (&self.name, &self.value);
+        if self.is_unit {
+            format!("{value} {name}")
+        } else {
+            format!("{name} {value}")
+        }
+    }
+}
+
+impl Figures {
+    /// The figures in words; those of results stay on one line each.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let phrases: Vec<String> = self.items.iter().map(Figure::phrase).collect();
+        if self.are_results {
+            list(&phrases, ", ")
+        } else {
+            phrases.join(", ")
+        }
+    }
+}
+
+impl Table {
+    /// A table without rows.
+    pub fn new<S: Into<String>>(caption: &str, head: impl IntoIterator<Item = S>) -> Self {
+        Self {
+            caption: caption.into(),
+            head: head.into_iter().map(Into::into).collect(),
+            ..Self::default()
+        }
+    }
+
+    /// Whether each column has words, which are left-aligned, and not numbers. The first column names the
+    /// rows.
+    #[must_use]
+    pub fn columns_of_words(&self) -> Vec<bool> {
+        let is_number = |text: &str| {
+            let digits = text.trim_start_matches(['-', '+', '≥', '≤', '×', ' ']);
+            digits.starts_with(|c: char| c.is_ascii_digit() || c == '∞')
+        };
+        let has_words = |column: usize| {
+            let cells = self.rows.iter().map(|row| row.cells[column].text.as_str());
+            let mut known = cells.filter(|text| !text.is_empty() && *text != "-");
+            known.next().is_some_and(|first| !is_number(first)) && !known.any(is_number)
+        };
+        (0..self.head.len())
+            .map(|column| column == 0 || has_words(column))
+            .collect()
+    }
+
+    /// Adds a row of plain cells; missing ones are empty.
+    pub fn row(&mut self, cells: Vec<String>) {
+        self.push(cells, false);
+    }
+
+    /// Adds a row that belongs to the row before it.
+    pub fn nested_row(&mut self, cells: Vec<String>) {
+        self.push(cells, true);
+    }
+
+    fn push(&mut self, mut cells: Vec<String>, nested: bool) {
+        cells.resize(self.head.len(), String::new());
+        let cells = cells.into_iter().map(Cell::from).collect();
+        self.rows.push(Row { cells, nested });
+    }
+
+    /// With these rows.
+    #[must_use]
+    pub fn with_rows(mut self, rows: impl IntoIterator<Item = Vec<String>>) -> Self {
+        rows.into_iter().for_each(|row| self.row(row));
+        self
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self {
+            text,
+            tone: Tone::Plain,
+        }
+    }
+}
+
+impl From<Verdict> for Tone {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Valid => Self::Good,
+            Verdict::Invalid | Verdict::Interrupted => Self::Doubtful,
+            Verdict::Failed => Self::Bad,
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! The report on a run.
+
+use crate::document::{Block, Document, Figure, Line, Table};
+use crate::format::{clock_note, duration_text, latency, mib_per_s, rate};
+use crate::html::chart::Chart;
+use crate::operation_table::{call_table, latency_figures, operation_table};
+use crate::text::list;
+use crate::{client, events, filebench, hosts, mix, simulation, stages, standstill, verification};
+use plimsoll_measure::RankStage;
+use plimsoll_plan::{Bytes, Count, counted, scaled};
+use plimsoll_results::{CompletedFigures, OperationFigures, Percentile, Run, Stage};
+
+/// The report on a run, without charts.
+#[must_use]
+pub fn document(run: &Run) -> Document {
+    with_charts(run, vec![])
+}
+
+/// The report on a run with its charts.
+#[must_use]
+pub fn with_charts(run: &Run, charts: Vec<Chart>) -> Document {
+    let verdict = run.validity.verdict;
+    let mut document = Document::new(&run.workload, verdict.to_string(), verdict.into());
+    document.head = head(run);
+    document
+        .section("achieved", "Achieved", achieved(run))
+        .section("load", "Load", mix::achieved(run))
+        .section("charts", "Throughput and latency", Block::charts(charts))
+        .section("events", "Events", events(run))
+        .section("operations", "Operations", operations(run))
+        .section("hosts", "Hosts", hosts(run))
+        .section("system", "Simulated system", simulated(run))
+        .section("verification", "Verification", verified(run))
+        .section("client", "Client", client::lines(run))
+        .section("workload", "Workload", workload(run))
+        .append("resources", "Resources of the client", client::tables(run))
+        .append("ranks", "Ranks", ranks(run))
+        .append("parameters", "Parameters and files", parameters(run))
+        .append(
+            "environment",
+            "Environment",
+            vec![client::environment(&run.environment)],
+        );
+    document
+}
+
+fn head(run: &Run) -> Vec<Block> {
+    let mut head: Vec<Block> = Block::reasons(&run.validity.reasons).collect();
+    let mut facts = vec![match run.window_number {
+        0 => Figure::unit("nothing", "measured"),
+        _ => {
+            let (length, clock) = (duration_text(run.window_s), clock_note(run.clock));
+            Figure::unit(format!("{length}{clock}"), "measured")
+        }
+    }];
+    if let Some(mix) = run.mix.as_ref().filter(|m| m.load > 0) {
+        let load = format!("{} {}", Count(mix.load), mix.metric);
+        facts.push(Figure::new("load", load));
+    }
+    if let Some(mix) = run.mix.as_ref().filter(|m| m.scale != 1.0) {
+        head.push(Block::warning(scaled(mix.scale)));
+    }
+    if let Some(rate) = run.plan.event_rate {
+        facts.push(Figure::unit(rate.to_string(), "events/s for the limiters"));
+    }
+    facts.push(Figure::count(run.workers, "worker", "workers"));
+    if run.ranks > 1 {
+        facts.push(Figure::count(run.ranks.into(), "rank", "ranks"));
+    }
+    facts.push(Figure::new("seed", run.seed.to_string()));
+    facts.push(Figure::new("target", &run.target.url));
+    if let Some(dir) = &run.environment.work_dir {
+        let mut files = dir.path.display().to_string();
+        if let (Some(fs), Some(device)) = (&dir.fs_type, &dir.device) {
+            files.push_str(&format!(" ({fs} on {device})"));
+        }
+        facts.push(Figure::new("files in", files));
+    }
+    facts.push(Figure::new("started", &run.started_at));
+    facts.push(Figure::new(&run.program.name, &run.program.version));
+    head.push(Block::facts(facts));
+    head
+}
+
+/// The figures of all operations together.
+fn achieved(run: &Run) -> Vec<Block> {
+    if run.window_number == 0 {
+        return vec![];
+    }
+    let s = &run.summary;
+    let mut figures = vec![
+        Figure::count(s.ops, "op", "ops"),
+        Figure::unit(rate(s.ops_per_s), "ops/s"),
+        Figure::unit(rate(s.reads_per_s), "reads/s"),
+        Figure::unit(rate(s.writes_per_s), "writes/s"),
+        Figure::unit(mib_per_s(s.bytes_per_s), "MiB/s"),
+    ];
+    let mut latencies = Vec::new();
+    for (of, times) in latency_figures(run) {
+        if of.is_empty() {
+            figures.extend(times);
+        } else {
+            latencies.push(Block::results(&of, times));
+        }
+    }
+    let cpu = s.cpu_us_per_op;
+    figures.extend(cpu.map(|us| Figure::new("CPU", format!("{us:.1} µs/op"))));
+    figures.push(Figure::count(s.errors, "error", "errors"));
+    if s.in_flight > 0 {
+        let in_flight = standstill::in_flight(s);
+        let value = in_flight
+            .split_once(' ')
+            .map(|(n, rest)| Figure::unit(n, rest));
+        figures.extend(value);
+    }
+    if s.abandoned > 0 {
+        figures.push(Figure::unit(Count(s.abandoned).to_string(), "abandoned"));
+    }
+    let mut blocks = vec![Block::results("summary", figures)];
+    blocks.extend(latencies);
+    blocks.extend(standstill::sentences(run).into_iter().map(Block::sentence));
+    let failed = run.operations.iter().filter(|o| o.errors > 0);
+    blocks.extend(failed.map(|o| {
+        let label = format!("errors of {} ({})", o.name, o.kind);
+        Line::of(label, error_counts(o))
+    }));
+    blocks.extend(ends(run));
+    blocks.push(Line::code("", filebench::io_summary(s)));
+    let earlier = run.earlier_windows.iter();
+    blocks.extend(earlier.map(|w| {
+        let summary = filebench::io_summary(&w.summary);
+        Line::code(format!("window {}", w.number), summary)
+    }));
+    blocks
+}
+
+/// Failed operations by their error.
+fn error_counts(o: &OperationFigures) -> String {
+    let codes = o.error_codes.iter();
+    let codes: Vec<String> = codes
+        .map(|(code, n)| format!("{code} {}", Count(*n)))
+        .collect();
+    codes.join(", ")
+}
+
+/// When the first and the last worker finished, and what all had completed by then; of a pattern, for
+/// each stage.
+fn ends(run: &Run) -> Vec<Block> {
+    let of_run = run.first_done.zip(run.last_done);
+    let of_run = of_run.map(|(first, last)| ("worker", String::new(), first, last));
+    let of_stages = stages::if_few(run).filter_map(|(name, stage)| {
+        let (first, last) = stage.window.first_done.zip(stage.window.last_done)?;
+        Some(("rank", format!(" of {name}"), first, last))
+    });
+    let line = |(who, stage, first, last): (_, _, CompletedFigures, _)| {
+        let parts = [("first", first), ("last", last)].map(|(which, completed)| {
+            format!(
+                "{which} {who} after {}: {}, {} ops/s, {} MiB/s",
+                latency(completed.after_s * 1e3),
+                counted(completed.ops, "op", "ops"),
+                rate(completed.ops_per_s),
+                mib_per_s(completed.bytes_per_s)
+            )
+        });
+        Line::of(format!("finish times{stage}"), list(&parts, "; "))
+    };
+    of_run.into_iter().chain(of_stages).map(line).collect()
+}
+
+fn events(run: &Run) -> Vec<Block> {
+    let events = events::sentences(run).into_iter();
+    events.map(|(event, text)| Line::of(event, text)).collect()
+}
+
+/// Tables of the operations, or of those of each stage, and of what the target did for them.
+fn operations(run: &Run) -> Vec<Block> {
+    let percentiles = run.shown_percentiles(&Percentile::DEFAULT_TABLE);
+    let of_stages = stages::operations(run);
+    let (caption, rows) = if of_stages.is_empty() {
+        ("Operations", &run.operations)
+    } else {
+        let caption = "Operations of each stage; rates are over the time of the longest rank";
+        (caption, &of_stages)
+    };
+    let procedures = call_table(
+        "Procedures called on the server",
+        ["procedure", "calls", "calls/s"],
+        &run.procedures,
+        percentiles,
+    );
+    let delay = call_table(
+        "Time between the completion of an operation and its being seen (at most)",
+        ["until seen", "completions", "completions/s"],
+        run.completion_delay.as_slice(),
+        percentiles,
+    );
+    let tables = [
+        operation_table(caption, rows, percentiles),
+        procedures,
+        delay,
+    ];
+    let tables = tables.into_iter().filter_map(Block::table);
+    let failed = run.procedures.iter().filter(|p| p.errors > 0);
+    let errors = failed.map(|p| Line::of(format!("errors of {}", p.name), error_counts(p)));
+    tables.chain(errors).collect()
+}
+
+/// The machines of a run of several, and how far apart their ranks started.
+fn hosts(run: &Run) -> Vec<Block> {
+    let starts = hosts::starts(run).map(|text| Line::of("starts", text));
+    let table = Block::table(hosts::table(run));
+    table.into_iter().chain(starts).collect()
+}
+
+/// What the simulated system did, in the window or in each stage.
+fn simulated(run: &Run) -> Vec<Block> {
+    let of_stages = simulation::of_stages(run);
+    let mut blocks: Vec<Block> = of_stages
+        .map(|(name, text)| Line::of(format!("bottleneck of {name}"), text))
+        .collect();
+    let Some(figures) = &run.simulation else {
+        return blocks;
+    };
+    let tables = [
+        simulation::stations(run, figures),
+        simulation::times(run, figures),
+    ];
+    blocks.extend(tables.into_iter().filter_map(Block::table));
+    blocks.extend(simulation::stores(figures));
+    let bottleneck = figures.bottleneck.as_ref().map(simulation::bottleneck);
+    blocks.extend(bottleneck.map(|text| Line::of("bottleneck", text)));
+    blocks
+}
+
+/// Whether the run lost something.
+fn verified(run: &Run) -> Vec<Block> {
+    let verified = verification::sentence(run).map(|text| Line::of("verified", text));
+    let examples = verification::shown_examples(run).map(|text| Line::nested("", text));
+    verified.into_iter().chain(examples).collect()
+}
+
+/// Variables and notes.
+fn workload(run: &Run) -> Vec<Block> {
+    let variables = run.variables.iter().map(|v| {
+        let draws = counted(v.draws, "draw", "draws");
+        let text = format!("{draws}, mean {}, deviation {}", v.mean, v.sigma);
+        Line::of(format!("variable of {}", v.name), text)
+    });
+    variables.chain(Block::notes(&run.notes)).collect()
+}
+
+/// What the workload was made of: its parameters, the files it found or created, and its text.
+fn parameters(run: &Run) -> Vec<Block> {
+    let parameters = run.plan.parameters.iter().map(|p| {
+        let cells = [&p.name, &p.value, &p.default, &p.meaning];
+        cells.map(String::clone).to_vec()
+    });
+    let head = ["name", "value", "default", "meaning"];
+    let parameters = Table::new("Parameters", head).with_rows(parameters);
+    let filesets = run.filesets.iter().map(|p| {
+        let how = if p.reused { "found" } else { "created" };
+        vec![
+            p.fileset.clone(),
+            Count(p.files).to_string(),
+            Count(p.dirs).to_string(),
+            p.sum().to_string(),
+            format!("{how} in {:.2} s", p.seconds),
+        ]
+    });
+    let head = ["fileset", "files", "directories", "bytes", "population"];
+    let filesets = Table::new("Filesets", head).with_rows(filesets);
+    let title = (!run.plan.title.is_empty()).then(|| Block::sentence(&run.plan.title));
+    let target = Line::of("target", &run.target.description);
+    let target = (!run.target.description.is_empty()).then_some(target);
+    let tables = [parameters, filesets].into_iter().filter_map(Block::table);
+    let text = (!run.plan.source.text.is_empty()).then(|| Block::Source(run.plan.source.clone()));
+    let first = title.into_iter().chain(target);
+    first.chain(tables).chain(text).collect()
+}
+
+/// Maximum number of rows of the table of ranks: a page on thousands of ranks must still open.
+const MAX_RANK_ROWS: usize = 4000;
+
+/// The figures of each rank in each stage of a pattern.
+fn ranks(run: &Run) -> Vec<Block> {
+    let head = "stage|iteration|rank|seconds|seconds with barrier|rounds|rounds at the stonewall|\
+                operation|ops|moved|errors|min|median|p99|max";
+    let mut table = Table::new("Ranks", head.split('|'));
+    let mut all = 0;
+    for stage in &run.stages {
+        for rank in &stage.ranks {
+            let named = rank.rows.iter().zip(&run.plan.operations);
+            for (r, op) in named.filter(|(r, _)| r.ops + r.errors > 0) {
+                all += 1;
+                if table.rows.len() >= MAX_RANK_ROWS {
+                    continue;
+                }
+                let mut row = rank_cells(stage, rank);
+                row.extend([
+                    op.name.clone(),
+                    Count(r.ops).to_string(),
+                    Bytes(r.bytes).to_string(),
+                    Count(r.errors).to_string(),
+                ]);
+                let q = r.quantiles_ns;
+                row.extend([q[0], q[2], q[5], q[6]].map(|ns| latency(ns as f64 / 1e6)));
+                table.row(row);
+            }
+        }
+    }
+    if all > table.rows.len() {
+        let shown = Count(table.rows.len() as u64);
+        let text = format!(
+            "the first {shown} of {} rows; run.json has all of them",
+            Count(all as u64)
+        );
+        table.notes.push(text);
+    }
+    Block::table(table).into_iter().collect()
+}
+
+fn rank_cells(stage: &Stage, rank: &RankStage) -> Vec<String> {
+    let seconds = |ns: u64| format!("{:.3}", ns as f64 / 1e9);
+    let stonewall = rank.stonewall_rounds;
+    vec![
+        stage.name.clone(),
+        (stage.iteration + 1).to_string(),
+        rank.rank.to_string(),
+        seconds(rank.time_ns),
+        seconds(rank.time_with_barrier_ns),
+        Count(rank.rounds).to_string(),
+        stonewall.map_or("-".into(), |n| Count(n).to_string()),
+    ]
+}

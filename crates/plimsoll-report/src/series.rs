@@ -1,0 +1,168 @@
+//! Parts of the reports on all kinds of series, and the report on a series of any kind.
+
+use crate::compare::ProfileSet;
+use crate::document::{Block, Document, Figure, Line, Table};
+use crate::format::{clock_note, duration_text, latency, mib_per_s, rate};
+use crate::percentiles::{PercentileKind, UNCERTAIN_NOTE, any_doubtful, bounded, shown};
+use crate::{client, curve, find, profile, repeats};
+use plimsoll_plan::{Count, scaled};
+use plimsoll_results::{
+    Percentile, ResultsError, Series, SeriesDir, SeriesKind, SeriesOf, SeriesRun, read_runs,
+};
+
+/// Default percentiles of the tables of runs.
+const PERCENTILES: [Percentile; 3] = [Percentile::P50, Percentile::P95, Percentile::P99];
+
+/// The report on a series.
+///
+/// # Errors
+/// A run cannot be read.
+pub fn document(series: &Series, dir: &SeriesDir) -> Result<Document, ResultsError> {
+    let shown = series.percentiles_shown.as_ref();
+    let document = match &series.kind {
+        SeriesKind::Repeats(_) => {
+            let runs = read_runs(dir.path(), shown)?;
+            repeats::document(series, &runs.iter().collect::<Vec<_>>())
+        }
+        SeriesKind::Curve(figures) => curve::document(SeriesOf { series, figures }),
+        SeriesKind::Search(figures) => find::document(SeriesOf { series, figures }),
+        SeriesKind::Profile(figures) => {
+            let results = SeriesOf { series, figures };
+            profile::document(results, &ProfileSet::read(results, dir, shown)?)
+        }
+    };
+    Ok(document.of_series(series, Some(dir)))
+}
+
+/// Why the series ended, what was requested, and notes.
+pub(crate) fn head(series: &Series, requested: String) -> Vec<Block> {
+    let mut head: Vec<Block> = Block::reasons(series.stop_reason.as_slice()).collect();
+    if !series.is_comparable() {
+        head.push(Block::warning(scaled(series.scale())));
+    }
+    let (warmup_s, window_s) = series.times_s();
+    let each = format!(
+        "measured after {} of warm-up{} in each",
+        duration_text(warmup_s),
+        clock_note(series.clock)
+    );
+    let mut facts = vec![
+        Figure::new("requested", requested),
+        Figure::unit(duration_text(window_s), each),
+        Figure::new("seed", series.seed().to_string()),
+        Figure::new("target", &series.first_target().url),
+    ];
+    if series.ranks > 1 {
+        facts.push(Figure::count(series.ranks.into(), "rank", "ranks"));
+    }
+    facts.push(Figure::new("started", &series.started_at));
+    facts.push(Figure::new(&series.program.name, &series.program.version));
+    head.push(Block::facts(facts));
+    head.extend(Block::notes(&series.notes));
+    head
+}
+
+/// Adds the details of the runs, the environment and the workload's text.
+pub(crate) fn append(document: &mut Document, series: &Series) {
+    let source = &series.first_plan().source;
+    let text = (!source.text.is_empty()).then(|| Block::Source(source.clone()));
+    let environment = vec![client::environment(&series.environment)];
+    let details = Block::table(details(series)).into_iter().collect();
+    document
+        .append("details", "Runs in detail", details)
+        .append("environment", "Environment", environment)
+        .append("source", "Workload", text.into_iter().collect());
+}
+
+/// A table of the measured runs. Its first columns are `head`, whose cells `cells` makes of a run and its
+/// number from 1.
+pub(crate) fn runs(
+    series: &Series,
+    caption: &str,
+    head: &[&str],
+    cells: impl Fn(usize, &SeriesRun) -> Vec<String>,
+) -> Table {
+    let measured = || series.measured();
+    let percentiles = series.shown_percentiles(&PERCENTILES);
+    let errors = measured().any(|r| r.errors > 0);
+    let mut names: Vec<String> = head.iter().map(|h| (*h).to_owned()).collect();
+    let rates = ["offered/s", "ops/s", "read MiB/s", "write MiB/s"];
+    names.extend(rates.map(str::to_owned));
+    names.extend(errors.then(|| "errors".to_owned()));
+    let breaks = vec![names.len()];
+    names.push("mean".into());
+    names.extend(percentiles.iter().map(Percentile::to_string));
+    names.push("max".into());
+    let row = |(number, run): (usize, &SeriesRun)| {
+        let mut row = cells(number, run);
+        row.extend([
+            run.offered_ops_per_s.map_or("-".into(), rate),
+            rate(run.achieved_ops_per_s),
+            mib_per_s(run.read_bytes_per_s),
+            mib_per_s(run.write_bytes_per_s),
+        ]);
+        row.extend(errors.then(|| Count(run.errors).to_string()));
+        row.push(time(run.mean_ms));
+        let percentiles = percentiles.iter();
+        row.extend(percentiles.map(|p| shown(run.percentile(*p), PercentileKind::Latency)));
+        let max = run.max_ms.map(|ms| bounded(ms, run.max_at_least));
+        row.push(max.unwrap_or("-".into()));
+        row
+    };
+    let rows = (1..).zip(measured()).map(row);
+    let mut table = Table::new(caption, names).with_rows(rows);
+    table.breaks = breaks;
+    let mut figures = measured().flat_map(|r| percentiles.iter().map(|p| r.percentile(*p)));
+    table
+        .notes
+        .extend(any_doubtful(figures.by_ref()).then(|| UNCERTAIN_NOTE.to_owned()));
+    table
+}
+
+/// What else is known of the measured runs.
+fn details(series: &Series) -> Table {
+    let head = "run|load|service mean|slowest process|results";
+    let row = |(number, run): (usize, &SeriesRun)| {
+        let process = run.slowest_process_percent;
+        vec![
+            number.to_string(),
+            load_of(run).to_string(),
+            time(run.service_mean_ms),
+            process.map_or("-".into(), |s| format!("{s:.1} %")),
+            run.directory.clone(),
+        ]
+    };
+    let rows = (1..).zip(series.measured()).map(row);
+    Table::new("Runs in detail", head.split('|')).with_rows(rows)
+}
+
+/// A mean latency, which a run in which nothing completed does not have.
+fn time(ms: Option<f64>) -> String {
+    ms.map_or("-".into(), latency)
+}
+
+/// The reasons why runs are not valid.
+pub(crate) fn reasons(series: &Series) -> Vec<Block> {
+    let mut reasons = Vec::new();
+    for (number, run) in (1..).zip(series.measured()).filter(|(_, r)| !r.is_valid()) {
+        for reason in &run.reasons {
+            let load = load_of(run);
+            let label = format!("run {number}, load {load}, {}", reason.code);
+            reasons.push(Line::of(label, &reason.text));
+        }
+    }
+    reasons
+}
+
+/// The offered load of a run of a curve or a search.
+pub(crate) fn load_of(run: &SeriesRun) -> Count {
+    Count(run.load.unwrap_or_default())
+}
+
+/// Achieved and offered rate, and mean latency.
+pub(crate) fn rate_and_mean(run: &SeriesRun) -> String {
+    let offered = run.offered_ops_per_s;
+    let offered = offered.map_or_else(String::new, |offered| format!(" of {}", rate(offered)));
+    let (achieved, mean) = (rate(run.achieved_ops_per_s), time(run.mean_ms));
+    format!("{achieved}{offered} ops/s, mean {mean}")
+}

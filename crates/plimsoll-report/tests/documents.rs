@@ -1,0 +1,277 @@
+//! All formats show the same: each text of a report is in each of its renderings.
+
+use crate::fixtures::{curve, profile, repeats, search};
+use crate::formats::{measured, system};
+use crate::series::{Made, made, of_curve, of_search};
+use plimsoll_measure::{Bottleneck, CacheFigures, StationFigures};
+use plimsoll_plan::{Verification, VerificationFailure};
+use plimsoll_report::compare::{self, ProfileSet, RunSet, of_profiles, of_runs};
+use plimsoll_report::document::{Block, Document, LineKind};
+use plimsoll_report::html::{RunData, page};
+use plimsoll_report::markdown::{self, escaped};
+use plimsoll_report::terminal::{self, Layout};
+use plimsoll_report::{curve, find, profile, repeats, run};
+use plimsoll_results::{
+    Annotations, HostFigures, MixFigures, Run, ScheduledFigures, SimulationFigures, StartFigures,
+    read_runs,
+};
+
+/// No line is wrapped and no table broken.
+const LAYOUT: Layout = Layout {
+    width: 100_000,
+    color: false,
+};
+
+/// A rendering of a report: its name, its text with single spaces, and how it writes a text.
+struct Rendering {
+    format: &'static str,
+    text: String,
+    write: fn(&str) -> String,
+}
+
+/// With single spaces: a terminal lines up units and marks.
+fn single_spaces(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+fn html(text: &str) -> String {
+    let text = text.replace('&', "&amp;").replace('<', "&lt;");
+    text.replace('>', "&gt;").replace('"', "&quot;")
+}
+
+fn renderings(document: &Document) -> [Rendering; 3] {
+    let rendering = |format, text: String, write| Rendering {
+        format,
+        text: single_spaces(&text),
+        write,
+    };
+    let text = terminal::render(document, LAYOUT);
+    let page = page::report(std::slice::from_ref(document));
+    [
+        rendering("text", text, str::to_owned),
+        rendering("Markdown", markdown::render(document), escaped),
+        rendering("HTML", page, html),
+    ]
+}
+
+/// The texts of a block that all formats show.
+fn texts(block: &Block) -> Vec<String> {
+    match block {
+        Block::Line(line) if line.kind == LineKind::Code => vec![],
+        Block::Line(line) => vec![line.label.clone(), line.text.clone()],
+        Block::Figures(figures) => {
+            let items = figures.items.iter();
+            let each = items.flat_map(|f| [f.name.clone(), f.value.clone()]);
+            each.collect()
+        }
+        Block::Table(table) => {
+            let cells = table.rows.iter().flat_map(|row| &row.cells);
+            let cells = cells.map(|cell| cell.text.clone());
+            let all = table.head.iter().cloned().chain(cells);
+            all.chain(table.notes.iter().cloned()).collect()
+        }
+        Block::Note(note) => note.lines().map(str::to_owned).collect(),
+        Block::Chart(_) | Block::Source(_) => vec![],
+    }
+}
+
+#[track_caller]
+fn assert_same(document: &Document) {
+    let sections = document.sections.iter().flat_map(|s| &s.blocks);
+    let mut all: Vec<String> = document
+        .head
+        .iter()
+        .chain(sections)
+        .flat_map(texts)
+        .collect();
+    all.push(document.title.clone());
+    all.extend(document.state.iter().map(|s| s.text.clone()));
+    assert!(all.len() > 3, "{document:?}");
+    for Rendering {
+        format,
+        text,
+        write,
+    } in renderings(document)
+    {
+        for expected in &all {
+            let expected = single_spaces(&write(&expected.replace('\u{a0}', " ")));
+            assert!(text.contains(&expected), "{format}: {expected}\n{text}");
+        }
+        let codes = document.sections.iter().flat_map(|s| &s.blocks);
+        for code in codes {
+            if let Block::Line(line) = code
+                && line.kind == LineKind::Code
+            {
+                let code = single_spaces(&line.text);
+                assert!(text.contains(&code), "{format}: {code}\n{text}");
+            }
+        }
+    }
+}
+
+/// A run with everything that a report has a place for.
+fn full() -> Run {
+    let mut run = Run::assemble(measured());
+    let mut calls = run.operations[0].clone();
+    calls.name = "LOOKUP".into();
+    calls.errors = 2;
+    calls.error_codes = [("NFS3ERR_STALE".to_owned(), 2)].into();
+    run.procedures = vec![calls.clone()];
+    calls.name = "completion".into();
+    run.completion_delay = Some(calls);
+    run.hosts = ["a", "b"]
+        .map(|host| HostFigures {
+            host: format!("node-{host}"),
+            ranks: 2,
+            workers: 4,
+            ops: 100,
+            ops_per_s: 10.0,
+            bytes: 4096,
+            errors: 0,
+            mean_ms: 1.5,
+            max_ms: 20.0,
+            cpu_s: 3.25,
+            machine_busy: Some(0.5),
+            received_bytes: Some(1 << 20),
+            sent_bytes: None,
+        })
+        .into();
+    run.ranks = 4;
+    run.starts = Some(StartFigures {
+        spread_ms: 0.5,
+        round_trip_ms: 0.25,
+    });
+    run.mix = Some(MixFigures {
+        load: 7,
+        metric: "<streams>".into(),
+        scale: 0.5,
+        total: ScheduledFigures {
+            offered_ops_per_s: Some(321.0),
+            achieved_ops_per_s: 320.0,
+            scheduled: 100,
+            completed: 50,
+            dropped: 3,
+            slowest_process_percent: Some(98.0),
+            response: None,
+            start_delay: None,
+        },
+        components: vec![],
+    });
+    run.verification = Some(Verification {
+        files: 5,
+        missing: 1,
+        examples: vec![VerificationFailure {
+            path: "d/f|g".into(),
+            problem: "missing".into(),
+            offset: None,
+        }],
+        ..Verification::default()
+    });
+    run.simulation = Some(SimulationFigures {
+        system: "filer".into(),
+        bottleneck: Some(Bottleneck {
+            station: "disk*".into(),
+            utilisation: 0.99,
+        }),
+        stations: vec![StationFigures {
+            name: "disk*".into(),
+            instances: 3,
+            servers: Some(1),
+            requests: 1000,
+            utilisation: Some(0.99),
+            max_utilisation: Some(1.0),
+            mean_waiting: 2.5,
+            max_waiting: 9,
+            mean_wait_ms: Some(3.0),
+            mean_service_ms: Some(4.0),
+        }],
+        caches: vec![CacheFigures {
+            name: "cache".into(),
+            references: 10,
+            hit_ratio: Some(0.5),
+            sampling_error: 0.0,
+        }],
+        buffers: vec![],
+        operations: vec![],
+    });
+    run.system = system();
+    run
+}
+
+#[test]
+fn a_run_is_the_same_in_all_formats() {
+    let annotations = Annotations {
+        tags: ["new", "disk"].map(|t| t.parse().unwrap()).into(),
+        note: "-40 °C, <i>new</i>\nsecond | line".into(),
+        ..Annotations::default()
+    };
+    let document = run::document(&full()).named("x-1").annotated(&annotations);
+    let ids: Vec<&str> = document.sections.iter().map(|s| s.id).collect();
+    assert_eq!(
+        ids,
+        [
+            "achieved",
+            "load",
+            "operations",
+            "hosts",
+            "system",
+            "verification",
+            "client",
+            "workload"
+        ]
+    );
+    assert_same(&document);
+    assert_same(&run::document(&Run::assemble(measured())));
+}
+
+#[test]
+fn a_series_is_the_same_in_all_formats() {
+    let of = made(curve(), of_curve);
+    assert_same(&curve::document(of.series.as_curve().unwrap()));
+    let of = made(search(), of_search);
+    assert_same(&find::document(of.series.as_search().unwrap()));
+    let of = made(repeats(2), |_| Some((1000, 10, &[])));
+    let runs = read_runs(of.dir.path(), None).unwrap();
+    assert_same(&repeats::document(
+        &of.series,
+        &runs.iter().collect::<Vec<_>>(),
+    ));
+}
+
+fn profiled(systems: &[(&str, &str)]) -> (Made, Vec<ProfileSet>) {
+    let made = made(profile(2, systems), |next| {
+        Some(match next.directory.contains("ext4") {
+            true => (1000, 10, &[]),
+            false => (2000, 20, &["errors"]),
+        })
+    });
+    let sets = ProfileSet::read(made.series.as_profile().unwrap(), &made.dir, None).unwrap();
+    (made, sets)
+}
+
+#[test]
+fn a_profile_and_a_comparison_are_the_same_in_all_formats() {
+    for systems in [&[("read", "xfs")][..], &[("read", "ext4"), ("read", "xfs")]] {
+        let (made, sets) = profiled(systems);
+        let profile = made.series.as_profile().unwrap();
+        assert_same(&profile::document(profile, &sets));
+        assert_same(&compare::document(&of_profiles(&sets, None)));
+    }
+    let runs = [Run::assemble(measured())];
+    let sets = ["a|b", "<c>"].map(|name| RunSet { name, runs: &runs });
+    assert_same(&compare::document(&of_runs(&sets, None)));
+}
+
+/// Charts are pictures, and on pages.
+#[test]
+fn pages_and_pictures_have_the_same_charts() {
+    let of = made(curve(), of_curve);
+    let data = RunData::read(of.dir.path(), None).unwrap();
+    let charts = data.document().charts(false);
+    assert_eq!(charts.len(), 2);
+    let page = page::report(&[data.document()]);
+    for chart in charts {
+        assert!(page.contains(&format!("<figure class=\"chart\" id=\"{}\"", chart.id)));
+        assert!(page.contains(&html(&chart.title)), "{}", chart.title);
+    }
+}
