@@ -17,7 +17,7 @@ const ABOUT: &str = "The load line is the highest load that was valid with all m
                      range of loads (2008 rule: over throughput, from the origin); only valid points count.";
 
 /// How the full disclosure comes into the report.
-const HOW_TO_DISCLOSE: &str = "`plimsoll sut init` starts a description of the system under test, and `plimsoll report … \
+const HOW_TO_DISCLOSE: &str = "`plimsoll results sut init` starts a description of the system under test, and `plimsoll report … \
                            --format html --sut sut.toml` adds the disclosure to this page.";
 
 /// The report on a curve.

@@ -124,9 +124,9 @@ impl Parser {
                 )
             }
             "list" => return self.list(),
-            "vars" => {
-                S::Nothing("`plimsoll workloads show` and `plimsoll run --dry-run` list the parameters")
-            }
+            "vars" => S::Nothing(
+                "`plimsoll workloads show` and `plimsoll run --dry-run` list the parameters",
+            ),
             "version" => S::Nothing("`plimsoll --version` says it"),
             _ => unreachable!("{word} is not in the table of statements"),
         })
