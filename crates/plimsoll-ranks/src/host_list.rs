@@ -123,9 +123,7 @@ pub fn parse_file(text: &str) -> Result<HostsFile, HostsFileError> {
         };
         for (place, setting) in settings {
             let set = match (setting.split_once('='), &hosts) {
-                (Some((key, value)), None) if key == "ssh" => {
-                    set(setting, value, |v| file.ssh.replace(v))
-                }
+                (Some(("ssh", value)), None) => set(setting, value, |v| file.ssh.replace(v)),
                 (Some(("copy-program", value)), None) => match value {
                     "yes" | "no" => set(setting, value, |v| copies_program.replace(v)),
                     _ => Err(format!("`{setting}`: expected copy-program=yes or =no")),

@@ -3,6 +3,7 @@
 use crate::fixtures::{curve, profile, repeats, search};
 use crate::formats::{measured, system};
 use crate::series::{Made, made, of_curve, of_search};
+use plimsoll_measure::StartFigures;
 use plimsoll_measure::{Bottleneck, CacheFigures, StationFigures};
 use plimsoll_plan::{Verification, VerificationFailure};
 use plimsoll_report::compare::{self, ProfileSet, RunSet, of_profiles, of_runs};
@@ -12,8 +13,7 @@ use plimsoll_report::markdown::{self, escaped};
 use plimsoll_report::terminal::{self, Layout};
 use plimsoll_report::{curve, find, profile, repeats, run};
 use plimsoll_results::{
-    Annotations, HostFigures, MixFigures, Run, ScheduledFigures, SimulationFigures, StartFigures,
-    read_runs,
+    Annotations, HostFigures, MixFigures, Run, ScheduledFigures, SimulationFigures, read_runs,
 };
 
 /// No line is wrapped and no table broken.

@@ -112,7 +112,7 @@ fn a_series_without_runs_has_a_page_and_no_charts() {
 #[test]
 fn a_page_has_the_rows_and_the_reasons_of_a_series() {
     let root = tempfile::tempdir().unwrap();
-    let of_curve = page::report(&[read(&made(root.path(), curve())).document()]);
+    let of_curve = page::report(&[made(root.path(), curve()).document()]);
     for expected in [
         "<h1>streams, load curve",
         "stopped by its rule, 4 of 5 load points",
@@ -125,7 +125,7 @@ fn a_page_has_the_rows_and_the_reasons_of_a_series() {
         assert!(of_curve.contains(expected), "{expected}: {of_curve}");
     }
     assert!(!of_curve.contains("point-05-load-10"));
-    let of_search = page::report(&[read(&made(root.path(), search())).document()]);
+    let of_search = page::report(&[made(root.path(), search()).document()]);
     for expected in [
         "<h1>streams, search for the load line",
         ">found, 9 runs</span>",

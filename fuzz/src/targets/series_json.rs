@@ -6,7 +6,7 @@ use crate::documents::read;
 use crate::scratch::Scratch;
 use plimsoll_report::compare::{ProfileSet, Results};
 use plimsoll_report::document::Document;
-use plimsoll_report::html::page;
+use plimsoll_report::html::{RunData, page};
 use plimsoll_report::terminal::{self, Layout};
 use plimsoll_report::{curve, find, markdown, points, profile, repeats};
 use plimsoll_results::{
