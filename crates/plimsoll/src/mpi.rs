@@ -157,7 +157,7 @@ impl Link for MpiLink {
                 self.world.rank(),
                 FAILURE_DRAIN_TIMEOUT.as_secs()
             );
-            // Hydra drops output that Hydra has not forwarded when a rank aborts; other ranks write their errors now.
+            // MPICH's launcher drops pending output when a rank aborts. The other ranks report their errors meanwhile.
             std::thread::sleep(ABORT_DELAY);
             self.world.abort(1);
         }
