@@ -17,6 +17,9 @@ use plimsoll_ranks::{
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
+/// Time between the last message of a rank and `MPI_Abort`, for the launcher to forward the output of all ranks.
+const ABORT_DELAY: Duration = Duration::from_millis(500);
+
 /// Maximum number of children of a rank. A wait that sleeps notices messages late, so few levels
 /// matter more than few children: 1000 ranks are four levels.
 const FAN_OUT: u32 = 8;
@@ -154,6 +157,8 @@ impl Link for MpiLink {
                 self.world.rank(),
                 FAILURE_DRAIN_TIMEOUT.as_secs()
             );
+            // MPICH's launcher drops pending output when a rank aborts. The other ranks report their errors meanwhile.
+            std::thread::sleep(ABORT_DELAY);
             self.world.abort(1);
         }
         self.universe.take();
