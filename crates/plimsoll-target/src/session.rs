@@ -416,9 +416,8 @@ pub trait Session {
         done: &mut Vec<AioDone>,
     ) -> impl Future<Output = Result<(), Stopped>>;
 
-    /// Discards queued writes that have not begun, because the run has ended. Returns tag and start of every write
-    /// that [`Session::aio_take`] has not returned as completed, including the discarded writes. Not for the hot
-    /// path.
+    /// Discards queued writes that have not begun, because the run has ended. Returns tag and start of every write that
+    /// had not completed, including the discarded writes. Not for the hot path.
     fn aio_abandon(&mut self) -> Vec<(u32, Nanos)>;
 
     /// Names and kinds of the directory's entries. Not for the hot path.
