@@ -1,4 +1,5 @@
-//! The outcome of a run, as the engine fills it, as ranks report it and as results are computed from it.
+//! The outcome of a run: the engine fills an outcome, ranks report and merge outcomes, and results are computed from the
+//! merged outcome.
 
 use crate::system::SystemUse;
 use crate::{
@@ -12,7 +13,7 @@ use std::time::SystemTime;
 
 /// Everything that was measured and noted in a run.
 ///
-/// Fields that are not serialised are known to rank 0 alone; ranks do not report them.
+/// The serialised fields are those that ranks report to rank 0.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Outcome {
     /// Measured windows in order; of all ranks at rank 0, of the rank's own workers elsewhere.

@@ -53,7 +53,7 @@ pub struct MeasuredRun {
 }
 
 impl MeasuredRun {
-    /// A run of one process and one lane, in real time, without measurements.
+    /// The input for a run of one process and one lane in real time, without measurements.
     #[must_use]
     pub fn new(plan: Plan, target: Target, started: SystemTime) -> Self {
         Self {

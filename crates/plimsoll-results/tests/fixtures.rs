@@ -144,8 +144,8 @@ pub fn plan_at(load: u64) -> Plan {
 }
 
 /// A measured run with a window of 10 s, in which `done` scheduled operations completed, each with a response time of `ms`
-/// milliseconds and half that service time. `reasons` are the codes of reasons against the run; the code `interrupted`
-/// also marks the run as interrupted.
+/// milliseconds and half that service time. `reasons` are the codes of reasons against the run. The code
+/// `interrupted` also marks the run as interrupted.
 pub fn measured(plan: Plan, done: u64, ms: u64, reasons: &[&str]) -> MeasuredRun {
     let row = |ops: u64| OpTotals {
         ops,

@@ -5,8 +5,8 @@
 //! (up to a number of preemptions) and with every value that a load may return in the memory model of Rust.
 //! `docs/testing.md` lists the models.
 //!
-//! Only code that models cover needs this module. A model may hold a lock of `std` as long as it uses nothing of this
-//! module meanwhile.
+//! Only code that models cover needs this module. A model that holds a lock of `std` must not use an item of this
+//! module before the lock is released.
 
 #[cfg(loom)]
 mod checked;

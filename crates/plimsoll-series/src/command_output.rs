@@ -68,11 +68,23 @@ impl CommandOutput {
         let read = &mut *self.read.borrow_mut();
         let end = self.file.metadata()?.len();
         let of_head = (MAX_HEAD_BYTES - read.head).min(end - read.offset);
-        head.write_all(&self.bytes(read, of_head)?)?;
-        read.head += of_head;
+        let bytes = self.bytes_at(read.offset, of_head)?;
+        let mut left = &bytes[..];
+        // Bytes that `head` refuses are read and written again by the next call.
+        while !left.is_empty() {
+            let written = match head.write(left) {
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => 0,
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                written => written?,
+            };
+            left = &left[written..];
+            read.head += written as u64;
+            read.offset += written as u64;
+        }
         let skipped = (end - read.offset).saturating_sub(MAX_TAIL_BYTES);
         read.offset += skipped;
-        let new = self.bytes(read, end - read.offset)?;
+        let new = self.bytes_at(read.offset, end - read.offset)?;
+        read.offset = end;
         read.tail.extend(new);
         let dropped = (read.tail.len() as u64).saturating_sub(MAX_TAIL_BYTES);
         read.tail.drain(..dropped as usize);
@@ -85,10 +97,9 @@ impl CommandOutput {
         Ok(())
     }
 
-    fn bytes(&self, read: &mut OutputRead, count: u64) -> io::Result<Vec<u8>> {
+    fn bytes_at(&self, offset: u64, count: u64) -> io::Result<Vec<u8>> {
         let mut bytes = vec![0; count as usize];
-        self.file.read_exact_at(&mut bytes, read.offset)?;
-        read.offset += count;
+        self.file.read_exact_at(&mut bytes, offset)?;
         Ok(bytes)
     }
 
@@ -151,5 +162,48 @@ mod tests {
             let pieces: Vec<&[u8]> = numbers.chunks(piece).collect();
             assert!(kept(&pieces) == expected, "pieces of {piece}");
         }
+    }
+
+    /// A log on a disk that has room for `room` more bytes.
+    struct Log {
+        bytes: Vec<u8>,
+        room: usize,
+    }
+
+    impl Write for Log {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let written = bytes.len().min(self.room);
+            if written == 0 {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            self.room -= written;
+            self.bytes.extend(&bytes[..written]);
+            Ok(written)
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_full_disk_that_is_freed_loses_no_byte_of_the_head() {
+        let dir = tempfile::tempdir().unwrap();
+        let output = CommandOutput::new(dir.path()).unwrap();
+        output
+            .file
+            .try_clone()
+            .unwrap()
+            .write_all(b"abcdef")
+            .unwrap();
+        let mut log = Log {
+            bytes: vec![],
+            room: 4,
+        };
+        let full = output.take(&mut log).unwrap_err();
+        assert_eq!(full.kind(), io::ErrorKind::StorageFull);
+        log.room = 100;
+        output.finish(&mut log).unwrap();
+        assert_eq!(log.bytes, b"abcdef");
     }
 }

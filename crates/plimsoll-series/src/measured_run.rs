@@ -46,7 +46,7 @@ impl RunMetadata {
 /// Reduces the figures of all ranks to those of this rank's workers.
 pub fn own(all: &MeasuredRun, own: Vec<WindowTotals>, lanes: usize) -> MeasuredRun {
     let mut mine = all.clone();
-    // The counters and the intervals are those of all ranks.
+    // The counters of the mount and the intervals are sums over all ranks.
     mine.environment.read_source = None;
     mine.summaries = vec![];
     let outcome = &mut mine.outcome;

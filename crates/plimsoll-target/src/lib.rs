@@ -7,7 +7,7 @@
 //! | modules | contents |
 //! | --- | --- |
 //! | `session`, `session_types`, `error` | the traits [`Target`] and [`Session`], their arguments and errors |
-//! | `rare_operation` | the operations that [`Session::execute`] takes, in one enum |
+//! | `rare_operation` | rare operations on names and on open files, an enum each |
 //! | `connect`, `scheme`, `url_options` | what a target needs to be connected to: errors, its entry in the table, options |
 //! | `content`, `write_data`, `block_composer` | the bytes that writes store |
 //! | `verifying` | a target around another one, whose contents are verified |
@@ -25,13 +25,13 @@
 //! `registry::targets!`.
 //!
 //! # Design
-//! - A session has a method for each operation of the loop of a worker, and a direct form of those that are measured
-//!   in nanoseconds (`Session::is_immediate`). All other operations are variants of [`RareOperation`], which one
-//!   method executes: a target has an arm for each that it supports and refuses the others, and a target around
-//!   another one forwards one call. The future of that method is as large as that of the largest operation, so an
+//! - A session has a method for each operation of a worker's loop; operations that take nanoseconds also have a direct
+//!   form (`Session::is_immediate`). Rare operations are variants of [`NameOperation`] and [`FileOperation`]: a target
+//!   has an arm for each variant that the target supports, and a wrapping target forwards a call without looking at
+//!   the variant. The future of [`Session::on_file`] is as large as the future of its largest operation, so an
 //!   operation that thousands of workers have in flight at once is a method.
-//! - One name is located at a time. [`Session::set_destination`] makes it the second name of an operation, so that
-//!   both names are located, checked and remembered in one way.
+//! - One name is located at a time. [`Session::set_destination`] makes the located name the second name of an
+//!   operation, so that both names are located, checked and remembered in the same way.
 //! - Targets own the I/O buffers (`read` takes a length): `null` needs no buffer, and the thousands of workers of a
 //!   lane share one buffer.
 //! - Written bytes come from a random stream of the worker, or, for files that were populated before a run, of the
@@ -70,7 +70,7 @@ pub use connect::{Purpose, TargetError, Visitor};
 pub use content::ContentPool;
 pub use error::OpError;
 pub use posix::is_on_block_device;
-pub use rare_operation::{FileOperation, NameOperation, RareOperation};
+pub use rare_operation::{FileOperation, NameOperation};
 pub use registry::{
     DEFAULT_TARGET, absolute, can_use_uring, check_url, connect, is_local, is_remote, is_virtual,
     keeps_files, procedures, scheme_of, takes_events, uring_unavailable, uses_uring,

@@ -2,7 +2,7 @@
 
 use crate::connect::{Purpose, TargetError};
 use crate::error::OpError;
-use crate::rare_operation::{FileOperation, NameOperation, RareOperation};
+use crate::rare_operation::{FileOperation, NameOperation};
 use crate::scheme::{FileStorage, TargetScheme, no_rows};
 use crate::session::{Session, Target};
 use crate::session_types::{
@@ -365,25 +365,38 @@ impl Session for NullSession {
         self.answer().await
     }
 
-    async fn execute(&mut self, operation: RareOperation<'_, NullHandle>) -> Result<u64, OpError> {
-        use FileOperation::{DropCache, MapRead, MapWrite, Modify, WriteStable};
-        if let RareOperation::OnName(NameOperation::PrepareLink)
-        | RareOperation::OnFile(_, DropCache) = operation
-        {
-            return Ok(0);
+    async fn on_name(&mut self, operation: NameOperation) -> Result<u64, OpError> {
+        if operation != NameOperation::PrepareLink {
+            self.answer().await?;
         }
-        self.answer().await?;
-        Ok(match operation {
-            RareOperation::OnFile(_, Modify { len, .. }) => len.saturating_mul(2),
-            RareOperation::OnFile(
-                _,
-                WriteStable { len, .. } | MapRead { len, .. } | MapWrite { len, .. },
-            ) => len,
-            RareOperation::Copy {
-                from, offset, len, ..
-            } => from.available(offset, len),
+        Ok(0)
+    }
+
+    async fn on_file(
+        &mut self,
+        _: &NullHandle,
+        operation: FileOperation<'_>,
+    ) -> Result<u64, OpError> {
+        let moved = match operation {
+            FileOperation::DropCache => return Ok(0),
+            FileOperation::Modify { len, .. } => len.saturating_mul(2),
+            FileOperation::WriteStable { len, .. }
+            | FileOperation::MapRead { len, .. }
+            | FileOperation::MapWrite { len, .. } => len,
             _ => 0,
-        })
+        };
+        self.answer().await?;
+        Ok(moved)
+    }
+
+    async fn copy(
+        &mut self,
+        from: &NullHandle,
+        _: &NullHandle,
+        (offset, len): (u64, u64),
+    ) -> Result<u64, OpError> {
+        self.answer().await?;
+        Ok(from.available(offset, len))
     }
 
     fn aio_write(&mut self, _: &NullHandle, _: u64, len: u64, tag: u32) -> Result<(), OpError> {

@@ -1,59 +1,13 @@
-//! Operations of sessions that have no method of their own.
+//! Operations that are not part of a worker's loop on most workloads: operations of SPEC SFS-like mixes, and operations
+//! that only preparations need. A new operation is a variant, and an arm in each target that supports the operation.
 
 use crate::error::OpError;
 use crate::session_types::Attributes;
 use rustix::io::Errno;
 
-/// An operation that [`Session::execute`](crate::Session::execute) executes.
-///
-/// Operations of mixes besides plain transfers, and operations that only preparations need, take one path
-/// through the targets: none is worth a direct call in the loop of a worker. A target fails an operation
-/// that the target lacks with `EOPNOTSUPP`, and says so before a run in
-/// [`Target::unsupported_reason`](crate::Target::unsupported_reason).
-///
-/// Offsets and lengths are in bytes; `H` is the open file of a target.
-#[derive(Debug)]
-pub enum RareOperation<'a, H> {
-    /// An operation on the located name, or on the file system of the work directory.
-    OnName(NameOperation),
-    /// An operation on an open file.
-    OnFile(&'a H, FileOperation<'a>),
-    /// Reads up to `len` bytes at `offset` of one file and writes them to the same offset of another.
-    /// Moves the bytes that were read: fewer than `len` only at the end of the file.
-    Copy {
-        /// Opened for reading.
-        from: &'a H,
-        /// Opened for writing.
-        to: &'a H,
-        /// Offset in both files.
-        offset: u64,
-        /// Maximum number of bytes.
-        len: u64,
-    },
-}
-
-impl<'a, H> RareOperation<'a, H> {
-    /// The same operation of a target that is wrapped: `inner` is the open file in an open file.
-    pub(crate) fn of_inner<I>(self, inner: impl Fn(&'a H) -> &'a I) -> RareOperation<'a, I> {
-        match self {
-            Self::OnName(operation) => RareOperation::OnName(operation),
-            Self::OnFile(handle, operation) => RareOperation::OnFile(inner(handle), operation),
-            Self::Copy {
-                from,
-                to,
-                offset,
-                len,
-            } => RareOperation::Copy {
-                from: inner(from),
-                to: inner(to),
-                offset,
-                len,
-            },
-        }
-    }
-}
-
-/// An operation on the name of the last [`Session::locate`](crate::Session::locate), or on the file system.
+/// An operation on the name of the last [`Session::locate`](crate::Session::locate), or on the file system of the work
+/// directory. A target that lacks an operation fails the operation with `EOPNOTSUPP`, and names the operation before a
+/// run in [`Target::unsupported_reason`](crate::Target::unsupported_reason).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameOperation {
     /// Requests the attributes of a name that must not exist; fails with `EEXIST` if the name exists.
@@ -81,7 +35,8 @@ pub enum NameOperation {
     PathConf,
 }
 
-/// An operation on an open file.
+/// An operation on an open file. Offsets and lengths are in bytes. Unsupported operations fail as for
+/// [`NameOperation`].
 #[derive(Debug)]
 pub enum FileOperation<'a> {
     /// Writes dirty pages of the file and drops the file from the cache of the client:
@@ -101,7 +56,7 @@ pub enum FileOperation<'a> {
     /// Writes content of the session; the content is on stable storage when the operation completes:
     /// `RWF_DSYNC` of `pwritev2(2)`; WRITE with FILE_SYNC (RFC 1813, 3.3.7).
     WriteStable {
-        /// Offset; without one, the end of the file.
+        /// Offset; `None` for the end of the file.
         offset: Option<u64>,
         /// Bytes to write.
         len: u64,
@@ -150,12 +105,12 @@ pub enum FileOperation<'a> {
         offset: u64,
         /// The bytes.
         bytes: &'a [u8],
-        /// As in [`Self::MapWrite`].
+        /// Whether the range is flushed to stable storage before it is unmapped.
         flush: bool,
     },
 }
 
-/// The result of [`NameOperation::StatMissing`], from that of a request for attributes.
+/// The result of [`NameOperation::StatMissing`], from the result of a request for the attributes.
 pub(crate) fn missing(found: Result<Attributes, OpError>) -> Result<u64, OpError> {
     match found {
         Err(OpError(Errno::NOENT)) => Ok(0),
@@ -167,7 +122,7 @@ pub(crate) fn missing(found: Result<Attributes, OpError>) -> Result<u64, OpError
 /// Bytes of which the first eight are changed when they are modified.
 const MODIFY_STRIDE_BYTES: usize = 4096;
 
-/// Changes some of these bytes, as [`FileOperation::Modify`] does.
+/// Changes the first eight bytes of every 4 KiB, for [`FileOperation::Modify`].
 pub(crate) fn modify_blocks(bytes: &mut [u8]) {
     for block in bytes.chunks_mut(MODIFY_STRIDE_BYTES) {
         for byte in block.iter_mut().take(8) {

@@ -1,7 +1,7 @@
 //! The traits of targets: connecting, and the operations of a worker.
 
 use crate::error::OpError;
-use crate::rare_operation::RareOperation;
+use crate::rare_operation::{FileOperation, NameOperation};
 use crate::session_types::{
     AioDone, Attributes, DataSet, Descriptors, DirectIo, EntryKind, FilesetEntry, ListTotals,
     OpenHow, SessionSpec, Space, WritePlace,
@@ -131,8 +131,8 @@ pub trait Target: Send + Sync + 'static {
     fn session(&self, lane: &Lane, spec: &SessionSpec) -> Result<Self::Session, OpError>;
 }
 
-/// The operations of one worker on a target: methods for those of the worker's loop, and [`Session::execute`]
-/// for all others.
+/// The operations of one worker on a target. An operation of the worker's loop has a method of its own; rare
+/// operations are variants of [`NameOperation`] and [`FileOperation`].
 ///
 /// Operations on names work on the name given by the last [`Session::locate`], which is called
 /// before the operation is timed. Nothing here follows a symbolic link.
@@ -197,8 +197,8 @@ pub trait Session {
     /// Allocates room for transfers of `len` bytes, so that none is allocated while one is timed.
     fn reserve(&mut self, len: u64) -> Result<(), OpError>;
 
-    /// Composes the next `len` bytes to write, if they have to be composed, or prefetches them, so that
-    /// this does not happen while the write is timed. The place matters only where contents depend on it.
+    /// Composes or prefetches the next `len` bytes to write, before the write is timed. The contents of verified
+    /// files depend on the place.
     #[inline(always)]
     fn compose(&mut self, _place: WritePlace<'_, Self::Handle>, _len: u64) -> Result<(), OpError> {
         Ok(())
@@ -278,20 +278,41 @@ pub trait Session {
     /// Opens the directory, reads it to its end and closes it.
     async fn list(&mut self) -> Result<ListTotals, OpError>;
 
-    /// Makes the located name the destination of the next operation that takes two names: the new name
-    /// of [`Session::rename`], the file that a link leads to. Another name is located afterwards.
+    /// Makes the located name the destination of the next operation on two names: the new name of
+    /// [`Session::rename`], or the file that a symbolic link leads to. The caller locates the other name afterwards.
     fn set_destination(&mut self);
 
     /// Renames the located name to the destination.
     async fn rename(&mut self) -> Result<(), OpError>;
 
-    /// Executes an operation that has no method of its own. Returns the number of bytes that the operation
-    /// moved; 0 for one that moves no data.
+    /// Executes a rare operation on the located name, or on the file system of the work directory. Returns the
+    /// number of bytes that the operation moved.
     ///
     /// # Errors
     /// The target's error; `EOPNOTSUPP` for an operation that the target lacks.
-    async fn execute(&mut self, operation: RareOperation<'_, Self::Handle>)
-    -> Result<u64, OpError>;
+    async fn on_name(&mut self, operation: NameOperation) -> Result<u64, OpError>;
+
+    /// Executes a rare operation on an open file. Returns the number of bytes that the operation moved.
+    ///
+    /// # Errors
+    /// As for [`Session::on_name`].
+    async fn on_file(
+        &mut self,
+        handle: &Self::Handle,
+        operation: FileOperation<'_>,
+    ) -> Result<u64, OpError>;
+
+    /// Reads up to `len` bytes at `offset` of a file, with `range` = (`offset`, `len`), and writes the bytes at the same offset of another file.
+    /// Returns the number of bytes that were read: fewer than `len` only at the end of the file.
+    ///
+    /// # Errors
+    /// As for [`Session::on_name`].
+    async fn copy(
+        &mut self,
+        from: &Self::Handle,
+        to: &Self::Handle,
+        range: (u64, u64),
+    ) -> Result<u64, OpError>;
 
     /// [`Session::check_parent`] of a target whose operations complete at once.
     #[inline(always)]
@@ -395,9 +416,8 @@ pub trait Session {
         done: &mut Vec<AioDone>,
     ) -> impl Future<Output = Result<(), Stopped>>;
 
-    /// Discards queued writes that have not begun, because the run has ended. Returns tag and start of
-    /// each write that had not completed when those that have were taken, with the discarded ones. Not
-    /// for the hot path.
+    /// Discards queued writes that have not begun, because the run has ended. Returns tag and start of every write that
+    /// had not completed, including the discarded writes. Not for the hot path.
     fn aio_abandon(&mut self) -> Vec<(u32, Nanos)>;
 
     /// Names and kinds of the directory's entries. Not for the hot path.

@@ -203,7 +203,7 @@ pub enum WritePlace<'h, H> {
 }
 
 impl<'h, H> WritePlace<'h, H> {
-    /// The same place on a target that is wrapped: `inner` is the open file in an open file.
+    /// The same place on the wrapped target; `inner` returns the open file of the wrapped target.
     pub(crate) fn of_inner<I>(self, inner: impl Fn(&'h H) -> &'h I) -> WritePlace<'h, I> {
         match self {
             Self::At(handle, offset) => WritePlace::At(inner(handle), offset),

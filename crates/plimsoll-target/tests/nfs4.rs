@@ -106,7 +106,7 @@ impl Case for Locks {
             Box::pin(async move {
                 let h = opened(&mut s, "locked", how(OpenMode::ReadWrite, true)).await;
                 for i in 0..10 {
-                    on_file(&mut s, &h, FileOperation::Lock { offset: i, len: 10 })
+                    s.on_file(&h, FileOperation::Lock { offset: i, len: 10 })
                         .await
                         .unwrap();
                 }
@@ -147,7 +147,7 @@ impl Case for Restart<'_> {
         let h = opened(&mut s, "d/f", how(OpenMode::ReadWrite, true)).await;
         s.write_bytes(&h, 0, b"before").await.unwrap();
         s.fsync(&h).await.unwrap();
-        on_file(&mut s, &h, FileOperation::Lock { offset: 0, len: 4 })
+        s.on_file(&h, FileOperation::Lock { offset: 0, len: 4 })
             .await
             .unwrap();
         self.0.kill().unwrap();
@@ -158,7 +158,7 @@ impl Case for Restart<'_> {
         assert_eq!(seen.count("state recoveries"), 1);
         assert!(seen.count("reconnects") >= 1);
         s.write_bytes(&h, 6, b" and after").await.unwrap();
-        on_file(&mut s, &h, FileOperation::Lock { offset: 0, len: 4 })
+        s.on_file(&h, FileOperation::Lock { offset: 0, len: 4 })
             .await
             .unwrap();
         s.close(h).await.unwrap();

@@ -169,7 +169,7 @@ impl Case for Forgotten<'_> {
         let mut s = sessions.pop().unwrap();
         bed.make("f");
         let h = opened(&mut s, "f", how(OpenMode::ReadWrite, false)).await;
-        on_file(&mut s, &h, FileOperation::Lock { offset: 0, len: 4 })
+        s.on_file(&h, FileOperation::Lock { offset: 0, len: 4 })
             .await
             .unwrap();
         let once = |at, status| bed.relay.inject(Fault::refuse(at, status));
@@ -182,13 +182,13 @@ impl Case for Forgotten<'_> {
         assert_eq!(errors("CREATE_SESSION", Status::StaleClientId), 1);
         assert_eq!(errors("RECLAIM_COMPLETE", Status::CompleteAlready), 1);
         assert_eq!(bed.bytes("f"), AFTER);
-        on_file(&mut s, &h, FileOperation::Lock { offset: 0, len: 4 })
+        s.on_file(&h, FileOperation::Lock { offset: 0, len: 4 })
             .await
             .unwrap();
         // Of a session alone nothing is lost that is locked.
         bed.relay
             .inject(Fault::refuse(Op::Sequence, Status::BadSession).of(Op::LockU));
-        on_file(&mut s, &h, FileOperation::Lock { offset: 0, len: 4 })
+        s.on_file(&h, FileOperation::Lock { offset: 0, len: 4 })
             .await
             .unwrap();
         assert_eq!(seen.count("state recoveries"), 2);

@@ -36,12 +36,13 @@
 //! `models` executes this code in every order of its operations, with processes that end at any operation, lost replies,
 //! and repeated requests.
 //!
-//! **Who has made the directory** is unknown to the run that gets the directory if a refused run has made it. The refused
-//! run leaves a *note*, the directory `.plimsoll.madeLEVEL+ID` beside the claim: level 0 is the guarded directory, level 1
-//! the directory above. The refused run leaves the note before its last look at the claim, and the other run lists the
-//! guarded directory after releasing its claim, so that one of the two runs knows of the note and of the other run. A run
-//! that cannot remove the directory, because another run has come, also leaves a note and looks again: the other run
-//! finds the note at its end. A run that has prepared a claim withdraws the prepared claim before its last look.
+//! **Who has made the directory** is unknown to the run that gets the directory if a refused run has made it. The
+//! refused run leaves a *note*, the directory `.plimsoll.madeLEVEL+ID` beside the claim: level 0 is the guarded
+//! directory, level 1 the directory above. The refused run leaves the note before its last look at the claim, and the
+//! other run lists the guarded directory after releasing its claim, so that at least one of the two runs sees both the
+//! note and the other run. A run that cannot remove the directory, because another run has come, also leaves a note and
+//! looks again: the other run finds the note at its end. A run that has prepared a claim withdraws the prepared claim
+//! before its last look.
 
 #[cfg(test)]
 mod models;

@@ -10,9 +10,7 @@ use plimsoll_plan::{
     FileId, Layout, ObjectLoop, ObjectOp, ObjectStep, Pattern, RankShift, Rounds, StageProgress,
     StageWork,
 };
-use plimsoll_target::{
-    EntryKind, FileOperation, OpError, OpenHow, OpenMode, RareOperation, Session, Target,
-};
+use plimsoll_target::{EntryKind, FileOperation, OpError, OpenHow, OpenMode, Session, Target};
 use rustix::io::Errno;
 use std::ops::Range;
 
@@ -33,8 +31,7 @@ async fn drop_file<S: Session>(session: &mut S) -> Result<(), OpError> {
         Err(OpError(Errno::NOENT)) => return Ok(()),
         other => other?,
     };
-    let drop_cache = RareOperation::OnFile(&handle, FileOperation::DropCache);
-    let dropped = session.execute(drop_cache).await;
+    let dropped = session.on_file(&handle, FileOperation::DropCache).await;
     session.close(handle).await.and(dropped.map(drop))
 }
 

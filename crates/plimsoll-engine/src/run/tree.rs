@@ -4,9 +4,7 @@ use super::marker::{self, PatternNames};
 use super::setup_pool::{BulkTask, SetupError, SetupPool};
 use crate::tree_names::{is_our_link, is_ours};
 use plimsoll_plan::{DirId, FileId, FilesetId, Layout, Plan, Stream};
-use plimsoll_target::{
-    EntryKind, FileOperation, OpError, OpenHow, OpenMode, RareOperation, Session, Target,
-};
+use plimsoll_target::{EntryKind, FileOperation, OpError, OpenHow, OpenMode, Session, Target};
 use rustix::io::Errno;
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
@@ -116,8 +114,8 @@ impl MakeFiles<'_> {
         });
         let done = match from > size {
             true => {
-                let truncate = RareOperation::OnFile(&handle, FileOperation::Truncate(size));
-                session.execute(truncate).await.map(drop)
+                let truncate = FileOperation::Truncate(size);
+                session.on_file(&handle, truncate).await.map(drop)
             }
             false => fill(session, &handle, from..size, self.progress).await,
         };

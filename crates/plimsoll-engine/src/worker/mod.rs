@@ -326,8 +326,8 @@ impl<S: Session> Worker<S> {
         shared.ended[self.context.id.index as usize].store(true, Relaxed);
     }
 
-    /// Records the asynchronous writes that have completed, and abandons those that no thread has
-    /// begun. All that have not completed are in flight at the end.
+    /// Records the completed asynchronous writes, and abandons the queued writes that no thread has begun. Every
+    /// uncompleted write counts as in flight at the end.
     async fn take_last_completions(&mut self) {
         if self.session.aio_pending() == 0 {
             return;

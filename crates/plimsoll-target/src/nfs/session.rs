@@ -10,7 +10,7 @@ use super::handle::{InFlightWrite, NfsHandle};
 use super::open::Stability;
 use super::transfer;
 use crate::error::OpError;
-use crate::rare_operation::RareOperation;
+use crate::rare_operation::{FileOperation, NameOperation};
 use crate::session::Session;
 use crate::session_types::{
     AioDone, Attributes, CallSigns, EntryKind, ListTotals, OpenHow, SessionSpec, WritePlace,
@@ -329,23 +329,25 @@ impl<B: NfsBackend> Session for NfsSession<B> {
         renamed
     }
 
-    async fn execute(
+    async fn on_name(&mut self, operation: NameOperation) -> Result<u64, OpError> {
+        self.operate_on_name(operation).await
+    }
+
+    async fn on_file(
         &mut self,
-        operation: RareOperation<'_, Self::Handle>,
+        handle: &Self::Handle,
+        operation: FileOperation<'_>,
     ) -> Result<u64, OpError> {
-        match operation {
-            RareOperation::OnName(operation) => self.on_name(operation).await,
-            RareOperation::OnFile(handle, operation) => self.on_file(handle, operation).await,
-            RareOperation::Copy {
-                from,
-                to,
-                offset,
-                len,
-            } => {
-                let range = (offset, len);
-                self.copy_through_buffer(from, to, range, |_| ()).await
-            }
-        }
+        self.operate_on_file(handle, operation).await
+    }
+
+    async fn copy(
+        &mut self,
+        from: &Self::Handle,
+        to: &Self::Handle,
+        range: (u64, u64),
+    ) -> Result<u64, OpError> {
+        self.copy_through_buffer(from, to, range, |_| ()).await
     }
 
     fn aio_write(

@@ -30,7 +30,7 @@ impl SystemCalls {
             NameOperation::Chmod(mode) => self.set_mode(mode)?,
             NameOperation::StatFs => drop(rustix::fs::fstatfs(&self.root)?),
             NameOperation::PathConf => drop(fpathconf(&self.root, PathconfVar::NAME_MAX)?),
-            // No system call requests the procedure of NFS alone.
+            // LOOKUP, READLINK and READDIRPLUS are procedures of NFS; no system call corresponds to a single procedure.
             _ => return Err(OpError(Errno::OPNOTSUPP)),
         }
         Ok(0)

@@ -4,7 +4,7 @@ use super::handle::PosixHandle;
 use super::mix_syscalls::attributes;
 use super::session::PosixSession;
 use crate::error::OpError;
-use crate::rare_operation::RareOperation;
+use crate::rare_operation::{FileOperation, NameOperation};
 use crate::session::Session;
 use crate::session_types::{AioDone, Attributes, EntryKind, ListTotals, OpenHow, WritePlace};
 use memmap2::MmapMut;
@@ -161,18 +161,28 @@ impl Session for PosixSession {
     }
 
     #[inline]
-    async fn execute(&mut self, operation: RareOperation<'_, PosixHandle>) -> Result<u64, OpError> {
+    async fn on_name(&mut self, operation: NameOperation) -> Result<u64, OpError> {
+        self.calls.on_name(operation)
+    }
+
+    #[inline]
+    async fn on_file(
+        &mut self,
+        handle: &PosixHandle,
+        operation: FileOperation<'_>,
+    ) -> Result<u64, OpError> {
+        self.calls.on_file(&handle.fd, operation)
+    }
+
+    #[inline]
+    async fn copy(
+        &mut self,
+        from: &PosixHandle,
+        to: &PosixHandle,
+        range: (u64, u64),
+    ) -> Result<u64, OpError> {
         let calls = &mut self.calls;
-        match operation {
-            RareOperation::OnName(operation) => calls.on_name(operation),
-            RareOperation::OnFile(handle, operation) => calls.on_file(&handle.fd, operation),
-            RareOperation::Copy {
-                from,
-                to,
-                offset,
-                len,
-            } => calls.copy_through_buffer(&from.fd, &to.fd, (offset, len), |_| ()),
-        }
+        calls.copy_through_buffer(&from.fd, &to.fd, range, |_| ())
     }
 
     #[inline(always)]

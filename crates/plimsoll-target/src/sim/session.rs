@@ -1,7 +1,7 @@
 //! A client of a simulated system.
 
 use crate::error::OpError;
-use crate::rare_operation::{FileOperation, NameOperation, RareOperation};
+use crate::rare_operation::{FileOperation, NameOperation};
 use crate::session::Session;
 use crate::session_types::{
     AioDone, Attributes, EntryKind, FilesetEntry, ListTotals, OpenHow, SessionSpec,
@@ -99,43 +99,9 @@ impl SimSession {
         }
     }
 
-    /// An operation on the located name.
-    async fn on_name(&self, class: OperationClass) -> Result<(), OpError> {
+    /// An operation of this class on the located name.
+    async fn on_located(&self, class: OperationClass) -> Result<(), OpError> {
         self.perform(class, &self.handle(0), 0, 0).await
-    }
-
-    /// An operation on an open file; returns the number of bytes.
-    async fn on_file(
-        &self,
-        handle: &SimHandle,
-        operation: FileOperation<'_>,
-    ) -> Result<u64, OpError> {
-        let at = |class, offset, len| self.perform(class, handle, offset, len);
-        match operation {
-            FileOperation::DropCache => Ok(0),
-            FileOperation::Truncate(_) | FileOperation::Lock { .. } => {
-                at(MetadataChange, 0, 0).await.map(|()| 0)
-            }
-            FileOperation::WriteStable { offset, len } => {
-                at(DataWrite, offset.unwrap_or(handle.size), len).await?;
-                at(Commit, 0, 0).await.map(|()| len)
-            }
-            FileOperation::Modify { offset, len } => {
-                at(DataRead, offset, len).await?;
-                at(DataWrite, offset, len).await?;
-                Ok(len.saturating_mul(2))
-            }
-            FileOperation::MapRead { offset, len } => at(DataRead, offset, len).await.map(|()| len),
-            FileOperation::MapWrite { offset, len, flush } => {
-                at(DataWrite, offset, len).await?;
-                if flush {
-                    at(Commit, 0, 0).await?;
-                }
-                Ok(len)
-            }
-            // Contents are not kept, so no others are written or checked.
-            _ => Err(OpError(Errno::OPNOTSUPP)),
-        }
     }
 
     fn handle(&self, size: u64) -> SimHandle {
@@ -195,7 +161,7 @@ impl Session for SimSession {
 
     async fn open(&mut self, how: OpenHow) -> Result<SimHandle, OpError> {
         let class = if how.create { MetadataChange } else { Open };
-        self.on_name(class).await?;
+        self.on_located(class).await?;
         Ok(self.handle(how.planned_size))
     }
 
@@ -249,7 +215,7 @@ impl Session for SimSession {
     }
 
     async fn stat(&mut self) -> Result<Attributes, OpError> {
-        self.on_name(MetadataRead).await?;
+        self.on_located(MetadataRead).await?;
         Ok(Attributes {
             kind: EntryKind::File,
             size: 0,
@@ -257,50 +223,79 @@ impl Session for SimSession {
     }
 
     async fn unlink(&mut self) -> Result<(), OpError> {
-        self.on_name(MetadataChange).await
+        self.on_located(MetadataChange).await
     }
 
     async fn make_dir(&mut self) -> Result<(), OpError> {
-        self.on_name(MetadataChange).await
+        self.on_located(MetadataChange).await
     }
 
     async fn remove_dir(&mut self) -> Result<(), OpError> {
-        self.on_name(MetadataChange).await
+        self.on_located(MetadataChange).await
     }
 
     async fn list(&mut self) -> Result<ListTotals, OpError> {
-        self.on_name(MetadataRead).await?;
+        self.on_located(MetadataRead).await?;
         Ok(ListTotals::default())
     }
 
     fn set_destination(&mut self) {}
 
     async fn rename(&mut self) -> Result<(), OpError> {
-        self.on_name(MetadataChange).await
+        self.on_located(MetadataChange).await
     }
 
-    async fn execute(&mut self, operation: RareOperation<'_, SimHandle>) -> Result<u64, OpError> {
+    async fn on_name(&mut self, operation: NameOperation) -> Result<u64, OpError> {
         match operation {
-            RareOperation::OnName(operation) => {
-                match operation {
-                    NameOperation::PrepareLink => {}
-                    NameOperation::Chmod(_) => self.on_name(MetadataChange).await?,
-                    _ => self.on_name(MetadataRead).await?,
-                }
-                Ok(0)
+            NameOperation::PrepareLink => {}
+            NameOperation::Chmod(_) => self.on_located(MetadataChange).await?,
+            _ => self.on_located(MetadataRead).await?,
+        }
+        Ok(0)
+    }
+
+    async fn on_file(
+        &mut self,
+        handle: &SimHandle,
+        operation: FileOperation<'_>,
+    ) -> Result<u64, OpError> {
+        let at = |class, offset, len| self.perform(class, handle, offset, len);
+        match operation {
+            FileOperation::DropCache => Ok(0),
+            FileOperation::Truncate(_) | FileOperation::Lock { .. } => {
+                at(MetadataChange, 0, 0).await.map(|()| 0)
             }
-            RareOperation::OnFile(handle, operation) => self.on_file(handle, operation).await,
-            RareOperation::Copy {
-                from,
-                to,
-                offset,
-                len,
-            } => {
-                let len = self.read(from, offset, len).await?;
-                self.perform(DataWrite, to, offset, len).await?;
+            FileOperation::WriteStable { offset, len } => {
+                at(DataWrite, offset.unwrap_or(handle.size), len).await?;
+                at(Commit, 0, 0).await.map(|()| len)
+            }
+            FileOperation::Modify { offset, len } => {
+                at(DataRead, offset, len).await?;
+                at(DataWrite, offset, len).await?;
+                Ok(len.saturating_mul(2))
+            }
+            FileOperation::MapRead { offset, len } => at(DataRead, offset, len).await.map(|()| len),
+            FileOperation::MapWrite { offset, len, flush } => {
+                at(DataWrite, offset, len).await?;
+                if flush {
+                    at(Commit, 0, 0).await?;
+                }
                 Ok(len)
             }
+            // The system keeps no contents, so given bytes can neither be written nor returned.
+            _ => Err(OpError(Errno::OPNOTSUPP)),
         }
+    }
+
+    async fn copy(
+        &mut self,
+        from: &SimHandle,
+        to: &SimHandle,
+        (offset, len): (u64, u64),
+    ) -> Result<u64, OpError> {
+        let len = self.read(from, offset, len).await?;
+        self.perform(DataWrite, to, offset, len).await?;
+        Ok(len)
     }
 
     fn aio_write(

@@ -3,7 +3,7 @@
 use super::store::{Call, CallKind, Fate, Store};
 use super::{Shared, lock};
 use crate::error::OpError;
-use crate::rare_operation::{FileOperation, NameOperation, RareOperation, missing, modify_blocks};
+use crate::rare_operation::{FileOperation, NameOperation, missing, modify_blocks};
 use crate::session::Session;
 use crate::session_types::{AioDone, Attributes, EntryKind, ListTotals, OpenHow, SessionSpec};
 use crate::timed_writes::TimedWrites;
@@ -280,34 +280,81 @@ impl Session for SimulatedSession {
         .await
     }
 
-    async fn execute(
-        &mut self,
-        operation: RareOperation<'_, SimulatedFile>,
-    ) -> Result<u64, OpError> {
+    async fn on_name(&mut self, operation: NameOperation) -> Result<u64, OpError> {
         match operation {
-            RareOperation::OnName(NameOperation::StatMissing) => missing(self.stat().await),
-            RareOperation::OnName(NameOperation::Access | NameOperation::Chmod(_)) => {
+            NameOperation::StatMissing => missing(self.stat().await),
+            NameOperation::Access | NameOperation::Chmod(_) => {
                 self.on_path(CallKind::Other, |store, path| {
                     store.attributes(path).map(|_| 0)
                 })
                 .await
             }
-            RareOperation::OnName(NameOperation::StatFs | NameOperation::PathConf) => {
+            NameOperation::StatFs | NameOperation::PathConf => {
                 self.call(CallKind::Other, |_, _| Ok(0)).await
             }
-            RareOperation::OnName(_) => Err(OpError(Errno::OPNOTSUPP)),
-            RareOperation::OnFile(file, operation) => self.on_file(file.0, operation).await,
-            RareOperation::Copy {
-                from,
-                to,
-                offset,
-                len,
-            } => {
-                let bytes = self.read_at(from.0, offset, len).await?;
-                self.write_at(to.0, Some(offset), &bytes).await?;
+            _ => Err(OpError(Errno::OPNOTSUPP)),
+        }
+    }
+
+    async fn on_file(
+        &mut self,
+        file: &SimulatedFile,
+        operation: FileOperation<'_>,
+    ) -> Result<u64, OpError> {
+        let inode = file.0;
+        match operation {
+            FileOperation::DropCache => Ok(0),
+            FileOperation::Truncate(len) => {
+                self.call(CallKind::Other, |store, _| store.set_len(inode, len))
+                    .await?;
+                Ok(0)
+            }
+            FileOperation::Lock { .. } => self.call(CallKind::Other, |_, _| Ok(0)).await,
+            FileOperation::WriteStable { offset, len } => {
+                let bytes = self.next_content(len)?;
+                self.write_at(inode, offset, &bytes).await?;
+                Ok(len)
+            }
+            FileOperation::MapWrite { offset, len, .. } => {
+                let bytes = self.next_content(len)?;
+                self.write_at(inode, Some(offset), &bytes).await?;
+                Ok(len)
+            }
+            FileOperation::WriteBytesStable { offset, bytes }
+            | FileOperation::MapWriteBytes { offset, bytes, .. } => {
+                self.write_at(inode, Some(offset), bytes).await?;
                 Ok(bytes.len() as u64)
             }
+            FileOperation::Modify { offset, len } => {
+                let mut bytes = self.read_at(inode, offset, len).await?;
+                if (bytes.len() as u64) < len {
+                    return Err(Errno::IO.into());
+                }
+                modify_blocks(&mut bytes);
+                self.write_at(inode, Some(offset), &bytes).await?;
+                Ok(len * 2)
+            }
+            FileOperation::MapRead { offset, len } => {
+                self.read_at(inode, offset, len).await?;
+                Ok(len)
+            }
+            FileOperation::MapReadBytes { offset, bytes } => {
+                let read = self.read_at(inode, offset, bytes.len() as u64).await?;
+                bytes[..read.len()].copy_from_slice(&read);
+                Ok(read.len() as u64)
+            }
         }
+    }
+
+    async fn copy(
+        &mut self,
+        from: &SimulatedFile,
+        to: &SimulatedFile,
+        (offset, len): (u64, u64),
+    ) -> Result<u64, OpError> {
+        let bytes = self.read_at(from.0, offset, len).await?;
+        self.write_at(to.0, Some(offset), &bytes).await?;
+        Ok(bytes.len() as u64)
     }
 
     fn aio_write_bytes(
@@ -373,52 +420,6 @@ impl Session for SimulatedSession {
 }
 
 impl SimulatedSession {
-    /// Executes an operation on an open file; returns the number of bytes.
-    async fn on_file(&mut self, inode: u64, operation: FileOperation<'_>) -> Result<u64, OpError> {
-        match operation {
-            FileOperation::DropCache => Ok(0),
-            FileOperation::Truncate(len) => {
-                self.call(CallKind::Other, |store, _| store.set_len(inode, len))
-                    .await?;
-                Ok(0)
-            }
-            FileOperation::Lock { .. } => self.call(CallKind::Other, |_, _| Ok(0)).await,
-            FileOperation::WriteStable { offset, len } => {
-                let bytes = self.next_content(len)?;
-                self.write_at(inode, offset, &bytes).await?;
-                Ok(len)
-            }
-            FileOperation::MapWrite { offset, len, .. } => {
-                let bytes = self.next_content(len)?;
-                self.write_at(inode, Some(offset), &bytes).await?;
-                Ok(len)
-            }
-            FileOperation::WriteBytesStable { offset, bytes }
-            | FileOperation::MapWriteBytes { offset, bytes, .. } => {
-                self.write_at(inode, Some(offset), bytes).await?;
-                Ok(bytes.len() as u64)
-            }
-            FileOperation::Modify { offset, len } => {
-                let mut bytes = self.read_at(inode, offset, len).await?;
-                if (bytes.len() as u64) < len {
-                    return Err(Errno::IO.into());
-                }
-                modify_blocks(&mut bytes);
-                self.write_at(inode, Some(offset), &bytes).await?;
-                Ok(len * 2)
-            }
-            FileOperation::MapRead { offset, len } => {
-                self.read_at(inode, offset, len).await?;
-                Ok(len)
-            }
-            FileOperation::MapReadBytes { offset, bytes } => {
-                let read = self.read_at(inode, offset, bytes.len() as u64).await?;
-                bytes[..read.len()].copy_from_slice(&read);
-                Ok(read.len() as u64)
-            }
-        }
-    }
-
     /// Makes an asynchronous write, which is reported after its time.
     fn queue(
         &mut self,

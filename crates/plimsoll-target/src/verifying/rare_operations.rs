@@ -1,15 +1,15 @@
-//! Operations that have no method of their own, on files whose contents are verified.
+//! [`Session::on_file`] and [`Session::copy`] on files whose contents are verified.
 
 use super::record::FileRecord;
 use super::session_state::VerifyingSession;
 use crate::error::OpError;
-use crate::rare_operation::{FileOperation, RareOperation};
+use crate::rare_operation::FileOperation;
 use crate::session::Session;
 use std::sync::Arc;
 
 impl<S: Session> VerifyingSession<S> {
-    /// Executes an operation on an open file; returns the number of bytes.
-    pub(super) async fn on_file(
+    /// [`Session::on_file`] on a file whose contents are known.
+    pub(super) async fn on_verified_file(
         &mut self,
         handle: &S::Handle,
         record: &Arc<FileRecord>,
@@ -18,8 +18,7 @@ impl<S: Session> VerifyingSession<S> {
         match operation {
             FileOperation::Truncate(len) => {
                 let epoch = record.begin_truncate(len);
-                let truncate = RareOperation::OnFile(handle, operation);
-                let done = self.inner.execute(truncate).await;
+                let done = self.inner.on_file(handle, operation).await;
                 record.end_truncate(epoch, len, done.is_ok());
                 done
             }
@@ -33,8 +32,8 @@ impl<S: Session> VerifyingSession<S> {
                 }
                 Ok(len)
             }
-            // Writes the contents again where it read: what it read may be zeros behind a hole, which
-            // another worker has filled meanwhile.
+            // The range is written with the contents of its place, not with the bytes that were read: these may be
+            // the zeros of a hole that another worker has filled since.
             FileOperation::Modify { offset, len } => {
                 let (_, read) = self.read_kept(handle, record, (offset, len)).await?;
                 let range = (offset, read);
@@ -46,8 +45,7 @@ impl<S: Session> VerifyingSession<S> {
                 let begun = self.begin_read(record);
                 let bytes = self.found.bytes(&room);
                 let map_read = FileOperation::MapReadBytes { offset, bytes };
-                let map_read = RareOperation::OnFile(handle, map_read);
-                self.inner.execute(map_read).await?;
+                self.inner.on_file(handle, map_read).await?;
                 self.keep(room, len, &begun, (offset, len));
                 Ok(len)
             }
@@ -62,15 +60,13 @@ impl<S: Session> VerifyingSession<S> {
                     bytes: self.composed.bytes(stamp, offset, len)?,
                     flush,
                 };
-                let map_write = RareOperation::OnFile(handle, map_write);
-                self.inner.execute(map_write).await?;
+                self.inner.on_file(handle, map_write).await?;
                 self.acknowledge(record, before, offset, offset + len);
                 Ok(len)
             }
-            // These neither read nor change contents.
+            // Neither operation reads or changes contents.
             FileOperation::DropCache | FileOperation::Lock { .. } => {
-                let unchanged = RareOperation::OnFile(handle, operation);
-                self.inner.execute(unchanged).await
+                self.inner.on_file(handle, operation).await
             }
             FileOperation::WriteBytesStable { .. }
             | FileOperation::MapReadBytes { .. }
@@ -80,7 +76,7 @@ impl<S: Session> VerifyingSession<S> {
         }
     }
 
-    /// Copies a range of a file to another, and checks what is read; returns the number of bytes.
+    /// Copies a range of one file to another file and verifies the bytes that are read; returns their number.
     pub(super) async fn copy_stamped(
         &mut self,
         (from, source): (&S::Handle, &Arc<FileRecord>),

@@ -3,7 +3,7 @@
 use super::ledger::{Expected, Ledger};
 use super::record::FileRecord;
 use crate::error::OpError;
-use crate::rare_operation::{FileOperation, RareOperation};
+use crate::rare_operation::FileOperation;
 use crate::session::Session;
 use crate::session_types::{OpenHow, OpenMode};
 use plimsoll_plan::{FileId, FilesetId, VerificationFailure};
@@ -69,8 +69,7 @@ impl Ledger {
             }
             Err(e) => return (0, unreadable("opened", e)),
         };
-        let drop_cache = RareOperation::OnFile(&handle, FileOperation::DropCache);
-        if let Err(e) = session.execute(drop_cache).await {
+        if let Err(e) = session.on_file(&handle, FileOperation::DropCache).await {
             let _ = session.close(handle).await;
             return (0, unreadable("flushed", e));
         }

@@ -9,7 +9,7 @@ use super::ledger::{Ledger, Presence};
 use super::record::FileRecord;
 use super::session_state::{VerifyingHandle, VerifyingSession, WrittenRange};
 use crate::error::OpError;
-use crate::rare_operation::RareOperation;
+use crate::rare_operation::{FileOperation, NameOperation};
 use crate::session::Session;
 use crate::session_types::{
     AioDone, Attributes, EntryKind, FilesetEntry, ListTotals, OpenHow, WritePlace,
@@ -233,41 +233,38 @@ impl<S: Session> Session for VerifyingSession<S> {
         Ok(())
     }
 
-    async fn execute(
+    async fn on_name(&mut self, operation: NameOperation) -> Result<u64, OpError> {
+        self.inner.on_name(operation).await
+    }
+
+    async fn on_file(
         &mut self,
-        operation: RareOperation<'_, Self::Handle>,
+        handle: &Self::Handle,
+        operation: FileOperation<'_>,
     ) -> Result<u64, OpError> {
-        use RareOperation::{Copy, OnFile};
-        match operation {
-            OnFile(handle, operation) => match &handle.record {
-                Some(record) => self.on_file(&handle.inner, record, operation).await,
-                None => self.inner.execute(OnFile(&handle.inner, operation)).await,
-            },
-            Copy {
-                from:
-                    VerifyingHandle {
-                        inner: from,
-                        record: Some(source),
-                    },
-                to:
-                    VerifyingHandle {
-                        inner: to,
-                        record: Some(copy),
-                    },
-                offset,
-                len,
-            } => {
-                let range = (offset, len);
-                self.copy_stamped((from, source), (to, copy), range).await
+        let file = &handle.inner;
+        match &handle.record {
+            Some(record) => self.on_verified_file(file, record, operation).await,
+            None => self.inner.on_file(file, operation).await,
+        }
+    }
+
+    async fn copy(
+        &mut self,
+        from: &Self::Handle,
+        to: &Self::Handle,
+        range: (u64, u64),
+    ) -> Result<u64, OpError> {
+        match (&from.record, &to.record) {
+            (Some(source), Some(copy)) => {
+                let (from, to) = ((&from.inner, source), (&to.inner, copy));
+                self.copy_stamped(from, to, range).await
             }
-            operation => {
-                if let Copy { to, .. } = &operation
-                    && let Some(record) = &to.record
-                {
-                    record.set_unknown();
+            (_, copy) => {
+                if let Some(copy) = copy {
+                    copy.set_unknown();
                 }
-                let inner = operation.of_inner(|handle| &handle.inner);
-                self.inner.execute(inner).await
+                self.inner.copy(&from.inner, &to.inner, range).await
             }
         }
     }

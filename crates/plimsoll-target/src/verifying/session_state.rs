@@ -5,7 +5,7 @@ use super::ledger::{Ledger, Located, Presence};
 use super::record::{FileRecord, Known};
 use super::stamp::Stamp;
 use crate::error::OpError;
-use crate::rare_operation::{FileOperation, RareOperation};
+use crate::rare_operation::FileOperation;
 use crate::session::Session;
 use crate::session_types::OpenHow;
 use memmap2::MmapMut;
@@ -136,8 +136,7 @@ impl<S: Session> VerifyingSession<S> {
                 true => {
                     let offset = at;
                     let write = FileOperation::WriteBytesStable { offset, bytes };
-                    let write = RareOperation::OnFile(handle, write);
-                    self.inner.execute(write).await?;
+                    self.inner.on_file(handle, write).await?;
                 }
                 false => self.inner.write_bytes(handle, at, bytes).await?,
             }

@@ -1,8 +1,7 @@
 //! Operations on open files.
 
 use crate::support::{
-    BUFFER, Bench, Case, check_in, error, in_memory, is_from, making, name, on_file, opened, pool,
-    take_all,
+    BUFFER, Bench, Case, check_in, error, in_memory, is_from, making, name, opened, pool, take_all,
 };
 use plimsoll_plan::Content;
 use plimsoll_target::{
@@ -256,7 +255,7 @@ on_files! {
         let before = at.bytes("f");
         let local = at.local().filter(|dir| !in_memory(dir)).map(|dir| dir.join("f"));
         let written = local.inspect(|f| assert!(is_cached(f, 0).unwrap(), "it was written just now"));
-        on_file(&mut s, &h, FileOperation::DropCache).await.unwrap();
+        s.on_file(&h, FileOperation::DropCache).await.unwrap();
         if let Some(file) = written {
             assert!(!is_cached(&file, 0).unwrap(), "still in the cache");
         }
@@ -352,7 +351,7 @@ on_files! {
         let advised = OpenHow { no_read_ahead: true, ..read };
         for (how, ahead) in [read, advised].into_iter().zip(&mut ahead) {
             let h = opened(&mut s, "f", how).await;
-            on_file(&mut s, &h, FileOperation::DropCache).await.unwrap();
+            s.on_file(&h, FileOperation::DropCache).await.unwrap();
             for page in 0..4 {
                 assert_eq!(s.read(&h, page * 4096, 4096).await.unwrap(), 4096);
             }

@@ -1,6 +1,6 @@
 //! Operations that mixes are made of, besides plain transfers.
 
-use crate::support::{copy, error, making, name, on_file, on_name, opened, rename};
+use crate::support::{error, making, name, opened, rename};
 use plimsoll_plan::OpKind;
 use plimsoll_target::{EntryKind, FileOperation, NameOperation, OpenHow, OpenMode, Session};
 use rustix::io::Errno;
@@ -63,7 +63,7 @@ on_files! {
 }
 
 on_posix! {
-    /// Parents are looked at for links, also that of a name that becomes the destination of a renaming.
+    /// The parents of both names of a rename are checked for symbolic links.
     async fn parents_of_a_renaming(at, s) {
         at.dir("real");
         at.file("real/f", b"x");
@@ -73,7 +73,7 @@ on_posix! {
             name(&mut s, destination).check_parent().await.unwrap();
         }
         s.set_destination();
-        // The destination is not what later names are.
+        // A name that is located later does not change the destination.
         assert_eq!(name(&mut s, "real/f").stat().await.unwrap().size, 1);
         s.check_parent().await.unwrap();
         s.rename().await.unwrap();
@@ -87,27 +87,27 @@ on_files! {
         at.file("f", b"x");
         at.dir("d");
         at.link("dangling", "nowhere");
-        on_name(name(&mut s, "missing"), NameOperation::StatMissing).await.unwrap();
-        on_name(name(&mut s, "d/missing"), NameOperation::StatMissing).await.unwrap();
+        name(&mut s, "missing").on_name(NameOperation::StatMissing).await.unwrap();
+        name(&mut s, "d/missing").on_name(NameOperation::StatMissing).await.unwrap();
         for there in ["f", "d", "dangling"] {
-            assert_eq!(error(on_name(name(&mut s, there), NameOperation::StatMissing).await), Errno::EXIST);
+            assert_eq!(error(name(&mut s, there).on_name(NameOperation::StatMissing).await), Errno::EXIST);
         }
-        assert_eq!(error(on_name(name(&mut s, "f/missing"), NameOperation::StatMissing).await), Errno::NOTDIR);
+        assert_eq!(error(name(&mut s, "f/missing").on_name(NameOperation::StatMissing).await), Errno::NOTDIR);
     }
 
     /// Access is that of the one who asks.
     async fn asking_for_access(at, s) {
         at.file("f", b"x");
         at.link("dangling", "nowhere");
-        on_name(name(&mut s, "f"), NameOperation::Access).await.unwrap();
-        assert_eq!(error(on_name(name(&mut s, "missing"), NameOperation::Access).await), Errno::NOENT);
+        name(&mut s, "f").on_name(NameOperation::Access).await.unwrap();
+        assert_eq!(error(name(&mut s, "missing").on_name(NameOperation::Access).await), Errno::NOENT);
         // The link itself, not what it leads to.
-        on_name(name(&mut s, "dangling"), NameOperation::Access).await.unwrap();
+        name(&mut s, "dangling").on_name(NameOperation::Access).await.unwrap();
         crate::support::obey_permissions();
         at.set_mode("f", 0o444);
         // `access` asks for the real user, who may be root and be let through by that alone.
         if !rustix::process::getuid().is_root() {
-            assert_eq!(error(on_name(name(&mut s, "f"), NameOperation::Access).await), Errno::ACCESS);
+            assert_eq!(error(name(&mut s, "f").on_name(NameOperation::Access).await), Errno::ACCESS);
         }
     }
 }
@@ -122,19 +122,19 @@ on_posix! {
         at.file("d/g", b"x");
         let mode = |path: &str| at.path(path).symlink_metadata().unwrap().mode() & 0o7777;
         for wanted in [0o600, 0o644, 0o755] {
-            on_name(name(&mut s, "f"), NameOperation::Chmod(wanted)).await.unwrap();
+            name(&mut s, "f").on_name(NameOperation::Chmod(wanted)).await.unwrap();
             assert_eq!(mode("f"), wanted);
         }
         // No bits but the nine.
-        on_name(name(&mut s, "f"), NameOperation::Chmod(0o7600)).await.unwrap();
+        name(&mut s, "f").on_name(NameOperation::Chmod(0o7600)).await.unwrap();
         assert_eq!(mode("f"), 0o600);
-        on_name(name(&mut s, "d"), NameOperation::Chmod(0o700)).await.unwrap();
+        name(&mut s, "d").on_name(NameOperation::Chmod(0o700)).await.unwrap();
         assert_eq!(mode("d"), 0o700);
         let before = mode("d/g");
-        assert_eq!(error(on_name(name(&mut s, "l"), NameOperation::Chmod(0o777)).await), Errno::LOOP);
-        assert_eq!(error(on_name(name(&mut s, "way/g"), NameOperation::Chmod(0o777)).await), Errno::LOOP);
-        assert_eq!(error(on_name(name(&mut s, "../x"), NameOperation::Chmod(0o777)).await), Errno::XDEV);
-        assert_eq!(error(on_name(name(&mut s, "missing"), NameOperation::Chmod(0o777)).await), Errno::NOENT);
+        assert_eq!(error(name(&mut s, "l").on_name(NameOperation::Chmod(0o777)).await), Errno::LOOP);
+        assert_eq!(error(name(&mut s, "way/g").on_name(NameOperation::Chmod(0o777)).await), Errno::LOOP);
+        assert_eq!(error(name(&mut s, "../x").on_name(NameOperation::Chmod(0o777)).await), Errno::XDEV);
+        assert_eq!(error(name(&mut s, "missing").on_name(NameOperation::Chmod(0o777)).await), Errno::NOENT);
         assert_eq!((mode("f"), mode("d/g")), (0o600, before));
     }
 }
@@ -143,8 +143,8 @@ on_files! {
     /// Requests to the file system that change nothing.
     async fn asking_the_file_system(at, s) {
         at.file("f", b"x");
-        on_name(&mut s, NameOperation::StatFs).await.unwrap();
-        on_name(&mut s, NameOperation::PathConf).await.unwrap();
+        s.on_name(NameOperation::StatFs).await.unwrap();
+        s.on_name(NameOperation::PathConf).await.unwrap();
         assert_eq!(at.names(""), ["f"]);
     }
 
@@ -152,14 +152,14 @@ on_files! {
     async fn setting_a_length(at, s) {
         at.file("f", &marked(10_000));
         let h = opened(&mut s, "f", OpenHow::plain(BOTH)).await;
-        on_file(&mut s, &h, FileOperation::Truncate(4000)).await.unwrap();
+        s.on_file(&h, FileOperation::Truncate(4000)).await.unwrap();
         assert_eq!(at.bytes("f"), marked(10_000)[..4000]);
-        on_file(&mut s, &h, FileOperation::Truncate(9000)).await.unwrap();
+        s.on_file(&h, FileOperation::Truncate(9000)).await.unwrap();
         let bytes = at.bytes("f");
         assert_eq!(bytes.len(), 9000);
         assert_eq!(bytes[..4000], marked(10_000)[..4000]);
         assert!(bytes[4000..].iter().all(|b| *b == 0));
-        on_file(&mut s, &h, FileOperation::Truncate(0)).await.unwrap();
+        s.on_file(&h, FileOperation::Truncate(0)).await.unwrap();
         assert_eq!(at.bytes("f"), b"");
         s.close(h).await.unwrap();
     }
@@ -189,14 +189,14 @@ on_posix! {
             nix::fcntl::fcntl(file, nix::fcntl::FcntlArg::F_OFD_SETLK(&range))
         };
         let other = std::fs::File::options().read(true).write(true).open(at.path("f")).unwrap();
-        on_file(&mut s, &h, FileOperation::Lock { offset: 2, len: 4 }).await.unwrap();
+        s.on_file(&h, FileOperation::Lock { offset: 2, len: 4 }).await.unwrap();
         // Nothing is left locked.
         try_lock(&other, WRITE, 0, 0).unwrap();
         try_lock(&other, UNLOCK, 0, 0).unwrap();
         // A lock that another handle holds beside it is no hindrance, one on the range is waited
         // for.
         try_lock(&other, WRITE, 0, 2).unwrap();
-        on_file(&mut s, &h, FileOperation::Lock { offset: 2, len: 4 }).await.unwrap();
+        s.on_file(&h, FileOperation::Lock { offset: 2, len: 4 }).await.unwrap();
         try_lock(&other, WRITE, 5, 1).unwrap();
         let held = Duration::from_millis(50);
         let begun = Instant::now();
@@ -204,13 +204,13 @@ on_posix! {
             std::thread::sleep(held);
             drop(other);
         });
-        on_file(&mut s, &h, FileOperation::Lock { offset: 2, len: 4 }).await.unwrap();
+        s.on_file(&h, FileOperation::Lock { offset: 2, len: 4 }).await.unwrap();
         assert!(begun.elapsed() >= held, "it did not wait");
         releaser.join().unwrap();
-        assert_eq!(error(on_file(&mut s, &h, FileOperation::Lock { offset: u64::MAX, len: 1 }).await), Errno::OVERFLOW);
+        assert_eq!(error(s.on_file(&h, FileOperation::Lock { offset: u64::MAX, len: 1 }).await), Errno::OVERFLOW);
         s.close(h).await.unwrap();
         let reader = opened(&mut s, "f", OpenHow::plain(OpenMode::Read)).await;
-        assert_eq!(error(on_file(&mut s, &reader, FileOperation::Lock { offset: 0, len: 1 }).await), Errno::BADF);
+        assert_eq!(error(s.on_file(&reader, FileOperation::Lock { offset: 0, len: 1 }).await), Errno::BADF);
         s.close(reader).await.unwrap();
         assert_eq!(at.bytes("f"), b"0123456789");
     }
@@ -221,18 +221,18 @@ on_files! {
     async fn writing_to_stay(at, s) {
         at.file("f", &marked(8192));
         let h = opened(&mut s, "f", OpenHow::plain(OpenMode::Write)).await;
-        on_file(&mut s, &h, FileOperation::WriteStable { offset: Some(1000), len: 500 }).await.unwrap();
+        s.on_file(&h, FileOperation::WriteStable { offset: Some(1000), len: 500 }).await.unwrap();
         let bytes = at.bytes("f");
         let before = marked(8192);
         assert_eq!(bytes.len(), 8192);
         assert_eq!((&bytes[..1000], &bytes[1500..]), (&before[..1000], &before[1500..]));
         assert_ne!(bytes[1000..1500], before[1000..1500]);
-        on_file(&mut s, &h, FileOperation::WriteStable { offset: None, len: 700 }).await.unwrap();
+        s.on_file(&h, FileOperation::WriteStable { offset: None, len: 700 }).await.unwrap();
         let longer = at.bytes("f");
         assert_eq!(longer.len(), 8892);
         assert_eq!(longer[..8192], bytes);
         // More than one piece of the contents.
-        on_file(&mut s, &h, FileOperation::WriteStable { offset: Some(0), len: 9 << 20 }).await.unwrap();
+        s.on_file(&h, FileOperation::WriteStable { offset: Some(0), len: 9 << 20 }).await.unwrap();
         assert_eq!(at.bytes("f").len(), 9 << 20);
         s.close(h).await.unwrap();
     }
@@ -242,7 +242,7 @@ on_files! {
         let before = marked(20_000);
         at.file("f", &before);
         let h = opened(&mut s, "f", OpenHow::plain(BOTH)).await;
-        assert_eq!(on_file(&mut s, &h, FileOperation::Modify { offset: 1000, len: 10_000 }).await, Ok(20_000));
+        assert_eq!(s.on_file(&h, FileOperation::Modify { offset: 1000, len: 10_000 }).await, Ok(20_000));
         let after = at.bytes("f");
         let expected: Vec<u8> = before
             .iter()
@@ -254,7 +254,7 @@ on_files! {
             .collect();
         assert!(after == expected, "other bytes were changed");
         // At the end there is less.
-        assert_eq!(on_file(&mut s, &h, FileOperation::Modify { offset: 19_990, len: 100 }).await, Ok(20));
+        assert_eq!(s.on_file(&h, FileOperation::Modify { offset: 19_990, len: 100 }).await, Ok(20));
         assert_eq!(at.bytes("f").len(), 20_000);
         s.close(h).await.unwrap();
     }
@@ -267,7 +267,7 @@ on_files! {
         let to = opened(&mut s, "to", making(OpenMode::Write)).await;
         let (mut done, piece) = (0, 1 << 20);
         loop {
-            match copy(&mut s, (&from, &to), (done, piece)).await.unwrap() {
+            match s.copy(&from, &to, (done, piece)).await.unwrap() {
                 0 => break,
                 n => done += n,
             }
@@ -286,10 +286,10 @@ on_posix! {
         at.file("f", &marked(3_000_000));
         let h = opened(&mut s, "f", OpenHow::plain(OpenMode::Read)).await;
         for (offset, len) in [(0, 1), (0, 3_000_000), (4095, 2), (5000, 1_500_000), (2_999_999, 1)] {
-            on_file(&mut s, &h, FileOperation::MapRead { offset, len }).await.unwrap_or_else(|e| panic!("{len} at {offset}: {e}"));
+            s.on_file(&h, FileOperation::MapRead { offset, len }).await.unwrap_or_else(|e| panic!("{len} at {offset}: {e}"));
         }
-        assert_eq!(error(on_file(&mut s, &h, FileOperation::MapRead { offset: 4_000_000, len: 10 }).await), Errno::FAULT);
-        assert_eq!(error(on_file(&mut s, &h, FileOperation::MapRead { offset: 0, len: 0 }).await), Errno::INVAL);
+        assert_eq!(error(s.on_file(&h, FileOperation::MapRead { offset: 4_000_000, len: 10 }).await), Errno::FAULT);
+        assert_eq!(error(s.on_file(&h, FileOperation::MapRead { offset: 0, len: 0 }).await), Errno::INVAL);
         s.close(h).await.unwrap();
         assert!(at.bytes("f") == marked(3_000_000));
     }
@@ -300,8 +300,8 @@ on_posix! {
         at.file("f", &marked(100_000));
         let h = opened(&mut s, "f", OpenHow::plain(BOTH)).await;
         at.file("f", b"short");
-        assert_eq!(error(on_file(&mut s, &h, FileOperation::MapRead { offset: 50_000, len: 1000 }).await), Errno::FAULT);
-        assert_eq!(error(on_file(&mut s, &h, FileOperation::MapWrite { offset: 50_000, len: 1000, flush: false }).await), Errno::FAULT);
+        assert_eq!(error(s.on_file(&h, FileOperation::MapRead { offset: 50_000, len: 1000 }).await), Errno::FAULT);
+        assert_eq!(error(s.on_file(&h, FileOperation::MapWrite { offset: 50_000, len: 1000, flush: false }).await), Errno::FAULT);
         s.close(h).await.unwrap();
         assert_eq!(at.bytes("f"), b"short");
     }
@@ -313,7 +313,7 @@ on_posix! {
         let h = opened(&mut s, "f", OpenHow::plain(BOTH)).await;
         let pool = crate::support::pool(plimsoll_plan::Content::Random);
         for (flush, offset, len) in [(false, 5000, 300_000), (true, 1_000_000, 8192), (true, 2_999_999, 1)] {
-            on_file(&mut s, &h, FileOperation::MapWrite { offset, len, flush }).await.unwrap();
+            s.on_file(&h, FileOperation::MapWrite { offset, len, flush }).await.unwrap();
             let after = at.bytes("f");
             let (a, b) = (offset as usize, (offset + len) as usize);
             assert!(crate::support::is_from(&pool, &after[a..b]), "{len} at {offset}");
@@ -325,7 +325,7 @@ on_posix! {
         assert!(after[1_008_192..2_999_999] == before[1_008_192..2_999_999]);
         s.close(h).await.unwrap();
         let reader = opened(&mut s, "f", OpenHow::plain(OpenMode::Read)).await;
-        assert_eq!(error(on_file(&mut s, &reader, FileOperation::MapWrite { offset: 0, len: 1, flush: false }).await), Errno::ACCESS);
+        assert_eq!(error(s.on_file(&reader, FileOperation::MapWrite { offset: 0, len: 1, flush: false }).await), Errno::ACCESS);
         s.close(reader).await.unwrap();
     }
 
@@ -340,9 +340,9 @@ on_posix! {
         for kind in [OpKind::Read, OpKind::Rename, OpKind::MmapWrite, OpKind::PathConf] {
             assert_eq!(at.target.unsupported_reason(kind), None);
         }
-        assert_eq!(error(on_name(name(&mut s, "f"), NameOperation::Lookup).await), Errno::OPNOTSUPP);
-        assert_eq!(error(on_name(name(&mut s, "l"), NameOperation::ReadLink).await), Errno::OPNOTSUPP);
-        assert_eq!(error(on_name(name(&mut s, ""), NameOperation::ListPlus).await), Errno::OPNOTSUPP);
+        assert_eq!(error(name(&mut s, "f").on_name(NameOperation::Lookup).await), Errno::OPNOTSUPP);
+        assert_eq!(error(name(&mut s, "l").on_name(NameOperation::ReadLink).await), Errno::OPNOTSUPP);
+        assert_eq!(error(name(&mut s, "").on_name(NameOperation::ListPlus).await), Errno::OPNOTSUPP);
     }
 }
 

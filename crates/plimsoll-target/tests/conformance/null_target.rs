@@ -1,6 +1,6 @@
 //! The behaviour of targets that keep no files.
 
-use crate::support::{Bench, Case, check_null, copy, on_file, on_name, opened, take_all};
+use crate::support::{Bench, Case, check_null, opened, take_all};
 use plimsoll_lane::{LaneKind, Stopped};
 use plimsoll_plan::OpKind;
 use plimsoll_target::{
@@ -70,15 +70,10 @@ impl Case for Operations {
             takes_time!(s.stat_handle(&h)),
             Attributes { kind, size: 10_000 }
         );
-        on_file(&mut s, &h, FileOperation::DropCache).await.unwrap();
-        takes_time!(on_file(&mut s, &h, FileOperation::Truncate(1)));
-        takes_time!(on_file(
-            &mut s,
-            &h,
-            FileOperation::Lock { offset: 0, len: 1 }
-        ));
-        takes_time!(on_file(
-            &mut s,
+        s.on_file(&h, FileOperation::DropCache).await.unwrap();
+        takes_time!(s.on_file(&h, FileOperation::Truncate(1)));
+        takes_time!(s.on_file(&h, FileOperation::Lock { offset: 0, len: 1 }));
+        takes_time!(s.on_file(
             &h,
             FileOperation::WriteStable {
                 offset: None,
@@ -86,8 +81,7 @@ impl Case for Operations {
             }
         ));
         assert_eq!(
-            takes_time!(on_file(
-                &mut s,
+            takes_time!(s.on_file(
                 &h,
                 FileOperation::Modify {
                     offset: 0,
@@ -96,17 +90,15 @@ impl Case for Operations {
             )),
             200
         );
-        assert_eq!(takes_time!(copy(&mut s, (&h, &h), (8192, 4096))), 1808);
-        takes_time!(on_file(
-            &mut s,
+        assert_eq!(takes_time!(s.copy(&h, &h, (8192, 4096))), 1808);
+        takes_time!(s.on_file(
             &h,
             FileOperation::MapRead {
                 offset: 0,
                 len: 1 << 40
             }
         ));
-        takes_time!(on_file(
-            &mut s,
+        takes_time!(s.on_file(
             &h,
             FileOperation::MapWrite {
                 offset: 0,
@@ -117,14 +109,14 @@ impl Case for Operations {
         takes_time!(s.close(h));
         s.set_destination();
         takes_time!(s.rename());
-        takes_time!(on_name(&mut s, NameOperation::StatMissing));
-        takes_time!(on_name(&mut s, NameOperation::Access));
-        takes_time!(on_name(&mut s, NameOperation::Chmod(0o600)));
-        takes_time!(on_name(&mut s, NameOperation::StatFs));
-        takes_time!(on_name(&mut s, NameOperation::PathConf));
-        takes_time!(on_name(&mut s, NameOperation::Lookup));
-        takes_time!(on_name(&mut s, NameOperation::ReadLink));
-        assert_eq!(takes_time!(on_name(&mut s, NameOperation::ListPlus)), 0);
+        takes_time!(s.on_name(NameOperation::StatMissing));
+        takes_time!(s.on_name(NameOperation::Access));
+        takes_time!(s.on_name(NameOperation::Chmod(0o600)));
+        takes_time!(s.on_name(NameOperation::StatFs));
+        takes_time!(s.on_name(NameOperation::PathConf));
+        takes_time!(s.on_name(NameOperation::Lookup));
+        takes_time!(s.on_name(NameOperation::ReadLink));
+        assert_eq!(takes_time!(s.on_name(NameOperation::ListPlus)), 0);
         assert_eq!(at.target.unsupported_reason(OpKind::Lookup), None);
         assert_eq!(takes_time!(s.stat()).kind, kind);
         takes_time!(s.make_dir());

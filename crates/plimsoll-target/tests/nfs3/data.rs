@@ -1,6 +1,6 @@
 //! Reading and writing.
 
-use crate::bench::{Bench, Calls, Case, OnLane, copy, error, how, on_file, opened, place};
+use crate::bench::{Bench, Calls, Case, OnLane, error, how, opened, place};
 use crate::case;
 use plimsoll_nfs::server::{Server, ServerOptions, Tree};
 use plimsoll_nfs::v3::Proc;
@@ -79,8 +79,7 @@ fn ends_of_files() {
             let h = opened(&mut s, "f", how(OpenMode::ReadWrite, true)).await;
             s.append(&h, 10).await.unwrap();
             s.append(&h, 20).await.unwrap();
-            on_file(
-                &mut s,
+            s.on_file(
                 &h,
                 FileOperation::WriteStable {
                     offset: None,
@@ -90,14 +89,12 @@ fn ends_of_files() {
             .await
             .unwrap();
             assert_eq!(s.stat_handle(&h).await.unwrap().size, 35);
-            on_file(&mut s, &h, FileOperation::Truncate(8))
-                .await
-                .unwrap();
+            s.on_file(&h, FileOperation::Truncate(8)).await.unwrap();
             assert_eq!(s.read(&h, 0, 100).await.unwrap(), 8);
             assert_eq!(s.read(&h, 8, 100).await.unwrap(), 0);
             let before = bench.bytes("work/f");
             assert_eq!(
-                on_file(&mut s, &h, FileOperation::Modify { offset: 0, len: 8 })
+                s.on_file(&h, FileOperation::Modify { offset: 0, len: 8 })
                     .await
                     .unwrap(),
                 16
@@ -105,7 +102,7 @@ fn ends_of_files() {
             let changed: Vec<u8> = before.iter().map(|b| b.wrapping_add(1)).collect();
             assert_eq!(bench.bytes("work/f"), changed);
             let to = opened(&mut s, "g", how(OpenMode::Write, true)).await;
-            assert_eq!(copy(&mut s, (&h, &to), (2, 100)).await.unwrap(), 6);
+            assert_eq!(s.copy(&h, &to, (2, 100)).await.unwrap(), 6);
             assert_eq!(bench.bytes("work/g")[2..], changed[2..]);
             let reading = opened(&mut s, "f", how(OpenMode::Read, false)).await;
             assert_eq!(error(s.write(&reading, 0, 1).await), Errno::BADF);
@@ -170,9 +167,7 @@ fn data_are_kept_from_open_to_close() {
             let mut bytes = [0; 5];
             assert_eq!(s.read_bytes(&h, 0, &mut bytes).await.unwrap(), 5);
             assert_eq!((&bytes, bench.calls(&before)[0]), (b"hello", ("READ", 3)));
-            on_file(&mut s, &h, FileOperation::Truncate(3))
-                .await
-                .unwrap();
+            s.on_file(&h, FileOperation::Truncate(3)).await.unwrap();
             assert_eq!(s.read(&h, 0, 100).await.unwrap(), 3);
             s.close(h).await.unwrap();
             assert_eq!(bench.bytes("work/f"), b"hel");

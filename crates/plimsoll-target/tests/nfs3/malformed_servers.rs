@@ -1,6 +1,6 @@
 //! Servers that answer what none should: every answer ends in a result or an error.
 
-use crate::bench::{Bench, error, how, name, on_name, opened};
+use crate::bench::{Bench, error, how, name, opened};
 use crate::case;
 use plimsoll_nfs::rpc::{Accepted, Target};
 use plimsoll_nfs::server::{MemoryService, Service};
@@ -93,7 +93,7 @@ fn listings_that_never_end() {
         case!(bench, s, {
             assert_eq!(error(name(&mut s, "").list().await), Errno::BADMSG);
             assert_eq!(
-                error(on_name(name(&mut s, ""), NameOperation::ListPlus).await),
+                error(name(&mut s, "").on_name(NameOperation::ListPlus).await),
                 Errno::BADMSG
             );
             assert_eq!(error(name(&mut s, "").entries().await), Errno::BADMSG);

@@ -1,6 +1,6 @@
 //! Names, directories and attributes.
 
-use crate::bench::{Bench, Calls, Case, error, how, name, on_file, on_name, opened, rename};
+use crate::bench::{Bench, Calls, Case, error, how, name, opened, rename};
 use crate::case;
 use plimsoll_nfs::v3::{Proc, Setting};
 use plimsoll_target::{EntryKind, FileOperation, NameOperation, OpenHow, OpenMode, Session};
@@ -61,7 +61,8 @@ fn names_and_listings() {
                 "in one piece nothing goes on"
             );
             let before = Calls::of(&bench.server);
-            let plus = on_name(name(&mut s, "d/e"), NameOperation::ListPlus)
+            let plus = name(&mut s, "d/e")
+                .on_name(NameOperation::ListPlus)
                 .await
                 .unwrap();
             assert!(plus > listed.bytes);
@@ -82,23 +83,30 @@ fn names_and_listings() {
             );
             assert_eq!(error(name(&mut s, "d/none").unlink().await), Errno::NOENT);
             assert_eq!(error(name(&mut s, "d/seven/x").stat().await), Errno::NOTDIR);
-            on_name(name(&mut s, "d/none"), NameOperation::StatMissing)
+            name(&mut s, "d/none")
+                .on_name(NameOperation::StatMissing)
                 .await
                 .unwrap();
             assert_eq!(
-                error(on_name(name(&mut s, "d/seven"), NameOperation::StatMissing).await),
+                error(
+                    name(&mut s, "d/seven")
+                        .on_name(NameOperation::StatMissing)
+                        .await
+                ),
                 Errno::EXIST
             );
-            on_name(name(&mut s, "d/seven"), NameOperation::Chmod(0o600))
+            name(&mut s, "d/seven")
+                .on_name(NameOperation::Chmod(0o600))
                 .await
                 .unwrap();
             let seven = bench.find("work/d/seven").unwrap();
             assert_eq!(bench.tree().attributes(&seven).unwrap().mode, 0o600);
-            on_name(name(&mut s, "d/seven"), NameOperation::Access)
+            name(&mut s, "d/seven")
+                .on_name(NameOperation::Access)
                 .await
                 .unwrap();
-            on_name(&mut s, NameOperation::StatFs).await.unwrap();
-            on_name(&mut s, NameOperation::PathConf).await.unwrap();
+            s.on_name(NameOperation::StatFs).await.unwrap();
+            s.on_name(NameOperation::PathConf).await.unwrap();
         }),
     );
 }
@@ -168,7 +176,8 @@ fn links_are_not_followed() {
                 name(&mut s, "end").stat().await.unwrap().kind,
                 EntryKind::Link
             );
-            on_name(name(&mut s, "end"), NameOperation::ReadLink)
+            name(&mut s, "end")
+                .on_name(NameOperation::ReadLink)
                 .await
                 .unwrap();
             name(&mut s, "end").unlink().await.unwrap();
@@ -269,9 +278,7 @@ fn attributes_are_cached_as_requested() {
             );
             s.write_bytes(&h, 5, b" there").await.unwrap();
             assert_eq!(name(&mut s, "f").stat().await.unwrap().size, 11);
-            on_file(&mut s, &h, FileOperation::Truncate(2))
-                .await
-                .unwrap();
+            s.on_file(&h, FileOperation::Truncate(2)).await.unwrap();
             assert_eq!(name(&mut s, "f").stat().await.unwrap().size, 2);
             s.close(h).await.unwrap();
             rename(&mut s, "f", "g").await.unwrap();

@@ -147,7 +147,7 @@ impl Do {
                     s.write_bytes(open, 0, AFTER).await?;
                     s.fsync(open).await?;
                 }
-                Self::Cut => drop(on_file(s, open, FileOperation::Truncate(3)).await?),
+                Self::Cut => drop(s.on_file(open, FileOperation::Truncate(3)).await?),
                 _ => s.close(h.take().unwrap()).await?,
             }
             return Ok(());

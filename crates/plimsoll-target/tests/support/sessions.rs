@@ -2,10 +2,7 @@
 
 use plimsoll_measure::{Clock, WindowState};
 use plimsoll_plan::{Content, Stream, WorkDirSpec};
-use plimsoll_target::{
-    ContentPool, DataSet, FileOperation, NameOperation, OpError, OpenHow, OpenMode, RareOperation,
-    Session, SessionSpec,
-};
+use plimsoll_target::{ContentPool, DataSet, OpError, OpenHow, OpenMode, Session, SessionSpec};
 use rustix::io::Errno;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
@@ -57,40 +54,6 @@ pub fn name<S: Session>(session: &mut S, path: impl AsRef<[u8]>) -> &mut S {
 pub async fn rename<S: Session>(session: &mut S, from: &str, to: &str) -> Result<(), OpError> {
     name(session, to).set_destination();
     name(session, from).rename().await
-}
-
-/// Executes a rare operation on the session's name.
-pub async fn on_name<S: Session>(
-    session: &mut S,
-    operation: NameOperation,
-) -> Result<u64, OpError> {
-    session.execute(RareOperation::OnName(operation)).await
-}
-
-/// Executes a rare operation on an open file.
-pub async fn on_file<S: Session>(
-    session: &mut S,
-    handle: &S::Handle,
-    operation: FileOperation<'_>,
-) -> Result<u64, OpError> {
-    session
-        .execute(RareOperation::OnFile(handle, operation))
-        .await
-}
-
-/// Copies up to `len` bytes at `offset` of a file to another.
-pub async fn copy<S: Session>(
-    session: &mut S,
-    (from, to): (&S::Handle, &S::Handle),
-    (offset, len): (u64, u64),
-) -> Result<u64, OpError> {
-    let copy = RareOperation::Copy {
-        from,
-        to,
-        offset,
-        len,
-    };
-    session.execute(copy).await
 }
 
 /// Opens a file for this, and creates it if it is not there and `create` is set.

@@ -1,4 +1,4 @@
-//! Studies on test beds of real systems: studies are done, interrupted, resumed and compared, and leave no bed.
+//! Studies on test beds of real systems: execution, interruption, resumption and comparison. No study leaves a bed up.
 
 use crate::common::{Beds, only_study};
 use plimsoll_results::{Document, Kind, Run, RunDir, SUT_FILE, SeriesDir};

@@ -1,5 +1,5 @@
-//! The compiled-in profiles: Filebench's own profiles, without the work directory, results directory and file system of
-//! their author, and the profile that the study nfs4-opens of plimsoll-testbed runs.
+//! The compiled-in profiles: the profiles that Filebench ships, without their author's work directory, results directory
+//! and file system; and the profile `nfs4-opens`, for the study of plimsoll-testbed with this name.
 
 /// Names and texts.
 const TEXTS: [(&str, &str); 4] = [

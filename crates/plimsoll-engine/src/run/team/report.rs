@@ -66,8 +66,8 @@ impl RankReport {
         }
     }
 
-    /// The window with the counts of the rank's machine. The stalls of the rank's workers become rank stalls, and of the
-    /// system only the use by the process is reported.
+    /// The window with the counts of the rank's machine. The stalls of the rank's workers become rank stalls. The system
+    /// counters are left out, except the resource use of the process.
     fn window_of(rank: u32, window: &MeasuredWindow, part: RankPartOfPlan<'_>) -> MeasuredWindow {
         let (totals, system) = (&window.totals, &window.system);
         let stalls = totals.stalls.iter();
@@ -97,7 +97,7 @@ impl RankReport {
         }
     }
 
-    /// Replaces the outcome of rank 0 by the outcome of all ranks, whose report this is.
+    /// Writes the merged outcome of all ranks into the outcome of rank 0.
     pub(super) fn apply_to(self, outcome: &mut Outcome, windows: usize) {
         let all = self.outcome;
         let own = outcome.windows[windows..].iter_mut();

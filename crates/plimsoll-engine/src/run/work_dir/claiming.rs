@@ -41,7 +41,7 @@ pub(super) enum GuardNotClaimed {
 }
 
 impl GuardNotClaimed {
-    /// The error of a run that claims the directory once more in order to remove it.
+    /// The error to report if a run that leaves a directory cannot claim the directory again for the removal.
     pub(super) fn of_leaving(self, guard: &RelPath) -> SetupError {
         match self {
             Self::Setup(e) => e,

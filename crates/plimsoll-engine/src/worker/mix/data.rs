@@ -5,7 +5,7 @@ use super::transfer_placement::block_of;
 use super::{MixState, Position, Worker, WorkerExit};
 use crate::worker::context::OpSubject;
 use plimsoll_plan::MixOp;
-use plimsoll_target::{FileOperation, OpError, OpenHow, OpenMode, RareOperation, Session};
+use plimsoll_target::{FileOperation, OpError, OpenHow, OpenMode, Session};
 use rand::RngExt;
 
 impl<S: Session> Worker<S> {
@@ -92,11 +92,11 @@ impl<S: Session> Worker<S> {
         let session = &mut self.session;
         let write = async {
             match stable {
-                true => drop(
-                    session
-                        .execute(write_stable(handle, Some(offset), len))
-                        .await?,
-                ),
+                true => {
+                    let offset = Some(offset);
+                    let write = FileOperation::WriteStable { offset, len };
+                    session.on_file(handle, write).await?;
+                }
                 false => session.write(handle, offset, len).await?,
             }
             flush_if(session, handle, commit).await
@@ -194,8 +194,7 @@ impl<S: Session> Worker<S> {
                     FileOperation::Lock { offset, len }
                 }
             };
-            let operation = RareOperation::OnFile(handle, operation);
-            let moved = session.execute(operation).await?;
+            let moved = session.on_file(handle, operation).await?;
             let flush = commit || (stable && op == MixOp::Rmw);
             flush_if(session, handle, flush).await?;
             Ok(moved)
@@ -265,7 +264,10 @@ impl<S: Session> Worker<S> {
         let session = &mut self.session;
         let append = async {
             match stable {
-                true => drop(session.execute(write_stable(handle, None, len)).await?),
+                true => {
+                    let append = FileOperation::WriteStable { offset: None, len };
+                    session.on_file(handle, append).await?;
+                }
                 false => session.append(handle, len).await?,
             }
             flush_if(session, handle, commit).await
@@ -311,12 +313,6 @@ impl<S: Session> Worker<S> {
             .timed(row, state.subject(member), |()| 0, flush);
         Ok(done.await?.is_some())
     }
-}
-
-/// A write to an open file, or without an offset to its end, that is on stable storage when the write
-/// completes.
-pub(super) fn write_stable<H>(handle: &H, offset: Option<u64>, len: u64) -> RareOperation<'_, H> {
-    RareOperation::OnFile(handle, FileOperation::WriteStable { offset, len })
 }
 
 /// Flushes a file, if `flush` demands it.

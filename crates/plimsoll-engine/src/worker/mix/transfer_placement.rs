@@ -4,7 +4,7 @@ use super::choice::{Extent, PlacementBounds, block_alignment, whole_blocks};
 use super::{MixState, Position, Worker, WorkerExit};
 use crate::worker::context::OpSubject;
 use plimsoll_plan::{DIRECT_BLOCK, FileId};
-use plimsoll_target::{FileOperation, OpenHow, OpenMode, RareOperation, Session};
+use plimsoll_target::{FileOperation, OpenHow, OpenMode, Session};
 use rand::RngExt;
 
 impl MixState {
@@ -194,8 +194,7 @@ impl<S: Session> Worker<S> {
         size: u64,
     ) -> Result<bool, WorkerExit> {
         let truncate = FileOperation::Truncate(size);
-        let truncate = RareOperation::OnFile(self.slots[slot].opened(), truncate);
-        let cut = self.session.execute(truncate);
+        let cut = self.session.on_file(self.slots[slot].opened(), truncate);
         let done = self.context.timed(row, state.subject(member), |_| 0, cut);
         let done = done.await?.is_some();
         if done {

@@ -3,14 +3,14 @@
 //! needs another one, it is created (or removed) as preparation.
 
 use super::choice::whole_blocks;
-use super::data::{flush_if, write_stable};
+use super::data::flush_if;
 use super::owned_names::NameKind;
 use super::{MixState, Worker, WorkerExit};
 use crate::tree_names::LINK_SUFFIX;
 use crate::worker::context::OpSubject;
 use crate::worker::took_effect;
 use plimsoll_plan::{FileId, FilesetId, MixOp};
-use plimsoll_target::{FilesetEntry, NameOperation, OpenHow, OpenMode, RareOperation, Session};
+use plimsoll_target::{FileOperation, FilesetEntry, NameOperation, OpenHow, OpenMode, Session};
 
 /// Maximum size of a turnover file that is created as preparation of an operation.
 const MAX_INLINE_CREATE_BYTES: u64 = 64 << 10;
@@ -267,7 +267,11 @@ impl<S: Session> Worker<S> {
                     calls.next(at)?;
                     let n = piece.min(total - at);
                     match stable {
-                        true => drop(session.execute(write_stable(&handle, Some(at), n)).await?),
+                        true => {
+                            let (offset, len) = (Some(at), n);
+                            let write = FileOperation::WriteStable { offset, len };
+                            session.on_file(&handle, write).await?;
+                        }
                         false => session.write(&handle, at, n).await?,
                     }
                     at += n;
@@ -319,13 +323,7 @@ impl<S: Session> Worker<S> {
                         let mut at = 0;
                         loop {
                             calls.next(at)?;
-                            let operation = RareOperation::Copy {
-                                from: &source,
-                                to: &copy,
-                                offset: at,
-                                len: piece,
-                            };
-                            match session.execute(operation).await? {
+                            match session.copy(&source, &copy, (at, piece)).await? {
                                 0 => return Ok(at),
                                 n => at += n,
                             }
@@ -374,8 +372,7 @@ impl<S: Session> Worker<S> {
                     layout.push_file(file, path);
                     path.push(LINK_SUFFIX);
                 });
-                let prepare = RareOperation::OnName(NameOperation::PrepareLink);
-                let prepared = self.session.execute(prepare).await;
+                let prepared = self.session.on_name(NameOperation::PrepareLink).await;
                 if let Err(e) = prepared {
                     let now = self.context.lane.now();
                     self.context.failed(row, subject, now, now, e)?;
@@ -402,7 +399,7 @@ impl<S: Session> Worker<S> {
                 MixOp::Statfs => NameOperation::StatFs,
                 _ => NameOperation::PathConf,
             };
-            session.execute(RareOperation::OnName(operation)).await
+            session.on_name(operation).await
         };
         let done = self.context.timed(row, subject, |n| *n, work);
         Ok(done.await?.is_some())

@@ -1,4 +1,4 @@
-//! Operations of a worker that have no method of their own.
+//! Rare operations on names and open files, by procedures of NFS.
 
 use super::NfsSession;
 use crate::error::OpError;
@@ -16,8 +16,11 @@ use rustix::io::Errno;
 const RETAINED_BUFFER_BYTES: usize = 16 << 10;
 
 impl<B: NfsBackend> NfsSession<B> {
-    /// Executes an operation on the located name; returns the number of bytes.
-    pub(super) async fn on_name(&mut self, operation: NameOperation) -> Result<u64, OpError> {
+    /// [`Session::on_name`].
+    pub(super) async fn operate_on_name(
+        &mut self,
+        operation: NameOperation,
+    ) -> Result<u64, OpError> {
         match operation {
             NameOperation::StatMissing => return missing(self.stat().await),
             NameOperation::Access => self.client.access_read_write(&self.name).await?,
@@ -29,7 +32,7 @@ impl<B: NfsBackend> NfsSession<B> {
             NameOperation::Lookup => self.client.lookup(&self.name).await?,
             NameOperation::PrepareLink => {
                 check(&self.name)?;
-                // The link is relative to its directory.
+                // A relative link starts at the directory of the link.
                 let to = split(&self.destination).1;
                 self.client.ensure_link(&self.name, to).await?;
             }
@@ -44,15 +47,15 @@ impl<B: NfsBackend> NfsSession<B> {
         Ok(0)
     }
 
-    /// Executes an operation on an open file; returns the number of bytes.
-    pub(super) async fn on_file(
+    /// [`Session::on_file`].
+    pub(super) async fn operate_on_file(
         &mut self,
         handle: &NfsHandle<B::File>,
         operation: FileOperation<'_>,
     ) -> Result<u64, OpError> {
         let open = &handle.open;
         match operation {
-            // This client caches no data beyond a close.
+            // The NFS client caches no file data after a close.
             FileOperation::DropCache => Ok(0),
             FileOperation::Truncate(len) => {
                 open.may_write().map_err(|_| Errno::INVAL)?;
@@ -87,7 +90,7 @@ impl<B: NfsBackend> NfsSession<B> {
                 let modified = self.copy_through_buffer(handle, handle, range, modify_blocks);
                 Ok(2 * modified.await?)
             }
-            // Mapping takes a kernel.
+            // Memory is mapped to files of a kernel only.
             _ => Err(OpError(Errno::OPNOTSUPP)),
         }
     }

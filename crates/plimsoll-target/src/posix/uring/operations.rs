@@ -8,7 +8,7 @@ use super::session::UringSession;
 use crate::error::OpError;
 use crate::posix::handle::PosixHandle;
 use crate::posix::mix_syscalls::attributes;
-use crate::rare_operation::{FileOperation, NameOperation, RareOperation, missing, modify_blocks};
+use crate::rare_operation::{FileOperation, NameOperation, missing, modify_blocks};
 use crate::session::Session;
 use crate::session_types::{AioDone, Attributes, EntryKind, ListTotals, OpenHow, WritePlace};
 use memmap2::MmapMut;
@@ -98,98 +98,6 @@ impl UringSession {
         let how = WriteHow { offset, flags: 0 };
         self.write_buffer(to, how, read).await?;
         Ok(bytes)
-    }
-
-    /// Executes an operation on an open file; returns the number of bytes. What a ring lacks, the pool
-    /// executes.
-    async fn on_file(
-        &mut self,
-        file: &Arc<RingFile>,
-        operation: FileOperation<'_>,
-    ) -> Result<u64, OpError> {
-        // The pool takes no references: the worker may be gone before a call that was given up is.
-        let pooled = match operation {
-            FileOperation::DropCache => {
-                // As `SystemCalls::on_file` does.
-                self.operate(|calls| RingCall::fsync(calls, file, true))
-                    .await?;
-                for _ in 0..2 {
-                    let unneeded = libc::POSIX_FADV_DONTNEED;
-                    self.operate(|calls| RingCall::advise(calls, file, unneeded))
-                        .await?;
-                }
-                return Ok(0);
-            }
-            FileOperation::Truncate(len) if !self.pooled.has(PoolOperation::Truncate) => {
-                self.operate(|calls| RingCall::truncate(calls, file, len))
-                    .await?;
-                return Ok(0);
-            }
-            FileOperation::WriteStable { offset, len } => {
-                let how = WriteHow {
-                    offset: offset.unwrap_or(0),
-                    flags: match offset {
-                        Some(_) => DSYNC,
-                        None => DSYNC | APPEND,
-                    },
-                };
-                self.write_content(file, how, len, offset.is_some()).await?;
-                return Ok(len);
-            }
-            FileOperation::WriteBytesStable { offset, bytes } => {
-                let flags = DSYNC;
-                self.write_copied(file, WriteHow { offset, flags }, bytes)
-                    .await?;
-                return Ok(bytes.len() as u64);
-            }
-            FileOperation::Modify { offset, len } => {
-                let range = (offset, len);
-                let modified = self.copy_through_buffer(file, file, range, modify_blocks);
-                return Ok(2 * modified.await?);
-            }
-            FileOperation::MapReadBytes { offset, bytes } => {
-                let len = bytes.len();
-                let read = self.in_pool_on(file, move |c, file| {
-                    let mut bytes = vec![0; len];
-                    let into = &mut bytes[..];
-                    c.on_file(
-                        file,
-                        FileOperation::MapReadBytes {
-                            offset,
-                            bytes: into,
-                        },
-                    )?;
-                    Ok(bytes)
-                });
-                bytes.copy_from_slice(&read.await?);
-                return Ok(len as u64);
-            }
-            FileOperation::MapWriteBytes {
-                offset,
-                bytes,
-                flush,
-            } => {
-                let bytes = bytes.to_vec();
-                let written = self.in_pool_on(file, move |c, file| {
-                    let bytes = &bytes[..];
-                    let map_write = FileOperation::MapWriteBytes {
-                        offset,
-                        bytes,
-                        flush,
-                    };
-                    c.on_file(file, map_write)
-                });
-                return written.await;
-            }
-            FileOperation::Truncate(len) => FileOperation::Truncate(len),
-            FileOperation::Lock { offset, len } => FileOperation::Lock { offset, len },
-            FileOperation::MapRead { offset, len } => FileOperation::MapRead { offset, len },
-            FileOperation::MapWrite { offset, len, flush } => {
-                FileOperation::MapWrite { offset, len, flush }
-            }
-        };
-        self.in_pool_on(file, move |c, file| c.on_file(file, pooled))
-            .await
     }
 }
 
@@ -399,24 +307,111 @@ impl Session for UringSession {
         Ok(())
     }
 
-    async fn execute(
-        &mut self,
-        operation: RareOperation<'_, Arc<RingFile>>,
-    ) -> Result<u64, OpError> {
+    async fn on_name(&mut self, operation: NameOperation) -> Result<u64, OpError> {
         match operation {
-            RareOperation::OnName(NameOperation::StatMissing) => missing(self.stat().await),
-            RareOperation::OnName(operation) => self.in_pool(move |c| c.on_name(operation)).await,
-            RareOperation::OnFile(handle, operation) => self.on_file(handle, operation).await,
-            RareOperation::Copy {
-                from,
-                to,
-                offset,
-                len,
-            } => {
-                let range = (offset, len);
-                self.copy_through_buffer(from, to, range, |_| ()).await
-            }
+            NameOperation::StatMissing => missing(self.stat().await),
+            operation => self.in_pool(move |c| c.on_name(operation)).await,
         }
+    }
+
+    async fn on_file(
+        &mut self,
+        file: &Arc<RingFile>,
+        operation: FileOperation<'_>,
+    ) -> Result<u64, OpError> {
+        // The pool executes operations that io_uring lacks. A pooled call borrows nothing from the worker, because an
+        // abandoned call may outlive the worker.
+        let pooled = match operation {
+            FileOperation::DropCache => {
+                // The same calls as in `SystemCalls::on_file`.
+                self.operate(|calls| RingCall::fsync(calls, file, true))
+                    .await?;
+                for _ in 0..2 {
+                    let unneeded = libc::POSIX_FADV_DONTNEED;
+                    self.operate(|calls| RingCall::advise(calls, file, unneeded))
+                        .await?;
+                }
+                return Ok(0);
+            }
+            FileOperation::Truncate(len) if !self.pooled.has(PoolOperation::Truncate) => {
+                self.operate(|calls| RingCall::truncate(calls, file, len))
+                    .await?;
+                return Ok(0);
+            }
+            FileOperation::WriteStable { offset, len } => {
+                let how = WriteHow {
+                    offset: offset.unwrap_or(0),
+                    flags: match offset {
+                        Some(_) => DSYNC,
+                        None => DSYNC | APPEND,
+                    },
+                };
+                self.write_content(file, how, len, offset.is_some()).await?;
+                return Ok(len);
+            }
+            FileOperation::WriteBytesStable { offset, bytes } => {
+                let flags = DSYNC;
+                self.write_copied(file, WriteHow { offset, flags }, bytes)
+                    .await?;
+                return Ok(bytes.len() as u64);
+            }
+            FileOperation::Modify { offset, len } => {
+                let range = (offset, len);
+                let modified = self.copy_through_buffer(file, file, range, modify_blocks);
+                return Ok(2 * modified.await?);
+            }
+            FileOperation::MapReadBytes { offset, bytes } => {
+                let len = bytes.len();
+                let read = self.in_pool_on(file, move |c, file| {
+                    let mut bytes = vec![0; len];
+                    let into = &mut bytes[..];
+                    c.on_file(
+                        file,
+                        FileOperation::MapReadBytes {
+                            offset,
+                            bytes: into,
+                        },
+                    )?;
+                    Ok(bytes)
+                });
+                bytes.copy_from_slice(&read.await?);
+                return Ok(len as u64);
+            }
+            FileOperation::MapWriteBytes {
+                offset,
+                bytes,
+                flush,
+            } => {
+                let bytes = bytes.to_vec();
+                let written = self.in_pool_on(file, move |c, file| {
+                    let bytes = &bytes[..];
+                    let map_write = FileOperation::MapWriteBytes {
+                        offset,
+                        bytes,
+                        flush,
+                    };
+                    c.on_file(file, map_write)
+                });
+                return written.await;
+            }
+            FileOperation::Truncate(len) => FileOperation::Truncate(len),
+            FileOperation::Lock { offset, len } => FileOperation::Lock { offset, len },
+            FileOperation::MapRead { offset, len } => FileOperation::MapRead { offset, len },
+            FileOperation::MapWrite { offset, len, flush } => {
+                FileOperation::MapWrite { offset, len, flush }
+            }
+        };
+        self.in_pool_on(file, move |c, file| c.on_file(file, pooled))
+            .await
+    }
+
+    async fn copy(
+        &mut self,
+        from: &Arc<RingFile>,
+        to: &Arc<RingFile>,
+        range: (u64, u64),
+    ) -> Result<u64, OpError> {
+        self.copy_through_buffer(from, to, range, |_| ()).await
     }
 
     fn aio_write(
