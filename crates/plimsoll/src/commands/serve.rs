@@ -1,7 +1,6 @@
 //! `serve`: the results browser.
 
 use crate::cli::ServeArgs;
-use crate::console;
 use crate::exit::{CommandError, Exit};
 use plimsoll_serve::{Server, Settings};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
