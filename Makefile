@@ -63,7 +63,7 @@ export INSTALL
 # The MPI libraries that `make test` tests with, by the last part of their `mpicc.*`.
 MPI_LIBRARIES ?= openmpi mpich
 
-.PHONY: help setup test models fuzz vopr sanitize mutants coverage test-mpi test-root audit bench soak install dist \
+.PHONY: help setup check test models fuzz vopr sanitize mutants coverage test-mpi test-root audit bench soak install dist \
 	dist-check docs book
 
 help: ## list the targets
@@ -89,6 +89,13 @@ setup: ## get what tests and benchmarks need besides Rust: fio, MPI, Chromium, N
 	@scripts/setup-python
 	@scripts/setup-debian-root
 	@cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny --version $(CARGO_DENY_VERSION)
+
+# Unit tests start no server, and need no rights but a user's.
+check: ## format, lints and unit tests, in a minute or so after a change
+	@scripts/steps \
+		'cargo fmt --all --check' \
+		'cargo clippy --workspace --all-targets -- -D warnings' \
+		'cargo test --workspace --lib --bins --no-fail-fast --quiet'
 
 # Most of the time tests wait: for windows, servers and time limits. Two run at a time on each processor.
 test test-root: export RUST_TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))

@@ -35,6 +35,7 @@ pub mod link;
 mod local;
 mod member;
 mod panic_message;
+#[cfg(feature = "simulation")]
 mod simulated;
 mod socket;
 mod solo;
@@ -50,6 +51,7 @@ pub use group::TreeGroup;
 pub use hosts::{Host, HostGroup, ProgramCopy, connect_hosts};
 pub use launcher::LaunchInfo;
 pub use member::{RANK_COMMAND, accept_assignment};
+#[cfg(feature = "simulation")]
 pub use simulated::SimulatedNetwork;
 pub use solo::Solo;
 pub use ssh::{COPY_ID_DIGITS, check_command as check_ssh};

@@ -1,8 +1,13 @@
 //! A deterministic simulation of processes and their threads.
 
+mod clock;
+mod disk;
 mod scheduler;
 
-use crate::{DiskCall, SimulatedClock, SimulatedDisk};
+pub use clock::SimulatedClock;
+pub use disk::{DiskFault, SimulatedDisk};
+
+use crate::DiskCall;
 use rand::SeedableRng;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use scheduler::{ProcessEntry, Scheduler, ThreadState};

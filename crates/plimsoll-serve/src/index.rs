@@ -1,84 +1,38 @@
-//! The index: an SQLite database of the results below a root. It is derived from the directories and
-//! can be deleted at any time.
+//! The index: what the results below a root are listed by, in memory.
 //!
-//! A results directory is read again when its modification time differs from the recorded one. Files
-//! in it are only added, replaced or removed whole, which changes that time.
-//!
-//! A directory that changed in the last two seconds is not trusted yet: a second change may have the same
-//! modification time. A list of 10 000 results costs 10 000 `lstat` calls and one query.
+//! The directories are authoritative. [`Index::refresh`] compares a [`Stamp`] of each directory with the stamp
+//! under which the directory was last read, and reads those that differ. A list of 10 000 results costs 40 000
+//! `lstat` calls.
 
 use crate::filter::{Filter, Listing};
-use plimsoll_results::{Entry, Kind, ResultsError, directories, open_regular};
-use rusqlite::types::Value;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Statement, params, params_from_iter};
+use jiff::Timestamp;
+use plimsoll_results::{
+    ANNOTATIONS_FILE, Entry, Kind, RUN_FILE, ResultsError, SERIES_FILE, directories,
+};
 use serde::Serialize;
-use std::collections::HashMap;
-use std::io::Read;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
+use std::num::NonZero;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Id of our database files, in their header.
-const APPLICATION: i32 = 0x504c_4958;
+/// Time after a change in which a file may change again with the same change time, which file systems count in
+/// steps.
+const SETTLE_TIME: Duration = Duration::from_secs(2);
 
-/// Version of the tables; a database of another one is re-created.
-const VERSION: i32 = 3;
+/// Maximum number of damaged results that are named.
+const MAX_DAMAGED: usize = 100;
 
-/// Time after a change in which a directory may change again with the same modification time, which
-/// file systems count in steps.
-const MTIME_SETTLE_TIME: Duration = Duration::from_secs(2);
-
-const TABLES: &str = "
-create table results (
-    name text primary key,
-    -- Modification time and inode of the directory; a time of 0 if it had only just changed.
-    changed integer not null,
-    inode integer not null,
-    -- Null where the directory holds no results, or damaged ones.
-    kind text,
-    workload text,
-    target text,
-    started integer,
-    status text,
-    entry text,
-    -- Why damaged results cannot be read.
-    error text
-) without rowid;
-create index by_time on results (started desc, name) where kind is not null;
-create index by_workload on results (workload) where kind is not null;
-create index by_target on results (target) where kind is not null;
-create table tags (
-    tag text not null,
-    name text not null references results (name) on delete cascade,
-    primary key (tag, name)
-) without rowid;
-create index by_name on tags (name);
-";
+/// Minimum number of directories that are worth a thread.
+const DIRECTORIES_PER_THREAD: usize = 64;
 
 /// An index of a results root.
 #[derive(Debug)]
 pub struct Index {
-    db: Connection,
     root: PathBuf,
-}
-
-/// Why the index cannot be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum IndexError {
-    /// The file is something else.
-    #[error("{} is not an index of Plimsoll", path.display())]
-    Foreign {
-        /// The file.
-        path: PathBuf,
-    },
-    /// The database cannot be used.
-    #[error("cannot use {} as an index: {source}", path.display())]
-    Database {
-        /// The file.
-        path: PathBuf,
-        /// The error of SQLite.
-        source: rusqlite::Error,
-    },
+    /// By name.
+    directories: HashMap<String, Directory>,
 }
 
 /// A page of a list.
@@ -105,463 +59,360 @@ pub struct FilterChoices {
     pub tags: Vec<String>,
 }
 
-/// The present state of a directory.
-struct DirSnapshot {
-    path: PathBuf,
-    changed: i64,
-    inode: i64,
+/// A directory below the root, as it was last read.
+#[derive(Debug)]
+struct Directory {
+    /// `None` if the directory had changed only just before.
+    stamp: Option<Stamp>,
+    content: Content,
+}
+
+#[derive(Debug)]
+enum Content {
+    /// Results, and their start.
+    Results(Box<Entry>, Option<Timestamp>),
+    /// Results that cannot be read, and the reason.
+    Damaged(String),
+    /// No results.
+    Other,
+}
+
+/// State of a directory and of each file in it that an [`Entry`] is read from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Stamp([Option<FileStamp>; 4]);
+
+/// Change time in nanoseconds since 1970, inode and size of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct FileStamp {
+    changed: i128,
+    inode: u64,
+    size: u64,
 }
 
 impl Index {
-    /// Opens the index of a root in a file, which is created if it is missing. One of another version
-    /// or of another root is re-created, and so is one that a power failure has damaged.
-    ///
-    /// # Errors
-    /// The file is something else or cannot be used.
-    pub fn open(root: &Path, path: &Path) -> Result<Self, IndexError> {
-        match Self::open_whole(root, path) {
-            Err(IndexError::Database { source, .. }) if is_damage(&source) && is_ours(path) => {
-                // What a power failure destroyed is read again.
-                remove_database(path);
-                Self::open_whole(root, path)
-            }
-            opened => opened,
-        }
-    }
-
-    /// Opens the file, unless it is damaged.
-    fn open_whole(root: &Path, path: &Path) -> Result<Self, IndexError> {
-        let failed = |source| IndexError::Database {
-            path: path.to_owned(),
-            source,
-        };
-        let db = Connection::open_with_flags(
-            path,
-            OpenFlags::SQLITE_OPEN_READ_WRITE
-                | OpenFlags::SQLITE_OPEN_CREATE
-                | OpenFlags::SQLITE_OPEN_NO_MUTEX,
-        )
-        .map_err(failed)?;
-        let foreign = |source: rusqlite::Error| match source.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::NotADatabase) => IndexError::Foreign {
-                path: path.to_owned(),
-            },
-            _ => failed(source),
-        };
-        let tables: i64 = db
-            .query_row("select count(*) from sqlite_master", [], |r| r.get(0))
-            .map_err(foreign)?;
-        if tables > 0 && pragma(&db, "application_id").map_err(failed)? != APPLICATION {
-            return Err(IndexError::Foreign {
-                path: path.to_owned(),
-            });
-        }
-        // Two servers of one root share the file.
-        db.busy_timeout(Duration::from_secs(10)).map_err(failed)?;
-        db.pragma_update(None, "synchronous", "off")
-            .map_err(failed)?;
-        check_whole(&db).map_err(failed)?;
-        Self::prepare(db, root).map_err(failed)
-    }
-
-    /// An index that ends with the process.
-    ///
-    /// # Errors
-    /// [`IndexError::Database`] if there is not enough memory.
-    pub fn in_memory(root: &Path) -> Result<Self, IndexError> {
-        let made = Connection::open_in_memory().and_then(|db| Self::prepare(db, root));
-        made.map_err(|source| IndexError::Database {
-            path: ":memory:".into(),
-            source,
-        })
-    }
-
-    fn prepare(mut db: Connection, root: &Path) -> rusqlite::Result<Self> {
-        db.pragma_update(None, "foreign_keys", "on")?;
-        let root_text = root.to_string_lossy();
-        let made_for: Option<String> = match pragma(&db, "user_version")? {
-            VERSION => db
-                .query_row("select root from made_for", [], |r| r.get(0))
-                .optional()?,
-            _ => None,
-        };
-        if made_for.as_deref() != Some(&*root_text) {
-            let change = db.transaction()?;
-            change.execute_batch(
-                "drop table if exists tags; drop table if exists results;
-                 drop table if exists made_for; create table made_for (root text not null);",
-            )?;
-            change.execute_batch(TABLES)?;
-            change.execute("insert into made_for values (?1)", [&*root_text])?;
-            change.pragma_update(None, "application_id", APPLICATION)?;
-            change.pragma_update(None, "user_version", VERSION)?;
-            change.commit()?;
-        }
-        Ok(Self {
-            db,
+    /// An index that is empty until [`Index::refresh`] is called.
+    #[must_use]
+    pub fn new(root: &Path) -> Self {
+        Self {
             root: root.to_owned(),
-        })
-    }
-
-    /// Empties the index, so that the next [`Index::refresh`] reads all results again.
-    ///
-    /// # Errors
-    /// The database cannot be changed.
-    pub fn forget(&mut self) -> rusqlite::Result<()> {
-        self.db.execute("delete from results", []).map(|_| ())
+            directories: HashMap::new(),
+        }
     }
 
     /// Brings the index up to date with the directories. Returns the number of directories read.
     ///
     /// # Errors
-    /// A sentence, if the root cannot be listed or the database cannot be changed.
-    pub fn refresh(&mut self) -> Result<usize, String> {
-        let seen = snapshots(&self.root).map_err(|e| e.to_string())?;
-        self.update(seen)
-            .map_err(|e| format!("the index cannot be changed: {e}"))
+    /// [`ResultsError::Io`] if the root cannot be listed.
+    pub fn refresh(&mut self) -> Result<usize, ResultsError> {
+        self.refresh_at(SystemTime::now())
     }
 
-    fn update(&mut self, seen: Vec<DirSnapshot>) -> rusqlite::Result<usize> {
-        let mut known: HashMap<String, (i64, i64)> = HashMap::new();
-        {
-            let mut query = self
-                .db
-                .prepare("select name, changed, inode from results")?;
-            let mut rows = query.query([])?;
-            while let Some(row) = rows.next()? {
-                known.insert(row.get(0)?, (row.get(1)?, row.get(2)?));
-            }
-        }
-        let settled_before = nanoseconds(SystemTime::now() - MTIME_SETTLE_TIME);
+    fn refresh_at(&mut self, now: SystemTime) -> Result<usize, ResultsError> {
+        let settled_before = nanoseconds(now) - SETTLE_TIME.as_nanos().cast_signed();
+        let mut current = HashMap::new();
         let mut stale = Vec::new();
-        for dir in seen {
+        for path in directories(&self.root)? {
             // A name that is not text cannot be in an address either.
-            let Some(name) = dir.path.file_name().and_then(|n| n.to_str()) else {
+            let Some(name) = path.file_name().and_then(|n| n.to_str()) else {
                 continue;
             };
-            let now = (dir.changed, dir.inode);
-            if known.remove(name) != Some(now) || dir.changed == 0 {
-                stale.push((name.to_owned(), dir.changed, dir.inode));
+            // A directory that is removed meanwhile is left out.
+            let Some(stamp) = Stamp::of(&path) else {
+                continue;
+            };
+            match self.directories.remove(name) {
+                Some(known) if known.stamp.as_ref() == Some(&stamp) => {
+                    current.insert(name.to_owned(), known);
+                }
+                _ => {
+                    let stamp = Some(stamp).filter(|s| s.changed() < settled_before);
+                    stale.push((name.to_owned(), path, stamp));
+                }
             }
         }
-        // The directories left in `known` are gone.
-        if stale.is_empty() && known.is_empty() {
-            return Ok(0);
-        }
-        // Before the transaction, in which no other process can write.
-        let read = stale.into_iter().map(|(name, changed, inode)| {
-            let entry = Entry::read(&self.root.join(&name));
-            let changed = if changed < settled_before { changed } else { 0 };
-            (name, (changed, inode), entry)
-        });
-        let read: Vec<_> = read.collect();
-        let count = read.len();
-        let change = self.db.transaction()?;
-        {
-            let mut writer = IndexWriter::new(&change)?;
-            for name in known.keys() {
-                writer.remove.execute([name])?;
-            }
-            for (name, stamp, entry) in read {
-                writer.put(&name, stamp, entry)?;
-            }
-        }
-        change.commit()?;
-        Ok(count)
+        let read = stale.len();
+        current.extend(read_directories(&stale));
+        self.directories = current;
+        Ok(read)
     }
 
-    /// Reads a page of a list, or returns the error of the database.
-    pub fn list(&self, listing: &Listing) -> rusqlite::Result<ListPage> {
-        let (condition, mut values) = condition(&listing.filter);
-        let count = format!("select count(*) from results where {condition}");
-        let total: i64 = self
-            .db
-            .query_row(&count, params_from_iter(&values), |r| r.get(0))?;
-        let total = u64::try_from(total).expect("a count is not negative");
-        let pages = total.div_ceil(listing.per_page).max(1);
-        let select = format!(
-            "select entry from results where {condition}
-             order by started desc, name limit ? offset ?"
-        );
-        let number = |n: u64| Value::Integer(i64::try_from(n).unwrap_or(i64::MAX));
-        values.push(number(listing.per_page));
-        values.push(number((listing.page - 1) * listing.per_page));
-        let mut query = self.db.prepare(&select)?;
-        let rows = query.query_map(params_from_iter(&values), |r| r.get::<_, String>(0))?;
-        let mut results = Vec::new();
-        for row in rows {
-            results.extend(serde_json::from_str::<Entry>(&row?));
-        }
-        Ok(ListPage {
+    /// Lists a page of the results that match a filter.
+    #[must_use]
+    pub fn list(&self, listing: &Listing) -> ListPage {
+        let matches = FilterMatch::new(&listing.filter);
+        let mut found: Vec<(&Entry, Option<Timestamp>)> = self
+            .results()
+            .filter(|(entry, started)| matches.accepts(entry, *started))
+            .collect();
+        found.sort_unstable_by_key(|(entry, started)| (Reverse(*started), &entry.name));
+        let total = found.len() as u64;
+        let first = (listing.page - 1).saturating_mul(listing.per_page);
+        let index = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
+        let on_page = found
+            .iter()
+            .skip(index(first))
+            .take(index(listing.per_page));
+        ListPage {
             total,
             page: listing.page,
-            pages,
-            results,
-        })
-    }
-
-    /// Reads the entry of one result, or returns the error of the database.
-    pub fn entry(&self, name: &str) -> rusqlite::Result<Option<Entry>> {
-        let mut query = self
-            .db
-            .prepare("select entry from results where name = ?1 and kind is not null")?;
-        let text: Option<String> = query.query_row([name], |r| r.get(0)).optional()?;
-        Ok(text.and_then(|t| serde_json::from_str(&t).ok()))
-    }
-
-    /// Lists at most 100 directories whose results cannot be read, and why; or returns the error of
-    /// the database.
-    pub fn damaged(&self) -> rusqlite::Result<Vec<(String, String)>> {
-        let mut query = self.db.prepare(
-            "select name, error from results where error is not null order by name limit 100",
-        )?;
-        let rows = query.query_map([], |r| Ok((r.get(0)?, r.get(1)?)))?;
-        rows.collect()
-    }
-
-    /// Lists results that consist of runs, to which runs may be added, or returns the error of the
-    /// database.
-    pub fn growing(&self) -> rusqlite::Result<Vec<(PathBuf, Kind)>> {
-        let run = Kind::Run.to_string();
-        let mut query = self
-            .db
-            .prepare("select name, kind from results where kind is not null and kind <> ?1")?;
-        let rows = query.query_map([run], |r| Ok((r.get(0)?, r.get(1)?)))?;
-        let mut found = Vec::new();
-        for row in rows {
-            let (name, kind): (String, String) = row?;
-            let kind = Kind::ALL.into_iter().find(|k| k.to_string() == kind);
-            found.extend(kind.map(|k| (self.root.join(name), k)));
+            pages: total.div_ceil(listing.per_page).max(1),
+            results: on_page.map(|(entry, _)| (*entry).clone()).collect(),
         }
-        Ok(found)
     }
 
-    /// Lists the values that a filter can be set to, or returns the error of the database.
-    pub fn choices(&self) -> rusqlite::Result<FilterChoices> {
-        let all = |query: &str| -> rusqlite::Result<Vec<String>> {
-            let mut query = self.db.prepare(query)?;
-            query.query_map([], |r| r.get(0))?.collect()
-        };
-        Ok(FilterChoices {
-            workloads: all(
-                "select distinct workload from results where kind is not null order by workload",
-            )?,
-            targets: all("select distinct target from results
-                 where kind is not null and target <> '' order by target")?,
-            tags: all("select distinct tag from tags order by tag")?,
-        })
-    }
-}
-
-/// Checks that no page of the database is lost.
-fn check_whole(db: &Connection) -> rusqlite::Result<()> {
-    let found: String = db.query_row("pragma quick_check(1)", [], |r| r.get(0))?;
-    match found == "ok" {
-        true => Ok(()),
-        false => Err(rusqlite::Error::SqliteFailure(
-            rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_CORRUPT),
-            Some(found),
-        )),
-    }
-}
-
-/// Whether an error says that a file is damaged, and not that it cannot be read or written.
-fn is_damage(error: &rusqlite::Error) -> bool {
-    error.sqlite_error_code() == Some(rusqlite::ErrorCode::DatabaseCorrupt)
-}
-
-/// Whether a file is a database with our id, whatever its pages hold.
-fn is_ours(path: &Path) -> bool {
-    const MAGIC: &[u8] = b"SQLite format 3\0";
-    let mut header = [0; 100];
-    let read = open_regular(path).and_then(|mut file| file.read_exact(&mut header));
-    read.is_ok() && header.starts_with(MAGIC) && header[68..72] == APPLICATION.to_be_bytes()
-}
-
-/// Removes a database and the journal beside it, if it can be removed.
-fn remove_database(path: &Path) {
-    let mut journal = path.as_os_str().to_owned();
-    journal.push("-journal");
-    let _ = std::fs::remove_file(journal);
-    let _ = std::fs::remove_file(path);
-}
-
-fn pragma(db: &Connection, name: &str) -> rusqlite::Result<i32> {
-    db.pragma_query_value(None, name, |r| r.get(0))
-}
-
-fn nanoseconds(time: SystemTime) -> i64 {
-    let since = time.duration_since(SystemTime::UNIX_EPOCH);
-    since.map_or(0, |d| i64::try_from(d.as_nanos()).unwrap_or(i64::MAX))
-}
-
-/// The present state of the directories below a root.
-fn snapshots(root: &Path) -> Result<Vec<DirSnapshot>, ResultsError> {
-    let paths = directories(root)?;
-    // One that is removed meanwhile is left out.
-    let seen = paths.into_iter().filter_map(|path| {
-        let meta = std::fs::symlink_metadata(&path).ok()?;
-        let seconds = meta.mtime().checked_mul(1_000_000_000)?;
-        Some(DirSnapshot {
-            path,
-            changed: seconds.checked_add(meta.mtime_nsec())?,
-            inode: meta.ino() as i64,
-        })
-    });
-    Ok(seen.collect())
-}
-
-/// Writes the rows of directories.
-struct IndexWriter<'a> {
-    remove: Statement<'a>,
-    add: Statement<'a>,
-    add_tag: Statement<'a>,
-}
-
-impl<'a> IndexWriter<'a> {
-    fn new(db: &'a Connection) -> rusqlite::Result<Self> {
-        let add = "insert into results values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)";
-        Ok(Self {
-            remove: db.prepare("delete from results where name = ?1")?,
-            add: db.prepare(add)?,
-            add_tag: db.prepare("insert into tags values (?1, ?2)")?,
-        })
-    }
-
-    fn put(
-        &mut self,
-        name: &str,
-        (changed, inode): (i64, i64),
-        read: Result<Entry, ResultsError>,
-    ) -> rusqlite::Result<()> {
-        self.remove.execute([name])?;
-        let (entry, error) = match read {
-            Ok(entry) => (Some(entry), None),
-            // Something else may be there, and is not shown.
-            Err(ResultsError::None { .. }) => (None, None),
-            Err(e) => (None, Some(e.to_string())),
-        };
-        let entry = entry.as_ref();
-        let started = entry.and_then(|e| e.started_at.parse::<jiff::Timestamp>().ok());
-        self.add.execute(params![
-            name,
-            changed,
-            inode,
-            entry.map(|e| e.kind.to_string()),
-            entry.map(|e| &e.workload),
-            entry.map(|e| &e.target),
-            started.map(jiff::Timestamp::as_second),
-            entry.map(|e| e.status.word()),
-            entry.map(|e| serde_json::to_string(e).expect("every field has a JSON form")),
-            error
-        ])?;
-        for tag in entry.iter().flat_map(|e| &e.said.tags) {
-            self.add_tag.execute([tag, name])?;
+    /// The entry of the results with a name.
+    #[must_use]
+    pub fn entry(&self, name: &str) -> Option<&Entry> {
+        match &self.directories.get(name)?.content {
+            Content::Results(entry, _) => Some(entry),
+            Content::Damaged(_) | Content::Other => None,
         }
-        Ok(())
+    }
+
+    /// Names and reasons of at most 100 results that cannot be read, in the order of their names.
+    #[must_use]
+    pub fn damaged(&self) -> Vec<(&str, &str)> {
+        let damaged =
+            self.directories
+                .iter()
+                .filter_map(|(name, directory)| match &directory.content {
+                    Content::Damaged(reason) => Some((name.as_str(), reason.as_str())),
+                    Content::Results(..) | Content::Other => None,
+                });
+        let mut damaged: Vec<_> = damaged.collect();
+        damaged.sort_unstable();
+        damaged.truncate(MAX_DAMAGED);
+        damaged
+    }
+
+    /// Paths and kinds of the series, to which runs may be added.
+    #[must_use]
+    pub fn growing(&self) -> Vec<(PathBuf, Kind)> {
+        let series = self.results().filter(|(entry, _)| entry.kind != Kind::Run);
+        series
+            .map(|(entry, _)| (self.root.join(&entry.name), entry.kind))
+            .collect()
+    }
+
+    /// Lists the values that a filter can be set to.
+    #[must_use]
+    pub fn choices(&self) -> FilterChoices {
+        let mut workloads = BTreeSet::new();
+        let mut targets = BTreeSet::new();
+        let mut tags = BTreeSet::new();
+        for (entry, _) in self.results() {
+            workloads.insert(&entry.workload);
+            targets.insert(&entry.target);
+            tags.extend(&entry.said.tags);
+        }
+        let texts = |set: BTreeSet<&String>| set.into_iter().cloned().collect();
+        FilterChoices {
+            workloads: texts(workloads),
+            targets: texts(targets.into_iter().filter(|t| !t.is_empty()).collect()),
+            tags: texts(tags),
+        }
+    }
+
+    /// Every result and its start.
+    fn results(&self) -> impl Iterator<Item = (&Entry, Option<Timestamp>)> {
+        self.directories
+            .values()
+            .filter_map(|directory| match &directory.content {
+                Content::Results(entry, started) => Some((&**entry, *started)),
+                Content::Damaged(_) | Content::Other => None,
+            })
     }
 }
 
-/// The SQL condition of a filter, and its values.
-fn condition(filter: &Filter) -> (String, Vec<Value>) {
-    let mut parts = vec!["kind is not null".to_owned()];
-    let mut values = Vec::new();
-    let mut and = |part: &str, value: Value| {
-        parts.push(part.to_owned());
-        values.push(value);
+/// A filter with its days as seconds since 1970.
+struct FilterMatch<'a> {
+    filter: &'a Filter,
+    from: Option<i64>,
+    until: Option<i64>,
+}
+
+impl<'a> FilterMatch<'a> {
+    fn new(filter: &'a Filter) -> Self {
+        let (from, until) = filter.seconds();
+        Self {
+            filter,
+            from,
+            until,
+        }
+    }
+
+    fn accepts(&self, entry: &Entry, started: Option<Timestamp>) -> bool {
+        let Filter {
+            workload,
+            target,
+            from: _,
+            to: _,
+            status,
+            tags,
+        } = self.filter;
+        let started = started.map(Timestamp::as_second);
+        workload.as_ref().is_none_or(|w| *w == entry.workload)
+            && target.as_ref().is_none_or(|t| *t == entry.target)
+            && status.is_none_or(|s| s == entry.status)
+            && tags.iter().all(|t| entry.said.tags.contains(t))
+            && self
+                .from
+                .is_none_or(|from| started.is_some_and(|s| s >= from))
+            && self
+                .until
+                .is_none_or(|until| started.is_some_and(|s| s < until))
+    }
+}
+
+/// Reads directories, which have a name, a path and a stamp, on all processors.
+fn read_directories(stale: &[(String, PathBuf, Option<Stamp>)]) -> Vec<(String, Directory)> {
+    let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let per_thread = stale.len().div_ceil(threads).max(DIRECTORIES_PER_THREAD);
+    let read = |part: &[(String, PathBuf, Option<Stamp>)]| -> Vec<_> {
+        let read = part.iter().map(|(name, path, stamp)| {
+            let content = Content::read(path);
+            let stamp = stamp.clone();
+            (name.clone(), Directory { stamp, content })
+        });
+        read.collect()
     };
-    if let Some(workload) = &filter.workload {
-        and("workload = ?", Value::Text(workload.clone()));
+    let mut parts = stale.chunks(per_thread);
+    let first = parts.next().unwrap_or_default();
+    std::thread::scope(|scope| {
+        let others: Vec<_> = parts.map(|part| scope.spawn(move || read(part))).collect();
+        let mut all = read(first);
+        for other in others {
+            all.extend(other.join().expect("reading results does not panic"));
+        }
+        all
+    })
+}
+
+impl Content {
+    fn read(path: &Path) -> Self {
+        match Entry::read(path) {
+            Ok(entry) => {
+                let started = entry.started_at.parse().ok();
+                Self::Results(Box::new(entry), started)
+            }
+            Err(ResultsError::None { .. }) => Self::Other,
+            Err(e) => Self::Damaged(e.to_string()),
+        }
     }
-    if let Some(target) = &filter.target {
-        and("target = ?", Value::Text(target.clone()));
+}
+
+impl Stamp {
+    /// The state of a directory and its files; `None` if the directory does not exist.
+    fn of(path: &Path) -> Option<Self> {
+        let directory = FileStamp::of(path)?;
+        let file = |name: &str| FileStamp::of(&path.join(name));
+        Some(Self([
+            Some(directory),
+            file(SERIES_FILE),
+            file(RUN_FILE),
+            file(ANNOTATIONS_FILE),
+        ]))
     }
-    if let Some(status) = filter.status {
-        and("status = ?", Value::Text(status.word().into()));
+
+    /// Time of the last change.
+    fn changed(&self) -> i128 {
+        let times = self.0.iter().flatten().map(|file| file.changed);
+        times.max().expect("the directory has a stamp")
     }
-    let (from, until) = filter.seconds();
-    if let Some(from) = from {
-        and("started >= ?", Value::Integer(from));
+}
+
+impl FileStamp {
+    fn of(path: &Path) -> Option<Self> {
+        let meta = std::fs::symlink_metadata(path).ok()?;
+        Some(Self {
+            changed: i128::from(meta.ctime()) * 1_000_000_000 + i128::from(meta.ctime_nsec()),
+            inode: meta.ino(),
+            size: meta.size(),
+        })
     }
-    if let Some(until) = until {
-        and("started < ?", Value::Integer(until));
-    }
-    for tag in &filter.tags {
-        and(
-            "exists (select 1 from tags where tags.name = results.name and tag = ?)",
-            Value::Text(tag.clone()),
-        );
-    }
-    (parts.join(" and "), values)
+}
+
+fn nanoseconds(time: SystemTime) -> i128 {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH);
+    since.map_or(0, |d| i128::try_from(d.as_nanos()).expect("128 bits"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::abandoned::tests::left;
-    use plimsoll_results::AbandonedRun;
+    use plimsoll_results::{AbandonedRun, Status};
+    use std::fs;
 
-    const RUNS: usize = 12;
+    /// More than one thread reads.
+    const RUNS: usize = 3 * DIRECTORIES_PER_THREAD;
 
-    /// A root with [`RUNS`] results, and the bytes of its index.
-    fn indexed(place: &Path) -> (PathBuf, PathBuf, Vec<u8>) {
-        let (root, file) = (place.join("results"), place.join("index.sqlite"));
-        std::fs::create_dir(&root).unwrap();
-        for n in 0..RUNS {
-            left(&root, &format!("{n:06}"));
-        }
-        for run in AbandonedRun::find(std::slice::from_ref(&root)) {
+    /// Makes a root with [`RUNS`] results of one run, which are named by numbers.
+    fn results() -> tempfile::TempDir {
+        let place = tempfile::tempdir().unwrap();
+        left(place.path(), "aaaaaa");
+        for run in AbandonedRun::find(&[place.path().to_owned()]) {
             run.finish().unwrap();
         }
-        assert_eq!(names(&root, &file), RUNS);
-        let bytes = std::fs::read(&file).unwrap();
-        (root, file, bytes)
-    }
-
-    /// The number of results that the index in a file lists.
-    fn names(root: &Path, file: &Path) -> usize {
-        let mut index = Index::open(root, file).unwrap();
-        index.refresh().unwrap();
-        let page = index.list(&Listing {
-            filter: Filter::default(),
-            page: 1,
-            per_page: 100,
-        });
-        page.unwrap().results.len()
-    }
-
-    /// The pages of an index are written without being synced.
-    #[test]
-    fn an_index_that_lost_any_page_in_a_power_cut_is_made_again() {
-        let place = tempfile::tempdir().unwrap();
-        let (root, file, bytes) = indexed(place.path());
-        let page = 4096;
-        assert!(bytes.len() > 4 * page && bytes.len() % page == 0);
-        for lost in (page..bytes.len()).step_by(page) {
-            let mut zeros = bytes.clone();
-            zeros[lost..lost + page].fill(0);
-            for text in [zeros, bytes[..lost].to_vec(), bytes[..lost - 1000].to_vec()] {
-                std::fs::write(&file, text).unwrap();
-                assert_eq!(names(&root, &file), RUNS, "{lost}");
-                assert_eq!(names(&root, &file), RUNS, "{lost} again");
-            }
+        let original = directories(place.path()).unwrap().pop().unwrap();
+        for n in 0..RUNS {
+            let copy = place.path().join(format!("{n:04}"));
+            fs::create_dir(&copy).unwrap();
+            fs::copy(original.join(RUN_FILE), copy.join(RUN_FILE)).unwrap();
         }
-        std::fs::write(&file, "").unwrap();
-        assert_eq!(names(&root, &file), RUNS);
+        fs::remove_dir_all(original).unwrap();
+        place
+    }
+
+    /// A time at which every change up to now has settled.
+    fn later() -> SystemTime {
+        SystemTime::now() + 10 * SETTLE_TIME
     }
 
     #[test]
-    fn a_damaged_database_of_another_program_stays() {
-        let place = tempfile::tempdir().unwrap();
-        let (root, file, mut bytes) = indexed(place.path());
-        bytes[68..72].fill(7);
-        bytes[4096..].fill(0);
-        std::fs::write(&file, &bytes).unwrap();
-        assert!(Index::open(&root, &file).is_err());
-        assert!(std::fs::read(&file).unwrap() == bytes, "it is as it was");
-        // Nothing tells whose this is.
-        std::fs::write(&file, [0; 8192]).unwrap();
-        let error = Index::open(&root, &file).unwrap_err();
-        assert!(matches!(error, IndexError::Foreign { .. }), "{error}");
+    fn only_what_has_changed_is_read_again() {
+        let place = results();
+        let mut index = Index::new(place.path());
+        assert_eq!(index.refresh_at(later()).unwrap(), RUNS);
+        let page = index.list(&Listing::default());
+        assert_eq!(page.total, RUNS as u64);
+        let names = page.results.iter().map(|entry| entry.name.as_str());
+        let expected = (0..50).map(|n| format!("{n:04}"));
+        assert!(names.eq(expected), "{:?}", page.results);
+        assert_eq!(index.refresh_at(later()).unwrap(), 0);
+
+        // A file that is changed in place changes no directory.
+        let run = place.path().join("0007").join(RUN_FILE);
+        let text = fs::read_to_string(&run).unwrap();
+        fs::write(&run, text.replace("\"interrupted\"", "\"failed\"")).unwrap();
+        assert_eq!(index.refresh_at(later()).unwrap(), 1);
+        assert_eq!(index.entry("0007").unwrap().status, Status::Failed);
+        let tags = place.path().join("0008").join(ANNOTATIONS_FILE);
+        for tag in ["old", "new"] {
+            let text = format!(r#"{{"schema_version": 1, "tags": ["{tag}"], "note": ""}}"#);
+            fs::write(&tags, text).unwrap();
+            assert_eq!(index.refresh_at(later()).unwrap(), 1, "{tag}");
+            assert_eq!(index.choices().tags, [tag]);
+        }
+        fs::write(&run, "{").unwrap();
+        assert_eq!(index.refresh_at(later()).unwrap(), 1);
+        assert_eq!(index.damaged()[0].0, "0007");
+        fs::remove_file(&run).unwrap();
+        assert_eq!(index.refresh_at(later()).unwrap(), 1);
+        fs::remove_dir_all(place.path().join("0009")).unwrap();
+        assert_eq!(index.refresh_at(later()).unwrap(), 0);
+        assert_eq!(index.list(&Listing::default()).total, RUNS as u64 - 2);
+        assert!(index.damaged().is_empty() && index.entry("0009").is_none());
+    }
+
+    /// A second change may leave no trace where the file system's clock has not moved since the first.
+    #[test]
+    fn what_has_only_just_changed_is_read_again() {
+        let place = results();
+        let mut index = Index::new(place.path());
+        for _ in 0..2 {
+            let at_once = index.refresh_at(SystemTime::UNIX_EPOCH);
+            assert_eq!(at_once.unwrap(), RUNS);
+        }
     }
 }

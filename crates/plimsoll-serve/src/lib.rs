@@ -1,8 +1,8 @@
 //! The results browser: pages on a results root, a JSON interface with the same data, runs in
 //! progress, and metrics of them for Prometheus, over HTTP.
 //!
-//! [`Server::bind`] opens the index and the socket, [`Server::run`] serves until it is stopped. The
-//! results directories are authoritative: the [`index`] is a cache of them.
+//! [`Server::bind`] reads the results and opens the socket, [`Server::run`] serves until it is stopped. The
+//! results directories are authoritative: the [`index`] is a cache of them, in memory.
 //!
 //! # Access control
 //! Every request passes [`guard`] first: it must name a host of this server (which excludes pages
@@ -12,7 +12,7 @@
 //!
 //! # Modules
 //! `server` → `app` (routes) → `guard`, `pages`, `api`, `live` (event stream), `metrics` → `state`
-//! (shared by all requests) → `index` (SQLite; `filter` is its query), `abandoned` (results of killed
+//! (shared by all requests) → `index` (`filter` is its query), `abandoned` (results of killed
 //! runs) → `problem` (errors as responses) → `layout`, `address`, `assets`. Each uses those after it.
 
 mod abandoned;

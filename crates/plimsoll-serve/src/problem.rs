@@ -62,9 +62,3 @@ impl From<ResultsError> for Problem {
         }
     }
 }
-
-impl From<rusqlite::Error> for Problem {
-    fn from(e: rusqlite::Error) -> Self {
-        Self::internal(format!("the index cannot be read: {e}"))
-    }
-}

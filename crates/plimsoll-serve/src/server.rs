@@ -2,12 +2,13 @@
 
 use crate::app::router;
 use crate::guard::Guard;
-use crate::index::{Index, IndexError};
+use crate::index::Index;
 use crate::state::{App, Shared};
 use futures_util::future::{Either, select};
+use plimsoll_results::ResultsError;
 use std::future::IntoFuture;
 use std::net::{SocketAddr, TcpListener};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,14 +23,10 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 pub struct Settings {
     /// Directory whose results are shown.
     pub root: PathBuf,
-    /// File of the index; without one it is in memory.
-    pub index: Option<PathBuf>,
     /// The token that requests must have.
     pub token: Option<String>,
     /// Names of this machine besides addresses and `localhost`.
     pub hosts: Vec<String>,
-    /// Whether all results are read again, whatever the index contains.
-    pub rebuild: bool,
 }
 
 /// Why the server cannot start.
@@ -52,15 +49,9 @@ pub enum ServeError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// The index would be among the results.
-    #[error("{} lies below the results: the index must be elsewhere", .0.display())]
-    IndexAmongResults(PathBuf),
-    /// The index cannot be used.
+    /// The results cannot be read.
     #[error(transparent)]
-    Index(#[from] IndexError),
-    /// The index cannot be brought up to date.
-    #[error("{0}")]
-    Refresh(String),
+    Results(#[from] ResultsError),
     /// The address cannot be listened on.
     #[error("cannot listen on {address}: {source}")]
     Listen {
@@ -81,7 +72,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Opens the index, reads what is new below the root, and listens.
+    /// Reads the results below the root, and listens.
     pub fn bind(listen: SocketAddr, settings: Settings) -> Result<Self, ServeError> {
         if !listen.ip().is_loopback() && settings.token.is_none() {
             return Err(ServeError::NeedsToken(listen));
@@ -163,12 +154,8 @@ fn open_results(settings: &Settings) -> Result<(PathBuf, Index), ServeError> {
         path: settings.root.clone(),
         source,
     })?;
-    let mut index = open_index(&root, settings.index.as_deref())?;
-    if settings.rebuild {
-        let forgotten = index.forget();
-        forgotten.map_err(|e| ServeError::Refresh(e.to_string()))?;
-    }
-    index.refresh().map_err(ServeError::Refresh)?;
+    let mut index = Index::new(&root);
+    index.refresh()?;
     Ok((root, index))
 }
 
@@ -176,20 +163,4 @@ fn app(settings: Settings, port: u16, root: PathBuf, index: Index) -> Result<Sha
     let guard = Guard::new(settings.token, settings.hosts, port)
         .map_err(|e| ServeError::Start(e.to_string()))?;
     Ok(Arc::new(App::new(root, index, guard)))
-}
-
-/// Opens the index; one in a file must not be among the results.
-fn open_index(root: &Path, file: Option<&Path>) -> Result<Index, ServeError> {
-    let Some(file) = file else {
-        return Ok(Index::in_memory(root)?);
-    };
-    let parent = match file.parent() {
-        Some(p) if !p.as_os_str().is_empty() => p,
-        _ => Path::new("."),
-    };
-    let below = parent.canonicalize().is_ok_and(|p| p.starts_with(root));
-    if below {
-        return Err(ServeError::IndexAmongResults(file.to_owned()));
-    }
-    Ok(Index::open(root, file)?)
 }

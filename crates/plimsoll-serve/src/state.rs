@@ -34,7 +34,7 @@ impl App {
         // Before the lock: hours of intervals take a while to be read.
         self.finisher.finish(std::slice::from_ref(&self.root));
         let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
-        index.refresh().map_err(Problem::internal)?;
+        index.refresh()?;
         Ok(index)
     }
 
@@ -44,7 +44,8 @@ impl App {
             let name = name.escape_debug();
             Problem::missing(format!("There are no results with the name `{name}`."))
         };
-        let entry = self.index()?.entry(name)?.ok_or_else(missing)?;
+        let entry = self.index()?.entry(name).cloned();
+        let entry = entry.ok_or_else(missing)?;
         let path = below(&self.root, name).ok_or_else(missing)?;
         Ok(Results { path, entry })
     }
@@ -52,7 +53,7 @@ impl App {
     /// Finds the runs in progress.
     pub(crate) fn live(&self) -> Result<Vec<LiveDir>, Problem> {
         let mut dirs = vec![self.root.clone()];
-        for (path, kind) in self.index()?.growing()? {
+        for (path, kind) in self.index()?.growing() {
             // A profile has its runs in subdirectories of file systems, and of configurations if runs are repeated.
             let depth = match kind {
                 Kind::Profile => 2,
@@ -114,7 +115,7 @@ mod tests {
     fn what_killed_runs_left_is_finished_while_the_index_is_in_use() {
         let root = tempfile::tempdir().unwrap();
         let left = crate::abandoned::tests::left(root.path(), "aaaaaa");
-        let index = Index::in_memory(root.path()).unwrap();
+        let index = Index::new(root.path());
         let guard = Guard::new(None, vec![], 1).unwrap();
         let app = App::new(root.path().to_owned(), index, guard);
         std::thread::scope(|scope| {

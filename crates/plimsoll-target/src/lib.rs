@@ -17,7 +17,7 @@
 //! | `sim` | a simulated system (`plimsoll-sim`) on a lane in virtual time |
 //! | `nfs` | what both versions share: target, sessions, pipelined transfers, caches, URLs |
 //! | `nfs3`, `nfs4` | the calls of each version, by the traits of `nfs::backend` and `nfs::transfer` |
-//! | `simulated` | files in memory with faults, for simulations of the whole program |
+//! | `simulated` | files in memory with faults, for simulations of the whole program (feature `simulation`) |
 //! | `timed_writes` | asynchronous writes of `null` and `simulated` |
 //! | `registry` | the table of targets, and all that follows from a URL's scheme |
 //!
@@ -60,6 +60,7 @@ mod scheme;
 mod session;
 mod session_types;
 mod sim;
+#[cfg(feature = "simulation")]
 pub mod simulated;
 mod timed_writes;
 mod url_options;

@@ -2,7 +2,9 @@
 
 use crate::connect::{Purpose, TargetError, Visitor};
 use crate::scheme::{FileStorage, TargetScheme};
-use crate::{nfs3, nfs4, null, posix, sim, simulated};
+#[cfg(feature = "simulation")]
+use crate::simulated;
+use crate::{nfs3, nfs4, null, posix, sim};
 use plimsoll_plan::WorkDirSpec;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -27,6 +29,7 @@ macro_rules! targets {
             if uses_uring(url) {
                 return Ok(visitor.visit(posix::uring::connect(url, place, purpose)?));
             }
+            #[cfg(feature = "simulation")]
             if simulated::is_known(url) {
                 return Ok(visitor.visit(simulated::connect(url, place, purpose)?));
             }
@@ -62,6 +65,7 @@ fn scheme_name(url: &str) -> &str {
 /// The scheme of a URL, if there is such a target.
 #[must_use]
 pub fn scheme_of(url: &str) -> Option<&'static TargetScheme> {
+    #[cfg(feature = "simulation")]
     if simulated::is_known(url) {
         return Some(&simulated::SCHEME);
     }

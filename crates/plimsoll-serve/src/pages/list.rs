@@ -21,10 +21,9 @@ pub(crate) async fn show(
     let listing = Listing::parse(&query.unwrap_or_default()).map_err(Problem::bad)?;
     run_blocking(move || {
         let index = app.index()?;
-        let found = index.list(&listing)?;
-        let choices = index.choices()?;
-        let damaged = index.damaged()?;
-        drop(index);
+        let found = index.list(&listing);
+        let choices = index.choices();
+        let damaged = index.damaged();
         let body = html! {
             h1 { "Results" }
             p.about { "below " span.mono { (app.root.display()) } }

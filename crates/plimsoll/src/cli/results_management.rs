@@ -135,10 +135,4 @@ pub struct ServeArgs {
     /// repeatable
     #[arg(long, value_name = "NAME", value_parser = host)]
     pub allowed_host: Vec<String>,
-    /// File of the index [default: a file in the user's cache directory]
-    #[arg(allow_hyphen_values = true, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub index: Option<PathBuf>,
-    /// Rebuild the index from all results
-    #[arg(long)]
-    pub rebuild_index: bool,
 }

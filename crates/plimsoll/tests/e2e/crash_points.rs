@@ -9,7 +9,7 @@ mod work_dirs;
 
 use crate::common::{Bench, Ended};
 use plimsoll_results::{Run, RunDir, Verdict, tag_of, tag_of_text};
-use plimsoll_serve::filter::{Filter, Listing};
+use plimsoll_serve::filter::Listing;
 use plimsoll_serve::index::Index;
 use plimsoll_testkit::crash_points::{Crash, CrashState, Recorder, Recording};
 use std::path::{Path, PathBuf};
@@ -170,28 +170,18 @@ fn whole_run(dir: &Path) -> Result<Run, String> {
     Ok(run)
 }
 
-/// Whether the index of the browser lists that number of results and calls none damaged, before and after it is
-/// read again from its file.
-fn check_index(bench: &Bench, root: &Path, expected: usize) -> Checked {
+/// Whether the index of the browser lists that number of results and calls none damaged.
+fn check_index(root: &Path, expected: usize) -> Checked {
     if !root.exists() {
         return Ok(());
     }
-    let file = bench.path("index.sqlite");
-    for _ in 0..2 {
-        let mut index = Index::open(root, &file).map_err(|e| e.to_string())?;
-        index.refresh()?;
-        let damaged = index.damaged().map_err(|e| e.to_string())?;
-        let listed = index.list(&Listing {
-            filter: Filter::default(),
-            page: 1,
-            per_page: 100,
-        });
-        let listed = listed.map_err(|e| e.to_string())?.results.len();
-        ensure(damaged.is_empty() && listed == expected, || {
-            format!("the index has {listed} of {expected} results, and {damaged:?}")
-        })?;
-    }
-    Ok(())
+    let mut index = Index::new(root);
+    index.refresh().map_err(|e| e.to_string())?;
+    let damaged = index.damaged();
+    let listed = index.list(&Listing::default()).total;
+    ensure(damaged.is_empty() && listed == expected as u64, || {
+        format!("the index has {listed} of {expected} results, and {damaged:?}")
+    })
 }
 
 /// Whether a state is checked through the program. Through the library all are: starting thousands of

@@ -67,10 +67,7 @@ fn command(bench: &Bench, more: &[&str]) -> Command {
             command.arg(option);
         }
     }
-    command
-        .args(more)
-        .env("XDG_CACHE_HOME", bench.path("cache"))
-        .env_remove("PLIMSOLL_TOKEN");
+    command.args(more).env_remove("PLIMSOLL_TOKEN");
     command
 }
 
@@ -427,50 +424,4 @@ fn what_changes_in_the_directories_is_seen_at_once() {
             "{name}"
         );
     }
-}
-
-#[test]
-fn the_index_is_kept_and_rebuilt_on_request() {
-    let bench = Bench::on_tmpfs();
-    let dir = results(&bench, "a");
-    let names = |more: &[&str]| serve(&bench, more).names("");
-    assert_eq!(names(&["--index=i.sqlite"]), ["a"]);
-    // Only the time of the directory says that something changed.
-    let text = std::fs::read_to_string(dir.join("run.json")).unwrap();
-    let age = || {
-        let old = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
-        std::fs::File::open(&dir)
-            .unwrap()
-            .set_modified(old)
-            .unwrap();
-    };
-    age();
-    assert_eq!(names(&["--index=i.sqlite"]), ["a"]);
-    std::fs::write(
-        dir.join("run.json"),
-        text.replace("\"valid\"", "\"invalid\""),
-    )
-    .unwrap();
-    let invalid = |more: &[&str]| serve(&bench, more).names("status=invalid").len();
-    assert_eq!(invalid(&["--index=i.sqlite"]), 0);
-    assert_eq!(invalid(&["--index=i.sqlite", "--rebuild-index"]), 1);
-    // By itself it is in the cache, which may be missing.
-    assert_eq!(names(&[]), ["a"]);
-    let kept = std::fs::read_dir(bench.path("cache/plimsoll")).unwrap();
-    let kept: Vec<String> = kept
-        .map(|e| e.unwrap().file_name().into_string().unwrap())
-        .collect();
-    assert!(kept.len() == 1 && kept[0].starts_with("index-"), "{kept:?}");
-    let mut call = command(&bench, &[]);
-    call.env("XDG_CACHE_HOME", "/proc/nowhere")
-        .stderr(Stdio::piped());
-    let mut browser = Browser::start(call);
-    assert_eq!(browser.names(""), ["a"]);
-    let mut remark = String::new();
-    let mut stderr = BufReader::new(browser.child.stderr.take().unwrap());
-    stderr.read_line(&mut remark).unwrap();
-    assert!(
-        remark.starts_with("note: the index is kept in memory: "),
-        "{remark}"
-    );
 }

@@ -30,7 +30,7 @@ pub const NARROW: Size = Size {
 };
 
 /// Units of the drawing per pixel of the page: the library rounds to whole units.
-const UNITS: u32 = 10;
+pub(super) const UNITS: u32 = 10;
 
 /// Font size in pixels.
 const FONT_PX: f64 = 12.0;

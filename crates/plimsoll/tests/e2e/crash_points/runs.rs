@@ -81,7 +81,7 @@ fn check_run(args: &[&str]) -> Recording {
         ensure(state.changes < measured || published.len() == 1, || {
             "the results are lost".into()
         })?;
-        check_index(bench, &root, published.len())?;
+        check_index(&root, published.len())?;
         recover(bench, "results", state)?;
         let (_, recovered) = directories(&root);
         ensure(state.changes < begun || recovered.len() == 1, || {
@@ -104,7 +104,7 @@ fn check_run(args: &[&str]) -> Recording {
         ensure(now.len() == recovered.len() + second, || {
             format!("{now:?} after a second run")
         })?;
-        check_index(bench, &root, now.len())?;
+        check_index(&root, now.len())?;
         let unowned = |dir: &&PathBuf| dir.join(".owner").exists();
         let left: Vec<_> = hidden.iter().filter(unowned).collect();
         ensure(left.is_empty(), || format!("{left:?} stays"))?;
@@ -183,7 +183,7 @@ fn tags_are_the_old_or_the_new_ones_after_any_crash() {
             let [old, new] = [tags[step], tags[step + 1]].map(Option::unwrap_or_default);
             let is_one = found == new || (found == old && state.changes < end);
             ensure(is_one, || format!("the tags are `{found}`"))?;
-            check_index(bench, &bench.path("results"), 1)?;
+            check_index(&bench.path("results"), 1)?;
             call_well(bench, &["results", "tag", "results/run", "--add=other"])?;
             // What was begun does not keep results from being deleted.
             let prune = [

@@ -61,7 +61,7 @@ fn check(bench: &Bench, command: Command) {
             ensure(ended == 0, || "the results are lost".into())?;
             return recover(bench, "results", state);
         };
-        check_index(bench, &root, 1)?;
+        check_index(&root, 1)?;
         let (before, mut there) = (listed(dir)?, vec![]);
         ensure(expected.starts_with(&before), || format!("{before:?}"))?;
         runs_below(dir, &mut there);

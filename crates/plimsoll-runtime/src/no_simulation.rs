@@ -1,0 +1,57 @@
+//! A program without simulations: no thread belongs to one. The types are those of `simulation`, and have no values.
+
+use crate::DiskCall;
+use std::convert::Infallible;
+use std::io;
+use std::time::{Duration, Instant, SystemTime};
+
+/// The clock of a process of a simulation; without the feature `simulation` there is none.
+#[derive(Debug, Clone)]
+pub struct SimulatedClock(Infallible);
+
+impl SimulatedClock {
+    /// Reads the clock.
+    #[must_use]
+    pub fn read(&self) -> u64 {
+        match self.0 {}
+    }
+}
+
+/// A thread of a simulation.
+#[derive(Debug, Clone)]
+pub(crate) struct ThreadRef(Infallible);
+
+/// The calling thread, if it belongs to a simulation.
+pub(crate) const fn current() -> Option<ThreadRef> {
+    None
+}
+
+/// Methods of a thread that does not exist.
+macro_rules! methods {
+    ($($name:ident(&self $(, $arg:ty)*) $(-> $out:ty)?;)*) => {
+        impl ThreadRef {
+            $(pub(crate) fn $name(&self $(, _: $arg)*) $(-> $out)? {
+                match self.0 {}
+            })*
+
+            pub(crate) fn main(self, _: impl FnOnce()) {
+                match self.0 {}
+            }
+        }
+    };
+}
+
+methods! {
+    add_thread(&self, String) -> Self;
+    clock(&self) -> SimulatedClock;
+    disk_call(&self, DiskCall) -> io::Result<()>;
+    instant(&self) -> Instant;
+    is_alive(&self, usize) -> bool;
+    park(&self, Option<Duration>);
+    process(&self) -> usize;
+    sleep(&self, Duration);
+    system_time(&self) -> SystemTime;
+    unpark(&self);
+    wait(&self, usize, Option<Duration>);
+    wake_all(&self, usize);
+}
