@@ -210,20 +210,29 @@ impl Document {
         self.at(dir.map(SeriesDir::path))
     }
 
-    /// With the name of the results directory among the facts.
+    /// With the name of the results directory.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         self.name = name.into();
-        let named = Figure::new("results", name);
-        let facts = self.head.iter_mut().find_map(|block| match block {
+        self
+    }
+
+    /// The head with the name of the results directory among the facts, for formats that do not show the location.
+    pub(crate) fn head_with_name(&self) -> Vec<Block> {
+        let mut head = self.head.clone();
+        if self.name.is_empty() {
+            return head;
+        }
+        let named = Figure::new("results", &self.name);
+        let facts = head.iter_mut().find_map(|block| match block {
             Block::Figures(figures) => Some(figures),
             _ => None,
         });
         match facts {
             Some(figures) => figures.items.push(named),
-            None => self.head.push(Block::facts(vec![named])),
+            None => head.push(Block::facts(vec![named])),
         }
-        self
+        head
     }
 
     /// With the user's tags and note.

@@ -18,7 +18,7 @@ pub fn render(document: &Document) -> String {
         .map(|State { text, .. }| escaped(text));
     let state = state.map_or_else(String::new, |state| format!(": {state}"));
     let mut out = format!("## {title}{state}\n");
-    blocks(&mut out, &document.head);
+    blocks(&mut out, &document.head_with_name());
     for section in &document.sections {
         let mut content = String::new();
         blocks(&mut content, &section.blocks);

@@ -11,7 +11,7 @@ use plimsoll_results::{
 };
 
 /// Default percentiles of the tables of runs.
-const PERCENTILES: [Percentile; 3] = [Percentile::P50, Percentile::P95, Percentile::P99];
+const PERCENTILES: [Percentile; 1] = [Percentile::P99];
 
 /// The report on a series.
 ///
@@ -86,27 +86,26 @@ pub(crate) fn runs(
     let percentiles = series.shown_percentiles(&PERCENTILES);
     let errors = measured().any(|r| r.errors > 0);
     let mut names: Vec<String> = head.iter().map(|h| (*h).to_owned()).collect();
-    let rates = ["offered/s", "ops/s", "read MiB/s", "write MiB/s"];
-    names.extend(rates.map(str::to_owned));
-    names.extend(errors.then(|| "errors".to_owned()));
-    let breaks = vec![names.len()];
-    names.push("mean".into());
+    names.extend(["offered/s", "ops/s", "mean"].map(str::to_owned));
     names.extend(percentiles.iter().map(Percentile::to_string));
     names.push("max".into());
+    let breaks = vec![names.len()];
+    names.extend(["read MiB/s", "write MiB/s"].map(str::to_owned));
+    names.extend(errors.then(|| "errors".to_owned()));
     let row = |(number, run): (usize, &SeriesRun)| {
         let mut row = cells(number, run);
         row.extend([
             run.offered_ops_per_s.map_or("-".into(), rate),
             rate(run.achieved_ops_per_s),
-            mib_per_s(run.read_bytes_per_s),
-            mib_per_s(run.write_bytes_per_s),
+            time(run.mean_ms),
         ]);
-        row.extend(errors.then(|| Count(run.errors).to_string()));
-        row.push(time(run.mean_ms));
         let percentiles = percentiles.iter();
         row.extend(percentiles.map(|p| shown(run.percentile(*p), PercentileKind::Latency)));
         let max = run.max_ms.map(|ms| bounded(ms, run.max_at_least));
         row.push(max.unwrap_or("-".into()));
+        row.push(mib_per_s(run.read_bytes_per_s));
+        row.push(mib_per_s(run.write_bytes_per_s));
+        row.extend(errors.then(|| Count(run.errors).to_string()));
         row
     };
     let rows = (1..).zip(measured()).map(row);

@@ -426,7 +426,7 @@ mod tests {
         assert_eq!(latest.service_mean_ms, Some(0.6));
         assert_eq!(latest.service_p99_ms, Some(2.0));
         let markup = progress.markup().into_string();
-        for text in ["mean latency", "mean service time", "Mean service time"] {
+        for text in ["latency, mean", "service time, mean", "Mean service time"] {
             assert!(markup.contains(text), "{text}");
         }
     }

@@ -219,8 +219,6 @@ pub struct MdArgs {
     pub io: IoArgs,
     #[command(flatten)]
     pub events: EventArgs,
-    #[command(flatten)]
-    pub cleanup: CleanupArgs,
 }
 
 /// Arguments of `run`.
@@ -274,17 +272,6 @@ pub struct OutputArgs {
     pub percentiles: PercentilesArg,
     #[command(flatten)]
     pub ranks: RankArgs,
-    #[command(flatten)]
-    pub cleanup: CleanupArgs,
-}
-
-/// Effect of an incomplete cleanup on the exit code.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Args)]
-pub struct CleanupArgs {
-    /// Exit with 1 if files of a run cannot be removed; by default they are only listed, and the exit
-    /// code is that of the result
-    #[arg(long = "strict-cleanup", help_heading = "Behaviour")]
-    pub strict: bool,
 }
 
 /// Arguments of `clean`.

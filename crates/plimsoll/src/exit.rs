@@ -1,6 +1,5 @@
 //! Exit codes and errors of commands.
 
-use crate::cli::CleanupArgs;
 use plimsoll_results::{Status, Verdict};
 use plimsoll_series::SeriesError;
 use std::process::ExitCode;
@@ -55,17 +54,6 @@ impl From<SeriesError> for CommandError {
             SeriesError::Failed(text) => Self::failed(text),
             SeriesError::RefusedAtRoot => Self::silent(Exit::Valid),
             SeriesError::RankLost => Self::silent(Exit::Failed),
-        }
-    }
-}
-
-impl CleanupArgs {
-    /// The exit code after a cleanup that was complete or not. That of an interrupted or failed run
-    /// stays.
-    pub fn exit(self, exit: Exit, is_clean: bool) -> Exit {
-        match exit {
-            Exit::Valid | Exit::Invalid if self.strict && !is_clean => Exit::Failed,
-            exit => exit,
         }
     }
 }

@@ -43,7 +43,7 @@ pub fn series(
     Series {
         schema_version: Series::SCHEMA,
         name: name.to_owned(),
-        started_at: started.to_string(),
+        started_at: format!("{started:.3}"),
         state: SeriesState::Unfinished,
         stop_reason: None,
         kind,

@@ -1,8 +1,7 @@
-//! How a command reports: format, amount and exit code.
+//! How a command reports: format and amount.
 
-use crate::cli::{CleanupArgs, Format, OutputArgs};
+use crate::cli::{Format, OutputArgs};
 use crate::console;
-use crate::exit::Exit;
 use plimsoll_results::Percentiles;
 
 /// Format and amount of the output.
@@ -18,8 +17,6 @@ pub struct OutputOptions {
     pub per_rank: bool,
     /// Percentiles that tables show instead of the usual ones.
     pub percentiles: Option<Percentiles>,
-    /// Effect of files that cannot be removed.
-    pub cleanup: CleanupArgs,
 }
 
 impl From<&OutputArgs> for OutputOptions {
@@ -30,7 +27,6 @@ impl From<&OutputArgs> for OutputOptions {
             live: args.live,
             per_rank: args.ranks.per_rank,
             percentiles: args.percentiles.percentiles.clone(),
-            cleanup: args.cleanup,
         }
     }
 }
@@ -44,13 +40,7 @@ impl OutputOptions {
             live: false,
             per_rank: false,
             percentiles: None,
-            cleanup: CleanupArgs { strict: false },
         }
-    }
-
-    /// The exit code after a cleanup that was complete or not.
-    pub fn exit(&self, exit: Exit, is_clean: bool) -> Exit {
-        self.cleanup.exit(exit, is_clean)
     }
 
     /// Reports progress, unless the output is quiet.

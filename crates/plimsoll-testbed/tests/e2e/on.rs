@@ -48,7 +48,7 @@ fn a_command_loads_the_target_that_it_names() {
         "error: {v5} is not a target of the test bed: expected {} or {v4.1}, {v4.0}, {v3}\n"
     );
     // A command that loads no target gets no target.
-    let listed = Ended::of(beds.on("nfs", &["list", "--format=json"])).expect_code(0);
+    let listed = Ended::of(beds.on("nfs", &["workloads", "list", "--format=json"])).expect_code(0);
     assert!(listed.stdout.contains("varmail"));
 }
 

@@ -66,7 +66,6 @@ pub fn run(args: &MdArgs) -> Result<Exit, CommandError> {
         live: false,
         per_rank: args.ranks.per_rank,
         percentiles: args.percentiles.percentiles.clone(),
-        cleanup: args.cleanup,
     };
     let host = ConsoleHost::of_pattern(&output, stop_on_interrupt(&communicator)?);
     let context = RunContext {
@@ -254,12 +253,11 @@ fn run_as_root(
     if output.format == Format::Json || options.quiet {
         run::warn_of_unremoved(&written);
     }
-    let is_clean = written.is_clean();
     let Written { run, dir, .. } = written;
     keep_position(options, plan, &run, &done)?;
     print_report(output, &run, dir.as_ref().ok().map(RunDir::path))?;
     dir.map_err(CommandError::failed)?;
-    Ok(output.exit(run.validity.verdict.into(), is_clean))
+    Ok(run.validity.verdict.into())
 }
 
 /// Prints the report of the whole run; in quiet mode only if it is not valid.

@@ -94,11 +94,10 @@ fn run_once(args: &RunArgs) -> Result<Exit, CommandError> {
     if output.format == Format::Json {
         warn_of_unremoved(&written);
     }
-    let is_clean = written.is_clean();
     let Written { run, dir, .. } = written;
     report(output.format, &run, dir.as_ref().ok().map(RunDir::path))?;
     dir.map_err(CommandError::failed)?;
-    Ok(output.exit(run.validity.verdict.into(), is_clean))
+    Ok(run.validity.verdict.into())
 }
 
 /// The configuration of a single run, whose target keeps the form in which it was given.

@@ -53,14 +53,14 @@ pub(crate) fn article(
     style: &ArticleStyle,
     disclosed: Option<&Disclosure>,
 ) -> Markup {
-    let title = html! { (document.title) " " (badge(document)) };
+    let title = html! { (document.title) (badge(document)) };
     let sections = document.sections.iter().chain(&document.appendix);
     let is_shown = |s: &&Section| s.id != UNDISCLOSED || (disclosed.is_none() && !style.nested);
     html! {
         article id=(style.own_id()) {
             header {
                 @if style.nested { h2 { (title) } } @else { h1 { (title) } }
-                (blocks(&document.head, style))
+                (blocks(&document.head_with_name(), style))
             }
             @for s in sections.filter(is_shown) { (section(s, style)) }
             @if let Some(d) = disclosed { (super::disclosure::section(d, style)) }
@@ -68,11 +68,11 @@ pub(crate) fn article(
     }
 }
 
-/// State of results.
+/// State of results, after a space; nothing if the document has no state.
 pub(crate) fn badge(document: &Document) -> Markup {
     html! {
         @if let Some(State { text, tone }) = &document.state {
-            span class=(format!("verdict {}", class(*tone).unwrap_or_default())) { (text) }
+            " " span class=(format!("verdict {}", class(*tone).unwrap_or_default())) { (text) }
         }
     }
 }

@@ -59,7 +59,7 @@ pub fn body(documents: &[Document]) -> Markup {
                     @for (style, document) in &articles {
                         li { a href=(format!("#{}", style.own_id())) {
                             @if document.name.is_empty() { (document.title) } @else { (document.name) }
-                        } " " (badge(document)) }
+                        } (badge(document)) }
                     }
                 }
             }

@@ -37,7 +37,7 @@ fn row(row: &Row, has_words: &[bool]) -> Markup {
         tr {
             @for (i, Cell { text, tone }) in row.cells.iter().enumerate() {
                 @if i == 0 {
-                    th.nested[row.nested] scope="row" { (text) }
+                    th class=[row.nested.then_some("nested")] scope="row" { (text) }
                 } @else {
                     td class=[class(*tone).or(has_words[i].then_some("word"))] { (text) }
                 }
