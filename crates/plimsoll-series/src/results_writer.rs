@@ -64,14 +64,6 @@ pub struct Written {
     pub unremoved: Vec<String>,
 }
 
-impl Written {
-    /// Whether all files that had to be removed were removed.
-    #[must_use]
-    pub fn is_clean(&self) -> bool {
-        self.unremoved.is_empty()
-    }
-}
-
 impl<'a> ResultsWriter<'a> {
     /// Begins the results of a run, so that they can be recovered if this process is killed: with
     /// these events. The results of each rank are kept if a communicator is given.
