@@ -51,12 +51,11 @@ pub struct SeriesRun {
     /// none completed and some were in flight at the end, all percentiles are lower bounds;
     /// `percentiles` states which are.
     pub p50_ms: Option<f64>,
-    /// 95th percentile of the response time in milliseconds; null without pacing, and where the
-    /// median is.
+    /// 95th percentile of the response time in milliseconds; null if the median is.
     pub p95_ms: Option<f64>,
     /// 99th percentile of the response time in milliseconds; null if the median is.
     pub p99_ms: Option<f64>,
-    /// Maximum response time in milliseconds; null without pacing, and where the median is.
+    /// Maximum response time in milliseconds; null if the median is.
     pub max_ms: Option<f64>,
     /// Whether the maximum is only a lower bound, from an operation in flight at the end.
     pub max_at_least: bool,
@@ -105,7 +104,6 @@ impl SeriesRun {
     #[must_use]
     pub fn of(run: &Run, next: &NextRun, directory: &str) -> Self {
         let total = run.mix.as_ref().map(|m| &m.total);
-        let response = total.and_then(|t| t.response);
         let summary = &run.summary;
         let moved = |by: fn(OpKind) -> bool| -> f64 {
             let rows = run.operations.iter().filter(|o| by(o.kind));
@@ -144,10 +142,12 @@ impl SeriesRun {
             offered_ops_per_s: total.and_then(|t| t.offered_ops_per_s),
             slowest_process_percent: total.and_then(|t| t.slowest_process_percent),
             p50_ms: known(summary.p50_ms),
-            p95_ms: response.and_then(|_| known(summary.percentile(Percentile::P95)?.ms)),
+            p95_ms: summary
+                .percentile(Percentile::P95)
+                .and_then(|p95| known(p95.ms)),
             p99_ms: known(summary.p99_ms),
-            max_ms: response.and_then(|_| known(max_ms)),
-            max_at_least: response.is_some() && counted().any(bounds),
+            max_ms: known(max_ms),
+            max_at_least: counted().any(bounds),
             percentiles: summary.percentiles.clone(),
             service_mean_ms: of_done(summary.service().mean_ms),
             read_bytes_per_s: moved(OpKind::reads),

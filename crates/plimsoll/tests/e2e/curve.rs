@@ -177,7 +177,7 @@ fn the_report_of_a_curve() {
         .args(virtually("10ms"))
         .env("COLUMNS", "100");
     let ended = Ended::of(command).expect_code(3);
-    let stamp = regex::Regex::new(r"(users-curve-|started )[-0-9T:.]+").unwrap();
+    let stamp = regex::Regex::new(r"(users-curve-|started\s+)[-0-9T:.]+").unwrap();
     insta::assert_snapshot!(stamp.replace_all(&ended.stdout, "${1}TIME"));
 }
 

@@ -171,7 +171,7 @@ fn a_report_reads_like_this() {
         .args(["--latency-limit=400ms", "--resolution=1"])
         .env("COLUMNS", "100");
     let ended = Ended::of(command).expect_code(0);
-    let stamp = regex::Regex::new(r"(users-search-|started )[-0-9T:.]+").unwrap();
+    let stamp = regex::Regex::new(r"(users-search-|started\s+)[-0-9T:.]+").unwrap();
     insta::assert_snapshot!(stamp.replace_all(&ended.stdout, "${1}TIME"));
 }
 
