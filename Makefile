@@ -90,7 +90,7 @@ setup: ## get what tests and benchmarks need besides Rust: fio, MPI, Chromium, N
 	@scripts/setup-debian-root
 	@cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny --version $(CARGO_DENY_VERSION)
 
-# Unit tests start no server, and need no rights but a user's.
+# Unit tests need no rights but a user's.
 check: ## format, lints and unit tests, in a minute or so after a change
 	@scripts/steps \
 		'cargo fmt --all --check' \

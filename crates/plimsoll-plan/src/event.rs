@@ -7,8 +7,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 /// The form of an event, for messages.
-const EXPECTED: &str = "expected TIME sh COMMAND, before [PHASE] sh COMMAND or after [PHASE] sh COMMAND, or for a \
-                        simulated system TIME down WHAT, TIME up WHAT or TIME slow WHAT FACTOR, such as \
+const EXPECTED: &str = "expected TIME sh COMMAND, before [PHASE] sh COMMAND or after [PHASE] sh COMMAND \
+                        (`timeout TIME` may stand before sh), or for a simulated system TIME down WHAT, TIME up WHAT or TIME slow WHAT FACTOR, such as \
                         \"30s down edge.3\"";
 
 /// An event of the command line: an action and when it happens.
@@ -22,14 +22,14 @@ pub struct EventSpec {
     pub action: Action,
 }
 
-/// When an event happens.
+/// Time of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum When {
-    /// At a time.
+    /// At a time of the run's clock.
     At {
         /// Nanoseconds since the beginning of the run.
         nanos: u64,
-        /// The time as it was given.
+        /// Text of the time on the command line.
         text: String,
     },
     /// Before each phase of this name, or before every phase.
@@ -58,7 +58,7 @@ impl EventSpec {
         }
     }
 
-    /// The only phase around which the event happens.
+    /// Name of the phase before or after which the event happens; `None` for every phase, and for a time.
     #[must_use]
     pub fn phase(&self) -> Option<&str> {
         match &self.when {

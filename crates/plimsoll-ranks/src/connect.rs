@@ -55,7 +55,7 @@ pub fn check_processes(processes: u32) -> Result<(), ConnectError> {
     match processes {
         1..=MAX_PROCESSES => Ok(()),
         n => Err(ConnectError::usage(format!(
-            "--processes is {n}: must be between 1 and {MAX_PROCESSES}"
+            "--processes is {n}: expected 1 to {MAX_PROCESSES}, or 0 with --hosts"
         ))),
     }
 }

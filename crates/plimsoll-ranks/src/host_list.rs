@@ -126,7 +126,9 @@ pub fn parse_file(text: &str) -> Result<HostsFile, HostsFileError> {
                 (Some(("ssh", value)), None) => set(setting, value, |v| file.ssh.replace(v)),
                 (Some(("copy-program", value)), None) => match value {
                     "yes" | "no" => set(setting, value, |v| copies_program.replace(v)),
-                    _ => Err(format!("`{setting}`: expected copy-program=yes or =no")),
+                    _ => Err(format!(
+                        "`{setting}`: expected copy-program=yes or copy-program=no"
+                    )),
                 },
                 (_, None) => apply(&mut file.defaults, setting).map_err(|e| match e {
                     Some(e) => e,
@@ -584,7 +586,7 @@ mod tests {
             (
                 "copy-program=1",
                 "copy-program=1",
-                "`copy-program=1`: expected copy-program=yes or =no",
+                "`copy-program=1`: expected copy-program=yes or copy-program=no",
             ),
             (
                 "prot=ssh",

@@ -66,8 +66,8 @@ pub fn check_command(ssh: &str) -> Result<(), ConnectError> {
     match found {
         Ok(output) if output.status.success() => Ok(()),
         Ok(_) => Err(ConnectError::usage(format!(
-            "`{ssh}` was not found, which connects to hosts: install it (Debian: openssh-client), or \
-             name another by PLIMSOLL_SSH or `ssh=` in a hosts file"
+            "`{ssh}`, the command that connects to hosts, was not found: install it (Debian: openssh-client), \
+             or name another command in PLIMSOLL_SSH or with `ssh=` in a hosts file"
         ))),
         Err(e) => Err(ConnectError::failed(format!("cannot start /bin/sh: {e}"))),
     }
@@ -133,15 +133,16 @@ impl Remote {
         let Self { name, .. } = self;
         if hello.version != group.version {
             return Err(format!(
-                "host {name}: plimsoll there is version {}, and this one is {}: install the same, or \
-                 send this one with `copy-program=yes`",
+                "host {name}: plimsoll there is version {}, and this one is {}: install the same \
+                 version there, or write `copy-program=yes` into a hosts file, which sends this program",
                 hello.version, group.version
             ));
         }
         if hello.protocol != PROTOCOL {
             return Err(format!(
                 "host {name}: plimsoll there has version {} of the ranks' protocol, and this one has \
-                 {PROTOCOL}: install the same, or send this one with `copy-program=yes`",
+                 {PROTOCOL}: install the same version there, or write `copy-program=yes` into a hosts file, \
+                 which sends this program",
                 hello.protocol
             ));
         }
@@ -282,8 +283,8 @@ impl Remote {
                 format!("host {name}: cannot be reached by ssh{}", suffix(&last))
             }
             Some(NOT_FOUND) => format!(
-                "host {name}: `{}` was not found there: install it, name it with `program=` in a hosts file, or \
-                 send this one with `copy-program=yes`",
+                "host {name}: `{}` was not found there: install plimsoll there, name the program with \
+                 `program=` in a hosts file, or write `copy-program=yes` into a hosts file, which sends this program",
                 self.program
             ),
             Some(0) => {

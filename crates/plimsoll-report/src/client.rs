@@ -15,7 +15,7 @@ use plimsoll_results::{Environment, Run};
 /// The source of the data that were read, and the resources of the client during the measured window.
 pub(crate) fn lines(run: &Run) -> Vec<Block> {
     let mut blocks = Vec::new();
-    if run.stages.is_empty() {
+    if stages::if_few(run).next().is_none() {
         let cache = run.client_cache.as_ref();
         blocks.extend(cache.map(|cache| Line::of("reads", cache.to_string())));
     }
@@ -119,7 +119,8 @@ pub(crate) fn tables(run: &Run) -> Vec<Block> {
     tables.into_iter().filter_map(Block::table).collect()
 }
 
-/// Names of stages, and what was used in them; a single one without a name if there are no stages.
+/// Names of stages, and the use of the client's resources in each stage; one entry with an empty name for a run without
+/// stages.
 type SystemUses<'a> = [(String, &'a SystemUse)];
 
 /// A table with the rows of each stage, and a first column for the stage if there are stages. `head` has

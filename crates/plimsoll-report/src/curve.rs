@@ -16,10 +16,6 @@ const ABOUT: &str = "The load line is the highest load that was valid with all m
                      overall response time is the area under mean response time over load, divided by the \
                      range of loads (2008 rule: over throughput, from the origin); only valid points count.";
 
-/// How the full disclosure comes into the report.
-const HOW_TO_DISCLOSE: &str = "`plimsoll results sut init` starts a description of the system under test, and `plimsoll report … \
-                           --format html --sut sut.toml` adds the disclosure to this page.";
-
 /// The report on a curve.
 #[must_use]
 pub fn document(curve: SeriesOf<'_, LoadCurve>) -> Document {
@@ -49,11 +45,18 @@ pub fn document(curve: SeriesOf<'_, LoadCurve>) -> Document {
         .section("charts", "Load curve", charts)
         .section("points", "Load points", points);
     append(&mut document, &curve);
-    document.append(
-        UNDISCLOSED,
-        "Full disclosure",
-        vec![Block::sentence(HOW_TO_DISCLOSE)],
-    );
+    let commands = [
+        (
+            "to start a description of the system under test",
+            "plimsoll results sut init",
+        ),
+        (
+            "to add the disclosure to this page",
+            "plimsoll report … --format html --sut sut.toml",
+        ),
+    ];
+    let commands = commands.map(|(label, command)| Line::code(label, command));
+    document.append(UNDISCLOSED, "Full disclosure", commands.into());
     document
 }
 

@@ -1,12 +1,14 @@
 //! A report as data: built once for each kind of results, rendered by format.
 //!
-//! All formats show the same blocks. The terminal has no room for headings, captions and explanations
-//! ([`Section::about`]); charts are on pages and in pictures only, and so is the appendix.
+//! All formats show the lines, figures, tables and notes of the sections. Pages alone have captions, the texts of
+//! workloads and the appendix; pages and pictures have the charts. The terminal leaves out headings and explanations
+//! ([`Section::about`]).
 //!
-//! Texts are plain: a renderer escapes them for its format. A no-break space keeps words on one line of a
-//! terminal and is a space elsewhere.
+//! Texts are plain: each format escapes them when the text is rendered or printed. A no-break space keeps words on one
+//! line of a terminal; other formats write a space.
 
 use crate::html::chart::Chart;
+use crate::html::name_of;
 use crate::markdown::SCALED;
 use crate::text::list;
 use plimsoll_plan::{Note, Source, counted};
@@ -28,25 +30,25 @@ pub struct Document {
     pub sections: Vec<Section>,
     /// Circumstances in detail, for pages.
     pub appendix: Vec<Section>,
-    /// Results directory, for terminals.
+    /// Results directory; only the terminal shows the path.
     pub location: Option<PathBuf>,
-    /// How to make the missing runs, for terminals.
+    /// The command that makes the missing runs; only the terminal shows the command.
     pub resume_hint: Option<String>,
 }
 
 /// State of results.
 #[derive(Debug, Clone)]
 pub struct State {
-    /// In words.
+    /// The state in words.
     pub text: String,
-    /// How good it is.
+    /// How good the state is.
     pub tone: Tone,
 }
 
 /// Meaning of a text's colour.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Tone {
-    /// None.
+    /// No meaning: the colour of the surrounding text.
     #[default]
     Plain,
     /// Good; of a figure, better.
@@ -96,7 +98,7 @@ pub struct Line {
     pub text: String,
     /// Meaning of its colour.
     pub tone: Tone,
-    /// Its role.
+    /// Role of the line.
     pub kind: LineKind,
 }
 
@@ -119,7 +121,7 @@ pub enum LineKind {
 pub struct Figures {
     /// What the figures are of; may be empty.
     pub label: String,
-    /// Whether they are results, and not circumstances.
+    /// Whether the figures are results, and not circumstances of the run.
     pub are_results: bool,
     /// The figures.
     pub items: Vec<Figure>,
@@ -132,7 +134,7 @@ pub struct Figure {
     pub name: String,
     /// Value.
     pub value: String,
-    /// Whether the name is a unit, so that it follows the value.
+    /// Whether the name is a unit, which stands after the value.
     pub is_unit: bool,
 }
 
@@ -145,7 +147,8 @@ pub struct Table {
     pub head: Vec<String>,
     /// Rows, with a cell for each column.
     pub rows: Vec<Row>,
-    /// Columns before which a narrow terminal breaks the table; anywhere if there are none.
+    /// Indices of the columns before which a terminal breaks a table that is too wide. The terminal breaks a table
+    /// without indices, or a part that is still too wide, before any column.
     pub breaks: Vec<usize>,
     /// Explanations of marks and columns.
     pub notes: Vec<String>,
@@ -156,7 +159,7 @@ pub struct Table {
 pub struct Row {
     /// Cells.
     pub cells: Vec<Cell>,
-    /// Whether it belongs to the row before it.
+    /// Whether the row belongs to the row before.
     pub nested: bool,
 }
 
@@ -202,9 +205,14 @@ impl Document {
         self
     }
 
-    /// With the directory of a series.
+    /// With the directory of a series, and its name if the report has none.
     #[must_use]
     pub fn of_series(mut self, series: &Series, dir: Option<&SeriesDir>) -> Self {
+        if let Some(dir) = dir
+            && self.name.is_empty()
+        {
+            self.name = name_of(dir.path());
+        }
         let left = dir.filter(|_| series.state.can_resume());
         self.resume_hint = left.map(SeriesDir::resume_hint);
         self.at(dir.map(SeriesDir::path))
@@ -247,7 +255,7 @@ impl Document {
         self
     }
 
-    /// The charts as separate pictures: each title of a scaled result states that it cannot be compared.
+    /// The charts as separate pictures. With `is_scaled`, each title states that the result cannot be compared.
     #[must_use]
     pub fn charts(&self, is_scaled: bool) -> Vec<Chart> {
         let blocks = self.sections.iter().flat_map(|s| &s.blocks);

@@ -1,15 +1,15 @@
 //! Results as HTML: pages in one file that need no network, and charts as pictures.
 //!
-//! [`RunData::read`] reads a results directory, [`RunData::charts`] makes its charts, and
-//! [`page::report`] makes the page.
+//! [`RunData::read`] reads a results directory, [`RunData::document`] builds the report with its charts, and
+//! [`page::report`] renders reports as a page.
 //!
 //! # Modules
 //! - `loaded_result` reads a run's directory: [`timeline`] from `intervals.csv`,
 //!   [`latency_distribution`] from `histograms.hlog`, of the operations in `op_name`;
 //! - [`chart`] is a chart as data, its drawing as SVG (`draw`, `axis`, `theme`) and as PNG (`png`);
-//! - [`charts`] makes the charts of a run, a curve and a search;
+//! - [`charts`] makes the charts of a run, a curve, a search and a comparison;
 //! - `run_data` is results of any kind and their charts;
-//! - [`page`] makes pages of these: one module for each kind of results or part of a page.
+//! - [`page`] renders documents as pages: one module for each part of a page.
 //!
 //! # Design
 //! A chart is data: columns of values and their styles. Drawing, the table below the chart and the values under the
@@ -27,5 +27,6 @@ mod run_data;
 pub mod timeline;
 
 pub use loaded_result::LoadedResult;
+pub(crate) use loaded_result::name_of;
 pub use op_name::{OpName, label};
 pub use run_data::RunData;

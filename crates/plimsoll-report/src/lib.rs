@@ -1,4 +1,4 @@
-//! Reports on results: formatted text, nothing here measures.
+//! Reports on results.
 //!
 //! # Modules
 //! - [`document`] is a report as data; [`terminal`], [`markdown`] and [`html::page`] render it;
@@ -13,8 +13,8 @@
 //!   `format` (numbers and times).
 //!
 //! # Design
-//! A report is built once and rendered by format, so that all formats show the same. Numbers are texts in it,
-//! as long as they are useful; exports have them in full precision.
+//! A report is built once and rendered by format, so that all formats show the same. A report has numbers as texts of
+//! about three significant digits; exports have numbers in full precision.
 //!
 //! Comparisons are data ([`compare`]). All figures of a comparison are tested together, and the report, JSON and
 //! conditions show the same statements. Foreign text is escaped where the text leaves the program: all

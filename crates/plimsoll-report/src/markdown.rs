@@ -42,8 +42,9 @@ fn blocks(out: &mut String, blocks: &[Block]) {
             Block::Figures(figures) => self::figures(figures),
             Block::Table(table) => (self::table(table), false),
             Block::Note(note) => {
+                // A paragraph for each line keeps the line breaks.
                 let lines = note.lines().map(|line| format!("> {}\n", escaped(line)));
-                (lines.collect(), false)
+                (lines.collect::<Vec<_>>().join(">\n"), false)
             }
         };
         if !(in_list && is_item) {

@@ -109,11 +109,14 @@ fn latency_cells(
     cells
 }
 
-/// Mean and percentiles of the latency of all operations, by what they are of: the empty text if that is
-/// the service time. If some operations were paced, the service time follows.
+/// Mean and percentiles of all operations, with the name of the latency; nothing for a run without latencies. The name is
+/// empty if no operation was paced. If operations were paced, a second entry has the service times.
 #[must_use]
 pub fn latency_figures(run: &Run) -> Vec<(String, Vec<Figure>)> {
     let s: &Summary = &run.summary;
+    if !s.has_latencies() {
+        return vec![];
+    }
     let percentiles = run.shown_percentiles(&BRIEF_PERCENTILES);
     let times = |mean_ms: f64, of: PercentileKind| {
         let mean = match s.ops {

@@ -62,6 +62,8 @@ fn new(profile: SeriesOf<'_, Profile>) -> Document {
     if !description.is_empty() {
         document.head.push(Block::sentence(description));
     }
+    let stopped = profile.stop_reason.as_slice();
+    document.head.extend(Block::reasons(stopped));
     document.head.extend(Block::notes(&profile.notes));
     document
 }

@@ -21,10 +21,11 @@ pub fn document(series: &Series, runs: &[&Run]) -> Document {
         measured.len(),
         counted(requested, "run", "runs")
     );
-    let tone = if series.state.can_resume() {
-        Tone::Doubtful
-    } else {
-        Tone::Good
+    let worst = runs.iter().map(|run| run.validity.verdict).max();
+    let tone = match worst.map(Tone::from) {
+        Some(tone @ (Tone::Doubtful | Tone::Bad)) => tone,
+        _ if series.state.can_resume() => Tone::Doubtful,
+        _ => Tone::Good,
     };
     let mut document = Document::new(format!("{}, repeated", series.name), state, tone);
     let spread = (!measured.is_empty())

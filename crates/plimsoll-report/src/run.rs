@@ -107,11 +107,10 @@ fn achieved(run: &Run) -> Vec<Block> {
     figures.extend(cpu.map(|us| Figure::new("CPU", format!("{us:.1} µs/op"))));
     figures.push(Figure::count(s.errors, "error", "errors"));
     if s.in_flight > 0 {
-        let in_flight = standstill::in_flight(s);
-        let value = in_flight
-            .split_once(' ')
-            .map(|(n, rest)| Figure::unit(n, rest));
-        figures.extend(value);
+        let count = Count(s.in_flight).to_string();
+        let words = standstill::in_flight(s);
+        let unit = words.strip_prefix(&count).expect("the number comes first");
+        figures.push(Figure::unit(count, unit.trim_start()));
     }
     if s.abandoned > 0 {
         figures.push(Figure::unit(Count(s.abandoned).to_string(), "abandoned"));
@@ -316,7 +315,19 @@ fn ranks(run: &Run) -> Vec<Block> {
         );
         table.notes.push(text);
     }
-    Block::table(table).into_iter().collect()
+    [stages(run), table]
+        .into_iter()
+        .filter_map(Block::table)
+        .collect()
+}
+
+/// The time of the longest rank in each stage of a pattern.
+fn stages(run: &Run) -> Table {
+    let rows = stages::named(run).map(|(name, stage)| {
+        let seconds = stages::longest_ns(stage) as f64 / 1e9;
+        vec![name, format!("{seconds:.3}")]
+    });
+    Table::new("Stages", ["stage", "seconds of the longest rank"]).with_rows(rows)
 }
 
 fn rank_cells(stage: &Stage, rank: &RankStage) -> Vec<String> {

@@ -118,14 +118,17 @@ pub(crate) fn runs(
     table
 }
 
-/// What else is known of the measured runs.
+/// A table of the figures for which the table of [`runs`] has no room, and of the directory of each run.
 fn details(series: &Series) -> Table {
-    let head = "run|load|service mean|slowest process|results";
+    let head = "run|load|p50|p95|service mean|slowest process|results";
+    let percentile = |run: &SeriesRun, at| shown(run.percentile(at), PercentileKind::Latency);
     let row = |(number, run): (usize, &SeriesRun)| {
         let process = run.slowest_process_percent;
         vec![
             number.to_string(),
             load_of(run).to_string(),
+            percentile(run, Percentile::P50),
+            percentile(run, Percentile::P95),
             time(run.service_mean_ms),
             process.map_or("-".into(), |s| format!("{s:.1} %")),
             run.directory.clone(),
@@ -135,7 +138,7 @@ fn details(series: &Series) -> Table {
     Table::new("Runs in detail", head.split('|')).with_rows(rows)
 }
 
-/// A mean latency, which a run in which nothing completed does not have.
+/// Formats a mean latency; `-` for a run in which no operation completed.
 fn time(ms: Option<f64>) -> String {
     ms.map_or("-".into(), latency)
 }

@@ -14,7 +14,8 @@ const GAP: usize = 2;
 /// Minimum width of a shortened first column.
 const MIN_NAME_WIDTH: usize = 12;
 
-/// Minimum width of a first column that is shortened although the table can be broken.
+/// Minimum width of a shortened first column of a table with breaks; a table that needs a narrower column is broken
+/// instead.
 const LONG_NAME_WIDTH: usize = 36;
 
 /// Indentation of nested lines, and of the lines below the heading.
@@ -43,7 +44,7 @@ pub fn render(document: &Document, layout: Layout) -> String {
     let mut out = Text::new(layout);
     out.headline(document);
     document.head.iter().for_each(|b| out.block(b, INDENT));
-    // As after a table.
+    // An empty line separates the head from the first section.
     out.after_table = !document.head.is_empty();
     for section in &document.sections {
         section.blocks.iter().for_each(|b| out.block(b, ""));
@@ -102,34 +103,38 @@ impl Text {
 
     fn block(&mut self, block: &Block, indent: &str) {
         match block {
-            Block::Chart(_) | Block::Source(_) => return,
+            Block::Chart(_) | Block::Source(_) => {}
             Block::Table(table) => {
                 if !self.text.is_empty() {
                     self.text.push('\n');
                 }
                 self.table(table);
                 self.after_table = true;
-                return;
             }
-            _ => {}
-        }
-        if std::mem::take(&mut self.after_table) {
-            self.text.push('\n');
-        }
-        match block {
-            Block::Line(line) => self.line(line, indent),
+            Block::Line(line) => {
+                self.end_table();
+                self.line(line, indent);
+            }
             Block::Figures(figures) => {
+                self.end_table();
                 let label = label(indent, &figures.label);
                 self.paragraph(&label, &figures.words());
             }
             Block::Note(note) => {
+                self.end_table();
                 for (i, line) in note.lines().enumerate() {
                     let head = if i == 0 { "note: " } else { "      " };
                     let line = foreign::escaped_lines(line);
                     self.text.push_str(&format!("{indent}{head}{line}\n"));
                 }
             }
-            Block::Table(_) | Block::Chart(_) | Block::Source(_) => {}
+        }
+    }
+
+    /// Writes the empty line between a table and the text after the table.
+    fn end_table(&mut self) {
+        if std::mem::take(&mut self.after_table) {
+            self.text.push('\n');
         }
     }
 
@@ -180,7 +185,7 @@ impl Text {
                     });
                 }
                 let line = line.trim_end();
-                // A row whose cells are all in another part.
+                // A row without a cell in this part is left out, such as the service time beside the counts.
                 let shown = part.clone().any(|i| !columns[i][row].trim().is_empty());
                 if row == 0 {
                     self.text.push_str(&self.paint.bold(line));

@@ -34,7 +34,7 @@ pub struct RunEvent {
     pub exit_status: Option<i32>,
     /// The signal that ended its command.
     pub signal: Option<i32>,
-    /// Its command was ended, because the run was over or interrupted.
+    /// The command was terminated: its timeout had passed, or the run was over or interrupted.
     pub timed_out: bool,
     /// Error that kept it from happening; null if it happened.
     pub error: Option<String>,
@@ -207,7 +207,7 @@ impl RunEvent {
             (_, Some(error)) => format!("it failed: {error}"),
             _ if self.timed_out => {
                 let after = self.seconds.unwrap_or_default();
-                format!("its command was ended with the run, after {after:.1} s{line}")
+                format!("its command was terminated after {after:.1} s{line}")
             }
             _ => match (self.exit_status, self.signal) {
                 (Some(status), _) => format!("its command ended with exit status {status}{line}"),
@@ -359,7 +359,7 @@ mod tests {
         (event.timed_out, event.seconds) = (true, Some(2.26));
         assert_eq!(
             event.outcome(),
-            "its command was ended with the run, after 2.3 s: bye"
+            "its command was terminated after 2.3 s: bye"
         );
         event.state = EventState::Unknown;
         assert_eq!(event.outcome(), "unknown");

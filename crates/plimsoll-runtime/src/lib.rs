@@ -6,9 +6,9 @@
 //! minute passes in milliseconds. Deterministic simulation testing of this kind is described by Zhou et al.,
 //! *FoundationDB: A Distributed Unbundled Transactional Key Value Store*, SIGMOD 2021, section 4.
 //!
-//! Simulations exist with the feature `simulation` only, which the shipped program does not have. Without the feature
-//! every function here is the one of the standard library. With the feature, and outside a simulation, it is the same
-//! after a check of a thread-local variable, which the clock of operations does not need: see `Clock` of
+//! Simulations exist only with the feature `simulation`, which released programs do not have. Without the feature every
+//! function of this crate is the standard library's. With the feature a function first checks a thread-local variable, and
+//! outside a simulation then is the standard library's. The clock of operations makes no check: see `Clock` of
 //! plimsoll-measure.
 //!
 //! Results are written to the disk of the process: writers call `disk_call` before each change that takes space and

@@ -1,11 +1,12 @@
-//! A program without simulations: no thread belongs to one. The types are those of `simulation`, and have no values.
+//! A program without simulations: no thread belongs to a simulation. The types have the names of the types of
+//! `simulation`, and no values.
 
 use crate::DiskCall;
 use std::convert::Infallible;
 use std::io;
 use std::time::{Duration, Instant, SystemTime};
 
-/// The clock of a process of a simulation; without the feature `simulation` there is none.
+/// The clock of a simulated process; without the feature `simulation` no such clock exists.
 #[derive(Debug, Clone)]
 pub struct SimulatedClock(Infallible);
 

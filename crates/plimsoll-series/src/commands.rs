@@ -81,11 +81,11 @@ impl HookRunner {
         }
     }
 
-    /// Whether there are commands after phases.
-    pub fn has_after(&self) -> bool {
-        self.events
-            .iter()
-            .any(|event| matches!(event.when, When::After(_)))
+    /// Whether commands follow a phase of this name.
+    pub fn has_after(&self, phase: &str) -> bool {
+        self.events.iter().any(|event| {
+            matches!(event.when, When::After(_)) && event.phase().is_none_or(|name| name == phase)
+        })
     }
 
     /// The commands for a phase, with their maximum durations.

@@ -77,7 +77,11 @@ impl Conductor<'_> {
     fn goes_on_unmeasured(&self) -> bool {
         let rest = self.plan.script.iter().rev();
         let mut rest = rest.take_while(|p| !matches!(p, Phase::Stop));
-        self.hooks.as_ref().is_some_and(HookRunner::has_after)
+        let stages = self.plan.pattern().map(|pattern| &pattern.stages);
+        let last = stages.and_then(|stages| stages.last());
+        let last = last.map_or("load", |stage| stage.name.as_str());
+        let hooks = self.hooks.as_ref();
+        hooks.is_some_and(|hooks| hooks.has_after(last))
             || rest.any(|p| matches!(p, Phase::System { .. } | Phase::Wait { .. }))
     }
 

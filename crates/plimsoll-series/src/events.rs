@@ -1,15 +1,12 @@
-//! Events of a run: what happens to the system under test at a time, and who does it. Commands around the phases are in
-//! [`commands`](crate::commands).
-//!
-//! `--event` is read by [`EventSpec`]; `executor` executes actions, and `runner` does so at their times, on threads of its
-//! own.
+//! Events of a run: actions on the system under test at a time, and the threads that execute the actions. The module
+//! `commands` runs the commands around phases.
 
 mod executor;
 mod runner;
 
 pub(crate) use executor::{EventExecutor, ShellExecutor};
-use plimsoll_plan::Plan;
 pub use plimsoll_plan::event::{Action, EventSpec, When};
+use plimsoll_plan::{Phase, Plan};
 pub(crate) use runner::{EventRunner, ExecutedEvents};
 
 /// Checks that this program can execute an event of a run on a target. Events of a simulated system are part of the URL
@@ -23,7 +20,7 @@ pub fn check(event: &EventSpec, target: &str) -> Result<(), String> {
         (Action::Command(_), When::At { .. }) if plimsoll_target::takes_events(target) => {
             Err(format!(
                 "--event '{event}': a simulated system is in virtual time, in which no command can run: \
-                 expected TIME down WHAT, TIME up WHAT or TIME slow WHAT FACTOR"
+                 expected TIME down WHAT, TIME up WHAT, TIME slow WHAT FACTOR, before [PHASE] sh COMMAND or after [PHASE] sh COMMAND"
             ))
         }
         (Action::Command(_), _) => Ok(()),
@@ -34,11 +31,16 @@ pub fn check(event: &EventSpec, target: &str) -> Result<(), String> {
     }
 }
 
-/// Checks that a Plan has the phases around which events happen.
+/// Checks that a run of a Plan on a target has the phases around which events happen.
 ///
 /// # Errors
-/// A message about the first event whose phase the Plan does not have, with the phases of the Plan.
-pub fn check_phases(events: &[EventSpec], plan: &Plan) -> Result<(), String> {
+/// A message about the first event whose phase the run does not have, with the phases of the run.
+pub fn check_phases(events: &[EventSpec], plan: &Plan, target: &str) -> Result<(), String> {
+    let populates = plimsoll_target::keeps_files(target)
+        && plan
+            .script
+            .iter()
+            .any(|phase| matches!(phase, Phase::Populate { filesets } if !filesets.is_empty()));
     let phases: Vec<&str> = match plan.pattern() {
         Some(pattern) => {
             let mut names: Vec<&str> = Vec::new();
@@ -49,7 +51,8 @@ pub fn check_phases(events: &[EventSpec], plan: &Plan) -> Result<(), String> {
             }
             names
         }
-        None => vec!["populate", "load"],
+        None if populates => vec!["populate", "load"],
+        None => vec!["load"],
     };
     let unknown = |event: &&EventSpec| event.phase().is_some_and(|p| !phases.contains(&p));
     match events.iter().find(unknown) {

@@ -39,7 +39,7 @@ struct Published {
 
 /// Note in results that are written before the run is over.
 const EARLY: &str = "written after measurement but before the run ended: later steps, such as \
-     the last command after a phase and the removal of the files, are missing and are not reflected in \
+     commands after the last phase and the removal of the files, are missing and are not reflected in \
      the verdict";
 
 /// Facts about a run besides its outcome.

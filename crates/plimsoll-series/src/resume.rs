@@ -103,7 +103,10 @@ fn check(series: &Series, dir: &Path, allowed: bool) -> Result<(), SeriesError> 
     for configuration in &series.configurations {
         let target = &configuration.target;
         system_text::check(target, &series.program.version)?;
-        crate::events::read(&series.events, &target.url).map_err(SeriesError::Refused)?;
+        let events = crate::events::read(&series.events, &target.url);
+        let events = events.map_err(SeriesError::Refused)?;
+        crate::events::check_phases(&events, &configuration.plan, &target.url)
+            .map_err(SeriesError::Refused)?;
     }
     Ok(())
 }

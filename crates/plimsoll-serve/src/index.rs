@@ -1,8 +1,8 @@
-//! The index: what the results below a root are listed by, in memory.
+//! The index: entries of all results below a root, in memory.
 //!
 //! The directories are authoritative. [`Index::refresh`] compares a [`Stamp`] of each directory with the stamp
-//! under which the directory was last read, and reads those that differ. A list of 10 000 results costs 40 000
-//! `lstat` calls.
+//! under which the directory was last read, and reads the directories whose stamps differ. Listing 10 000 results takes
+//! 40 000 `lstat` calls.
 
 use crate::filter::{Filter, Listing};
 use jiff::Timestamp;
@@ -17,7 +17,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-/// Time after a change in which a file may change again with the same change time, which file systems count in
+/// Time after a change within which a second change may get the same change time, because file systems count time in
 /// steps.
 const SETTLE_TIME: Duration = Duration::from_secs(2);
 
@@ -31,7 +31,7 @@ const DIRECTORIES_PER_THREAD: usize = 64;
 #[derive(Debug)]
 pub struct Index {
     root: PathBuf,
-    /// By name.
+    /// Directories below the root, by name.
     directories: HashMap<String, Directory>,
 }
 
@@ -62,7 +62,8 @@ pub struct FilterChoices {
 /// A directory below the root, as it was last read.
 #[derive(Debug)]
 struct Directory {
-    /// `None` if the directory had changed only just before.
+    /// `None` if the directory changed less than [`SETTLE_TIME`] before the refresh, or could not be read: the next refresh
+    /// reads such a directory again.
     stamp: Option<Stamp>,
     content: Content,
 }
@@ -171,12 +172,12 @@ impl Index {
 
     /// Names and reasons of at most 100 results that cannot be read, in the order of their names.
     #[must_use]
-    pub fn damaged(&self) -> Vec<(&str, &str)> {
+    pub fn damaged(&self) -> Vec<(String, String)> {
         let damaged =
             self.directories
                 .iter()
                 .filter_map(|(name, directory)| match &directory.content {
-                    Content::Damaged(reason) => Some((name.as_str(), reason.as_str())),
+                    Content::Damaged(reason) => Some((name.clone(), reason.clone())),
                     Content::Results(..) | Content::Other => None,
                 });
         let mut damaged: Vec<_> = damaged.collect();
@@ -270,8 +271,8 @@ fn read_directories(stale: &[(String, PathBuf, Option<Stamp>)]) -> Vec<(String, 
     let per_thread = stale.len().div_ceil(threads).max(DIRECTORIES_PER_THREAD);
     let read = |part: &[(String, PathBuf, Option<Stamp>)]| -> Vec<_> {
         let read = part.iter().map(|(name, path, stamp)| {
-            let content = Content::read(path);
-            let stamp = stamp.clone();
+            let (content, is_final) = Content::read(path);
+            let stamp = stamp.clone().filter(|_| is_final);
             (name.clone(), Directory { stamp, content })
         });
         read.collect()
@@ -289,14 +290,18 @@ fn read_directories(stale: &[(String, PathBuf, Option<Stamp>)]) -> Vec<(String, 
 }
 
 impl Content {
-    fn read(path: &Path) -> Self {
+    /// Reads a directory. The content is not final if an error of the file system may pass.
+    fn read(path: &Path) -> (Self, bool) {
         match Entry::read(path) {
             Ok(entry) => {
                 let started = entry.started_at.parse().ok();
-                Self::Results(Box::new(entry), started)
+                (Self::Results(Box::new(entry), started), true)
             }
-            Err(ResultsError::None { .. }) => Self::Other,
-            Err(e) => Self::Damaged(e.to_string()),
+            Err(ResultsError::None { .. }) => (Self::Other, true),
+            Err(e) => {
+                let is_final = !matches!(e, ResultsError::Io { .. });
+                (Self::Damaged(e.to_string()), is_final)
+            }
         }
     }
 }

@@ -62,7 +62,8 @@ Examples:
   plimsoll run my.f --dry-run                what running a file would do
 
 A command NAME outside the list runs the program plimsoll-NAME from the directory of this program or the PATH: \
-`plimsoll testbed` starts real storage systems on this machine.
+`plimsoll testbed` starts real storage systems on this machine. `plimsoll docs` prints manual pages, shell \
+completions, JSON schemas and the reference.
 Exit codes: 0 valid, 1 failed, 2 bad usage or input, 3 the result is invalid, \
 130 interrupted by a signal.")]
 pub struct Cli {

@@ -121,7 +121,11 @@ impl HostArgs {
             file.add(parsed.map_err(|e| CommandError::usage(format!("clients = {clients}: {e}")))?);
         }
         if self.is_given() && file.hosts.is_empty() {
-            return Err(CommandError::usage("the hosts file has no hosts"));
+            let file = self.hosts.as_deref().unwrap_or_default();
+            let path = file.trim_start_matches('@');
+            return Err(CommandError::usage(format!(
+                "the hosts file {path} has no hosts"
+            )));
         }
         let count = file.hosts.len();
         if count > MAX_HOSTS {
@@ -144,6 +148,12 @@ impl HostArgs {
         };
         if let Some(path) = text.strip_prefix('@') {
             let path = Path::new(path);
+            if path.exists() && !path.is_file() {
+                // A pipe would be empty when the option is read again.
+                let path = path.display();
+                let text = format!("the hosts file {path} is not a regular file");
+                return Err(CommandError::usage(text));
+            }
             let text = crate::workload::read_text("hosts file", path);
             let text = text.map_err(CommandError::usage)?;
             return host_list::parse_file(&text).map_err(|e| wrong_file(path, &text, &e));
@@ -154,7 +164,7 @@ impl HostArgs {
         Ok(file)
     }
 
-    /// Whether the option names hosts: a hosts file may have settings alone.
+    /// Whether the option names hosts. A hosts file may contain only settings.
     ///
     /// # Errors
     /// What is wrong with the option.
@@ -245,10 +255,10 @@ impl RankArgs {
             .fold(here, |sum, host| sum.saturating_add(host.ranks)))
     }
 
-    /// Refuses to coordinate hosts that are not there.
+    /// Refuses `--processes 0` without hosts.
     ///
     /// # Errors
-    /// There are no hosts, and no process of this machine has workers.
+    /// `--processes` is 0, and there are no hosts.
     pub fn check_hosts(&self) -> Result<(), CommandError> {
         if place().is_some() {
             // Rank 0 has checked the same options.
@@ -262,7 +272,7 @@ impl RankArgs {
         Ok(())
     }
 
-    /// The same; refuses also hosts for targets that are only on this machine, and targets of hosts that differ
+    /// As [`Self::check_hosts`]; also refuses hosts for targets that are only on this machine, and targets of hosts that differ
     /// from that of the run in more than where the files are.
     ///
     /// # Errors

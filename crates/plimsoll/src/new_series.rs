@@ -8,7 +8,7 @@ use plimsoll_plan::Plan;
 use plimsoll_results::{
     Configuration, Document, Environment, Program, Series, SeriesKind, SeriesState, Target,
 };
-use plimsoll_series::events::{self, EventSpec};
+use plimsoll_series::events::check_phases;
 use plimsoll_series::{environment, refuse_results_among_files};
 use std::path::Path;
 use std::time::SystemTime;
@@ -64,7 +64,8 @@ pub fn series(
 /// A series of one workload, whose Plan is that of the highest load if it has several.
 ///
 /// # Errors
-/// If the system of the target is not known, or there is no current directory.
+/// If the system of the target is not known, the Plan does not have the phase of an event, or there is no current
+/// directory.
 pub fn of_workload(
     kind: SeriesKind,
     mut plan: Plan,
@@ -73,6 +74,7 @@ pub fn of_workload(
     ranks: u32,
 ) -> Result<Series, CommandError> {
     workload::make_absolute(&mut plan, &how.files.target)?;
+    check_phases(&events.event, &plan, &how.files.target).map_err(CommandError::usage)?;
     let name = plan.name.clone();
     let only = Configuration {
         name: String::new(),
@@ -102,7 +104,6 @@ pub fn settings(configuration: &Configuration, how: &CommonRunArgs) -> Settings 
 pub fn check(series: &mut Series, how: &CommonRunArgs, root: &Path) -> Result<(), CommandError> {
     let only = &series.configurations[0];
     refuse_results_among_files(root, &only.plan, &only.target.url)?;
-    check_phases(&series.events, &only.plan)?;
     let look = preflight(only, how)?;
     if !look.refusals.is_empty() {
         return Err(CommandError::usage(look.refusals.join("\n")));
@@ -110,16 +111,6 @@ pub fn check(series: &mut Series, how: &CommonRunArgs, root: &Path) -> Result<()
     series.notes.clone_from(&only.plan.notes);
     series.configurations[0].target.description = look.target;
     Ok(())
-}
-
-/// Checks that a Plan has the phases of the events of a series.
-///
-/// # Errors
-/// If it has not.
-pub fn check_phases(events: &[String], plan: &Plan) -> Result<(), CommandError> {
-    let events: Result<Vec<EventSpec>, String> = events.iter().map(|e| e.parse()).collect();
-    let events = events.expect("events of the command line have been read");
-    events::check_phases(&events, plan).map_err(CommandError::usage)
 }
 
 /// The needs of a configuration, and the available resources.

@@ -161,7 +161,7 @@ fn resources() {
 fn refusals() {
     for processes in ["0", "1025", "4294967295"] {
         let ended = start(command(processes, "describe")).end();
-        let expected = format!("--processes is {processes}: must be between 1 and 1024");
+        let expected = format!("--processes is {processes}: expected 1 to 1024, or 0 with --hosts");
         assert_eq!(ended.told(), [expected]);
         assert_eq!(ended.status.code(), Some(2));
     }

@@ -31,7 +31,7 @@ pub struct Execution {
     pub exit_status: Option<i32>,
     /// The signal that ended a command.
     pub signal: Option<i32>,
-    /// A command was ended, because its time was up, or the run was over or interrupted.
+    /// The command was terminated: its timeout had passed, or the run was over or interrupted.
     pub timed_out: bool,
     /// Error that kept the action from being executed, as a sentence.
     pub error: Option<String>,

@@ -24,6 +24,7 @@ pub(crate) async fn show(
         let found = index.list(&listing);
         let choices = index.choices();
         let damaged = index.damaged();
+        drop(index);
         let body = html! {
             h1 { "Results" }
             p.about { "below " span.mono { (app.root.display()) } }

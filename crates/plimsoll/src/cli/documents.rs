@@ -58,7 +58,7 @@ pub enum SchemaForm {
     Run,
     /// series.json: repeated runs, a load curve, a search for the load line, the runs of a profile
     Series,
-    /// A disclosure report, as `import` prints it
+    /// A disclosure report, as `results import` prints it
     Disclosure,
     /// sut.toml, the description of the system under test
     Sut,

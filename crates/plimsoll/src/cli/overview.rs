@@ -1,4 +1,4 @@
-//! The first help page: the commands in groups, of which clap has none for subcommands.
+//! The first help page, with the commands in groups: clap cannot group subcommands.
 
 use super::{Cli, STYLES};
 use clap::{Command, CommandFactory};
@@ -34,14 +34,14 @@ fn groups(cli: &Command) -> String {
     let widest = names.map(|name| name.len()).max().unwrap_or(0);
     let mut out = String::new();
     for (group, names) in GROUPS {
-        writeln!(out, "{header}{group}:{header:#}").expect("a string takes it");
+        writeln!(out, "{header}{group}:{header:#}").expect("writing to a string does not fail");
         for name in names {
             let command = cli.find_subcommand(name);
             let command = command.expect("a group has commands of the definition");
             let about = command.get_about().map(ToString::to_string);
             let about = about.unwrap_or_default();
             writeln!(out, "  {literal}{name:widest$}{literal:#}  {about}")
-                .expect("a string takes it");
+                .expect("writing to a string does not fail");
         }
         out.push('\n');
     }

@@ -16,6 +16,7 @@ pub fn run(args: &CurveArgs) -> Result<Exit, CommandError> {
     if args.how.dry_run {
         args.description.text()?;
         let series = series(args, args.manner.ranks.working()?)?;
+        series::check(&args.manner.ranks, &series, args.jobs)?;
         let loads = loads(args)?;
         let loads: Vec<String> = loads.as_slice().iter().map(u64::to_string).collect();
         let summary = format!(
@@ -23,7 +24,8 @@ pub fn run(args: &CurveArgs) -> Result<Exit, CommandError> {
             loads.join(", "),
             show_duration(missing_length(&series))
         );
-        return plan::show_series(&series, &args.how, args.manner.format, &summary);
+        let (root, format) = (&args.root.results, args.manner.format);
+        return plan::show_series(&series, &args.how, root, format, &summary);
     }
     series::run(&args.manner, args.jobs, |communicator| {
         let mut series = series(args, communicator.working())?;

@@ -16,6 +16,7 @@ pub fn run(args: &FindArgs) -> Result<Exit, CommandError> {
     if args.how.dry_run {
         args.description.text()?;
         let series = series(args, args.manner.ranks.working()?)?;
+        series::check(&args.manner.ranks, &series, 1)?;
         let rules = rules(args)?;
         let summary = format!(
             "search from load {} to at most {}, in at most {}",
@@ -23,7 +24,8 @@ pub fn run(args: &FindArgs) -> Result<Exit, CommandError> {
             rules.max_load,
             counted(rules.max_runs.into(), "run", "runs")
         );
-        return plan::show_series(&series, &args.how, args.manner.format, &summary);
+        let (root, format) = (&args.root.results, args.manner.format);
+        return plan::show_series(&series, &args.how, root, format, &summary);
     }
     series::run(&args.manner, 1, |communicator| {
         let mut series = series(args, communicator.working())?;

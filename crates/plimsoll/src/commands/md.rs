@@ -33,19 +33,13 @@ pub fn run(args: &MdArgs) -> Result<Exit, CommandError> {
         return super::print(&format!("Available plugins: {}\n", names.join(" ")));
     }
     if args.dry_run {
-        let (options, _) = options(args)?;
-        let plan = plan(args, &options, args.ranks.working()?)?;
+        let (plan, options, _) = checked(args, args.ranks.working()?)?;
         return super::plan::show(&plan, &settings_of(args, &options, &plan), args.format);
     }
     let (communicator, ranks) = join_ranks(args)?;
     let mut tools = None;
     let plan: Plan = communicator.run_on_root_and_broadcast(|| {
-        let (options, events) = options(args)?;
-        args.ranks.check_target(&options.target)?;
-        let plan = plan(args, &options, ranks)?;
-        args.ranks
-            .check_io(&io_choice::target_of(&options.target, &plan))?;
-        check_phases(&events, &plan).map_err(CommandError::usage)?;
+        let (plan, options, _) = checked(args, ranks)?;
         tools = Some(MdOutputs::ready(args, &options, &plan)?);
         Ok::<_, CommandError>(plan)
     })?;
@@ -90,6 +84,17 @@ fn options(args: &MdArgs) -> Result<(Options, Vec<EventSpec>), CommandError> {
     let clock = args.clock.of(&options.target);
     let events = args.events.add_to(&mut options.target, clock)?;
     Ok((options, events))
+}
+
+/// The Plan for so many ranks, the options and the events, all checked.
+fn checked(args: &MdArgs, ranks: u32) -> Result<(Plan, Options, Vec<EventSpec>), CommandError> {
+    let (options, events) = options(args)?;
+    args.ranks.check_target(&options.target)?;
+    let plan = plan(args, &options, ranks)?;
+    let target = io_choice::target_of(&options.target, &plan);
+    args.ranks.check_io(&target)?;
+    check_phases(&events, &plan, &target).map_err(CommandError::usage)?;
+    Ok((plan, options, events))
 }
 
 /// The settings of the engine for a Plan.

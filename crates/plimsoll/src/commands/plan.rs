@@ -7,6 +7,8 @@ use crate::new_series;
 use plimsoll_engine::{Preflight, Settings};
 use plimsoll_plan::{Bytes, Count, Plan, PlanView, show_duration};
 use plimsoll_results::{Document, Series};
+use plimsoll_series::refuse_results_among_files;
+use std::path::Path;
 use std::time::Duration;
 
 /// Prints a Plan and what it takes; the reasons to refuse it end the command.
@@ -33,15 +35,16 @@ pub(super) fn show(plan: &Plan, settings: &Settings, format: Format) -> Result<E
     verdict(&look)
 }
 
-/// Prints a series of one workload after a summary: its Plan at the highest load, and what that takes. JSON is the
-/// document of the series without runs.
+/// Prints a summary, then the Plan of the highest load and its needs. In JSON, prints the series document without runs.
 pub(super) fn show_series(
     series: &Series,
     how: &CommonRunArgs,
+    root: &Path,
     format: Format,
     summary: &str,
 ) -> Result<Exit, CommandError> {
     let only = &series.configurations[0];
+    refuse_results_among_files(root, &only.plan, &only.target.url)?;
     match format {
         Format::Text => {
             print(&format!("{summary}\n\nat the highest load\n"))?;
@@ -60,7 +63,7 @@ fn verdict(look: &Preflight) -> Result<Exit, CommandError> {
     match look.refusals.as_slice() {
         [] => Ok(Exit::Valid),
         reasons => Err(CommandError::usage(format!(
-            "run would refuse: {}",
+            "refused: {}",
             reasons.join("\n  ")
         ))),
     }

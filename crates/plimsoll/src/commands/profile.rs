@@ -9,7 +9,6 @@ mod setup;
 use super::series::{self, ReadySeries};
 use crate::cli::ProfileArgs;
 use crate::exit::{CommandError, Exit};
-use crate::new_series::check_phases;
 use plimsoll_series::refuse_results_among_files;
 
 /// Makes the runs, writes the results and prints the report.
@@ -19,11 +18,11 @@ pub fn run(mut args: ProfileArgs) -> Result<Exit, CommandError> {
     }
     clients::add(&mut args)?;
     let args = &args;
+    args.manner.ranks.check_hosts()?;
     if args.how.dry_run {
         args.description.text()?;
         return list::run(args);
     }
-    args.manner.ranks.check_hosts()?;
     series::run(&args.manner, 1, |communicator| {
         let ready = setup::PreparedProfile::read(args, communicator.working())?;
         let refused = ready.refusals()?;
@@ -33,7 +32,6 @@ pub fn run(mut args: ProfileArgs) -> Result<Exit, CommandError> {
         for configuration in &ready.series.configurations {
             let (plan, target) = (&configuration.plan, &configuration.target.url);
             refuse_results_among_files(&ready.root, plan, target)?;
-            check_phases(&ready.series.events, plan)?;
         }
         Ok(ReadySeries::new(ready.series, &ready.root).with_sut(args.description.text()?))
     })

@@ -1,4 +1,4 @@
-//! `reference`: the reference as Markdown pages, from the definitions that the program itself uses.
+//! `docs reference`: the reference as Markdown pages, from the definitions that the program itself uses.
 
 mod commands;
 mod language;

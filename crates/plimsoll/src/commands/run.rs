@@ -27,6 +27,10 @@ pub fn run(args: &RunArgs) -> Result<Exit, CommandError> {
         args.description.text()?;
         let plan = plan(args)?;
         let settings = workload::settings(&args.workload.how, &plan);
+        refuse_results_among_files(&args.root.results, &plan, &settings.target)?;
+        if let (Some(times), Format::Text) = (args.repeat, args.manner.format) {
+            super::print(&format!("{times} runs, each with the next seed\n\n"))?;
+        }
         return super::plan::show(&plan, &settings, args.manner.format);
     }
     match args.repeat {
@@ -40,7 +44,7 @@ fn plan(args: &RunArgs) -> Result<Plan, CommandError> {
     let plan = workload::plan(&args.workload)?;
     let target = workload::settings(&args.workload.how, &plan).target;
     args.manner.ranks.check_io(&target)?;
-    check_phases(&args.workload.events.event, &plan).map_err(CommandError::usage)?;
+    check_phases(&args.workload.events.event, &plan, &target).map_err(CommandError::usage)?;
     Ok(plan)
 }
 

@@ -92,8 +92,7 @@ pub fn run(
     let mut ready = None;
     communicator.run_on_root_and_broadcast(|| {
         let prepared = prepare(&communicator)?;
-        check_ranks(&manner.ranks, prepared.series())?;
-        check_jobs(prepared.series(), jobs)?;
+        check(&manner.ranks, prepared.series(), jobs)?;
         ready = Some(prepared);
         Ok::<_, CommandError>(())
     })?;
@@ -127,6 +126,12 @@ fn context<'a>(
     }
 }
 
+/// Refuses ranks that a series cannot have, and more than one job at a time where the runs are not independent.
+pub(super) fn check(ranks: &RankArgs, series: &Series, jobs: usize) -> Result<(), CommandError> {
+    check_ranks(ranks, series)?;
+    check_jobs(series, jobs)
+}
+
 /// Refuses ranks that cannot reach the target of a run that remains to be made.
 fn check_ranks(ranks: &RankArgs, series: &Series) -> Result<(), CommandError> {
     for configuration in &series.configurations {
@@ -154,7 +159,7 @@ fn check_jobs(series: &Series, jobs: usize) -> Result<(), CommandError> {
     }
     if !series.events.is_empty() {
         return refused(
-            "commands around the phases of a point (--event) expect one point at a time: expected --jobs 1",
+            "--event runs commands around the phases of a point, which are made one point at a time: expected --jobs 1",
         );
     }
     if series.ranks > 1 {

@@ -222,9 +222,7 @@ fn tpcso_runs_on_nothing_and_says_what_it_would_need() {
         ended.stdout
     );
     assert!(
-        ended
-            .stderr
-            .contains("run would refuse: populating takes 140 GiB"),
+        ended.stderr.contains("refused: populating takes 140 GiB"),
         "{}",
         ended.stderr
     );

@@ -77,8 +77,10 @@ fn package_of(id: &str) -> String {
 }
 
 /// Packages of others with code between the two clock readings of an operation, or around them.
-const HOT: [&str; 8] = [
+const HOT: [&str; 10] = [
+    "hashlink",
     "hdrhistogram",
+    "io-uring",
     "polling",
     "quanta",
     "rand",

@@ -415,7 +415,7 @@ fn what_does_not_go_together_is_refused_in_one_sentence() {
             "0",
             "--processes 0: there are no other machines: expected --hosts",
         ),
-        ("5000", "--processes is 5000: must be between 1 and 1024"),
+        ("5000", "--processes is 5000: expected 1 to 1024"),
     ] {
         let said = refused(&[&format!("--processes={n}"), FILER]);
         assert!(said.contains(expected), "{said}");

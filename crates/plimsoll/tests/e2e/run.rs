@@ -354,7 +354,7 @@ fn a_plan_says_what_would_be_refused_and_touches_nothing() {
     assert_eq!(code(&out), 2);
     assert!(text(&out.stdout).contains("\nneeds\n"));
     let error = text(&out.stderr);
-    let reason = "error: run would refuse: ";
+    let reason = "error: refused: ";
     assert!(
         error.starts_with(reason) && error.contains("was not created by Plimsoll"),
         "{error}"

@@ -35,7 +35,7 @@ pub enum PngError {
 /// each of `size`.
 ///
 /// # Errors
-/// The picture is too large for the memory.
+/// [`PngError`] if there is not enough memory for the picture, or the picture cannot be encoded.
 pub fn png(chart: &Chart, size: Size, theme: Theme) -> Result<Vec<u8>, PngError> {
     let svg = standalone(chart, size, theme);
     let (width, height) = (
@@ -53,7 +53,7 @@ pub fn png(chart: &Chart, size: Size, theme: Theme) -> Result<Vec<u8>, PngError>
         .map_err(|e| PngError::Encoding(e.to_string()))
 }
 
-/// A bitmap that elements of a chart's SVG are drawn on, those that [`standalone`] writes.
+/// A bitmap, and the drawing of SVG elements on the bitmap: only of the elements that [`standalone`] writes.
 struct Canvas {
     pixels: Pixmap,
     /// From units of the drawing to pixels.
@@ -213,12 +213,13 @@ fn degrees(node: Node) -> f32 {
     degrees.expect("texts of charts are rotated about a point")
 }
 
-/// The outlines of a text's letters, in units of the drawing, before rotation; `None` if they are all empty. Letters
-/// stand side by side with kerning, and are not shaped any further: combined letters, as in Arabic, stand alone.
+/// The outlines of the letters of a text, in units of the drawing, before rotation; `None` if no letter has an outline.
+/// Letters stand side by side with kerning. Letters are not shaped: letters that other programs join, as in Arabic, stand
+/// alone.
 fn text(node: Node) -> Option<Path> {
     let font = &FONTS[usize::from(node.attribute("font-weight") == Some("bold"))];
     let size = number(node, "font-size");
-    // A line break in a document is a space; one at an end is none.
+    // SVG shows a line break as a space, and none at the ends of a text.
     let words = node.text().unwrap_or_default().split_ascii_whitespace();
     let glyphs: Vec<GlyphId> = words
         .collect::<Vec<_>>()
@@ -234,11 +235,13 @@ fn text(node: Node) -> Option<Path> {
         "end" => -width,
         other => unreachable!("charts have no anchor `{other}`"),
     };
+    let x_height = font
+        .x_height()
+        .map_or(size / 2.0, |height| f32::from(height) * scale);
     let below = attribute(node, "dy");
     let below = match (below.strip_suffix("em"), below.strip_suffix("ex")) {
         (Some(em), _) => em.parse::<f32>().map(|em| em * size),
-        // The height of an x is taken to be half the font size.
-        (_, Some(ex)) => ex.parse::<f32>().map(|ex| ex * size / 2.0),
+        (_, Some(ex)) => ex.parse::<f32>().map(|ex| ex * x_height),
         (None, None) => below.parse(),
     };
     let below = below.expect("texts of charts are shifted by a length");

@@ -26,7 +26,7 @@ const SCRIPT: &str = include_str!("page.js");
 pub fn report(documents: &[Document]) -> String {
     let title = match documents {
         [one] => page_title(one),
-        many => format!("{} results – Plimsoll", many.len()),
+        many => format!("{} reports – Plimsoll", many.len()),
     };
     document(&title, &body(documents))
 }
@@ -53,8 +53,8 @@ pub fn body(documents: &[Document]) -> Markup {
     let articles: Vec<(ArticleStyle, &Document)> = styles.zip(documents).collect();
     html! {
         @if documents.len() > 1 {
-            h1 { (documents.len()) " results" }
-            nav aria-label="Results" {
+            h1 { (documents.len()) " reports" }
+            nav aria-label="Reports" {
                 ol {
                     @for (style, document) in &articles {
                         li { a href=(format!("#{}", style.own_id())) {

@@ -109,7 +109,7 @@ Examples:
   plimsoll testbed fault r1 kill server.2
   plimsoll testbed fault edge delay 20ms
   plimsoll testbed fault r1 restart server.2
-  plimsoll testbed on r1 -- run fileserver --time 60s --allow-commands \\
+  plimsoll testbed on r1 -- run fileserver --time 60s \\
     --event '20s sh plimsoll testbed fault $PLIMSOLL_TESTBED kill server.2'")]
     Fault {
         /// Name of the bed

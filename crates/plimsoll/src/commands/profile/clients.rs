@@ -8,8 +8,8 @@ use plimsoll_ranks::host_list;
 use plimsoll_workload::profile::Profile;
 use std::path::Path;
 
-/// Gives the command the hosts of the profile, unless it has its own or a launcher started the ranks. Without
-/// `--processes`, this machine coordinates them only. Other ranks are informed of theirs and have none.
+/// Takes the hosts from the profile, unless `--hosts` names hosts or a launcher started the ranks. Without
+/// `--processes`, this machine only coordinates the hosts. Ranks on hosts have no hosts of their own.
 ///
 /// # Errors
 /// The profile cannot be read; its clients are not names of hosts.

@@ -19,7 +19,7 @@ pub(super) fn run(args: &ProfileArgs) -> Result<Exit, CommandError> {
     match ready.refusals()?.as_slice() {
         [] => Ok(Exit::Valid),
         reasons => Err(CommandError::usage(format!(
-            "profile would refuse: {}",
+            "refused: {}",
             reasons.join("\n  ")
         ))),
     }

@@ -11,6 +11,7 @@ use plimsoll_plan::Note;
 use plimsoll_results::{
     Configuration, Profile as ProfileFigures, Series, SeriesKind, SkippedConfiguration,
 };
+use plimsoll_series::events::check_phases;
 use plimsoll_workload::profile::{CaseFilesystem, CaseList, Profile, ProfileOverrides, library};
 use std::path::{Path, PathBuf};
 
@@ -62,6 +63,11 @@ impl<'a> PreparedProfile<'a> {
         let configurations = listed.cases.iter().map(|c| shelf.plan(c, args, &name));
         let configurations = configurations.collect::<Result<Vec<_>, _>>()?;
         distinct::check_places(&configurations)?;
+        for configuration in &configurations {
+            let target = &configuration.target.url;
+            check_phases(&args.events.event, &configuration.plan, target)
+                .map_err(CommandError::usage)?;
+        }
         listed.notes.extend(shelf.notes.take());
         listed.notes.extend(clients::note(&profile, args));
         let root = match (&args.results, &listed.stats) {
