@@ -70,9 +70,8 @@ impl RunData {
             Self::Series { series, .. } => match (series.as_curve(), series.as_search()) {
                 (Some(curve), _) => curve::document(curve),
                 (_, Some(search)) => find::document(search),
-                (None, None) => {
-                    unreachable!("repeated runs and profiles are read as the results of their runs")
-                }
+                // The runs of others are results of their own.
+                (None, None) => Document::default(),
             },
         };
         document.named(self.name())
