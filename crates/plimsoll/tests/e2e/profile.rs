@@ -408,7 +408,7 @@ fn reports_are_made_of_a_profile_as_of_its_runs() {
     let page = call(&bench, &["report", &shown, "--format=html"])
         .expect_code(0)
         .stdout;
-    assert!(page.contains("4 results"), "the profile and three runs");
+    assert!(page.contains("4 reports"), "the profile and three runs");
     let json = call(&bench, &["report", &shown, "--format=json"])
         .expect_code(0)
         .stdout;

@@ -88,12 +88,15 @@ fn an_interrupted_check_leaves_no_file() {
 fn what_cannot_be_checked_is_refused() {
     let bench = Bench::on_tmpfs();
     for (text, reason) in [
-        ("ssh=/nowhere/ssh\na\nb", "`/nowhere/ssh` was not found"),
+        (
+            "ssh=/nowhere/ssh\na\nb",
+            "`/nowhere/ssh`, the command that connects to hosts, was not found",
+        ),
         (
             "ssh=false\na program=~/bin/plimsoll",
             "`~` is not expanded on a host",
         ),
-        ("ssh=false", "the hosts file has no hosts"),
+        ("ssh=false", "the hosts file hosts has no hosts"),
         ("a\nb dri=/x", "hosts:2:3"),
         (
             "a\nb dri=/x",
