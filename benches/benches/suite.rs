@@ -6,7 +6,7 @@
 use std::process::{Command, ExitCode};
 
 fn main() -> ExitCode {
-    // Cargo says `--bench` to whatever it runs for `cargo bench`.
+    // Cargo adds `--bench` to the arguments of every program of `cargo bench`.
     let arguments = std::env::args_os().skip(1).filter(|a| a != "--bench");
     let status = Command::new(env!("CARGO_BIN_EXE_plimsoll-benches"))
         .args(arguments)

@@ -1,16 +1,16 @@
-//! The settings of a run of the suite, and its files.
+//! Settings and files of a run of the suite.
 
 use crate::error::{BenchError, plausible};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Space that the files of the suite need, in bytes, with some margin.
+/// Space that the files of the suite need, in bytes, with some margin; in a full run and in a quick run.
 const SPACE: u64 = 3 << 29;
 const SPACE_QUICK: u64 = 100 << 20;
 
 /// A run of the suite.
 pub(crate) struct Bench {
-    /// Milliseconds instead of seconds.
+    /// Whether rounds take milliseconds instead of seconds.
     pub(crate) quick: bool,
     /// Removed with all its contents when the suite ends.
     scratch: tempfile::TempDir,
@@ -56,8 +56,8 @@ impl Bench {
         Ok(dir)
     }
 
-    /// Creates a directory on a disk, beside the program: the suite's own is in memory. It is removed when
-    /// it is dropped.
+    /// Creates a directory beside the program, on a disk, because the suite's own directory is in memory. Dropping the
+    /// returned value removes the directory.
     pub(crate) fn dir_on_disk(&self) -> Result<tempfile::TempDir, BenchError> {
         let exe = std::env::current_exe();
         let exe = exe.map_err(|e| BenchError::io("find", Path::new("the program"), e))?;

@@ -1,10 +1,10 @@
-//! Fresh processes of this program, for parts of the suite that measure the memory of a process.
+//! Fresh processes of this program, for benchmarks that measure the memory of a process.
 
 use crate::bench::Bench;
 use crate::error::BenchError;
 use std::process::Command;
 
-/// Variable of the environment that marks a process of a quick run.
+/// Environment variable that marks a process of a quick run.
 const QUICK: &str = "PLIMSOLL_BENCH_QUICK";
 
 /// Whether this process is part of a quick run.

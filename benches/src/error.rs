@@ -1,8 +1,8 @@
-//! Errors of measuring.
+//! Errors of benchmarks.
 
 use std::path::Path;
 
-/// Why something cannot be measured.
+/// Errors of benchmarks.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BenchError {
     /// The filter excludes everything.

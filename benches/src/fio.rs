@@ -1,4 +1,4 @@
-//! fio, to compare with.
+//! fio, the reference for comparisons.
 
 use crate::error::BenchError;
 use std::path::Path;
@@ -13,7 +13,7 @@ pub(crate) fn version() -> Result<String, BenchError> {
     }
 }
 
-/// What fio measured of reads.
+/// Figures of reads by fio.
 pub(crate) struct Reads {
     /// Operations per second.
     pub(crate) per_second: f64,

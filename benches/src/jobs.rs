@@ -1,9 +1,9 @@
-//! The jobs that fresh processes do for the suite.
+//! Jobs that fresh processes execute for the suite.
 
 use crate::error::BenchError;
 use crate::suite::{live, md, md_loop, nfs, planning, reactor, waiting};
 
-/// Measures something for a count, and returns figures by name.
+/// A job: measures for a count, and returns figures by name as JSON.
 type Job = fn(u64) -> Result<serde_json::Value, BenchError>;
 
 /// Jobs by name.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 /// The operations of a measured window.
 pub(crate) struct Load {
-    /// Operations that count, in all rows together.
+    /// Counted operations in all rows.
     pub(crate) ops: u64,
     /// Length of the window in seconds of the run's clock.
     pub(crate) seconds: f64,
@@ -22,7 +22,7 @@ impl Load {
         self.ops as f64 / self.seconds
     }
 
-    /// Wall time per operation of a single worker in nanoseconds, all included.
+    /// Wall time per operation of a single worker in nanoseconds, including all overhead.
     pub(crate) fn ns_per_op(&self) -> f64 {
         self.seconds * 1e9 / self.ops as f64
     }
@@ -64,12 +64,12 @@ pub(crate) struct BenchConditions<'a> {
     pub(crate) warmup: Duration,
     pub(crate) clock: ClockKind,
     pub(crate) lanes: Option<usize>,
-    /// Whether files stay for the next round.
+    /// Whether the files are kept for the next round.
     pub(crate) keep: bool,
 }
 
 impl BenchConditions<'_> {
-    /// A load on this target in real time, with a fifth of the time as warm-up.
+    /// Conditions on a target in real time, with a fifth of the time as warm-up.
     pub(crate) fn new(target: &str, time: Duration) -> BenchConditions<'_> {
         BenchConditions {
             target,
@@ -82,7 +82,7 @@ impl BenchConditions<'_> {
     }
 }
 
-/// The Plan of a workload's text with its files below `dir`.
+/// The Plan of a workload in the Workload Model Language, with its files below `dir`.
 pub(crate) fn plan(text: &str, dir: &Path, mut overrides: Overrides) -> Result<Plan, BenchError> {
     overrides.dir = Some(dir.into());
     let workload = plimsoll_workload::wml::parse(text, "benchmark.f")?;
@@ -99,7 +99,7 @@ pub(crate) fn plan(text: &str, dir: &Path, mut overrides: Overrides) -> Result<P
     )?)
 }
 
-/// Runs a workload's text; fails if an operation fails or none completes.
+/// Runs a workload in the Workload Model Language; fails if an operation fails or none completes.
 pub(crate) fn run(text: &str, dir: &Path, how: &BenchConditions<'_>) -> Result<Load, BenchError> {
     let mut overrides = Overrides {
         time: Some(how.time),

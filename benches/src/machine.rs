@@ -1,4 +1,4 @@
-//! The machine that the figures are of.
+//! The machine on which the figures are measured.
 
 use crate::error::BenchError;
 use crate::fio;
@@ -14,7 +14,7 @@ pub(crate) struct Machine {
     rustc: String,
     fio: String,
     date: String,
-    /// Mean number of runnable threads in the last minute: more than a few disturb the figures.
+    /// Mean number of runnable threads in the last minute: more than a few threads disturb the figures.
     load: f32,
 }
 
@@ -39,7 +39,7 @@ impl Machine {
         })
     }
 
-    /// Lines of Markdown, one per property.
+    /// Lines of Markdown, one line per property.
     pub(crate) fn markdown(&self) -> String {
         let lines = [
             ("Processor", format!("{}, {} cores", self.cpu, self.cpus)),

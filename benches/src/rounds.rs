@@ -30,15 +30,15 @@ impl Figures {
         range.expect("at least one round is measured")
     }
 
-    /// The ratios of these figures to another contender's, round by round: figures of one round were
-    /// measured within seconds, so their ratio is steadier than that of the medians.
+    /// Round-by-round ratios of these figures to another contender's. Figures of one round are measured within seconds
+    /// of each other, so their ratio varies less than the ratio of medians.
     pub(crate) fn ratio_to(&self, other: &Figures) -> Figures {
         assert_eq!(self.0.len(), other.0.len(), "contenders have equal rounds");
         Figures(self.0.iter().zip(&other.0).map(|(a, b)| a / b).collect())
     }
 }
 
-/// Something that is measured once per round.
+/// A function that measures one figure per round.
 pub(crate) type Contender<'a> = Box<dyn FnMut() -> Result<f64, BenchError> + 'a>;
 
 /// Measures the contenders in turn, `rounds` times; returns their figures in the same order.
@@ -55,8 +55,8 @@ pub(crate) fn interleave(
     Ok(figures.into_iter().map(Figures::new).collect())
 }
 
-/// Runs a minimal loop on a thread of its own, as a worker of the engine: in a process with
-/// several threads descriptors cost a little more.
+/// Runs a minimal loop on its own thread, like a worker of the engine: descriptors cost a little more in a process with
+/// several threads.
 pub(crate) fn on_a_thread<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| match scope.spawn(work).join() {
         Ok(value) => value,

@@ -7,20 +7,20 @@ use std::fmt::Write as _;
 /// The expected range of a figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Goal {
-    /// No more than this.
+    /// At most this value.
     AtMost(f64),
-    /// No less than this.
+    /// At least this value.
     AtLeast(f64),
-    /// More than this.
+    /// More than this value.
     Above(f64),
-    /// Within this fraction (the second) of that value.
+    /// Within a fraction (the second number) of a value (the first).
     Within(f64, f64),
-    /// Reported only.
+    /// No goal: the figure is only reported.
     None,
 }
 
 impl Goal {
-    /// Whether a figure meets the goal; `None` if there is none.
+    /// Whether a figure meets the goal; `None` without a goal.
     pub(crate) fn met(self, figure: f64) -> Option<bool> {
         match self {
             Self::AtMost(max) => Some(figure <= max),
@@ -85,13 +85,13 @@ pub(crate) struct Row {
     pub(crate) what: String,
     pub(crate) unit: Unit,
     pub(crate) figure: f64,
-    /// Minimum and maximum figure, if there were several and there is no ratio.
+    /// Minimum and maximum figure, if there are several rounds and no ratio.
     pub(crate) range: Option<(f64, f64)>,
     /// Name and figure of the reference.
     pub(crate) compared: Option<(String, f64)>,
     /// Median, minimum and maximum of the ratio to the reference.
     pub(crate) ratio: Option<(f64, f64, f64)>,
-    /// Of the ratio if there is one, otherwise of the figure.
+    /// Goal for the ratio if there is one, otherwise for the figure.
     pub(crate) goal: Goal,
 }
 
@@ -117,7 +117,7 @@ impl Row {
         }
     }
 
-    /// Figures compared with those of another contender.
+    /// A row with a contender's figures and their ratio to a reference.
     pub(crate) fn with_reference(
         what: impl Into<String>,
         unit: Unit,

@@ -1,9 +1,9 @@
-//! Resources that this process has used.
+//! Resource usage of this process.
 
 use crate::error::BenchError;
 use rustix::time::{ClockId, clock_gettime};
 
-/// Maximum resident memory of this process so far, in bytes (VmHWM).
+/// Peak resident memory of this process, in bytes (VmHWM).
 pub(crate) fn peak_memory() -> Result<u64, BenchError> {
     let status = procfs::process::Process::myself()?.status()?;
     let kib = status.vmhwm.ok_or_else(|| BenchError::Program {

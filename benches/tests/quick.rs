@@ -1,5 +1,4 @@
-//! A quick run of the whole suite: every benchmark runs, and what it counts is plausible. Nothing is
-//! asserted on time.
+//! A quick run of the whole suite: every benchmark runs, and its counts are plausible. Times are not asserted.
 
 use plimsoll_testkit::needs_root;
 use std::process::Command;
@@ -53,7 +52,7 @@ fn every_benchmark_runs_and_writes_its_rows() {
     ] {
         assert!(table.contains(row), "no row `{row}` in\n{table}");
     }
-    // Machines differ.
+    // Some machines have no io_uring.
     if plimsoll_target::uring_unavailable().is_none() {
         for row in [
             "direct reads on a disk, depth 16, 1 lane: processor time per operation",
@@ -65,7 +64,7 @@ fn every_benchmark_runs_and_writes_its_rows() {
     }
     let page = std::fs::read_to_string(page).unwrap();
     assert!(page.contains("Processor") && page.contains("are meaningless"));
-    // Criterion prints what it measures before the table.
+    // Criterion prints its measurements before the table.
     let table = &table[table.find("| what").unwrap()..];
     assert!(page.contains(table.trim()), "{page}");
 }

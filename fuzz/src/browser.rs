@@ -17,9 +17,9 @@ use std::time::SystemTime;
 use tokio::runtime::{Builder, Runtime};
 use tower::ServiceExt;
 
-/// Port of the server for which is answered.
+/// Port in the address of the server, which does not listen.
 const PORT: u16 = 8080;
-/// Maximum number of parts that are read of a body: those of live events have no end.
+/// Maximum number of parts that are read from a body: bodies of live events have no end.
 const MAX_PARTS: usize = 1000;
 
 thread_local! {
@@ -56,8 +56,8 @@ impl Browser {
         BROWSER.with_borrow_mut(|browser| work(browser.get_or_insert_with(Self::new)))
     }
 
-    /// A request as text: method and address, headers, an empty line, a body. Without a host it is one for
-    /// this machine. `None` if no client could send it.
+    /// Parses a request: method and address, headers, an empty line, a body. Without a host, the request is for this
+    /// machine. `None` if no client could send the request.
     pub(crate) fn request(data: &[u8]) -> Option<Request<Body>> {
         let end = data.windows(2).position(|w| w == b"\n\n");
         let (head, body) = match end {
@@ -97,7 +97,7 @@ impl Browser {
     }
 }
 
-/// What a body has at once, or, if its length is known, all of it.
+/// The immediately available parts of a body, or the whole body if its length is known.
 async fn beginning(mut body: Body) -> Vec<u8> {
     let mut bytes = Vec::new();
     let is_known = body.size_hint().exact().is_some();

@@ -1,4 +1,4 @@
-//! Documents of results: reading any, and making such as are almost right.
+//! Documents of results: reading of any bytes, and almost valid documents made from samples.
 
 use crate::scratch::Scratch;
 use arbitrary::{Arbitrary, Unstructured};
@@ -10,8 +10,8 @@ const MAX_EDITS: usize = 8;
 /// Maximum number of copies of an element.
 const MAX_COPIES: u8 = 20;
 
-/// Reads bytes as a document; bytes that begin with a digit are edits of a sample. Asserts that a document does not change
-/// when it is written and read again.
+/// Reads bytes as a document; bytes that begin with a digit are edits of a sample. Asserts that a document does not
+/// change when it is written and read again.
 pub(crate) fn read<D: Document>(data: &[u8], samples: &[&str]) -> Option<D> {
     let document = document_of(data, samples);
     let dir = Directory::<D>::at(&Scratch::with(D::FILE, &document));
@@ -29,8 +29,8 @@ pub(crate) fn read<D: Document>(data: &[u8], samples: &[&str]) -> Option<D> {
     Some(read)
 }
 
-/// The document of the bytes: the bytes themselves, or the edited sample if the bytes begin with a digit, which selects the
-/// sample.
+/// The document of the bytes: the bytes themselves, or the edited sample if the bytes begin with a digit, which selects
+/// the sample.
 pub(crate) fn document_of(data: &[u8], samples: &[&str]) -> Vec<u8> {
     match data.split_first() {
         Some((digit @ b'0'..=b'9', edits)) => {
@@ -41,28 +41,28 @@ pub(crate) fn document_of(data: &[u8], samples: &[&str]) -> Vec<u8> {
     }
 }
 
-/// A change of a value.
+/// An edit of a value in a sample.
 #[derive(Debug, Arbitrary)]
 enum Edit {
-    /// It becomes one of the numbers that are likely to be mistaken.
+    /// Replaces the value by one of the numbers that programs often handle wrongly.
     Extreme(u8),
-    /// It becomes a number.
+    /// Replaces the value by a number.
     Number(f64),
-    /// It becomes a whole number.
+    /// Replaces the value by a whole number.
     Whole(i64),
-    /// It becomes a text.
+    /// Replaces the value by a text.
     Text(String),
-    /// It becomes null, a truth value, or empty.
+    /// Replaces the value by null, a truth value, or an empty value.
     Plain(u8),
-    /// It is removed from its table or list.
+    /// Removes the value from its table or list.
     Removed,
-    /// The number of further copies of it in its list.
+    /// Adds this number of copies of the value to its list.
     Copied(u8),
-    /// It becomes what is elsewhere.
+    /// Replaces the value by a value of another place in the document.
     Elsewhere(u16),
 }
 
-/// The sample with the changes that bytes stand for.
+/// The sample with the edits that are encoded in bytes.
 fn edited(sample: &str, edits: &[u8]) -> String {
     let mut document: Value = serde_json::from_str(sample).expect("a sample is JSON");
     let mut from = Unstructured::new(edits);
@@ -111,7 +111,7 @@ fn apply(document: &mut Value, place: &str, places: &[String], edit: Edit) {
         Edit::Elsewhere(n) => {
             let from = &places[usize::from(n) % places.len()];
             let found = document.pointer(from).expect("it was collected");
-            // A document in itself would grow without end.
+            // A document inside itself would grow without end.
             if place.starts_with(from.as_str()) {
                 return;
             }
@@ -123,7 +123,7 @@ fn apply(document: &mut Value, place: &str, places: &[String], edit: Edit) {
     *document.pointer_mut(place).expect("it was collected") = new;
 }
 
-/// Removes a value from its parent, or adds copies of it there.
+/// Removes a value from its parent, or adds copies of the value.
 fn change_parent(document: &mut Value, place: &str, copies: u8) {
     let Some((parent, key)) = place.rsplit_once('/') else {
         return;

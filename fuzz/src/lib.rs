@@ -1,13 +1,12 @@
-//! Fuzz targets: each takes any bytes as one of Plimsoll's inputs, and panics if what must hold of them does
-//! not. docs/testing.md says how they are run.
+//! Fuzz targets: each target takes any bytes as one of Plimsoll's inputs, and panics if a property of the input does
+//! not hold. `docs/testing.md` describes how targets are run.
 //!
 //! - [`targets`]: the targets, one module each, and their table;
-//! - `fuzzers/`: a program with libFuzzer for each (feature `libfuzzer`);
-//! - `corpus/`: inputs of each target, which `tests/corpora.rs` gives it without a fuzzer;
-//! - [`limits`]: time and memory that an input may take;
-//! - `plans`, `refusals`, `documents`, `xdr`: what must hold of Plans, refusals, documents of results and
-//!   encoded values; `scratch`: a directory for readers of files; `browser`: the results browser without a
-//!   socket.
+//! - `fuzzers/`: a libFuzzer program for each target (feature `libfuzzer`);
+//! - `corpus/`: inputs of each target, which `tests/corpora.rs` passes to the target without a fuzzer;
+//! - [`limits`]: maximum time and memory for an input;
+//! - `plans`, `refusals`, `documents`, `xdr`: properties of Plans, refusals, documents of results and encoded values;
+//!   `scratch`: a directory for readers of files; `browser`: the results browser without a socket.
 
 mod browser;
 mod documents;
@@ -22,7 +21,7 @@ macro_rules! targets {
     ($($name:ident),* $(,)?) => {
         $(pub mod $name;)*
 
-        /// A target: its name, which is that of its corpus, and what takes an input.
+        /// A target: its name, which is also the name of its corpus, and the function that takes an input.
         pub type Target = (&'static str, fn(&[u8]));
 
         /// All targets.

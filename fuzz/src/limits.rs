@@ -1,12 +1,12 @@
-//! Time and memory that an input may take.
+//! Maximum time and memory for an input.
 
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
-/// Processor time that an input may take. Waiting does not count, so that a busy machine is no failure.
+/// Maximum processor time for an input. Waiting does not count, so that a busy machine causes no failure.
 pub const MAX_TIME: Duration = Duration::from_secs(1);
 
-/// Memory that an input may take at a time, in bytes.
+/// Maximum memory in use at a time for an input, in bytes.
 pub const MAX_MEMORY_BYTES: u64 = 1 << 30;
 
 fn processor_time() -> Duration {
@@ -14,11 +14,10 @@ fn processor_time() -> Duration {
     Duration::try_from(now).expect("processor time is not negative")
 }
 
-/// Gives an input to a target.
+/// Runs a target on an input within the limits.
 ///
 /// # Panics
-/// If it takes more processor time than [`MAX_TIME`], or more memory than [`MAX_MEMORY_BYTES`]; as the target
-/// does.
+/// If `run` takes more processor time than [`MAX_TIME`], or more memory than [`MAX_MEMORY_BYTES`], or panics itself.
 pub fn within(run: impl FnOnce()) {
     let begun = processor_time();
     let memory = allocation_counter::measure(run);

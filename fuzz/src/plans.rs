@@ -1,4 +1,4 @@
-//! What must hold of Plans, and what they are made with.
+//! Properties of Plans, and the contexts in which workloads are lowered.
 
 use crate::refusals::check_refusal;
 use plimsoll_plan::{Overrides, Plan, SourceKind};
@@ -6,10 +6,10 @@ use plimsoll_workload::mix::{Workload, lower};
 use plimsoll_workload::wml::{Context, Loaded, library};
 use std::hint::black_box;
 
-/// Maximum length of the JSON form that is read again, in bytes: reading takes most of the time.
+/// Maximum length in bytes of a JSON form that is read again, because reading takes most of the time.
 const MAX_READ_BYTES: usize = 64 << 10;
 
-/// Checks that a Plan passes its own check, prints, and comes back from its JSON form.
+/// Checks that a Plan passes its own check, prints, and can be read from its JSON form.
 pub(crate) fn check_plan(plan: &Plan) {
     assert_eq!(plan.check(), Ok(()));
     black_box(plan.to_string());
@@ -20,7 +20,7 @@ pub(crate) fn check_plan(plan: &Plan) {
     }
 }
 
-/// Checks what a mix is lowered to, as it is and at another load and scale.
+/// Checks the Plans of a mix: unchanged, and at another load and scale.
 pub(crate) fn check_mix(workload: &Workload, sets: Vec<(String, String)>) {
     black_box((workload.title(), workload.parameters()));
     let context = plimsoll_workload::mix::Context {
@@ -52,7 +52,7 @@ fn load(name: &str) -> Option<Loaded> {
     })
 }
 
-/// What workloads of Filebench's language are lowered with.
+/// The context in which Filebench workloads are lowered.
 pub(crate) struct WmlContext {
     load: fn(&str) -> Option<Loaded>,
 }

@@ -1,4 +1,4 @@
-//! What must hold of refusals, and of what is not refused.
+//! Properties of refusals and of accepted values.
 
 use plimsoll_diagnostics::Diagnostics;
 use std::fmt::{Debug, Display};
@@ -13,7 +13,7 @@ pub(crate) fn check_refusal(errors: &Diagnostics) {
     assert!(!errors.render(true, NARROW).is_empty());
 }
 
-/// Checks that a text is a value that is printed and comes back, or refused in a sentence.
+/// Checks that a text is refused with a sentence, or that its value prints as a text with the same value.
 pub(crate) fn check_value<T>(text: &str)
 where
     T: FromStr<Err = String> + Display + PartialEq + Debug,

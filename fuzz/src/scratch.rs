@@ -1,13 +1,13 @@
-//! A directory for readers of files, one of each thread, which is removed when that ends.
+//! A directory of each thread for readers of files; removed at the end of the thread.
 
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// Memory that is a file system, if there is such a place.
+/// A file system in memory, if the machine has one at this path.
 const IN_MEMORY: &str = "/dev/shm";
 
 thread_local! {
-    /// The directory of this thread. The main thread's is removed by `exit`, which libFuzzer ends with.
+    /// The directory of this thread. `exit`, with which libFuzzer ends, removes the directory of the main thread.
     static OWN: TempDir = {
         let mut builder = tempfile::Builder::new();
         builder.prefix("plimsoll-fuzz-");
@@ -18,19 +18,19 @@ thread_local! {
     };
 }
 
-/// Name that a directory has while a run writes it.
+/// Name of a results directory while a run writes it.
 pub(crate) const LIVE_DIR: &str = ".plimsoll-aaaaaa";
 
-/// Directories for readers of files: one for each name of a file, the same for all inputs of a thread.
+/// Directories for readers of files: one directory for each file name, shared by all inputs of a thread.
 pub(crate) struct Scratch;
 
 impl Scratch {
-    /// The directory of files of this name.
+    /// The directory for files of a name.
     pub(crate) fn of(file: &str) -> PathBuf {
         Self::below(&format!("of-{file}"))
     }
 
-    /// That directory, with a file of these bytes.
+    /// The directory for files of a name, with a file that contains these bytes.
     pub(crate) fn with(file: &str, bytes: &[u8]) -> PathBuf {
         let dir = Self::of(file);
         Self::write(&dir, file, bytes);

@@ -1,8 +1,8 @@
-//! What must hold of encoded values.
+//! Properties of encoded values.
 
 use plimsoll_nfs::xdr::{Decode, Decoder, Encode};
 
-/// Decodes a value; returns how many bytes it took, and those that it is encoded to.
+/// Decodes a value; returns the number of decoded bytes, and the bytes of the encoded value.
 pub(crate) fn recoded<'a, T: Decode<'a> + Encode>(bytes: &'a [u8]) -> Option<(usize, Vec<u8>)> {
     let mut from = Decoder::new(bytes);
     let value = from.get::<T>().ok()?;
@@ -11,7 +11,7 @@ pub(crate) fn recoded<'a, T: Decode<'a> + Encode>(bytes: &'a [u8]) -> Option<(us
     Some((bytes.len() - from.rest().len(), out))
 }
 
-/// Asserts that what a value was encoded to decodes, and is encoded the same.
+/// Asserts that an encoded value decodes completely, and is encoded to the same bytes again.
 pub(crate) fn check_same(encoded: &[u8], again: Option<(usize, Vec<u8>)>) {
     let (taken, bytes) = again.expect("what was encoded is decoded");
     assert_eq!(taken, encoded.len());

@@ -1,5 +1,5 @@
-//! Every target takes what its corpus holds, in the time and memory that an input may take: what a fuzzer
-//! has found stays mended where no fuzzer runs.
+//! Every target accepts the inputs of its corpus within the limits of time and memory, so that findings of a fuzzer
+//! stay fixed without a fuzzer.
 
 use plimsoll_fuzz::limits::within;
 use plimsoll_fuzz::targets::ALL;

@@ -1,4 +1,4 @@
-//! The screen of a run in progress: processor time that its thread takes from workers.
+//! The screen of a run in progress: processor time that the screen's thread takes from workers.
 
 use crate::bench::Bench;
 use crate::child;
@@ -19,13 +19,13 @@ const SIZE: (u16, u16) = (200, 60);
 /// Operations of the workload.
 const OPERATIONS: usize = 30;
 
-/// Time between two changes of the rates, as in a run.
+/// Time between two updates of the rates, as in a run.
 const TICK: Duration = Duration::from_millis(500);
 
-/// Changes after which the charts are full.
+/// Number of updates after which the charts are full.
 const FULL_TICKS: u64 = CHART_SPAN.as_millis() as u64 / TICK.as_millis() as u64;
 
-/// Part of a processor that the screen takes.
+/// Measures the fraction of a processor that the screen takes.
 pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let figures = child::run(JOB, bench.pick(20, 1), bench)?;
     let (columns, rows) = SIZE;
@@ -39,7 +39,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     )])
 }
 
-/// Shows a screen for seconds, on a terminal that is read by a thread; every figure changes.
+/// Shows a screen for `seconds` on a terminal that a thread reads; every figure changes.
 pub(crate) fn in_child(seconds: u64) -> Result<serde_json::Value, BenchError> {
     let fail = |reason: String| BenchError::Program {
         program: "plimsoll-benches --child live",
@@ -55,7 +55,7 @@ pub(crate) fn in_child(seconds: u64) -> Result<serde_json::Value, BenchError> {
     rustix::stdio::dup2_stderr(&slave).map_err(|e| fail(e.to_string()))?;
     let reader = std::thread::spawn(move || {
         let (mut terminal, mut buffer, mut bytes) = (File::from(master), [0; 1 << 16], 0);
-        // A terminal that no process has open any more is an error to read.
+        // Reading fails once no process has the terminal open.
         while let Ok(n @ 1..) = terminal.read(&mut buffer) {
             bytes += n;
         }
@@ -71,7 +71,7 @@ pub(crate) fn in_child(seconds: u64) -> Result<serde_json::Value, BenchError> {
     }
     let (elapsed, used) = (from.elapsed(), process_cpu_s() - before);
     drop(screen);
-    // The reader sees the end when no descriptor is left.
+    // The reader sees the end when no descriptor of the slave is left.
     drop(slave);
     let null = File::open("/dev/null").map_err(|e| fail(e.to_string()))?;
     rustix::stdio::dup2_stderr(&null).map_err(|e| fail(e.to_string()))?;
@@ -96,7 +96,7 @@ fn view() -> LiveView {
     view
 }
 
-/// What a run changes: the rates with every tick, operations and latencies with every interval of a second.
+/// Changes the view as a run does: the rates with every tick, operations and latencies with every interval of a second.
 fn change(view: &mut LiveView, tick: u64) {
     let at_s = tick as f64 * TICK.as_secs_f64();
     let figure = |n: u64| 1000.0 + ((tick + n) * 7919 % 1009) as f64;

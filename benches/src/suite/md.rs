@@ -15,14 +15,14 @@ use plimsoll_engine::{Outcome, Settings, Stop};
 use plimsoll_workload::md::{Arguments, Options};
 use std::path::Path;
 
-/// Name of the job of a rank on the null target; its count is the rounds of an iteration.
+/// Name of the job of a rank on the null target; its count is the number of rounds of an iteration.
 pub(crate) const NULL: &str = "md-null";
 
 /// Name of the job on files; its count is the number of ranks.
 pub(crate) const FILES: &str = "md-files";
 
-/// Operations per second of a rank of MD-Workbench's own null interface, on the machine that Plimsoll
-/// was first measured on.
+/// Operations per second of a rank of MD-Workbench's own null interface, measured on the machine of Plimsoll's first
+/// measurements.
 const DUMMY: f64 = 5.8e6;
 
 /// The arguments of `plimsoll md`.
@@ -32,7 +32,7 @@ struct CommandLine {
     arguments: Arguments,
 }
 
-/// Runs `plimsoll md` with these arguments in `ranks` processes, and returns the outcome at rank 0.
+/// Runs `plimsoll md` with these arguments in `ranks` processes, and returns the outcome of rank 0.
 fn run(arguments: &[&str], ranks: u32) -> Result<Outcome, BenchError> {
     let wrong = |reason: String| BenchError::implausible("md", reason);
     let all = std::iter::once("md").chain(arguments.iter().copied());
@@ -57,8 +57,8 @@ fn run(arguments: &[&str], ranks: u32) -> Result<Outcome, BenchError> {
     }
 }
 
-/// Operations per second of each iteration of the benchmark phase, by the slowest rank: the stages
-/// between the first and the last.
+/// Operations per second of each iteration of the benchmark phase, by the slowest rank. The first and the last stage do
+/// not belong to the benchmark phase.
 fn rates(outcome: &Outcome) -> Vec<f64> {
     let last = outcome.stages.len().saturating_sub(1);
     let stages = outcome.stages.iter().zip(&outcome.windows);
@@ -85,7 +85,7 @@ pub(crate) fn null_in_child(rounds: u64) -> Result<serde_json::Value, BenchError
 pub(crate) fn files_in_child(ranks: u64) -> Result<serde_json::Value, BenchError> {
     let here = Path::new(".");
     let io = |e| BenchError::io("create a directory in", here, e);
-    // Shared by the processes of a run; the first creates it.
+    // The directory is shared by the processes of a run; the first process creates it.
     let dir = std::env::current_dir().map_err(io)?.join("md");
     let dir = format!("--dir={}", dir.display());
     let size = size();
@@ -148,7 +148,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     Ok(rows)
 }
 
-/// Operations per second of `ranks` minimal loops at once, each in a process of its own.
+/// Operations per second of `ranks` concurrent minimal loops, each in a process of its own.
 fn plain_loop(ranks: u64, bench: &Bench) -> Result<f64, BenchError> {
     let reports: Vec<_> = std::thread::scope(|scope| {
         let loops: Vec<_> = (0..ranks)

@@ -1,5 +1,5 @@
-//! The system calls of a rank of MD-Workbench in its benchmark phase, in a minimal loop that
-//! times each operation and does nothing else: MD-Workbench cannot be faster than this.
+//! The system calls of a rank of MD-Workbench in its benchmark phase, in a minimal loop that only times each operation:
+//! an upper bound of MD-Workbench's rate.
 
 use crate::child::is_quick;
 use crate::error::BenchError;
@@ -42,11 +42,11 @@ const STEPS: u64 = 4;
 
 struct Loop {
     root: PathBuf,
-    /// Path of an object, terminated by a zero byte.
+    /// Path of the current object, terminated by a zero byte.
     path: Vec<u8>,
     written: Vec<u8>,
     read: Vec<u8>,
-    /// Time in operations, so that the compiler keeps the readings of the clock.
+    /// Total time in operations; the sum keeps the compiler from removing the clock readings.
     busy: Duration,
 }
 

@@ -113,10 +113,10 @@ impl Timer {
     }
 }
 
-/// Paths relative to a directory, terminated by zero bytes, one after the other in memory.
+/// Paths relative to a directory, terminated by zero bytes, contiguous in memory.
 struct Paths {
     bytes: Vec<u8>,
-    /// Offset of each, and the end of the last.
+    /// Offset of each path, and the end of the last path.
     bounds: Vec<usize>,
 }
 
@@ -165,7 +165,7 @@ fn compare(
         in_step(&load, name, rows)?;
         Ok(load.ops_per_s())
     };
-    // The first run creates the tree that both use, and is not counted.
+    // The first run creates the files that both contenders use, and is not counted.
     ours()?;
     let paths = Paths::of(text, dir)?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -195,7 +195,7 @@ fn compare(
     )])
 }
 
-/// Checks that every operation of a cycle completed equally often, except for the cycle at either end.
+/// Checks that every operation of a cycle completed equally often, except in the cycles at both ends.
 fn in_step(load: &Load, name: &str, rows: &[&str]) -> Result<(), BenchError> {
     let ops: Vec<u64> = rows.iter().map(|row| load.ops_of(row)).collect();
     let min = ops.iter().min().copied().expect("a cycle has operations");

@@ -97,7 +97,7 @@ fn one_at_a_time(time: Duration) -> Result<f64, BenchError> {
     Ok(calls as f64 / s)
 }
 
-/// Calls per second of the client's processor time, and of wall time.
+/// Calls per second of processor time of the client, and per second of wall time.
 fn getattr(time: Duration) -> Result<(f64, f64), BenchError> {
     let server = null_server()?;
     let spec = ChannelSpec {
@@ -161,7 +161,7 @@ fn workload(workers: u64) -> String {
     )
 }
 
-/// Operations per second, and operations, of many workers on two lanes, on the server in memory.
+/// Operations per second, and number of operations, of many workers on two lanes with the server in memory.
 fn many(workers: u64, time: Duration) -> Result<(f64, u64), BenchError> {
     let tree = Arc::new(Mutex::new(Tree::new(64 << 20)));
     let listen = ([127, 0, 0, 1], 0).into();
@@ -180,7 +180,7 @@ fn many(workers: u64, time: Duration) -> Result<(f64, u64), BenchError> {
     Ok((load.ops_per_s(), load.ops))
 }
 
-/// Peak memory of a process in which the server and these workers have run.
+/// Peak memory in bytes of a process in which the server and `workers` workers have run.
 pub(crate) fn in_child(workers: u64) -> Result<serde_json::Value, BenchError> {
     many(workers, Duration::from_millis(500))?;
     Ok(serde_json::json!({ "bytes": peak_memory()? }))

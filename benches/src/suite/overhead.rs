@@ -15,7 +15,7 @@ define process name=p { thread name=t { flowop statfile name=op, filesetname=fil
 run 1
 ";
 
-/// The file is opened once, and is so large that a sequential reader does not reach its end in a run.
+/// The file is opened once, and is so large that a sequential reader does not reach the end in a run.
 const READ: &str = "
 define file name=file, path=/bench, size=1024t, prealloc
 define process name=p { thread name=t, memsize=4k {

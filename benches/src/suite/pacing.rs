@@ -80,7 +80,7 @@ fn run(
         start_delay: row.service.clone(),
     };
     let expected = rate as f64 * time.as_secs_f64();
-    // Random arrivals deviate from that by a few standard deviations at most.
+    // Random arrivals deviate from the expected number by a few standard deviations at most.
     let tolerance = 5.0 * expected.sqrt() + workers as f64;
     let deviation = (figures.scheduled as f64 - expected).abs();
     let what = format!("pacing of {rate} by {workers}");

@@ -23,7 +23,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
         .sample_size(sample_size)
         .warm_up_time(bench.time(500))
         .measurement_time(bench.time(1500));
-    // A text that is refused would be fast.
+    // A refused text would be fast.
     plan(FILESERVER, Path::new("/"), Overrides::default())?;
     let clock = Clock::real();
     let measured = [

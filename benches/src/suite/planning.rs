@@ -38,8 +38,7 @@ fn workload(entries: u64, size: &str) -> String {
     )
 }
 
-/// Prepares a fileset of files of random sizes as a run does: Plan, layout, preflight, and the state
-/// that workers share.
+/// Prepares a fileset of files of random sizes as a run does: Plan, layout, preflight, and the state shared by workers.
 pub(crate) fn in_child(entries: u64) -> Result<serde_json::Value, BenchError> {
     let text = workload(
         entries,
@@ -99,7 +98,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     ])
 }
 
-/// Plans an operation mix of this load, and runs it for a moment of virtual time.
+/// Plans an operation mix at a load, and runs the mix for a moment of virtual time.
 pub(crate) fn formulas_in_child(load: u64) -> Result<serde_json::Value, BenchError> {
     let (name, _) = FORMULA_MIX;
     let text = plimsoll_workload::mix::library::find(name).expect("the mix is built in");

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 const BLOCK: usize = 4096;
 
-/// A workload of one thread with a buffer of one block, as the other contenders have.
+/// A workload of one thread with a buffer of one block, like the other contenders.
 fn workload(bytes: u64) -> String {
     format!(
         "define file name=file, path=/bench, size={bytes}, prealloc
@@ -31,7 +31,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
         ..BenchConditions::new("posix", bench.time(1000))
     };
     let seconds = how.time.as_secs_f64();
-    // The first run creates the file that all read, and is not counted.
+    // The first run creates the file that all contenders read, and is not counted.
     let ours = || {
         let load = run(&text, &dir, &how)?;
         let row = load.row("op");

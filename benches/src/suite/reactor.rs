@@ -23,7 +23,7 @@ const WORKERS: u64 = 5000;
 /// The null target writes nothing, so no directory is needed.
 const UNUSED_DIR: &str = "/";
 
-/// A workload with a file for each worker: workers that open the same one wait for each other.
+/// A workload with a file for each worker, because workers that open the same file wait for each other.
 fn workload(workers: u64) -> String {
     format!(
         "define fileset name=files, path=/bench, entries={workers}, dirwidth=1000, size=1024t,
@@ -44,7 +44,7 @@ fn load(workers: u64, time: Duration, clock: ClockKind) -> Result<Load, BenchErr
     run(&workload(workers), Path::new(UNUSED_DIR), &how)
 }
 
-/// Peak memory of a process in which these workers have run for half a second.
+/// Peak memory in bytes of a process in which `workers` workers have run for half a second.
 pub(crate) fn in_child(workers: u64) -> Result<serde_json::Value, BenchError> {
     let ops = load(workers, Duration::from_millis(500), ClockKind::Real)?.ops;
     plausible("memory per worker", ops >= workers, || {
@@ -58,7 +58,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let what = format!("{workers} workers on 2 lanes, null target of 10 ms latency");
     let real = load(workers, bench.time(5000), ClockKind::Real)?;
     let exact = workers as f64 * OPS_PER_WORKER_PER_S * real.seconds;
-    // A worker may complete one operation more, and completes at least a tenth.
+    // Each worker may complete one operation more, and the workers complete at least a tenth of the expected number.
     let ops = real.ops as f64;
     plausible(
         "reactor",

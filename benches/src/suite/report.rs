@@ -1,4 +1,4 @@
-//! A page on a long run: processor time and size.
+//! A report page on a long run: processor time and size.
 
 use crate::bench::Bench;
 use crate::error::{BenchError, plausible};
@@ -35,7 +35,7 @@ fn workload() -> String {
     )
 }
 
-/// Processor time of a page on 10⁹ operations in an hour, and its size.
+/// Measures processor time and size of a page on 10⁹ operations in an hour.
 pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let seconds = bench.pick(3600, 20);
     let dir = bench.dir("report")?;
@@ -67,7 +67,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     ])
 }
 
-/// Writes the results of a run of this length, as a run does.
+/// Writes the results of a run of `seconds` seconds, as a run does.
 fn write(dir: &Path, seconds: u64) -> Result<RunDir, BenchError> {
     let plan = plan(&workload(), Path::new("/"), Overrides::default())?;
     let started = SystemTime::UNIX_EPOCH;
@@ -101,8 +101,7 @@ fn write(dir: &Path, seconds: u64) -> Result<RunDir, BenchError> {
     Ok(writer.finish(&run(plan, window))?)
 }
 
-/// Figures of one operation in a second: latencies of three orders of magnitude, which change from
-/// second to second.
+/// Figures of one operation in a second: latencies over three orders of magnitude, which vary by second.
 fn totals(ops: u64, second: u64, op: u64) -> OpTotals {
     let each = ops / VALUES;
     let value = |n: u64| {
@@ -111,7 +110,7 @@ fn totals(ops: u64, second: u64, op: u64) -> OpTotals {
     };
     let counts: Vec<(u64, u64)> = (0..VALUES).map(|n| (value(n), each)).collect();
     let sum: u64 = counts.iter().map(|(v, n)| v * n).sum();
-    // The form in which ranks send it: recording each sample would take longer than the page.
+    // The form in which ranks send latencies: recording each sample would take longer than the page.
     let service = serde_json::from_value::<Latency>(serde_json::json!({
         "counts": counts, "sum": sum, "min": value(0), "max": value(VALUES - 1),
     }));

@@ -10,7 +10,7 @@ use plimsoll_plan::{Overrides, Plan, SourceKind};
 use std::path::Path;
 use std::time::Duration;
 
-/// Workers that issue one operation after the other: they keep the stations as busy as the processes do.
+/// Workers that issue operations one after another, and keep the stations as busy as the open-loop processes do.
 const WORKERS: u64 = 300;
 
 /// Processes of a published result of `edge-32`.
@@ -22,7 +22,7 @@ const RATE: u64 = 10;
 /// Simulated operations per second of processor time through five stations.
 const SIMULATED_PER_S: f64 = 1.5e6;
 
-/// A latency that every operation waits for.
+/// A null target with a latency for every operation.
 const NULL: &str = "null:?latency=1ms";
 
 /// Five stations that every operation visits, the busiest of them to three quarters.
@@ -66,7 +66,7 @@ commit = ["network", "processor", "lock", "cache", "disk"]
 open = ["network", "processor", "lock", "cache", "disk"]
 "#;
 
-/// Workers that ask for attributes in closed loop: little is done besides the operations.
+/// Workers that request attributes in closed loop, with little work besides the operations.
 fn closed_loop(workers: u64, time: Duration) -> Result<Plan, BenchError> {
     let text = format!(
         "define fileset name=files,path=/,entries=10000,dirwidth=100,dirgamma=0,size=64k,prealloc=100\n\
@@ -107,8 +107,8 @@ fn open_loop(processes: u64, time: Duration) -> Result<Plan, BenchError> {
     )?)
 }
 
-/// Operations per second of processor time, that of all threads in the measured window. `due` operations
-/// are expected, where that is known.
+/// Operations per second of processor time, over all threads in the measured window. `due` is the expected number of
+/// operations, if known.
 fn rate(target: &str, plan: &Plan, due: Option<f64>) -> Result<f64, BenchError> {
     let settings = Settings {
         target: target.into(),

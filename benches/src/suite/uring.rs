@@ -1,5 +1,5 @@
-//! Random reads of a file on a disk through io_uring, past the page cache, beside fio's `io_uring`; and of one in
-//! memory, beside system calls.
+//! Random reads of a file on a disk through io_uring with direct I/O, compared with fio's `io_uring`; and of a file in
+//! memory, compared with system calls.
 
 use super::pread::find_file;
 use crate::bench::Bench;
@@ -13,16 +13,16 @@ use std::path::Path;
 
 const BLOCK: u64 = 4096;
 
-/// Operations in flight, each by a worker of its own.
+/// Numbers of operations in flight, each by a worker of its own.
 const DEPTHS: [u64; 3] = [1, 16, 64];
 
-/// Workers that are compared with those of the last depth, and in a quick run.
+/// Number of workers compared with the largest depth; in a full run and in a quick run.
 const MANY: (u64, u64) = (5000, 100);
 
 /// Operations in flight on a file in memory.
 const CACHED_DEPTH: u64 = 16;
 
-/// A workload of workers that share a thread; `how`: more attributes of the reads.
+/// A workload of workers that share a thread; `how` contains further attributes of the reads.
 fn workload(workers: u64, bytes: u64, how: &str) -> String {
     format!(
         "define file name=file, path=/bench, size={bytes}, prealloc
@@ -32,17 +32,17 @@ fn workload(workers: u64, bytes: u64, how: &str) -> String {
     )
 }
 
-/// The files of one size and where they are.
+/// Files of one size, and their location.
 struct Place<'a> {
     dir: &'a Path,
     bytes: u64,
-    /// More attributes of the reads.
+    /// Further attributes of the reads.
     reads_how: &'a str,
     how: BenchConditions<'a>,
 }
 
 impl Place<'_> {
-    /// Reads per second of so many workers on one lane, and processor time per read in microseconds.
+    /// Reads per second of `workers` workers on one lane, and processor time per read in microseconds.
     fn reads(&self, workers: u64) -> Result<(f64, f64), BenchError> {
         let load = run(
             &workload(workers, self.bytes, self.reads_how),
@@ -73,7 +73,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
             ..BenchConditions::new("posix:?io=uring", bench.time(2000))
         },
     };
-    // The first run creates the file that all read, and is not counted.
+    // The first run creates the file that all contenders read, and is not counted.
     place.reads(1)?;
     let file = &find_file(place.dir, place.bytes)?;
     let mut rows = Vec::new();
@@ -115,7 +115,7 @@ fn cached(bench: &Bench) -> Result<Row, BenchError> {
         },
     };
     let (ring, calls) = (place("posix:?io=uring", Some(1)), place("posix", None));
-    // The first run creates the file that all read, and is not counted.
+    // The first run creates the file that all contenders read, and is not counted.
     calls.reads(1)?;
     let contenders: Vec<Contender<'_>> = vec![
         Box::new(|| Ok(ring.reads(CACHED_DEPTH)?.0)),

@@ -14,16 +14,16 @@ use std::time::Duration;
 /// Name of the job of a fresh process; its count is the number of waiting workers.
 pub(crate) const JOB: &str = "waiting";
 
-/// A target on which an operation takes a microsecond of virtual time, for which the others wait.
+/// A target on which an operation takes 1 µs of virtual time, during which all other workers wait.
 const TARGET: &str = "null:?latency=1us";
 
 /// Numbers of workers that wait.
 const WAITERS: [u64; 5] = [10, 100, 1000, 10_000, 100_000];
 
-/// Maximum ratio of an operation's cost with many waiters to that with the fewest.
+/// Maximum ratio of the cost of an operation with many waiters to the cost with the fewest.
 const MAX_COST_RATIO: f64 = 2.0;
 
-/// A workload in which one worker has the file, and the others wait for it.
+/// A workload in which one worker holds the file, and all other workers wait for the file.
 fn workload(waiters: u64) -> String {
     format!(
         "define fileset name=files, path=/bench, entries=1, dirwidth=1000, size=0, prealloc

@@ -21,7 +21,7 @@ const MESSAGE: usize = 100;
 /// Maximum time until a reply.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Round trips per message in flight before those that are counted.
+/// Uncounted round trips per message in flight at the start.
 const START_ROUNDS: u32 = 10;
 
 /// Round trips of messages in nanoseconds.
@@ -47,7 +47,7 @@ fn failed(program: &'static str, reason: &dyn std::fmt::Display) -> BenchError {
     }
 }
 
-/// Rows of the median, which may deviate by 1 ms, and of the 99th percentile, by 2 ms.
+/// Rows of the median, which may deviate by 1 ms, and of the 99th percentile, which may deviate by 2 ms.
 fn rows_of(
     bench: &Bench,
     what: &str,
@@ -81,7 +81,7 @@ fn rows_of(
     ])
 }
 
-/// Trips through a relay of connections to a server on the loopback.
+/// Round trips through a relay of connections to a server on the loopback.
 fn relay(rtt: Duration, in_flight: u32, rounds: u32) -> io::Result<RoundTrips> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let to = listener.local_addr()?;
@@ -108,11 +108,11 @@ fn relay(rtt: Duration, in_flight: u32, rounds: u32) -> io::Result<RoundTrips> {
             move |message| sending.write_all(message),
             |message| stream.read_exact(message),
         )
-        // The connection ends here, and with it the server's thread.
+        // Dropping the connection ends the server's thread.
     })
 }
 
-/// Trips of datagrams through a tunnel, so that TCP's windows are not measured.
+/// Round trips of datagrams through a tunnel, so that TCP's windows are not measured.
 fn tunnel(rtt: Duration, in_flight: u32, rounds: u32) -> Result<RoundTrips, BenchError> {
     let of_tunnel = |e: &dyn std::fmt::Display| failed("wan tunnel", e);
     let remote = RemoteNamespace::new().map_err(|e| of_tunnel(&e))?;
@@ -129,7 +129,7 @@ fn tunnel(rtt: Duration, in_flight: u32, rounds: u32) -> Result<RoundTrips, Benc
                 let mut bytes = [0; MESSAGE];
                 loop {
                     let (read, from) = server.recv_from(&mut bytes)?;
-                    // A message without bytes is the last.
+                    // An empty datagram is the last message.
                     if read == 0 {
                         return io::Result::Ok(());
                     }
@@ -158,7 +158,7 @@ fn tunnel(rtt: Duration, in_flight: u32, rounds: u32) -> Result<RoundTrips, Benc
 fn make_room(socket: &UdpSocket) -> io::Result<()> {
     use rustix::net::sockopt::{set_socket_recv_buffer_size, set_socket_recv_buffer_size_force};
     const RECEIVE_BUFFER_BYTES: usize = 4 << 20;
-    // Root of a user namespace must keep to the machine's limit, which is enough for a quick run.
+    // Root of a user namespace is bound by the machine's limit, which is sufficient for a quick run.
     match set_socket_recv_buffer_size_force(socket, RECEIVE_BUFFER_BYTES) {
         Err(rustix::io::Errno::PERM) => set_socket_recv_buffer_size(socket, RECEIVE_BUFFER_BYTES)?,
         done => done?,
@@ -166,13 +166,12 @@ fn make_room(socket: &UdpSocket) -> io::Result<()> {
     Ok(())
 }
 
-/// Sends messages at equal distances, so that `in_flight` of them are in flight, as independent
-/// clients do, until `rounds` have been sent for each of these; receives the replies on this thread.
-/// If the machine is late, at most half as many more are in flight: queues of datagrams are limited.
+/// Sends messages at equal distances, so that `in_flight` messages are in flight, as with independent clients, until
+/// `rounds` messages have been sent for each message in flight; receives the replies on this thread. If the machine is
+/// late, at most half as many more messages are in flight: queues of datagrams are limited.
 ///
-/// The first rounds are not counted: they include the time to connect and TCP's slow start, whose
-/// congestion window of 10 segments doubles after each delayed acknowledgement of up to 40 ms, on any
-/// link.
+/// The first rounds are not counted: they include the time to connect and TCP's slow start, whose congestion window of
+/// 10 segments doubles after each delayed acknowledgement of up to 40 ms, on any link.
 fn trips(
     rtt: Duration,
     in_flight: u32,
@@ -220,7 +219,7 @@ fn trips(
     })
 }
 
-/// A network namespace, which exists as long as a process of its own.
+/// A network namespace, held by a process that exists as long as this value.
 struct RemoteNamespace(Child);
 
 impl RemoteNamespace {
@@ -229,7 +228,7 @@ impl RemoteNamespace {
         let mut command = Command::new("setpriv");
         command.args(["--pdeathsig", "KILL", "unshare", "--net", "sleep", "600"]);
         let mut remote = Self(command.stdin(Stdio::null()).spawn()?);
-        // The process exists before it has left this namespace.
+        // The process exists before it has left this process's namespace.
         while std::fs::read_link(remote.path())? == own {
             if let Some(status) = remote.0.try_wait()? {
                 let why = format!("no network namespace ({status}): run it as root");
@@ -248,7 +247,7 @@ impl RemoteNamespace {
         self.path().parse().map_err(|e| failed("wan tunnel", &e))
     }
 
-    /// Creates a socket in it, on a thread that enters it and ends.
+    /// Creates a socket in the namespace, on a thread that enters the namespace and ends.
     fn socket(&self, at: Ipv4Addr) -> io::Result<UdpSocket> {
         let path = File::open(self.path())?;
         let made = std::thread::spawn(move || {
@@ -262,7 +261,7 @@ impl RemoteNamespace {
 
 impl Drop for RemoteNamespace {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

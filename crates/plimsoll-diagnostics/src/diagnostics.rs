@@ -1,4 +1,4 @@
-//! Errors in a text, each with its source location, what was expected, and help.
+//! Errors in a text, with source location, expectation and help.
 
 use crate::excerpt::{Excerpt, shorten};
 use crate::source::{Source, Span};
@@ -7,18 +7,18 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Maximum number of errors collected before reading stops; more would bury the first.
+/// Maximum number of collected errors; parsing stops at this number, because more errors would bury the first.
 pub const MAX_ERRORS: usize = 10;
 
-/// Columns that [`fmt::Display`] renders for.
+/// Width in columns of the [`fmt::Display`] output.
 const DISPLAY_WIDTH: usize = 100;
 
-/// One error.
+/// An error in a text.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Problem {
     /// One sentence that states the error.
     pub message: String,
-    /// The text at fault.
+    /// Location of the error.
     pub span: Span,
     /// Text below the underlined span; may be empty.
     pub label: String,
@@ -26,7 +26,7 @@ pub struct Problem {
     pub help: Option<String>,
     /// A second, related span and its label.
     pub also: Option<Box<(Span, String)>>,
-    /// The text as a whole is at fault: no part of it is shown.
+    /// Whether the error concerns the text as a whole, so that no excerpt is shown.
     pub whole_text: bool,
 }
 
@@ -44,7 +44,7 @@ impl Problem {
         }
     }
 
-    /// Creates an error of the text of number `file` as a whole.
+    /// Creates an error that concerns text number `file` as a whole.
     #[must_use]
     pub fn of_text(file: u16, message: impl Into<String>) -> Self {
         let span = Span {
@@ -57,8 +57,8 @@ impl Problem {
         }
     }
 
-    /// Translates the message of a serde reader about an unknown key, an unknown value, or a value
-    /// of the wrong type; `plain` replaces the names of types. Returns `None` for other messages.
+    /// Translates a serde error message about an unknown key, an unknown value, or a value of the wrong type; `plain`
+    /// replaces Rust type names. Returns `None` for other messages.
     #[must_use]
     pub fn of_reader(span: Span, message: &str, plain: fn(&str) -> &str) -> Option<Self> {
         let names = |start: &str| {
@@ -95,7 +95,7 @@ impl Problem {
         self
     }
 
-    /// Adds help that offers the known name nearest to `name`, or lists the names if they are few.
+    /// Adds help with the known name nearest to `name`, or with the list of known names if it is short.
     #[must_use]
     pub fn suggest<S: AsRef<str>>(self, name: &str, known: impl IntoIterator<Item = S>) -> Self {
         const MAX_LISTED: usize = 12;
@@ -113,7 +113,7 @@ impl Problem {
     }
 }
 
-/// Returns the known name nearest to `name`, if it is near enough for `name` to be a typing error.
+/// Returns the known name nearest to `name`, or `None` if none is near enough for a typing error.
 #[must_use]
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     const MIN_SIMILARITY: f64 = 0.6;
@@ -121,7 +121,7 @@ pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&
     known
         .map(|k| {
             let likeness = strsim::normalized_damerau_levenshtein(&lower, &k.to_ascii_lowercase());
-            // A name typed in part is as good a hint as one typed wrongly.
+            // A partially typed name is as good a hint as a mistyped name.
             let long = lower.len().min(k.len()) >= 3;
             let part = long && (k.starts_with(&lower) || lower.starts_with(k));
             let least = if part { MIN_SIMILARITY } else { 0.0 };
@@ -132,16 +132,16 @@ pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&
         .map(|(_, k)| k)
 }
 
-/// The errors in a text and those it includes, at most [`MAX_ERRORS`], in the order they were found.
+/// The errors in a text and its included texts, at most [`MAX_ERRORS`], in the order in which they were found.
 ///
-/// `Display` renders them without colour for 100 columns.
+/// `Display` renders the errors without colour for 100 columns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Diagnostics {
     sources: Vec<Arc<Source>>,
     problems: Vec<Problem>,
 }
 
-/// One error of [`Diagnostics`] as plain values.
+/// An error of [`Diagnostics`] as plain values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// Name of the text.
@@ -152,7 +152,7 @@ pub struct Finding {
     pub column: u32,
     /// One sentence that states the error.
     pub message: String,
-    /// Advice for correcting it.
+    /// Advice for correcting the error.
     pub help: Option<String>,
 }
 
@@ -160,7 +160,7 @@ impl Diagnostics {
     /// Creates the diagnostics of texts; the spans of `problems` number the `sources` from 0.
     ///
     /// # Panics
-    /// If there is no problem, or a problem is in none of the sources.
+    /// If there are no problems, or a problem refers to a missing source.
     #[must_use]
     pub fn new(sources: Vec<Arc<Source>>, mut problems: Vec<Problem>) -> Self {
         assert!(!problems.is_empty(), "diagnostics without a problem");
@@ -215,7 +215,7 @@ impl Diagnostics {
             }
             let view = RenderedProblem::new(problem, &self.sources);
             if handler.render_report(&mut out, &view).is_err() {
-                // Only a span outside its text cannot be rendered.
+                // Only a span outside its text cannot be rendered as an excerpt.
                 out.push_str(&problem.message);
                 out.push('\n');
             }
@@ -235,7 +235,7 @@ impl fmt::Display for Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
-/// A problem in the form that the renderer takes.
+/// A problem in the renderer's format.
 #[derive(Debug)]
 struct RenderedProblem {
     message: String,
@@ -283,7 +283,7 @@ impl RenderedProblem {
     }
 }
 
-/// The bytes of a span, cut to its first line and to the text.
+/// Byte range of a span, restricted to its first line and to the text.
 fn within(span: Span, text: &str) -> Range<usize> {
     let range = Span::of(span.file, span.range(), text).range();
     let line = text[range.clone()].lines().next().unwrap_or("");

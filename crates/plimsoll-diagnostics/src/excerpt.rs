@@ -1,28 +1,28 @@
-//! The part of a text that an error shows: long lines are cut around their marks, and unprintable
-//! characters are escaped.
+//! Excerpts of a text for error messages: long lines are cut around their marks, and unprintable characters are
+//! escaped.
 
 use crate::foreign;
 use crate::source::Source;
 use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
 use std::ops::Range;
 
-/// Maximum number of characters of a line that are shown for one mark.
+/// Maximum number of characters of a line shown per mark.
 const MAX_COLUMNS: usize = 120;
 
-/// Characters shown before the mark, of [`MAX_COLUMNS`].
+/// Number of characters shown before a mark, within [`MAX_COLUMNS`].
 const COLUMNS_BEFORE: usize = 40;
 
-/// Maximum number of characters of a message, a label or a help; the middle of a longer one is omitted.
+/// Maximum number of characters of a message, label or help; the middle of a longer text is omitted.
 const MAX_CHARACTERS: usize = 500;
 
-/// A text with its long lines cut, and the marks in it.
+/// A text with cut lines, and the marks in the text.
 #[derive(Debug)]
 pub(crate) struct Excerpt {
     name: String,
     text: String,
-    /// The marks as bytes of the cut text, in the order they were given.
+    /// Byte ranges of the marks in the cut text, in the order given.
     pub(crate) marks: Vec<Range<usize>>,
-    /// Columns of the marks in the whole text, in characters from 0.
+    /// Columns of the marks in the original text, in characters from 0.
     columns: Vec<usize>,
 }
 
@@ -39,7 +39,7 @@ impl Excerpt {
         let mut start = 0;
         for line in source.text.split_inclusive('\n') {
             let end = start + line.len();
-            // A mark behind the last byte of the text belongs to its last line.
+            // A mark after the last byte of the text belongs to the last line.
             let last = end == source.text.len();
             let here = |m: &Range<usize>| {
                 m.start >= start
@@ -51,7 +51,7 @@ impl Excerpt {
         }
         let length = excerpt.text.len();
         for (mark, given) in excerpt.marks.iter_mut().zip(marks) {
-            // Only a mark behind a final line end was on no line.
+            // A mark after a final line end is on no line.
             if given.start >= start && source.text.ends_with('\n') {
                 *mark = length..length;
             }
@@ -59,7 +59,7 @@ impl Excerpt {
         excerpt
     }
 
-    /// Appends a line that begins at `start`; `on_line` are the marks that lie on it.
+    /// Appends a line that begins at byte `start`; `on_line` are the indices of the marks on the line.
     fn push_line(&mut self, line: &str, start: usize, marks: &[Range<usize>], on_line: &[usize]) {
         let content = line.trim_end_matches('\n').trim_end_matches('\r');
         // A mark on the line end moves to the end of the content.
@@ -93,7 +93,7 @@ impl Excerpt {
     }
 }
 
-/// The pieces of a line that are shown, in order and disjoint; `marks` are byte offsets in the line.
+/// The parts of a line to show, sorted and disjoint; `marks` are byte offsets in the line.
 fn windows(line: &str, marks: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
     if line.len() <= MAX_COLUMNS {
         let whole = 0..line.len();
@@ -131,7 +131,7 @@ impl SourceCode for Excerpt {
         lines_after: usize,
     ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
         let found = self.text.read_span(span, lines_before, lines_after)?;
-        // Without context the renderer asks for the position of a mark: that in the whole text.
+        // Without context, the renderer asks for a mark's position, which is the position in the original text.
         let mut marks = self.marks.iter().zip(&self.columns);
         let at_mark = marks
             .find(|(m, _)| lines_before == 0 && lines_after == 0 && m.start == span.offset())
@@ -147,7 +147,7 @@ impl SourceCode for Excerpt {
     }
 }
 
-/// Escapes a message, and cuts the middle out of a long one.
+/// Escapes a message and omits the middle of a long message.
 pub(crate) fn shorten(text: &str) -> String {
     let text = &*foreign::escaped_lines(text);
     let length = text.chars().count();

@@ -1,10 +1,10 @@
-//! Foreign text made safe to display: names of files, workloads and operations, notes, messages of
-//! servers and commands.
+//! Escaping of untrusted text for display: names of files, workloads and operations, notes, messages of servers and
+//! commands.
 //!
-//! Some characters are invisible and change the text around them: they move the cursor of a
-//! terminal, reverse the direction of a line, hide within a name, or make XML ill-formed. All
-//! outputs use one list of them, [`is_unprintable`]. Text gets an escape in their place: `\u001b`,
-//! which in JSON means the same character. Markup gets U+FFFD, the replacement character.
+//! Some characters are invisible and alter the surrounding text: they move the cursor of a terminal, reverse the
+//! direction of a line, hide within a name, or make XML ill-formed. All outputs use the same list of unprintable
+//! characters, [`is_unprintable`]. Text gets an escape instead: `\u001b`, which has the same meaning in JSON. Markup
+//! gets U+FFFD, the replacement character.
 //!
 //! ```
 //! use plimsoll_diagnostics::foreign;
@@ -17,8 +17,8 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Whether a character must not be displayed: a control character (C0, DEL, C1), a direction mark, a
-/// character without width, a separator of lines or paragraphs, or one that XML does not have.
+/// Whether a character must not be displayed: a control character (C0, DEL, C1), direction mark, zero-width character,
+/// line or paragraph separator, or a character that XML excludes.
 #[must_use]
 pub fn is_unprintable(c: char) -> bool {
     c.is_control()
@@ -35,21 +35,20 @@ pub fn is_unprintable(c: char) -> bool {
         )
 }
 
-/// Escapes every unprintable character of a text of one line, such as a name.
+/// Escapes every unprintable character of a single-line text, such as a name.
 #[must_use]
 pub fn escaped(text: &str) -> Cow<'_, str> {
     rewritten(text, Lines::None, escape)
 }
 
-/// Escapes the unprintable characters of a text of several lines, except line ends and tabs. JSON
-/// keeps its meaning.
+/// Escapes the unprintable characters of a multi-line text, except line ends and tabs. JSON keeps its meaning.
 #[must_use]
 pub fn escaped_lines(text: &str) -> Cow<'_, str> {
     rewritten(text, Lines::Kept, escape)
 }
 
-/// Escapes the unprintable characters of a text for a terminal, except line ends, tabs and colours:
-/// a foreign text in it can change no more than colours.
+/// Escapes the unprintable characters of a text for a terminal, except line ends, tabs and colours: an untrusted text
+/// can change nothing but colours.
 #[must_use]
 pub fn escaped_but_colors(text: &str) -> Cow<'_, str> {
     rewritten(text, Lines::Kept, |out, rest| match color(rest) {
@@ -77,8 +76,8 @@ enum Lines {
     Kept,
 }
 
-/// Copies a text, and calls `write` with the rest of it at each unprintable character; `write` returns
-/// the number of bytes it has consumed.
+/// Copies a text, and calls `write` with the remaining text at each unprintable character; `write` returns the number
+/// of bytes consumed.
 fn rewritten(text: &str, lines: Lines, write: impl Fn(&mut String, &str) -> usize) -> Cow<'_, str> {
     let stays = |c: char| lines == Lines::Kept && matches!(c, '\n' | '\t');
     let unprintable = |c: char| is_unprintable(c) && !stays(c);
@@ -100,7 +99,7 @@ fn rewritten(text: &str, lines: Lines, write: impl Fn(&mut String, &str) -> usiz
     Cow::Owned(out)
 }
 
-/// Appends the first character of a text as an escape; returns its length in bytes.
+/// Appends the first character of a text as an escape; returns the length of the character in bytes.
 fn escape(out: &mut String, rest: &str) -> usize {
     let c = first(rest);
     write!(out, "\\u{:04x}", u32::from(c)).expect("a string takes all text");
@@ -113,8 +112,8 @@ fn first(rest: &str) -> char {
         .expect("an unprintable character was found")
 }
 
-/// The escape sequence at the start of a text, if it sets nothing but weight and colour of letters, and
-/// no colour that may be that of the background.
+/// The escape sequence at the start of a text, if it sets only the style (weight, italics, underline) and the
+/// foreground colour of letters, and no colour that may equal the background.
 fn color(rest: &str) -> Option<&str> {
     let (numbers, _) = rest.strip_prefix("\u{1b}[")?.split_once('m')?;
     let harmless = |n: &str| {
@@ -130,7 +129,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// All that an output must not hold, of ranges as the standards have them.
+    /// All characters that an output must not contain, by the ranges of the standards.
     fn unprintable() -> impl Iterator<Item = char> {
         let ranges = [
             0..=0x1f,
@@ -194,8 +193,8 @@ mod tests {
     }
 
     proptest! {
-        /// What is shown is the text but for what is unprintable, is the same if it is shown again,
-        /// and colours are the only sequences in it.
+        /// Displayed text equals the original except for unprintable characters, displaying is idempotent, and colours
+        /// are the only escape sequences in the result.
         #[test]
         fn texts_are_shown_as_they_are_but_for_what_is_unprintable(
             parts in prop::collection::vec(

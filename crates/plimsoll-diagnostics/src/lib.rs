@@ -1,8 +1,8 @@
-//! Errors in a text that a person wrote: source location, what was expected, and help.
+//! Errors in a user-written text: source location, expectation and help.
 //!
-//! Every front end that reads a text collects its [`Problem`]s, each with the [`Span`] at fault, and
-//! returns [`Diagnostics`], which renders them: message, source line, underline, label and help.
-//! [`nearest`] finds the known name that a misspelt one meant.
+//! Every parser of a text collects [`Problem`]s, each with the [`Span`] at fault, and returns [`Diagnostics`], which
+//! renders message, source line, underline, label and help. [`nearest`] finds the known name that a misspelt name
+//! probably meant.
 //!
 //! ```
 //! use plimsoll_diagnostics::{Diagnostics, Problem, Source, Span};

@@ -1,16 +1,16 @@
-//! Texts and the places in them.
+//! Texts and positions in texts.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A text that spans point into: a workload file, or a setting of the command line.
+/// A text with spans: a workload file, or a setting on the command line.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Source {
     /// Name of the text in messages.
     pub name: String,
     /// The text.
     pub text: String,
-    /// Offset of each line's first byte.
+    /// Byte offset of each line.
     lines: Vec<usize>,
 }
 
@@ -37,19 +37,19 @@ impl Source {
     }
 }
 
-/// A piece of a source text, in bytes.
+/// A byte range of a source text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Span {
-    /// Index into the list of sources that the span belongs to.
+    /// Index of the text in the list of sources.
     pub file: u16,
     /// First byte.
     pub start: u32,
-    /// Byte after the last one.
+    /// Byte after the last byte.
     pub end: u32,
 }
 
 impl Span {
-    /// The span of a range of bytes of `text`, cut to the text and to whole characters.
+    /// Span of a byte range of `text`, restricted to the text and to whole characters.
     #[must_use]
     pub fn of(file: u16, range: Range<usize>, text: &str) -> Self {
         let start = text.floor_char_boundary(range.start);
@@ -61,7 +61,7 @@ impl Span {
         }
     }
 
-    /// The span from the start of this one to the end of another of the same text.
+    /// Span from the start of this span to the end of a later span in the same text.
     #[must_use]
     pub fn to(self, last: Span) -> Span {
         debug_assert_eq!(self.file, last.file, "spans of different texts");
@@ -71,7 +71,7 @@ impl Span {
         }
     }
 
-    /// The bytes it covers.
+    /// Byte range of the span.
     #[must_use]
     pub fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize

@@ -1,15 +1,14 @@
-//! Texts in TOML that are read into a type: all their errors at once.
+//! Deserialisation of TOML texts that reports all errors at once.
 
 use crate::{MAX_ERRORS, Problem, Span};
 use serde::de::DeserializeOwned;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue, Deserializer};
 
-/// Reads a text in TOML. `plain` describes an expected type without the names of Rust types.
+/// Deserialises a TOML text. `plain` describes an expected type without Rust type names.
 ///
 /// # Errors
-/// The first syntax error, or all unknown keys and values of a wrong type, at most [`MAX_ERRORS`], in
-/// the order of the text.
+/// The first syntax error, or all unknown keys and values of a wrong type, at most [`MAX_ERRORS`], in text order.
 pub fn read_toml<T: DeserializeOwned>(
     text: &str,
     plain: fn(&str) -> &str,
@@ -17,9 +16,9 @@ pub fn read_toml<T: DeserializeOwned>(
     toml::from_str(text).map_err(|e| problems::<T>(e, text, plain))
 }
 
-/// All errors of a text. The reader ends at the first error, so it is called again without the unknown
-/// key or the value of a wrong type. What it then finds wrong with a table that had one of these follows from that: an
-/// unknown key may be one that is misspelt.
+/// All errors of a text. The deserialiser stops at the first error, so it is repeated after the removal of the unknown
+/// key or wrong value. Later errors whose span encloses a removed entry are dropped, because they may be consequences
+/// of the removal: a removed unknown key may have been a misspelt required key.
 fn problems<T: DeserializeOwned>(
     first: toml::de::Error,
     text: &str,
@@ -34,7 +33,7 @@ fn problems<T: DeserializeOwned>(
         && let Some(at) = error.span().filter(|at| take(table.get_mut(), at))
     {
         match T::deserialize(Deserializer::from(table.clone())) {
-            // A missing key may be the one that was removed.
+            // The missing key may be the removed key.
             Err(e) if !e.message().starts_with("missing field") => {
                 taken.push(at);
                 let holds = |whole: Range<usize>| taken.iter().any(|t| encloses(&whole, t));
@@ -54,7 +53,7 @@ fn encloses(whole: &Range<usize>, part: &Range<usize>) -> bool {
     whole.start <= part.start && part.end <= whole.end
 }
 
-/// Removes the key or value at `key` from a table, or from one in it; `false` if there is none.
+/// Removes the key or value at `key` from a table or a nested table; `false` if there is none.
 fn take(table: &mut DeTable<'_>, key: &Range<usize>) -> bool {
     let mut entries = table.iter();
     let found = entries.find(|(k, v)| k.span() == *key || v.span() == *key);
@@ -73,7 +72,7 @@ fn take_within(value: &mut DeValue<'_>, key: &Range<usize>) -> bool {
     }
 }
 
-/// Translates an error of the TOML reader.
+/// Translates an error of the TOML parser.
 fn problem(e: &toml::de::Error, text: &str, plain: fn(&str) -> &str) -> Problem {
     let span = e.span().map(|range| Span::of(0, range, text));
     let message = e.message().trim();

@@ -1,24 +1,24 @@
 //! Runs a Plan on a target: populates filesets, starts workers on their lanes, measures, cleans up.
 //!
-//! [`preflight`] determines what a run needs and whether it may begin; [`run`] runs, and reports its
-//! events to an [`Observer`].
+//! [`preflight`] determines the requirements of a run and whether the run may begin; [`run`] executes the run, and
+//! reports events to an [`Observer`].
 //!
 //! | modules, each above those before it | content |
 //! | --- | --- |
 //! | `program` | groups' programs, compiled for workers |
 //! | `schedule` | when events are due, and which events are dropped |
 //! | `sync`, `file_pool` | waiting for other workers; which files exist and are idle |
-//! | `stage_state`, `worker_ends`, `run_state` | what the workers of a process share |
-//! | `worker` | a worker: `ops` of sequences, operation `mix`es, `pattern`s; `context` times them |
-//! | `run::{preflight, marker, work_dir, setup_pool, tree, populate, removal, clean}` | files before and after the load |
+//! | `stage_state`, `worker_ends`, `run_state` | state that the workers of a process share |
+//! | `worker` | a worker: `ops` of sequences, operation `mix`es, `pattern`s; `context` times operations |
+//! | `run::{preflight, marker, work_dir, setup_pool, tree, populate, removal, clean}` | files around the load |
 //! | `run::{lanes, load_phase, team}` | the load: threads, windows, agreement of ranks |
-//! | `run::{verdict, criteria, stalls}` | why a result is invalid |
+//! | `run::{verdict, criteria, stalls}` | reasons why a result is invalid |
 //! | `run::{runner, finish}` | a run from its first phase to its last |
 //!
 //! # Design
 //! The order at the end of a run is window, results, removal: the outcome has its verdict and is passed to
-//! [`Observer::measured`] before a file is removed. [`Stop`] therefore has two levels, the run and the removal.
-//! Cleaning does not affect a verdict.
+//! [`Observer::measured`] before a file is removed. [`Stop`] therefore has two levels, the run and the removal. The
+//! removal does not affect the verdict.
 //!
 //! Preparation (choosing a file, composing its path, drawing a size) happens before the first clock reading of an
 //! operation, recording after the second. Operations that never wait are plain calls on a target that completes at
@@ -26,8 +26,8 @@
 //!
 //! Every phase ends with an agreement of the ranks; a failure takes precedence over the stop that the failure caused.
 //! Entries of a fileset whose files come and go are divided among ranks (`RankPart`), so that the process of an entry
-//! knows whether its file exists. When a rank is lost, rank 0 removes the files only after the other processes have
-//! ended. MPI does not report the end of a process, so with MPI the files are left to `plimsoll clean`.
+//! knows whether the entry's file exists. When a rank is lost, rank 0 removes the files only after the other processes
+//! have ended. MPI does not report the end of a process, so with MPI the files are left to `plimsoll clean`.
 
 mod file_pool;
 #[cfg(all(test, loom))]

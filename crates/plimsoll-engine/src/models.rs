@@ -1,5 +1,5 @@
-//! Models of what workers on several lanes share, for `make models`. The lanes run their real loop;
-//! their clock stands still.
+//! Models, for `make models`, of state that workers on several lanes share. The lanes run their real loop; their clock
+//! stands still.
 
 use crate::file_pool::bits::Bits;
 use crate::file_pool::{BlockCursor, Choice, EntryPool, Existence, RankPart, Want};
@@ -22,7 +22,7 @@ fn work<T>(kind: LaneKind, deadline: &Arc<Deadline>, worker: impl AsyncFnOnce(&L
     result.expect("a lane runs its worker to the end")
 }
 
-/// Entries of a fileset, and who has them.
+/// Entries of a fileset, and the worker that has each entry.
 struct Files {
     pool: EntryPool,
     is_held: Vec<AtomicBool>,
@@ -38,7 +38,7 @@ impl Files {
         })
     }
 
-    /// Takes an entry of the kind as workers do; waits while all are busy.
+    /// Takes an entry of the kind as workers do; waits while all entries of the kind are busy.
     async fn choose(&self, lane: &Lane, kind: Existence) -> Result<Option<u32>, Stopped> {
         let look = || self.pool.choose(kind, &mut BlockCursor::default());
         let mut choice = look();
@@ -59,7 +59,7 @@ impl Files {
         self.pool.release(entry, now);
     }
 
-    /// Takes an entry and gives it back.
+    /// Takes an entry and releases it.
     async fn touch(&self, lane: &Lane) {
         let entry = self.choose(lane, Existence::Existing).await;
         let entry = entry.expect("the run goes on").expect("one exists");
@@ -70,7 +70,7 @@ impl Files {
 #[test]
 fn two_threads_take_different_numbers_and_lose_none() {
     explore(3, || {
-        // Two words of the lowest level and one of a summary.
+        // Two words of the lowest level, and one word of a summary.
         let bits = Arc::new(Bits::new(128, [1 << 3, 1 << 5].into_iter()));
         let take = |bits: &Bits| {
             let found = bits.next(0, 128).filter(|i| bits.take(*i));
@@ -182,7 +182,7 @@ fn a_worker_that_waits_for_a_missing_entry_gets_the_one_that_is_deleted() {
         other.join().unwrap();
         match got.expect("the run goes on") {
             Some(entry) => files.release(entry, Existence::Missing),
-            // It looked before the entry was claimed.
+            // The worker looked before the entry was claimed.
             None => assert!(files.pool.existing_count() == 0),
         }
         assert!(files.pool.is_idle_missing(0));

@@ -27,25 +27,25 @@ use std::sync::{Arc, Mutex, OnceLock};
 pub(crate) struct Limits {
     /// Events per second.
     pub(crate) events: Option<f64>,
-    /// Operations in all.
+    /// Total number of operations.
     pub(crate) total: Option<u64>,
 }
 
 /// The workers of this process that take events of a schedule.
 struct EventWorkers {
-    /// Whether a worker follows the schedule; a worker with caps alone does not.
+    /// Whether a worker follows the event schedule; a worker with caps alone does not follow the schedule.
     is_followed: bool,
-    /// When the last worker that follows the schedule ended; [`Nanos::MAX`] before.
+    /// Instant at which the last worker that follows the schedule ended; [`Nanos::MAX`] before.
     ended: Nanos,
     /// Counts of the workers that have ended, including workers with caps: an event that a cap takes is lost for other
     /// workers.
     counts: Vec<WindowCounts>,
 }
 
-/// Explains an error.
+/// Function that explains an error of the target.
 pub(crate) type Explain = Box<dyn Fn(OpError) -> String + Send + Sync>;
 
-/// The state that the workers of a run share.
+/// The state that the workers of a run share in this process.
 pub(crate) struct RunState {
     pub(crate) plan: Arc<Plan>,
     pub(crate) filesets: Vec<Arc<FilesetState>>,
@@ -60,7 +60,7 @@ pub(crate) struct RunState {
     followers: AtomicUsize,
     event_workers: Mutex<EventWorkers>,
     pub(crate) tickets: Option<Arc<OpBudget>>,
-    /// Semaphores by row: each worker that has the semblock, and its semaphore.
+    /// Semaphores by row: the number of each worker that has the semblock, and the worker's semaphore.
     pub(crate) semaphores: Vec<Vec<(u32, Arc<Semaphore>)>>,
     /// Wakeups by row.
     pub(crate) wakeups: Vec<Arc<Wakeups>>,
@@ -68,12 +68,12 @@ pub(crate) struct RunState {
     pub(crate) idle: BlockedCount,
     /// Workers that have not ended.
     pub(crate) live: AtomicUsize,
-    /// Instant at which workers started.
+    /// Instant at which the workers started.
     pub(crate) started: AtomicU64,
     pub(crate) failure: Mutex<Option<Failure>>,
-    /// The operation that ended the run because a fileset was exhausted.
+    /// The operation that exhausted a fileset and so ended the run.
     pub(crate) ran_out: Mutex<Option<RanOut>>,
-    /// Supplies that a workload is made to use up.
+    /// Supplies that the workload uses up by design.
     natural_ends: BTreeSet<Supply>,
     pub(crate) messages: Mutex<Vec<String>>,
     pub(crate) drawn: Mutex<Vec<(u32, VariableStats)>>,
@@ -84,18 +84,18 @@ pub(crate) struct RunState {
     pub(crate) processes: Mutex<Vec<ProcessCounts>>,
     /// Sizes of the files of each group that runs a mix.
     sizes: Vec<Option<Arc<MixFileSizes>>>,
-    /// The stage, if the workers are ranks of a pattern.
+    /// The stage in progress, if the workers are ranks of a pattern.
     pub(crate) stage: Option<StageRun>,
-    /// Workers that have finished their work by themselves.
+    /// Workers that have finished before the end of the run.
     pub(crate) ends: WorkerEnds,
     /// The latest instant at which a worker stopped.
     latest_exit: AtomicU64,
-    /// For each worker, whether it has ended and closed its files.
+    /// For each worker, whether the worker has ended and closed its files.
     pub(crate) ended: Box<[AtomicBool]>,
 }
 
 impl RunState {
-    /// The state at the start of the workers.
+    /// The state before the workers start.
     ///
     /// # Errors
     /// If a random variable has no distribution.
@@ -185,12 +185,12 @@ impl RunState {
         sizes.expect("the group runs a mix").clone()
     }
 
-    /// The files that the workers of all ranks work on.
+    /// The files that the workers of all ranks use.
     pub(crate) fn data_set(&self) -> DataSet {
         data_set(&self.plan, self.filesets.iter().map(|set| &*set.layout))
     }
 
-    /// Adds a draw of testrandvar to the figures of its row.
+    /// Adds a draw of testrandvar to the statistics of the row.
     pub(crate) fn note_draw(&self, row: u32, drawn: u64) {
         let mut all = lock(&self.drawn);
         let at = all.iter().position(|(r, _)| *r == row).unwrap_or_else(|| {
@@ -200,7 +200,7 @@ impl RunState {
         all[at].1.add(drawn as f64);
     }
 
-    /// Adds a remark for the end of the run, unless it was made before.
+    /// Adds a remark for the end of the run, unless the same remark was added before.
     pub(crate) fn note(&self, text: String) {
         let mut notes = lock(&self.notes);
         if !notes.contains(&text) {
@@ -208,19 +208,19 @@ impl RunState {
         }
     }
 
-    /// Ends the run at `at`: the window and all waits end.
+    /// Ends the run at `at`: closes the window and ends all waits.
     pub(crate) fn end_run(&self, at: Nanos) {
-        // An operation that completes at this instant counts.
+        // An operation that completes at `at` counts.
         self.window.close(at + 1);
         self.deadline.bring_forward(at);
     }
 
-    /// Ends the run because of an error that is not an operation's.
+    /// Ends the run because of an error that does not belong to an operation.
     pub(crate) fn fail_unnamed(&self, error: String, at: Nanos) {
         self.fail(Failure::of("run", error), at);
     }
 
-    /// Operations and bytes of some rows, or of all that count, since the workers started.
+    /// Operations and bytes since the workers started: of `rows`, or of all rows that count.
     pub(crate) fn done(&self, rows: Option<&[OperationId]>) -> (u64, u128) {
         let Some(lanes) = self.progress.get() else {
             return (0, 0);
@@ -239,14 +239,14 @@ impl RunState {
         }
     }
 
-    /// Ends the run at `at` because of a failure, of which the first is kept.
+    /// Ends the run at `at` because of a failure; only the first failure is kept.
     pub(crate) fn fail(&self, failure: Failure, at: Nanos) {
         lock(&self.failure).get_or_insert(failure);
         self.end_run(at);
     }
 
-    /// Notes that a worker has ended because the supply of its operation is used up. The run ends too,
-    /// if it ends by time and the workload is not made to use up the supply.
+    /// Notes that a worker has ended because the supply of its operation is used up. Ends the run too, if the run ends
+    /// by time and the workload does not use up the supply by design.
     pub(crate) fn run_out(&self, row: u32, supply: Supply, now: Nanos) {
         let plan = &self.plan;
         // The run was over before the worker noticed.
@@ -283,17 +283,16 @@ impl RunState {
         self.end_run(now);
     }
 
-    /// Notes that a worker finished its work at `now`, by itself unless the run was over.
+    /// Notes that a worker finished its work at `now`; has no effect once the run is over.
     pub(crate) fn worker_done(&self, now: Nanos) {
         if now < self.deadline.at() {
             self.ends.note(&self.window, now, || self.done(None));
         }
     }
 
-    /// Notes that a worker stopped at `now`: the run ends with the last one, and in `firstdone` with
-    /// the first.
+    /// Notes that a worker stopped at `now`. The run ends with the last worker, and in `firstdone` with the first.
     pub(crate) fn worker_exited(&self, now: Nanos) {
-        // The last call need not be that of the last worker that worked.
+        // The worker that calls last need not have stopped last.
         let latest = self.latest_exit.fetch_max(now, AcqRel).max(now);
         let live = self.live.fetch_sub(1, AcqRel);
         assert!(live > 0, "more workers ended than were started");
@@ -311,7 +310,8 @@ impl RunState {
         }
     }
 
-    /// Number of events that are due in a window, of those after number `events.start` up to number `events.end`.
+    /// Number of events that are due in a window, among the events after number `events.start` up to number
+    /// `events.end`.
     pub(crate) fn events_in_window(&self, events: &Range<u64>, window: WindowBounds) -> u64 {
         let Some(source) = self.events.as_ref().filter(|_| window.number > 0) else {
             return 0;
@@ -321,7 +321,7 @@ impl RunState {
         source.due_between(events, after_start(window.start), after_start(window.end))
     }
 
-    /// Whether a worker follows the event schedule, so that taken events count.
+    /// Whether a worker still follows the event schedule, so that taken events count.
     pub(crate) fn has_followers(&self) -> bool {
         self.followers.load(Relaxed) > 0
     }
@@ -341,10 +341,10 @@ impl RunState {
     }
 
     /// Counts of the event schedule in a window; `None` without a schedule. The schedule ends with the last worker that
-    /// follows the schedule.
+    /// follows it.
     pub(crate) fn event_counts(&self, window: WindowBounds) -> Option<ScheduleCounts> {
         let workers = lock(&self.event_workers);
-        // An earlier part of the run may have had the latest window.
+        // The latest window may belong to an earlier part of the run.
         if !workers.is_followed || window.number == 0 || window.start == Nanos::MAX {
             return None;
         }
@@ -360,7 +360,7 @@ impl RunState {
     }
 }
 
-/// The semaphores of each row: one for each worker that has the semblock.
+/// The semaphores of each row: one semaphore for each worker that has the semblock.
 fn semaphores(
     rows: usize,
     programs: &[Arc<Compiled>],
@@ -369,7 +369,7 @@ fn semaphores(
     let mut semaphores = vec![Vec::new(); rows];
     for worker in workers {
         for (row, high_water) in &programs[worker.group as usize].semblocks {
-            // A drawn high water is set when the worker first waits.
+            // A high water drawn from a random variable is set when the worker first waits.
             let high_water = high_water.constant().unwrap_or(u64::MAX);
             let semaphore = Arc::new(Semaphore::new(high_water));
             semaphores[*row as usize].push((worker.index, semaphore));
@@ -378,7 +378,7 @@ fn semaphores(
     semaphores
 }
 
-/// The files that the workers of a Plan work on: in the trees of its filesets, or the most that a
+/// The files that the workers of a Plan use: the files in the trees of its filesets, or the largest number that a
 /// pattern has at any time.
 pub(crate) fn data_set<'a>(plan: &Plan, layouts: impl Iterator<Item = &'a Layout>) -> DataSet {
     if let Some(pattern) = plan.pattern() {
@@ -395,7 +395,7 @@ pub(crate) fn data_set<'a>(plan: &Plan, layouts: impl Iterator<Item = &'a Layout
 }
 
 fn data_set_of(pattern: &Pattern) -> DataSet {
-    // A stage with a stonewall creates at most as many files as it would without one.
+    // A stage with a stonewall creates at most as many files as the stage without a stonewall.
     let mut whole = pattern.clone();
     whole.stages.iter_mut().for_each(|s| s.stonewall = None);
     let made = whole.needs(1);

@@ -1,4 +1,4 @@
-//! Schedules: when events are due, and which events are dropped because the workers are too far behind.
+//! Schedules: due times of events, and the events that are dropped because the workers are too far behind.
 //!
 //! Filebench's queue holds the events of five seconds and adds none while full. Plimsoll drops the oldest events
 //! instead, so that no response time has more than five seconds of backlog.
@@ -23,8 +23,8 @@ pub(crate) fn is_dropped(due: Nanos, next: Nanos, now: Nanos, max_backlog: Nanos
     due < now.saturating_sub(max_backlog) && next <= now
 }
 
-/// Events at a fixed rate, which the workers of a process share: event `n`, from 1, is due `n/rate`
-/// after the start. All times are nanoseconds after the start.
+/// Events at a fixed rate, which the workers of a process share. Event `n`, counted from 1, is due `n/rate` after the
+/// start. All times are nanoseconds after the start.
 pub(crate) struct EventSource {
     rate: f64,
     /// Number of events that were taken or dropped.
@@ -35,13 +35,13 @@ pub(crate) struct EventSource {
 pub(crate) struct TakenEvents {
     /// Due time of the last taken event.
     due: Nanos,
-    /// The dropped events: those after number `start`, up to number `end`.
+    /// The dropped events: the events after number `start`, up to number `end`.
     pub(crate) dropped: Range<u64>,
 }
 
 impl TakenEvents {
-    /// Due time of the last taken event, in a schedule that began at `start`; [`Nanos::MAX`], which is never, beyond
-    /// the clock.
+    /// Due time of the last taken event, in a schedule that began at `start`; [`Nanos::MAX`], which means never, for a
+    /// time beyond the range of the clock.
     pub(crate) fn due_after(&self, start: Nanos) -> Nanos {
         start.saturating_add(self.due)
     }
@@ -55,12 +55,12 @@ impl EventSource {
         }
     }
 
-    /// When event `n` is due.
+    /// Due time of event `n`.
     fn due(&self, n: u64) -> Nanos {
         (n as f64 / self.rate * 1e9) as Nanos
     }
 
-    /// The number of events that are due before `at`.
+    /// Number of events that are due before `at`.
     fn due_before(&self, at: Nanos) -> u64 {
         let (mut low, mut high) = (0, (at as f64 * self.rate / 1e9 * 1.000_001) as u64);
         high = high.saturating_add(2);
@@ -74,8 +74,8 @@ impl EventSource {
         low
     }
 
-    /// The number of events, from the first, that are taken or to be dropped at `now`, of which `passed` are taken or
-    /// dropped already.
+    /// Number of events, from the first, that are taken, dropped, or to be dropped at `now`. The first `passed` events
+    /// are taken or dropped already.
     fn expired(&self, now: Nanos, passed: u64) -> u64 {
         let is_dropped = |n| is_dropped(self.due(n), self.due(n + 1), now, MAX_EVENT_BACKLOG_NS);
         if !is_dropped(passed + 1) {
@@ -100,8 +100,8 @@ impl EventSource {
         }
     }
 
-    /// Number of events that are due from `from` until before `to`, of those after number `events.start` up to number
-    /// `events.end`.
+    /// Number of events that are due from `from` until before `to`, among the events after number `events.start` up to
+    /// number `events.end`.
     pub(crate) fn due_between(&self, events: &Range<u64>, from: Nanos, to: Nanos) -> u64 {
         let first = self.due_before(from).max(events.start);
         let last = self.due_before(to).min(events.end);
@@ -109,8 +109,8 @@ impl EventSource {
     }
 }
 
-/// The part of the event rate that these workers of the Plan have, by their number of workers with limiters: only
-/// workers with limiters take events. `None` without such workers or without a rate.
+/// The part of the event rate that belongs to `workers`: their share of all workers with limiters, because only workers
+/// with limiters take events. `None` without such workers or without a rate.
 pub(crate) fn own_event_rate(plan: &Plan, workers: &[WorkerId]) -> Option<f64> {
     let groups = plan.groups.iter();
     let limited: Vec<bool> = groups.map(|g| g.program.has_limiter(|_| true)).collect();
@@ -157,7 +157,7 @@ mod tests {
         assert_eq!(events.take(0, 9).due, 10_000_000);
         assert_eq!(events.take(SECOND, 1).due, 11_000_000);
         let all = |from, to| events.due_between(&(0..u64::MAX), from * SECOND, to * SECOND);
-        // The first event is due after a millisecond, and the event at 60 s is not in the window.
+        // The first event is due after 1 ms, and the event at 60 s is not in the window.
         assert_eq!((all(0, 60), all(10, 11)), (59_999, 1000));
         assert_eq!(all(5, 3), 0);
     }
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!((taken.due, taken.dropped), (10_000_000, 0..0));
         let taken = events.take(5 * SECOND + 20_000_001, 1);
         assert_eq!((taken.due, taken.dropped), (30_000_000, 1..2));
-        // All events of a minute but those of the last five seconds are dropped or taken.
+        // All events of a minute except the events of the last five seconds are dropped or taken.
         let taken = events.take(60 * SECOND, 2);
         assert_eq!(
             (taken.due, taken.dropped.clone()),

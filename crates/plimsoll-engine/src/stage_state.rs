@@ -15,16 +15,16 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The number of rounds is not known yet.
+/// Value of `agreed` before the ranks have agreed on the number of rounds.
 const NO_ROUND: u64 = u64::MAX;
 
 /// The start of an operation, in nanoseconds since the stage began, and its duration in nanoseconds.
 pub type Sample = (Nanos, Nanos);
 
-/// The progress of the ranks of a pattern.
+/// The progress of the ranks of a pattern; entry i belongs to rank i.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RankStates {
-    /// The number of the next object of each rank.
+    /// Number of the next object of each rank.
     pub(crate) position: Vec<u64>,
     /// Rounds of each rank in the last stage that created objects.
     pub(crate) made: Vec<u64>,
@@ -40,45 +40,45 @@ impl RankStates {
     }
 }
 
-/// A stage that is running, as the ranks of this process and the controller see it: one rank, or in
+/// A running stage, as the ranks of this process and the controller see the stage. A process has one rank, or in
 /// virtual time all ranks.
 pub(crate) struct StageRun {
     pub(crate) stage: u32,
     pub(crate) states: RankStates,
-    /// The number of ranks of this process.
+    /// Number of ranks of this process.
     ranks: usize,
-    /// Whether other processes have ranks, which agree on the rounds after a stonewall.
+    /// Whether other processes have ranks, with which the ranks of this process agree on the rounds after a stonewall.
     others: bool,
-    /// Rounds that each rank of this process had completed when the stonewall came or all were
-    /// completed, for the ranks to agree on.
+    /// Proposals for the agreement of the ranks: rounds that each rank of this process had completed at the stonewall,
+    /// or at the end of all rounds.
     proposals: Mutex<BTreeMap<u32, u64>>,
     agreed: AtomicU64,
     changed: Broadcast,
     bell: Arc<ControllerWakeup>,
-    /// The results of the ranks that have ended.
+    /// Results of the ranks that have ended.
     done: Mutex<BTreeMap<u32, StageDone>>,
 }
 
-/// The results of a rank in a stage that are not in its recorder.
+/// Results of a rank in a stage that are not in the rank's recorder.
 #[derive(Debug, Default)]
 pub(crate) struct StageDone {
     pub(crate) begun: Nanos,
     pub(crate) ended: Nanos,
     pub(crate) rounds: u64,
     pub(crate) stonewall_rounds: Option<u64>,
-    /// When the stonewall came, in nanoseconds since the stage began.
+    /// Time of the stonewall, in nanoseconds since the stage began.
     pub(crate) stonewall: Option<Nanos>,
-    /// Time in nanoseconds until all ranks had agreed on their rounds.
+    /// Nanoseconds that the rank waited for the agreement of all ranks on their rounds.
     pub(crate) waited: Nanos,
-    /// The samples of each row; empty if they are not kept.
+    /// The samples of each row; empty if the pattern keeps no samples.
     pub(crate) samples: Vec<Vec<Sample>>,
-    /// The measured operations of each row that has any; empty unless the rank keeps its own, because
-    /// the recorder has those of other ranks too.
+    /// The measured operations of each row that has any; empty unless the rank keeps its own figures, because its
+    /// recorder also has the operations of other ranks.
     pub(crate) rows: Vec<Option<RankTotals>>,
 }
 
 impl StageDone {
-    /// The measured operations of a row, if the rank keeps its own.
+    /// The measured operations of a row; `None` unless the rank keeps its own figures.
     pub(crate) fn totals_mut(&mut self, row: u32) -> Option<&mut RankTotals> {
         let totals = self.rows.get_mut(row as usize)?;
         Some(totals.get_or_insert_default())
@@ -112,19 +112,19 @@ impl StageRun {
         }
     }
 
-    /// The pattern and its stage.
+    /// The pattern and the stage in progress.
     pub(crate) fn of<'a>(&self, plan: &'a Plan) -> (&'a Pattern, &'a Stage) {
         let pattern = plan.pattern().expect("only patterns have stages");
         (pattern, &pattern.stages[self.stage as usize])
     }
 
-    /// Whether ranks of this process share a recorder, so that each also keeps its own figures.
+    /// Whether ranks of this process share a recorder, so that each rank also keeps its own figures.
     pub(crate) fn shares_recorder(&self) -> bool {
         self.ranks > 1
     }
 
-    /// The largest number of rounds that a rank of this process has completed, once all of them wait
-    /// for those of other processes to agree.
+    /// The largest number of rounds that a rank of this process has completed, once all ranks of this process wait for
+    /// the agreement with other processes; `None` before.
     pub(crate) fn proposed(&self) -> Option<u64> {
         self.largest_proposal().filter(|_| self.others)
     }
@@ -136,7 +136,7 @@ impl StageRun {
         largest.filter(|_| proposals.len() == self.ranks)
     }
 
-    /// Proposes the rounds of a rank, unless it has proposed before.
+    /// Proposes the rounds of a rank, unless the rank has proposed before.
     fn propose(&self, rank: u32, rounds: u64) {
         lock(&self.proposals).entry(rank).or_insert(rounds);
         match self.largest_proposal() {
@@ -150,14 +150,14 @@ impl StageRun {
     pub(crate) fn end(&self, rank: u32, done: StageDone) {
         let before = lock(&self.done).insert(rank, done);
         assert!(before.is_none(), "a rank ends a stage once");
-        // It may have ended without a proposal, for which the others of this process must not wait.
-        // For other processes the controller makes it, after it has reported why the rank ended.
+        // The rank may have ended without a proposal, for which the other ranks of this process must not wait. With
+        // other processes, the controller proposes, after the controller has reported why the rank ended.
         if !self.others {
             self.propose(rank, 0);
         }
     }
 
-    /// Takes the results of a rank; without any, it failed before its first operation.
+    /// Takes the results of a rank; default results if the rank failed before its first operation.
     pub(crate) fn take_done(&self, rank: u32) -> StageDone {
         lock(&self.done).remove(&rank).unwrap_or_default()
     }
@@ -168,7 +168,7 @@ impl StageRun {
         self.changed.wake_all();
     }
 
-    /// Waits until the ranks agree on the largest number of rounds that one has completed.
+    /// Waits until the ranks agree on the largest number of rounds that a rank has completed.
     pub(crate) async fn agreed(
         &self,
         lane: &Lane,
@@ -206,7 +206,7 @@ mod tests {
         assert_eq!(agreed(&run), None);
         run.propose(2, 3);
         assert_eq!(agreed(&run), Some(5));
-        // They do more rounds before they end.
+        // Ranks 1 and 2 do more rounds before they end.
         for rank in [1, 2] {
             run.end(rank, StageDone::default());
         }
@@ -244,7 +244,7 @@ mod tests {
         assert_eq!((row.quantiles_ns[0], row.quantiles_ns[6]), (100, 300));
         assert_eq!((done.row(5).ops, done.row(5).errors), (0, 1));
         assert_eq!(done.row(3), RankRow::default());
-        // One that shares no recorder keeps nothing.
+        // A rank that shares no recorder keeps no figures.
         let mut alone = StageDone::default();
         assert!(alone.totals_mut(4).is_none());
         assert_eq!(alone.row(4), RankRow::default());

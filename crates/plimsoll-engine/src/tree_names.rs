@@ -1,7 +1,7 @@
 //! Names of the files and directories of filesets.
 
-/// Whether a name is one of a fileset: a number of at least eight digits; those of files may have
-/// letters `n` around it.
+/// Whether Plimsoll gives this name to an entry of a fileset: a number of at least eight digits, with letters `n`
+/// around the number in some names of files.
 pub(crate) fn is_ours(name: &[u8]) -> bool {
     let text = |n: &&u8| **n == b'n';
     let (before, after) = (
@@ -15,7 +15,7 @@ pub(crate) fn is_ours(name: &[u8]) -> bool {
 /// Suffix of the name of the symbolic link to a file.
 pub(crate) const LINK_SUFFIX: u8 = b'l';
 
-/// Whether a symbolic link is one that a mix creates to read it.
+/// Whether Plimsoll gives this name to a symbolic link, which a mix creates to read the link.
 pub(crate) fn is_our_link(name: &[u8]) -> bool {
     name.strip_suffix(&[LINK_SUFFIX]).is_some_and(is_ours)
 }

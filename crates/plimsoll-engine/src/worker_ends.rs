@@ -1,4 +1,4 @@
-//! Workers that finish their work by themselves, before the run ends.
+//! Workers that finish their work before the run ends.
 //!
 //! Ranks have no common clock, so the counts at the first end of all ranks are an estimate: each rank contributes the
 //! counts at its own first end, scaled to the time of the earliest first end.
@@ -14,13 +14,13 @@ pub(crate) struct WorkerEnds(Mutex<WorkerEndState>);
 #[derive(Default)]
 struct WorkerEndState {
     window: u32,
-    /// `first_ops` and `first_bytes` are counted since the workers started.
+    /// `first_ops` and `first_bytes` are counts since the workers started.
     done: WorkersDone,
 }
 
 impl WorkerEnds {
-    /// Notes that a worker finished at `now`; `progress` counts the operations and bytes of all workers
-    /// since they started.
+    /// Notes that a worker finished at `now`; `progress` returns the operations and bytes of all workers since the
+    /// workers started.
     pub(crate) fn note(
         &self,
         window: &WindowState,
@@ -33,7 +33,7 @@ impl WorkerEnds {
         }
         let at = now - window.start;
         let mut seen = lock(&self.0);
-        // Windows are counted from 1.
+        // Windows are numbered from 1, so 0 differs from every window.
         if seen.window != window.number {
             let (first_ops, first_bytes) = progress();
             seen.window = window.number;
@@ -48,14 +48,14 @@ impl WorkerEnds {
         }
         let done = &mut seen.done;
         done.workers += 1;
-        // The first call need not be that of the first worker that stopped.
+        // The worker that calls first need not have stopped first.
         done.first = done.first.min(at);
         done.last = done.last.max(at);
     }
 
-    /// When the `workers` of this process finished in a window. `None` unless all of them did, each by
-    /// itself. `in_window` and `progress` are their operations and bytes in the window and since they
-    /// started.
+    /// The finish times of the `workers` of this process in a window; `None` unless all of the workers finished before
+    /// the run ended. `in_window` and `progress` are the workers' operations and bytes: in the window, and since the
+    /// workers started.
     pub(crate) fn of_window(
         &self,
         window: u32,
@@ -67,7 +67,7 @@ impl WorkerEnds {
         if seen.window != window || seen.done.workers != workers as u64 {
             return None;
         }
-        // The window ends with the last worker, so all operations since the first end are in it.
+        // The window ends with the last worker, so all operations since the first end are in the window.
         let before =
             |all: u128, now: u128, then: u128| all.saturating_sub(now.saturating_sub(then));
         let done = seen.done;

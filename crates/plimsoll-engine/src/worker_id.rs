@@ -1,6 +1,6 @@
 //! The number of a worker.
 
-/// A worker: its group, its number within it, and its number in the run.
+/// A worker: its group, its number within the group, and its number in the run.
 #[derive(Clone, Copy)]
 pub(crate) struct WorkerId {
     pub(crate) group: u32,

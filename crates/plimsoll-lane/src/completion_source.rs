@@ -1,18 +1,18 @@
-//! Completions that a lane waits for beside its timers, such as those of an io_uring.
+//! Completions that a lane waits for in addition to its timers, such as the completions of an io_uring.
 
 use std::time::Duration;
 
-/// Operations that the system executes for the workers of a lane, and whose completions it reports in a
-/// queue that belongs to the lane.
+/// Operations that the system executes for the workers of a lane. The system reports the completions in a queue that
+/// belongs to the lane.
 ///
-/// Another thread wakes the lane by [`Lane::wakeup_counter`](crate::Lane::wakeup_counter), which the source
-/// watches while it waits.
+/// Another thread wakes the lane by [`Lane::wakeup_counter`](crate::Lane::wakeup_counter), which the source watches
+/// during a wait.
 pub trait CompletionSource {
-    /// Whether operations are to be submitted or completions to be taken. Costs no system call.
+    /// Whether a turn would submit operations or take completions. Makes no system call.
     fn is_due(&self) -> bool;
 
-    /// Submits the operations that workers queued, and adds the tasks whose operations have completed to
-    /// `ready`. If there are none, waits for the first completion or a wakeup: for at most `timeout`,
-    /// without one for as long as it takes, and not at all if it is zero.
+    /// Submits the operations that workers queued, and adds the tasks whose operations have completed to `ready`. If no
+    /// operation has completed, waits for the first completion or a wakeup: for at most `timeout`, without limit if
+    /// `timeout` is `None`, and not at all if `timeout` is zero.
     fn turn(&self, timeout: Option<Duration>, ready: &mut Vec<u32>);
 }

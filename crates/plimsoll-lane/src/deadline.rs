@@ -6,7 +6,7 @@ use plimsoll_runtime::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use plimsoll_runtime::sync::{Mutex, MutexGuard, lock};
 use std::sync::Arc;
 
-/// A wait ended early because the run stops.
+/// Error of a wait that ended early because the run stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stopped;
 
@@ -28,14 +28,14 @@ impl Default for Deadline {
 }
 
 impl Deadline {
-    /// Nanoseconds of the run's clock; [`Nanos::MAX`] while it is not known.
+    /// The deadline in nanoseconds of the run's clock; [`Nanos::MAX`] while the deadline is unknown.
     #[inline]
     #[must_use]
     pub fn at(&self) -> Nanos {
         self.at.load(Relaxed)
     }
 
-    /// Brings the deadline forward to `at` unless it is earlier already, and wakes every lane.
+    /// Brings the deadline forward to `at`, unless the deadline is earlier already, and wakes every lane.
     pub fn bring_forward(&self, at: Nanos) {
         self.at.fetch_min(at, Relaxed);
         for lane in self.lanes().iter() {
@@ -52,7 +52,7 @@ impl Deadline {
         self.lanes().push(lane);
     }
 
-    /// Whether no lane is notified.
+    /// Whether no lane is registered.
     #[cfg(test)]
     pub(crate) fn has_no_lanes(&self) -> bool {
         self.lanes().is_empty()

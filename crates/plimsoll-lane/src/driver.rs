@@ -8,26 +8,25 @@ use std::collections::VecDeque;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
-/// Nanoseconds by which the kernel wakes a sleeper too late on a busy client: the lane sleeps that
-/// much shorter and spins for the rest, so that a late start is not charged to the server.
+/// Allowance for late kernel wakeups on a busy client, in nanoseconds. The lane sleeps shorter by the allowance and
+/// spins for the rest, so that a late start is not charged to the server.
 const SPIN_BEFORE_DEADLINE_NS: Nanos = 50_000;
 
-/// Nanoseconds between two polls of descriptors while workers keep the lane busy.
+/// Minimum nanoseconds between two polls of descriptors while workers keep the lane busy.
 const IO_POLL_INTERVAL_NS: Nanos = 50_000;
 
-/// Operations that a worker may do before others on its lane get their turn.
+/// Operations that a worker may do before other workers of the lane get their turn.
 const POLL_BUDGET: u32 = 128;
 
-/// Timers between one that fires and the one whose task is fetched from memory meanwhile.
+/// Number of timers between the timer that fires and the timer whose task is prefetched.
 const PREFETCH_DISTANCE: usize = 1;
 
-/// Bytes of a task that are fetched: a worker of a mix has about 900.
+/// Maximum number of bytes of a task that are prefetched. A worker of a mix has about 900 bytes.
 const MAX_PREFETCHED_BYTES: usize = 2048;
 
-/// Bytes of a line of the processor's caches.
 const CACHE_LINE_BYTES: usize = 64;
 
-/// No worker can ever proceed: all wait for each other, and no timer and no deadline is set.
+/// No worker can ever proceed: all workers wait for each other, and neither a timer nor a deadline is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deadlock {
     /// Number of workers that wait.
@@ -49,7 +48,7 @@ pub(crate) struct Driver<'a, 'f> {
     live_workers: usize,
     stopped: bool,
     events: Events,
-    /// When descriptors were last polled.
+    /// Instant of the latest poll of descriptors.
     last_io_poll: Nanos,
 }
 
@@ -58,7 +57,7 @@ impl<'a, 'f> Driver<'a, 'f> {
         let count = tasks.len();
         let numbers = 0..count as u32;
         state.is_single_worker.set(count == 1);
-        // Timers of an earlier call would wake workers of this one.
+        // A timer of an earlier call would wake a worker of this call.
         state.timers.take();
         Self {
             state,
@@ -78,8 +77,8 @@ impl<'a, 'f> Driver<'a, 'f> {
 
     pub(crate) fn run(&mut self) -> Result<(), Deadlock> {
         let ended = self.drive();
-        // Those spawned last were not polled. They own handles of the lane, which would own them; dropping one
-        // may spawn another.
+        // The background tasks spawned last were not polled. Such tasks own handles of the lane, and the lane would own
+        // the tasks. Dropping a task may spawn another task.
         while !self.state.background_tasks.borrow().is_empty() {
             drop(self.state.background_tasks.take());
         }
@@ -89,8 +88,8 @@ impl<'a, 'f> Driver<'a, 'f> {
     fn drive(&mut self) -> Result<(), Deadlock> {
         while self.live_workers > 0 {
             self.take_background_tasks();
-            // Only those that are ready now: workers that keep waking themselves or each other must
-            // not delay timers, descriptors and the deadline for the rest.
+            // Polls only the tasks that are ready now: workers that keep waking themselves or each other must not delay
+            // timers, descriptors and the deadline.
             for left in (0..self.ready.len()).rev() {
                 self.state.has_ready_tasks.set(left > 0);
                 let task = self.ready.pop_front().expect("polling takes none away");
@@ -128,14 +127,14 @@ impl<'a, 'f> Driver<'a, 'f> {
         }
     }
 
-    /// Takes on the background tasks that workers spawned.
+    /// Adds the background tasks that workers spawned.
     fn take_background_tasks(&mut self) {
         if self.state.background_tasks.borrow().is_empty() {
             return;
         }
         self.state.is_single_worker.set(false);
         for background in self.state.background_tasks.take() {
-            // A waker or a timer of the task that ended polls this one once in vain.
+            // A waker or a timer of the ended task may poll the new task once in vain.
             let task = self.free_slots.pop().unwrap_or_else(|| {
                 let task = self.tasks.len() as u32;
                 self.tasks.push(None);
@@ -150,7 +149,7 @@ impl<'a, 'f> Driver<'a, 'f> {
     }
 
     fn make_ready(&mut self, task: u32) {
-        // A waker from an earlier run may belong to a worker that is not in this one.
+        // A waker of an earlier run may belong to a worker that does not exist in this run.
         if let Some(queued) = self.queued.get_mut(task as usize)
             && !std::mem::replace(queued, true)
         {
@@ -174,8 +173,8 @@ impl<'a, 'f> Driver<'a, 'f> {
         self.woken = woken;
     }
 
-    /// Makes the workers ready whose timers are due, and all of them at the deadline; returns whether
-    /// any task is ready.
+    /// Makes the tasks of due timers ready, and all tasks at the deadline. Returns whether any task is ready or was
+    /// spawned.
     fn fire_timers(&mut self) -> bool {
         let now = self.state.now();
         self.take_due_timers(now);
@@ -195,7 +194,7 @@ impl<'a, 'f> Driver<'a, 'f> {
             let Some((_, task)) = timers.pop_until(now) else {
                 return;
             };
-            // In virtual time it is woken soon, and thousands of tasks do not fit the caches.
+            // In virtual time a task with a timer is woken soon, and thousands of tasks do not fit the caches.
             let ahead = timers.ahead(PREFETCH_DISTANCE).copied();
             drop(timers);
             self.make_ready(task);
@@ -207,7 +206,7 @@ impl<'a, 'f> Driver<'a, 'f> {
         }
     }
 
-    /// Begins to fetch the memory of a task that will be polled soon.
+    /// Prefetches the memory of a task that will be polled soon.
     #[inline]
     fn fetch(&self, task: u32) {
         if let Some(Some(task)) = self.tasks.get(task as usize) {
@@ -215,7 +214,7 @@ impl<'a, 'f> Driver<'a, 'f> {
         }
     }
 
-    /// Makes the tasks ready that the events up to `now` let proceed.
+    /// Makes the tasks ready that events up to `now` let proceed.
     fn handle_events(&mut self, now: Nanos) {
         if let Some(source) = &*self.state.timed_events.borrow() {
             let mut woken = std::mem::take(&mut self.woken);
@@ -228,7 +227,7 @@ impl<'a, 'f> Driver<'a, 'f> {
         }
     }
 
-    /// No task is ready: sleeps, spins or jumps in time until one may be.
+    /// Sleeps, spins or advances virtual time until a task may be ready. Called when no task is ready.
     fn wait_for_event(&mut self) -> Result<(), Deadlock> {
         let state = self.state;
         let timer = state.timers.borrow().next_at();
@@ -239,7 +238,7 @@ impl<'a, 'f> Driver<'a, 'f> {
         let next = timer.map_or(deadline, |due| due.min(deadline));
         if state.is_virtual() {
             if state.waker.has_pending() {
-                // A worker may proceed at this instant.
+                // A task may proceed at this instant.
                 return Ok(());
             }
             debug_assert!(
@@ -256,7 +255,7 @@ impl<'a, 'f> Driver<'a, 'f> {
             }
             state.clock.advance(next);
             drop(source);
-            // Timers come before events of the same time.
+            // Timers precede events of the same time.
             self.take_due_timers(next);
             self.handle_events(next);
             return Ok(());
@@ -280,7 +279,7 @@ impl<'a, 'f> Driver<'a, 'f> {
         Ok(())
     }
 
-    /// Polls descriptors now and then while workers are busy, and submits what they queued.
+    /// Submits queued operations and takes completions, or polls descriptors at intervals, while workers are busy.
     fn poll_io_if_due(&mut self) {
         if let Some(source) = self.state.completion_source() {
             if source.is_due() {
@@ -298,8 +297,8 @@ impl<'a, 'f> Driver<'a, 'f> {
         }
     }
 
-    /// Waits for descriptors, completions or a wakeup; returns `false` at once if no worker waits for
-    /// descriptors or completions.
+    /// Waits for descriptors, completions or a wakeup; returns `false` at once if the lane has neither a completion
+    /// source nor a poller.
     fn poll_io(&mut self, timeout: Option<Duration>) -> bool {
         if let Some(source) = self.state.completion_source() {
             if timeout != Some(Duration::ZERO) || source.is_due() {
@@ -311,7 +310,7 @@ impl<'a, 'f> Driver<'a, 'f> {
             return false;
         };
         self.events.clear();
-        // An interrupted wait finds nothing.
+        // An interrupted wait reports no event.
         let _ = poller.wait(&mut self.events, timeout);
         let tasks: Vec<u32> = self.events.iter().map(|e| e.key as u32).collect();
         for task in tasks {
@@ -331,21 +330,21 @@ impl<'a, 'f> Driver<'a, 'f> {
     }
 }
 
-/// Begins to fetch the memory of a task that will be polled soon.
+/// Prefetches at most `MAX_PREFETCHED_BYTES` of a task.
 #[inline(always)]
 fn prefetch(task: &Task<'_>) {
     let future = &**task;
     let bytes = size_of_val(future).min(MAX_PREFETCHED_BYTES);
     let begin = std::ptr::from_ref(future).cast::<u8>();
     for offset in (0..bytes).step_by(CACHE_LINE_BYTES) {
-        // SAFETY: a prefetch is a hint. It reads nothing that a program could see, and cannot fault
-        // whatever the address; it belongs to SSE, which is a part of x86-64.
+        // SAFETY: a prefetch is a hint that has no effect visible to a program, and that cannot fault at any address.
+        // The instruction belongs to SSE, which is a part of x86-64.
         #[cfg(target_arch = "x86_64")]
         unsafe {
             use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
             _mm_prefetch::<_MM_HINT_T0>(begin.wrapping_add(offset).cast());
         }
-        // Elsewhere there is no hint without assembly.
+        // Other architectures have no prefetch hint without assembly.
         #[cfg(not(target_arch = "x86_64"))]
         std::hint::black_box(begin.wrapping_add(offset));
     }

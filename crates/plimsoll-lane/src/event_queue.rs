@@ -5,31 +5,31 @@ use plimsoll_measure::Nanos;
 /// Buckets: one per bit of a time.
 const BUCKETS: usize = Nanos::BITS as usize;
 
-/// Events of a bucket that are sorted at once instead of being spread over lower buckets.
+/// Maximum number of events of a bucket that are sorted at once instead of being spread over lower buckets.
 const MAX_SORTED: usize = 16;
 
-/// Near events of which the later ones go back to the buckets, since inserting takes time in proportion
-/// to their number.
+/// Maximum number of near events. Beyond the maximum, the later near events return to the buckets, since the time of an
+/// insertion is proportional to the number of near events.
 const MAX_NEAR: usize = 4 * MAX_SORTED;
 
-/// A monotone priority queue: no event may be earlier than the last one taken. Events of one time
-/// are taken in the order they were added.
+/// A monotone priority queue: no event may be earlier than the event taken last. Events of the same time are taken in
+/// insertion order.
 ///
-/// This is a radix heap (Ahuja, Mehlhorn, Orlin and Tarjan, JACM 37(2), 1990). An event lies in the
-/// bucket of the highest bit in which its time differs from a time of reference, and moves to lower
-/// buckets as the present approaches it; the earliest bucket is sorted as soon as it is small. All
-/// events of one time lie in one bucket, in their order.
+/// This is a radix heap (Ahuja, Mehlhorn, Orlin and Tarjan, JACM 37(2), 1990). An event lies in the bucket of the
+/// highest bit in which the event's time differs from a reference time, and moves to lower buckets as the present
+/// approaches the event. The earliest bucket is sorted as soon as the bucket is small. All events of the same time lie
+/// in the same bucket, in insertion order.
 #[derive(Debug)]
 pub struct EventQueue<E> {
-    /// Time of the last event taken.
+    /// Time of the event taken last.
     last: Nanos,
-    /// What the times of the buckets are compared with; not after `last`.
+    /// Reference time, with which the times in the buckets are compared; not after `last`.
     reference: Nanos,
-    /// Events before `near_end`, the earliest at the end; of one time, the first added at the end.
+    /// Events before `near_end`, the earliest at the end; among events of the same time, the first added at the end.
     near: Vec<(Nanos, E)>,
     near_end: Nanos,
     buckets: [Vec<(Nanos, E)>; BUCKETS],
-    /// Earliest time of each bucket; `Nanos::MAX` if it is empty.
+    /// Earliest time of each bucket; `Nanos::MAX` for an empty bucket.
     earliest: [Nanos; BUCKETS],
     /// Bit `b` is set if bucket `b` has events.
     occupied: u64,
@@ -64,7 +64,7 @@ impl<E: Copy> EventQueue<E> {
         self.len == 0
     }
 
-    /// Time of the last event taken; 0 before the first.
+    /// Time of the event taken last; 0 before the first.
     #[inline]
     #[must_use]
     pub fn last_at(&self) -> Nanos {
@@ -74,7 +74,7 @@ impl<E: Copy> EventQueue<E> {
     /// Adds an event.
     ///
     /// # Panics
-    /// If it is earlier than the last event taken.
+    /// If `at` is before the time of the event taken last.
     #[inline]
     pub fn push(&mut self, at: Nanos, event: E) {
         assert!(
@@ -94,7 +94,7 @@ impl<E: Copy> EventQueue<E> {
         }
     }
 
-    /// Time of the earliest event.
+    /// Time of the earliest event; `None` if there are no events.
     #[inline]
     #[must_use]
     pub fn next_at(&self) -> Option<Nanos> {
@@ -104,7 +104,7 @@ impl<E: Copy> EventQueue<E> {
         (self.occupied != 0).then(|| self.earliest[self.occupied.trailing_zeros() as usize])
     }
 
-    /// The event that is taken after `count` others, if that is known already.
+    /// The event that is taken after `count` others; `None` if the order of events so far ahead is not determined yet.
     #[inline]
     #[must_use]
     pub fn ahead(&self, count: usize) -> Option<&E> {
@@ -112,7 +112,7 @@ impl<E: Copy> EventQueue<E> {
         Some(&self.near[at].1)
     }
 
-    /// Takes the earliest event if its time is at most `until`.
+    /// Takes the earliest event if the event's time is at most `until`.
     #[inline]
     pub fn pop_until(&mut self, until: Nanos) -> Option<(Nanos, E)> {
         if self.near.is_empty() {
@@ -143,7 +143,7 @@ impl<E: Copy> EventQueue<E> {
     #[inline(never)]
     fn narrow(&mut self) {
         let kept = self.near[self.near.len() - MAX_SORTED].0;
-        // Events of one time stay together, and a bucket has only times after that of reference.
+        // Events of the same time stay together, and the times in buckets are after the reference time.
         let end = kept.max(self.reference + 1);
         let moved = self.near.partition_point(|(time, _)| *time >= end);
         if moved == 0 {
@@ -151,7 +151,7 @@ impl<E: Copy> EventQueue<E> {
         }
         self.near_end = end;
         let mut events = std::mem::take(&mut self.near);
-        // In the order of time and addition, which is that of their buckets.
+        // In the order of time and insertion, which is the order of the buckets.
         events[..moved].reverse();
         for &(at, event) in &events[..moved] {
             self.place(at, event);
@@ -171,7 +171,7 @@ impl<E: Copy> EventQueue<E> {
         if self.buckets[lowest].len() <= MAX_SORTED {
             std::mem::swap(&mut self.near, &mut self.buckets[lowest]);
             self.near.sort_by_key(|(at, _)| *at);
-            // The bucket's times agree in all higher bits, and have this one set.
+            // All times of the bucket agree in the bits above `lowest`, and have bit `lowest` set.
             self.near_end = ((earliest >> lowest) << lowest).saturating_add(1 << lowest);
         } else {
             // The bucket keeps its memory.
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn events_that_crowd_before_a_late_one_come_in_their_order() {
         let mut queue = EventQueue::default();
-        // What is near extends to the last of these, and all that follow lie before it.
+        // The near events extend to the last of these events, and all events that follow lie before the last one.
         for i in 0..10 {
             queue.push(1 << 30 | i << 26, u64::MAX);
         }
@@ -250,7 +250,7 @@ mod tests {
         queue.push(20, 'b');
         assert_eq!(queue.pop_until(9), None);
         assert_eq!(queue.pop_until(10), Some((10, 'a')));
-        // An event between the present and the next one is still possible.
+        // An event before the next event, and not before the present, can still be added.
         assert_eq!(queue.pop_until(15), None);
         queue.push(15, 'c');
         assert_eq!(queue.next_at(), Some(15));
@@ -280,7 +280,7 @@ mod tests {
         assert_eq!(ahead, [Some(10), Some(11), Some(12), None]);
     }
 
-    /// A queue in which the events before `1 << 21` are near: one at half the way, and those that are added.
+    /// A queue in which the events before `1 << 21` are near: the event at `3 << 19`, and events added later.
     fn queue_with_near_events() -> EventQueue<u64> {
         let mut queue = EventQueue::default();
         queue.push(1 << 21, 1);

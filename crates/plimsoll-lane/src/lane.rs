@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// Virtual nanoseconds that pass when a worker has used up its poll budget.
 const VIRTUAL_YIELD_NS: Nanos = 1_000;
 
-/// Stores after which a busy worker checks whether the run has ended.
+/// Number of stores between a busy worker's checks whether the run has ended.
 const STORES_PER_STOP_CHECK: u64 = 1 << 16;
 
 /// A handle of the lane that the caller's workers run on. Cheap to clone.
@@ -27,7 +27,7 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// A lane for the calling thread.
+    /// Creates a lane that the calling thread will drive.
     #[must_use]
     pub fn new(kind: LaneKind, clock: Clock, deadline: Arc<Deadline>) -> Self {
         Self {
@@ -41,14 +41,14 @@ impl Lane {
         self.state.kind
     }
 
-    /// Nanoseconds of the run's clock.
+    /// The time of the run's clock in nanoseconds.
     #[inline]
     #[must_use]
     pub fn now(&self) -> Nanos {
         self.state.now()
     }
 
-    /// Instant at which the run stops.
+    /// Instant at which the run stops, in nanoseconds of the run's clock; `Nanos::MAX` while unknown.
     #[inline]
     #[must_use]
     pub fn deadline(&self) -> Nanos {
@@ -61,7 +61,7 @@ impl Lane {
         Sleep(self.uncancellable_sleep_until(due))
     }
 
-    /// Waits until `due`, even if the run stops meanwhile: for the latency of an operation.
+    /// Waits until `due`, even if the run stops before `due`: for the latency of an operation.
     #[must_use]
     pub fn uncancellable_sleep_until(&self, due: Nanos) -> Timer {
         Timer {
@@ -71,8 +71,8 @@ impl Lane {
         }
     }
 
-    /// Whether a worker may continue before others of the lane get their turn: the check that
-    /// [`Lane::yield_if_exhausted`] makes first, without a future.
+    /// Takes an operation from the worker's poll budget. Returns whether the worker may continue before other workers
+    /// of the lane get their turn: the check that [`Lane::yield_if_exhausted`] makes first, without a future.
     #[inline]
     #[must_use]
     pub fn consume_poll_budget(&self) -> bool {
@@ -81,7 +81,7 @@ impl Lane {
         left > 0 || (!self.state.is_virtual() && self.state.is_single_worker.get())
     }
 
-    /// Lets other workers of the lane have a turn, if this one has used up its poll budget.
+    /// Lets other workers of the lane have a turn, if the calling worker has used up its poll budget.
     #[inline]
     #[must_use]
     pub fn yield_if_exhausted(&self) -> Yield {
@@ -99,7 +99,7 @@ impl Lane {
         }
     }
 
-    /// Waits until a descriptor has something to read, or is at its end.
+    /// Waits until a descriptor is readable or at end of file.
     #[must_use]
     pub fn readable<'a>(&self, fd: BorrowedFd<'a>) -> Readable<'a> {
         Readable {
@@ -108,7 +108,7 @@ impl Lane {
         }
     }
 
-    /// Waits until a descriptor accepts something to write.
+    /// Waits until a descriptor is writable.
     #[must_use]
     pub fn writable<'a>(&self, fd: BorrowedFd<'a>) -> Readable<'a> {
         Readable {
@@ -117,7 +117,7 @@ impl Lane {
         }
     }
 
-    /// Watches a descriptor for the current task, for as long as the result lives.
+    /// A watch of a descriptor for the current task; dropping the watch ends it.
     #[must_use]
     pub fn watch<F: AsFd>(&self, fd: F) -> FdWatch<F> {
         FdWatch {
@@ -127,8 +127,8 @@ impl Lane {
         }
     }
 
-    /// Keeps the processor busy with `stores` stores to memory; in virtual time a store takes a
-    /// nanosecond. Cut short when the run stops.
+    /// Keeps the processor busy with `stores` stores to memory, or until the run stops. In virtual time each store
+    /// takes a nanosecond, and the end of the run has no effect.
     pub async fn spin_stores(&self, stores: u64) {
         if self.state.is_virtual() {
             self.uncancellable_sleep_until(self.now().saturating_add(stores))
@@ -145,7 +145,8 @@ impl Lane {
         }
     }
 
-    /// Processor time of this thread in nanoseconds, if one worker used all of it.
+    /// Processor time of this thread in nanoseconds; `None` unless the lane is blocking, because several workers share
+    /// the time of any other lane.
     #[must_use]
     pub fn thread_cpu(&self) -> Option<Nanos> {
         if self.state.kind != LaneKind::Blocking {
@@ -155,29 +156,29 @@ impl Lane {
         Some(t.tv_sec as u64 * 1_000_000_000 + t.tv_nsec as u64)
     }
 
-    /// Drives a task beside the workers, for a resource that they share, such as a connection. Its end
-    /// is not awaited: it is dropped when the last worker has ended.
+    /// Drives a task in addition to the workers, for a resource that the workers share, such as a connection. The lane
+    /// does not wait for the end of the task: the task is dropped when the last worker has ended.
     pub fn spawn_background(&self, task: Task<'static>) {
         self.state.background_tasks.borrow_mut().push(task);
     }
 
-    /// Number of the task that is being polled, by which [`TimedEvents`] make it ready.
+    /// Number of the task that is being polled, by which [`TimedEvents`] make the task ready.
     #[must_use]
     pub fn current_task(&self) -> u32 {
         self.state.current.get()
     }
 
-    /// Whether other tasks are polled after the current one before the lane lets its source of completions take a turn.
+    /// Whether the lane polls other tasks after the current task before the completion source takes its turn.
     #[inline]
     #[must_use]
     pub fn has_ready_tasks(&self) -> bool {
         self.state.has_ready_tasks.get()
     }
 
-    /// Adds the events of `source` to those of the lane, as long as it lives.
+    /// Adds the events of `source` to the events of the lane, for the lifetime of the lane.
     ///
     /// # Panics
-    /// If time is real, or another source was attached before.
+    /// If the lane is not virtual, or another source was attached before.
     pub fn attach(&self, source: Rc<dyn TimedEvents>) {
         assert!(
             self.state.is_virtual(),
@@ -187,11 +188,11 @@ impl Lane {
         assert!(before.is_none(), "a lane has one source of events");
     }
 
-    /// Waits for completions of `source` beside timers and wakeups, as long as it lives. Descriptors
-    /// cannot be watched then.
+    /// Makes the lane wait for completions of `source` in addition to timers and wakeups, until `source` is dropped. A
+    /// lane with a completion source cannot watch descriptors.
     ///
     /// # Panics
-    /// If the lane is not a reactor, or has another source.
+    /// If the lane is not a reactor, or has another completion source.
     pub fn attach_completions(&self, source: &Rc<impl CompletionSource + 'static>) {
         assert_eq!(
             self.state.kind,
@@ -206,8 +207,8 @@ impl Lane {
         );
     }
 
-    /// A counter (eventfd) that becomes readable when another thread wakes the lane while it sleeps, for
-    /// a source of completions to watch; created by the first call.
+    /// A counter (eventfd) that becomes readable when another thread wakes the sleeping lane. A completion source
+    /// watches the counter. The first call creates the counter.
     ///
     /// # Errors
     /// The system's error.
@@ -215,8 +216,8 @@ impl Lane {
         self.state.waker.counter()
     }
 
-    /// The value that the lane's workers share under a key that is the same for all of them, such as
-    /// an address; made for the first of them, and dropped with the last.
+    /// The value that the lane's workers share under `key`, which is the same for all of the workers, such as an
+    /// address. The first worker makes the value, and the last owner drops the value.
     #[must_use]
     pub fn lane_shared<T: 'static>(&self, key: usize, make: impl FnOnce() -> Rc<T>) -> Rc<T> {
         let made: Result<_, Infallible> = self.try_lane_shared(key, || Ok(make()));
@@ -224,10 +225,10 @@ impl Lane {
         made
     }
 
-    /// [`Lane::lane_shared`] of a value that cannot always be made.
+    /// [`Lane::lane_shared`] with a fallible `make`.
     ///
     /// # Errors
-    /// That of `make`.
+    /// The error of `make`.
     pub fn try_lane_shared<T: 'static, E>(
         &self,
         key: usize,

@@ -1,4 +1,4 @@
-//! The side of a lane that other threads may use: waking a worker, waking the lane.
+//! The part of a lane that other threads may use, to wake a worker or the lane.
 
 use plimsoll_runtime::sync::atomic::Ordering::{AcqRel, Acquire, Release, SeqCst};
 use plimsoll_runtime::sync::atomic::{AtomicBool, fence};
@@ -14,16 +14,16 @@ use std::task::{Wake, Waker};
 pub(crate) struct LaneWaker {
     woken: Mutex<Vec<u32>>,
     has_pending: AtomicBool,
-    /// The lane sleeps or is about to: waking it takes a system call.
+    /// Whether the lane sleeps or is about to sleep, so that waking the lane takes a system call.
     asleep: AtomicBool,
     thread: Thread,
     poller: OnceLock<Poller>,
-    /// What a source of completions watches instead of the poller.
+    /// Eventfd that a completion source watches instead of the poller.
     counter: OnceLock<Arc<OwnedFd>>,
 }
 
 impl LaneWaker {
-    /// The waker of a lane of the calling thread.
+    /// Creates the waker of a lane of the calling thread.
     pub(crate) fn new() -> Self {
         Self {
             woken: Mutex::default(),
@@ -39,7 +39,7 @@ impl LaneWaker {
         lock(&self.woken)
     }
 
-    /// The lane's poller, created by the first call.
+    /// The lane's poller; the first call creates the poller.
     pub(crate) fn poller(&self) -> std::io::Result<&Poller> {
         match self.poller.get() {
             Some(poller) => Ok(poller),
@@ -54,8 +54,7 @@ impl LaneWaker {
         self.poller.get()
     }
 
-    /// A counter (eventfd) that becomes readable when the lane is woken while it sleeps; created by the
-    /// first call.
+    /// A counter (eventfd) that becomes readable when the sleeping lane is woken; the first call creates the counter.
     pub(crate) fn counter(&self) -> std::io::Result<Arc<OwnedFd>> {
         if let Some(counter) = self.counter.get() {
             return Ok(counter.clone());
@@ -64,15 +63,15 @@ impl LaneWaker {
         Ok(self.counter.get_or_init(|| created).clone())
     }
 
-    /// Whether the lane waits for completions, and not for the poller.
+    /// Whether the lane waits for completions instead of the poller.
     pub(crate) fn has_counter(&self) -> bool {
         self.counter.get().is_some()
     }
 
     /// Wakes the lane, whatever it waits for.
     pub(crate) fn notify(&self) {
-        // This store and the load of `asleep` must not pass each other, nor the lane's two in
-        // `fall_asleep`: one side would miss the other.
+        // The store here and the load of `asleep` must not be reordered, and neither must the lane's store and load in
+        // `fall_asleep`: otherwise each side could miss the other side's store.
         self.has_pending.store(true, SeqCst);
         fence(SeqCst);
         if self.asleep.load(Acquire) {
@@ -80,7 +79,7 @@ impl LaneWaker {
                 (Some(counter), _) => {
                     let written = rustix::io::write(counter, &1u64.to_ne_bytes());
                     written.expect("a counter far below its maximum can be increased");
-                    // Its source may be gone, and the lane parked.
+                    // The completion source may be gone, and the lane parked.
                     self.thread.unpark();
                 }
                 (None, Some(poller)) => poller.notify().expect("a poller can be woken"),
@@ -89,7 +88,8 @@ impl LaneWaker {
         }
     }
 
-    /// Announces that the lane is about to sleep; returns `false` if there is something to do first.
+    /// Announces that the lane is about to sleep; returns `false` if a wakeup is pending, so that the lane must not
+    /// sleep.
     pub(crate) fn fall_asleep(&self) -> bool {
         self.asleep.store(true, SeqCst);
         fence(SeqCst);
@@ -110,7 +110,7 @@ impl LaneWaker {
         self.has_pending.load(Acquire)
     }
 
-    /// Moves the workers that were woken to `into`.
+    /// Appends the woken tasks to `into`.
     pub(crate) fn take(&self, into: &mut Vec<u32>) {
         if self.has_pending.swap(false, AcqRel) {
             into.append(&mut self.woken());
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
     use rustix::io::{Errno, FdFlags, fcntl_getfd, read};
 
-    /// Wakes that were counted since the last call.
+    /// Number of wakes since the previous call.
     fn counted(counter: &OwnedFd) -> Result<u64, Errno> {
         let mut count = [0; 8];
         read(counter, &mut count).map(|_| u64::from_ne_bytes(count))

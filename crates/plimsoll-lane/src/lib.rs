@@ -1,8 +1,8 @@
 //! Lanes: an OS thread that drives one or many workers.
 //!
-//! A worker is an `async` block. A [`Lane`] polls the workers given to it until all have ended;
-//! from it they get the time, sleep, and wait for a descriptor to become ready. There are three
-//! kinds, and the workers cannot tell which one they are on:
+//! A worker is an `async` block. A [`Lane`] polls its workers until all have ended. Through the lane, workers read the
+//! time, sleep, and wait for a descriptor to become ready. Workers cannot tell which of three kinds of lane drives
+//! them:
 //!
 //! - **blocking**: one worker, whose operations block the thread. The compiled worker is a plain
 //!   loop; the lane only matters when the worker waits for another worker or for the time.
@@ -11,8 +11,8 @@
 //! - **virtual**: many workers; when none can proceed, time jumps to the next timer or to the next of the
 //!   [`TimedEvents`] that are attached to the lane.
 //!
-//! [`EventQueue`] holds the timers of a lane, and the events of a simulation. [`Deadline`] is the instant at
-//! which all lanes of a run stop: it ends their waits.
+//! [`EventQueue`] holds the timers of a lane, and the events of a simulation. [`Deadline`] is the instant at which all
+//! lanes of a run stop; the deadline ends the waits of workers.
 //!
 //! # Design
 //! All kinds share one loop (`driver`) and differ in what the loop does when no worker is ready: park, spin for the
@@ -24,8 +24,8 @@
 //!
 //! A virtual lane with timed events executes the events up to the next timer in one turn, until an event wakes a task.
 //! A worker that never waits would stop virtual time for all workers, so the worker waits 1 µs after 128 operations.
-//! The states of thousands of workers do not fit the caches of a processor, so when a timer fires, the task of the next
-//! timer is fetched from memory.
+//! The states of thousands of workers do not fit the caches of a processor, so when a timer fires, the task of
+//! the timer after the next one is prefetched.
 
 mod completion_source;
 mod deadline;

@@ -1,5 +1,5 @@
-//! Models of lanes that other threads wake and stop, for `make models`. The lanes run their real loop;
-//! their clock stands still.
+//! Models, for `make models`, of lanes that other threads wake and stop. The lanes run their real loop; their clock
+//! stands still.
 
 use crate::{Deadline, Lane, LaneKind, Stopped, Task};
 use plimsoll_measure::Clock;
@@ -13,7 +13,7 @@ fn lane(kind: LaneKind, deadline: &Arc<Deadline>) -> Lane {
     Lane::new(kind, Clock::simulated(), deadline.clone())
 }
 
-/// What a task waits for, and another thread reports.
+/// An event for which a task waits, and which another thread reports.
 #[derive(Default)]
 struct Event {
     has_occurred: AtomicBool,
@@ -53,7 +53,7 @@ fn a_lane_that_falls_asleep_is_woken() {
                 }
             });
             event.report();
-            // It would sleep for ever, which the checker reports.
+            // After a lost wakeup the sleeper would sleep for ever, which the checker reports.
             sleeper.join().unwrap();
         });
     }
@@ -103,7 +103,7 @@ fn a_task_is_polled_after_the_last_of_its_wakeups() {
         });
         for number in 1..=2 {
             count.store(number, Release);
-            // The same waker, woken before or after the lane has seen its last wakeup.
+            // The second wakeup uses the same waker, before or after the lane has seen the first wakeup.
             let waker = lock(&waker).clone();
             waker.iter().for_each(Waker::wake_by_ref);
         }
@@ -118,7 +118,7 @@ fn a_deadline_that_is_brought_forward_ends_the_waits_of_every_lane() {
         let sleepers: [_; 2] = std::array::from_fn(|_| {
             let deadline = deadline.clone();
             spawn(move || {
-                // It may be made before, while or after the deadline is brought forward.
+                // The lane may be made before, while or after the deadline is brought forward.
                 let lane = lane(LaneKind::Reactor, &deadline);
                 let mut ended = None;
                 let task: Task<'_> = Box::pin(async {

@@ -1,4 +1,4 @@
-//! Properties of threads that the operating system lets them set.
+//! Properties that a thread can set through the operating system, and limits of the process.
 
 use rustix::io::Errno;
 use rustix::thread::CpuSet;
@@ -23,7 +23,7 @@ pub fn may_run_on(cpu: u32) -> bool {
     processors().any(|allowed| allowed == cpu)
 }
 
-/// The processors that the calling thread may run on; none if the system does not return them.
+/// The processors that the calling thread may run on; empty if the system does not report them.
 pub fn processors() -> impl Iterator<Item = u32> {
     let set = rustix::thread::sched_getaffinity(None).ok();
     (0..CpuSet::MAX_CPU)
@@ -59,11 +59,12 @@ pub fn set_io_priority(priority: u8) -> Result<(), Errno> {
 
 /// Lets timers of the calling thread fire when they are due instead of up to 50 µs later.
 pub fn set_exact_timers() {
-    // A kernel without the call leaves the timers as they are, which costs only precision.
+    // A kernel without the call leaves the timers unchanged, which costs only precision.
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 
-/// Raises the limit of open files to the maximum of this process; returns it.
+/// Raises the soft limit of open files to the hard limit of this process. Returns the soft limit; `u64::MAX` if there
+/// is no limit.
 #[must_use]
 pub fn raise_open_files() -> u64 {
     use rustix::process::{Resource, getrlimit, setrlimit};
@@ -116,7 +117,7 @@ pub fn address_space() -> Vec<AddressSpace> {
 mod tests {
     use super::*;
 
-    /// Changes what belongs to a thread, in one of its own.
+    /// Changes properties of a thread, in a new thread.
     fn in_a_thread(change: impl FnOnce() + Send) {
         std::thread::scope(|scope| scope.spawn(change).join().expect("the thread ends"));
     }
@@ -177,7 +178,7 @@ mod tests {
     fn timers_of_a_thread_become_exact() {
         in_a_thread(|| {
             set_exact_timers();
-            // A kernel without the call has no slack to tell.
+            // A kernel without the call reports no slack.
             if let Ok(slack) = rustix::thread::current_timer_slack() {
                 assert_eq!(slack, 1);
             }

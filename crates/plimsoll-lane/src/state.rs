@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub enum LaneKind {
     /// One worker, whose operations block the thread.
     Blocking,
-    /// Many workers, which wait for readiness and timers.
+    /// Many workers, which wait for readiness, completions and timers.
     Reactor,
     /// Many workers in virtual time.
     Virtual,
@@ -33,28 +33,28 @@ pub(crate) struct LaneState {
     pub(crate) clock: Clock,
     pub(crate) deadline: Arc<Deadline>,
     pub(crate) waker: Arc<LaneWaker>,
-    /// The tasks that timers wake.
+    /// Timers, each with the task to wake.
     pub(crate) timers: RefCell<EventQueue<u32>>,
     /// The task that is being polled.
     pub(crate) current: Cell<u32>,
     /// Whether other tasks are polled after the current one before the lane looks at timers and completions.
     pub(crate) has_ready_tasks: Cell<bool>,
-    /// Operations that the current task may still do before others get their turn.
+    /// Operations that the current task may still do before other tasks get their turn.
     pub(crate) poll_budget: Cell<u32>,
     pub(crate) is_single_worker: Cell<bool>,
     pub(crate) stores_target: RefCell<Vec<u64>>,
     /// Background tasks that have not been polled yet.
     pub(crate) background_tasks: RefCell<Vec<Task<'static>>>,
-    /// Values that workers of this lane share, by a key that their owner chose.
+    /// Values that workers of this lane share, by a key that the owner of the value chose.
     pub(crate) shared_by_key: RefCell<Vec<(usize, Weak<dyn Any>)>>,
     /// Events in virtual time that belong to no worker.
     pub(crate) timed_events: RefCell<Option<Rc<dyn TimedEvents>>>,
-    /// Operations that the system executes; the sessions of the workers own them.
+    /// Completion source of operations that the system executes; the sessions of the workers own the source.
     pub(crate) completions: RefCell<Option<Weak<dyn CompletionSource>>>,
 }
 
 impl LaneState {
-    /// The state of a lane of the calling thread.
+    /// Creates the state of a lane of the calling thread.
     pub(crate) fn new(kind: LaneKind, clock: Clock, deadline: Arc<Deadline>) -> Self {
         let waker = Arc::new(LaneWaker::new());
         deadline.register(waker.clone());
@@ -76,7 +76,7 @@ impl LaneState {
         }
     }
 
-    /// The source of completions that is attached to the lane.
+    /// The completion source that is attached to the lane; `None` without a source, or if the source was dropped.
     #[inline]
     pub(crate) fn completion_source(&self) -> Option<Rc<dyn CompletionSource>> {
         self.completions.borrow().as_ref()?.upgrade()

@@ -50,7 +50,7 @@ impl Future for Sleep {
 
 /// Lets other workers have a turn. See [`Lane::yield_if_exhausted`](crate::Lane::yield_if_exhausted).
 pub struct Yield {
-    /// In virtual time, the instant of its end.
+    /// In virtual time, the instant at which the yield ends.
     pub(crate) timed: Option<(Rc<LaneState>, Nanos)>,
     pub(crate) pending: bool,
 }
@@ -78,7 +78,7 @@ pub struct Readable<'a> {
 }
 
 impl Readable<'_> {
-    /// Whether the descriptor is ready; if not, its task is woken when it is.
+    /// Whether the descriptor is ready; if not, the poller wakes the current task once the descriptor is ready.
     fn ready_or_armed(&mut self) -> io::Result<bool> {
         if self.ready()? {
             return Ok(true);
@@ -88,7 +88,7 @@ impl Readable<'_> {
             true => Event::writable(key),
             false => Event::readable(key),
         };
-        // The poller reports a descriptor once.
+        // The poller reports the descriptor once.
         self.watch.arm(event, PollMode::Oneshot).map(|()| false)
     }
 
@@ -117,7 +117,7 @@ impl Future for Readable<'_> {
     }
 }
 
-/// A descriptor whose every change wakes the task that watches it. See [`Lane::watch`](crate::Lane::watch).
+/// A watch of a descriptor: each change of readiness wakes the watching task. See [`Lane::watch`](crate::Lane::watch).
 pub struct FdWatch<F: AsFd> {
     pub(crate) lane: Rc<LaneState>,
     pub(crate) fd: F,
@@ -125,9 +125,9 @@ pub struct FdWatch<F: AsFd> {
 }
 
 impl<F: AsFd> FdWatch<F> {
-    /// Wakes the current task from now on whenever there is more to read or more room to write than
-    /// before, or the other side has closed: before the task waits it has to read and write until that
-    /// would block.
+    /// Wakes the current task from now on whenever there is more to read or more room to write than before, or the peer
+    /// has closed (edge-triggered). Before the task waits, the task must read and write until the descriptor would
+    /// block.
     ///
     /// # Errors
     /// The system's error.
@@ -136,7 +136,7 @@ impl<F: AsFd> FdWatch<F> {
         self.arm(event, PollMode::Edge)
     }
 
-    /// The descriptor.
+    /// The watched descriptor.
     pub fn get(&self) -> &F {
         &self.fd
     }
@@ -151,8 +151,8 @@ impl<F: AsFd> FdWatch<F> {
         if self.armed {
             return poller.modify_with_mode(fd, event, mode);
         }
-        // SAFETY: the descriptor is borrowed or owned for as long as this lives, and dropping
-        // this takes it out of the poller first.
+        // SAFETY: the descriptor is borrowed or owned for the lifetime of this watch, and dropping the watch removes
+        // the descriptor from the poller first.
         unsafe { poller.add_with_mode(&fd, event, mode)? };
         self.armed = true;
         Ok(())

@@ -1,13 +1,13 @@
-//! Times in which long calls of operations were in flight, and times in which calls completed one after the other.
+//! Time spans with long calls in flight, and time spans with frequent call completions.
 
 use crate::{Nanos, OpTotals};
 use plimsoll_runtime::sync::{Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 
-/// Maximum time without a sign of life of the target that is never a stall, in nanoseconds.
+/// Minimum duration of a stall in nanoseconds: shorter silence of the target is never a stall.
 pub const STALL_NS: Nanos = 1_000_000_000;
 
-/// A time without a completion, in nanoseconds since the window opened.
+/// A time span without a completion, in nanoseconds since the window opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
     /// Start.
@@ -24,17 +24,17 @@ impl Gap {
     }
 }
 
-/// Times in order and without overlap, so that their number is bounded by the length of the run if each
-/// is long or far from the next.
+/// Sorted, disjoint time spans. If every span is long or far from the next span, the run length bounds the number of
+/// spans.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BusySpans(Vec<Gap>);
 
 impl BusySpans {
-    /// Adds a time, which may overlap others.
+    /// Adds a span, which may overlap other spans.
     pub fn add(&mut self, mut span: Gap) {
         let first = self.0.partition_point(|s| s.to < span.from);
         let behind = self.0.partition_point(|s| s.from <= span.to);
-        // Those from `first` to before `behind` touch it: all of them become one.
+        // Spans `first..behind` touch the new span; all are merged into one span.
         if let [a, ..] = self.0[first..behind.max(first)] {
             span.from = span.from.min(a.from);
             span.to = span.to.max(self.0[behind - 1].to);
@@ -42,12 +42,12 @@ impl BusySpans {
         self.0.splice(first..behind.max(first), [span]);
     }
 
-    /// Adds the times of another lane or rank.
+    /// Adds the spans of another lane or rank.
     pub fn merge(&mut self, other: &Self) {
         other.0.iter().for_each(|s| self.add(*s));
     }
 
-    /// The parts that are in a window, in nanoseconds since it opened.
+    /// The parts of the spans inside a window, in nanoseconds since the window opened.
     #[must_use]
     pub(crate) fn clip(&self, start: Nanos, end: Nanos) -> Self {
         let inside = self.0.iter().filter(|s| s.to > start && s.from < end);
@@ -58,13 +58,13 @@ impl BusySpans {
         Self(inside.map(cut).collect())
     }
 
-    /// The earliest instant of a gap from which a time lasts to the end of the gap.
+    /// Earliest instant of a gap from which a single span lasts to the end of the gap.
     pub(crate) fn earliest_cover(&self, gap: Gap) -> Option<Nanos> {
         let at_end = self.0.iter().rev().find(|s| s.from < gap.to)?;
         (at_end.to >= gap.to).then_some(at_end.from.max(gap.from))
     }
 
-    /// The parts of a gap that are in none of the times, in order.
+    /// The parts of a gap outside all spans, in order.
     fn subtract_from(&self, gap: Gap) -> Vec<Gap> {
         let mut rest = gap;
         let mut parts = Vec::new();
@@ -78,17 +78,17 @@ impl BusySpans {
     }
 }
 
-/// Work of a call, in powers of two: the bytes of the call, and the number of calls of its operation.
+/// Work of a call as powers of two: the bytes of the call, and the number of calls of its operation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CallShape {
-    /// One more than the binary logarithm of the bytes; 0 without bytes.
+    /// Binary logarithm of the bytes, plus one; 0 without bytes.
     bytes: u8,
     /// Binary logarithm of the number of calls.
     calls: u8,
 }
 
 impl CallShape {
-    /// The shape of a call that moves `bytes`, in an operation of `calls` calls.
+    /// Shape of a call that moves `bytes`, in an operation of `calls` calls.
     #[must_use]
     pub fn new(bytes: u64, calls: u64) -> Self {
         Self {
@@ -97,9 +97,9 @@ impl CallShape {
         }
     }
 
-    /// Usual time of such a call in nanoseconds: the median service time of the row, in proportion to the work. The
-    /// time of an operation is the sum of the times of its calls, and a call that moves more bytes than the mean
-    /// operation of the row takes longer.
+    /// Usual duration in nanoseconds of a call of this shape: the median service time of the row, scaled by the work.
+    /// The duration of an operation is the sum of the durations of its calls, and a call that moves more bytes than the
+    /// row's mean operation takes longer.
     #[must_use]
     pub fn usual_time(self, row: &OpTotals) -> f64 {
         let bytes = match self.bytes {
@@ -117,17 +117,17 @@ impl CallShape {
     }
 }
 
-/// Times of a window, or of a run, in which long calls were in flight, and times in which calls completed.
+/// Time spans of a window or run with long calls in flight, and time spans with frequent call completions.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallSpans {
-    /// Times in which calls of [`STALL_NS`] and more were in flight, by row and by shape.
+    /// Spans of calls that took [`STALL_NS`] or longer, by row and by shape.
     long: Vec<Vec<(CallShape, BusySpans)>>,
-    /// Times in which the calls of an operation completed, each less than [`STALL_NS`] after the previous call.
+    /// Spans in which the calls of an operation completed less than [`STALL_NS`] apart.
     signs: BusySpans,
 }
 
 impl CallSpans {
-    /// No times yet, in this number of rows.
+    /// No spans, for this number of rows.
     #[must_use]
     pub fn new(rows: usize) -> Self {
         Self {
@@ -136,12 +136,12 @@ impl CallSpans {
         }
     }
 
-    /// Adds a call that took long.
+    /// Adds a long call.
     pub fn add_long(&mut self, row: u32, shape: CallShape, span: Gap) {
         self.spans_of(row as usize, shape).add(span);
     }
 
-    /// Adds a time in which calls completed.
+    /// Adds a span with frequent call completions.
     pub fn add_signs(&mut self, span: Gap) {
         self.signs.add(span);
     }
@@ -165,7 +165,7 @@ impl CallSpans {
         self.signs.merge(&other.signs);
     }
 
-    /// Adds the parts of another lane's times that are in a window, in nanoseconds since the window opened.
+    /// Adds the parts of another lane's spans inside a window, in nanoseconds since the window opened.
     pub(crate) fn merge_clipped(&mut self, other: &Self, start: Nanos, end: Nanos) {
         for (row, shape, spans) in other.long_calls() {
             self.spans_of(row, shape).merge(&spans.clip(start, end));
@@ -173,7 +173,7 @@ impl CallSpans {
         self.signs.merge(&other.signs.clip(start, end));
     }
 
-    /// Row and shape of the calls that took long, and when they were in flight.
+    /// Row, shape and spans of all long calls.
     pub(crate) fn long_calls(&self) -> impl Iterator<Item = (usize, CallShape, &BusySpans)> {
         let rows = self.long.iter().enumerate();
         rows.flat_map(|(row, spans)| spans.iter().map(move |(shape, spans)| (row, *shape, spans)))
@@ -185,7 +185,7 @@ impl CallSpans {
     }
 }
 
-/// Call spans of a lane, which its workers note and any thread may read.
+/// Call spans of a lane, written by its workers and readable by any thread.
 pub(crate) struct SharedCallSpans(Mutex<CallSpans>);
 
 impl SharedCallSpans {

@@ -1,17 +1,17 @@
-//! Counters that cost no memory until they are written.
+//! Counters that use memory only after the first write to their page.
 
 use plimsoll_runtime::sync::atomic::AtomicU64;
 
-/// Counters in pages of their own. Those that were written return to the system with the last reference; an allocator
-/// would keep them, and would write to each page to zero it when it uses it again.
+/// Counters in separate memory pages. Written pages return to the system when the counters are dropped; an allocator
+/// would keep the pages, and would write to every page to zero it for the next use.
 #[cfg(not(loom))]
 pub(crate) struct Cells(memmap2::MmapMut);
 
-/// Counters that a model observes.
+/// Counters that the model checker observes.
 #[cfg(loom)]
 pub(crate) type Cells = Box<[AtomicU64]>;
 
-/// `count` counters of 0.
+/// `count` counters with value 0.
 #[cfg(not(loom))]
 pub(crate) fn zeroed(count: usize) -> Cells {
     let layout = std::alloc::Layout::array::<AtomicU64>(count).expect("a few hundred KiB");
@@ -34,8 +34,8 @@ impl std::ops::Deref for Cells {
     #[inline]
     fn deref(&self) -> &[AtomicU64] {
         let count = self.0.len() / size_of::<AtomicU64>();
-        // SAFETY: the mapping is private, writable, aligned to a page, longer by nothing and as old as `self`, which
-        // alone refers to it; zeroed bytes are an atomic of 0, and nothing refers to the bytes as bytes.
+        // SAFETY: the mapping is private, writable, page-aligned, at least as long as `count` cells, and lives as long
+        // as `self`, its only owner; zeroed bytes are a valid atomic 0, and nothing accesses the mapping as bytes.
         unsafe { std::slice::from_raw_parts(self.0.as_ptr().cast(), count) }
     }
 }

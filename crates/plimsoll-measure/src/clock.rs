@@ -1,4 +1,4 @@
-//! The only place that reads the time.
+//! The clock of a run, the only reader of time for operations.
 
 use plimsoll_runtime::SimulatedClock;
 use std::sync::Arc;
@@ -7,42 +7,42 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 /// Nanoseconds since the clock was created.
 pub type Nanos = u64;
 
-/// A clock that all lanes of a run share.
+/// A clock shared by all lanes of a run.
 ///
-/// The real one counts processor ticks if the processor's counter is invariant: two readings cost a
-/// third of two system clock calls. The `quanta` crate checks that, measures the rate, and otherwise
-/// uses the system's monotonic clock. The virtual one stands still until a lane advances it.
+/// The real clock counts processor ticks if the processor's counter is invariant: two readings cost a third of two
+/// system clock calls. The `quanta` crate checks the counter and measures its rate, and otherwise uses the system's
+/// monotonic clock. The virtual clock stands still until a lane advances it.
 #[derive(Debug, Clone)]
 pub struct Clock(Source);
 
 #[derive(Debug, Clone)]
 enum Source {
-    /// The processor's counter, read in place.
+    /// The processor's counter, read without a function call.
     Counter {
         /// Reading at zero.
         zero: u64,
         /// Nanoseconds of 2^[`SHIFT`] ticks.
         scale: u64,
     },
-    /// The clock that `quanta` chose.
+    /// The clock selected by `quanta`.
     Quanta {
         /// Calibrated clock.
         ticks: quanta::Clock,
         /// Reading at zero.
         zero: u64,
     },
-    /// Time that a lane advances.
+    /// Virtual time, advanced by a lane.
     Virtual(Arc<AtomicU64>),
-    /// The clock of a simulation of the whole program, which counts as real time, and its reading at zero.
+    /// Clock of a simulation of the whole program, treated as real time, and its reading at zero.
     Simulated(SimulatedClock, u64),
 }
 
-/// A tick is known to 1 part in 2^52, more than the precision of its calibration, and ticks of up
-/// to 4 µs have a scale of 64 bits.
+/// Fixed-point precision of the scale: 1 part in 2^52, finer than the calibration; a scale of 64 bits covers ticks of
+/// up to 4 µs.
 const SHIFT: u32 = 52;
 
 impl Clock {
-    /// A clock of real time. The first one of a process calibrates for up to 0.2 s.
+    /// A real-time clock. The first clock of a process calibrates for up to 0.2 s.
     #[must_use]
     pub fn real() -> Self {
         if let Some(clock) = plimsoll_runtime::simulated_clock() {
@@ -58,7 +58,7 @@ impl Clock {
         Self(Source::Counter { zero, scale })
     }
 
-    /// A clock of virtual time, at zero.
+    /// A virtual clock at zero.
     #[must_use]
     pub fn simulated() -> Self {
         Self(Source::Virtual(Arc::default()))
@@ -74,9 +74,9 @@ impl Clock {
     #[inline(always)]
     #[must_use]
     pub fn now(&self) -> Nanos {
-        // Read twice per operation: a counter that can be read in place needs no call.
+        // The clock is read twice per operation; a direct counter reading avoids a call.
         if let Source::Counter { zero, scale } = self.0 {
-            // Counters of two processors may differ by a tick or two.
+            // Counters of different processors may differ by a tick or two.
             let ticks = counter::read().saturating_sub(zero);
             return ((u128::from(ticks) * u128::from(scale)) >> SHIFT) as Nanos;
         }
@@ -95,7 +95,7 @@ impl Clock {
         }
     }
 
-    /// Advances virtual time to `to`; no effect on real time. Only one thread may do so.
+    /// Advances virtual time to `to`; no effect on real time. Only one thread may call this method.
     pub fn advance(&self, to: Nanos) {
         if let Source::Virtual(now) = &self.0
             && to > now.load(Relaxed)
@@ -108,18 +108,18 @@ impl Clock {
 /// The processor's time-stamp counter.
 #[cfg(target_arch = "x86_64")]
 mod counter {
-    /// Ticks since some instant.
+    /// Ticks since an arbitrary instant.
     #[inline(always)]
     pub(super) fn read() -> u64 {
-        // SAFETY: every x86-64 processor has the instruction, and it touches no memory. A kernel
-        // may forbid it to programs, which kills them; but `is_read_by` is called before the first
-        // reading, and `quanta` has read the counter in this way by then.
+        // SAFETY: every x86-64 processor has the instruction, and the instruction accesses no memory. A kernel that
+        // forbids the instruction kills the program; but `is_read_by` runs before the first reading, and `quanta` has
+        // executed the instruction by then.
         unsafe { core::arch::x86_64::_rdtsc() }
     }
 
-    /// Whether this clock reads the same counter, as it does if the counter is invariant.
+    /// Whether this clock reads the same counter. True if the counter is invariant.
     pub(super) fn is_read_by(clock: &quanta::Clock) -> bool {
-        // A clock that does not count ticks does not scale them.
+        // A clock that does not count ticks does not scale its readings.
         let ticks = 1 << super::SHIFT;
         if clock.delta_as_nanos(0, ticks) == ticks {
             return false;
@@ -129,7 +129,7 @@ mod counter {
     }
 }
 
-/// Other processors' counters are read through `quanta`.
+/// Counters of other processor architectures are read through `quanta`.
 #[cfg(not(target_arch = "x86_64"))]
 mod counter {
     pub(super) fn read() -> u64 {
@@ -153,7 +153,7 @@ mod tests {
         std::thread::sleep(Duration::from_millis(100));
         let (b, elapsed) = (clock.now(), i.elapsed().as_nanos() as f64);
         let ratio = (b - a) as f64 / elapsed;
-        // The two pairs are read a moment apart; a wrong calibration would be off by far more.
+        // The two pairs are read a moment apart; a wrong calibration would differ far more.
         assert!((0.9..1.1).contains(&ratio), "{ratio}");
     }
 
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn ticks_are_as_long_as_quanta_says() {
         let Clock(Source::Counter { scale, .. }) = Clock::real() else {
-            // No counter is read in place here: there is nothing that could differ.
+            // No direct counter on this processor: nothing to compare.
             return;
         };
         let quanta = quanta::Clock::new();
@@ -201,7 +201,7 @@ mod tests {
         assert!((before..u64::MAX).contains(&clock.now()));
     }
 
-    /// Where `quanta` scales its readings, it reads the same counter.
+    /// If `quanta` scales its readings, its counter is the counter read directly.
     #[test]
     #[cfg(target_arch = "x86_64")]
     fn an_invariant_counter_is_read_in_place() {

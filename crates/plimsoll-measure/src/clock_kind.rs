@@ -1,4 +1,4 @@
-//! Kinds of time.
+//! Real or virtual time.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! Merges what the lanes deliver into intervals and totals.
+//! Merging of the lanes' records into intervals and totals.
 
 use crate::call_spans::CallSpans;
 use crate::completions::{Completions, slot_shift};
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Intervals kept open for a lane that hangs; an older one is closed without it, and what the
-/// lane delivers for it later is counted in the totals and in the oldest interval still open.
+/// Maximum number of intervals kept open for a hung lane. Older intervals are closed without the lane, and the lane's
+/// late deliveries count in the totals and in the oldest open interval.
 const OPEN_INTERVALS: usize = 60;
 
-/// One window, all lanes together.
+/// Totals of a window over all lanes.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct WindowTotals {
     /// Number of the window, from 1.
@@ -24,19 +24,19 @@ pub struct WindowTotals {
     pub end: Nanos,
     /// One entry per row of the results.
     pub rows: Vec<OpTotals>,
-    /// When nothing completed.
+    /// Times without completions.
     pub gaps: Gaps,
-    /// Times in which long calls were in flight, and times in which calls completed.
+    /// Time spans with long calls in flight, and with frequent call completions.
     pub calls: CallSpans,
-    /// When the target stalled, as seen by all lanes or ranks together.
+    /// Stalls of the target, as seen by all lanes or ranks together.
     pub stalls: Vec<Stall>,
-    /// When it stalled for the workers of single ranks, where there are several.
+    /// Stalls of the target as seen by the workers of single ranks, in runs of several ranks.
     pub rank_stalls: Vec<RankStall>,
-    /// Operations in flight when the window ended that were abandoned, because they did not return.
+    /// Operations that were in flight at the window end, never returned, and were abandoned.
     pub abandoned: u64,
-    /// The last reply of the server of lost operations, in nanoseconds of the run's clock.
+    /// Time of the server's last reply before lost operations, in nanoseconds of the run's clock.
     pub unanswered_since: Option<Nanos>,
-    /// When the workers finished, if each of them did by itself.
+    /// Completion times of the workers, if every worker finished by itself.
     pub done: Option<WorkersDone>,
 }
 
@@ -49,20 +49,20 @@ impl WindowTotals {
         }
     }
 
-    /// Finds the stalls in the gaps, counting the rows that are set in `counted`.
+    /// Finds the stalls among the gaps, considering only the rows that are set in `counted`.
     pub fn find_stalls(&mut self, counted: &[bool]) {
         let length = self.end.saturating_sub(self.start);
         self.stalls = stalls(length, &self.gaps, &self.calls, &self.rows, counted);
     }
 
-    /// Operations in flight when the window ended, of all rows.
+    /// Operations of all rows in flight at the window end.
     #[must_use]
     pub fn in_flight(&self) -> u64 {
         self.rows.iter().map(|r| r.in_flight.count()).sum()
     }
 }
 
-/// An interval of which lanes may still deliver something.
+/// An interval for which lanes may still deliver records.
 struct OpenInterval {
     rows: Vec<OpTotals>,
     completions: Completions,
@@ -73,21 +73,21 @@ pub struct Collector {
     lanes: Vec<Arc<LaneProgress>>,
     window: Arc<WindowState>,
     rows: usize,
-    /// Rows that count in the window's gaps.
+    /// Rows that count for the window's gaps.
     is_counted_row: Vec<bool>,
     gaps: GapWatch,
     open: BTreeMap<u64, OpenInterval>,
     totals: WindowTotals,
-    /// Operations of the window that lanes have delivered.
+    /// Number of operations of the window delivered so far.
     merged_ops: u64,
-    /// First interval that is not closed yet.
+    /// First open interval.
     next: u64,
-    /// The last window whose totals were returned.
+    /// Last window whose totals were returned.
     finished: u32,
 }
 
 impl Collector {
-    /// A collector for these lanes, whose recorders all have `rows` rows.
+    /// A collector for lanes whose recorders all have `rows` rows.
     #[must_use]
     pub fn new(window: Arc<WindowState>, lanes: Vec<Arc<LaneProgress>>, rows: usize) -> Self {
         Self {
@@ -104,8 +104,7 @@ impl Collector {
         }
     }
 
-    /// Restricts the search for stalls to the rows that are set in `counted`: operations on the
-    /// target.
+    /// Restricts the search for stalls to the rows that are set in `counted`: rows of operations on the target.
     #[must_use]
     pub fn counting(mut self, counted: Vec<bool>) -> Self {
         assert_eq!(counted.len(), self.rows, "one entry per row");
@@ -114,15 +113,15 @@ impl Collector {
         self
     }
 
-    /// The lanes.
+    /// The lanes' readable sides, in the order of creation.
     #[must_use]
     pub fn lanes(&self) -> &[Arc<LaneProgress>] {
         &self.lanes
     }
 
-    /// Takes what was delivered; returns the intervals that are complete now, in order.
+    /// Takes new deliveries; returns the intervals that are now complete, in order.
     pub fn drain(&mut self) -> Vec<Interval> {
-        // Read first: what a lane has delivered by then is in its mailbox.
+        // Read the bounds first: records delivered before this point are in the mailbox.
         let number = self.window.bounds().number;
         let lanes = self.lanes.iter();
         let reached = lanes
@@ -140,13 +139,13 @@ impl Collector {
         complete
     }
 
-    /// Ends the window: takes what was delivered, and what lanes that never returned had
-    /// recorded. Returns the last intervals and the window's totals.
+    /// Ends the window: takes the last deliveries, and the undelivered records of lanes that never returned. Returns
+    /// the last intervals and the window's totals.
     pub fn finish(&mut self) -> (Vec<Interval>, WindowTotals) {
         for lane in self.lanes.clone() {
             let (delivered, current) = lane.take_all();
             self.merge_delivered(&lane, delivered);
-            // Empty, unless the lane continues or never returned.
+            // Empty unless the lane continues or never returned.
             if !current.buffer.is_empty() {
                 self.merge(&current);
             }
@@ -176,7 +175,7 @@ impl Collector {
         (last, totals)
     }
 
-    /// Adds the operations in flight when the window ended, and the call spans.
+    /// Adds the operations in flight at the window end, and the call spans.
     fn take_notes(&self, totals: &mut WindowTotals) {
         let mut ages = vec![InFlightAges::default(); self.rows];
         totals.calls = CallSpans::new(self.rows);
@@ -221,7 +220,7 @@ impl Collector {
             return;
         }
         if number != self.totals.number {
-            // A new window: the records of an unfinished one are dropped.
+            // A new window discards the records of an unfinished window.
             self.totals = WindowTotals::new(number, self.rows);
             self.merged_ops = 0;
             self.gaps = GapWatch::new(self.is_counted_row.clone());
@@ -234,7 +233,7 @@ impl Collector {
             completions: Completions::new(1 << slot_shift(self.window.interval()), self.rows),
         });
         self.merged_ops += delivery.buffer.add_to(&mut open.rows);
-        // What comes too late for its interval completed in another one.
+        // Late records completed in another interval.
         if index == delivery.interval {
             delivery.buffer.add_marks_to(&mut open.completions);
         }

@@ -1,17 +1,17 @@
-//! Whether sets of repeated measurements differ significantly.
+//! Significance of differences between sets of repeated measurements.
 //!
-//! Two tests judge each figure. The bootstrap confidence interval of the difference of the means shows
-//! its size and direction, and the Mann–Whitney test is robust against outliers: the p-value of the
-//! figure is that of the Mann–Whitney test if the interval excludes zero, and 1 otherwise. Among all
-//! figures that are tested together, [`significant`] controls the false discovery rate.
+//! Each figure is judged by two methods: the bootstrap confidence interval of the difference of the means shows size
+//! and direction, and the Mann–Whitney test is robust against outliers. The p-value of a figure is the p-value of the
+//! Mann–Whitney test if the interval excludes zero, and 1 otherwise. [`significant`] controls the false discovery rate
+//! among all figures that are tested together.
 
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Limit of the false discovery rate: the expected fraction of chance differences among all that are
-/// found significant, and the probability that any is found if nothing differs.
+/// Limit of the false discovery rate: the expected fraction of chance differences among all significant differences,
+/// and the probability of any significant difference if nothing differs.
 pub const FALSE_DISCOVERY_RATE: f64 = 0.05;
 
 /// Fraction of the resampled differences inside the confidence interval.
@@ -20,14 +20,14 @@ pub const CONFIDENCE: f64 = 0.95;
 /// Number of resamples of the bootstrap.
 const RESAMPLES: usize = 10_000;
 
-/// Seed of the bootstrap, so that the same measurements give the same interval.
+/// Fixed seed of the bootstrap: equal measurements give equal intervals.
 const SEED: u64 = 1;
 
-/// Minimum number of measurements of a set that has a variation to test against.
+/// Minimum number of measurements in a set: a single measurement has no variation.
 const MIN_RUNS: usize = 2;
 
-/// Maximum number of measurements of both sets for the exact test, which counts subsets: up to 50, every
-/// count is a whole number below 2⁵³. For more measurements the normal distribution is used.
+/// Maximum number of measurements in both sets for the exact test, which counts subsets: up to 50, every count is a
+/// whole number below 2⁵³. Larger sets use the normal approximation.
 const MAX_EXACT_SAMPLES: usize = 50;
 
 /// Result of a two-sided Mann–Whitney U test.
@@ -56,14 +56,14 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Compares two sets; `None` if one has fewer than two measurements, or if any is not finite.
+    /// Compares two sets; `None` if a set has fewer than two measurements, or a measurement is not finite.
     #[must_use]
     pub fn of(first: &[f64], second: &[f64]) -> Option<Self> {
         let finite = first.iter().chain(second).all(|v| v.is_finite());
         if !finite || first.len() < MIN_RUNS || second.len() < MIN_RUNS {
             return None;
         }
-        // Negative zero is below zero in the order of the test.
+        // Replace −0, which the test would rank below 0.
         let [first, second] =
             [first, second].map(|s| s.iter().map(|v| v + 0.0).collect::<Vec<_>>());
         Some(Self {
@@ -72,7 +72,7 @@ impl Difference {
         })
     }
 
-    /// The p-value of both tests together: a difference whose interval includes zero has none below 1.
+    /// Combined p-value of both methods: 1 if the interval includes zero, otherwise the p-value of the test.
     #[must_use]
     pub fn p(&self) -> f64 {
         let (low, high) = self.interval;
@@ -83,8 +83,8 @@ impl Difference {
     }
 }
 
-/// The change from one figure to another, as a fraction of the first: 0.1 is ten percent more. From zero
-/// to anything else the change is infinite, and between equal figures it is 0.
+/// Relative change from one figure to another: 0.1 is an increase of 10 %. Infinite from zero to any other figure; 0
+/// between equal figures.
 #[must_use]
 pub fn relative_change(from: f64, to: f64) -> f64 {
     match from == to {
@@ -93,8 +93,8 @@ pub fn relative_change(from: f64, to: f64) -> f64 {
     }
 }
 
-/// Which of the p-values of all figures that are tested together are significant: Benjamini and
-/// Hochberg's procedure at a false discovery rate of [`FALSE_DISCOVERY_RATE`].
+/// Marks the significant p-values among all figures that are tested together, by Benjamini and Hochberg's procedure at
+/// a false discovery rate of [`FALSE_DISCOVERY_RATE`].
 ///
 /// Of `m` p-values in increasing order, the first `k` are significant for the largest `k` whose p-value
 /// is at most `k / m` times the rate.
@@ -112,19 +112,19 @@ pub fn significant(p_values: &[f64]) -> Vec<bool> {
     p_values.iter().map(is_significant).collect()
 }
 
-/// The p-value that the `k`-th of `m` figures may have.
+/// Maximum significant p-value at rank `k` of `m` figures.
 fn limit(k: usize, m: usize) -> f64 {
     FALSE_DISCOVERY_RATE * k as f64 / m as f64
 }
 
-/// Whether sets of these sizes can differ significantly at all, even as the only figure that is tested.
+/// Whether sets of these sizes can differ significantly in the best case, with a single figure.
 #[must_use]
 pub fn has_enough_runs(first: usize, second: usize) -> bool {
     first >= MIN_RUNS && second >= MIN_RUNS && smallest_p(first, second) <= limit(1, 1)
 }
 
-/// Minimum number of runs of each of two sets with which a difference in a single one of this many
-/// figures can be significant; at least one figure.
+/// Minimum number of runs in each of two sets for a difference in a single one of `figures` figures to be significant.
+/// `figures` is at least 1.
 #[must_use]
 pub fn runs_needed(figures: usize) -> usize {
     let is_enough = |n: &usize| smallest_p(*n, *n) <= limit(1, figures.max(1));
@@ -132,8 +132,8 @@ pub fn runs_needed(figures: usize) -> usize {
     found.expect("the smallest p-value falls by half with each run")
 }
 
-/// The smallest possible p-value of the test: of all ways to choose which measurements are the first
-/// set's, two separate the sets.
+/// Minimum p-value of the test: of all assignments of the measurements to the two sets, two separate the sets
+/// completely.
 fn smallest_p(first: usize, second: usize) -> f64 {
     let ways = (1..=first).fold(1.0, |w, i| w * (second + i) as f64 / i as f64);
     2.0 / ways
@@ -181,16 +181,16 @@ fn ties(first: &[f64], second: &[f64]) -> f64 {
     groups.map(|g| g.len() as f64).map(|t| t * t * t - t).sum()
 }
 
-/// Probability of a sum of the first set's ranks that is at least as far from its mean, over all ways to
-/// choose which measurements are the first set's. Equal measurements share their mean rank.
+/// Probability, over all assignments of the measurements to the sets, that the rank sum of the first set is at least as
+/// far from its mean as observed. Equal measurements share their mean rank.
 fn exact_p(first: &[f64], second: &[f64]) -> f64 {
     if first.len() > second.len() {
-        // The probability is the same, and fewer subsets are counted.
+        // By symmetry; with the smaller set first, fewer subsets are counted.
         return exact_p(second, first);
     }
     let mut all = [first, second].concat();
     all.sort_by(f64::total_cmp);
-    // Twice the ranks are whole numbers.
+    // Doubled ranks are whole numbers, even for ties.
     let mut ranks = Vec::with_capacity(all.len());
     for group in all.chunk_by(|a, b| a.total_cmp(b).is_eq()) {
         let before = ranks.len();
@@ -202,7 +202,7 @@ fn exact_p(first: &[f64], second: &[f64]) -> f64 {
     let rank = |value: &f64| ranks[all.partition_point(|v| v.total_cmp(value).is_lt())];
     let observed: usize = first.iter().map(rank).sum();
     let n = first.len();
-    // ways[j][s]: subsets of j of the ranks so far with the sum s.
+    // ways[j][s]: number of subsets of j of the ranks so far with sum s.
     let most = |of: &[usize], n: usize| -> usize { of.iter().rev().take(n).sum() };
     let mut ways = vec![vec![0.0f64; most(&ranks, n) + 1]; n + 1];
     ways[0][0] = 1.0;
@@ -239,8 +239,8 @@ fn normal_p(n: f64, m: f64, u: f64, ties: f64) -> f64 {
     complementary_error(distance / variance.sqrt() / std::f64::consts::SQRT_2)
 }
 
-/// `erfc` of a number that is not negative, with a relative error below 1.2e-7: the rational
-/// Chebyshev approximation of Press et al., Numerical Recipes (1992), section 6.2.
+/// `erfc` of a non-negative number, with a relative error below 1.2e-7: the rational Chebyshev approximation of Press
+/// et al., Numerical Recipes (1992), section 6.2.
 fn complementary_error(x: f64) -> f64 {
     const COEFFICIENTS: [f64; 10] = [
         -1.265_512_23,
@@ -259,8 +259,8 @@ fn complementary_error(x: f64) -> f64 {
     (t * (-x * x + sum).exp()).min(1.0)
 }
 
-/// Confidence interval of the difference of the means: both sets are resampled with replacement, and the
-/// interval is the middle [`CONFIDENCE`] of the differences (percentile bootstrap, Efron 1979).
+/// Confidence interval of the difference of the means by the percentile bootstrap (Efron 1979): both sets are resampled
+/// with replacement, and the interval is the middle [`CONFIDENCE`] of the differences.
 fn bootstrap(first: &[f64], second: &[f64]) -> (f64, f64) {
     let mut rng = Xoshiro256PlusPlus::seed_from_u64(SEED);
     let mut drawn = |values: &[f64]| {

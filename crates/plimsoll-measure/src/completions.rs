@@ -1,8 +1,7 @@
-//! When operations completed: a bit for each short slot of an interval, set by the first completion
-//! in it.
+//! Completion times of operations: a bit for each short slot of an interval, set by the first completion in the slot.
 //!
-//! Sets of several lanes or ranks are united at the end of an interval, so that times in which
-//! nothing completed are found without communication between the lanes.
+//! The sets of several lanes or ranks are united at the end of an interval, so that finding times without completions
+//! needs no communication between lanes.
 
 use crate::Nanos;
 use plimsoll_runtime::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -13,23 +12,22 @@ const SLOTS_PER_INTERVAL: u32 = 512;
 
 const SLOT_WORDS: usize = SLOTS_PER_INTERVAL as usize / 64;
 
-/// Length of a slot as a power of two: the smallest with which the slots cover an interval.
+/// Slot length as a power of two in nanoseconds: the smallest length with which the slots cover an interval.
 pub(crate) fn slot_shift(interval: Nanos) -> u32 {
     let bits = u64::BITS - interval.saturating_sub(1).leading_zeros();
     bits.saturating_sub(SLOTS_PER_INTERVAL.ilog2())
 }
 
-/// The slots of one row in an interval, as its lane writes them.
+/// Slots of a row in an interval, written by the row's lane.
 #[derive(Default)]
 pub(crate) struct CompletionMarks {
-    /// Number of the slot that was marked last, plus one: it need not be written again.
+    /// Number of the latest marked slot, plus one: a repeated mark is skipped.
     latest: AtomicU64,
     words: [AtomicU64; SLOT_WORDS],
 }
 
 impl CompletionMarks {
-    /// Marks a completion at `end` in an interval that began at `base`. Most operations find their
-    /// slot marked.
+    /// Marks a completion at `end` in an interval that began at `base`. The slot is usually marked already.
     #[inline]
     pub(crate) fn mark(&self, base: Nanos, end: Nanos, shift: u32) {
         let slot = end.saturating_sub(base) >> shift;
@@ -52,7 +50,7 @@ impl CompletionMarks {
     }
 }
 
-/// Slots of an interval in which operations completed.
+/// Slots of an interval with completed operations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlotSet([u64; SLOT_WORDS]);
 
@@ -85,11 +83,11 @@ impl SlotSet {
 /// Slots of all rows in an interval.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Completions {
-    /// Length of a slot in nanoseconds; 0 if nothing is known.
+    /// Slot length in nanoseconds; 0 if nothing is known.
     pub slot_ns: Nanos,
-    /// Operations that succeeded, with one entry per row of the results.
+    /// Slots with successful operations, one entry per row of the results.
     pub rows: Vec<SlotSet>,
-    /// Operations that failed, which is a completion too; one entry per row.
+    /// Slots with failed operations, which are completions too; one entry per row of the results.
     pub failed: Vec<SlotSet>,
 }
 
@@ -106,7 +104,7 @@ impl Completions {
         }
     }
 
-    /// No completions yet, in this number of rows.
+    /// No completions, for this number of rows.
     #[must_use]
     pub fn new(slot_ns: Nanos, rows: usize) -> Self {
         Self {
@@ -116,7 +114,7 @@ impl Completions {
         }
     }
 
-    /// The slots in which an operation of a row completed, whether or not it succeeded.
+    /// Slots in which operations of a row completed, successfully or not.
     #[must_use]
     pub fn of_row(&self, row: usize) -> SlotSet {
         let mut slots = self.rows[row];
@@ -158,7 +156,7 @@ mod tests {
         set.for_each(|slot| seen.push(slot));
         assert_eq!(seen, [0, 63, 64, 511]);
         marks.clear();
-        // Asynchronous operations of several files are noticed out of order.
+        // Completions of asynchronous operations on several files are noticed out of order.
         for slot in [7u64, 6, 3, 7] {
             marks.mark(100, 100 + (slot << 3), 3);
         }

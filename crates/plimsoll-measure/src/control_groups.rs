@@ -1,8 +1,8 @@
 //! Limits of this process by its control groups: processor time (CFS quota) and memory.
 //!
-//! A limit of a group applies to all groups below it, so the smallest limit of all groups from the process's own group
-//! to the root counts. Each controller is in a hierarchy of version 1 or in the hierarchy of version 2. In a container
-//! only the container's own group and the groups below may be visible. Files: `admin-guide/cgroup-v2.rst`,
+//! A limit of a group applies to all groups below, so the effective limit is the smallest limit of all groups from the
+//! process's own group to the root. Each controller is in a hierarchy of version 1 or in the hierarchy of version 2. In
+//! a container only the container's own group and the groups below may be visible. Files: `admin-guide/cgroup-v2.rst`,
 //! `admin-guide/cgroup-v1/memory.rst` and `scheduler/sched-bwc.rst` of the kernel's documentation.
 
 use crate::system::mounts;
@@ -17,11 +17,11 @@ use std::path::{Component, Path, PathBuf};
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-/// Smallest memory limit in bytes that means no limit: without a limit, version 1 shows the largest number of whole
-/// pages.
+/// Smallest value in bytes that means "no limit": version 1 shows the largest multiple of the page size if there is no
+/// limit.
 const NO_MEMORY_LIMIT: u64 = 1 << 62;
 
-/// Maximum number of directories that are searched for the group of this process.
+/// Maximum number of directories searched for the group of this process.
 const MAX_SEARCHED_GROUPS: usize = 10_000;
 
 /// The control groups that may limit this process.
@@ -45,21 +45,21 @@ struct Group {
     version: Version,
 }
 
-/// The memory limit of a control group, or the memory that the limit leaves.
+/// A control group's memory limit, or the memory still available under the limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryLimit {
-    /// Bytes that the group may have in all, or may still get.
+    /// Limit, or bytes still available.
     pub bytes: u64,
-    /// Directory of the group with the limit.
+    /// Directory of the limiting group.
     pub group: PathBuf,
 }
 
 /// Throttling counters of this process's control groups at an instant.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct QuotaCounters {
-    /// Counters of each group from the process's own group to the root.
+    /// Counters of each group, from the process's own group to the root.
     groups: Vec<GroupCounters>,
-    /// Time for which the process's own group was throttled by any quota, in nanoseconds; since Linux 6.6.
+    /// Time in nanoseconds for which any quota throttled the process's own group; since Linux 6.6.
     own_throttled_ns: Option<u64>,
 }
 
@@ -90,7 +90,7 @@ pub struct QuotaUse {
 }
 
 impl QuotaUse {
-    /// A number of processors to three decimal places.
+    /// Rounds a number of processors to three decimal places.
     #[must_use]
     pub fn rounded(processors: f64) -> f64 {
         (processors * 1000.0).round() / 1000.0
@@ -125,13 +125,13 @@ impl QuotaUse {
 }
 
 impl ControlGroups {
-    /// The groups of this process, as they were at the first call.
+    /// The groups of this process at the first call.
     pub fn of_this_process() -> &'static Self {
         static GROUPS: OnceLock<ControlGroups> = OnceLock::new();
         GROUPS.get_or_init(|| Self::below(Path::new("/")))
     }
 
-    /// The groups that the files below a root directory describe.
+    /// The groups described by the files below a root directory.
     fn below(root: &Path) -> Self {
         let own = ProcessCGroups::from_file(root.join("proc/self/cgroup"));
         let own = own.map_or_else(|_| vec![], |groups| groups.0);
@@ -146,15 +146,15 @@ impl ControlGroups {
         }
     }
 
-    /// Processors that the smallest quota allows, and the directory of its group.
+    /// Number of processors that the smallest quota allows, and the directory of the limiting group.
     #[must_use]
     pub fn cpu_quota(&self) -> Option<(f64, &Path)> {
         let quotas = self.cpu.iter().filter_map(|g| Some((g.quota()?, &*g.dir)));
         quotas.min_by(|(a, _), (b, _)| a.total_cmp(b))
     }
 
-    /// A number that identifies a control group on a machine: the number of the group with the smallest quota, or
-    /// without a quota of the process's own group; `None` if no group is visible.
+    /// A number that identifies a control group on a machine: the inode number of the group with the smallest quota,
+    /// or, without a quota, of the process's own group; `None` if no group is visible.
     #[must_use]
     pub fn cpu_group_id(&self) -> Option<u64> {
         let limiting = self.cpu_quota().map(|(_, dir)| dir);
@@ -170,8 +170,8 @@ impl ControlGroups {
         limits.min_by_key(|limit| limit.bytes)
     }
 
-    /// The memory that the groups leave: the smallest difference of a limit and the memory that its group uses, apart
-    /// from the page cache, which the kernel gives up.
+    /// Memory available under the tightest limit: limit minus memory use, excluding the page cache, which the kernel
+    /// can reclaim.
     #[must_use]
     pub fn available_memory(&self) -> Option<MemoryLimit> {
         let available = self.memory.iter().filter_map(|g| g.available_memory());
@@ -198,7 +198,7 @@ impl Group {
         self.text(file)?.trim().parse().ok()
     }
 
-    /// The numbers of a file whose lines are a name and a number; empty if the file does not exist.
+    /// Parses a file of lines with a name and a number; empty if the file does not exist.
     fn table(&self, file: &str) -> HashMap<String, u64> {
         let text = self.text(file).unwrap_or_default();
         let lines = text.lines().filter_map(|line| {
@@ -208,17 +208,17 @@ impl Group {
         lines.collect()
     }
 
-    /// Processors that the group's own quota allows.
+    /// Number of processors that the group's own quota allows; `None` without a quota.
     fn quota(&self) -> Option<f64> {
         let (quota, period): (f64, f64) = match self.version {
             Version::V2 => {
                 let text = self.text("cpu.max")?;
                 let mut numbers = text.split_whitespace();
-                // The first field is `max` without a quota.
+                // Without a quota, the first field is `max`.
                 let mut number = || numbers.next()?.parse().ok();
                 (number()?, number()?)
             }
-            // The file of the quota has -1 without a quota.
+            // Without a quota, the quota file contains -1.
             Version::V1 => (
                 self.number("cpu.cfs_quota_us")?,
                 self.number("cpu.cfs_period_us")?,
@@ -251,7 +251,7 @@ impl Group {
             Version::V2 => [self.number("memory.max"), self.number("memory.high")],
             Version::V1 => [
                 self.number("memory.limit_in_bytes"),
-                // Includes the limits of the groups above, which may be invisible.
+                // Includes the limits of parent groups, which may be invisible.
                 self.table("memory.stat")
                     .get("hierarchical_memory_limit")
                     .copied(),
@@ -270,7 +270,7 @@ impl Group {
                 "memory.current",
                 ["inactive_file", "active_file", "slab_reclaimable"].as_slice(),
             ),
-            // `total_` includes the groups below.
+            // Counters with the prefix `total_` include the groups below.
             Version::V1 => (
                 "memory.usage_in_bytes",
                 ["total_inactive_file", "total_active_file"].as_slice(),
@@ -287,18 +287,18 @@ impl Group {
 }
 
 impl QuotaCounters {
-    /// The throttling between these counters and later ones; `None` without a quota and without throttling.
+    /// Throttling between these counters and later counters; `None` if there was neither a quota nor throttling.
     pub(crate) fn until(&self, later: &Self) -> Option<QuotaUse> {
         let change = |then: u64, now: u64| now.saturating_sub(then);
         let both = || self.groups.iter().zip(&later.groups);
         let throttled = both().map(|(a, b)| change(a.throttled_ns, b.throttled_ns));
         let own = self.own_throttled_ns.zip(later.own_throttled_ns);
-        // A group that is throttled by several quotas at a time waits once.
+        // Simultaneous throttling by several quotas must count only once.
         let throttled_ns = throttled
             .chain(own.map(|(a, b)| change(a, b)))
             .max()
             .unwrap_or(0);
-        // A quota may be set or lifted between the two readings.
+        // A quota may be set or removed between the two readings.
         let limited = both().filter_map(|(a, b)| Some((b.quota.or(a.quota)?, a, b)));
         let limiting = limited.max_by(|(quota, a, b), (other, c, d)| {
             let throttled = |then: &GroupCounters, now: &GroupCounters| {
@@ -346,13 +346,13 @@ fn way_to_root(
         let path = path_below(&own.pathname, &m.root)?;
         Some((m, in_root(m).join(path)))
     });
-    // The mount that shows the most groups.
+    // Choose the mount that shows the most groups.
     let known = below.min_by_key(|(m, _)| m.root.len());
     let (top, dir) = match known {
         Some((m, dir)) => (in_root(m), dir),
         None => {
-            // In a control group namespace without a mount of its own, paths are relative to a group of unknown name.
-            // If no group has the process, only the limits of the mounted group count.
+            // In a control group namespace without its own mount, paths are relative to a group of unknown name. If the
+            // process is in no visible group, only the limits of the mounted group count.
             let top = in_root(mounts.clone().next()?);
             let found = group_of_process(&top, std::process::id());
             (top.clone(), found.unwrap_or(top))
@@ -374,7 +374,7 @@ fn path_below(path: &str, above: &str) -> Option<PathBuf> {
     path.components().all(is_plain).then(|| path.to_owned())
 }
 
-/// The group of a process, searched for in the directory `top` and below.
+/// Searches the directory `top` and its subdirectories for the group of a process.
 fn group_of_process(top: &Path, process: u32) -> Option<PathBuf> {
     let mut dirs = vec![top.to_owned()];
     let mut at = 0;

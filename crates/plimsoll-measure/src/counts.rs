@@ -1,24 +1,23 @@
-//! Latency counters of one operation in one interval: the part of a histogram that lanes write.
+//! Latency counters of an operation in an interval: the lane-side part of a histogram.
 
 use crate::Nanos;
 use crate::cells::{Cells, zeroed};
 use crate::upper_half::UpperHalf;
 use plimsoll_runtime::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Half the counters of a power of two: three significant digits need 2048.
+/// Half the number of counters per power of two: three significant digits need 2048 counters.
 const HALF_SUB_BUCKETS: usize = 1024;
 const HALF_BITS: u32 = 10;
 
-/// Largest latency with a bucket. Every latency has a bucket, and only the pages of buckets in use take memory.
+/// Largest latency with a bucket: every latency has one. Unused buckets take no memory.
 #[cfg(not(loom))]
 const MAX_LATENCY_NS: Nanos = Nanos::MAX;
 
-/// A model has few counters, since its checker keeps all of them and their history.
+/// Models have few counters, because the model checker keeps all counters and their history.
 #[cfg(loom)]
 const MAX_LATENCY_NS: Nanos = 3;
 
-/// The bucket of a latency, numbered as in an HdrHistogram with three significant digits and a
-/// lowest value of 1.
+/// Bucket index of a latency, as in an HdrHistogram with three significant digits and a lowest value of 1.
 #[inline]
 pub(crate) fn index_of(latency: Nanos) -> usize {
     #[cfg(loom)]
@@ -37,30 +36,29 @@ pub(crate) fn value_of(index: usize) -> Nanos {
     ((index % HALF_SUB_BUCKETS + HALF_SUB_BUCKETS) as u64) << shift
 }
 
-/// The number of buckets.
+/// Number of buckets.
 fn buckets() -> usize {
     index_of(MAX_LATENCY_NS) + 1
 }
 
-/// Adds to a cell that only this thread writes: a plain load, add and store.
+/// Adds to a cell that only this thread writes, with a plain load and store.
 #[inline]
 pub(crate) fn bump(cell: &AtomicU64, by: u64) {
     cell.store(cell.load(Relaxed).wrapping_add(by), Relaxed);
 }
 
-/// A histogram with exact sum, minimum and maximum, written by one thread and readable by any.
-/// The cells are atomic so that they can be read while the writer hangs in a system call; they
-/// are written with plain stores, never with a locked instruction.
+/// A histogram with exact sum, minimum and maximum, written by one thread and readable by any thread. The cells are
+/// atomic to be readable while the writer hangs in a system call; writes are plain stores without locked instructions.
 #[repr(C)]
 pub(crate) struct Counts {
-    /// A distribution touches few of their pages.
+    /// Buckets in lazily allocated pages: a distribution touches few of the pages.
     buckets: Cells,
     pub(crate) count: AtomicU64,
-    /// Lower half of the sum.
+    /// Lower half of the sum of latencies.
     sum: AtomicU64,
     pub(crate) min: AtomicU64,
     pub(crate) max: AtomicU64,
-    /// Upper half of the sum: the last field, because operations rarely write to it.
+    /// Upper half of the sum. The last field, because operations rarely write it.
     sum_upper: UpperHalf,
 }
 
@@ -86,7 +84,7 @@ impl Counts {
         bump(&self.buckets[index_of(latency)], 1);
         bump(&self.count, 1);
         self.sum_upper.add(&self.sum, latency);
-        // Stored every time: to their own cache line, and without a branch.
+        // Stored unconditionally: no branch, and the cache line is private.
         self.min.store(self.min.load(Relaxed).min(latency), Relaxed);
         self.max.store(self.max.load(Relaxed).max(latency), Relaxed);
     }
@@ -106,12 +104,12 @@ impl Counts {
         }
     }
 
-    /// The sum of all buckets: the count, unless the writer is between two stores.
+    /// Sum of all buckets: the count, unless the writer is between two stores.
     pub(crate) fn bucket_sum(&self) -> u64 {
         self.used().map(|(_, cell)| cell.load(Relaxed)).sum()
     }
 
-    /// Empties the histogram; only for its owner.
+    /// Empties the histogram. Only the owner may call this method.
     pub(crate) fn clear(&self) {
         for (_, cell) in self.used() {
             cell.store(0, Relaxed);
@@ -122,8 +120,8 @@ impl Counts {
         self.max.store(0, Relaxed);
     }
 
-    /// The buckets from that of the minimum to that of the maximum, with their numbers. None while
-    /// the histogram is empty, or if the writer is between two stores and the bounds do not fit.
+    /// Buckets from the minimum's to the maximum's, with their indices. Empty for an empty histogram, or if the writer
+    /// is between two stores and the bounds are inconsistent.
     fn used(&self) -> impl Iterator<Item = (usize, &AtomicU64)> {
         let lo = index_of(self.min.load(Relaxed));
         let hi = index_of(self.max.load(Relaxed));

@@ -1,17 +1,17 @@
-//! What events during a run did: throughput before, during and after, the longest time without a
-//! success, the time until the throughput was back, and the operations that failed.
+//! Effects of events during a run: throughput before, during and after an event, longest time without a success,
+//! recovery time, and failed operations.
 
 use crate::completions::SlotSet;
 use crate::{ErrorCode, Gap, Interval, Nanos};
 use std::collections::BTreeMap;
 
-/// The throughput is back when it is at least this fraction of the throughput before the event.
+/// Fraction of the throughput before an event at which the throughput counts as recovered.
 pub const RECOVERED_SHARE: f64 = 0.9;
 
-/// The throughput is back with the first of this many consecutive intervals in which it is.
+/// Number of consecutive recovered intervals; recovery is at the first of these intervals.
 pub const RECOVERY_INTERVALS: usize = 3;
 
-/// All operations of an interval together, as far as events are judged by them.
+/// Totals of an interval over all operations, for judging events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IntervalSummary {
     /// Number of the window, from 1.
@@ -20,28 +20,28 @@ pub struct IntervalSummary {
     pub index: u64,
     /// Start, in nanoseconds since the window opened.
     pub start: Nanos,
-    /// Length in nanoseconds; the last one may be shorter.
+    /// Length in nanoseconds; the last interval of a window may be shorter.
     pub length: Nanos,
     /// Operations of counted rows that succeeded.
     pub ops: u64,
     /// Failed operations of all rows of the workload, by error.
     pub errors: BTreeMap<ErrorCode, u64>,
-    /// When operations of counted rows succeeded.
+    /// Completion times of successful operations of counted rows.
     pub successes: Successes,
 }
 
-/// When operations succeeded in an interval.
+/// Completion times of successful operations in an interval.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Successes {
-    /// Length of a slot in nanoseconds.
+    /// Slot length in nanoseconds.
     slot_ns: Nanos,
-    /// Slots in which one succeeded.
+    /// Slots with a success.
     slots: SlotSet,
 }
 
 impl IntervalSummary {
-    /// The length of all intervals of a window but the last, in nanoseconds, 0 if there are none. The only
-    /// one with operations may be the last, which is shorter: then its start tells.
+    /// Length in nanoseconds of all intervals of a window but the last; 0 without intervals. If only the last, shorter
+    /// interval has operations, its start determines the length.
     #[must_use]
     pub fn full_length(intervals: &[Self]) -> Nanos {
         let of = |i: &Self| match i.start.checked_div(i.index) {
@@ -51,8 +51,8 @@ impl IntervalSummary {
         intervals.iter().map(of).max().unwrap_or(0)
     }
 
-    /// Sums up an interval. `is_counted`: whether operations of a row count in the summary of a run;
-    /// `is_of_workload`: whether they are the workload's own, so that their failures are counted.
+    /// Summarises an interval. `is_counted`: whether operations of a row count in the summary of a run;
+    /// `is_of_workload`: whether a row belongs to the workload, so that its failures count.
     #[must_use]
     pub fn of(
         interval: &Interval,
@@ -87,36 +87,34 @@ impl IntervalSummary {
     }
 }
 
-/// What an event did, from the intervals of the window in which it began.
+/// Effect of an event, computed from the intervals of the window in which the event began.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct EventEffect {
-    /// Operations per second before it: the mean of the intervals that lie between the event before,
-    /// or the beginning of the window, and this one; none without such an interval.
+    /// Operations per second before the event: mean of the intervals between the previous event, or the window start,
+    /// and this event; `None` without such an interval.
     pub before_per_s: Option<f64>,
-    /// Operations per second until the throughput was back, the next event began or the window
-    /// ended: the mean of the intervals whose middle lies in that time; none without one.
+    /// Operations per second until recovery, the next event or the window end: mean of the intervals whose middle is in
+    /// this time; `None` without such an interval.
     pub during_per_s: Option<f64>,
-    /// Operations per second once the throughput was back, up to the next event, but for one in the
-    /// very interval in which it was back, or the end of the window; none if it did not come back, or
-    /// without an interval.
+    /// Operations per second from recovery until the next event, except an event in the recovery interval itself, or
+    /// until the window end; `None` without recovery or without an interval.
     pub after_per_s: Option<f64>,
-    /// Nanoseconds from the event to the first of [`RECOVERY_INTERVALS`] consecutive intervals with
-    /// at least [`RECOVERED_SHARE`] of the throughput before; 0 if it never fell below. It may come
-    /// after other events. None if it did not come back, or if there was none before.
+    /// Nanoseconds from the event to the first of [`RECOVERY_INTERVALS`] consecutive intervals with at least
+    /// [`RECOVERED_SHARE`] of the throughput before the event; 0 if the throughput never fell below. Recovery may come
+    /// after later events. `None` without recovery, or without throughput before the event.
     pub time_to_recover: Option<Nanos>,
-    /// The longest time without a success that began, or lasted, after this event and began before
-    /// the next; in nanoseconds since the window opened.
+    /// Longest time without a success that began or lasted after this event and began before the next event, in
+    /// nanoseconds since the window opened.
     pub max_gap: Gap,
-    /// Resolution of that time in nanoseconds.
+    /// Resolution of `max_gap` in nanoseconds.
     pub gap_resolution: Nanos,
-    /// Failed operations by error, from the interval in which the event began up to that in which
-    /// the next one did.
+    /// Failed operations by error, from the interval in which the event began up to the interval of the next event.
     pub errors: BTreeMap<ErrorCode, u64>,
 }
 
-/// Computes what each of some events did. `intervals` are those of one window, whose length is
-/// `window`; an interval that is missing had no operations. `events` are when the events began, in
-/// nanoseconds since the window opened, in order; the effect of one outside the window is empty.
+/// Computes the effects of events. `intervals` belong to one window of length `window`; missing intervals had no
+/// operations. `events` are the sorted start times of the events in nanoseconds since the window opened; an event
+/// outside the window has an empty effect.
 #[must_use]
 pub fn event_effects(
     intervals: &[IntervalSummary],
@@ -135,7 +133,7 @@ pub fn event_effects(
     effects
 }
 
-/// An event and the times of those around it; events of the same time are as one.
+/// An event and the times of its neighbours. Simultaneous events count as one.
 #[derive(Clone, Copy)]
 struct Neighbours<'a> {
     events: &'a [Nanos],
@@ -157,16 +155,16 @@ impl<'a> Neighbours<'a> {
     }
 }
 
-/// The first event after an instant, or the end of the window.
+/// Time of the first event after an instant, or the window end.
 fn next_after(events: &[Nanos], at: Nanos, window: Nanos) -> Nanos {
     let later = events.iter().find(|e| **e > at);
     later.map_or(window, |next| (*next).min(window))
 }
 
-/// The intervals of a window, none missing.
+/// The complete intervals of a window.
 struct Series {
     window: Nanos,
-    /// Length of each but the last.
+    /// Length of each interval but the last.
     interval: Nanos,
     ops: Vec<u64>,
     errors: BTreeMap<usize, BTreeMap<ErrorCode, u64>>,
@@ -190,7 +188,7 @@ impl Series {
             return series;
         };
         for i in intervals {
-            // What completed at the very end of the window is in an interval of length 0.
+            // Completions at the very end of the window are in an interval of length 0.
             let place = usize::try_from(i.index).map_or(last, |index| index.min(last));
             series.ops[place] += i.ops;
             for (code, n) in &i.errors {
@@ -213,7 +211,7 @@ impl Series {
         self.end(place) - self.start(place) == self.interval
     }
 
-    /// Operations per second of some intervals; none without any.
+    /// Operations per second of selected intervals; `None` if no interval is selected.
     fn mean(&self, is_wanted: impl Fn(usize) -> bool) -> Option<f64> {
         let wanted = || (0..self.ops.len()).filter(|place| is_wanted(*place));
         let time: Nanos = wanted().map(|p| self.end(p) - self.start(p)).sum();
@@ -221,18 +219,18 @@ impl Series {
         (time > 0).then(|| ops as f64 * 1e9 / time as f64)
     }
 
-    /// Operations per second of the intervals that lie in a time.
+    /// Operations per second of the intervals inside a time span.
     fn mean_within(&self, from: Nanos, to: Nanos) -> Option<f64> {
         self.mean(|p| self.start(p) >= from && self.end(p) <= to)
     }
 
-    /// Operations per second of the intervals whose middle lies in a time.
+    /// Operations per second of the intervals whose middle is in a time span.
     fn mean_around(&self, from: Nanos, to: Nanos) -> Option<f64> {
         let middle = |p| self.start(p).midpoint(self.end(p));
         self.mean(|p| (from..to).contains(&middle(p)))
     }
 
-    /// When the throughput is back after an instant.
+    /// Time of recovery after an instant.
     fn back(&self, at: Nanos, before_per_s: f64) -> Option<Nanos> {
         let wanted = RECOVERED_SHARE * before_per_s;
         let is_back = |p: usize| {
@@ -252,7 +250,7 @@ impl Series {
             .and_then(|per_s| self.back(at, per_s));
         let end = back.map_or(next, |back| back.min(next));
         let after = back.and_then(|back| {
-            // An event in the interval in which the throughput is back is what brought it back.
+            // An event in the recovery interval is the cause of the recovery.
             let recovered = match back > at {
                 true => back + self.interval - 1,
                 false => at,
@@ -292,7 +290,7 @@ fn note_gaps(
             return;
         }
         let later = events.partition_point(|at| *at <= gap.from);
-        // Those of the same time as the last one before the gap, and those in it.
+        // Events simultaneous with the last event before the gap, and events in the gap.
         let before = events[..later].last();
         let first = before.map_or(0, |at| events.partition_point(|e| e < at));
         let first = if before.is_none() { later } else { first };

@@ -1,11 +1,11 @@
-//! Times in which nothing completed: the longest of each row, and stalls of the target.
+//! Times without completions: the longest gap of each row, and stalls of the target.
 //!
 //! A gap is a time without a completed operation, to the resolution of the slots of [`crate::Completions`]. A part of a
 //! gap in which no call of an operation completed either is a *stall* if a call was in flight whose usual time
-//! ([`CallShape::usual_time`]) is far shorter. Times in which workers sleep, wait for an event of a rate, for each
-//! other or at a barrier are not stalls, because nothing is in flight; neither is the time of an operation that always
-//! takes that long. The same holds for an operation that was executed only once in the window, and slowly: nothing
-//! distinguishes it from the one `fsync` behind a gigabyte of writes.
+//! ([`CallShape::usual_time`]) is far shorter. Times in which workers sleep, wait for an event of a rate, wait for each
+//! other, or wait at a barrier are not stalls, because nothing is in flight. An operation that always takes as long as
+//! the gap is not a stall, and neither is an operation that was executed only once in the window, and slowly: such an
+//! operation is indistinguishable from the one `fsync` behind a gigabyte of writes.
 //!
 //! [`CallShape::usual_time`]: crate::CallShape::usual_time
 
@@ -14,16 +14,16 @@ use crate::completions::SlotSet;
 use crate::{Interval, Nanos, OpTotals};
 use serde::{Deserialize, Serialize};
 
-/// A stall is longer than this many mean distances of completions.
+/// Minimum length of a stall, in mean distances of completions.
 const STALL_DISTANCES: f64 = 100.0;
 
-/// Fraction of the window above which stalls make the result invalid wherever they are.
+/// Stall fraction of the window above which the result is invalid.
 const STALL_SHARE: f64 = 0.05;
 
-/// Minimum number of completions whose mean distance is typical.
+/// Minimum number of completions for a meaningful mean distance.
 const STALL_COMPLETIONS: u64 = 10;
 
-/// A call usually takes as long as a gap if its usual time is more than this fraction of the gap.
+/// Fraction of a gap's length: calls with a longer usual duration do not make the gap a stall.
 const USUAL_SHARE: f64 = 0.1;
 
 /// Euler's constant.
@@ -32,27 +32,27 @@ const EULER: f64 = 0.577_215_664_901_532_9;
 /// The gaps of a window.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gaps {
-    /// The longest of each row of the results.
+    /// Longest gap of each row of the results.
     pub rows: Vec<Gap>,
-    /// The longest of all counted rows together.
+    /// Longest gap of all counted rows together.
     pub all: Gap,
-    /// Those of all counted rows together that may be stalls, in order.
+    /// Gaps of all counted rows together that may be stalls, in order.
     long: Vec<Gap>,
 }
 
-/// Finds the gaps of a window, interval by interval.
+/// Incremental search for the gaps of a window, interval by interval.
 #[derive(Debug, Clone, Default)]
 pub struct GapWatch {
-    /// Rows that count.
+    /// Counted rows.
     is_counted_row: Vec<bool>,
-    /// End of the latest slot of each row in which something completed.
+    /// End of the latest slot with a completion, by row.
     latest: Vec<Nanos>,
     latest_of_all: Nanos,
     gaps: Gaps,
 }
 
 impl GapWatch {
-    /// Watches these rows; those that are set count in the gaps of all.
+    /// Watches rows; the rows set in `counted` count for the gaps of all rows together.
     #[must_use]
     pub fn new(counted: Vec<bool>) -> Self {
         let rows = counted.len();
@@ -67,7 +67,7 @@ impl GapWatch {
         }
     }
 
-    /// Adds an interval; intervals come in order.
+    /// Adds an interval. Intervals must be added in order.
     pub fn add(&mut self, interval: &Interval) {
         let (start, slot_ns) = (interval.start, interval.completions.slot_ns);
         let mut all = SlotSet::default();
@@ -95,7 +95,7 @@ impl GapWatch {
         });
     }
 
-    /// The gaps of the window, whose length is `window`.
+    /// Returns the gaps of a window of length `window`.
     #[must_use]
     pub fn finish(self, window: Nanos) -> Gaps {
         let mut gaps = self.gaps;
@@ -116,7 +116,7 @@ impl GapWatch {
     }
 }
 
-/// The gap before a slot in which something completed; the next one begins after the slot.
+/// Returns the gap before a slot with a completion; the next gap begins after the slot.
 fn step(latest: &mut Nanos, slot: Nanos, slot_ns: Nanos) -> Gap {
     let gap = Gap {
         from: *latest,
@@ -137,9 +137,9 @@ impl Gaps {
     }
 }
 
-/// Expected maximum gap, in nanoseconds, of `completions` in a time that are independent of each
-/// other: the largest of the `n` exponential distances of a Poisson process of rate `n/T` is on
-/// average `T/n·(1 + 1/2 + … + 1/n)`, about `T/n·(ln n + 0.577)` (Rényi 1953).
+/// Expected maximum gap, in nanoseconds, between `completions` independent completions in a time span: the largest of
+/// the `n` exponential distances of a Poisson process of rate `n/T` has the mean `T/n·(1 + 1/2 + … + 1/n)`, about
+/// `T/n·(ln n + 0.577)` (Rényi 1953).
 #[must_use]
 pub fn expected_max_gap(time: Nanos, completions: u64) -> f64 {
     match completions {
@@ -148,29 +148,30 @@ pub fn expected_max_gap(time: Nanos, completions: u64) -> f64 {
     }
 }
 
-/// A time in which the target stalled: nothing completed, although something was in flight.
+/// A stall of the target: a time without completions although a call was in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stall {
-    /// When.
+    /// Time span of the stall.
     pub gap: Gap,
-    /// Whether the window ended in it.
+    /// Whether the window ended during the stall.
     pub at_end: bool,
-    /// Whether it makes the result invalid, by its length or because the window ended in it.
+    /// Whether the stall makes the result invalid, by its length or because the window ended during the stall.
     pub counts: bool,
 }
 
-/// A stall of one rank's workers.
+/// A stall seen by the workers of one rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankStall {
     /// The rank.
     pub rank: u32,
-    /// When, by its own clock.
+    /// The stall, on the clock of the rank.
     pub stall: Stall,
 }
 
-/// Finds the stalls of a window of this length among the counted rows: times without a completed
-/// operation or call, of more than a second and of more than a hundred times the mean distance of the
-/// operations that completed outside them.
+/// Finds the stalls of a window of length `window` among the counted rows. A stall is a time without a completed
+/// operation or call, longer than one second and longer than a hundred mean distances of the operations completed
+/// outside, during which a call was in flight whose usual duration is at most a tenth of the time. Windows with fewer
+/// than ten completions have no stalls.
 #[must_use]
 pub fn stalls(
     window: Nanos,
@@ -208,7 +209,7 @@ pub fn stalls(
     };
     let silent = gaps.long.iter().flat_map(|gap| calls.without_sign(*gap));
     let mut found: Vec<Stall> = silent.filter_map(of_gap).collect();
-    // Many short stalls are as bad as one long one.
+    // Many short stalls together are as bad as one long stall.
     let all: Nanos = found.iter().map(|stall| stall.gap.length()).sum();
     if all as f64 > STALL_SHARE * window as f64 {
         found.iter_mut().for_each(|stall| stall.counts = true);

@@ -1,4 +1,4 @@
-//! What the ranks of each machine did in a window.
+//! Counts per machine of the ranks in a window.
 
 use crate::OpTotals;
 use crate::system::SystemUse;
@@ -8,21 +8,21 @@ use serde::{Deserialize, Serialize};
 /// Counts of the ranks of one machine in a window.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostCounts {
-    /// Its name.
+    /// Name of the machine.
     pub host: String,
-    /// Its ranks that have workers.
+    /// Number of ranks with workers on the machine.
     pub ranks: u32,
-    /// Their workers.
+    /// Number of workers on the machine.
     pub workers: u64,
-    /// Length of the window in seconds; that of the rank where it was longest.
+    /// Length of the window in seconds: the maximum over the ranks.
     pub seconds: f64,
-    /// Operations that succeeded, of the rows that count.
+    /// Successful operations of the counted rows.
     pub ops: u64,
-    /// Bytes they moved.
+    /// Bytes moved by the operations in `ops`.
     pub bytes: u128,
-    /// Operations that failed.
+    /// Failed operations.
     pub errors: u64,
-    /// Latencies in `latency_ns`.
+    /// Number of latencies in `latency_ns`.
     pub samples: u64,
     /// Sum of the latencies in nanoseconds.
     pub latency_ns: u128,
@@ -32,9 +32,9 @@ pub struct HostCounts {
     pub cpu_s: f64,
     /// Busy fraction of all processors of the machine, 0 to 1.
     pub machine_busy: Option<f64>,
-    /// Bytes that its network interfaces received, without the loopback.
+    /// Bytes received by the machine's network interfaces, without the loopback.
     pub received_bytes: Option<u64>,
-    /// Bytes that they sent.
+    /// Bytes sent by the machine's network interfaces, without the loopback.
     pub sent_bytes: Option<u64>,
 }
 
@@ -49,7 +49,7 @@ pub struct StartFigures {
 }
 
 impl HostCounts {
-    /// The counts of a rank with these totals; `counted`: which rows are operations of the summary.
+    /// Counts of a rank with these totals; `counted` marks the rows of the summary.
     #[must_use]
     pub fn of_rank(
         host: &str,
@@ -91,7 +91,7 @@ impl HostCounts {
         self.ranks += other.ranks;
         self.workers += other.workers;
         self.seconds = self.seconds.max(other.seconds);
-        // Counters of the machine are the same for all of its ranks, but for microseconds.
+        // All ranks of a machine read the same machine counters, apart from microseconds.
         self.machine_busy = larger(self.machine_busy, other.machine_busy, f64::max);
         self.received_bytes = larger(self.received_bytes, other.received_bytes, u64::max);
         self.sent_bytes = larger(self.sent_bytes, other.sent_bytes, u64::max);
@@ -124,12 +124,12 @@ impl HostCounts {
         self.cpu_s += other.cpu_s;
     }
 
-    /// Adds the machines of other ranks in the same window; new ones are appended.
+    /// Adds the machines of other ranks in the same window; new machines are appended.
     pub fn add_all(all: &mut Vec<Self>, others: &[Self]) {
         Self::join(all, others, Self::add_ranks);
     }
 
-    /// The machines in all of these windows together.
+    /// Combines the machines of several windows.
     #[must_use]
     pub fn of_windows(windows: &[Vec<Self>]) -> Vec<Self> {
         let mut all = Vec::new();

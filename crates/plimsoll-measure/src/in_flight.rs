@@ -1,4 +1,4 @@
-//! Operations in flight: that of each worker, and the ages of those that the end of a window cuts.
+//! Operations in flight: the current operation of each worker, and the ages of operations cut by a window end.
 
 use crate::call_spans::SharedCallSpans;
 use crate::counts::{index_of, value_of};
@@ -8,51 +8,51 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The current operation of a worker: written by the worker with plain stores, and read by the
-/// controller when a window ends, even if the worker never returns.
+/// Current operation of a worker: written by the worker with plain stores, read by the controller at a window end, even
+/// if the worker never returns.
 #[derive(Default)]
 #[repr(align(64))]
 pub struct InFlight {
     /// The row plus one in the lower [`ROW_BITS`], the start above; 0 between two operations.
     word: AtomicU64,
-    /// Work of a call of the operation: bytes in the lower [`BYTES_BITS`], above them the binary logarithm of the
-    /// number of calls.
+    /// Work per call of the operation: bytes in the lower [`BYTES_BITS`], binary logarithm of the number of calls
+    /// above.
     work: AtomicU64,
-    /// When a call of the operation last completed; not after the start of the operation if no call has.
+    /// Time of the operation's latest call completion; not after the operation's start if no call has completed.
     last_sign: AtomicU64,
-    /// Since when calls of the operation have completed less than [`STALL_NS`] apart.
+    /// Begin of the latest period in which calls of the operation completed less than [`STALL_NS`] apart.
     signs_since: AtomicU64,
     /// Call spans of the lane; `None` for a worker that is not measured.
     spans: Option<Arc<SharedCallSpans>>,
 }
 
-// A cache line of its own, which the controller reads and no other worker writes.
+// A separate cache line per worker, which only the controller reads concurrently.
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<InFlight>() == 64);
 
 /// Bits of the row's number plus one.
 const ROW_BITS: u32 = 16;
 
-/// Starts are kept in units of 256 ns, rounded up.
+/// Starts are stored in units of 256 ns, rounded up.
 const UNIT_BITS: u32 = 8;
 
 /// Bits of the number of bytes of a call.
 const BYTES_BITS: u32 = 56;
 
-/// Maximum number of bytes of a call that is stored; a larger call counts as a call of this size.
+/// Maximum stored number of bytes of a call; larger calls are stored with this size.
 const MAX_CALL_BYTES: u64 = (1 << BYTES_BITS) - 1;
 
-/// Starts are kept modulo this number of units: 2.3 years of a run, which only virtual time has.
+/// Starts are stored modulo this number of units: 2.3 years, which only virtual time can reach.
 const UNITS: u64 = 1 << (u64::BITS - ROW_BITS);
 
-/// Length in nanoseconds of the span in which a start is unambiguous.
+/// Length in nanoseconds of the period in which a stored start is unambiguous.
 const START_SPAN_NS: Nanos = UNITS << UNIT_BITS;
 
-/// Maximum number of units by which a start may be later than the instant of reading.
+/// Maximum number of units by which a start may be after the time of reading.
 const MAX_UNITS_AHEAD: u64 = UNITS / 16;
 
 impl InFlight {
-    /// The current operation of a worker, in a lane with these call spans.
+    /// Current operation of a worker, in a lane with these call spans.
     pub(crate) fn of_lane(spans: Arc<SharedCallSpans>) -> Self {
         Self {
             spans: Some(spans),
@@ -60,34 +60,32 @@ impl InFlight {
         }
     }
 
-    /// States that the next operation makes one call, which moves these bytes. An operation without a statement moves
-    /// no bytes.
+    /// Declares that the next operation makes one call that moves `bytes`. Operations without a declaration move no
+    /// bytes.
     #[inline(always)]
     pub fn plan(&self, bytes: u64) {
         self.work.store(bytes.min(MAX_CALL_BYTES), Relaxed);
     }
 
-    /// States that the next operation makes this number of calls, each of which moves these bytes.
+    /// Declares that the next operation makes `calls` calls that move `bytes` each.
     pub fn plan_calls(&self, calls: u64, bytes: u64) {
         let calls = u64::from(calls.max(1).ilog2());
         self.work
             .store(calls << BYTES_BITS | bytes.min(MAX_CALL_BYTES), Relaxed);
     }
 
-    /// Notes that an operation of this row began at `start`.
+    /// Records that an operation of a row began at `start`.
     #[inline(always)]
     pub fn begin(&self, row: u32, start: Nanos) {
         debug_assert!(row < (1 << ROW_BITS) - 1, "a Plan has fewer rows");
         self.word.store(Self::word(row, start), Relaxed);
     }
 
-    /// Notes that a call of the operation completed at `now` and that another call follows: a sign of life of the
-    /// target.
+    /// Records that a call of the operation completed at `now` and another call follows: a sign of life of the target.
     #[inline(always)]
     pub fn call_completed(&self, now: Nanos) {
         let last = self.last_sign.load(Relaxed);
-        // The start is known modulo its span: a sign less than half of the span after the start is a sign of this
-        // operation.
+        // Starts are stored modulo their period: a sign within half a period after the start belongs to this operation.
         let start = self.word.load(Relaxed) >> ROW_BITS << UNIT_BITS;
         let after = last.wrapping_sub(start) % START_SPAN_NS;
         if (1..START_SPAN_NS / 2).contains(&after) && now < last + STALL_NS {
@@ -105,8 +103,8 @@ impl InFlight {
         self.last_sign.store(now, Relaxed);
     }
 
-    /// Notes the latest call, if long, and the signs of life of an operation at `end`, when the call completed. Called
-    /// before an operation of [`STALL_NS`] or more is recorded.
+    /// Records the latest call, if long, and the signs of life of an operation whose last call completed at `end`. Must
+    /// be called before an operation of [`STALL_NS`] or more is recorded.
     #[cold]
     #[inline(never)]
     pub fn note_long(&self, end: Nanos) {
@@ -133,35 +131,35 @@ impl InFlight {
         units << ROW_BITS | u64::from((row as u16).wrapping_add(1))
     }
 
-    /// Whether the current operation may be the one of this row that began at `start`.
+    /// Whether the current operation may be the operation of this row that began at `start`.
     pub(crate) fn holds(&self, row: u32, start: Nanos) -> bool {
         self.word.load(Relaxed) == Self::word(row, start)
     }
 
-    /// Notes that the operation has returned.
+    /// Records that the operation has returned.
     #[inline(always)]
     pub fn end(&self) {
         self.word.store(0, Relaxed);
         self.work.store(0, Relaxed);
     }
 
-    /// Row of the operation; none between two operations.
+    /// Row of the current operation; `None` between two operations.
     #[inline]
     #[must_use]
     pub fn row(&self) -> Option<u32> {
         row_of(self.word.load(Relaxed))
     }
 
-    /// When a call of the operation that other calls follow last completed; `None` if no call has. `now` is the time of
-    /// the run.
+    /// Time of the operation's latest call completion that was followed by another call; `None` if there was none.
+    /// `now` is the current time of the run.
     #[must_use]
     pub fn last_sign(&self, now: Nanos) -> Option<Nanos> {
         Some(self.read(now)?.signs?.to)
     }
 
-    /// The current operation; `None` between two operations. Shape and signs may be those of a later operation if the
-    /// worker is quick. `now` is an instant of the run, at most 2.1 years after the start of the operation and at most
-    /// two months before; of an older operation, the returned start is too late.
+    /// Current operation; `None` between two operations. Shape and signs may belong to a later operation if the worker
+    /// is quick. `now` is a time of the run, at most 2.1 years after the start of the operation and at most two months
+    /// before; for an older operation the returned start is too late.
     pub(crate) fn read(&self, now: Nanos) -> Option<CurrentOp> {
         let word = self.word.load(Relaxed);
         let row = row_of(word)?;
@@ -189,12 +187,12 @@ pub(crate) struct CurrentOp {
     pub(crate) start: Nanos,
     /// Shape of the current call.
     pub(crate) shape: CallShape,
-    /// The latest time in which calls of the operation completed; `None` if no call has.
+    /// Latest period in which calls of the operation completed; `None` if no call has completed.
     pub(crate) signs: Option<Gap>,
 }
 
 impl CurrentOp {
-    /// When the current call began.
+    /// Start of the current call.
     pub(crate) fn silent_since(&self) -> Nanos {
         self.signs.map_or(self.start, |signs| signs.to)
     }
@@ -205,8 +203,8 @@ fn row_of(word: u64) -> Option<u32> {
     Some(row as u32)
 }
 
-/// Ages of the operations in flight when a window ended, to three significant digits: censored
-/// observations, because each operation takes at least that long.
+/// Ages of the operations in flight at a window end, to three significant digits: censored observations, because each
+/// operation takes at least as long as its age.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InFlightAges {
     counts: BTreeMap<Nanos, u64>,
@@ -214,7 +212,7 @@ pub struct InFlightAges {
 }
 
 impl InFlightAges {
-    /// Adds an operation of this age in nanoseconds.
+    /// Adds an operation of `age` nanoseconds.
     pub fn add(&mut self, age: Nanos) {
         *self.counts.entry(value_of(index_of(age))).or_default() += 1;
         self.oldest = self.oldest.max(age);
@@ -228,31 +226,31 @@ impl InFlightAges {
         self.oldest = self.oldest.max(other.oldest);
     }
 
-    /// The number of operations.
+    /// Number of operations in flight.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.values().sum()
     }
 
-    /// Age of the oldest in nanoseconds, exact; 0 without operations.
+    /// Age of the oldest operation in nanoseconds, exact; 0 without operations.
     #[must_use]
     pub fn oldest(&self) -> Nanos {
         self.oldest
     }
 
-    /// Ages in nanoseconds in increasing order, and the number of operations of each.
+    /// Ages in nanoseconds in increasing order, with the number of operations of each age.
     #[must_use]
     pub fn counts(&self) -> Vec<(Nanos, u64)> {
         self.counts.iter().map(|(age, n)| (*age, *n)).collect()
     }
 }
 
-/// A quantile of completed operations and of operations in flight.
+/// A quantile over completed operations and operations in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quantile {
     /// Value in nanoseconds.
     pub ns: Nanos,
-    /// Whether the quantile may be greater, because only operations in flight are that old.
+    /// Whether the true quantile may be greater, because only operations in flight are as old as `ns`.
     pub is_lower_bound: bool,
 }
 
@@ -272,19 +270,19 @@ impl Quantile {
     }
 }
 
-/// Latency that a fraction `q` (0 to 1) of all operations does not exceed, by the product-limit
-/// estimator (Kaplan and Meier 1958, in the form of Efron 1967: the mass of a censored
-/// observation goes in equal parts to all that are larger, or here as large). `None` if only censored
-/// observations are that large: then it is at least the largest of them.
+/// Latency that a fraction `q` (0 to 1) of all operations does not exceed, by the product-limit estimator (Kaplan and
+/// Meier 1958, in the form of Efron 1967: the mass of a censored observation is distributed equally to all observations
+/// that are larger, here also to equal ones). `None` if only censored observations are that large: the quantile is then
+/// at least the largest censored observation.
 ///
-/// `completed` and `ages` are values in increasing order and how often each occurred.
+/// `completed` and `ages` are values in increasing order with their numbers of occurrences.
 pub fn censored_quantile(
     completed: impl Iterator<Item = (Nanos, u64)>,
     ages: &[(Nanos, u64)],
     count: u64,
     q: f64,
 ) -> Option<Nanos> {
-    /// Larger than the rounding errors of the sum, smaller than the fraction of one operation.
+    /// Above the rounding errors of the sum, below the fraction of one operation.
     const ROUNDING: f64 = 1e-12;
     let mut ages = ages.iter().peekable();
     let censored: u64 = ages.clone().map(|(_, n)| n).sum();
@@ -294,7 +292,7 @@ pub fn censored_quantile(
     for (value, n) in completed {
         while let Some((_, cut)) = ages.next_if(|(age, _)| *age <= value) {
             let cut = *cut as f64;
-            // At least this value is behind it, so `left` exceeds `cut`.
+            // At least this value follows, so `left` exceeds `cut`.
             weight *= left / (left - cut);
             left -= cut;
         }
@@ -319,7 +317,7 @@ mod tests {
         assert_eq!(read(5000), None);
         slot.begin(3, 1024);
         assert_eq!((read(5000), slot.row()), (Some((3, 1024)), Some(3)));
-        // It never looks older than it is.
+        // An operation never appears older than it is.
         slot.begin(0, 1025);
         assert_eq!(read(5000), Some((0, 1280)));
         assert!(slot.holds(0, 1025) && slot.holds(0, 1280));
@@ -372,8 +370,8 @@ mod tests {
         }
     }
 
-    /// The estimator by its definition: each observation has the same mass, and that of a censored one goes
-    /// in equal parts to all that are larger.
+    /// The estimator by definition: each observation has the same mass, and the mass of a censored observation is
+    /// distributed equally to all larger observations.
     fn quantile_by_masses(completed: &[u64], ages: &[u64], q: f64) -> Option<u64> {
         let completions = completed.iter().map(|value| (*value, true));
         let mut all: Vec<(u64, bool)> = completions
@@ -409,7 +407,7 @@ mod tests {
             mut ages in prop::collection::vec(1u64..12, 0..30),
             percent in 1u32..=100,
         ) {
-            // Between two multiples of any mass.
+            // A quantile that is no multiple of any mass.
             let q = f64::from(percent) / 100.0 - 0.003_141_59;
             samples.sort_unstable();
             ages.sort_unstable();

@@ -1,4 +1,4 @@
-//! The records of a lane in one interval: counters that one thread writes and any may read.
+//! Records of a lane in one interval: counters written by one thread and readable by any thread.
 
 use crate::OpTimes;
 use crate::completions::{CompletionMarks, Completions};
@@ -9,20 +9,21 @@ use plimsoll_runtime::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use plimsoll_runtime::sync::{Mutex, MutexGuard, lock};
 use std::collections::BTreeMap;
 
-/// How a lane records a row (an operation) of the results.
+/// Recording options of a row (an operation) of the results in a lane.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RowSpec {
-    /// This lane never executes it: no memory is set aside.
+    /// The lane never executes the operation: no memory is allocated.
     pub unused: bool,
-    /// It may be paced, so response times are kept too. The same in all lanes that execute it.
+    /// The operation may be paced, so response times are kept, too. Must be equal in all lanes that execute the
+    /// operation.
     pub paced: bool,
 }
 
 impl RowSpec {
-    /// Maximum address space of the row's histograms in a lane, in bytes.
+    /// Maximum address space in bytes of the row's histograms in a lane.
     #[must_use]
     pub fn address_space(&self) -> u64 {
-        // One buffer is written, and the others are spare or delivered.
+        // One buffer is being written; the others are spare or delivered.
         let buffers = 1 + crate::recorder::SPARE_BUFFERS as u64;
         match self.unused {
             true => 0,
@@ -31,7 +32,7 @@ impl RowSpec {
     }
 }
 
-/// One operation in one interval. What every operation reads and writes is in one cache line.
+/// Records of one operation in one interval. The fields used by every operation share a cache line.
 #[repr(C, align(64))]
 pub(crate) struct RowBuffer {
     pub(crate) response: Option<Box<ResponseBuffer>>,
@@ -39,9 +40,9 @@ pub(crate) struct RowBuffer {
     bytes: AtomicU64,
     pub(crate) service: Counts,
     bytes_upper: UpperHalf,
-    /// When operations completed, in a cache line of its own.
+    /// Completion times, in a separate cache line.
     pub(crate) marks: CompletionMarks,
-    /// Those that failed.
+    /// Completion times of failed operations.
     pub(crate) failed_marks: CompletionMarks,
     pub(crate) cpu_ns: AtomicU64,
     pub(crate) cpu_ops: AtomicU64,
@@ -59,9 +60,9 @@ impl RowBuffer {
 
 /// Response times of an operation that may be paced.
 pub(crate) struct ResponseBuffer {
-    /// From the intended start, or from the call of an operation that has none.
+    /// Response times from the intended start, or from the call of an operation without intended start.
     times: Counts,
-    /// Operations that had an intended start.
+    /// Number of operations with an intended start.
     paced: AtomicU64,
 }
 
@@ -82,7 +83,7 @@ impl ResponseBuffer {
 
 type ErrorCounts = BTreeMap<(u32, ErrorCode), u64>;
 
-/// All operations of a lane in one interval.
+/// Records of all operations of a lane in one interval.
 pub(crate) struct IntervalBuffer {
     pub(crate) rows: Box<[Option<RowBuffer>]>,
     errors: Mutex<ErrorCounts>,
@@ -108,12 +109,12 @@ impl IntervalBuffer {
         }
     }
 
-    /// Failed operations, by row and error.
+    /// Number of failed operations, by row and error.
     pub(crate) fn errors(&self) -> MutexGuard<'_, ErrorCounts> {
         lock(&self.errors)
     }
 
-    /// Adds everything to `totals`, which has one entry per row. Returns the number of operations.
+    /// Adds all records to `totals`, which has one entry per row. Returns the number of operations.
     pub(crate) fn add_to(&self, totals: &mut [OpTotals]) -> u64 {
         assert_eq!(
             self.rows.len(),
@@ -144,7 +145,7 @@ impl IntervalBuffer {
         all
     }
 
-    /// Adds the slots in which operations completed.
+    /// Adds the slots with completed operations.
     pub(crate) fn add_marks_to(&self, completions: &mut Completions) {
         let slots = completions.rows.iter_mut().zip(&mut completions.failed);
         for (row, (done, failed)) in self.rows.iter().zip(slots) {
@@ -155,13 +156,13 @@ impl IntervalBuffer {
         }
     }
 
-    /// Whether nothing was recorded in it.
+    /// Whether the buffer has no records.
     pub(crate) fn is_empty(&self) -> bool {
         let mut rows = self.rows.iter().flatten();
         self.errors().is_empty() && rows.all(|row| row.service.count.load(Relaxed) == 0)
     }
 
-    /// Whether the counts of each row agree, which they do once its lane has delivered it.
+    /// Whether the counts of each row agree. Always true after delivery.
     pub(crate) fn is_consistent(&self) -> bool {
         self.rows.iter().flatten().all(|row| {
             let ops = row.service.count.load(Relaxed);

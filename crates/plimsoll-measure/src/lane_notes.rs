@@ -1,4 +1,4 @@
-//! Rare notes of lanes: operations that the end of a window cut, and those that took very long.
+//! Rare records of lanes: operations cut by a window end, and very long operations.
 
 use crate::call_spans::{CallSpans, Gap, SharedCallSpans};
 use crate::in_flight::InFlight;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 /// Notes of one lane; any thread may read them.
 pub(crate) struct LaneNotes {
     notes: Mutex<Notes>,
-    /// Call spans, which all workers of the lane note.
+    /// Call spans, written by all workers of the lane.
     spans: Arc<SharedCallSpans>,
 }
 
@@ -19,7 +19,7 @@ struct Notes {
     cut: Vec<InFlightNote>,
 }
 
-/// An operation that was in flight when a window ended.
+/// An operation that was in flight at a window end.
 struct InFlightNote {
     window: u32,
     row: u32,
@@ -38,26 +38,26 @@ impl LaneNotes {
         plimsoll_runtime::sync::lock(&self.notes)
     }
 
-    /// The word in which another worker of the lane writes its current operation.
+    /// Creates the current-operation word of another worker of the lane.
     pub(crate) fn worker(&self) -> Arc<InFlight> {
         let worker = Arc::new(InFlight::of_lane(self.spans.clone()));
         self.lock().workers.push(worker.clone());
         worker
     }
 
-    /// Notes an operation that has returned. Called by the lane, before its worker does anything else.
+    /// Records a cut operation that has returned. Must be called by the lane before the worker's next step.
     pub(crate) fn cut(&self, window: u32, row: u32, start: Nanos) {
         let mut notes = self.lock();
-        // From now on it is seen here, and no longer in its worker's word: not in both, if the controller
-        // reads before the worker ends it.
+        // From here on the note replaces the worker's word: the controller must not see the operation in both, should
+        // it read before the worker ends the operation.
         if let Some(word) = notes.workers.iter().find(|w| w.holds(row, start)) {
             word.end();
         }
         notes.cut.push(InFlightNote { window, row, start });
     }
 
-    /// Adds the ages of operations in flight when a window ended, one entry per row, and the call spans of the window.
-    /// Forgets the notes of windows up to this one.
+    /// Adds the ages of operations in flight at the window end, one entry per row, and the call spans of the window.
+    /// Discards the notes of windows up to this window.
     pub(crate) fn take(
         &self,
         window: WindowBounds,
@@ -80,7 +80,7 @@ impl LaneNotes {
         }
         notes.cut.retain(|c| c.window > window.number);
         for (row, from) in in_flight {
-            // One that began after the end of the window was not in it.
+            // Operations that began after the window end were not in the window.
             if from < window.end {
                 ages[row as usize].add(window.end - from);
             }

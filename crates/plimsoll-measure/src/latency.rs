@@ -1,4 +1,4 @@
-//! Totals of an operation over a time: counts, bytes, errors and latency distributions.
+//! Totals of an operation over a period: counts, bytes, errors and latency distributions.
 
 use crate::counts::Counts;
 use crate::in_flight::censored_quantile;
@@ -36,7 +36,7 @@ impl Default for Latency {
     }
 }
 
-/// The serialised form of a [`Latency`]: the values that occurred and how often.
+/// Serialised form of a [`Latency`]: values with their numbers of occurrences.
 #[derive(Serialize, Deserialize)]
 struct LatencyEncoding {
     counts: Vec<(u64, u64)>,
@@ -71,10 +71,10 @@ impl From<LatencyEncoding> for Latency {
     }
 }
 
-/// Rank, from 1, of the sample at which a share of `count` samples ends; 1 without samples.
+/// Rank, from 1, of the sample at which a fraction of `count` samples ends; 1 without samples.
 ///
-/// The rank is rounded up. A product such as `0.07 · 100` exceeds its whole number by a rounding error, which
-/// is not rounded up.
+/// The rank is rounded up. Rounding errors are excluded: a product such as `0.07 · 100` slightly exceeds a whole number
+/// and must not be rounded up.
 #[must_use]
 pub fn quantile_rank(share: f64, count: u64) -> u64 {
     let rank = share * (1.0 - f64::EPSILON) * count as f64;
@@ -82,7 +82,7 @@ pub fn quantile_rank(share: f64, count: u64) -> u64 {
 }
 
 impl Latency {
-    /// The distribution of a list of samples, in nanoseconds.
+    /// Distribution of a list of samples, in nanoseconds.
     #[must_use]
     pub fn of(samples: impl IntoIterator<Item = Nanos>) -> Self {
         let mut latency = Self::default();
@@ -90,7 +90,7 @@ impl Latency {
         latency
     }
 
-    /// The number of samples.
+    /// Number of samples.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.histogram.len()
@@ -128,7 +128,7 @@ impl Latency {
         self.of_rank(rank).min(self.max)
     }
 
-    /// The quantile `q` of these samples and of operations in flight, which take at least as long as their ages:
+    /// Quantile `q` of these samples and of operations in flight, which take at least as long as their ages; see
     /// [`censored_quantile`]. If only a lower bound is known, the bound is the age of the oldest operation in flight.
     #[must_use]
     pub fn quantile_with(&self, ages: &InFlightAges, q: f64) -> Quantile {
@@ -148,9 +148,8 @@ impl Latency {
         recorded.map(|v| (v.value_iterated_to(), v.count_at_value()))
     }
 
-    /// The sample number `index`, from 0, of all samples in increasing order, in nanoseconds: the
-    /// last one if there are fewer, 0 without samples. The first and the last are exact, the
-    /// others to three significant digits.
+    /// Sample number `index`, from 0, of all samples in increasing order, in nanoseconds: the last sample if there are
+    /// fewer, 0 without samples. The first and the last sample are exact, the others have three significant digits.
     #[must_use]
     pub fn nth(&self, index: u64) -> Nanos {
         let n = self.count();
@@ -162,9 +161,9 @@ impl Latency {
         }
     }
 
-    /// The histogram's value of the sample of this rank, from 1.
+    /// Histogram value of the sample of this rank, from 1.
     fn of_rank(&self, rank: u64) -> Nanos {
-        // Half a sample short of the rank, which the histogram rounds up.
+        // Half a sample below the rank, because the histogram rounds up.
         let share = (rank as f64 - 0.5) / self.count() as f64;
         self.histogram.value_at_quantile(share)
     }
@@ -175,7 +174,7 @@ impl Latency {
         &self.histogram
     }
 
-    /// The distribution of values in increasing order and how often each occurred.
+    /// Distribution of values in increasing order with their numbers of occurrences.
     #[must_use]
     pub fn of_counts(counts: &[(Nanos, u64)], sum: u128, max: Nanos) -> Self {
         let least = counts.first().map_or(Nanos::MAX, |(value, _)| *value);
@@ -222,12 +221,12 @@ impl Latency {
     }
 }
 
-/// The totals of one operation over a time.
+/// Totals of one operation over a period.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct OpTotals {
     /// Operations that succeeded.
     pub ops: u64,
-    /// Bytes they moved.
+    /// Bytes moved by the operations in `ops`.
     pub bytes: u128,
     /// Operations that failed, by error.
     pub errors: BTreeMap<ErrorCode, u64>,
@@ -236,18 +235,18 @@ pub struct OpTotals {
     /// Response times, from intended start to return, or from call to return of an operation
     /// without an intended start; empty if the row is never paced.
     pub response: Latency,
-    /// Operations that had an intended start.
+    /// Number of operations with an intended start.
     pub paced: u64,
     /// Processor time of `cpu_ops` operations in nanoseconds.
     pub cpu_ns: u64,
-    /// Operations, succeeded or failed, whose processor time is known.
+    /// Number of operations, succeeded or failed, with known processor time.
     pub cpu_ops: u64,
-    /// Ages of the operations in flight when a window ended; they are in no other figure here.
+    /// Ages of the operations in flight at a window end; these operations are in no other figure of this struct.
     pub in_flight: InFlightAges,
 }
 
 impl OpTotals {
-    /// Adds the totals of another time, lane or rank.
+    /// Adds the totals of another period, lane or rank.
     pub fn add(&mut self, other: &OpTotals) {
         self.ops += other.ops;
         self.bytes += other.bytes;
@@ -262,8 +261,7 @@ impl OpTotals {
         }
     }
 
-    /// The latency of its operations: the response time of each with an intended start, and the
-    /// service time of each without.
+    /// Latency distribution: response times of operations with an intended start, service times of the others.
     #[must_use]
     pub fn latency(&self) -> &Latency {
         match self.paced {
@@ -272,13 +270,13 @@ impl OpTotals {
         }
     }
 
-    /// Failed operations of any kind.
+    /// Number of failed operations.
     #[must_use]
     pub fn error_count(&self) -> u64 {
         self.errors.values().sum()
     }
 
-    /// Mean processor time per operation in microseconds; `None` if no operation's processor time is known.
+    /// Mean processor time per operation in microseconds; `None` if no processor time is known.
     #[must_use]
     pub fn cpu_us_per_op(&self) -> Option<f64> {
         (self.cpu_ops > 0).then(|| self.cpu_ns as f64 / self.cpu_ops as f64 / 1e3)
@@ -339,7 +337,7 @@ mod tests {
         (1..=10).for_each(|v| l.record(v));
         let mut ages = InFlightAges::default();
         assert_eq!(l.quantile_with(&ages, 0.5), Quantile::known(5));
-        // Ten that take at least 100: the fifth of ten is the fifth of twenty.
+        // Ten operations in flight of at least 100: the fifth of ten becomes the fifth of twenty.
         (0..10).for_each(|_| ages.add(100));
         assert_eq!(l.quantile_with(&ages, 0.25), Quantile::known(5));
         assert_eq!(l.quantile_with(&ages, 0.9), Quantile::at_least(100));
@@ -361,7 +359,7 @@ mod tests {
         assert_eq!([0, 1, 2, 3, 4, 100].map(|i| l.nth(i)), [3, 5, 7, 9, 9, 9]);
         assert_eq!(Latency::of([7]).nth(0), 7);
         assert_eq!(Latency::default().nth(0), 0);
-        // The first and the last are exact.
+        // The first and the last sample are exact.
         let l = Latency::of([1_000_001, 2_000_001, 3_000_001]);
         assert_eq!([l.nth(0), l.nth(2)], [1_000_001, 3_000_001]);
         assert_eq!((l.sum(), l.mean()), (6_000_003, 2_000_001.0));
@@ -419,7 +417,7 @@ mod tests {
     #[test]
     fn an_operation_in_flight_as_old_as_all_that_completed_is_no_bound() {
         let shares = [0.5, 0.99, 0.999, 1.0];
-        // Buckets of one value, and wider ones.
+        // Buckets of a single value, and wider buckets.
         for took in [0, 700, 10_000_000] {
             let mut ages = InFlightAges::default();
             ages.add(took);
@@ -429,7 +427,7 @@ mod tests {
                 [Quantile::known(took); 4]
             );
         }
-        // Three digits do not distinguish a nanosecond more: only the maximum is exact.
+        // Three digits cannot resolve one more nanosecond: only the maximum is exact.
         let mut ages = InFlightAges::default();
         ages.add(10_000_001);
         let l = Latency::of([10_000_000; 99]);

@@ -1,35 +1,33 @@
-//! Measuring: the clock, recorders that cost a few nanoseconds per operation, and the interval
-//! series and totals made of their records, with exact counts and HDR histograms.
+//! Measurement: the clock, recorders with a cost of a few nanoseconds per operation, and interval series and totals
+//! with exact counts and HDR histograms.
 //!
-//! A [`Recorder`] belongs to one lane (one OS thread) and writes only memory of its own. At the
-//! end of each interval it hands a full buffer to the [`Collector`], which merges the lanes. All
-//! times are nanoseconds of one [`Clock`].
+//! A [`Recorder`] belongs to one lane (an OS thread) and writes only private memory. At the end of each interval the
+//! recorder hands a full buffer to the [`Collector`], which merges the lanes. All times are nanoseconds of one
+//! [`Clock`].
 //!
 //! | modules | content |
 //! | --- | --- |
-//! | `clock`, `window` | the time, and the measured window that all lanes share |
-//! | `recorder`, `interval_buffer`, `counts`, `upper_half`, `completions`, `lane_notes`, `in_flight`, `call_spans` | what one lane records |
+//! | `clock`, `window` | the time, and the measured window shared by all lanes |
+//! | `recorder`, `interval_buffer`, `counts`, `upper_half`, `completions`, `lane_notes`, `in_flight`, `call_spans` | records of one lane |
 //! | `collector`, `interval`, `latency`, `workers_done`, `ranks` | all lanes together: intervals, totals, stages |
-//! | `gaps` | times without a completion, and which of them are stalls |
-//! | `event_effects` | what events during a run did to its throughput |
-//! | `curve`, `compare` | load curves; whether repeated runs differ |
+//! | `gaps` | times without a completion, and stalls |
+//! | `event_effects` | effects of events on a run's throughput |
+//! | `curve`, `compare` | load curves; significance of differences between repeated runs |
 //! | `outcome` | the outcome of a run: windows, figures of ranks, failures, notes |
-//! | `simulated` | what a simulated storage system did |
+//! | `simulated` | figures of a simulated storage system |
 //! | `system` | counters of the process and the machine |
 //!
 //! # Design
-//! Cells of a recorder are atomics that one thread writes with plain loads and stores: as cheap as ordinary memory,
-//! and readable by the controller while a worker hangs in a system call. Buckets are numbered as in HdrHistogram
-//! (three digits) and cover 64 bits, so that no latency is too long; sums of bytes and latencies have 128 bits.
+//! Cells of a recorder are atomics that one thread writes with plain loads and stores: as cheap as ordinary memory, and
+//! readable by the controller while a worker hangs in a system call. Buckets are numbered as in HdrHistogram (three
+//! digits) and cover 64 bits, so every latency fits; sums of bytes and latencies have 128 bits.
 //!
-//! An operation belongs to the window in which the operation completes. Operations in flight when a window ends
-//! have ages, which are censored observations of the latency: ages count in the totals of a row and are in no
-//! histogram.
+//! An operation belongs to the window in which it completes. Operations in flight at a window end have ages, which are
+//! censored observations of the latency: ages count in the totals of a row and are in no histogram.
 //!
-//! Reading the counters of the system takes milliseconds on a busy machine, so callers read the counters before the
-//! workers are released; at a window's end the counters of the process are read first, so that the counters of the
-//! machine contain them. The clock of a run is compared with the system's clock at the end of the run, and a drift
-//! is reported.
+//! Reading the system's counters takes milliseconds on a busy machine, so callers read the counters before releasing
+//! the workers. At a window end the process counters are read first, so that the machine counters contain the process's
+//! use. At the end of a run, the run's clock is compared with the system's clock, and a drift is reported.
 
 mod call_spans;
 mod cells;

@@ -1,25 +1,25 @@
-//! Replies of a server that are longer than its protocol allows.
+//! Server replies that are longer than the protocol allows.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Replies of a procedure that had bytes beyond their result, which were ignored.
+/// Replies of a procedure with extra bytes after the result, which were ignored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LongReplies {
     /// Name of the procedure, such as `FSSTAT`.
     pub procedure: String,
-    /// The document that defines it, such as `RFC 1813`.
+    /// Document that defines the procedure, such as `RFC 1813`.
     pub standard: String,
-    /// Number of such replies.
+    /// Number of long replies.
     pub count: u64,
-    /// Minimum number of bytes beyond a result.
+    /// Minimum number of extra bytes.
     pub min_bytes: u32,
-    /// Maximum number of bytes.
+    /// Maximum number of extra bytes.
     pub max_bytes: u32,
 }
 
 impl LongReplies {
-    /// Adds replies to `all`, procedure by procedure.
+    /// Merges replies into `all` by procedure.
     pub fn add(all: &mut Vec<Self>, more: Vec<Self>) {
         for new in more {
             let same = |known: &&mut Self| {

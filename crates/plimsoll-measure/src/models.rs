@@ -1,4 +1,4 @@
-//! Models of what lanes and the controller share, for `make models`.
+//! Models of the data shared by lanes and controller, for `make models`.
 
 use crate::upper_half::UpperHalf;
 use crate::{
@@ -9,7 +9,7 @@ use plimsoll_runtime::sync::atomic::{AtomicBool, AtomicU64, Ordering::Acquire, O
 use plimsoll_runtime::sync::model::{explore, spawn};
 use std::sync::Arc;
 
-/// Length of an interval.
+/// Interval length.
 const LENGTH: u64 = 10;
 
 fn operation(end: u64) -> OpTimes {
@@ -20,7 +20,7 @@ fn shared_window() -> Arc<WindowState> {
     Arc::new(WindowState::new(LENGTH))
 }
 
-/// A recorder of one row, and the side that the controller sees.
+/// A recorder of one row, and its controller side.
 fn lane(window: &Arc<WindowState>) -> (Recorder, Arc<LaneProgress>) {
     let recorder = Recorder::new(window.clone(), &[RowSpec::default()]);
     let progress = recorder.progress();
@@ -155,7 +155,7 @@ fn what_a_hanging_lane_has_recorded_is_salvaged_once() {
                 recorder.record(0, operation(1), 1);
                 has_recorded.store(true, Release);
                 recorder.record(0, operation(11), 1);
-                // It may come back in the next window.
+                // The buffer may come back in the next window.
                 let is_open = window.bounds().number == 2;
                 if is_open {
                     recorder.record(0, operation(101), 1);

@@ -2,22 +2,22 @@
 
 use crate::Nanos;
 
-/// How far apart two readings of one clock on different processors may be.
+/// Maximum difference in nanoseconds between readings of one clock on different processors.
 const MAX_CLOCK_SKEW_NS: Nanos = 1_000;
 
-/// The times of one operation, all of one clock.
+/// The times of one operation, all from one clock.
 #[derive(Debug, Clone, Copy)]
 pub struct OpTimes {
-    /// When the schedule meant it to start; `None` if it was not paced.
+    /// Scheduled start; `None` if the operation was not paced.
     pub intended: Option<Nanos>,
-    /// When it was called.
+    /// Time of the call.
     pub start: Nanos,
-    /// When it returned.
+    /// Time of the return.
     pub end: Nanos,
 }
 
 impl OpTimes {
-    /// The times of an operation without a schedule.
+    /// Times of an operation without a schedule.
     #[inline(always)]
     #[must_use]
     pub fn unpaced(start: Nanos, end: Nanos) -> Self {
@@ -28,7 +28,7 @@ impl OpTimes {
         }
     }
 
-    /// The time from call to return, in nanoseconds.
+    /// Service time, from call to return, in nanoseconds.
     #[inline(always)]
     pub(crate) fn service(self) -> Nanos {
         debug_assert!(
@@ -38,8 +38,7 @@ impl OpTimes {
         self.end.saturating_sub(self.start)
     }
 
-    /// The time from the intended start, or from the call if there is none, to the return, in
-    /// nanoseconds.
+    /// Response time, from the intended start (or the call, without an intended start) to the return, in nanoseconds.
     #[inline(always)]
     pub(crate) fn response(self) -> Nanos {
         let from = self.intended.unwrap_or(self.start);

@@ -1,5 +1,5 @@
-//! The outcome of a run: the engine fills an outcome, ranks report and merge outcomes, and results are computed from the
-//! merged outcome.
+//! The outcome of a run. The engine fills it, ranks report and merge it, and results are computed from the merged
+//! outcome.
 
 use crate::system::SystemUse;
 use crate::{
@@ -11,39 +11,38 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::SystemTime;
 
-/// Everything that was measured and noted in a run.
+/// Everything measured and noted in a run.
 ///
-/// The serialised fields are those that ranks report to rank 0.
+/// Ranks report the serialised fields to rank 0.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Outcome {
     /// Measured windows in order; of all ranks at rank 0, of the rank's own workers elsewhere.
     pub windows: Vec<MeasuredWindow>,
-    /// Totals of the workers of this process in each window, at rank 0 of several ranks.
+    /// Totals of the workers of this process in each window; only at rank 0 of several ranks.
     #[serde(skip)]
     pub own: Vec<WindowTotals>,
-    /// Lanes of this process, at rank 0 of several ranks.
+    /// Number of lanes of this process; only at rank 0 of several ranks.
     #[serde(skip)]
     pub own_lanes: usize,
-    /// How far apart the ranks started, in the load phase where that was most; at rank 0 of several
-    /// ranks.
+    /// Spread of the ranks' starts in the load phase with the largest spread; only at rank 0 of several ranks.
     #[serde(skip)]
     pub starts: Option<StartFigures>,
     /// Stages of a pattern, in the order of their windows; only at rank 0.
     #[serde(skip)]
     pub stages: Vec<StageOutcome>,
-    /// Filesets, created or reused.
+    /// Filesets that were created or reused.
     #[serde(skip)]
     pub populated: Vec<PopulatedFileset>,
-    /// The operation that ended the run.
+    /// The failure that ended the run.
     pub failure: Option<Failure>,
     /// The operation that ended the run because its fileset was exhausted.
     pub ran_out: Option<RanOut>,
     /// Whether the run was stopped from outside.
     pub interrupted: bool,
-    /// Whether contents and files are what was acknowledged, if the run is verified.
+    /// Result of the verification of contents and files; `None` if the run is not verified.
     #[serde(skip)]
     pub verification: Option<Verification>,
-    /// Why the result is invalid.
+    /// Reasons why the result is invalid.
     #[serde(skip)]
     pub reasons: Vec<Reason>,
     /// Workers that hang in a system call.
@@ -54,12 +53,12 @@ pub struct Outcome {
     pub processes: Vec<ProcessCounts>,
     /// Counts of the event schedule of each rank in the last window; empty without `eventlimit` and an event rate.
     pub schedules: Vec<ScheduleCounts>,
-    /// Draws of testrandvar.
+    /// Statistics of the `testrandvar` operations.
     pub variables: Vec<DrawnVariable>,
     /// Description of the target.
     #[serde(skip)]
     pub target: String,
-    /// Lanes that drove the workers.
+    /// Number of lanes that drove the workers.
     pub lanes: usize,
     /// The remains of the work directory.
     #[serde(skip)]
@@ -69,7 +68,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Whether the run ended before its script, the rest of which is skipped.
+    /// Whether the run ended before the end of its script.
     #[must_use]
     pub fn is_cut_short(&self) -> bool {
         self.failure.is_some() || self.ran_out.is_some() || !self.hung_workers.is_empty()
@@ -81,7 +80,7 @@ impl Outcome {
 pub struct Cleanup {
     /// Paths of files that Plimsoll did not create, relative to the work directory.
     pub foreign: Vec<String>,
-    /// Files that were not removed, why, and if possible the command that removes them, as sentences.
+    /// Sentences about files that were not removed: the reason and, if possible, the command that removes the files.
     /// Empty if everything was removed.
     pub unremoved: Vec<String>,
 }
@@ -104,13 +103,13 @@ pub struct MeasuredWindow {
     pub started: Option<SystemTime>,
     /// Resources used by the process and the machine.
     pub system: SystemUse,
-    /// Fraction of the processors that the run used, of the machine where it was largest.
+    /// Fraction of the processors used by the run, on the machine with the largest fraction.
     pub client_share: Option<f64>,
     /// Throttling by a CPU quota, on the machine that was throttled most; `None` in virtual time and without a quota.
     pub throttling: Option<Throttling>,
     /// The machines of the ranks; at rank 0 of several ranks.
     pub hosts: Vec<HostCounts>,
-    /// Figures of the simulated system; none if the target is real.
+    /// Figures of the simulated system; `None` for a real target.
     #[serde(skip)]
     pub simulated: Option<SimulatedWindow>,
 }
@@ -138,30 +137,30 @@ pub struct Throttling {
     pub host: Option<String>,
 }
 
-/// An operation whose fileset was exhausted, in a run that was to end by time.
+/// An operation that exhausted its fileset in a time-limited run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RanOut {
     /// Name of the operation.
     pub operation: String,
     /// Position of the operation in the workload.
     pub place: Option<SourcePosition>,
-    /// The supply that was used up, such as `existing file`.
+    /// The exhausted supply, such as `existing file`.
     pub supply: String,
     /// The exhausted fileset.
     pub fileset: String,
     /// Advice to the user, as a clause.
     pub advice: String,
-    /// When, in nanoseconds since the window opened, or since the workers started if no window was
+    /// Time of the exhaustion in nanoseconds since the window opened, or since the workers started if no window was
     /// open.
     pub after_ns: u64,
     /// Whether a window was open.
     pub measured: bool,
-    /// Whether the latest window had ended before.
+    /// Whether the latest window had already ended.
     pub window_over: bool,
 }
 
 impl RanOut {
-    /// Advice for a supply that the workers used up.
+    /// Advice for a supply exhausted by the workers.
     pub const ADVICE: &str =
         "give the fileset more entries or the run less time, or end it with --quit alldone";
 }
@@ -185,19 +184,19 @@ impl fmt::Display for RanOut {
     }
 }
 
-/// The draws of testrandvar.
+/// Statistics of a `testrandvar` operation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DrawnVariable {
     /// Name of the operation.
     pub name: String,
-    /// Count, mean and deviation.
+    /// Count, mean and standard deviation of the drawn numbers.
     pub stats: VariableStats,
 }
 
-/// Incremental mean and deviation of numbers (Welford 1962).
+/// Incremental mean and standard deviation (Welford 1962).
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct VariableStats {
-    /// The number of numbers.
+    /// Count of the numbers.
     pub count: u64,
     /// Mean.
     pub mean: f64,
@@ -206,7 +205,7 @@ pub struct VariableStats {
 }
 
 impl VariableStats {
-    /// Adds a number.
+    /// Adds a number to the statistics.
     pub fn add(&mut self, x: f64) {
         self.count += 1;
         let distance = x - self.mean;
@@ -214,7 +213,7 @@ impl VariableStats {
         self.squares += distance * (x - self.mean);
     }
 
-    /// Adds another series (Chan, Golub, LeVeque 1979).
+    /// Merges other statistics (Chan, Golub, LeVeque 1979).
     pub fn merge(&mut self, other: &Self) {
         let count = self.count + other.count;
         if other.count == 0 {
@@ -227,7 +226,7 @@ impl VariableStats {
         self.count = count;
     }
 
-    /// Standard deviation with n − 1; 0 for fewer than two numbers.
+    /// Sample standard deviation (n − 1); 0 for fewer than two numbers.
     #[must_use]
     pub fn deviation(&self) -> f64 {
         match self.count {

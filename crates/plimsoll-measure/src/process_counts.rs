@@ -25,9 +25,9 @@ impl ScheduleCounts {
 /// Operations of a process (a worker of an operation mix) in the measured window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ProcessCounts {
-    /// Its group in the Plan.
+    /// Group of the process in the Plan.
     pub group: u32,
-    /// Its number in the group.
+    /// Number of the process in the group.
     pub number: u32,
     /// Counts of the process's operations.
     pub counts: ScheduleCounts,

@@ -1,4 +1,4 @@
-//! Results of the ranks of a pattern in a stage.
+//! Results per rank in a stage of a pattern.
 
 use crate::{Latency, Nanos, OpTotals};
 use schemars::JsonSchema;
@@ -41,16 +41,16 @@ pub struct RankRow {
     pub quantiles_ns: [Nanos; 7],
 }
 
-/// What one rank counts of one operation in a stage.
+/// Totals of one operation of a rank in a stage.
 #[derive(Debug, Clone, Default)]
 pub struct RankTotals {
     /// Operations that succeeded.
     pub ops: u64,
-    /// Bytes they moved.
+    /// Bytes moved by the operations in `ops`.
     pub bytes: u128,
     /// Operations that failed.
     pub errors: u64,
-    /// Times from call to return.
+    /// Service times, from call to return.
     pub latency: Latency,
 }
 
@@ -79,9 +79,9 @@ impl From<&OpTotals> for RankRow {
 /// Minimum, first quartile, median, third quartile, 90th and 99th percentile, and maximum by
 /// MD-Workbench's rule, in nanoseconds; all 0 without samples.
 ///
-/// Its quantile `q` of `n` sorted samples is number `round(q·n + 0.49)`, counted from 0 and limited
-/// to the last; its median of an even number of samples is the mean of the middle two. Minimum and
-/// maximum are exact, the others within a thousandth.
+/// MD-Workbench's quantile `q` of `n` sorted samples is sample number `round(q·n + 0.49)`, counted from 0 and limited
+/// to the last sample; the median of an even number of samples is the mean of the middle two. Minimum and maximum are
+/// exact, the others within a thousandth.
 #[must_use]
 pub fn seven_number_summary(latency: &Latency) -> [Nanos; 7] {
     let n = latency.count();

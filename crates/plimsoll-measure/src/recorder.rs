@@ -1,4 +1,4 @@
-//! Recording the operations of a lane, with a few plain stores per operation.
+//! Recorder of the operations of a lane, with a few plain stores per operation.
 
 use crate::completions::{CompletionMarks, slot_shift};
 use crate::counts::bump;
@@ -16,24 +16,24 @@ use plimsoll_runtime::sync::{Mutex, MutexGuard};
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-/// A buffer that a lane has finished with.
+/// A buffer that a lane has finished writing.
 pub(crate) struct Delivery {
     pub(crate) window: u32,
     pub(crate) interval: u64,
     pub(crate) buffer: Arc<IntervalBuffer>,
 }
 
-/// Empty buffers that a lane keeps for the next intervals. A collector in time needs one.
+/// Number of empty buffers that a lane keeps for later intervals. One suffices if the collector keeps up.
 pub(crate) const SPARE_BUFFERS: usize = 2;
 
 struct Mailbox {
     delivered: Vec<Delivery>,
     spare: Vec<Arc<IntervalBuffer>>,
-    /// The buffer that the lane writes at the moment: the records of a lane that never returns.
+    /// The buffer that the lane is writing; holds the records of a lane that never returns.
     current: Delivery,
 }
 
-/// Operations and bytes of a row since the lane started, whatever the window.
+/// Operations and bytes of a row since the lane started, over all windows.
 #[derive(Default)]
 struct Progress {
     ops: AtomicU64,
@@ -50,39 +50,39 @@ impl Progress {
     }
 }
 
-/// An interval after all others: its window is over for the lane.
+/// Interval number after all others: the window has ended for the lane.
 const NO_MORE_INTERVALS: u64 = u64::MAX >> WINDOW_BITS;
 
-/// Bits of the number of a window, above those of an interval.
+/// Number of bits of a window number, above the interval number.
 const WINDOW_BITS: u32 = 24;
 
-/// A window and an interval in one word, ordered by the window first.
+/// Window and interval in one word, ordered by window first.
 fn packed(window: u32, interval: u64) -> u64 {
     u64::from(window) << (u64::BITS - WINDOW_BITS) | interval
 }
 
-/// The side of a [`Recorder`] that other threads may read.
+/// The side of a [`Recorder`] that other threads can read.
 pub struct LaneProgress {
     rows: Arc<[Progress]>,
     specs: Box<[RowSpec]>,
     mailbox: Mutex<Mailbox>,
-    /// The lane has delivered everything of the intervals before this one, as [`packed`].
+    /// Everything before this interval has been delivered; as [`packed`].
     delivered_upto: AtomicU64,
     ended: AtomicBool,
     notes: LaneNotes,
     abandoned: AtomicU64,
-    /// One more than when the server of the abandoned operations last replied; 0 if unknown.
+    /// Time of the last server reply before operations were abandoned, plus one; 0 if unknown.
     unanswered: AtomicU64,
 }
 
 impl LaneProgress {
-    /// The operations of a row that succeeded since the lane started.
+    /// Successful operations of a row since the lane started.
     #[must_use]
     pub fn ops(&self, row: usize) -> u64 {
         self.rows[row].ops.load(Relaxed)
     }
 
-    /// The bytes that a row moved since the lane started.
+    /// Bytes moved by a row since the lane started.
     #[must_use]
     pub fn bytes(&self, row: usize) -> u128 {
         let row = &self.rows[row];
@@ -95,13 +95,12 @@ impl LaneProgress {
         self.ended.load(Acquire)
     }
 
-    /// Notes that the lane has ended, even if it could not deliver everything.
+    /// Marks the lane as ended, even if the lane could not deliver everything.
     pub fn mark_ended(&self) {
         self.ended.store(true, Release);
     }
 
-    /// Adds the ages of operations in flight when the window ended, one entry per row, and the call spans of the
-    /// window.
+    /// Adds the ages of operations in flight at the window end, one entry per row, and the call spans of the window.
     pub(crate) fn take_notes(
         &self,
         window: WindowBounds,
@@ -111,19 +110,19 @@ impl LaneProgress {
         self.notes.take(window, ages, calls);
     }
 
-    /// Operations that were abandoned at the end, because they did not return.
+    /// Number of operations that never returned and were abandoned at the end of the run.
     #[must_use]
     pub fn abandoned(&self) -> u64 {
         self.abandoned.load(Relaxed)
     }
 
-    /// Instant of the last reply of a server whose operations were abandoned.
+    /// Time of the last reply of a server whose operations were abandoned; `None` if unknown.
     #[must_use]
     pub fn unanswered_since(&self) -> Option<Nanos> {
         self.unanswered.load(Relaxed).checked_sub(1)
     }
 
-    /// The interval before which everything of window `window` is delivered.
+    /// First interval of a window that has not been delivered completely.
     pub(crate) fn delivered_upto(&self, window: u32) -> u64 {
         if self.ended() {
             return u64::MAX;
@@ -139,17 +138,17 @@ impl LaneProgress {
         std::mem::take(&mut self.lock().delivered)
     }
 
-    /// Gives a buffer back to the lane, emptied. What a collector that was late has made it take is freed.
+    /// Empties a buffer and returns it to the lane. Surplus buffers, allocated because the collector was late, are
+    /// freed.
     pub(crate) fn give_back(&self, buffer: Arc<IntervalBuffer>) {
         if self.lock().spare.len() < SPARE_BUFFERS {
-            // Outside of the lock, for which the lane would wait at the end of an interval.
+            // Outside the lock, on which the lane would block at the end of an interval.
             buffer.clear();
             self.lock().spare.push(buffer);
         }
     }
 
-    /// The buffers that were delivered and the one that the lane is writing: both at once, so that
-    /// nothing is lost between them.
+    /// Takes the delivered buffers and the buffer being written, both atomically: no records are lost in between.
     pub(crate) fn take_all(&self) -> (Vec<Delivery>, Delivery) {
         let mut mailbox = self.lock();
         let delivered = std::mem::take(&mut mailbox.delivered);
@@ -165,14 +164,14 @@ impl LaneProgress {
     }
 }
 
-/// The contents of a lane's current buffer.
+/// Content of a lane's current buffer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BufferState {
-    /// Nothing, and nothing is measured.
+    /// Empty; nothing is being measured.
     Empty,
-    /// Operations of the interval in which the lane is.
+    /// Operations of the current interval.
     Measuring,
-    /// Operations that completed in a window that is over for the lane.
+    /// Operations that completed in a window that has ended for the lane.
     Late,
 }
 
@@ -183,17 +182,17 @@ pub struct Recorder {
     window: Arc<WindowState>,
     current: RefCell<Arc<IntervalBuffer>>,
     epoch: Cell<u32>,
-    /// The next instant at which the interval or the window changes.
+    /// Time of the next change of interval or window.
     next_change_at: Cell<Nanos>,
     state: Cell<BufferState>,
     window_number: Cell<u32>,
     interval: Cell<u64>,
-    /// First instant of the interval.
+    /// First instant of the current interval.
     interval_start: Cell<Nanos>,
     slot_shift: u32,
-    /// Calls without a reply are abandoned, because the run is over.
+    /// Calls without a reply are being abandoned, because the run is over.
     is_abandoning: Cell<bool>,
-    /// The last reply of the server whose calls were abandoned.
+    /// Time of the last reply of the server whose calls were abandoned.
     silent_since: Cell<Option<Nanos>>,
 }
 
@@ -239,20 +238,20 @@ impl Recorder {
         }
     }
 
-    /// The word in which a worker of the lane writes its current operation.
+    /// Creates the current-operation word of a worker of the lane.
     #[must_use]
     pub fn worker(&self) -> Arc<InFlight> {
         self.shared.notes.worker()
     }
 
-    /// The side that other threads may read.
+    /// The side that other threads can read.
     #[must_use]
     pub fn progress(&self) -> Arc<LaneProgress> {
         self.shared.clone()
     }
 
-    /// Records an operation that succeeded. Before the record of an operation of [`STALL_NS`](crate::STALL_NS) or more,
-    /// its worker notes the operation ([`InFlight::note_long`]).
+    /// Records a successful operation. For an operation of [`STALL_NS`](crate::STALL_NS) or more, the worker must first
+    /// call [`InFlight::note_long`].
     #[inline(always)]
     pub fn record(&self, row: u32, times: OpTimes, bytes: u64) {
         self.progress[row as usize].add(bytes);
@@ -280,8 +279,8 @@ impl Recorder {
         }
     }
 
-    /// Records an asynchronous operation that completed at `end`, at or before now. It counts in
-    /// the latest window if it completed in it, whatever the lane has done since.
+    /// Records an asynchronous operation that completed at `end`, now or earlier. The operation counts in the latest
+    /// window if it completed in that window, whatever the lane has done since.
     pub fn record_completed_at(&self, row: u32, start: Nanos, end: Nanos, bytes: u64) {
         self.progress[row as usize].add(bytes);
         let window = self.window.bounds();
@@ -291,7 +290,7 @@ impl Recorder {
         if self.window_number.get() != window.number
             || (self.is_measuring() && end >= self.next_change_at.get())
         {
-            // The lane has not been in this window or this interval yet; it is now.
+            // The lane has not entered this window or interval yet, and enters it now.
             self.advance_interval(end);
         }
         if !self.is_measuring() {
@@ -325,14 +324,14 @@ impl Recorder {
         }
         let buffer = self.current.borrow();
         *buffer.errors().entry((row, code.into())).or_default() += 1;
-        // A failure is a completion too.
+        // A failure is a completion, too.
         if let Some(cells) = &buffer.rows[row as usize] {
             self.mark_outside_interval(&cells.failed_marks, end);
         }
     }
 
-    /// Counts an operation that failed at `at` without being issued to the target. It completes nothing
-    /// there, so it does not interrupt a stall.
+    /// Counts an operation that failed at `at` without being issued to the target. Such a failure does not interrupt a
+    /// stall.
     #[cold]
     pub fn record_not_issued(&self, row: u32, at: Nanos, code: &str) {
         if self.roll_and_check(at) {
@@ -341,15 +340,15 @@ impl Recorder {
         }
     }
 
-    /// Counts an operation that began at `start` as in flight when the latest window ends.
+    /// Counts an operation that began at `start` as in flight at the end of the latest window.
     #[cold]
     pub fn note_in_flight_at_end(&self, row: u32, start: Nanos) {
         let window = self.window.bounds();
         self.shared.notes.cut(window.number, row, start);
     }
 
-    /// Notes an operation that returned at `end`, in no window, if the latest one ended while it
-    /// was in flight.
+    /// Counts an operation that returned at `end`, outside all windows, as in flight if the latest window ended during
+    /// the operation.
     #[cold]
     fn note_if_in_flight_at_end(&self, row: u32, start: Nanos, end: Nanos) {
         let window = self.window.bounds();
@@ -358,7 +357,7 @@ impl Recorder {
         }
     }
 
-    /// Marks a completion that may lie outside the current interval, if it does not.
+    /// Marks a completion, if it lies in the current interval.
     fn mark_outside_interval(&self, marks: &CompletionMarks, end: Nanos) {
         let base = self.interval_start.get();
         if (base..self.next_change_at.get()).contains(&end) {
@@ -366,15 +365,15 @@ impl Recorder {
         }
     }
 
-    /// Notes that calls are abandoned; `at_end`: because the run is over. `silent_since` is the
-    /// last reply of the server, if none came since the calls were made.
+    /// Records that calls were abandoned; `at_end`: because the run is over. `silent_since` is the time of the server's
+    /// last reply, if no reply came since the calls were made.
     pub fn note_abandoned_call(&self, at_end: bool, silent_since: Option<Nanos>) {
         self.is_abandoning.set(self.is_abandoning.get() || at_end);
         self.silent_since.set(silent_since);
     }
 
-    /// Counts an operation that was in flight when the run ended and then failed as abandoned, if
-    /// its calls were.
+    /// Counts an operation that was in flight at the end of the run and then failed as abandoned, if its calls were
+    /// abandoned.
     pub fn count_failed_at_end(&self) {
         if self.is_abandoning.get() {
             bump(&self.shared.abandoned, 1);
@@ -382,20 +381,20 @@ impl Recorder {
         }
     }
 
-    /// Whether the server of abandoned calls sent no reply since they were made.
+    /// Whether the server has sent no reply since the abandoned calls were made.
     #[must_use]
     pub fn is_server_silent(&self) -> bool {
         self.silent_since.get().is_some()
     }
 
-    /// Notes that an operation was lost because the server sent no reply, if it did not.
+    /// Records that an operation was lost to a silent server, if the server is silent.
     pub fn note_lost_to_silence(&self) {
         if let Some(since) = self.silent_since.get() {
             self.shared.unanswered.fetch_max(since + 1, Relaxed);
         }
     }
 
-    /// Delivers what is left. Called when the lane ends.
+    /// Delivers the remaining records. Must be called when the lane ends.
     pub fn finish(&self) {
         if self.state.replace(BufferState::Empty) != BufferState::Empty {
             self.deliver(NO_MORE_INTERVALS);
@@ -408,7 +407,7 @@ impl Recorder {
         self.state.get() == BufferState::Measuring
     }
 
-    /// Whether an operation that completed at `end` is measured.
+    /// Advances to the interval of `end`; returns whether an operation that completed at `end` is measured.
     #[inline]
     fn roll_and_check(&self, end: Nanos) -> bool {
         if end >= self.next_change_at.get() || self.window.epoch() != self.epoch.get() {
@@ -417,7 +416,7 @@ impl Recorder {
         self.is_measuring()
     }
 
-    /// Goes on to the window and the interval of `now`, and delivers the buffer of the last one.
+    /// Advances to the window and interval of `now`, and delivers the buffer of the previous interval.
     #[cold]
     fn advance_interval(&self, now: Nanos) {
         let (epoch, window) = self.window.read();

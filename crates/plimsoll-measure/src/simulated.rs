@@ -1,4 +1,4 @@
-//! What a simulated storage system did in a measured window.
+//! Figures of a simulated storage system in a measured window.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -15,13 +15,13 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::time::Instant;
 
-/// Bytes of a sector in `/proc/diskstats`, for every device.
+/// Sector size in bytes in `/proc/diskstats`, for every device.
 const SECTOR_BYTES: u64 = 512;
 
 /// Counters of this process and of the machine at one instant.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    /// When those of the process were read: real time, whatever the clock of the run.
+    /// Time at which the process counters were read: real time, whatever the clock of the run.
     taken: Instant,
     process: Option<ProcessUse>,
     quota: Option<QuotaCounters>,
@@ -164,8 +164,8 @@ struct Ticks {
 }
 
 impl Snapshot {
-    /// Reads the counters at the start of a span, those of the process last. Takes about a millisecond, and
-    /// more on a busy machine.
+    /// Reads the counters at the start of a period, process counters last. Takes about a millisecond, and longer on a
+    /// busy machine.
     #[must_use]
     pub fn take() -> Self {
         let machine = Self::of_machine();
@@ -176,8 +176,8 @@ impl Snapshot {
         }
     }
 
-    /// Reads the counters at the end of a span, those of the process first, so that the machine's use in the
-    /// span contains that of the process.
+    /// Reads the counters at the end of a period, process counters first: the machine's use in the period then contains
+    /// the use of the process.
     #[must_use]
     pub fn take_at_end() -> Self {
         let (taken, process) = (plimsoll_runtime::now(), process());
@@ -188,7 +188,7 @@ impl Snapshot {
         }
     }
 
-    /// The counters at a later instant, up to which the process was idle.
+    /// Moves the snapshot to a later instant; the process must have been idle in between.
     #[must_use]
     pub fn unchanged_until(self, instant: Instant) -> Self {
         Self {
@@ -233,14 +233,14 @@ impl Snapshot {
 }
 
 impl ProcessUse {
-    /// Processor time in either mode, in seconds.
+    /// Processor time in user and kernel mode, in seconds.
     #[must_use]
     pub fn cpu_s(&self) -> f64 {
         self.user_s + self.system_s
     }
 
-    /// Adds the processor time of another process, and its bytes read from storage, if known of
-    /// both. All other figures stay.
+    /// Adds the processor time of another process, and the bytes read from storage if known for both. Other figures are
+    /// unchanged.
     pub fn add(&mut self, other: &Self) {
         self.user_s += other.user_s;
         self.system_s += other.system_s;
@@ -269,13 +269,13 @@ impl Ticks {
         self.user + self.system + self.idle + self.iowait + self.steal
     }
 
-    /// `None` if no tick has passed.
+    /// Use between two readings; `None` if no tick has passed.
     fn since(&self, before: &Self) -> Option<MachineUse> {
         let total = self.total().checked_sub(before.total())?;
         if total == 0 {
             return None;
         }
-        // The kernel's idle and iowait occasionally run backwards.
+        // The kernel's idle and iowait counters occasionally decrease.
         let share = |now: u64, then: u64| now.saturating_sub(then) as f64 / total as f64;
         Some(MachineUse {
             cpus: self.cpus,
@@ -340,7 +340,7 @@ impl NfsMountUse {
     }
 }
 
-/// Devices of the later map that were used since the earlier one; a new device began at zero.
+/// Devices of the later map that were used since the earlier map; a new device starts at zero.
 fn used<T: Default>(
     before: &Option<BTreeMap<String, T>>,
     later: &Option<BTreeMap<String, T>>,
@@ -370,8 +370,7 @@ fn process() -> Option<ProcessUse> {
     })
 }
 
-/// Bytes read from block devices for this process, all its threads and the children it has waited
-/// for.
+/// Bytes read from block devices for this process, including all threads and reaped children.
 fn storage_read_bytes() -> Option<u64> {
     let process = procfs::process::Process::myself().ok()?;
     Some(process.io().ok()?.read_bytes)
@@ -385,7 +384,7 @@ fn ticks_of(stat: &procfs::KernelStats) -> Ticks {
     let t = &stat.total;
     Ticks {
         cpus: u32::try_from(stat.cpu_time.len()).unwrap_or(u32::MAX),
-        // User and nice include the time of guests.
+        // User and nice time include guest time.
         user: t.user + t.nice,
         system: t.system + t.irq.unwrap_or(0) + t.softirq.unwrap_or(0),
         idle: t.idle,
@@ -407,7 +406,7 @@ fn page_cache_of(
 ) -> Option<PageCacheUse> {
     let counter = |name: &str| u64::try_from(*counters.get(name)?).ok();
     Some(PageCacheUse {
-        // pgpgin and pgpgout are in KiB, the others in pages.
+        // pgpgin and pgpgout are in KiB, the other counters in pages.
         read_in_bytes: counter("pgpgin")? * 1024,
         written_out_bytes: counter("pgpgout")? * 1024,
         dirtied_bytes: counter("nr_dirtied")? * page,
@@ -422,7 +421,7 @@ fn whole_disks() -> Option<BTreeSet<String>> {
     let names = std::fs::read_dir("/sys/block")
         .ok()?
         .filter_map(|e| e.ok()?.file_name().into_string().ok());
-    // A device's name has `!` in /sys where it has `/` in /proc.
+    // Device names have `!` in /sys in place of `/` in /proc.
     Some(names.map(|n| n.replace('!', "/")).collect())
 }
 
@@ -431,7 +430,7 @@ fn disks() -> Option<BTreeMap<String, DiskUse>> {
     Some(disks_of(stats, whole_disks().as_ref()))
 }
 
-/// Traffic of the devices of these names, or of all.
+/// Traffic of the named devices, or of all devices.
 fn disks_of(stats: Vec<DiskStat>, names: Option<&BTreeSet<String>>) -> BTreeMap<String, DiskUse> {
     let seconds = |ms: u64| ms as f64 / 1e3;
     let kept = stats
@@ -499,14 +498,14 @@ pub fn mounts(file: &Path) -> Vec<MountInfo> {
     mounts
 }
 
-/// Bytes of memory of the machine, and bytes that programs can get without swapping; `None` if unknown.
+/// Memory of the machine, and memory available without swapping, in bytes; `None` if unknown.
 #[must_use]
 pub fn machine_memory() -> Option<(u64, u64)> {
     let memory = procfs::Meminfo::current().ok()?;
     Some((memory.mem_total, memory.mem_available?))
 }
 
-/// A mount point without the escapes of `/proc`: white space and backslashes as three octal digits.
+/// Decodes the octal escapes (white space and backslash) of a mount point in `/proc`.
 #[must_use]
 pub fn unescaped(escaped: &str) -> String {
     let escapes = [

@@ -1,4 +1,4 @@
-//! Sums of 128 bits, to which one thread adds and which any thread may read.
+//! Sums of 128 bits, written by one thread and readable by any thread.
 
 use plimsoll_runtime::sync::atomic::{
     AtomicU64,
@@ -6,15 +6,15 @@ use plimsoll_runtime::sync::atomic::{
     fence,
 };
 
-/// Upper 64 bits of a sum. The lower 64 bits are a cell elsewhere, beside the cells that each operation writes.
+/// Upper 64 bits of a sum. The lower 64 bits are a separate cell next to the cells that every operation writes.
 ///
-/// The word is a sequence lock: twice the upper bits, plus one while the writer carries. Only an addition that wraps
-/// the lower half writes to the word.
+/// The word is a sequence lock: twice the upper bits, plus one during a carry. Only an addition that wraps the lower
+/// half writes the word.
 #[derive(Debug, Default)]
 pub(crate) struct UpperHalf(AtomicU64);
 
 impl UpperHalf {
-    /// Adds to the sum; only for the thread that writes `lower`.
+    /// Adds to the sum. Only the thread that writes `lower` may call this method.
     #[inline(always)]
     pub(crate) fn add(&self, lower: &AtomicU64, by: u64) {
         let (sum, wraps) = lower.load(Relaxed).overflowing_add(by);
@@ -46,7 +46,7 @@ impl UpperHalf {
         }
     }
 
-    /// Sets the sum to 0; only for the owner of both halves.
+    /// Sets the sum to 0. Only the owner of both halves may call this method.
     pub(crate) fn clear(&self, lower: &AtomicU64) {
         self.0.store(0, Relaxed);
         lower.store(0, Relaxed);

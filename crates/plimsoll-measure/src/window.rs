@@ -1,18 +1,18 @@
-//! The measured window: two instants that all lanes share.
+//! The measured window: two instants shared by all lanes.
 
 use crate::Nanos;
 use plimsoll_runtime::sync::atomic::{AtomicU32, AtomicU64, Ordering::Acquire, Ordering::Relaxed};
 use plimsoll_runtime::sync::atomic::{Ordering::Release, fence};
 use plimsoll_runtime::sync::{Mutex, lock};
 
-/// Number and instants of a measured window, read as one.
+/// Number and instants of a measured window, read consistently.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WindowBounds {
-    /// Number of the window, from 1; 0 before the first.
+    /// Number of the window, from 1; 0 before the first window.
     pub number: u32,
-    /// First instant that belongs to it.
+    /// First instant of the window.
     pub start: Nanos,
-    /// First instant after it; [`Nanos::MAX`] while unknown.
+    /// First instant after the window; [`Nanos::MAX`] while unknown.
     pub end: Nanos,
 }
 
@@ -27,11 +27,11 @@ impl WindowBounds {
 
 /// The measured window of a run, set by the controller and read by every lane.
 ///
-/// An operation belongs to the window in which it completes. Lanes read [`WindowState::epoch`]
-/// after each operation, so the next operation that completes notices a change.
+/// An operation belongs to the window in which it completes. Lanes read [`WindowState::epoch`] after each operation, so
+/// a change takes effect with the next completed operation.
 #[derive(Debug)]
 pub struct WindowState {
-    /// Sequence lock of the three words below: odd while they change.
+    /// Sequence lock of the three words below: odd during a change.
     epoch: AtomicU32,
     number: AtomicU32,
     start: AtomicU64,
@@ -41,14 +41,13 @@ pub struct WindowState {
 }
 
 impl WindowState {
-    /// The state before the first window; series have intervals of this length in nanoseconds.
+    /// State before the first window; `interval` is the length of the series' intervals in nanoseconds.
     #[must_use]
     pub fn new(interval: Nanos) -> Self {
         Self::following(interval, 0)
     }
 
-    /// The state after `windows` windows of an earlier part of the same run, which determine the
-    /// number of the next one.
+    /// State after `windows` windows of an earlier part of the same run; the next window has the number `windows + 1`.
     #[must_use]
     pub fn following(interval: Nanos, windows: u32) -> Self {
         Self {
@@ -67,8 +66,8 @@ impl WindowState {
         self.interval
     }
 
-    /// Opens the next window, from `start` until `end` ([`Nanos::MAX`] if unknown). Returns its
-    /// number, from 1.
+    /// Opens the next window, from `start` until `end` ([`Nanos::MAX`] if unknown). Returns the window's number, from
+    /// 1.
     ///
     /// # Panics
     /// If `start` is not before `end`.
@@ -83,12 +82,12 @@ impl WindowState {
         })
     }
 
-    /// Ends the window at `end`, unless it ended before.
+    /// Ends the window at `end`, unless the window has ended earlier.
     pub fn close(&self, end: Nanos) {
         self.change(|| self.end.fetch_min(end, Relaxed));
     }
 
-    /// Changes the three words while no reader accepts them.
+    /// Changes the three words; readers retry during the change.
     fn change<T>(&self, change: impl FnOnce() -> T) -> T {
         let _writer = lock(&self.writers);
         let before = self.epoch.load(Relaxed);
@@ -99,7 +98,7 @@ impl WindowState {
         result
     }
 
-    /// Changes whenever a window is opened or closed.
+    /// Sequence number that changes whenever a window is opened or closed.
     #[inline]
     #[must_use]
     pub fn epoch(&self) -> u32 {
@@ -112,7 +111,7 @@ impl WindowState {
         self.read().1
     }
 
-    /// The latest window, and the epoch in which it was read.
+    /// The latest window, with the epoch at which it was read.
     pub(crate) fn read(&self) -> (u32, WindowBounds) {
         loop {
             let epoch = self.epoch.load(Acquire);
@@ -147,7 +146,7 @@ mod tests {
         assert_eq!(window.bounds().end, 15);
     }
 
-    /// Each window has an end that follows from its start, and a start that follows from its number.
+    /// In this test, each window's end follows from its start, and its start from its number.
     #[test]
     fn bounds_are_never_those_of_two_windows() {
         let window = WindowState::new(1);

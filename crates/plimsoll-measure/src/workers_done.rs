@@ -1,16 +1,16 @@
-//! When workers finished their work.
+//! Completion times of workers.
 
 use crate::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// When the workers of a window finished their work, each by itself.
+/// Completion times of the workers of a window, all of which finished by themselves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct WorkersDone {
-    /// The number of workers of the window.
+    /// Number of workers of the window.
     pub workers: u64,
-    /// When the first finished, in nanoseconds since the window opened.
+    /// Completion time of the first worker, in nanoseconds since the window opened.
     pub first: Nanos,
-    /// When the last finished, in nanoseconds since the window opened.
+    /// Completion time of the last worker, in nanoseconds since the window opened.
     pub last: Nanos,
     /// Operations that all workers had completed when the first finished.
     pub first_ops: u64,
@@ -19,8 +19,8 @@ pub struct WorkersDone {
 }
 
 impl WorkersDone {
-    /// The workers of two processes together. What one process had completed when the first worker of
-    /// the other finished is interpolated from zero to its own first end.
+    /// Combines the workers of two processes. Work of one process at the time when the first worker of the other
+    /// finished is interpolated linearly, from zero to its own first completion.
     #[must_use]
     pub fn merge(self, other: Self) -> Self {
         let first = self.first.min(other.first);

@@ -12,7 +12,7 @@ pub struct FileHandle<const MAX: usize> {
 }
 
 impl<const MAX: usize> FileHandle<MAX> {
-    /// A handle of these bytes; `None` if there are more than `MAX`.
+    /// A handle of the bytes `from`; `None` if there are more than `MAX` bytes.
     #[must_use]
     pub fn new(from: &[u8]) -> Option<Self> {
         let mut bytes = [0; MAX];
@@ -23,7 +23,7 @@ impl<const MAX: usize> FileHandle<MAX> {
         })
     }
 
-    /// The opaque bytes.
+    /// The opaque bytes of the handle.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
@@ -49,12 +49,12 @@ impl<const MAX: usize> Decode<'_> for FileHandle<MAX> {
     }
 }
 
-/// The maximum number of bytes of a name, a path or another text where the protocol sets no limit.
-/// No system has a higher one.
+/// The maximum number of bytes of a name, a path or another text for which the protocol sets no
+/// limit. No operating system allows more.
 pub const MAX_TEXT_BYTES: u32 = 4096;
 
-/// A name, a path, an owner or other bytes, at most `MAX` of them (RFC 1813, 2.5 and RFC 7530,
-/// 2.1). They are bytes rather than text: a server may send any.
+/// A name, a path, an owner or other bytes, at most `MAX` bytes (RFC 1813, 2.5 and RFC 7530, 2.1).
+/// The type holds bytes rather than text, because a server may send any bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Text<'a, const MAX: u32 = MAX_TEXT_BYTES>(pub &'a [u8]);
 
@@ -87,8 +87,8 @@ pub mod access {
 }
 
 choices! {
-    /// How stable written data has to be, or is, `stable_how` (RFC 1813, 3.3.7 and RFC 7530,
-    /// 16.36).
+    /// The required or achieved stability of written data, `stable_how` (RFC 1813, 3.3.7 and RFC
+    /// 7530, 16.36).
     Stable {
         /// The data may be lost until a COMMIT.
         Unstable = 0,
@@ -99,8 +99,9 @@ choices! {
     }
 }
 
-/// The error number of the system for a status that means the same in both versions (RFC 1813, 2.6
-/// and RFC 7530, 13.1). The statuses up to 31 are numbers of Unix that all systems have kept.
+/// The operating system's error number for a status that means the same in both versions (RFC 1813,
+/// 2.6 and RFC 7530, 13.1). The statuses up to 31 are traditional Unix error numbers, which all
+/// systems have kept.
 pub(crate) fn unix_errno(status: u32) -> Option<Errno> {
     Some(match status {
         0 => Errno::IO,

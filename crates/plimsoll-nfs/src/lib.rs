@@ -1,21 +1,21 @@
 //! NFS without a kernel client.
 //!
-//! All that comes from the other side is decoded without trust: any bytes take no more memory than
-//! they have, and give an error or a value.
+//! All received data is decoded as untrusted: any bytes give a value or an error, and decoding
+//! allocates no more memory than the bytes justify.
 //!
-//! Where is what:
+//! Modules:
 //!
 //! | module | content |
 //! | --- | --- |
 //! | [`xdr`] | encoding and decoding; the macros that declare structures, unions and enumerations |
 //! | `common` | data types that both versions share |
 //! | [`rpc`] | calls and replies, records; `blocking`: one call at a time; `channel`, `connection`: many workers of a lane share a few connections, each call is a future |
-//! | [`mount`], [`portmap`] | the protocols that lead to an export of version 3 |
+//! | [`mount`], [`portmap`] | the protocols that find a version 3 export |
 //! | [`v3`] | version 3: the table of procedures, their arguments and results, the client |
 //! | [`v4::types`], [`v4::attributes`] | data types of version 4 |
-//! | [`v4::operations`] | the table of operations; arguments and results of those on files and names |
+//! | [`v4::operations`] | the table of operations; arguments and results of operations on files and names |
 //! | [`v4::state`] | arguments and results of operations on clients, sessions, opens, locks and delegations |
-//! | [`v4::compound`] | compounds as the client writes them, and their results; `compound_args`: as a server reads them |
+//! | [`v4::compound`] | compounds as a client encodes them, and their results; `compound_args`: compounds as a server decodes them |
 //! | [`v4::callback`] | calls of the server, and the replies to them |
 //! | `v4::blocking` | one compound at a time: for questions before a run, and for the client's shutdown |
 //! | `v4::client` | a client on a lane: `identity` (client id, session, lease), `slots`, `opens`, `delegations`, `locks`, `listener` (callbacks of 4.0) |

@@ -7,7 +7,7 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits for a condition, at most for `timeout` if there is one.
+/// Waits on a condition variable, at most for `timeout` if given.
 pub(crate) fn wait<'a, T>(
     condition: &Condvar,
     guard: MutexGuard<'a, T>,

@@ -1,5 +1,4 @@
-//! The MOUNT protocol, version 3 (RFC 1813, appendix I): from the path of an export to the handle
-//! of its root.
+//! The MOUNT protocol, version 3 (RFC 1813, appendix I): returns the root handle of an export.
 
 use crate::rpc::{
     BlockingTransport, Credentials, Deviations, Flavor, ProcedureName, RpcError, Target, read_reply,
@@ -14,11 +13,11 @@ pub const PROGRAM: u32 = 100_005;
 pub const VERSION: u32 = 3;
 
 choices! {
-    /// The procedures that are used (RFC 1813, 5.2).
+    /// The supported procedures (RFC 1813, 5.2).
     Proc {
         /// Does nothing.
         Null = 0,
-        /// Returns the root of an export.
+        /// Returns the root handle of an export.
         Mnt = 1,
         /// Reports that the client no longer uses an export.
         Umnt = 3,
@@ -46,13 +45,13 @@ named_choices! {
 /// An error of mounting (RFC 1813, 5.2.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MountError {
-    /// No valid reply.
+    /// The server has sent no valid reply.
     #[error("{0}")]
     Rpc(#[from] RpcError),
-    /// The server refuses.
+    /// The server refuses the mount.
     #[error("the server refuses it ({0})")]
     Refused(Status),
-    /// The server requires other credentials.
+    /// The export requires credentials other than AUTH_SYS.
     #[error("the export does not take sec=sys")]
     NoSys,
 }
@@ -60,7 +59,7 @@ pub enum MountError {
 /// The result of MNT (RFC 1813, 5.2.1).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mounted {
-    /// The handle of the root.
+    /// The handle of the export's root.
     pub root: Handle,
     /// The kinds of credentials that the export accepts, by number.
     pub flavors: Vec<u32>,
@@ -109,7 +108,7 @@ impl Decode<'_> for Reply {
     }
 }
 
-/// Calls a procedure and reads its result. Deviations of the reply are added to `deviations`.
+/// Calls a procedure and decodes the result. Adds deviations of the reply to `deviations`.
 fn call<T: for<'a> Decode<'a>>(
     caller: &mut BlockingTransport,
     who: &Credentials,
@@ -145,14 +144,14 @@ pub fn mount(
         Reply::Mounted(mounted) => mounted,
         Reply::Refused(status) => return Err(MountError::Refused(status)),
     };
-    // A server that lists no credentials accepts all.
+    // A server that lists no kinds of credentials accepts all kinds.
     match mounted.flavors.is_empty() || mounted.flavors.contains(&(Flavor::Sys as u32)) {
         true => Ok(mounted.root),
         false => Err(MountError::NoSys),
     }
 }
 
-/// Informs the server that the export is no longer used (RFC 1813, 5.2.3).
+/// Informs the server that the client no longer uses the export (RFC 1813, 5.2.3).
 ///
 /// # Errors
 /// See [`RpcError`].

@@ -1,11 +1,11 @@
-//! The port mapper (RFC 1833, 3), which knows the ports of a server's programs.
+//! The port mapper (RFC 1833, 3), which maps programs of a server to ports.
 
 use crate::rpc::{BlockingTransport, Credentials, RpcError, Target, read_reply};
 use crate::xdr::structures;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 
-/// The port of the port mapper itself (RFC 1833, 3).
+/// The port of the port mapper (RFC 1833, 3).
 pub const PORT: u16 = 111;
 
 /// The program number (RFC 1833, 3).
@@ -17,7 +17,7 @@ pub const VERSION: u32 = 2;
 /// The procedure PMAPPROC_GETPORT (RFC 1833, 3.2).
 pub const GET_PORT: u32 = 3;
 
-/// The number of TCP among the transports, `IPPROTO_TCP` (RFC 1833, 3.1).
+/// The protocol number of TCP, `IPPROTO_TCP` (RFC 1833, 3.1).
 pub const TCP: u32 = 6;
 
 structures! {
@@ -27,14 +27,14 @@ structures! {
         program: u32,
         /// The version of the program.
         version: u32,
-        /// The transport.
+        /// The transport protocol, such as `TCP`.
         transport: u32,
         /// The port; ignored in a query.
         port: u32,
     }
 }
 
-/// Queries the TCP port of a program (RFC 1833, 3.2); `None` if the server does not have it.
+/// Queries the TCP port of a program (RFC 1833, 3.2); `None` if the program is not registered.
 ///
 /// # Errors
 /// See [`RpcError`].

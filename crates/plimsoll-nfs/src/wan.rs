@@ -1,11 +1,11 @@
-//! A WAN link on one machine.
+//! An emulated WAN link on one machine.
 //!
-//! [`Relay`] works at the level of TCP: it accepts connections, makes one to the server for each,
-//! and passes data on after a delay. TCP ends on both sides of it, so there is neither slow start
-//! nor a window that limits a connection. [`Tunnel`] passes packets between two network namespaces,
-//! so TCP runs end to end and behaves as on such a link.
+//! [`Relay`] works on TCP connections: it accepts connections, opens a connection to the server for
+//! each, and passes data on after a delay. TCP ends on both sides of the relay, so neither slow
+//! start nor a window limits a connection. [`Tunnel`] passes packets between two network
+//! namespaces, so TCP runs end to end and behaves as on a real WAN link.
 //!
-//! Both delay by the same rules, those of a [`Link`].
+//! Relay and tunnel delay data by the same rules, the properties of a [`Link`].
 
 mod delay;
 mod figures;

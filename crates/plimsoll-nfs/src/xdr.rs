@@ -1,25 +1,25 @@
 //! External Data Representation (RFC 4506): numbers are big-endian, every value takes a multiple
 //! of four bytes.
 //!
-//! Decoding borrows from the message and never allocates by a length that the message merely
-//! claims, so that no message can take more memory than it has bytes.
+//! Decoding borrows from the message and never allocates by an unverified length, so no message
+//! uses more memory than the message has bytes.
 
 /// An error of decoding (RFC 4506, 3 and 4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum XdrError {
-    /// The bytes end before the value does.
+    /// The bytes end before the end of the value.
     #[error("the message ends too early")]
     Short,
     /// A length exceeds the protocol's limit.
     #[error("{0} bytes are more than the protocol allows")]
     TooLong(u32),
-    /// A record exceeds the limit on replies, in bytes.
+    /// A record exceeds this limit of replies, in bytes.
     #[error("it announces a record of more than {0} bytes")]
     Record(u32),
-    /// A number that stands for none of the choices.
+    /// The number is not a value of the enumeration or union.
     #[error("{0} is not a value that the protocol allows")]
     NoSuchChoice(u32),
-    /// Bytes that follow the last value.
+    /// The number of bytes after the last value.
     #[error("{0} bytes too many")]
     Rest(usize),
 }
@@ -38,9 +38,9 @@ pub trait Decode<'a>: Sized {
     /// See [`XdrError`].
     fn decode(from: &mut Decoder<'a>) -> Result<Self, XdrError>;
 
-    /// Decodes a value that [`Decode::decode`] has failed on, to find out where: on an error,
-    /// `path` has the fields that lead to it. It is a separate function so that decoding need not
-    /// keep track of fields.
+    /// Decodes a value on which [`Decode::decode`] has failed, to find the position of the failure:
+    /// on an error, `path` has the fields that lead to the position. The separate function saves
+    /// `decode` from tracking fields.
     ///
     /// # Errors
     /// See [`XdrError`].
@@ -49,16 +49,16 @@ pub trait Decode<'a>: Sized {
     }
 }
 
-/// The fields that lead to a position in a message, by their names in the protocol. Displayed as
+/// The fields that lead to a position in a message, by their names in the protocol; displayed as
 /// `obj_attributes.size`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FieldPath {
-    /// The innermost field first.
+    /// The fields, from the innermost to the outermost.
     fields: Vec<&'static str>,
 }
 
 impl FieldPath {
-    /// The field at which decoding a value of this type fails; empty if it succeeds.
+    /// The field at which decoding a value of type `T` fails; empty if decoding succeeds.
     #[must_use]
     pub fn of_failure<'a, T: Decode<'a>>(mut from: Decoder<'a>) -> Self {
         let mut path = Self::default();
@@ -66,7 +66,7 @@ impl FieldPath {
         path
     }
 
-    /// Decodes a field, and adds its name to the path if that fails.
+    /// Decodes a field; adds the field's name to the path if decoding fails.
     ///
     /// # Errors
     /// See [`XdrError`].
@@ -118,14 +118,14 @@ impl<'a> Decoder<'a> {
         }
     }
 
-    /// The bytes that have not been decoded yet.
+    /// The bytes that are not decoded yet.
     #[must_use]
     pub fn rest(&self) -> &'a [u8] {
         self.left
     }
 
-    /// The number of bytes that a decoded message has beyond what the protocol defines: after it
-    /// and inside its values.
+    /// The number of bytes of a decoded message that the protocol does not define: after the
+    /// message's value and inside it.
     #[inline]
     #[must_use]
     pub fn surplus(&self) -> u32 {
@@ -167,7 +167,7 @@ impl<'a> Decoder<'a> {
         Ok(*bytes)
     }
 
-    /// Takes at most `most` bytes that follow their length, and their padding (RFC 4506, 4.10).
+    /// Takes a length, at most `most` bytes of that length, and their padding (RFC 4506, 4.10).
     ///
     /// # Errors
     /// [`XdrError::TooLong`], [`XdrError::Short`].
@@ -180,7 +180,7 @@ impl<'a> Decoder<'a> {
         Ok(&padded[..len as usize])
     }
 
-    /// Checks that everything has been decoded.
+    /// Checks that all bytes have been decoded.
     ///
     /// # Errors
     /// [`XdrError::Rest`].
@@ -261,7 +261,7 @@ impl<T: Encode> Encode for &T {
     }
 }
 
-/// Values one after the other.
+/// Encodes the values of a tuple in sequence.
 macro_rules! encode_tuples {
     ($(($($value:ident)*))*) => {$(
         impl<$($value: Encode),*> Encode for ($($value,)*) {
@@ -308,20 +308,20 @@ impl<'a, T: Decode<'a>> Decode<'a> for Option<T> {
     }
 }
 
-/// Appends bytes after their length, and their padding (RFC 4506, 4.10).
+/// Appends the length of `bytes`, the bytes, and their padding (RFC 4506, 4.10).
 pub fn put_opaque(bytes: &[u8], out: &mut Vec<u8>) {
     (bytes.len() as u32).encode(out);
     out.extend_from_slice(bytes);
     out.resize(out.len() + pad(bytes.len()), 0);
 }
 
-/// The number of bytes that fill up `len` bytes to a multiple of four (RFC 4506, 3).
+/// The number of padding bytes after `len` bytes, up to a multiple of four (RFC 4506, 3).
 #[must_use]
 pub fn pad(len: usize) -> usize {
     len.next_multiple_of(4) - len
 }
 
-/// Appends values, each after a `true` and the last before a `false` (RFC 4506, 4.19).
+/// Appends a list: `true` before each value, and `false` after the last value (RFC 4506, 4.19).
 pub fn put_list<T: Encode>(values: impl IntoIterator<Item = T>, out: &mut Vec<u8>) {
     for value in values {
         true.encode(out);
@@ -330,8 +330,8 @@ pub fn put_list<T: Encode>(values: impl IntoIterator<Item = T>, out: &mut Vec<u8
     false.encode(out);
 }
 
-/// Declares structures of XDR: their fields one after the other (RFC 4506, 4.14). `= "name"` gives
-/// the protocol's name of a field where ours differs.
+/// Declares XDR structures: fields in sequence (RFC 4506, 4.14). `= "name"` gives a field's name in
+/// the protocol if the names differ.
 macro_rules! structures {
     ($($(#[$about:meta])* $name:ident $(<$life:lifetime>)? {
         $($(#[$of:meta])* $field:ident: $type:ty $(= $protocol:literal)?,)*
@@ -360,7 +360,7 @@ macro_rules! structures {
     (@name $field:ident $protocol:literal) => { $protocol };
 }
 
-/// Declares unions of XDR: a number, and the fields that follow it (RFC 4506, 4.15).
+/// Declares XDR unions: a number, and the fields that follow the number (RFC 4506, 4.15).
 macro_rules! unions {
     ($($(#[$about:meta])* $name:ident $(<$life:lifetime>)? {
         $($(#[$of:meta])* $number:literal => $choice:ident $(($($field:ident: $type:ty),*))?,)*
@@ -391,8 +391,8 @@ macro_rules! unions {
     )*};
 }
 
-/// Implements [`Decode`] for a type with or without a lifetime: how it is decoded, and how with a
-/// path of fields if that differs.
+/// Implements [`Decode`] for a type with or without a lifetime: the plain decoder, and the decoder
+/// that tracks fields if it differs.
 macro_rules! impl_decode {
     ($name:ident, $($how:tt)*) => {
         $crate::xdr::impl_decode!(@impl () '_, $name, $($how)*);
@@ -416,7 +416,7 @@ macro_rules! impl_decode {
     };
 }
 
-/// Declares enumerations of XDR (RFC 4506, 4.3).
+/// Declares XDR enumerations (RFC 4506, 4.3).
 macro_rules! choices {
     ($($(#[$about:meta])* $name:ident {
         $($(#[$of:meta])* $choice:ident = $number:literal,)*
@@ -433,10 +433,10 @@ macro_rules! choices {
         }
 
         impl $name {
-            /// All of them.
+            /// All values.
             pub const ALL: &[Self] = &[$(Self::$choice,)*];
 
-            /// The one with this number.
+            /// The value with this number.
             #[must_use]
             pub fn of(number: u32) -> Option<Self> {
                 match number {
@@ -461,7 +461,7 @@ macro_rules! choices {
     )*};
 }
 
-/// Declares an enumeration of XDR as a table: number, the protocol's name, and a description.
+/// Declares an XDR enumeration as a table: number, name in the protocol, and description.
 macro_rules! named_choices {
     ($($(#[$about:meta])* $enum:ident {
         $($choice:ident = $number:literal $name:literal $description:literal,)*
@@ -472,7 +472,7 @@ macro_rules! named_choices {
         }
 
         impl $enum {
-            /// The protocol's name.
+            /// The name in the protocol.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {

@@ -1,21 +1,21 @@
-//! Workloads that are compiled in.
+//! Compiled-in workloads.
 
-/// A workload that is compiled in.
+/// A compiled-in workload.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Builtin {
     /// Name, as `plimsoll run` takes it.
     pub name: &'static str,
-    /// One line that describes it.
+    /// One-line description of the workload, from its text.
     pub title: String,
     /// Text of the workload file.
     pub text: &'static str,
 }
 
 impl Builtin {
-    /// The workloads of a table of names and texts; `title` finds the title in a text.
+    /// Builds the workloads of a table of names and texts; `title` extracts the title from a text.
     ///
     /// # Panics
-    /// If the names are not in order, or one is listed twice.
+    /// If the names are not in strictly increasing order.
     #[must_use]
     pub fn of_table(
         table: &[(&'static str, &'static str)],

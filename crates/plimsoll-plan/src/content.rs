@@ -1,4 +1,4 @@
-//! Contents of writes: their kinds, and their form on a command line.
+//! Kinds of written content, and their form on a command line.
 
 use crate::units::parse_size;
 use schemars::JsonSchema;
@@ -34,17 +34,17 @@ pub enum Content {
     },
 }
 
-/// Maximum number of different blocks that are repeated, of [`Content::Blocks`].
+/// Maximum number of different blocks that dedupable blocks of [`Content::Blocks`] repeat.
 pub const DEDUPED_BLOCKS: u64 = 64;
 
 /// Default block size in bytes, and default number of different repeated blocks.
 const BLOCK: u64 = 4096;
 const GROUPS: u32 = 64;
 
-/// Compressibility in either of the forms in which it is given.
+/// Compressibility as a ratio or as a percentage.
 #[derive(Debug, Clone, Copy)]
 enum Compressible {
-    /// Size before over size after.
+    /// Uncompressed size divided by compressed size.
     Ratio(f64),
     Percent(f64),
 }
@@ -58,7 +58,7 @@ impl Compressible {
     }
 }
 
-/// The parts of a content that were given.
+/// Parts of a content that the text contains.
 #[derive(Default)]
 struct ContentParts {
     compressible: Option<Compressible>,

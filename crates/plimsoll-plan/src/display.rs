@@ -14,8 +14,8 @@ use std::fmt::{self, Display, Formatter};
 
 /// A Plan and its trees, for printing.
 ///
-/// With the [`Layout`]s (one per fileset, in the Plan's order) the directories, sizes and their
-/// distribution are those of the run; without them only the definitions are printed.
+/// With the [`Layout`]s (one per fileset, in the Plan's order), the text shows the directories, sizes and size
+/// distributions of the run; without them, only the definitions.
 #[derive(Debug, Clone)]
 pub struct PlanView<'a> {
     /// The Plan.
@@ -76,7 +76,6 @@ fn head(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
     f.write_str("\n")
 }
 
-/// The directories that contain only the run's files.
 fn places(plan: &Plan) -> String {
     let dir = &plan.work_dir.dir;
     let guards = plan.work_dir.guards.iter().map(|g| g.as_str());
@@ -213,7 +212,7 @@ fn script(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
         writeln!(f, "  {}. {}", n + 1, describe_phase(plan, phase))?;
     }
     if plan.groups.iter().any(|g| g.program.mix().is_some()) {
-        // A mix never lacks a file, and its workers do not end before the run.
+        // An operation mix exhausts no fileset, and its workers run until the run ends.
         return Ok(());
     }
     let end = match plan.quit {
@@ -267,7 +266,7 @@ fn describe_phase(plan: &Plan, phase: &Phase) -> String {
     }
 }
 
-/// The number of stages, if the script consists of all stages of a pattern, each measured.
+/// Number of stages, if the script only runs and measures each stage of a pattern in order.
 fn only_stages(plan: &Plan) -> Option<u64> {
     let stages = plan.pattern()?.stages.len();
     let measured = (0u32..).zip(plan.script.chunks(5)).all(|(k, phases)| {
@@ -323,7 +322,7 @@ fn options(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
         }
         None => {}
     }
-    // The stages of a pattern have their own treatment of errors and contents.
+    // A stage has an error policy of its own, and a pattern has contents of its own.
     if plan.pattern().is_none() {
         say.push(match o.on_error {
             OnError::Stop => "stop at the first error".into(),

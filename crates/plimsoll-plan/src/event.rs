@@ -1,28 +1,28 @@
-//! Events of a run as the user writes them: what happens to the system under test at a time, and commands at a time or
-//! around the phases.
+//! Events of a run on the command line: shell commands and faults of a simulated system at a given time, and shell
+//! commands before or after phases.
 
 use crate::units::parse_duration;
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// The form of an event, for messages.
+/// Form of an event, for messages.
 const EXPECTED: &str = "expected TIME sh COMMAND, before [PHASE] sh COMMAND or after [PHASE] sh COMMAND \
                         (`timeout TIME` may stand before sh), or for a simulated system TIME down WHAT, TIME up WHAT or TIME slow WHAT FACTOR, such as \
                         \"30s down edge.3\"";
 
-/// An event of the command line: an action and when it happens.
+/// An event of the command line: an action and its time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventSpec {
-    /// When it happens.
+    /// Time of the event, or the phases around which the event happens.
     pub when: When,
-    /// Maximum duration of a command, if one is given, and its text.
+    /// Maximum duration of the command and its text on the command line; `None`: not given.
     timeout: Option<(Duration, String)>,
-    /// What happens.
+    /// Action of the event.
     pub action: Action,
 }
 
-/// Time of an event.
+/// Time of an event, or the phases around which the event happens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum When {
     /// At a time of the run's clock.
@@ -38,18 +38,17 @@ pub enum When {
     After(Option<String>),
 }
 
-/// What happens.
+/// Action of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
-    /// A shell command is run: `sh COMMAND`.
+    /// Runs a shell command: `sh COMMAND`.
     Command(String),
-    /// A fault of an element of a simulated system, or its end: a verb, its arguments and the element, with one space
-    /// between them.
+    /// Begins or ends a fault of an element of a simulated system: verb, arguments and element, separated by one space.
     Fault(String),
 }
 
 impl EventSpec {
-    /// The time in nanoseconds since the beginning of the run; `None` around phases.
+    /// Time of the event in nanoseconds since the beginning of the run; `None` for an event around phases.
     #[must_use]
     pub fn at(&self) -> Option<u64> {
         match self.when {
@@ -58,7 +57,7 @@ impl EventSpec {
         }
     }
 
-    /// Name of the phase before or after which the event happens; `None` for every phase, and for a time.
+    /// Name of the phase around which the event happens; `None` for every phase, and for an event at a time.
     #[must_use]
     pub fn phase(&self) -> Option<&str> {
         match &self.when {
@@ -67,7 +66,7 @@ impl EventSpec {
         }
     }
 
-    /// Maximum duration of a command, if one is given.
+    /// Maximum duration of the command; `None` if the event has none.
     #[must_use]
     pub fn timeout(&self) -> Option<Duration> {
         self.timeout.as_ref().map(|(timeout, _)| *timeout)
@@ -127,7 +126,7 @@ impl FromStr for EventSpec {
             _ if timeout.is_some() => {
                 return Err("a timeout is for commands: expected timeout TIME sh COMMAND".into());
             }
-            // The reader of the simulated system's events says what is missing.
+            // The simulation parses the fault and reports missing words.
             _ => Action::Fault(Vec::from_iter(rest.split_whitespace()).join(" ")),
         };
         Ok(Self {
@@ -183,7 +182,7 @@ mod tests {
         assert_eq!(fault.to_string(), "30s delay 20ms server.1");
         assert_eq!(fault.at(), Some(30_000_000_000));
         assert_eq!(fault.action, Action::Fault("delay 20ms server.1".into()));
-        // The text of a command is the shell's.
+        // A command keeps its blanks, because the shell splits the command into words.
         let command = read("1.5s sh printf '%s  %s' a b");
         assert_eq!(
             command.action,

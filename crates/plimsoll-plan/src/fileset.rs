@@ -92,10 +92,10 @@ pub struct RelPath(String);
 /// Reason why a text is not a [`RelPath`].
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RelPathError {
-    /// It has a component `..` or `.`.
+    /// The path has a component `..` or `.`.
     #[error("`{0}` would leave the work directory: `..` and `.` are not allowed in names")]
     Climbs(String),
-    /// It contains a NUL byte.
+    /// The path contains a NUL byte.
     #[error("a name must not contain a NUL byte")]
     Nul,
 }

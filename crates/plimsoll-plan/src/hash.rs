@@ -3,8 +3,8 @@
 /// Increment of SplitMix64's state: 2⁶⁴ divided by the golden ratio, rounded to an odd number.
 const GOLDEN_GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014): every input bit reaches every output bit, and
-/// only 0 becomes 0.
+/// The finaliser of SplitMix64 (Steele, Lea and Flood 2014): a bijection in which every input bit affects every output
+/// bit. 0 becomes 0.
 #[inline]
 #[must_use]
 pub const fn mix64(mut z: u64) -> u64 {
@@ -13,17 +13,17 @@ pub const fn mix64(mut z: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The output of SplitMix64 in this state: [`mix64`] of the next one.
+/// Output of SplitMix64 in the state `state`: [`mix64`] of the next state.
 #[inline]
 #[must_use]
 pub const fn split_mix64(state: u64) -> u64 {
     mix64(state.wrapping_add(GOLDEN_GAMMA))
 }
 
-/// The FNV-1a hash (Fowler, Noll and Vo) of no bytes.
+/// FNV-1a hash (Fowler, Noll and Vo) of an empty text, 64 bits.
 pub const FNV1A_BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// The FNV-1a hash of some bytes and another one, of the hash of those before it.
+/// Extends the FNV-1a hash `hash` of some bytes by one byte.
 #[inline]
 #[must_use]
 pub const fn fnv1a(hash: u64, byte: u8) -> u64 {

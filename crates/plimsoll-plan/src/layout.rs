@@ -1,16 +1,15 @@
 //! The tree of a fileset: its directories and files, and the size of each file.
 //!
-//! Names are positions in a parent, and paths are computed when they are needed. A tree whose widths and
-//! depth are exact (all filesets of operation mixes, and Filebench's with `dirgamma=0`) is a formula:
-//! directory, name and size of a file follow from its number, and the tree takes no memory (at most 8 MiB,
-//! for the sizes of up to 2²⁰ files). A tree whose widths are random is a table of a few numbers per
-//! directory and twelve bytes per file, because where a directory begins follows only from all draws
-//! before it.
+//! The name of an entry is its position in the parent directory, and paths are computed on demand. A tree with exact
+//! widths and depth (all filesets of operation mixes, and Filebench's with `dirgamma=0`) is a formula: directory, name
+//! and size of a file follow from its number. A formula takes no memory except a table of up to 2²⁰ sizes (8 MiB). A
+//! tree with random widths is a table of a few numbers per directory and twelve bytes per file, because the position of
+//! a directory depends on all earlier draws.
 //!
-//! | modules, each above those before it | contents |
+//! | modules, each above the modules before it | contents |
 //! | --- | --- |
 //! | `names`, `letters`, `divisor` | names as text; division by constants |
-//! | `initial`, `sizes` | what exists when a run starts; sizes and their summary |
+//! | `initial`, `sizes` | entries that exist when a run starts; sizes and their summary |
 //! | `formula`, `table` | the two kinds of trees |
 
 mod divisor;
@@ -36,15 +35,15 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use table::TableTree;
 
-/// A file of a [`Layout`], 0 to entries − 1.
+/// Number of a file of a [`Layout`], 0 to entries − 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FileId(pub u32);
 
-/// A directory of a [`Layout`]; 0 is the root.
+/// Number of a directory of a [`Layout`]; 0 is the root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DirId(pub u32);
 
-/// Maximum number of levels of directories, which bounds the length of paths.
+/// Maximum number of directory levels, which bounds the length of paths.
 const MAX_LEVELS: usize = 64;
 
 /// Maximum number of files, and of leaf directories, of a fileset.
@@ -52,12 +51,12 @@ const MAX_ENTRIES: u64 = u32::MAX as u64 - 1;
 
 /// The tree of one fileset, laid out from the Plan's seed.
 ///
-/// The rules are Filebench's: the mean depth is `ln(entries + leaf_dirs) / ln(width)`; a directory
-/// draws its target depth and its width; one that is not the root and has reached its depth holds
-/// files, any other holds directories; the root has as many as all entries need.
+/// The rules are Filebench's: the mean depth is `ln(entries + leaf_dirs) / ln(width)`; each directory draws a target
+/// depth and a width. A directory below the root that has reached its depth holds files, any other directory holds
+/// directories. The root has as many subdirectories as the entries need.
 ///
-/// The size of a file, and whether it exists when the run starts, follow from the seed and its number
-/// alone, whatever the tree is.
+/// The size of a file, and whether the file exists when the run starts, follow from the seed and the file's number
+/// alone; the shape of the tree does not affect them.
 #[derive(Debug, Clone)]
 pub struct Layout {
     root: Vec<u8>,
@@ -66,11 +65,11 @@ pub struct Layout {
     letters: Option<Letters>,
     initial_files: InitialEntries,
     initial_leaf_dirs: InitialEntries,
-    /// Computed when it is first needed, from every directory and every file.
+    /// Computed from all directories and files at the first use.
     fingerprint: OnceLock<u64>,
 }
 
-/// A number of a fileset.
+/// A constant, or a random variable prepared for drawing.
 enum Number {
     Same(u64),
     Drawn(Sampler),
@@ -85,10 +84,10 @@ enum Tree {
 /// Reason why a fileset cannot be laid out.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum LayoutError {
-    /// It has too many entries.
+    /// The fileset has more than 4 294 967 294 files or leaf directories.
     #[error("fileset `{0}` has more than {MAX_ENTRIES} entries")]
     TooMany(String),
-    /// Its entries need too many directories.
+    /// The entries of the fileset need more than 4 294 967 294 directories.
     #[error(
         "fileset `{0}` has more than {MAX_ENTRIES} directories: more entries per directory or less \
          depth make them fewer"
@@ -97,7 +96,7 @@ pub enum LayoutError {
     /// A random variable cannot be drawn from.
     #[error("fileset `{0}`: {1}")]
     Variable(String, String),
-    /// Its name leaves the work directory.
+    /// The path of the fileset leaves the work directory.
     #[error(transparent)]
     Name(#[from] crate::RelPathError),
 }
@@ -117,7 +116,7 @@ impl Layout {
         Self::with_tree(plan, fileset, MAX_SIZES_DRAWN, tree)
     }
 
-    /// The same, with sizes that are drawn whenever they are needed if the tree is a formula.
+    /// Lays out a fileset as `Self::new` does, but draws random sizes of a formula on demand.
     #[cfg(test)]
     fn without_tables(plan: &Plan, id: FilesetId) -> Result<Self, LayoutError> {
         let layout = Self::new(plan, id)?;
@@ -125,7 +124,7 @@ impl Layout {
         Self::with_tree(plan, fileset, 0, |_| Ok(layout.tree))
     }
 
-    /// The same as a table, whatever the tree.
+    /// Lays out a fileset as a table, even if a formula is possible.
     #[cfg(test)]
     fn tabulated(plan: &Plan, id: FilesetId) -> Result<Self, LayoutError> {
         let fileset = plan.fileset(id);
@@ -134,8 +133,8 @@ impl Layout {
         })
     }
 
-    /// The layout with a tree of the depth that it is given. Sizes of up to `most` files are a table in
-    /// any tree.
+    /// Lays out a fileset with the tree that `tree` builds from the fileset's depth. Random sizes are drawn now, unless
+    /// the tree is a formula with more than `most` files.
     fn with_tree(
         plan: &Plan,
         fileset: &Fileset,
@@ -220,20 +219,20 @@ impl Layout {
         self.initial_leaf_dirs.contains(dir)
     }
 
-    /// Bits of the files from number `64 · at` on that exist when the run starts, lowest first.
+    /// Bit mask of the files that exist when the run starts: bit `i` (0 to 63, lowest first) is file `64 · at + i`.
     #[must_use]
     pub fn initial_files(&self, at: u32) -> u64 {
         self.initial_files.word(at)
     }
 
-    /// Bits of the leaf directories that exist when the run starts, as of [`Self::initial_files`].
+    /// Bit mask of the leaf directories that exist when the run starts, as in [`Self::initial_files`].
     #[must_use]
     pub fn initial_leaf_dirs(&self, at: u32) -> u64 {
         self.initial_leaf_dirs.word(at)
     }
 
-    /// Number of leaf directories of those in `part` that exist when the run starts. Numbers beyond the
-    /// last one are ignored.
+    /// Number of the leaf directories in `part` that exist when the run starts. Numbers beyond the last leaf directory
+    /// are ignored.
     #[must_use]
     pub fn count_initial_leaf_dirs(&self, part: Range<u64>) -> u64 {
         let part = within(part, self.leaf_dirs());
@@ -260,7 +259,7 @@ impl Layout {
         (dir.0 != 0).then(|| DirId(parent(dir.0)))
     }
 
-    /// Levels from the root (1) to the directory.
+    /// Level of a directory; the root has level 1.
     #[must_use]
     pub fn level(&self, dir: DirId) -> usize {
         match (&self.tree, dir.0) {
@@ -286,7 +285,7 @@ impl Layout {
         self.push_file_name(file, out);
     }
 
-    /// Appends `/` and the name of a file in its directory.
+    /// Appends `/` and the name of a file, without the file's directory.
     #[inline]
     pub fn push_file_name(&self, file: FileId, out: &mut Vec<u8>) {
         let position = match &self.tree {
@@ -309,14 +308,14 @@ impl Layout {
         push_name(position, out);
     }
 
-    /// Sizes of all files, or of those that exist when the run starts.
+    /// Summary of the sizes of all files, or of the files that exist when the run starts, in bytes.
     #[must_use]
     pub fn size_summary(&self, initial_only: bool) -> SizeSummary {
         self.size_summary_of(0..u64::from(self.files()), initial_only)
     }
 
-    /// Sizes of the files with the numbers `part`, or of those that exist when the run starts. Numbers
-    /// beyond the last file are ignored. [`SizeSummary::estimated`] says when they are estimates.
+    /// Summary of the sizes of the files with the numbers `part`, or of the initial files among them, in bytes. Numbers
+    /// beyond the last file are ignored. [`SizeSummary::estimated`] marks an estimate.
     #[must_use]
     pub fn size_summary_of(&self, part: Range<u64>, initial_only: bool) -> SizeSummary {
         let all_exist = self.initial_files.is_all();
@@ -324,7 +323,8 @@ impl Layout {
         self.sizes.summary(within(part, self.files()), initial)
     }
 
-    /// Hash of the shape, the sizes and the initial files.
+    /// Hash of everything that determines the layout: root, shape, sizes, letters, and entries that exist when the run
+    /// starts.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         *self.fingerprint.get_or_init(|| self.hash())
@@ -363,7 +363,7 @@ impl Layout {
     }
 }
 
-/// The stream of the choices of a fileset.
+/// Parent of a fileset's random streams.
 fn streams(plan: &Plan, fileset: &Fileset) -> Stream {
     plan.stream("fileset").named(&fileset.name)
 }
@@ -393,7 +393,7 @@ fn table(plan: &Plan, fileset: &Fileset, depth: Option<Number>) -> TableTree {
     TableTree::new(fileset, depth, rng)
 }
 
-/// The part of a range of numbers that is below `len`.
+/// The part of a range of numbers below `len`.
 fn within(part: Range<u64>, len: u32) -> Range<u32> {
     let end = part.end.min(u64::from(len)) as u32;
     part.start.min(u64::from(end)) as u32..end

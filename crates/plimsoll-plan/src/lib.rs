@@ -7,29 +7,29 @@
 //! | modules | contents |
 //! | --- | --- |
 //! | `plan` | the Plan and its checks; `ids`: its indices; `source`: source locations |
-//! | `options` | changes of the command line to a workload, options of a run |
-//! | `operation` | the rows of the results and their kinds |
+//! | `options` | command-line changes to a workload, options of a run |
+//! | `operation` | rows of the results and their kinds |
 //! | `program` | groups of workers, steps of sequences |
 //! | `mix` | operation mixes, business metrics; `mix_check`: their checks; `load`: Plans of several loads |
 //! | `pattern` | generated programs of ranks; `needs`: their space and files |
 //! | `fileset`, `layout` | definitions of filesets; their trees |
 //! | `variable`, `seed`, `hash`, `content` | random variables, random streams, hashes, contents of writes |
-//! | `script` | phases of a run; `supply`: workloads that end by themselves |
+//! | `script` | phases of a run; `supply`: workloads that end early because a fileset is exhausted |
 //! | `display` | the Plan as text |
-//! | `units`, `path_text`, `builtin` | numbers and paths as text; workloads that are compiled in |
+//! | `units`, `path_text`, `builtin` | numbers and paths as text; compiled-in workloads |
 //!
 //! # Design
-//! Every random choice has a stream of its own that is derived from the seed, so that a choice does not depend on the
-//! number of workers: each file has a stream of sizes, and the existence of files has one stream for every 64 files.
-//! The name of an entry is its position in the parent directory. Filebench numbers files and leaf directories of a
-//! parent separately, so that names can collide in Filebench.
+//! Every random choice has its own stream, derived from the seed, so no choice depends on the number of workers: each
+//! file has a stream for its size, and each 64 consecutive files share a stream for their existence. The name of an
+//! entry is its position in the parent directory. Filebench numbers the files and the leaf directories of a parent
+//! separately, so names can collide in Filebench.
 //!
-//! The *script* replaces fixed phases because the language has statements for phases: `run 60` and `stats clear;
-//! sleep 60; stats snap` lower to the same script. Adding up the sizes of more than 2²⁰ files would take time, so
-//! the summary of a formula tree draws a sample of 2²⁰ files; `SizeSummary::estimated` says so.
+//! The *script* replaces fixed phases because the language has statements for phases: `run 60` and `stats clear; sleep
+//! 60; stats snap` lower to the same script. Summing more than 2²⁰ drawn sizes would take too long, so the summary of a
+//! formula tree samples 2²⁰ files and sets `SizeSummary::estimated`.
 //!
-//! A pattern has one worker per rank. Each rank is a process, or in virtual time all ranks are workers of one
-//! process, because processes cannot share a virtual clock.
+//! A pattern has one worker per rank. Each rank is a process; in virtual time, all ranks are workers of one process,
+//! because processes cannot share a virtual clock.
 
 mod builtin;
 mod content;

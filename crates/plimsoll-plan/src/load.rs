@@ -1,12 +1,12 @@
-//! Plans of several loads on the same trees.
+//! Plans of several loads on the same file trees.
 
 use crate::ids::FilesetId;
 use crate::plan::Plan;
 use std::ops::Range;
 
 impl Plan {
-    /// The Plan of a smaller load on the same trees: fewer processes, which work on the first parts of
-    /// the files. `None` if the Plan has no business metric, or for a load of 0 or above its own.
+    /// The Plan of a smaller load on the same file trees: fewer processes, which work on the first parts of the files.
+    /// `None` if the Plan has no business metric, if `load` is 0, or if `load` exceeds the Plan's load.
     #[must_use]
     pub fn at_load(&self, load: u64) -> Option<Plan> {
         let mut plan = self.clone();
@@ -16,21 +16,22 @@ impl Plan {
             return None;
         }
         for group in &mut plan.groups {
-            // A whole number of processes per metric.
+            // Every business metric has the same whole number of processes.
             let instances = u64::from(group.process_instances) / max_load * load;
             group.process_instances = u32::try_from(instances).expect("no more than before");
         }
         Some(plan)
     }
 
-    /// The entries of a fileset that the Plan's workers work on: all of them, unless the fileset
-    /// grows with the load.
+    /// Numbers of the files that the Plan's workers use: all files of the fileset, unless the fileset grows with the
+    /// load.
     #[must_use]
     pub fn files_used(&self, id: FilesetId) -> Range<u64> {
         self.used(id, self.fileset(id).entries)
     }
 
-    /// The leaf directories of a fileset that the Plan's workers work on.
+    /// Numbers of the leaf directories that the Plan's workers use: all leaf directories of the fileset, unless the
+    /// fileset grows with the load.
     #[must_use]
     pub fn leaf_dirs_used(&self, id: FilesetId) -> Range<u64> {
         self.used(id, self.fileset(id).leaf_dirs)

@@ -1,4 +1,4 @@
-//! Checks of a mix before it is run.
+//! Checks of operation mixes before a run.
 
 use crate::fileset::Fileset;
 use crate::ids::FilesetId;
@@ -10,7 +10,7 @@ use crate::plan::Plan;
 const MAX_RATE_PER_S: f64 = 1e6;
 
 impl Mix {
-    /// Checks a mix that `workers` workers of `plan` run.
+    /// Checks a mix of `workers` workers in `plan`.
     ///
     /// # Errors
     /// The first violation, in one sentence.
@@ -107,7 +107,7 @@ impl Mix {
         }
         if uses(Pool::Turnover) {
             let set = fileset(plan, self.files.turnover, "turnover files")?;
-            // A rename needs a name that exists and one that does not.
+            // A rename needs an existing file and an unused name.
             match self.has(&[MixOp::Rename]) {
                 true => enough("two turnover files", set.entries, 2)?,
                 false => enough("a turnover file", set.entries, 1)?,

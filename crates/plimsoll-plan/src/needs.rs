@@ -4,33 +4,32 @@ use crate::pattern::{
     ObjectLoop, ObjectOp, Pattern, RootHandling, Rounds, Stage, StageWork, TransferLoop,
 };
 
-/// The maximum that a [`Pattern`] needs on the file system at any time.
+/// Maximum space and number of files that a [`Pattern`] needs on the file system at any time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PatternNeeds {
-    /// Files, besides those of an earlier run.
+    /// Maximum number of files, without the files of an earlier run.
     pub objects: u64,
-    /// Directories of sets.
+    /// Number of directories of sets.
     pub sets: u64,
-    /// Bytes of the files, in whole blocks.
+    /// Maximum number of bytes of the files, in whole blocks.
     pub bytes: u128,
-    /// A stonewall ends a stage that adds files or bytes. Their number is not known in advance and
-    /// not included in the other fields.
+    /// A stonewall ends a stage that creates files or writes bytes; their numbers are unknown before the run, and the
+    /// other fields do not include them.
     pub open_ended: bool,
 }
 
 /// Effect of a stage on the number of objects.
 enum Change {
-    /// Added to the number.
+    /// Change of the number of objects; negative for a removal.
     By(i128),
-    /// No object is left.
+    /// The stage removes all objects.
     Gone,
-    /// As many more as are created until the stonewall.
+    /// The stage creates an unknown number of objects until its stonewall.
     Unknown,
 }
 
 impl Pattern {
-    /// The maximum that the stages need on a file system with blocks of `block` bytes. Numbers
-    /// saturate.
+    /// Maximum needs of all stages on a file system with blocks of `block` bytes; numbers that are too large saturate.
     #[must_use]
     pub fn needs(&self, block: u64) -> PatternNeeds {
         let block = u128::from(block.max(1));
@@ -41,7 +40,7 @@ impl Pattern {
             sets: self.sets_made(),
             ..PatternNeeds::default()
         };
-        // Whole objects after the stages so far; files and bytes of transfers.
+        // Number of whole objects after the stages so far; number of files and bytes of transfers.
         let (mut objects, mut files, mut bytes) = (0i128, 0u128, 0u128);
         for stage in &self.stages {
             match &stage.work {

@@ -1,4 +1,4 @@
-//! Operations: the rows of the results, and their kinds.
+//! Rows of the results, and the kinds of operations.
 
 use crate::source::SourcePosition;
 use schemars::JsonSchema;
@@ -18,7 +18,7 @@ pub struct Operation {
     pub location: Option<SourcePosition>,
 }
 
-/// Defines [`OpKind`]: a line for each kind, with its class and the directions in which it moves data.
+/// Defines [`OpKind`]: each line has a kind, its class, and the directions in which the kind moves data.
 macro_rules! kinds {
     ($($(#[$about:meta])* $kind:ident: $class:ident $($direction:ident)*;)*) => {
         /// Kinds of operation, the unit of statistics.
@@ -30,9 +30,9 @@ macro_rules! kinds {
         }
 
         impl OpKind {
-            /// The class of the kind.
+            /// Class of the kind, which decides whether the summary counts it.
             ///
-            /// A completion is `Other`: the summary counts its write when the write is queued.
+            /// The completion of an asynchronous write is `Other`: the summary counts the write when it is queued.
             #[must_use]
             pub fn class(self) -> OpClass {
                 match self {
@@ -49,7 +49,7 @@ macro_rules! kinds {
     };
 }
 
-/// Directions in which operations move data.
+/// Directions of data transfers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Direction {
     /// From the target to the client.
@@ -139,13 +139,13 @@ pub enum OpClass {
 }
 
 impl OpKind {
-    /// Whether the summary counts it.
+    /// Whether the summary counts operations of the kind.
     #[must_use]
     pub fn counts(self) -> bool {
         matches!(self.class(), OpClass::Io | OpClass::Aio)
     }
 
-    /// Whether it is an operation of the workload, not something that the target does for one.
+    /// Whether the workload executes the kind; otherwise the target reports it.
     #[must_use]
     pub fn is_of_workload(self) -> bool {
         !matches!(self, Self::Rpc | Self::CompletionDelay)
@@ -165,7 +165,7 @@ impl OpKind {
 }
 
 impl fmt::Display for OpKind {
-    /// Writes the name in the JSON form.
+    /// Writes the kind as in JSON, such as `read_whole`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.serialize(f)
     }
@@ -175,7 +175,7 @@ impl fmt::Display for OpKind {
 mod tests {
     use super::*;
 
-    /// The names of all kinds by class.
+    /// Names of the kinds whose class is `Io`.
     const IO: &str = "read write open create object_create object_read close read_whole write_whole \
                       append delete stat fsync fsync_set make_dir remove_dir list_dir mmap_read \
                       mmap_write rmw lock access neg_stat chmod copy_file rename stat_fs path_conf \

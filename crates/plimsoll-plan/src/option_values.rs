@@ -1,14 +1,14 @@
-//! Values of options that are neither sizes nor times.
+//! Option values that are neither sizes nor times.
 
 use crate::options::OpsLimit;
 use std::collections::HashSet;
 use std::time::Duration;
 
-/// Limit of the number of a processor, and of how many a list may have, also if they are the same ones: more than
-/// any machine has, so that `0-4294967295` does not fill the memory.
+/// Maximum processor number (exclusive), and maximum length of a processor list, including duplicates. No machine has
+/// as many processors, and the limit keeps `0-4294967295` from filling the memory.
 const MAX_CPUS: u32 = 65_536;
 
-/// Parses an age: a number and one of `m h d w`.
+/// Parses an age: a number and a unit, `m`, `h`, `d` or `w`.
 ///
 /// # Errors
 /// One sentence that states the expected form.
@@ -30,7 +30,7 @@ pub fn age(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())
 }
 
-/// Parses a setting of a workload, `NAME=VALUE`. The name may begin with a dollar sign, which is left out.
+/// Parses a workload setting `NAME=VALUE`; leading dollar signs and blanks of the name are dropped.
 ///
 /// # Errors
 /// One sentence that states the expected form.
@@ -46,10 +46,10 @@ pub fn setting(text: &str) -> Result<(String, String), String> {
     Ok((name.into(), value.trim().into()))
 }
 
-/// Parses a number of operations, of all workers together or, with `/worker` behind it, of each.
+/// Parses a number of operations: of all workers together, or, with the suffix `/worker`, of each worker.
 ///
 /// # Errors
-/// One sentence that states the expected form.
+/// One sentence that states the expected form, or that the number is 0.
 pub fn ops_limit(text: &str) -> Result<OpsLimit, String> {
     let (number, per_worker) = match text.split_once('/') {
         Some((number, "worker")) => (number, true),
@@ -64,7 +64,7 @@ pub fn ops_limit(text: &str) -> Result<OpsLimit, String> {
     }
 }
 
-/// Parses a list of processors, such as `0-3,8`: each once, in the order in which they first occur.
+/// Parses a list of processors, such as `0-3,8`. Duplicates are dropped, and the order is kept.
 ///
 /// # Errors
 /// One sentence that states the expected form.

@@ -1,4 +1,4 @@
-//! Changes to a workload by the command line, and options of a run.
+//! Command-line changes to a workload, and options of a run.
 
 use crate::content::Content;
 use crate::script::QuitMode;
@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Changes to a workload, given to the front end that lowers it.
+/// Command-line changes to a workload, which the front end applies when it lowers the workload.
 #[derive(Debug, Clone, Default)]
 pub struct Overrides {
-    /// Work directory; every path of the workload is re-rooted below it.
+    /// Work directory, below which every path of the workload is re-rooted.
     pub dir: Option<PathBuf>,
     /// Parameters: name (without a dollar sign) and value as text.
     pub sets: Vec<(String, String)>,
@@ -20,18 +20,17 @@ pub struct Overrides {
     pub time: Option<Duration>,
     /// Warm-up before every measured window, added to the workload's own.
     pub warmup: Option<Duration>,
-    /// Event rate in events per second instead of the workload's; 0 removes the limit.
+    /// Event rate in events per second, instead of the workload's; 0: limiters do not wait.
     pub rate: Option<f64>,
     /// Quit mode instead of the workload's.
     pub quit: Option<QuitMode>,
-    /// Load in business metrics, by default 1; only for workloads that have them.
+    /// Load in business metrics, by default 1; only for workloads with a business metric.
     pub load: Option<u64>,
-    /// Maximum load that the files are laid out for, by default the load itself.
+    /// Maximum load for which the files are laid out, by default `load`.
     pub most: Option<u64>,
-    /// Fraction of data and rates, above 0 and at most 1, by default 1; only for workloads that have
-    /// business metrics.
+    /// Fraction of data and rates, above 0 and at most 1, by default 1; only for workloads with a business metric.
     pub scale: Option<f64>,
-    /// Contents of writes instead of the workload's. Front ends whose workloads define none use
+    /// Contents of writes instead of the workload's. Front ends of workloads that define no contents use
     /// `options.content`.
     pub content: Option<Content>,
     /// Options of the run.

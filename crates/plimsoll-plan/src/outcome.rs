@@ -1,4 +1,4 @@
-//! Facts about a run that the engine passes to the results.
+//! Results of a run that the engine determines: reasons, verification, populated filesets, failures.
 
 use crate::units::ByteSum;
 use crate::{OpKind, SourcePosition};
@@ -16,7 +16,7 @@ pub struct Reason {
 }
 
 impl Reason {
-    /// A reason of this code.
+    /// Creates a reason with this code and sentence.
     #[must_use]
     pub fn new(code: &str, text: impl Into<String>) -> Self {
         Self {
@@ -58,19 +58,20 @@ pub struct Verification {
 }
 
 impl Verification {
-    /// Files that are not as they were acknowledged.
+    /// Number of files that differ from the acknowledged state: missing, short, wrong or unreadable.
     #[must_use]
     pub fn bad_files(&self) -> u64 {
         self.missing + self.short + self.wrong + self.unreadable
     }
 
-    /// Whether nothing acknowledged was lost, as far as it was checked.
+    /// Whether the checks found no loss of acknowledged data.
     #[must_use]
     pub fn is_good(&self) -> bool {
         self.wrong_reads == 0 && self.bad_files() == 0
     }
 
-    /// Adds the verification of another process, which took place at the same time.
+    /// Adds the verification of another process, which ran at the same time: counts are added, and the time is the
+    /// maximum.
     pub fn add(&mut self, other: Self) {
         self.reads += other.reads;
         self.wrong_reads += other.wrong_reads;
@@ -120,7 +121,7 @@ pub struct PopulatedFileset {
 }
 
 impl PopulatedFileset {
-    /// Bytes in the files.
+    /// Sum of the file sizes in bytes.
     #[must_use]
     pub fn sum(&self) -> ByteSum {
         ByteSum {
@@ -149,7 +150,7 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// A failure of an activity, such as `populate`, and not of an operation.
+    /// A failure of an activity, such as `populate`, instead of an operation.
     #[must_use]
     pub fn of(activity: &str, error: String) -> Self {
         Self {
@@ -162,7 +163,7 @@ impl Failure {
         }
     }
 
-    /// The failure as other ranks report it.
+    /// The failure with the number of the rank before the error; unchanged for rank 0.
     #[must_use]
     pub fn at_rank(mut self, rank: u32) -> Self {
         if rank > 0 {
@@ -176,7 +177,7 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut what = match (self.operation.as_str(), self.kind) {
             (operation, Some(kind)) => format!("{operation} ({kind})"),
-            // For the run as a whole the error itself is enough.
+            // A failure of the whole run has no name before the error.
             ("run", None) => String::new(),
             (operation, None) => operation.to_owned(),
         };

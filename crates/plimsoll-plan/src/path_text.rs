@@ -1,12 +1,12 @@
-//! Paths as text: names on Linux are bytes, JSON is text.
+//! Paths as text: paths are bytes on Linux, and JSON is text.
 //!
-//! UTF-8 is written unchanged, except that backslashes are doubled. A byte that is not part of valid
-//! UTF-8 is written as `\xHH`, with two hexadecimal digits. Every path therefore has one text, from
-//! which [`from_text`] returns the same path. Texts of programs that did not escape backslashes are
-//! read too: a backslash that begins neither `\\` nor `\xHH` stands for itself.
+//! UTF-8 is written unchanged, except that backslashes are doubled. A byte that is not part of valid UTF-8 becomes
+//! `\xHH`, with two hexadecimal digits. Every path therefore has one text, and [`from_text`] returns the same path for
+//! this text. Texts with unescaped backslashes are accepted: a backslash that begins neither `\\` nor `\xHH` stands for
+//! itself.
 //!
-//! As a module for serde: `#[serde(with = "plimsoll_plan::path_text")]`, and
-//! [`option`] for an `Option<PathBuf>`.
+//! The module serves as a serde module: `#[serde(with = "plimsoll_plan::path_text")]`; [`option`] does for an
+//! `Option<PathBuf>`.
 
 use serde::{Deserialize, Deserializer, Serializer};
 use std::ffi::OsString;
@@ -26,7 +26,7 @@ pub fn to_text(path: &Path) -> String {
     text
 }
 
-/// Returns the path of a text that [`to_text`] wrote.
+/// Returns the path that [`to_text`] wrote as `text`.
 #[must_use]
 pub fn from_text(text: &str) -> PathBuf {
     let mut bytes = Vec::with_capacity(text.len());
@@ -58,7 +58,7 @@ fn digit(digit: u8) -> Option<u8> {
 /// Writes a path as its text.
 ///
 /// # Errors
-/// Those of the serializer.
+/// Errors of the serializer.
 pub fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&to_text(path))
 }
@@ -71,7 +71,7 @@ pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf
     String::deserialize(deserializer).map(|text| from_text(&text))
 }
 
-/// Optional paths as text or null.
+/// Optional paths in JSON: text or null.
 pub mod option {
     use super::{Deserialize, Deserializer, PathBuf, Serializer, from_text, to_text};
     use serde::Serialize;
@@ -79,7 +79,7 @@ pub mod option {
     /// Writes a path as its text, or null.
     ///
     /// # Errors
-    /// Those of the serializer.
+    /// Errors of the serializer.
     pub fn serialize<S: Serializer>(
         path: &Option<PathBuf>,
         serializer: S,

@@ -1,5 +1,5 @@
-//! Patterns: programs that are generated from a few numbers. Every worker is a rank, and all ranks
-//! wait for each other before each stage.
+//! Patterns: programs that are generated from a few numbers. Every worker is a rank, and all ranks wait for each other
+//! before each stage.
 
 use crate::content::Content;
 use crate::fileset::RelPath;
@@ -106,10 +106,10 @@ pub enum NamePiece {
 }
 
 impl NameTemplate {
-    /// Parses a template with `{rank}`, `{rank:8}` (eight digits at least), `{set}` and `{object}`.
+    /// Parses a template with the placeholders `{rank}`, `{rank:8}` (at least eight digits), `{set}` and `{object}`.
     ///
     /// # Errors
-    /// One sentence.
+    /// One sentence that names the part at fault.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut pieces = Vec::new();
         let mut rest = text;
@@ -143,7 +143,7 @@ impl NameTemplate {
         Ok(Self(pieces))
     }
 
-    /// Appends the name of an object, or of a set.
+    /// Appends the name of an object or of a set; numbers without a placeholder have no effect.
     #[inline]
     pub fn push(&self, rank: u32, set: u32, object: u64, out: &mut Vec<u8>) {
         for piece in &self.0 {
@@ -156,7 +156,7 @@ impl NameTemplate {
         }
     }
 
-    /// Whether a name could have been made by this template.
+    /// Whether the name fits the template, with decimal digits in the place of each number.
     #[must_use]
     pub fn matches(&self, name: &[u8]) -> bool {
         fn rest(pieces: &[NamePiece], name: &[u8]) -> bool {
@@ -180,13 +180,13 @@ impl NameTemplate {
         rest(&self.0, name)
     }
 
-    /// Whether names differ between ranks.
+    /// Whether names contain the rank's number, so ranks have different names.
     #[must_use]
     pub fn has_rank(&self) -> bool {
         self.0.iter().any(|p| matches!(p, NamePiece::Rank(_)))
     }
 
-    /// Whether there is no name.
+    /// Whether the template is empty, as for sets without a directory.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -345,7 +345,7 @@ pub struct RankShift {
 }
 
 impl RankShift {
-    /// The rank that this leads to from `rank`, for a set.
+    /// The rank at this distance from `rank` for set number `set`, of `ranks` ranks.
     #[inline]
     #[must_use]
     pub fn of(self, rank: u32, set: u32, ranks: u32) -> u32 {
@@ -413,8 +413,7 @@ pub struct TransferLoop {
 }
 
 impl StageWork {
-    /// Whether a round of the work has a step. The work of a stage without steps is to create or remove the ranks'
-    /// sets.
+    /// Whether the stage has rounds; a stage without steps only creates or removes the ranks' sets.
     #[must_use]
     pub fn has_rounds(&self) -> bool {
         match self {
@@ -423,7 +422,7 @@ impl StageWork {
         }
     }
 
-    /// Calls `visit` with the rows that this can record, in any order and possibly twice.
+    /// Calls `visit` with the rows that the work can record, in any order and possibly twice.
     pub fn for_each_row(&self, visit: &mut dyn FnMut(OperationId)) {
         match self {
             Self::Objects(l) => {
@@ -462,7 +461,7 @@ impl Pattern {
         }
     }
 
-    /// The different sizes of transfers of all stages, in bytes and in order.
+    /// The distinct transfer sizes of all stages, in bytes, in increasing order.
     #[must_use]
     pub fn transfer_sizes(&self) -> Vec<u64> {
         let of_stage = |stage: &Stage| match &stage.work {
@@ -489,14 +488,14 @@ impl Pattern {
         }
     }
 
-    /// Whether all ranks share the objects of a set, so that rank 0 alone works on them.
+    /// Whether all ranks share the objects of a set, so only rank 0 works on the objects.
     #[must_use]
     pub fn shares_objects(&self) -> bool {
         !self.object_name.has_rank() && !self.set_name.has_rank()
     }
 
-    /// Hash (FNV-1a) of the numbers that determine names and contents: a later run can continue with
-    /// the objects of a run with the same fingerprint.
+    /// FNV-1a hash of the numbers that determine names and contents. A later run can continue with the objects of an
+    /// earlier run if both have the same fingerprint.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         let text = format!(

@@ -1,31 +1,31 @@
-//! Templates of the names of sets and objects in patterns ([`crate::NameTemplate`]). Objects that an earlier run left are
-//! removed only if their names are of these templates.
+//! Name templates of sets and objects in patterns ([`crate::NameTemplate`]). A run removes objects of an earlier run
+//! only if their names match these templates.
 
-/// Sets of MD-Workbench's pattern.
+/// Data sets of MD-Workbench's pattern, one directory each.
 pub const MD_WORKBENCH_SET: &str = "{rank}_{set}";
 
 /// Objects of MD-Workbench's pattern.
 pub const MD_WORKBENCH_OBJECT: &str = "file-{object}";
 
-/// Sets of mdtest, a directory for each rank.
+/// Sets of mdtest-easy, one directory per rank.
 pub const MDTEST_EASY_SET: &str = "mdtest_tree.{rank}.0";
 
-/// The set of mdtest that all ranks share.
+/// The directory of mdtest-hard, which all ranks share.
 pub const MDTEST_HARD_SET: &str = "mdtest_tree.0";
 
-/// Objects of mdtest.
+/// Files of mdtest-easy and mdtest-hard.
 pub const MDTEST_OBJECT: &str = "file.mdtest.{rank}.{object}";
 
-/// Objects of IOR, a file for each rank.
+/// Files of ior-easy, one per rank.
 pub const IOR_EASY_OBJECT: &str = "ior_file_easy.{rank:8}";
 
-/// The object of IOR that all ranks share.
+/// The file of ior-hard, which all ranks share.
 pub const IOR_HARD_OBJECT: &str = "file";
 
-/// All templates of sets.
+/// Templates of all sets.
 pub const SETS: [&str; 3] = [MD_WORKBENCH_SET, MDTEST_EASY_SET, MDTEST_HARD_SET];
 
-/// All templates of objects.
+/// Templates of all objects.
 pub const OBJECTS: [&str; 4] = [
     MD_WORKBENCH_OBJECT,
     MDTEST_OBJECT,

@@ -122,48 +122,47 @@ impl From<String> for Note {
     }
 }
 
-/// Reason why a Plan cannot be run.
+/// Reason why a Plan is refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PlanError {
-    /// It has another schema version.
+    /// The Plan has another schema version; its number.
     #[error("the Plan has schema {0}; this program reads {PLAN_SCHEMA}")]
     Schema(u32),
-    /// An index is beyond its table.
+    /// An index of the Plan is beyond its table.
     #[error("the Plan refers to {what} {index}, which does not exist")]
     Dangling {
-        /// Name of the table's items.
+        /// Name of one item of the table, such as `fileset`.
         what: &'static str,
-        /// Its index.
+        /// The index beyond the table.
         index: u32,
     },
-    /// A random variable cannot be drawn from.
+    /// The parameters of a random variable are invalid.
     #[error("variable `{name}`: {reason}")]
     Variable {
         /// Name of the variable.
         name: String,
-        /// The error.
+        /// The violated rule, as a sentence.
         reason: String,
     },
-    /// A number is outside its range.
+    /// A number is outside its range, or parts of the Plan contradict each other; one sentence.
     #[error("{0}")]
     Range(String),
     /// The trees of two filesets overlap.
     #[error("filesets `{0}` and `{1}` lie in the same directory tree")]
     Overlap(String, String),
-    /// A `system` statement that is not allowed.
+    /// The script runs a shell command, and commands are not allowed; the command.
     #[error("the workload runs a shell command (`{0}`); allow it with --allow-commands")]
     System(String),
 }
 
-/// Name of the row of reads that a target's own model of a client's cache served; its bytes were not
-/// read from the server.
+/// Name of the row of reads that a target's model of a client cache served; the server did not send their bytes.
 pub const CACHED_DATA: &str = "data cache hits";
 
-/// Name of the row of the times between the completion of an operation of a ring and its being seen.
+/// Name of the row of completion delays: times from the completion of an operation of a ring until its worker sees it.
 pub const COMPLETION_DELAY: &str = "completion delay";
 
 impl Plan {
-    /// Adds a row to the results.
+    /// Adds a row to the results and returns its index.
     pub fn add_row(
         &mut self,
         name: impl Into<String>,
@@ -178,20 +177,19 @@ impl Plan {
         OperationId(self.operations.len() as u32 - 1)
     }
 
-    /// Adds rows to the results for the procedures that a target calls on a server.
+    /// Adds a row to the results for each procedure that a target calls on a server.
     pub fn add_procedures<'a>(&mut self, names: impl IntoIterator<Item = &'a str>) {
         for name in names {
             self.add_row(name, OpKind::Rpc, None);
         }
     }
 
-    /// Adds the row of the times until completions were seen, for a target that reports completions in a
-    /// queue.
+    /// Adds the row `COMPLETION_DELAY`, for a target that reports completions in a queue.
     pub fn add_completion_delay(&mut self) {
         self.add_row(COMPLETION_DELAY, OpKind::CompletionDelay, None);
     }
 
-    /// The stream of random choices with this name.
+    /// The stream of random choices with the name `name`.
     #[must_use]
     pub fn stream(&self, name: &str) -> Stream {
         Stream::new(self.seed).named(name)
@@ -203,15 +201,14 @@ impl Plan {
         self.groups.iter().map(WorkerGroup::workers).sum()
     }
 
-    /// Whether workers of any group follow a schedule.
+    /// Whether the workers of any group follow a schedule.
     #[must_use]
     pub fn has_schedule(&self) -> bool {
         let mut groups = self.groups.iter();
         groups.any(|group| group.follows_schedule(self.event_rate))
     }
 
-    /// Number of the process that a worker of a group belongs to. Groups whose process has the same
-    /// name are threads of the same processes.
+    /// Number of the process of a worker. Groups whose process has the same name are threads of the same processes.
     #[must_use]
     pub fn process_of(&self, group: usize, worker: u32) -> u64 {
         let of = &self.groups[group];
@@ -225,13 +222,13 @@ impl Plan {
         first + u64::from(worker / of.thread_instances.max(1))
     }
 
-    /// Row of an operation.
+    /// Row of the results with this index.
     #[must_use]
     pub fn operation(&self, id: OperationId) -> &Operation {
         &self.operations[id.0 as usize]
     }
 
-    /// Fileset by its index.
+    /// Fileset with this index.
     #[must_use]
     pub fn fileset(&self, id: FilesetId) -> &Fileset {
         &self.filesets[id.0 as usize]
@@ -247,35 +244,35 @@ impl Plan {
         root.expect("a checked Plan has filesets inside the work directory")
     }
 
-    /// Variable by its index.
+    /// Random variable with this index.
     #[must_use]
     pub fn variable(&self, id: VariableId) -> &Variable {
         &self.variables[id.0 as usize]
     }
 
-    /// The pattern that the workers are ranks of, if there is one.
+    /// The pattern of the Plan; `None` for other workloads.
     #[must_use]
     pub fn pattern(&self) -> Option<&Pattern> {
         self.groups.iter().find_map(|g| g.program.pattern())
     }
 
-    /// Whether any transfers of the workload bypass the page cache.
+    /// Whether any transfer of the workload bypasses the page cache.
     #[must_use]
     pub fn uses_direct_io(&self) -> bool {
         self.groups.iter().any(|g| g.program.uses_direct_io())
     }
 
-    /// Whether the times until completions were seen are recorded: the target reports them in a queue.
+    /// Whether the results have a row of completion delays.
     #[must_use]
     pub fn has_completion_delay(&self) -> bool {
         let is_delay = |o: &Operation| o.kind == OpKind::CompletionDelay;
         self.operations.iter().any(is_delay)
     }
 
-    /// Whether any worker may change the tree of this fileset.
+    /// Whether any worker may change the file tree of the fileset.
     #[must_use]
     pub fn changes_tree(&self, id: FilesetId) -> bool {
-        // An operation on a slot that names no fileset may change a file of any of them.
+        // The slot of an operation without a fileset may hold a file of any fileset.
         let mut changes = false;
         for group in &self.groups {
             changes |= group.program.mix().is_some_and(|m| m.changes_tree(id));
@@ -287,11 +284,11 @@ impl Plan {
         changes
     }
 
-    /// Checks that the Plan can be run: indices are within their tables, numbers within their ranges,
-    /// trees disjoint.
+    /// Checks that the Plan can be run: indices are within their tables, numbers are within their ranges, and file
+    /// trees are disjoint.
     ///
     /// # Errors
-    /// The first violation.
+    /// The first violation found.
     pub fn check(&self) -> Result<(), PlanError> {
         if self.schema_version != PLAN_SCHEMA {
             return Err(PlanError::Schema(self.schema_version));
@@ -335,7 +332,7 @@ impl Plan {
         ids.iter().try_for_each(|id| self.has_row(*id))
     }
 
-    /// Checks the random variables of values.
+    /// Checks that the random variables of values exist.
     fn check_values(&self, values: impl IntoIterator<Item = Value>) -> Result<(), PlanError> {
         values.into_iter().try_for_each(|value| match value {
             Value::Draw(id) => exists("variable", id.0, self.variables.len()),
@@ -402,7 +399,7 @@ impl Plan {
             mix.check(self, workers)
                 .map_err(|e| PlanError::Range(format!("`{name}`: {e}")))?;
         }
-        // The names of a mix must not be created or removed by other workers.
+        // Other workers must not create or remove files of a mix.
         let sequences = self.groups.iter().any(|g| g.program.mix().is_none());
         if mixes().next().is_some() && sequences {
             return wrong("operation mixes and sequences of steps cannot be in one Plan");
@@ -522,7 +519,7 @@ fn check_slot(slot: u8) -> Result<(), PlanError> {
 }
 
 impl Plan {
-    /// A Plan with only a name.
+    /// A Plan named `name` without workers, filesets or phases.
     #[must_use]
     pub fn empty(name: &str) -> Self {
         Self {

@@ -37,7 +37,7 @@ pub struct WorkerGroup {
 }
 
 impl WorkerGroup {
-    /// A group of processes with one thread each, without a buffer and with default priorities.
+    /// A group of `process_instances` processes with one thread each, no I/O buffer and default priorities.
     #[must_use]
     pub fn new(process: &str, process_instances: u32, thread: &str, program: Program) -> Self {
         Self {
@@ -59,8 +59,8 @@ impl WorkerGroup {
         u64::from(self.process_instances) * u64::from(self.thread_instances)
     }
 
-    /// Whether the workers follow a schedule, so that their operations have intended starts: the rate of a mix, or the
-    /// events of `eventlimit`, if there is an event rate. A cap is no schedule.
+    /// Whether operations of the workers have intended starts, from the rate of a mix or from the events of
+    /// `eventlimit` if the Plan has an event rate. A cap is no schedule.
     #[must_use]
     pub fn follows_schedule(&self, event_rate: Option<f64>) -> bool {
         match &self.program {
@@ -128,7 +128,7 @@ pub struct FileRef {
 }
 
 impl FileRef {
-    /// The file in a slot, of no fileset, without options for opening it.
+    /// The open file in a slot; the reference names no fileset and sets no open options.
     #[must_use]
     pub fn in_slot(slot: u8) -> Self {
         Self {
@@ -324,20 +324,20 @@ pub enum Op {
     },
 }
 
-/// Properties of an operation that its execution does not decide.
+/// Properties of an operation that the engine and the checks use without executing it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct OpProperties<'a> {
     /// File that the operation works on.
     pub file: Option<&'a FileRef>,
-    /// Fileset of an operation that works on directories or on all open files.
+    /// Fileset of an operation on directories or on all open files.
     pub fileset: Option<FilesetId>,
-    /// Descriptor slot besides that of `file`.
+    /// Another descriptor slot than the slot of `file`.
     pub slot: Option<u8>,
     /// Values that are drawn for each execution.
     pub values: [Option<Value>; 2],
-    /// Rows of other operations that the operation names.
+    /// Rows of other operations to which the operation refers.
     pub rows: &'a [OperationId],
-    /// Kind of the fileset entries of which each execution uses one up.
+    /// Kind of fileset entry that each execution uses up.
     pub takes: Option<SupplyKind>,
     /// Whether an execution can change which files exist, or the length of a file.
     pub changes_tree: bool,
@@ -348,7 +348,7 @@ pub struct OpProperties<'a> {
 }
 
 impl OpProperties<'_> {
-    /// Fileset whose entries the operation works on; `None` if only its slot decides.
+    /// Fileset whose entries the operation works on; `None` if only the file in its slot determines the fileset.
     #[must_use]
     pub fn any_fileset(&self) -> Option<FilesetId> {
         self.fileset.or_else(|| self.file?.fileset)
@@ -356,7 +356,7 @@ impl OpProperties<'_> {
 }
 
 impl Op {
-    /// The properties of the operation.
+    /// The properties of the operation, from its kind and attributes.
     #[must_use]
     pub fn properties(&self) -> OpProperties<'_> {
         let none = OpProperties::default();
@@ -380,7 +380,7 @@ impl Op {
             },
             Self::Write(io) => OpProperties {
                 values: [Some(io.size), None],
-                // A write at the next position can be behind the end of the file.
+                // A write at the next position can extend the file.
                 changes_tree: !io.random,
                 ..on(&io.file)
             },
@@ -472,21 +472,21 @@ impl Op {
         }
     }
 
-    /// The file reference of an operation that has one.
+    /// The file reference of the operation; `None` if the operation has none.
     #[must_use]
     pub fn file(&self) -> Option<&FileRef> {
         self.properties().file
     }
 }
 
-/// [`OpProperties::coordinates_by`] of semblocks and posts.
+/// [`OpProperties::coordinates_by`] of `semblock` and `sempost`.
 const SEMAPHORES: &str = "semaphores";
 
-/// [`OpProperties::coordinates_by`] of blocks and wakeups.
+/// [`OpProperties::coordinates_by`] of `block` and `wakeup`.
 const WAKEUPS: &str = "block and wakeup";
 
 impl Program {
-    /// Whether any of its transfers bypass the page cache.
+    /// Whether any transfer of the program bypasses the page cache.
     #[must_use]
     pub fn uses_direct_io(&self) -> bool {
         match self {
@@ -500,7 +500,7 @@ impl Program {
         }
     }
 
-    /// Whether the program has a limiter of a wanted kind.
+    /// Whether the program has a limiter whose kind satisfies `is_wanted`.
     #[must_use]
     pub fn has_limiter(&self, is_wanted: fn(LimitKind) -> bool) -> bool {
         let mut found = false;
@@ -510,7 +510,7 @@ impl Program {
         found
     }
 
-    /// The pattern, if it is one.
+    /// The pattern; `None` if the program is a sequence or a mix.
     #[must_use]
     pub fn pattern(&self) -> Option<&Pattern> {
         match self {
@@ -519,8 +519,8 @@ impl Program {
         }
     }
 
-    /// Calls `visit` with every operation of a sequence, in the order of the workload. Mixes and
-    /// patterns have none.
+    /// Calls `visit` with the row, the repetitions and the operation of every operation step of a sequence, in the
+    /// order of the workload. Mixes and patterns have no steps.
     pub fn for_each_op<'a>(&'a self, visit: &mut dyn FnMut(OperationId, Value, &'a Op)) {
         fn walk<'a>(steps: &'a [Step], visit: &mut dyn FnMut(OperationId, Value, &'a Op)) {
             for step in steps {
@@ -535,7 +535,7 @@ impl Program {
         }
     }
 
-    /// The operation mix, if it is one.
+    /// The operation mix; `None` if the program is a sequence or a pattern.
     #[must_use]
     pub fn mix(&self) -> Option<&Mix> {
         match self {

@@ -1,4 +1,4 @@
-//! The order of a run: populate, start, wait, measure, stop.
+//! The script of a run: populate, start, wait, measure, stop.
 
 use crate::ids::FilesetId;
 use crate::plan::Plan;
@@ -49,7 +49,7 @@ pub enum Phase {
 }
 
 impl Plan {
-    /// Warm-up and measured time, as far as the script names times.
+    /// Sums of the timed waits before the first window opens (warm-up) and after it opens (measured time).
     #[must_use]
     pub fn times(&self) -> (Duration, Duration) {
         let mut times = [Duration::ZERO; 2];
@@ -69,13 +69,13 @@ impl Plan {
 }
 
 impl Phase {
-    /// Whether workers start to work in this phase.
+    /// Whether workers start in this phase.
     #[must_use]
     pub fn begins_load(&self) -> bool {
         matches!(self, Self::Start | Self::StartStage { .. })
     }
 
-    /// A wait without statistics.
+    /// A wait that records no snapshots.
     #[must_use]
     pub fn wait(until: Until) -> Self {
         Self::Wait {
@@ -84,7 +84,7 @@ impl Phase {
         }
     }
 
-    /// A wait of this length, without statistics.
+    /// A wait of length `time` that records no snapshots.
     #[must_use]
     pub fn wait_for(time: Duration) -> Self {
         Self::wait(Until::Elapsed { time })

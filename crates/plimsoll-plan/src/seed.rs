@@ -1,20 +1,20 @@
-//! Seeded random streams, the source of every random choice of a run.
+//! Seeded random streams, from which all random choices of a run follow.
 
 use crate::hash::{mix64, split_mix64};
 use rand::SeedableRng;
 
-/// The generator: xoshiro256++, small and fast, with the same output on every machine.
+/// The random generator xoshiro256++, which is small, fast, and gives the same output on every machine.
 pub type Rng = rand_xoshiro::Xoshiro256PlusPlus;
 
 /// A node in the tree of random streams below a Plan's seed.
 ///
-/// Each kind of choice has its own branch, so that the draws of one kind do not affect another: the
+/// Each kind of choice has its own branch, so draws of one kind do not affect draws of another kind. For example, the
 /// sizes of a fileset do not depend on the number of workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stream(u64);
 
 impl Stream {
-    /// The root of the tree for a Plan's seed.
+    /// The root of the tree of streams for a seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(mix64(seed))
@@ -34,13 +34,13 @@ impl Stream {
         })
     }
 
-    /// A number that stands for this node.
+    /// The number that identifies this node.
     #[must_use]
     pub fn fingerprint(self) -> u64 {
         self.0
     }
 
-    /// A generator that starts here.
+    /// A generator seeded with this node.
     #[must_use]
     pub fn rng(self) -> Rng {
         Rng::seed_from_u64(self.0)
@@ -52,7 +52,7 @@ mod tests {
     use super::*;
     use rand::Rng as _;
 
-    /// Results can be compared only if a seed means the same choices in every version.
+    /// Results of two versions are comparable only if a seed determines the same choices in both.
     #[test]
     fn nodes_follow_from_the_seed_and_the_names_by_their_definition() {
         assert_eq!(Stream::new(0).fingerprint(), 0);

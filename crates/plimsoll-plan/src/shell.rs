@@ -1,6 +1,6 @@
-//! Words of command lines that users copy.
+//! Quoting of shell words in command lines that users copy.
 
-/// A word as a POSIX shell reads it, in quotes if necessary.
+/// Quotes a text as one word of a POSIX shell, if necessary.
 #[must_use]
 pub fn shell_word(text: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@%=,".contains(c);
@@ -10,7 +10,7 @@ pub fn shell_word(text: &str) -> String {
     }
 }
 
-/// Words as a POSIX shell reads them, each in quotes if necessary.
+/// Joins words with spaces, each quoted as `shell_word` quotes it.
 #[must_use]
 pub fn shell_words(words: &[String]) -> String {
     let words: Vec<String> = words.iter().map(|w| shell_word(w)).collect();

@@ -1,4 +1,4 @@
-//! Entries of filesets that a workload uses up, and workloads that therefore end by themselves.
+//! Fileset entries that a workload uses up, and workloads that end early for this reason.
 
 use crate::ids::FilesetId;
 use crate::plan::Plan;
@@ -9,12 +9,12 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Entries of one kind in a fileset, which operations choose from.
+/// All entries of one kind in a fileset, from which operations choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Supply {
-    /// The fileset.
+    /// Index of the fileset.
     pub fileset: FilesetId,
-    /// The kind.
+    /// Kind of the entries.
     pub kind: SupplyKind,
 }
 
@@ -32,7 +32,7 @@ pub enum SupplyKind {
 }
 
 impl SupplyKind {
-    /// The kind of an entry after it was used: a deleted file can be created.
+    /// Kind of an entry after its use: a deleted file is missing, and a created file exists.
     fn opposite(self) -> Self {
         match self {
             Self::Files => Self::MissingFiles,
@@ -44,7 +44,7 @@ impl SupplyKind {
 }
 
 impl fmt::Display for SupplyKind {
-    /// One entry of the kind, such as `existing file`.
+    /// Writes the name of one entry, such as `existing file`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(match self {
             Self::Files => "existing file",
@@ -58,10 +58,10 @@ impl fmt::Display for SupplyKind {
 /// Supplies that a group's operations use.
 #[derive(Default)]
 struct GroupUse {
-    /// Supplies that each operation takes from: more than one if it works on a slot into which files
-    /// of several filesets are opened.
+    /// Supplies from which each operation takes entries; several if files of several filesets are opened into the
+    /// operation's slot.
     used: Vec<BTreeSet<Supply>>,
-    /// `finishoncount` or `finishonbytes` ends its workers.
+    /// `finishoncount` or `finishonbytes` ends the group's workers.
     finishes: bool,
 }
 
@@ -90,7 +90,7 @@ impl GroupUse {
         Some(all)
     }
 
-    /// Supplies that the group's operations add entries to.
+    /// Supplies to which the group's operations add entries.
     fn given(&self) -> impl Iterator<Item = Supply> {
         let used = self.used.iter().flatten();
         used.map(|s| Supply {
@@ -100,7 +100,7 @@ impl GroupUse {
     }
 }
 
-/// Calls `visit` with every operation of the steps that is ever executed.
+/// Calls `visit` with every operation that is executed at least once; steps with 0 repetitions are skipped.
 fn for_each_done<'a>(steps: &'a [Step], visit: &mut dyn FnMut(&'a Op)) {
     for step in steps {
         match step {
@@ -111,7 +111,7 @@ fn for_each_done<'a>(steps: &'a [Step], visit: &mut dyn FnMut(&'a Op)) {
     }
 }
 
-/// Filesets that a delete may take a file from: its own, and those whose files its slot may hold.
+/// Filesets from which a delete may take a file: its own fileset, and the filesets of files that its slot may hold.
 fn deleted_from(file: &FileRef, ops: &[&Op]) -> BTreeSet<FilesetId> {
     let into_slot = |other: &&FileRef| other.slot == file.slot && !other.open_next;
     let files = ops.iter().filter_map(|op| op.file());
@@ -134,8 +134,8 @@ impl Plan {
         used.copied().filter(|s| !given.contains(s)).collect()
     }
 
-    /// Why no operation can ever take an entry from a supply, as a clause with advice; `None` for a supply that
-    /// operations can use up.
+    /// Reason why operations can never take an entry from a supply, as a clause with advice; `None` for a supply from
+    /// which operations can take entries.
     #[must_use]
     pub fn lack_of_supply(&self, supply: Supply) -> Option<&'static str> {
         use SupplyKind::{Files, LeafDirs, MissingFiles, MissingLeafDirs};
@@ -153,10 +153,9 @@ impl Plan {
         }
     }
 
-    /// Whether all of the workload ends by itself: in every round of every worker's program an
-    /// operation takes from a supply that is used up (see [`Plan::supplies_used_up`]), or the
-    /// program ends itself (`finishoncount`, `finishonbytes`). Mixes and patterns do not: their
-    /// supplies are not exhausted.
+    /// Whether the workload ends before its time because filesets are exhausted: at least one supply is used up (see
+    /// [`Plan::supplies_used_up`]), and every worker's program either takes from such a supply in every round or ends
+    /// after a number of operations or bytes (`finishoncount`, `finishonbytes`). Mixes and patterns exhaust no supply.
     #[must_use]
     pub fn ends_by_itself(&self) -> bool {
         let used_up = self.supplies_used_up();

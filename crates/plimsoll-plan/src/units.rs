@@ -1,4 +1,4 @@
-//! Sizes, counts and durations in the form that people write and read.
+//! Sizes, counts and durations as text.
 
 use std::fmt;
 use std::time::Duration;
@@ -30,7 +30,7 @@ impl<N: Copy + Into<u128>> fmt::Display for Bytes<N> {
     }
 }
 
-/// A sum of bytes, shown as [`Bytes`] are, and with the word "about" if it is an estimate.
+/// A sum of bytes, shown as [`Bytes`], with the word "about" for an estimate.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ByteSum {
     /// Number of bytes.
@@ -51,7 +51,7 @@ impl ByteSum {
 }
 
 impl std::ops::AddAssign for ByteSum {
-    /// A sum with an estimated addend is an estimate.
+    /// Adds bytes; the sum is an estimate if either addend is.
     fn add_assign(&mut self, other: Self) {
         self.bytes += other.bytes;
         self.estimated = self.estimated || other.estimated;
@@ -65,7 +65,7 @@ impl fmt::Display for ByteSum {
     }
 }
 
-/// A count with thin groups of three digits: `1 234 567`.
+/// A count whose display has spaces between groups of three digits: `1 234 567`.
 #[derive(Debug, Clone, Copy)]
 pub struct Count(pub u64);
 
@@ -83,11 +83,11 @@ impl fmt::Display for Count {
     }
 }
 
-/// Maximum time in a workload or on the command line: 31 years. A run's clock of 64 bits counts 18 times as many
-/// nanoseconds, so that sums of a few times do not wrap.
+/// Maximum time in a workload or on the command line: 10⁹ s, about 31 years. A 64-bit clock of nanoseconds counts 18
+/// times as far, so sums of a few times do not overflow.
 pub const MAX_TIME: Duration = Duration::from_secs(1_000_000_000);
 
-/// A time of this many seconds.
+/// Converts seconds to a duration.
 ///
 /// # Errors
 /// One sentence, without its subject, if the number of seconds is negative, not a number, or more than [`MAX_TIME`].
@@ -100,7 +100,7 @@ pub fn time_of_seconds(seconds: f64) -> Result<Duration, String> {
         .map_err(|_| "is not a time: expected a number of at least 0".into())
 }
 
-/// Parses a duration: a number and one of `us ms s m min h`; a bare number is seconds.
+/// Parses a duration: a number with a unit `us`, `ms`, `s`, `m`, `min` or `h`, or a number of seconds.
 ///
 /// # Errors
 /// One sentence that states the expected form.
@@ -144,7 +144,7 @@ pub fn parse_size(text: &str) -> Result<u64, String> {
         .ok_or_else(wrong)
 }
 
-/// Writes a number of things: `1 file`, `1 000 files`.
+/// Writes a number with its noun: `1 file`, `1 000 files`.
 #[must_use]
 pub fn counted(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", Count(n), if n == 1 { one } else { many })
@@ -174,8 +174,8 @@ pub fn show_duration(d: Duration) -> String {
     }
 }
 
-/// Writes a duration without rounding, in the largest unit of which it is at least one: `1.25s`,
-/// `10ms`, `250us`. [`parse_duration`] reads it.
+/// Writes a duration without rounding, in the largest of the units s, ms and us that gives at least 1, or in us below 1
+/// us: `1.25s`, `10ms`, `250us`. [`parse_duration`] reads the text.
 #[must_use]
 pub fn show_exactly(d: Duration) -> String {
     let (nanos, unit) = match d {
@@ -196,7 +196,7 @@ fn trimmed(x: f64) -> String {
     format!("{x:.1}").trim_end_matches(".0").to_string()
 }
 
-/// Durations in JSON: seconds as a number.
+/// Durations in JSON, as a number of seconds.
 pub(crate) mod seconds {
     use serde::{Deserialize, Deserializer, Serializer, de::Error};
     use std::time::Duration;
@@ -210,7 +210,7 @@ pub(crate) mod seconds {
     }
 }
 
-/// Optional durations in JSON: seconds as a number, or null.
+/// Optional durations in JSON: a number of seconds, or null.
 pub(crate) mod optional_seconds {
     use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
     use std::time::Duration;
@@ -292,7 +292,7 @@ mod tests {
             parse_duration("277777h"),
             Ok(Duration::from_secs(999_997_200))
         );
-        // More nanoseconds than fit into 64 bits, fewer nanoseconds, and more seconds than fit into 64 bits.
+        // Values beyond 64 bits of nanoseconds, just above the limit, and beyond 64 bits of seconds.
         for long in ["5124096h", "1000000001", "99999999999999999999h"] {
             let expected = format!("`{long}` is too long: expected at most 1000000000 seconds");
             assert_eq!(parse_duration(long), Err(expected));
@@ -317,7 +317,7 @@ mod tests {
     #[test]
     fn bytes_are_rounded_to_three_digits() {
         let shown = |n: u64| Bytes(n).to_string();
-        // 9.995, 99.95 and 999.5 KiB are where the number of digits, or the unit, changes.
+        // At 9.995, 99.95 and 999.5 KiB, the number of digits or the unit changes.
         assert_eq!([shown(10_234), shown(10_235)], ["9.99 KiB", "10 KiB"]);
         assert_eq!([shown(102_348), shown(102_349)], ["99.9 KiB", "100 KiB"]);
         assert_eq!(
@@ -453,7 +453,7 @@ mod tests {
         fn exact_durations_are_read_as_they_were(nanos in 0u64..1 << 50) {
             let d = Duration::from_nanos(nanos);
             let read = parse_duration(&show_exactly(d)).unwrap();
-            // The reader takes a number of 53 bits.
+            // `parse_duration` reads numbers with 53 bits of precision.
             let off = read.as_nanos().abs_diff(d.as_nanos());
             prop_assert!(off <= 1 + (d.as_nanos() >> 52), "{} as {}", show_exactly(d), off);
         }

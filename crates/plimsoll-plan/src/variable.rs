@@ -1,4 +1,4 @@
-//! Numbers of a workload: constants, and random variables that are drawn at every use.
+//! Numbers of a workload: constants, and random variables with a draw at every use.
 
 use crate::ids::VariableId;
 use crate::seed::Rng;
@@ -18,7 +18,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The number if it is constant.
+    /// The constant; `None` for a random variable.
     #[must_use]
     pub fn constant(self) -> Option<u64> {
         match self {
@@ -55,7 +55,7 @@ pub struct Variable {
 }
 
 impl Variable {
-    /// A variable without bounds, rounding or a seed of its own.
+    /// A variable without bounds or a seed of its own, rounded to whole numbers.
     #[must_use]
     pub fn new(name: impl Into<String>, distribution: Distribution) -> Self {
         Self {
@@ -125,7 +125,7 @@ impl Distribution {
         }
     }
 
-    /// Checks that the parameters make a distribution.
+    /// Checks that the parameters define a distribution.
     ///
     /// # Errors
     /// One sentence that names the parameter at fault and its range.
@@ -201,7 +201,7 @@ fn gamma_function(x: f64) -> f64 {
     (2.0 * std::f64::consts::PI).sqrt() * t.powf(x + 0.5) * (-t).exp() * sum
 }
 
-/// A [`Variable`] prepared for drawing.
+/// A [`Variable`] prepared for draws.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sampler {
     shape: Shape,
@@ -224,7 +224,7 @@ enum Shape {
         mode: f64,
     },
     Weibull(Weibull<f64>),
-    /// Rows with the running sum of their percentages.
+    /// Rows with the running sums of their percentages.
     Table(Vec<(f64, Row)>),
 }
 
@@ -232,7 +232,7 @@ impl Variable {
     /// Prepares the variable for drawing.
     ///
     /// # Errors
-    /// Those of [`Distribution::check`], and a `min` above `max`.
+    /// Errors of [`Distribution::check`], or a `min` above `max`.
     pub fn sampler(&self) -> Result<Sampler, String> {
         fn text(e: impl std::fmt::Display) -> String {
             e.to_string()
@@ -249,7 +249,7 @@ impl Variable {
             Distribution::Exponential { mean } => {
                 Shape::Exponential(Exp::new(1.0 / mean).map_err(text)?)
             }
-            // The mean is the minimum.
+            // A gamma distribution with scale 0 is the constant `offset`.
             Distribution::Gamma { offset, scale, .. } if *scale == 0.0 => Shape::Fixed(*offset),
             Distribution::Gamma {
                 offset,
@@ -288,7 +288,7 @@ impl Variable {
 }
 
 impl Sampler {
-    /// Draws a whole number, clamped and rounded.
+    /// Draws a number: clamped to the bounds, then rounded to the nearest multiple of `round`.
     #[must_use]
     pub fn draw(&self, rng: &mut Rng) -> u64 {
         let x = match &self.shape {
@@ -316,7 +316,7 @@ impl Sampler {
     }
 }
 
-/// Draws by inverse transform; `rand_distr` refuses a degenerate triangle, which workloads may have.
+/// Draws by inverse transform, because `rand_distr` refuses a degenerate triangle, which workloads may have.
 fn triangular(lower: f64, upper: f64, mode: f64, rng: &mut Rng) -> f64 {
     let width = upper - lower;
     if width == 0.0 {

@@ -1,4 +1,4 @@
-//! Finds out which kind of ranks there are, and joins them.
+//! Selects the kind of ranks from options and environment, and connects the ranks.
 
 use crate::launcher::{self, LaunchInfo};
 use crate::{ConnectError, Ranks, Solo, local, member};
@@ -7,23 +7,24 @@ use std::time::Duration;
 /// Maximum number of processes started on this machine.
 pub const MAX_PROCESSES: u32 = 1024;
 
-/// Initialises MPI and joins the processes that a launcher started; the text describes that in an error. Called once.
+/// Initialises MPI and joins the processes that a launcher started; the text names the launcher in errors. Called once.
 ///
 /// # Errors
-/// MPI sees another number of processes than the launcher has started, so it is not the launcher's library; or it
-/// cannot be used by a program with threads.
+/// MPI reports another number of processes than the launcher (the program is linked with another MPI library than the
+/// launcher's), or MPI lacks the required thread support.
 pub type JoinMpi = fn(&LaunchInfo, &str) -> Result<Box<dyn Ranks>, ConnectError>;
 
-/// Joins the ranks this process belongs to. Must be called once, early, by the thread that makes all
-/// calls, and before anything reads the standard input.
+/// Joins the ranks that this process belongs to. Must be called once, early, by the thread that makes all calls, and
+/// before anything reads the standard input.
 ///
-/// The first of these applies: a process with an [assignment](crate::accept_assignment), or that another
-/// one started for its `processes`, joins that one; processes that an MPI launcher started are joined by `join_mpi`; with
-/// `processes` of 2 and more, copies of this program are started with the same arguments; otherwise there is one rank.
+/// The first applicable case wins: a process with an [assignment](crate::accept_assignment), or a copy started for
+/// `processes`, joins the process that started it; processes of an MPI launcher are joined by `join_mpi`; with
+/// `processes` of 2 and more, copies of this program are started with the same arguments; otherwise there is a single
+/// rank.
 ///
 /// # Errors
-/// `processes` is 0 or above [`MAX_PROCESSES`], or is used under a launcher; a launcher started
-/// several processes that MPI cannot join, or this is built without MPI; the system cannot start processes.
+/// `processes` is 0 or above [`MAX_PROCESSES`], or is used under a launcher; a launcher started several processes that
+/// MPI cannot join, or the program was built without MPI; the system cannot start processes.
 pub fn connect(
     processes: Option<u32>,
     join_mpi: Option<JoinMpi>,
@@ -50,7 +51,7 @@ pub fn connect(
 /// Checks a value of `--processes`.
 ///
 /// # Errors
-/// It is 0 or above [`MAX_PROCESSES`].
+/// `processes` is 0 or above [`MAX_PROCESSES`].
 pub fn check_processes(processes: u32) -> Result<(), ConnectError> {
     match processes {
         1..=MAX_PROCESSES => Ok(()),
@@ -60,11 +61,10 @@ pub fn check_processes(processes: u32) -> Result<(), ConnectError> {
     }
 }
 
-/// Checks that no launcher has started this process together with others, for which `option` cannot be
-/// used.
+/// Checks that this process does not run with others under a launcher, where `option` cannot be used.
 ///
 /// # Errors
-/// One has.
+/// A launcher has started several processes, or an unknown number; the message names `option`.
 pub fn check_no_launcher(option: &str) -> Result<(), ConnectError> {
     let launch = launcher::find(|name| std::env::var(name).ok());
     match launch.filter(|l| l.size != Some(1)) {
@@ -82,31 +82,31 @@ pub fn is_launched() -> bool {
     launch.is_some_and(|l| l.size != Some(1))
 }
 
-/// Whether this process is a rank that has an assignment of another process, and has not joined yet.
+/// Whether this process has received an assignment from another process and has not joined the other ranks yet.
 pub fn is_assigned_rank() -> bool {
     member::is_pending()
 }
 
-/// Whether this process, of all that were started with the same arguments, is the one that reports
-/// what is wrong with them. May be called before [`connect`].
+/// Whether this process reports errors in the arguments, among all processes that were started with the same arguments.
+/// May be called before [`connect`].
 pub fn is_reporting_rank() -> bool {
     let launch = launcher::find(|name| std::env::var(name).ok());
     let is_spawned = member::is_pending() || local::is_spawned_rank();
     !is_spawned && launch.and_then(|l| l.rank).is_none_or(|rank| rank == 0)
 }
 
-/// Time that a process that reports nothing waits before it ends with an error.
+/// Delay before a process without a report exits with an error.
 const QUIET_EXIT_DELAY: Duration = Duration::from_secs(2);
 
-/// Delays a process that is about to end with an error that rank 0 reports: a launcher kills all
-/// processes when the first ends with an error, and the report of rank 0 would be lost. If rank 0
-/// ends first, the launcher ends this wait too.
+/// Delays a process that is about to exit with an error that rank 0 reports: a launcher kills all processes when the
+/// first process exits with an error, and the report of rank 0 would be lost. If rank 0 ends first, the launcher also
+/// ends this delay.
 pub fn wait_for_rank_0_report() {
     std::thread::sleep(QUIET_EXIT_DELAY);
 }
 
-/// Whether a launcher forwards what this process writes, so that a terminal here is one that the
-/// launcher has made. `srun --pty` passes the user's own terminal on.
+/// Whether a launcher forwards the output of this process, so that a terminal seen here belongs to the launcher. `srun
+/// --pty` passes the user's own terminal on.
 pub fn is_output_forwarded() -> bool {
     launcher::forwards_output(|name| std::env::var(name).ok())
 }

@@ -1,8 +1,8 @@
-//! Why the ranks could not be joined.
+//! Errors of connecting the ranks.
 
 use std::fmt;
 
-/// Why the ranks could not be joined. Prints as one line.
+/// Reason why the ranks could not be connected. Displays as one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConnectError {
     message: String,
@@ -11,7 +11,7 @@ pub struct ConnectError {
 }
 
 impl ConnectError {
-    /// An error of the user: the program was called in a way that cannot work.
+    /// An error in the program's arguments or environment, with this message.
     #[must_use]
     pub fn usage(message: String) -> Self {
         Self {
@@ -20,7 +20,7 @@ impl ConnectError {
         }
     }
 
-    /// A failure of the system.
+    /// A system failure, with this message.
     #[must_use]
     pub fn failed(message: String) -> Self {
         Self {
@@ -30,7 +30,7 @@ impl ConnectError {
         }
     }
 
-    /// The same error, at a rank that leaves the report to rank 0.
+    /// Marks the error as reported by rank 0, so that this rank stays silent.
     pub(crate) fn reported_elsewhere(self) -> Self {
         Self {
             reported_elsewhere: true,
@@ -38,12 +38,12 @@ impl ConnectError {
         }
     }
 
-    /// Whether the user's call was wrong, rather than the system having failed.
+    /// Whether the arguments or environment were wrong, as opposed to a system failure.
     pub fn is_usage(&self) -> bool {
         self.usage
     }
 
-    /// Whether another process of the same launcher reports this already, so that this one need not.
+    /// Whether rank 0 reports the error, so that this process must not.
     pub fn is_reported_elsewhere(&self) -> bool {
         self.reported_elsewhere
     }

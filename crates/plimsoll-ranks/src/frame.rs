@@ -1,7 +1,7 @@
 //! Messages between ranks.
 //!
-//! A frame is at most [`MAX_FRAME`] bytes long; longer values are sent as several of them, so that a
-//! failure never waits behind a long value. Numbers are little-endian.
+//! A frame is at most [`MAX_FRAME`] bytes long. Longer values are split into several frames, so that a failure never
+//! waits behind a long value. Numbers are little-endian.
 //!
 //! | first byte | rest |
 //! | --- | --- |
@@ -17,7 +17,7 @@ use crate::{MAX_REASON_BYTES, RankError};
 pub const MAX_PAYLOAD: usize = 1 << 20;
 /// Maximum length of a frame in bytes.
 pub const MAX_FRAME: usize = MAX_PAYLOAD + CALL_HEADER;
-/// Maximum length of a frame that is not a [`Frame::Part`], in bytes: that of a failure.
+/// Maximum length in bytes of a frame other than [`Frame::Part`]; a failure is the longest.
 pub const MAX_SHORT_FRAME: usize = FAIL_HEADER + MAX_REASON_BYTES;
 
 const CALL_HEADER: usize = 7;
@@ -68,7 +68,7 @@ impl Call {
         Self::Survivors,
     ];
 
-    /// The name of the method.
+    /// Name of the method of `Ranks`.
     #[must_use]
     pub fn name(self) -> String {
         format!("{self:?}").to_lowercase()
@@ -80,18 +80,18 @@ impl Call {
 pub struct CallId {
     /// The method.
     pub call: Call,
-    /// The number of collective calls before it; wraps around.
+    /// Number of collective calls before this call; wraps around.
     pub number: u32,
 }
 
-/// A message of a neighbour.
+/// A message to or from a neighbour.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Frame {
     /// A part of a value of a collective call.
     Part {
         /// The call.
         id: CallId,
-        /// Whether the value ends here.
+        /// Whether the part is the last part of the value.
         last: bool,
         /// The bytes.
         payload: Vec<u8>,
@@ -102,13 +102,14 @@ pub enum Frame {
     Fail(RankError),
     /// The neighbour has ended and makes no more calls.
     End,
-    /// Going up: all ranks of the neighbour's subtree have sent their final message, or, after a failure and where the
-    /// end of a process is noticed, those below the neighbour have ended. Going down: all ranks have sent it.
+    /// Going up: all ranks of the neighbour's subtree have sent their final message; or, after a failure and on links
+    /// that report process exits, all processes below the neighbour have ended. Going down: all ranks have sent their
+    /// final message.
     Close,
 }
 
 impl Frame {
-    /// Returns the bytes to send.
+    /// Encodes the frame.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         match self {
@@ -125,7 +126,7 @@ impl Frame {
         }
     }
 
-    /// Parses received bytes; returns `None` for what no rank of this version sends.
+    /// Decodes a frame; `None` for bytes that no rank of this version sends.
     #[must_use]
     pub fn decode(mut bytes: Vec<u8>) -> Option<Self> {
         match (*bytes.first()?, bytes.len()) {
@@ -270,7 +271,7 @@ mod tests {
                 *first = kind;
             }
             let frame = Frame::decode(bytes.clone());
-            // A reason is made one line again, so it may differ from what came.
+            // A decoded reason is normalised to one line, so its encoding may differ from the input.
             if let Some(frame) = frame.filter(|f| !matches!(f, Frame::Fail(_))) {
                 prop_assert_eq!(frame.encode(), bytes);
             }

@@ -1,14 +1,12 @@
-//! Collective calls, failures and the end, over any [`Link`].
+//! Collective calls, failures and the orderly end, over any [`Link`].
 //!
-//! Why nothing hangs: a rank waits only in [`TreeGroup::wait_until`], and there it receives
-//! everything its neighbours send. Every rank passes the first failure that it receives to all
-//! neighbours, and a failure ends every wait. At the end each rank listens until every neighbour has
-//! sent its failure or its end: then no frame is in transit, and the link can be closed. If a link can
-//! only be closed by all ranks together, they first agree that all have got that far.
+//! Liveness: a rank waits only in [`TreeGroup::wait_until`], where the rank receives everything that neighbours send.
+//! Every rank forwards the first failure it receives to all neighbours, and a failure ends every wait. At the end each
+//! rank listens until every neighbour has sent a failure or an end; then no frame is in transit, and the link can be
+//! closed. If a link can only be closed by all ranks together, the ranks first agree that all have reached the end.
 //!
-//! Why memory stays bounded: values go up the tree only when the parent requests them (an empty value
-//! going down), and a broadcast ends with an acknowledgement from below. So a rank holds at most one
-//! unused value of each neighbour.
+//! Bounded memory: values go up the tree only when the parent requests them (by an empty value going down), and a
+//! broadcast ends with an acknowledgement from below. A rank therefore holds at most one unused value per neighbour.
 
 use crate::frame::{Call, CallId, Frame, MAX_PAYLOAD, encode_part};
 use crate::link::{Incoming, Link, PollRate};
@@ -19,61 +17,61 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// Reason of a failure: a neighbour is of another version, or broken.
+/// Failure reason for a neighbour of another version, or a broken neighbour.
 const UNKNOWN_FRAME: &str = "it sent what no rank of this version sends";
 
-/// Reason of a failure: a neighbour makes no more calls.
+/// Failure reason for a neighbour that has left before the others.
 const EARLY_END: &str = "it ended before the others";
 
-/// Time that a rank waits for the processes below it to end after a failure; less than that for which rank 0 waits.
+/// Maximum wait after a failure for the processes below a rank to end; shorter than the wait of rank 0.
 const CHILD_END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Ranks joined by a link.
 pub struct TreeGroup<L: Link> {
     link: L,
     place: TreePosition,
-    /// The ranks that the link numbers: the parent, then the children.
+    /// Rank numbers of the link's neighbours: the parent, then the children.
     neighbours: Vec<u32>,
     state: RefCell<GroupState>,
     /// Whether rank 0 has workers, as the others do.
     root_works: bool,
-    /// The name of the machine of this rank, if another one started it there.
+    /// Name of this rank's machine; `None` on the machine of rank 0.
     host: Option<String>,
-    /// Returns whether this process is requested to stop.
+    /// Returns whether this process has been asked to stop.
     stop_request: RefCell<Option<StopRequest>>,
-    /// The time that a frame takes to each child, as measured before the latest start.
+    /// Transfer time of a frame to each child, as measured by the latest agreement on a start.
     delays: RefCell<Vec<Duration>>,
 }
 
-/// Returns whether this process is requested to stop.
+/// Returns whether this process has been asked to stop.
 type StopRequest = Box<dyn Fn() -> bool>;
 
 #[derive(Default)]
 struct GroupState {
     heard: Vec<Neighbour>,
     failed: Option<RankError>,
-    /// When this rank learnt of it.
+    /// Time at which this rank learnt of the failure.
     failed_at: Option<Instant>,
     stop: bool,
-    /// The number of collective calls begun; wraps around.
+    /// Number of collective calls begun; wraps around.
     calls: u32,
     /// Whether this rank has sent its end.
     has_ended: bool,
 }
 
-/// What a neighbour has sent.
+/// State of a neighbour, as received.
 #[derive(Default)]
 struct Neighbour {
     parts: VecDeque<ReceivedPart>,
-    /// It has sent its failure or its end, or is gone: nothing that matters follows.
+    /// The neighbour has sent a failure or an end, or is gone: nothing that matters follows.
     drained: bool,
-    /// It has sent its end, or is gone: it makes no more calls.
+    /// The neighbour has sent its end, or is gone: no more calls follow.
     ended: bool,
-    /// It has sent [`Frame::Close`].
+    /// The neighbour has sent [`Frame::Close`].
     closes: bool,
-    /// Its process has ended.
+    /// The neighbour's process has ended.
     gone: bool,
-    /// The connection to it is lost, so the end of its process will not be known.
+    /// The connection to the neighbour is lost, so the end of the neighbour's process will not be known.
     lost: bool,
 }
 
@@ -81,12 +79,12 @@ struct ReceivedPart {
     id: CallId,
     last: bool,
     payload: Vec<u8>,
-    /// When it came.
+    /// Time of arrival.
     at: Instant,
 }
 
 impl<L: Link> TreeGroup<L> {
-    /// The group in which this process has the `place`; the link leads to its neighbours.
+    /// A group with this process at `place` in the tree; `link` connects the neighbours of `place`.
     pub fn new(place: TreePosition, link: L) -> Self {
         let neighbours = place.neighbours();
         let state = GroupState {
@@ -105,15 +103,15 @@ impl<L: Link> TreeGroup<L> {
         }
     }
 
-    /// The same group, with ranks on several hosts: rank 0 has workers or only coordinates the others,
-    /// and this process is on `host`, `None` for the machine of rank 0.
+    /// Sets the properties of a group on several hosts: whether rank 0 has workers or only coordinates, and the host
+    /// name of this process, `None` on the machine of rank 0.
     pub fn on_hosts(mut self, root_works: bool, host: Option<String>) -> Self {
         self.root_works = root_works;
         self.host = host;
         self
     }
 
-    /// The error of a failure of this rank, with the machine if it is another one than that of rank 0.
+    /// Error of this rank's own failure; names the machine if this rank is not on the machine of rank 0.
     fn own_failure(&self, reason: &str) -> RankError {
         let reason = match &self.host {
             Some(host) => format!("host {host}: {reason}"),
@@ -122,7 +120,7 @@ impl<L: Link> TreeGroup<L> {
         RankError::new(self.place.rank, &reason)
     }
 
-    /// Passes on a request to stop that this process gets while it waits for others.
+    /// Forwards a stop request that reaches this process during a wait.
     fn heed_stop_request(&self) {
         let requested = self.stop_request.borrow().as_ref().is_some_and(|is| is());
         if requested && !self.state.borrow().stop {
@@ -130,12 +128,12 @@ impl<L: Link> TreeGroup<L> {
         }
     }
 
-    /// The neighbour that is the parent, if there is one.
+    /// Index of the parent among the neighbours; `None` for rank 0.
     fn parent(&self) -> Option<usize> {
         self.place.parent.map(|_| 0)
     }
 
-    /// The neighbours that are children.
+    /// Indices of the children among the neighbours.
     fn children(&self) -> Range<usize> {
         usize::from(self.place.parent.is_some())..self.neighbours.len()
     }
@@ -155,7 +153,7 @@ impl<L: Link> TreeGroup<L> {
         }
     }
 
-    /// Handles everything that has been received; returns whether there was anything.
+    /// Handles everything received so far; returns whether anything was received.
     fn process_incoming(&self) -> bool {
         let mut any = false;
         while let Some((from, heard)) = self.link.receive() {
@@ -201,8 +199,7 @@ impl<L: Link> TreeGroup<L> {
         }
     }
 
-    /// Notes that a neighbour is gone or cannot be understood, which is a failure unless it had sent
-    /// its final message.
+    /// Marks a neighbour as gone or unintelligible. This is a failure unless the neighbour's final message had arrived.
     fn note_lost_neighbour(&self, from: usize, reason: &str, gone: bool) {
         let was_drained = {
             let neighbour = &mut self.state.borrow_mut().heard[from];
@@ -215,7 +212,7 @@ impl<L: Link> TreeGroup<L> {
         }
     }
 
-    /// Notes the first failure and sends it to all neighbours. The one it came from gets it too, as
+    /// Records the first failure and sends it to all neighbours, including the neighbour that reported the failure, as
     /// the final message of this rank.
     fn broadcast_failure(&self, error: RankError) {
         {
@@ -241,15 +238,15 @@ impl<L: Link> TreeGroup<L> {
         self.post_to_all(&Frame::Stop);
     }
 
-    /// Posts a frame to all neighbours. Those that have ended listen until they have the final
-    /// message of this rank, its failure or its end.
+    /// Posts a frame to all neighbours. Neighbours that have ended still listen for the final message of this rank, a
+    /// failure or an end.
     fn post_to_all(&self, frame: &Frame) {
         for to in 0..self.neighbours.len() {
             self.link.post(to, frame.encode());
         }
     }
 
-    /// Listens until `done` or `limit`; returns whether it is done.
+    /// Handles messages until `done` holds or `limit` has passed; returns whether `done` holds.
     fn wait_until(&self, pace: PollRate, limit: Option<Duration>, done: impl Fn() -> bool) -> bool {
         let begin = plimsoll_runtime::now();
         let mut quiet = begin;
@@ -282,19 +279,19 @@ impl<L: Link> TreeGroup<L> {
         part.ok_or_else(|| self.neighbour_failure(from, EARLY_END))
     }
 
-    /// Broadcasts a neighbour's failure; returns the error that was first.
+    /// Broadcasts the failure of a neighbour; returns the first failure of the group.
     fn neighbour_failure(&self, neighbour: usize, reason: &str) -> RankError {
         let error = RankError::new(self.neighbours[neighbour], reason);
         self.broadcast_failure(error.clone());
         self.check().err().unwrap_or(error)
     }
 
-    /// Receives the value that a neighbour sends in this call.
+    /// Receives the value that a neighbour sends in this collective call.
     fn receive(&self, from: usize, id: CallId) -> Result<Vec<u8>, RankError> {
         self.receive_timed(from, id).map(|(value, _)| value)
     }
 
-    /// The same, with the instant at which it had come.
+    /// As `receive`, with the time at which the last part arrived.
     fn receive_timed(&self, from: usize, id: CallId) -> Result<(Vec<u8>, Instant), RankError> {
         let mut value = Vec::new();
         loop {
@@ -364,9 +361,8 @@ impl<L: Link> TreeGroup<L> {
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// Waits until all ranks, not only the neighbours, have sent their final message. There is no
-    /// time limit: a rank may be cleaning up after a failure, and its neighbours give up one that
-    /// never sends it.
+    /// Waits until all ranks, not only the neighbours, have sent their final message. Without time limit: a rank may be
+    /// cleaning up after a failure, and its neighbours declare it failed if the final message never comes.
     fn drain_all_ranks(&self) {
         let wait_for = |neighbours: Range<usize>| {
             self.wait_until(PollRate::Slow, None, || {
@@ -382,12 +378,12 @@ impl<L: Link> TreeGroup<L> {
         tell(above.clone());
         wait_for(above);
         tell(below);
-        // No neighbour is waited for, only that the last frame is sent.
+        // Flushes the last frame without waiting for a neighbour.
         wait_for(0..0);
     }
 
-    /// Waits until the processes of the children have ended, but at most for `limit`; returns whether all ranks below
-    /// have. One that was lost has not reported the ends of those below it.
+    /// Waits up to `limit` for the child processes to end; returns whether all ranks below have ended. The ends below a
+    /// lost child are unknown.
     fn have_ended_below(&self, limit: Duration) -> bool {
         let children = self.children();
         let is_known = self.wait_until(PollRate::Slow, Some(limit), || {
@@ -399,7 +395,7 @@ impl<L: Link> TreeGroup<L> {
         is_known && subtrees.all(|(n, subtree)| n.gone && (n.closes || subtree.len() == 1))
     }
 
-    /// After a failure, reports to the parent that all ranks below have ended, once they have.
+    /// After a failure, tells the parent once all ranks below have ended.
     fn report_ends_below(&self) {
         let (Some(parent), Err(_)) = (self.parent(), self.check()) else {
             return;
@@ -413,8 +409,8 @@ impl<L: Link> TreeGroup<L> {
         });
     }
 
-    /// Waits until every neighbour has sent its final message, after a failure for at most
-    /// [`FAILURE_DRAIN_TIMEOUT`]; returns whether all have.
+    /// Waits until every neighbour has sent its final message, after a failure for at most [`FAILURE_DRAIN_TIMEOUT`];
+    /// returns whether all have sent it.
     fn drain(&self, pace: PollRate) -> bool {
         let failed_at = self.state.borrow().failed_at;
         let limit =
@@ -469,7 +465,7 @@ impl<L: Link> Ranks for TreeGroup<L> {
         }
         while let Some(child) = children.next() {
             let theirs = self.receive(child, id)?;
-            // The next value travels while this one is combined.
+            // Request the next value early, so that its transfer overlaps the combination.
             if let Some(&next) = children.peek() {
                 self.send(next, id, &[])?;
             }
@@ -486,7 +482,7 @@ impl<L: Link> Ranks for TreeGroup<L> {
     fn collect(&self, mine: Vec<u8>, take: &mut dyn FnMut(u32, Vec<u8>)) -> Result<(), RankError> {
         let id = self.begin(Call::Collect)?;
         let subtrees = self.children().zip(&self.place.children);
-        // The child that passes on the value of each rank below, in rank order.
+        // For each rank below, in rank order, the child whose subtree contains the rank.
         let mut from = subtrees
             .flat_map(|(child, ranks)| ranks.clone().map(move |_| child))
             .peekable();
@@ -502,7 +498,7 @@ impl<L: Link> Ranks for TreeGroup<L> {
                         .next()
                         .expect("every rank below is in a child's subtree");
                     let value = self.receive(child, id)?;
-                    // The next value travels while this one is used.
+                    // Request the next value early, so that its transfer overlaps the use of this value.
                     if let Some(&next) = from.peek() {
                         self.send(next, id, &[])?;
                     }

@@ -1,16 +1,15 @@
-//! What a rank and the process that started it say before frames.
+//! Handshake between a rank and the process that started it, before any frame.
 //!
-//! The rank writes a line, its [`Hello`], before anything else. The other process replies with an
-//! [`Assignment`], preceded by its length. The line is text, so that it can be read whatever the
-//! version of the other side.
+//! The rank first writes one line, its [`Hello`]. The other process replies with an [`Assignment`], preceded by its
+//! length. The line is text, which processes of any version can read.
 
 use std::ops::Range;
 
 /// Version of everything after the first line: assignments, frames and heartbeats.
 pub const PROTOCOL: u32 = 1;
-/// The beginning of the first line.
+/// Prefix of the first line.
 pub const GREETING: &str = "plimsoll-rank ";
-/// Maximum length of the first line, and of what is read of something else, in bytes.
+/// Maximum length in bytes of the first line, and of unexpected text that is read instead.
 pub const MAX_HELLO: usize = 4096;
 /// Maximum length of an assignment in bytes.
 pub const MAX_ASSIGNMENT: usize = 16 << 20;
@@ -20,21 +19,21 @@ pub const MAX_ASSIGNMENT: usize = 16 << 20;
 pub struct Hello {
     /// Version of the program.
     pub version: String,
-    /// Its [`PROTOCOL`].
+    /// The rank's [`PROTOCOL`].
     pub protocol: u32,
-    /// Checksum of the program's file, if it is requested.
+    /// Checksum of the program's file, if requested.
     pub checksum: Option<String>,
 }
 
 impl Hello {
-    /// The line.
+    /// Encodes the line, including the line end.
     #[must_use]
     pub fn encode(&self) -> String {
         let checksum = self.checksum.as_deref().unwrap_or("-");
         format!("{GREETING}{} {} {checksum}\n", self.version, self.protocol)
     }
 
-    /// Parses a line without its end.
+    /// Parses a line without its line end; `None` if it is not a hello.
     #[must_use]
     pub fn decode(line: &str) -> Option<Self> {
         let mut words = line.strip_prefix(GREETING)?.split(' ');
@@ -48,25 +47,25 @@ impl Hello {
     }
 }
 
-/// The part of a rank.
+/// Position of a rank in the group, and the program's start data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Assignment {
-    /// The ranks of its subtree; the first is its own.
+    /// The ranks of the subtree; the first is the receiver's own rank.
     pub ranks: Range<u32>,
-    /// The number of all ranks.
+    /// Number of ranks of the group.
     pub size: u32,
-    /// The rank that started it.
+    /// The rank that started the receiver.
     pub parent: u32,
     /// Whether rank 0 has workers.
     pub root_works: bool,
-    /// The name of its machine; empty for that of rank 0.
+    /// Name of the receiver's machine; empty for the machine of rank 0.
     pub host: String,
-    /// Bytes for the program.
+    /// Opaque start data for the program.
     pub payload: Vec<u8>,
 }
 
 impl Assignment {
-    /// The bytes to send: numbers are little-endian.
+    /// Encodes the assignment; numbers are little-endian.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(25 + self.host.len() + self.payload.len());
@@ -81,7 +80,7 @@ impl Assignment {
         bytes
     }
 
-    /// Parses received bytes; `None` for what no process of this protocol sends.
+    /// Decodes an assignment; `None` for bytes that no process of this protocol sends.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let (numbers, rest) = bytes.split_first_chunk::<16>()?;

@@ -1,4 +1,4 @@
-//! Lists of hosts: those of `--hosts`, and hosts files.
+//! Lists of hosts: the option `--hosts`, and hosts files.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -7,31 +7,31 @@ use std::path::PathBuf;
 /// Maximum number of hosts.
 pub const MAX_HOSTS: usize = 512;
 
-/// Maximum number of ranges in a name.
+/// Maximum number of ranges in a host name.
 const MAX_RANGES: usize = 8;
 
-/// Maximum number of digits of a number in a range: a part of a name in the DNS has at most 63 letters.
+/// Maximum number of digits of a number in a range: a label of a DNS name has at most 63 characters.
 const MAX_DIGITS: usize = 63;
 
-/// A host, as it was given.
+/// A host, as specified by the user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostEntry {
     /// `host` or `user@host`.
     pub destination: String,
-    /// Port, if it was given.
+    /// Port, if specified.
     pub port: Option<u16>,
-    /// Ranks there.
+    /// Number of ranks on the host.
     pub ranks: u32,
-    /// Its own directory for the files.
+    /// Work directory, if the host has its own.
     pub dir: Option<PathBuf>,
-    /// Its own target.
+    /// Target, if the host has its own.
     pub target: Option<String>,
-    /// Its own path of the program.
+    /// Path of the program, if the host has its own.
     pub program: Option<String>,
 }
 
 impl HostEntry {
-    /// Its name in messages and results.
+    /// Name in messages and results.
     #[must_use]
     pub fn name(&self) -> String {
         match self.port {
@@ -41,7 +41,7 @@ impl HostEntry {
     }
 }
 
-/// The name of a host that is in the list twice.
+/// Name of the first host that appears twice; `None` if all hosts are distinct.
 #[must_use]
 pub fn duplicate(hosts: &[HostEntry]) -> Option<String> {
     let mut names = BTreeSet::new();
@@ -49,10 +49,10 @@ pub fn duplicate(hosts: &[HostEntry]) -> Option<String> {
     all.find(|name| !names.insert(name.clone()))
 }
 
-/// Parses hosts that are separated by commas.
+/// Parses hosts separated by commas.
 ///
 /// # Errors
-/// What is wrong with one, and what was expected.
+/// A message that names the invalid host and the expected form.
 pub fn parse(text: &str) -> Result<Vec<HostEntry>, String> {
     let mut all = Vec::new();
     for item in items(text) {
@@ -64,18 +64,18 @@ pub fn parse(text: &str) -> Result<Vec<HostEntry>, String> {
 /// A hosts file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostsFile {
-    /// The hosts, in their order.
+    /// The hosts, in file order.
     pub hosts: Vec<HostEntry>,
     /// Command that connects to a host, with its options.
     pub ssh: Option<String>,
     /// Whether this program is sent to each host.
     pub copies_program: bool,
-    /// Settings of hosts that have none of their own.
+    /// File-wide settings, for hosts without their own.
     defaults: HostEntry,
 }
 
 impl HostsFile {
-    /// Adds hosts, which take over the settings of the file.
+    /// Adds hosts, which inherit the settings of the file.
     pub fn add(&mut self, hosts: impl IntoIterator<Item = HostEntry>) {
         let defaults = &self.defaults;
         self.hosts.extend(hosts.into_iter().map(|host| HostEntry {
@@ -90,16 +90,16 @@ impl HostsFile {
 /// An error in a hosts file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostsFileError {
-    /// Bytes of the file at which the error is.
+    /// Byte range of the error in the file.
     pub place: Range<usize>,
-    /// What is wrong, and what was expected.
+    /// The error and the expected form.
     pub message: String,
 }
 
 const HOST_SETTINGS: &str = "dir=DIR, target=URL or program=PATH";
 
-/// Parses a hosts file. A line has a host, or several with a range, and settings of these hosts. A line without a host
-/// has settings of the whole file, which hosts without their own take over. `#` begins a comment.
+/// Parses a hosts file. A line specifies a host, or several hosts by a range, with settings of these hosts. A line
+/// without a host has file-wide settings, which hosts without their own inherit. `#` begins a comment.
 ///
 /// # Errors
 /// The first error.
@@ -161,7 +161,7 @@ pub fn parse_file(text: &str) -> Result<HostsFile, HostsFileError> {
     Ok(file)
 }
 
-/// Applies a setting of a host; `None` in the error if there is no such setting.
+/// Applies a setting to a host; the error is `None` if the setting is unknown.
 fn apply(host: &mut HostEntry, setting: &str) -> Result<(), Option<String>> {
     let (key, value) = setting.split_once('=').ok_or(None)?;
     let applied = match key {
@@ -176,7 +176,7 @@ fn apply(host: &mut HostEntry, setting: &str) -> Result<(), Option<String>> {
     applied.map_err(Some)
 }
 
-/// Sets a value that may be set once; `replace` returns the value before.
+/// Sets a value that may be set only once; `replace` returns the previous value.
 fn set<T>(
     setting: &str,
     value: &str,
@@ -194,10 +194,10 @@ fn set<T>(
     }
 }
 
-/// A word of a line, and its place there.
+/// A word of a line, with its byte range in the line.
 type Word = (Range<usize>, String);
 
-/// The words of a line, without its comment. A word may have a part in double quotes, for spaces.
+/// Splits a line without its comment into words. A part in double quotes may contain spaces.
 fn words(line: &str) -> Result<Vec<Word>, (Range<usize>, String)> {
     let mut words = Vec::new();
     let mut word: Option<(usize, String)> = None;
@@ -229,7 +229,7 @@ fn words(line: &str) -> Result<Vec<Word>, (Range<usize>, String)> {
     }
 }
 
-/// The parts between commas that are not in brackets.
+/// Splits at commas outside brackets.
 fn items(text: &str) -> Vec<&str> {
     let mut depth = 0u32;
     let parts = text.split(|c| {
@@ -245,7 +245,7 @@ fn items(text: &str) -> Vec<&str> {
 
 const FORM: &str = "expected [USER@]HOST[:PORT][*RANKS]";
 
-/// Parses a host, or several with a range.
+/// Parses a host, or several hosts with a range.
 fn parse_item(item: &str) -> Result<Vec<HostEntry>, String> {
     if item.is_empty() {
         return Err(format!("a host is empty: {FORM}"));
@@ -303,14 +303,14 @@ fn parse_item(item: &str) -> Result<Vec<HostEntry>, String> {
     }
 }
 
-/// An address of IP version 6 in brackets, or without.
+/// An IPv6 address, with or without brackets.
 fn address(host: &str) -> Option<&str> {
     let inner = host.strip_prefix('[').and_then(|h| h.strip_suffix(']'));
     let inner = inner.unwrap_or(host);
     inner.parse::<std::net::Ipv6Addr>().is_ok().then_some(inner)
 }
 
-/// Splits off a port, which follows a colon that is not part of an address.
+/// Splits off a port: the part after a colon that is not part of an IPv6 address.
 fn split_port(text: &str) -> (&str, Option<&str>) {
     match text.rsplit_once(':') {
         Some((host, port)) if address(text).is_none() && !port.contains(']') => (host, Some(port)),
@@ -318,7 +318,7 @@ fn split_port(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// The names of a name with ranges, such as `client[01-03,7]`.
+/// Expands the ranges of a name such as `client[01-03,7]`.
 fn expand(name: &str) -> Result<Vec<String>, String> {
     let Some((before, rest)) = name.split_once('[') else {
         return Ok(vec![name.to_owned()]);
@@ -347,7 +347,7 @@ fn check_count(count: usize) -> Result<(), String> {
     }
 }
 
-/// The numbers of `7` or `01-16`; all have the width of the first if that begins with a zero.
+/// Expands `7` or `01-16`. A leading zero in the first number sets a fixed width.
 fn expand_range(range: &str) -> Result<Vec<String>, String> {
     let expected = || format!("`{range}`: expected a range of numbers, such as 01-16");
     let is_number = |text: &str| {
@@ -629,7 +629,7 @@ mod tests {
         fn anything_is_parsed_or_refused(text in "[a-c0-9@:*,\\[\\]\\- .]{0,24}") {
             if let Ok(hosts) = parse(&text) {
                 prop_assert!(!hosts.is_empty() && hosts.iter().all(|h| h.ranks > 0));
-                // A name means the same host again.
+                // The name of a parsed host parses to the same name.
                 for host in hosts.iter().filter(|h| !h.destination.contains(':')) {
                     let again = parse(&host.name()).unwrap();
                     prop_assert_eq!(again[0].name(), host.name());

@@ -1,8 +1,8 @@
-//! Ranks on other machines.
+//! Ranks on other machines, connected by `ssh`.
 //!
-//! Rank 0 has one `ssh` to each host, whatever the number of ranks there: the first rank of a host starts
-//! the others, at most [`FAN_OUT`] of them, and those the rest. So a host gets one connection (a server
-//! of `ssh` refuses many at a time), combines the values of its ranks, and needs no key to another host.
+//! Rank 0 has one `ssh` to each host, whatever the number of ranks there: the first rank of a host starts at most
+//! [`FAN_OUT`] further ranks, and these start the rest. A host therefore gets a single connection (an `ssh` server
+//! refuses many concurrent connections), combines the values of its ranks, and needs no key for another host.
 
 use crate::group::TreeGroup;
 use crate::handshake::{Assignment, MAX_HELLO};
@@ -32,62 +32,62 @@ pub const FAN_OUT: u32 = 16;
 /// Ranks on this machine and on others.
 #[derive(Debug, Clone)]
 pub struct HostGroup {
-    /// The command `ssh` with options, as a shell reads it.
+    /// The `ssh` command with options, as shell text.
     pub ssh: String,
-    /// The other machines, in the order of their ranks.
+    /// The other machines, in rank order.
     pub hosts: Vec<Host>,
-    /// Ranks on this machine, rank 0 included.
+    /// Number of ranks on this machine, including rank 0.
     pub processes: u32,
     /// Whether rank 0 has workers.
     pub root_works: bool,
-    /// Version of this program, which that on the hosts must have too.
+    /// Version of this program, required on all hosts.
     pub version: String,
-    /// Bytes for the other ranks of this machine.
+    /// Start data for the other ranks of this machine.
     pub payload: Vec<u8>,
-    /// The program, if it is sent to the hosts.
+    /// The program to send to the hosts; `None` if installed programs are used.
     pub copy: Option<ProgramCopy>,
 }
 
 /// Another machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
-    /// Its name in messages and results.
+    /// Name in messages and results.
     pub name: String,
-    /// What `ssh` connects to: `host` or `user@host`.
+    /// Destination for `ssh`: `host` or `user@host`.
     pub destination: String,
-    /// The port of its server of `ssh`, if it is not the usual one.
+    /// Port of the `ssh` server, if not the default.
     pub port: Option<u16>,
-    /// Ranks there, at least 1.
+    /// Number of ranks on the host, at least 1.
     pub ranks: u32,
-    /// The program there: a path, or a name that is looked for as a shell does.
+    /// The program on the host: a path, or a name to be looked up in `PATH`.
     pub program: String,
-    /// Bytes for the program.
+    /// Start data for the ranks of the host.
     pub payload: Vec<u8>,
 }
 
-/// A program to send.
+/// A program file to send to hosts.
 #[derive(Debug, Clone)]
 pub struct ProgramCopy {
-    /// Its file.
+    /// Content of the file.
     pub bytes: Arc<[u8]>,
     /// SHA-256 of the file, in hexadecimal digits.
     pub checksum: String,
 }
 
 impl ProgramCopy {
-    /// What tells the directory of the program on a host from any other: the first [`COPY_ID_DIGITS`] digits of
-    /// the checksum.
+    /// Identifier in the name of the program's directory on a host: the first [`COPY_ID_DIGITS`] digits of the
+    /// checksum.
     pub(crate) fn id(&self) -> &str {
         let end = self.checksum.len().min(COPY_ID_DIGITS);
         &self.checksum[..end]
     }
 }
 
-/// Starts this program on the hosts, and joins the processes.
+/// Starts this program on the hosts, and connects the processes.
 ///
 /// # Errors
-/// A launcher has started this process; there are too many ranks; the command `ssh` is not found; what went wrong on each host on which
-/// the program could not be started, a line for each. Nothing runs there then.
+/// A launcher has started this process; there are too many ranks; the `ssh` command is not found; or the program could
+/// not be started on some hosts, with a line for each of these hosts. After an error nothing runs on any host.
 pub fn connect_hosts(group: &HostGroup) -> Result<Box<dyn Ranks>, ConnectError> {
     connect::check_no_launcher("--hosts")?;
     let ranks: Vec<u32> = group.hosts.iter().map(|h| h.ranks).collect();
@@ -147,7 +147,7 @@ pub fn connect_hosts(group: &HostGroup) -> Result<Box<dyn Ranks>, ConnectError> 
     Ok(Box::new(group))
 }
 
-/// Starts the program on all hosts at the same time.
+/// Starts the program on all hosts concurrently.
 fn greet_all(group: &HostGroup) -> Result<Vec<Remote>, ConnectError> {
     let greeted: Vec<Result<Remote, String>> = thread::scope(|scope| {
         let start = |host| {
@@ -179,39 +179,39 @@ fn greet_all(group: &HostGroup) -> Result<Vec<Remote>, ConnectError> {
     }
 }
 
-/// A process at the other end of a wire.
+/// The process at the other end of a connection.
 pub enum Peer {
-    /// The one that started this one.
+    /// The process that started this process.
     Parent,
-    /// A process of this machine that this one started.
+    /// A process that this process started on the same machine.
     Local(LocalChild),
     /// The program on another machine.
     Remote(Remote),
 }
 
-/// A process of this machine that this one started.
+/// A process that this process started on the same machine.
 pub struct LocalChild {
     child: Child,
-    /// The name of this machine; empty for that of rank 0.
+    /// Name of this machine; empty for the machine of rank 0.
     host: String,
 }
 
 impl LocalChild {
-    /// Starts this program as another rank; its standard input and output are the socket.
+    /// Starts a copy of this program as another rank, with a socket as standard input and output.
     pub fn start(host: &str) -> io::Result<(Self, UnixStream)> {
         let (mine, theirs) = UnixStream::pair()?;
         let theirs = OwnedFd::from(theirs);
-        // The file of this process, even if it has been replaced or removed.
+        // The running executable, even if its file has been replaced or removed.
         let mut command = Command::new("/proc/self/exe");
         command.arg0("plimsoll").arg(RANK_COMMAND);
         command.stdin(theirs.try_clone()?).stdout(theirs);
-        // An interrupt of the terminal is for rank 0, which ends the others in order.
+        // A separate process group: a terminal interrupt must reach only rank 0, which ends the other ranks in order.
         let child = command.process_group(0).spawn()?;
         let host = host.to_owned();
         Ok((Self { child, host }, mine))
     }
 
-    /// Reads the first line of the process, which is this program too.
+    /// Reads and checks the first line of the process, a copy of this program.
     pub fn expect_hello(&self, mut socket: &UnixStream) -> io::Result<()> {
         let mut byte = [0];
         for _ in 0..MAX_HELLO {
@@ -231,12 +231,11 @@ impl LocalChild {
         })
     }
 
-    /// Waits for the end of the process until [`FAILURE_DRAIN_TIMEOUT`] after `begin`, and ends it if that is too
-    /// short.
+    /// Waits for the process to end until [`FAILURE_DRAIN_TIMEOUT`] after `begin`, then kills the process.
     fn end(&mut self, begin: Instant) {
         let left = FAILURE_DRAIN_TIMEOUT.saturating_sub(begin.elapsed());
         if crate::local::wait_for(&mut self.child, left).is_none() {
-            // It may have ended this instant.
+            // Killing fails if the process has just ended.
             let _ = self.child.kill();
         }
     }
@@ -254,16 +253,16 @@ impl Peer {
         }
     }
 
-    /// Informs the process that it is to end.
+    /// Closes the connection, which tells the process to end.
     fn close(&self) {
         match self {
-            // The wire is closed already.
+            // Already closed with the stream.
             Self::Parent | Self::Local(_) => {}
             Self::Remote(remote) => remote.close(),
         }
     }
 
-    /// Waits for the end of the process, which was to end at `begin`, and ends it if that takes too long.
+    /// Waits for the process to end, with a time limit from `begin`, then kills the process.
     fn end(&mut self, begin: Instant) {
         match self {
             Self::Parent => {}
@@ -272,7 +271,7 @@ impl Peer {
         }
     }
 
-    /// Takes the exit status of the process, which has ended or is being ended.
+    /// Reaps the process, which has ended or was killed.
     fn reap(&mut self) {
         match self {
             Self::Parent => {}
@@ -282,7 +281,7 @@ impl Peer {
     }
 }
 
-/// The processes at the other ends of this one's wires, in the order of the neighbours.
+/// The processes at the other ends of this process's connections, in the order of the neighbours.
 #[derive(Default)]
 pub struct Peers {
     peers: Vec<(Peer, Keepalive)>,
@@ -290,7 +289,7 @@ pub struct Peers {
 }
 
 impl Peers {
-    /// Adds a process; `on_loss` is called in another thread when nothing more comes from it.
+    /// Adds a process; `on_loss` is called on another thread when the connection is lost.
     pub fn push(
         &mut self,
         peer: Peer,
@@ -303,12 +302,12 @@ impl Peers {
         Ok(())
     }
 
-    /// The number of processes.
+    /// Number of processes.
     pub fn len(&self) -> usize {
         self.peers.len()
     }
 
-    /// The link to them, which ends them when it is closed.
+    /// Converts the peers into a link. Closing the link ends the processes.
     pub fn into_link(self) -> io::Result<SocketLink> {
         let peers = Rc::new(RefCell::new(self.peers));
         let closing = peers.clone();
@@ -325,14 +324,14 @@ impl Peers {
     }
 }
 
-/// Ends all processes. Each timeout is that of all of them together, whatever their number.
+/// Ends all processes. Each timeout applies to all processes together, whatever their number.
 fn end_all(peers: &mut [(Peer, Keepalive)]) {
     peers.iter().for_each(|(_, k)| k.begin_end());
     let begin = Instant::now();
     peers.iter().for_each(|(_, k)| k.finish(begin));
     peers.iter().for_each(|(peer, _)| peer.close());
     let begin = Instant::now();
-    // Those with less time first, so that none of them gets that of the others.
+    // Remote processes, with the shorter timeout, before local processes.
     let is_local = |peer: &Peer| matches!(peer, Peer::Local(_));
     for locals in [false, true] {
         let these = peers
@@ -347,7 +346,7 @@ fn end_all(peers: &mut [(Peer, Keepalive)]) {
 mod tests {
     use super::*;
 
-    /// An `ssh` to hosts whose program never ends by itself; that of the host `old` is of another version.
+    /// Fake `ssh` whose program never ends by itself; the program of the host `old` has another version.
     const SSH: &str = r#"sh -c 'while [ "$1" != -- ]; do shift; done
         case $2 in old) version=0.9;; *) version=1.0;; esac
         echo "plimsoll-rank $version 1 -"; exec sleep SECONDS' ssh"#;
@@ -366,7 +365,7 @@ mod tests {
     #[test]
     fn no_host_goes_on_when_one_is_refused() {
         let names = (0..30).map(|n| format!("host{n}"));
-        // A number that no other process has.
+        // A unique argument, which no other process has.
         let seconds = format!("1000.{}", std::process::id());
         let group = HostGroup {
             ssh: SSH.replace("SECONDS", &seconds),
@@ -382,7 +381,7 @@ mod tests {
             error.starts_with("host old: plimsoll there is version 0.9, and this one is 1.0"),
             "{error}"
         );
-        // All of them have ended before the error is returned.
+        // All processes must have ended before the error is returned.
         let processes = std::fs::read_dir("/proc").unwrap().flatten();
         let command = format!("sleep\0{seconds}\0");
         let goes_on = |dir: &std::path::Path| {

@@ -1,10 +1,10 @@
-//! Frames over a byte stream that may fall silent: the standard input and output of `ssh`.
+//! Frames with heartbeats over a byte stream that may fall silent: the standard input and output of `ssh`.
 //!
-//! A thread of each side passes frames between the stream and a Unix socket of this process, which
-//! [`SocketLink`](crate::socket::SocketLink) uses like that of a process started here. It sends a
-//! heartbeat, an empty frame, every [`HEARTBEAT_INTERVAL`], whatever the other threads do, and
-//! takes those of the other side out. So a side that hears nothing for [`SILENCE_TIMEOUT`] knows that
-//! the connection is cut or the machine is down, without a clock in common.
+//! A thread on each side passes frames between the stream and a Unix socket of its process, which
+//! [`SocketLink`](crate::socket::SocketLink) uses like the socket of a local process. The thread sends a heartbeat, an
+//! empty frame, every [`HEARTBEAT_INTERVAL`], independently of all other threads, and removes the heartbeats of the
+//! other side. A side that receives nothing for [`SILENCE_TIMEOUT`] concludes, without a common clock, that the
+//! connection is cut or the machine is down.
 
 use crate::socket::{LENGTH_PREFIX_BYTES, READ_CHUNK_BYTES};
 use rustix::buffer::spare_capacity;
@@ -21,9 +21,9 @@ use std::time::{Duration, Instant};
 
 /// Time between two heartbeats.
 pub const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(1);
-/// Time without a byte from the other side after which it counts as lost.
+/// Time without a byte from the other side after which the connection counts as lost.
 pub const SILENCE_TIMEOUT: Duration = Duration::from_secs(6);
-/// Maximum time in which the last frames are passed on.
+/// Maximum time for passing on the last frames.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// A heartbeat: the length prefix of an empty frame.
@@ -31,18 +31,18 @@ const HEARTBEAT: [u8; LENGTH_PREFIX_BYTES] = [0; LENGTH_PREFIX_BYTES];
 
 /// The two directions of a stream to another machine or process.
 pub struct Wire {
-    /// What the other side sends.
+    /// Data from the other side.
     pub input: OwnedFd,
-    /// What it receives.
+    /// Data to the other side.
     pub output: OwnedFd,
 }
 
-/// Why nothing more comes from the other side.
+/// Reason for the loss of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Loss {
-    /// It has closed the stream, or its process has ended.
+    /// The other side has closed the stream, or its process has ended.
     Closed,
-    /// Nothing came for [`SILENCE_TIMEOUT`].
+    /// No byte arrived for [`SILENCE_TIMEOUT`].
     Silent,
 }
 
@@ -54,11 +54,11 @@ pub struct Keepalive {
 }
 
 impl Keepalive {
-    /// Starts the thread. Returns also the socket with the frames of the other side. `on_loss` is
-    /// called in the thread when nothing more comes, after what came before has been passed on.
+    /// Starts the thread. Also returns the socket with the frames of the other side. `on_loss` is called on the thread
+    /// when the connection is lost, after all received frames have been passed on.
     ///
     /// # Errors
-    /// The system has no socket or thread for it, or the stream cannot be made non-blocking.
+    /// The system cannot create a socket or thread, or the stream cannot be made non-blocking.
     pub fn start(
         wire: Wire,
         on_loss: impl FnOnce(Loss) + Send + 'static,
@@ -76,7 +76,7 @@ impl Keepalive {
             if let Some(loss) = lost {
                 let _ = reported.set(loss);
             }
-            // Nothing more is passed on in either direction.
+            // Stop passing on frames in either direction.
             let _ = inner.shutdown(Shutdown::Both);
             drop(wire);
             let _ = end.send(());
@@ -96,17 +96,17 @@ impl Keepalive {
         ))
     }
 
-    /// Why nothing more comes, if that is so.
+    /// Reason for the loss; `None` while the connection works.
     pub fn loss(&self) -> Option<Loss> {
         self.loss.get().copied()
     }
 
-    /// Begins to pass on the last frames that were sent, and to close the stream.
+    /// Starts to pass on the last frames and to close the stream.
     pub fn begin_end(&self) {
         let _ = self.socket.shutdown(Shutdown::Read);
     }
 
-    /// Waits until this is done, at most until [`FLUSH_TIMEOUT`] after `begin`.
+    /// Waits for the end of the thread that `begin_end` requested, at most until [`FLUSH_TIMEOUT`] after `begin`.
     pub fn finish(&self, begin: Instant) {
         let left = FLUSH_TIMEOUT.saturating_sub(begin.elapsed());
         if let Err(RecvTimeoutError::Timeout) = self.ended.recv_timeout(left) {
@@ -125,7 +125,7 @@ struct Exchange<'a> {
     /// Frames to the other side, and heartbeats.
     sent: Vec<u8>,
     sent_frames: FrameScanner,
-    /// When something last came, or could have come without being read.
+    /// Latest time at which data arrived, or unread data may have been waiting.
     heard: Instant,
     next_heartbeat: Instant,
 }
@@ -145,7 +145,7 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Passes frames on until one side ends; `None` if it is this one.
+    /// Passes frames on until one side ends; `None` if this side has ended.
     fn run(mut self) -> Option<Loss> {
         let mut is_ending = false;
         let mut end = Instant::now();
@@ -153,7 +153,7 @@ impl<'a> Exchange<'a> {
             if self.flush_received().is_err() {
                 self.received.clear();
             }
-            // What cannot be sent is noticed by reading.
+            // A broken stream is detected by the next read.
             if self.flush_sent().is_err() {
                 self.sent.clear();
             }
@@ -180,7 +180,7 @@ impl<'a> Exchange<'a> {
                     return Some(Loss::Silent);
                 }
             } else {
-                // Nothing is read until the rank has taken what came.
+                // The stream is not read while the rank has unread frames, so silence proves nothing.
                 self.heard = Instant::now();
             }
             if inner_ready
@@ -201,7 +201,7 @@ impl<'a> Exchange<'a> {
         }
     }
 
-    /// Waits until something can be done; returns whether the stream and the socket can be read.
+    /// Waits for an event; returns whether the stream and the socket are readable.
     fn wait(&self, is_ending: bool) -> (bool, bool) {
         let until_heartbeat = self
             .next_heartbeat
@@ -218,7 +218,7 @@ impl<'a> Exchange<'a> {
         let takes = can_send && !is_ending;
         let inner = when(PollFlags::IN, takes) | when(PollFlags::OUT, !is_read);
         let mut fds = Vec::with_capacity(3);
-        // Without a flag it would be ready for ever once the rank has ended.
+        // Without a flag, the socket would be ready forever once the rank has ended.
         if !inner.is_empty() {
             fds.push(PollFd::new(&self.inner, inner));
         }
@@ -231,7 +231,7 @@ impl<'a> Exchange<'a> {
         if !can_send {
             fds.push(PollFd::new(&self.wire.output, PollFlags::OUT));
         }
-        // After an interruption nothing is ready.
+        // An interrupted poll reports nothing as ready.
         if poll(&mut fds, Some(&limit)).is_err() {
             return (false, false);
         }
@@ -248,7 +248,7 @@ impl<'a> Exchange<'a> {
         flush(&self.wire.output, &mut self.sent)
     }
 
-    /// Passes on what the other side sent before it ended.
+    /// Passes on the remaining data that the other side sent before it ended.
     fn pass_on_the_rest(&mut self) {
         let begin = Instant::now();
         while !self.received.is_empty()
@@ -260,7 +260,7 @@ impl<'a> Exchange<'a> {
     }
 }
 
-/// Reads what there is, up to [`READ_CHUNK_BYTES`]; returns whether there was anything.
+/// Reads available data, up to [`READ_CHUNK_BYTES`]; returns whether data was read.
 fn fill(from: &impl AsFd, to: &mut Vec<u8>, frames: &mut FrameScanner) -> Result<bool, ()> {
     let mut bytes = Vec::with_capacity(READ_CHUNK_BYTES);
     match read(from, spare_capacity(&mut bytes)) {
@@ -274,7 +274,7 @@ fn fill(from: &impl AsFd, to: &mut Vec<u8>, frames: &mut FrameScanner) -> Result
     }
 }
 
-/// Writes as much as the other end takes.
+/// Writes as much as the other end accepts.
 fn flush(to: &impl AsFd, bytes: &mut Vec<u8>) -> Result<(), Errno> {
     while !bytes.is_empty() {
         match write(to, bytes) {
@@ -290,19 +290,19 @@ fn flush(to: &impl AsFd, bytes: &mut Vec<u8>) -> Result<(), Errno> {
 /// Finds the boundaries of frames in a stream of bytes.
 #[derive(Debug, Default)]
 struct FrameScanner {
-    /// The bytes of a length prefix that is not complete.
+    /// Bytes of an incomplete length prefix.
     prefix: Vec<u8>,
-    /// Bytes of the current frame that are to come.
+    /// Bytes of the current frame that have not arrived yet.
     left: usize,
 }
 
 impl FrameScanner {
-    /// Whether a frame may begin here.
+    /// Whether the stream is between two frames.
     fn at_boundary(&self) -> bool {
         self.prefix.is_empty() && self.left == 0
     }
 
-    /// Appends the frames in `bytes` to `frames`, without those that are empty.
+    /// Appends the frames in `bytes` to `frames`, except empty frames.
     fn strip(&mut self, mut bytes: &[u8], frames: &mut Vec<u8>) {
         while !bytes.is_empty() {
             if self.left > 0 {
@@ -370,7 +370,7 @@ mod tests {
             scanner.strip(&[byte], &mut Vec::new());
             scanner.at_boundary()
         };
-        // A frame of two bytes, and an empty one.
+        // A frame of two bytes, then an empty frame.
         let found = [2, 0, 0, 0, 7, 8, 0, 0, 0, 0].map(&mut boundary);
         let expected = [5, 9];
         for (at, is_boundary) in found.into_iter().enumerate() {
@@ -411,7 +411,7 @@ mod tests {
         assert_eq!(left.loss(), Some(Loss::Closed));
     }
 
-    /// The other side reads them as they are, and replies with frames among heartbeats of its own.
+    /// The other side reads raw heartbeats, and replies with frames between its own heartbeats.
     #[test]
     fn heartbeats_are_sent_while_nothing_else_is() {
         let (a, mut b) = UnixStream::pair().unwrap();

@@ -5,15 +5,15 @@
 pub struct LaunchInfo {
     /// The launcher's name in messages.
     pub name: &'static str,
-    /// The number of processes it started, if it states that.
+    /// Number of processes started, if the launcher states it.
     pub size: Option<u32>,
-    /// Which of them this is, if it states that.
+    /// Rank of this process, if the launcher states it.
     pub rank: Option<u32>,
-    /// Whether MPI can find the other processes.
+    /// Whether MPI can connect the processes.
     pub mpi: bool,
 }
 
-/// Variables of one kind of launcher.
+/// Environment variables of one kind of launcher.
 struct LauncherKind {
     name: &'static str,
     size: &'static str,
@@ -21,8 +21,8 @@ struct LauncherKind {
     mpi: bool,
 }
 
-/// The first kind with one of its variables in the environment applies: launchers that are built on
-/// others set the variables of both.
+/// The first kind with a variable in the environment applies. Order matters: launchers built on other launchers set the
+/// variables of both.
 const KINDS: [LauncherKind; 5] = [
     LauncherKind {
         name: "mpiexec of Open MPI",
@@ -42,14 +42,14 @@ const KINDS: [LauncherKind; 5] = [
         rank: "PMI_RANK",
         mpi: true,
     },
-    // PMIx tells the size only through its server; srun sets it in the environment too.
+    // PMIx provides the size only through its server; below srun, the environment has the size, too.
     LauncherKind {
         name: "an MPI launcher (PMIx)",
         size: "SLURM_STEP_NUM_TASKS",
         rank: "PMIX_RANK",
         mpi: true,
     },
-    // A batch script has no step, so this is set below srun only.
+    // A batch script has no step, so the variables are set only below srun.
     LauncherKind {
         name: "srun",
         size: "SLURM_STEP_NUM_TASKS",
@@ -64,7 +64,7 @@ pub fn find(variable: impl Fn(&str) -> Option<String>) -> Option<LaunchInfo> {
     KINDS.iter().find_map(|kind| {
         let (size, rank) = (number(kind.size), number(kind.rank));
         let found = match kind.name {
-            // The size of a Slurm step is set with and without PMIx.
+            // Slurm sets the step size with and without PMIx.
             "an MPI launcher (PMIx)" => rank.is_some(),
             "srun" => size.is_some(),
             _ => size.is_some() || rank.is_some(),
@@ -80,9 +80,9 @@ pub fn find(variable: impl Fn(&str) -> Option<String>) -> Option<LaunchInfo> {
 
 /// Whether a launcher forwards the output of this process; `variable` reads the environment.
 ///
-/// Open MPI's launcher gives processes a terminal of its own even when its output goes to a file.
-/// Below `srun --pty` the terminal is the user's, unless another launcher was started there: those
-/// of Open MPI and MVAPICH set variables of their own, and those that only set `PMI_RANK` use pipes.
+/// Open MPI's launcher gives processes a terminal of its own even when the output goes to a file. Below `srun --pty`
+/// the terminal is the user's, unless another launcher was started there: Open MPI and MVAPICH set variables of their
+/// own, and launchers that only set `PMI_RANK` use pipes.
 pub fn forwards_output(variable: impl Fn(&str) -> Option<String>) -> bool {
     let own_variables = |launch: &LaunchInfo| launch.name.starts_with("mpiexec of ");
     find(&variable)

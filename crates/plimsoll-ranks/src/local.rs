@@ -1,8 +1,8 @@
-//! Ranks on this machine: the program starts copies of itself.
+//! Ranks on this machine, as copies of this program.
 //!
-//! Each copy gets a socket as its standard input, and its rank in the environment variable
-//! [`LOCAL_RANK_VARIABLE`]. Rank 0, the parent, is the centre of a star. A copy whose parent is gone
-//! finds its socket closed and ends; the system tells the parent why a copy ended.
+//! Each copy gets a socket as its standard input, and its rank in the environment variable [`LOCAL_RANK_VARIABLE`].
+//! Rank 0, the parent, is the centre of a star. A copy whose parent has died finds its socket closed and ends; the
+//! parent learns from the system how a copy ended.
 
 use crate::group::TreeGroup;
 use crate::link::Incoming;
@@ -23,13 +23,13 @@ use std::time::{Duration, Instant};
 
 /// Rank of a copy and number of ranks, as `3/8`.
 const LOCAL_RANK_VARIABLE: &str = "PLIMSOLL_LOCAL_RANK";
-/// Time until the system reports how a process ended whose socket is closed.
+/// Maximum delay between the closing of a process's socket and the exit status of the process.
 pub const EXIT_STATUS_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Starts `size - 1` copies of this program with the same arguments, and joins them.
+/// Starts `size - 1` copies of this program with the same arguments, and connects them.
 ///
 /// # Errors
-/// A copy cannot be started. Those that were started have ended.
+/// A copy cannot be started. Copies started before the error have ended.
 pub fn start(size: u32) -> Result<Box<dyn Ranks>, ConnectError> {
     let mut sockets = Vec::new();
     let mut children = Vec::new();
@@ -81,22 +81,21 @@ fn start_one(rank: u32, size: u32) -> io::Result<(UnixStream, Child)> {
     Ok((mine, child))
 }
 
-/// Joins the parent if [`start`] made this process; an error if its socket cannot be used.
-/// Afterwards the standard input is empty.
+/// Joins the parent if [`start`] started this process; an error if the socket cannot be used. Afterwards the standard
+/// input is empty.
 pub fn join() -> Option<Result<Box<dyn Ranks>, ConnectError>> {
     let (rank, size) = spawned_rank()?;
     Some(join_as(rank, size).map_err(|e| ConnectError::failed(format!("rank {rank}: {e}"))))
 }
 
-/// Whether [`start`] made this process and it has not joined yet.
+/// Whether [`start`] started this process and the process has not joined yet.
 pub fn is_spawned_rank() -> bool {
     spawned_rank().is_some()
 }
 
-/// Rank and number of ranks of a copy; `None` if this process is not one.
+/// Rank and number of ranks of a copy; `None` if this process is not a copy.
 ///
-/// Programs that a copy starts inherit the variable, but only a copy has a socket as its standard
-/// input too.
+/// Programs started by a copy inherit the variable, but only a copy also has a socket as its standard input.
 fn spawned_rank() -> Option<(u32, u32)> {
     let ranks = parse(&env::var(LOCAL_RANK_VARIABLE).ok()?)?;
     let stat = rustix::fs::fstat(io::stdin().as_fd()).ok()?;
@@ -117,14 +116,14 @@ fn join_as(rank: u32, size: u32) -> io::Result<Box<dyn Ranks>> {
     )))
 }
 
-/// Parses a rank other than 0 and the number of ranks, which is greater.
+/// Parses `rank/size` with 0 < rank < size.
 fn parse(text: &str) -> Option<(u32, u32)> {
     let (rank, size) = text.split_once('/')?;
     let (rank, size) = (rank.parse().ok()?, size.parse().ok()?);
     (0 < rank && rank < size).then_some((rank, size))
 }
 
-/// Why a process closed its socket, as the end of a sentence.
+/// Waits for the end of a process that has closed its socket; returns the end of a sentence.
 pub fn exit_description(child: &mut Child) -> String {
     let status = wait_for(child, EXIT_STATUS_TIMEOUT);
     match status {
@@ -133,7 +132,7 @@ pub fn exit_description(child: &mut Child) -> String {
     }
 }
 
-/// How a process ended, as the end of a sentence.
+/// End of a sentence about a process that exited.
 pub fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("ended with exit code {code} before the others"),
@@ -142,7 +141,7 @@ pub fn describe(status: ExitStatus) -> String {
     }
 }
 
-/// Waits until a child has ended, but not longer than `limit`.
+/// Waits at most `limit` for a child to end; `None` if the child is still running.
 pub fn wait_for(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     let begin = Instant::now();
     loop {
@@ -154,8 +153,7 @@ pub fn wait_for(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     }
 }
 
-/// Waits for all children. After a failure, one that has not ended within [`FAILURE_DRAIN_TIMEOUT`]
-/// of it is killed.
+/// Waits for all children. After a failure, kills the children that have not ended within [`EXIT_STATUS_TIMEOUT`].
 fn reap(children: &mut [Child], in_order: bool) {
     let begin = Instant::now();
     for (index, child) in children.iter_mut().enumerate() {
@@ -170,7 +168,7 @@ fn reap(children: &mut [Child], in_order: bool) {
                 index + 1,
                 FAILURE_DRAIN_TIMEOUT.as_secs()
             );
-            // It may have ended this instant.
+            // Killing fails if the process has just ended.
             let _ = child.kill();
             let _ = child.wait();
         }

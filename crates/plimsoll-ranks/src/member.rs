@@ -1,7 +1,7 @@
-//! A rank that another process started: on another machine by `ssh`, or there by the first rank.
+//! Rank side of a group on hosts: a rank started by `ssh` or by the first rank of its machine.
 //!
-//! Frames go over its standard input and output. It ends when these are closed or silent, even if it is
-//! busy, so that nothing goes on when rank 0 is gone.
+//! Frames go over standard input and output. The rank ends when either is closed or silent, even while busy: no rank
+//! must outlive rank 0.
 
 use crate::group::TreeGroup;
 use crate::handshake::{Assignment, Hello, MAX_ASSIGNMENT, PROTOCOL};
@@ -19,17 +19,17 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-/// The command of the program that runs a rank.
+/// Subcommand of the program that runs a rank.
 pub const RANK_COMMAND: &str = "rank";
-/// Time for a rank to end in order once its connection is lost.
+/// Grace period for an orderly end after the connection is lost.
 const ORPHAN_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// Time in which rank 0 starts the program on all other hosts.
+/// Maximum time in which rank 0 starts the program on all other hosts.
 const ASSIGNMENT_TIMEOUT: Duration = Duration::from_secs(60);
-/// The same if it sends the program to each.
+/// Maximum time in which rank 0 sends and starts the program on all hosts.
 const COPIED_ASSIGNMENT_TIMEOUT: Duration = Duration::from_secs(30 * 60);
 
-/// What a process knows before it joins the others.
+/// State of a process between its assignment and joining the other ranks.
 struct Pending {
     assignment: Assignment,
     wire: Wire,
@@ -39,14 +39,14 @@ thread_local! {
     static PENDING: RefCell<Option<Pending>> = const { RefCell::new(None) };
 }
 
-/// Informs the process that started this one of its version, and receives this one's part. Returns the bytes
-/// for the program. [`connect`](crate::connect) joins the others, in this thread. Afterwards the standard
-/// input is empty, and the standard output leads nowhere.
+/// Sends this process's version to the process that started it, and receives the assignment. Returns the start data for
+/// the program. [`connect`](crate::connect) then joins the other ranks, on the same thread. Afterwards the standard
+/// input is empty, and the standard output is discarded.
 ///
-/// `checksum`: of the file of the program, if it was sent.
+/// `checksum`: SHA-256 of the program file, if the program was sent.
 ///
 /// # Errors
-/// The standard input ends, or has something else.
+/// The standard input ends, or has no valid assignment.
 pub fn accept_assignment(version: &str, checksum: Option<String>) -> Result<Vec<u8>, ConnectError> {
     let accepted = accept(version, checksum).map_err(|e| {
         ConnectError::usage(format!(
@@ -86,7 +86,7 @@ fn accept(version: &str, checksum: Option<String>) -> io::Result<Pending> {
     Ok(Pending { assignment, wire })
 }
 
-/// Waits until an assignment comes. Rank 0 may have died behind a line that is cut meanwhile.
+/// Waits for the assignment, with a time limit: rank 0 may have died behind a network connection that was cut.
 fn await_assignment(input: &OwnedFd, is_copied: bool) -> io::Result<()> {
     let limit = match is_copied {
         true => COPIED_ASSIGNMENT_TIMEOUT,
@@ -108,7 +108,7 @@ fn await_assignment(input: &OwnedFd, is_copied: bool) -> io::Result<()> {
     }
 }
 
-/// Sends an assignment to a process that waits for it.
+/// Sends an assignment to a process that waits for an assignment.
 pub fn send_assignment(mut to: &UnixStream, assignment: &Assignment) -> io::Result<()> {
     let bytes = assignment.encode();
     let mut all = (bytes.len() as u32).to_le_bytes().to_vec();
@@ -121,7 +121,7 @@ pub fn is_pending() -> bool {
     PENDING.with_borrow(Option::is_some)
 }
 
-/// Joins the others if this process has an assignment; an error if the system does not let it.
+/// Joins the other ranks if this process has an assignment.
 pub fn join() -> Option<Result<Box<dyn Ranks>, ConnectError>> {
     let pending = PENDING.take()?;
     let rank = pending.assignment.ranks.start;
@@ -162,10 +162,10 @@ fn join_as(Pending { assignment, wire }: Pending) -> io::Result<Box<dyn Ranks>> 
     }
 }
 
-/// Starts the processes below this one.
+/// Starts the processes below this rank.
 ///
 /// # Errors
-/// Why one of them could not be started; those before it are among the peers.
+/// The reason why a process could not be started; the processes started before are among the peers.
 pub fn start_children(
     place: &TreePosition,
     own: &Assignment,

@@ -1,22 +1,22 @@
-//! The message of a panic, which a rank on another machine sends to rank 0: its standard error is shown only if
-//! the connection is lost.
+//! Panic message, kept for rank 0: the standard error of a rank on another machine is shown only if the connection is
+//! lost.
 
 use std::panic::{self, PanicHookInfo};
 use std::sync::OnceLock;
 
 static FIRST: OnceLock<String> = OnceLock::new();
 
-/// Keeps the message of the first panic of this process from now on. It is printed as before.
+/// Installs a hook that keeps the message of the first panic. Panics are still printed.
 pub fn keep() {
     let print = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
-        // That of the first is the cause.
+        // The first panic is the cause of later ones.
         let _ = FIRST.set(message_of(info));
         print(info);
     }));
 }
 
-/// The message of the first panic and its place, if it was kept.
+/// Message and location of the first panic; `None` without a panic.
 pub fn first() -> Option<&'static str> {
     FIRST.get().map(String::as_str)
 }

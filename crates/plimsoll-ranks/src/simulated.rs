@@ -1,5 +1,5 @@
-//! Ranks that are processes of a simulation: frames take simulated time, connections can be cut, and
-//! processes can be killed at any instant.
+//! Ranks as processes of a simulation: frames take simulated time, connections can be cut, and processes can be killed
+//! at any instant.
 
 use crate::Ranks;
 use crate::group::TreeGroup;
@@ -10,39 +10,38 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Longest that a rank waits for frames before it looks again.
+/// Maximum time of a wait for frames.
 const MAX_WAIT: Duration = Duration::from_millis(100);
 
-/// Time after which a rank that receives nothing over a cut connection gives its neighbour up: the
-/// heartbeats that it misses.
+/// Time after which a rank declares the neighbour behind a cut connection lost, like missed heartbeats.
 const SILENCE_LIMIT_NS: u64 = 5_000_000_000;
 
-/// The network of the ranks of a simulation.
+/// Simulated network between ranks.
 #[derive(Clone)]
 pub struct SimulatedNetwork {
     simulation: SimulationHandle,
     state: Arc<Mutex<NetworkState>>,
-    /// Least and additional time that a frame takes.
+    /// Minimum and maximum additional transfer time of a frame, in nanoseconds.
     delay_ns: (u64, u64),
 }
 
-/// A frame, and the time of its arrival in nanoseconds.
+/// Arrival time in nanoseconds, and the frame.
 type FrameInTransit = (u64, Vec<u8>);
 
 #[derive(Default)]
 struct NetworkState {
     /// The processes of the ranks.
     processes: BTreeMap<u32, ProcessId>,
-    /// Frames in transit from one rank to another, with the time of their arrival.
+    /// Frames in transit, by sender and receiver, in order of arrival.
     transit: BTreeMap<(u32, u32), VecDeque<FrameInTransit>>,
-    /// Connections that carry nothing more, and since when.
+    /// Cut connections, with the time of the cut in nanoseconds.
     cuts: BTreeMap<(u32, u32), u64>,
-    /// Number of frames sent so far, from which their delays follow.
+    /// Number of frames sent so far, which determines their delays.
     frames: u64,
 }
 
 impl SimulatedNetwork {
-    /// A network whose frames take at least `delay`, and up to `jitter` more.
+    /// A network with transfer times from `delay` to `delay + jitter`.
     #[must_use]
     pub fn new(simulation: SimulationHandle, delay: Duration, jitter: Duration) -> Self {
         let ns = |time: Duration| time.as_nanos() as u64;
@@ -53,12 +52,12 @@ impl SimulatedNetwork {
         }
     }
 
-    /// Declares the process of a rank.
+    /// Assigns a simulated process to a rank.
     pub fn set_process(&self, rank: u32, process: ProcessId) {
         self.lock().processes.insert(rank, process);
     }
 
-    /// Cuts the connection between two ranks: nothing that is sent from now on arrives.
+    /// Cuts the connection between two ranks in both directions: later frames are lost.
     pub fn cut(&self, one: u32, other: u32) {
         let now = self.simulation.now();
         let mut state = self.lock();
@@ -66,7 +65,7 @@ impl SimulatedNetwork {
         state.cuts.entry((other, one)).or_insert(now);
     }
 
-    /// Cuts the connection between a rank and the one above it, in the tree of [`join`](Self::join).
+    /// Cuts the connection between a rank and its parent, in the tree of [`join`](Self::join).
     ///
     /// # Panics
     /// If `rank` is not below `size`, or `fan_out` is 0.
@@ -76,8 +75,7 @@ impl SimulatedNetwork {
         }
     }
 
-    /// The ranks as the calling process sees them, as rank `rank` of `size`, with at most `fan_out` children
-    /// each.
+    /// Connects the calling process as rank `rank` of `size`, in a tree with at most `fan_out` children per rank.
     ///
     /// # Panics
     /// If `rank` is not below `size`, or `fan_out` is 0.
@@ -114,7 +112,7 @@ impl SimulatedNetwork {
         }
         state.frames += 1;
         let (least, jitter) = self.delay_ns;
-        // Spread by the golden ratio (Knuth, vol. 3, 6.4), so that no generator is shared.
+        // Golden-ratio hash (Knuth, vol. 3, 6.4): deterministic delays without a shared generator.
         let spread = state.frames.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40;
         let delay = least + jitter.saturating_mul(spread) / (1 << 24);
         let transit = state.transit.entry((from, to)).or_default();
@@ -130,12 +128,12 @@ struct SimulatedLink {
     network: SimulatedNetwork,
     rank: u32,
     neighbours: Vec<u32>,
-    /// Whether the end of each neighbour was received.
+    /// Whether the end of each neighbour has been reported.
     reported: std::cell::RefCell<Vec<bool>>,
 }
 
 impl SimulatedLink {
-    /// What becomes of a neighbour from which no frame has arrived.
+    /// End of a neighbour from which no frame has arrived; `None` while the neighbour is connected and alive.
     fn end_of(&self, state: &NetworkState, neighbour: u32, now: u64) -> Option<Incoming> {
         let pair = (neighbour, self.rank);
         if let Some(since) = state.cuts.get(&pair) {

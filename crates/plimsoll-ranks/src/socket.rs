@@ -1,4 +1,4 @@
-//! Frames over Unix stream sockets, each preceded by its length.
+//! Frames over Unix stream sockets, each preceded by the frame length.
 
 use crate::frame::{MAX_FRAME, MAX_SHORT_FRAME};
 use crate::link::{Incoming, Link, MAX_POSTS, PollRate};
@@ -15,40 +15,41 @@ use std::time::Instant;
 /// A socket to each neighbour.
 pub struct SocketLink {
     peers: RefCell<Vec<Peer>>,
-    /// Returns what became of a neighbour whose socket was closed. Called once for each.
+    /// Returns the reason why a neighbour's socket was closed. Called once per neighbour.
     close_reason: Box<dyn Fn(usize) -> Incoming>,
-    /// Called when the link is closed, with whether that is in order.
+    /// Called when the link is closed; the argument is true for an orderly end.
     on_end: Box<dyn Fn(bool)>,
 }
 
 struct Peer {
     socket: UnixStream,
-    /// `false` once it was closed at the other end.
+    /// `false` once the other end has been closed.
     open: bool,
     /// Bytes to send, at most [`MAX_QUEUED_BYTES`].
     send_buffer: VecDeque<u8>,
     /// Received bytes: length, frame, length, frame.
     receive_buffer: Vec<u8>,
-    /// The number of these that were passed on.
+    /// Number of received bytes that have been passed on.
     consumed: usize,
 }
 
-/// Bytes of the length before a frame.
+/// Size of a frame's length prefix in bytes.
 pub const LENGTH_PREFIX_BYTES: usize = 4;
-/// Maximum number of bytes queued for a neighbour: the part that is being sent, and what was posted.
+/// Maximum number of bytes queued for a neighbour: the frame being sent, and posted frames.
 const MAX_QUEUED_BYTES: usize =
     LENGTH_PREFIX_BYTES + MAX_FRAME + MAX_POSTS * (LENGTH_PREFIX_BYTES + MAX_SHORT_FRAME);
 /// Minimum size of a read in bytes.
 pub const READ_CHUNK_BYTES: usize = 64 << 10;
-/// Maximum time of a wait. Everything that matters wakes it earlier.
+/// Maximum time of a wait. Relevant events end the wait earlier.
 const MAX_POLL_WAIT: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
 };
 
 impl SocketLink {
-    /// Joins this process to its neighbours. `close_reason` returns what became of a neighbour whose
-    /// socket was closed: [`Incoming::Gone`] or [`Incoming::Lost`]; `on_end` is called when the link is closed, with whether that is in order.
+    /// Connects this process to its neighbours. `close_reason` returns the reason why a neighbour's socket was closed:
+    /// [`Incoming::Gone`] or [`Incoming::Lost`]. `on_end` is called when the link is closed, with true for an orderly
+    /// end.
     ///
     /// # Errors
     /// A socket cannot be made non-blocking.
@@ -108,7 +109,7 @@ impl Link for SocketLink {
     fn wait(&self, _since: Instant, _pace: PollRate) {
         let peers = self.peers.borrow();
         let mut fds: Vec<_> = peers.iter().filter_map(Peer::interest).collect();
-        // After an interruption the caller checks and waits again.
+        // After an interruption the caller checks its condition and waits again.
         let _ = poll(&mut fds, Some(&MAX_POLL_WAIT));
     }
 
@@ -133,7 +134,7 @@ impl Peer {
         })
     }
 
-    /// Queues a frame and sends what the socket takes.
+    /// Queues a frame and sends as much as the socket accepts.
     fn push(&mut self, frame: &[u8]) {
         assert!(
             frame.len() <= MAX_FRAME,
@@ -152,8 +153,8 @@ impl Peer {
         self.flush();
     }
 
-    /// Sends what the socket takes. A closed other end is left for `fill` to detect, after everything
-    /// that was sent before.
+    /// Sends as much as the socket accepts. A closed other end is detected by `fill`, after all data sent before has
+    /// been read.
     fn flush(&mut self) {
         while !self.send_buffer.is_empty() {
             match send(
@@ -169,7 +170,7 @@ impl Peer {
         }
     }
 
-    /// Reads about a frame at most; returns `false` when the other end is closed.
+    /// Reads at most about a frame; returns `false` when the other end is closed.
     fn fill(&mut self) -> bool {
         while self.receive_buffer.len() - self.consumed <= MAX_FRAME + LENGTH_PREFIX_BYTES {
             self.receive_buffer.reserve(READ_CHUNK_BYTES);
@@ -187,7 +188,7 @@ impl Peer {
         true
     }
 
-    /// Notes that the other end is closed, unless whole frames are still to be passed on.
+    /// Records that the other end is closed, unless complete frames remain to be passed on.
     fn closed(&mut self) -> bool {
         if self.frame_len().is_some() {
             return true;
@@ -197,15 +198,15 @@ impl Peer {
         false
     }
 
-    /// The length of the next frame, if all of it has been received.
+    /// Length of the next frame; `None` until the frame is complete.
     fn frame_len(&self) -> Option<usize> {
         let (prefix, rest) = self.receive_buffer[self.consumed..].split_first_chunk()?;
-        // A frame that is too long is cut off, and then rejected by `Frame::decode`.
+        // An overlong frame is truncated, and then rejected by `Frame::decode`.
         let len = (u32::from_le_bytes(*prefix) as usize).min(MAX_FRAME + 1);
         (rest.len() >= len).then_some(len)
     }
 
-    /// Takes the next frame, if all of it has been received.
+    /// Takes the next complete frame.
     fn next_frame(&mut self) -> Option<Vec<u8>> {
         let len = self.frame_len()?;
         let start = self.consumed + LENGTH_PREFIX_BYTES;
@@ -239,7 +240,7 @@ mod tests {
     use std::thread;
     use std::time::Duration;
 
-    /// A link to one neighbour, and the other end of its socket.
+    /// A link to a neighbour, and the neighbour's end of the socket.
     fn link() -> (SocketLink, UnixStream) {
         let (mine, theirs) = UnixStream::pair().unwrap();
         let gone = Box::new(|from| Incoming::Gone(format!("{from} is gone")));
@@ -251,7 +252,7 @@ mod tests {
         [&(frame.len() as u32).to_le_bytes(), frame].concat()
     }
 
-    /// What is received next, in a form that can be compared.
+    /// The next message, in comparable form.
     fn next(link: &SocketLink) -> Option<Result<Vec<u8>, String>> {
         let (from, incoming) = link.receive()?;
         assert_eq!(from, 0);
@@ -262,7 +263,7 @@ mod tests {
         })
     }
 
-    /// The same, once it has come.
+    /// Waits for the next message.
     fn wait_for_next(link: &SocketLink) -> Result<Vec<u8>, String> {
         loop {
             if let Some(found) = next(link) {
@@ -294,7 +295,7 @@ mod tests {
         theirs.write_all(&[4, 0, 0, 0, 1]).unwrap();
         drop(theirs);
         assert_eq!(next(&link), Some(Ok(b"last".to_vec())));
-        // The other frame is not complete.
+        // The second frame is incomplete.
         assert_eq!(next(&link), Some(Err("0 is gone".into())));
         assert_eq!(next(&link), None, "it is gone once");
         link.post(0, vec![1]);
@@ -338,7 +339,7 @@ mod tests {
         let expected = encoded(&frame);
         let (begin, may_begin) = channel();
         let reader = thread::spawn(move || {
-            // Nothing is read before the rank has looked for what others send.
+            // The peer reads nothing until the rank has processed incoming messages.
             may_begin.recv().unwrap();
             let mut found = vec![0; expected.len() + 5];
             theirs.read_exact(&mut found).unwrap();
@@ -357,7 +358,7 @@ mod tests {
     #[test]
     fn posted_frames_that_are_not_taken_yet_are_kept() {
         let (link, mut theirs) = link();
-        // The socket takes nothing more.
+        // Fill the socket buffer.
         let mut before = Vec::new();
         let mut mine = link.peers.borrow()[0].socket.try_clone().unwrap();
         while let Ok(written) = mine.write(&[9; 4096]) {
@@ -425,7 +426,7 @@ mod tests {
         assert_eq!(wait_for_next(&link), Ok(b"x".to_vec()));
         drop(writer.join().unwrap());
         assert_eq!(wait_for_next(&link), Err("0 is gone".into()));
-        // Nothing is left to wait for: it returns after its maximum time.
+        // Returns after the maximum wait, because no event can arrive.
         link.wait(Instant::now(), PollRate::Fast);
     }
 }

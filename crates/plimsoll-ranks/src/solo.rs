@@ -1,10 +1,10 @@
-//! A single process.
+//! A group of one process.
 
 use crate::{GroupStatus, RankError, Ranks, StartSpread};
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
 
-/// One process alone: every collective call returns at once.
+/// A group of one process: every collective call returns immediately.
 #[derive(Debug, Default)]
 pub struct Solo {
     failed: RefCell<Option<RankError>>,
@@ -12,7 +12,7 @@ pub struct Solo {
 }
 
 impl Solo {
-    /// The only rank.
+    /// A group whose only rank is this process.
     pub fn new() -> Self {
         Self::default()
     }

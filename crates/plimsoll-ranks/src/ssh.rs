@@ -1,4 +1,4 @@
-//! The program on another machine, started by the user's `ssh`.
+//! The program on another machine, started through the user's `ssh`.
 
 use crate::ConnectError;
 use crate::handshake::{Assignment, GREETING, Hello, MAX_HELLO, PROTOCOL};
@@ -20,43 +20,43 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Time within which the program must run on a host, without that of sending it.
+/// Maximum time for starting the program on a host, excluding the transfer of the program.
 const START_TIMEOUT: Duration = Duration::from_secs(9);
-/// What `ssh` itself gives up before, in seconds.
+/// `ConnectTimeout` of `ssh` in seconds; `ssh` gives up before the start timeout.
 const CONNECT_TIMEOUT_S: u32 = 8;
-/// Time in which the program arrives on a host; a cut line would keep the receiver for longer.
+/// Maximum time in seconds for receiving the program on a host, in case the connection is cut.
 const RECEIVE_TIMEOUT_S: u32 = 900;
 /// Maximum time without progress while the program is sent.
 const SEND_TIMEOUT: Duration = Duration::from_secs(9);
-/// Time in which the last bytes of a program that was sent arrive over a slow line, are checked, and it starts.
+/// Maximum time from the last sent byte until the program has arrived over a slow connection, is checked and runs.
 const COPY_START_TIMEOUT: Duration = Duration::from_secs(30);
-/// Time for the rest of what a login shell prints.
+/// Maximum time for reading the rest of a login shell's banner.
 const BANNER_TIMEOUT: Duration = Duration::from_millis(500);
-/// Time in which the last lines of an `ssh` that has ended arrive.
+/// Maximum time for reading the last lines of an `ssh` that has ended.
 const LAST_LINES_TIMEOUT: Duration = Duration::from_millis(300);
-/// Time in which an `ssh` ends whose program has ended.
+/// Maximum time for `ssh` to end after the program has ended.
 const SSH_END_TIMEOUT: Duration = Duration::from_secs(3);
 /// Number of lines of standard error that are kept.
 const KEPT_LINES: usize = 20;
-/// Bytes of a line of standard error that are kept; the rest counts as another line.
+/// Maximum length of a kept line of standard error; the rest counts as another line.
 const MAX_LINE_BYTES: u64 = 4096;
-/// The line of a host that is ready to receive the program.
+/// Line with which a host announces that it is ready to receive the program.
 const READY: &str = "plimsoll-copy ready";
-/// Digits of the checksum in the name of the directory of a program that was sent.
+/// Number of checksum digits in the directory name of a program that was sent.
 pub const COPY_ID_DIGITS: usize = 16;
-/// Lines of standard error in an error message.
+/// Number of lines of standard error in an error message.
 const SHOWN_LINES: usize = 3;
 /// Exit code of `ssh` for its own failures.
 const SSH_FAILURE: i32 = 255;
-/// Exit code of a shell that has not found a program.
+/// Exit code of a shell that cannot find a program.
 const NOT_FOUND: i32 = 127;
-/// Shells report a signal as this number plus its own.
+/// Offset that shells add to a signal number in an exit code.
 const SIGNAL_BASE: i32 = 128;
 
-/// Looks for the command that connects to hosts, as a shell reads it.
+/// Checks that the command that connects to hosts exists; `ssh` is shell text.
 ///
 /// # Errors
-/// It is not found.
+/// The command is not found.
 pub fn check_command(ssh: &str) -> Result<(), ConnectError> {
     let script = format!("first() {{ command -v -- \"$1\"; }}; first {ssh}");
     let found = Command::new("/bin/sh")
@@ -73,25 +73,25 @@ pub fn check_command(ssh: &str) -> Result<(), ConnectError> {
     }
 }
 
-/// The program on a host, and the `ssh` that connects to it.
+/// The program on a host, and the `ssh` process that connects to the host.
 pub struct Remote {
     name: String,
     program: String,
     child: Child,
-    /// Standard input and output of the program there.
+    /// Standard input and output of the program on the host.
     socket: UnixStream,
     stderr: StderrTail,
 }
 
 impl Remote {
-    /// Starts `ssh`. It is in a process group of its own, since an interrupt of the terminal is for this
-    /// process, which ends the others in order.
+    /// Starts `ssh` in a separate process group: a terminal interrupt must reach only this process, which ends the
+    /// other processes in order.
     pub fn start(group: &HostGroup, host: &Host) -> Result<Self, String> {
         let failed = |e: io::Error| format!("host {}: cannot start ssh: {e}", host.name);
         let (socket, theirs) = UnixStream::pair().map_err(failed)?;
         let theirs = OwnedFd::from(theirs);
         let mut command = Command::new("/bin/sh");
-        // The command may have options and quotes, as rsync's --rsh.
+        // The command may have options and quotes, like `--rsh` of rsync.
         command.args(["-c", &format!("exec {} \"$@\"", group.ssh), "ssh"]);
         command.args(["-T", "-o", "BatchMode=yes"]);
         command.args(["-o", &format!("ConnectTimeout={CONNECT_TIMEOUT_S}")]);
@@ -118,14 +118,14 @@ impl Remote {
         })
     }
 
-    /// Sends the program, if it is to be sent, and reads the first line of the one that runs there.
+    /// Sends the program if required, and reads the first line of the running program.
     pub fn greet(&mut self, group: &HostGroup) -> Result<(), String> {
         if let Some(copy) = &group.copy {
             self.read_line(READY, START_TIMEOUT)?;
             self.send_program(copy)?;
         }
         let timeout = match group.copy {
-            // The other side still receives and checks it.
+            // The host still has to receive and check the program.
             Some(_) => COPY_START_TIMEOUT,
             None => START_TIMEOUT,
         };
@@ -157,13 +157,13 @@ impl Remote {
         }
     }
 
-    /// Sends the program its part.
+    /// Sends the assignment to the program.
     pub fn assign(&mut self, assignment: &Assignment) -> Result<(), String> {
         let sent = crate::member::send_assignment(&self.socket, assignment);
         sent.map_err(|_| self.early_end())
     }
 
-    /// A second descriptor of its standard input and output.
+    /// Duplicates the descriptor of the program's standard input and output.
     pub fn socket(&self) -> io::Result<UnixStream> {
         self.socket.try_clone()
     }
@@ -190,10 +190,10 @@ impl Remote {
         Hello::decode(&line).ok_or_else(|| self.banner(line.into_bytes()))
     }
 
-    /// Reads a line, which the other side ends with nothing after it.
+    /// Reads a line that starts with `begin`.
     ///
     /// # Errors
-    /// It begins in another way, or does not come.
+    /// The line starts differently, or does not arrive in time.
     fn read_line(&mut self, begin: &str, timeout: Duration) -> Result<String, String> {
         let deadline = Instant::now() + timeout;
         let mut bytes = Vec::new();
@@ -216,10 +216,10 @@ impl Remote {
         }
     }
 
-    /// Reads what there is; returns `false` at the end.
+    /// Appends available data to `bytes`; returns `false` at the end of the stream.
     ///
     /// # Errors
-    /// Nothing comes until the deadline.
+    /// No data arrived before the deadline.
     fn read_until(&self, deadline: Instant, bytes: &mut Vec<u8>) -> Result<bool, ()> {
         let left = deadline.saturating_duration_since(Instant::now());
         let timeout = Timespec {
@@ -230,7 +230,7 @@ impl Remote {
         match poll(&mut fds, Some(&timeout)) {
             Ok(0) => return Err(()),
             Ok(_) => {}
-            // It is called again.
+            // Interrupted: the caller tries again.
             Err(_) => return Ok(true),
         }
         let mut chunk = [0; MAX_HELLO];
@@ -243,7 +243,7 @@ impl Remote {
         }
     }
 
-    /// The error of something on standard output that is not the program's first line.
+    /// Error for unexpected text before the program's first line.
     fn banner(&self, mut bytes: Vec<u8>) -> String {
         let deadline = Instant::now() + BANNER_TIMEOUT;
         while bytes.len() < MAX_HELLO && !bytes.contains(&b'\n') {
@@ -272,7 +272,7 @@ impl Remote {
         )
     }
 
-    /// The error of an `ssh` that ended before the program's first line.
+    /// Error for an `ssh` that ended before the program's first line.
     fn early_end(&mut self) -> String {
         let status = wait_for(&mut self.child, EXIT_STATUS_TIMEOUT);
         self.stderr.await_end();
@@ -305,11 +305,11 @@ impl Remote {
         }
     }
 
-    /// What became of the program of a connection that was lost.
+    /// Reason for the loss of the connection: end of the program, or of the connection.
     pub fn close_reason(&mut self, loss: Option<Loss>) -> Incoming {
         let name = self.name.clone();
         if loss == Some(Loss::Silent) {
-            // Its connection would hold it for longer.
+            // The `ssh` would hold the dead connection for longer.
             self.kill();
             let seconds = crate::keepalive::SILENCE_TIMEOUT.as_secs();
             return Incoming::Lost(format!(
@@ -346,12 +346,12 @@ impl Remote {
         }
     }
 
-    /// Informs `ssh` that it is to end.
+    /// Closes standard input and output, which tells `ssh` to end.
     pub fn close(&self) {
         let _ = self.socket.shutdown(Shutdown::Both);
     }
 
-    /// Waits for the end of `ssh` until [`SSH_END_TIMEOUT`] after `begin`, and ends it if that is too short.
+    /// Waits for `ssh` to end until [`SSH_END_TIMEOUT`] after `begin`, then kills it.
     pub fn end(&mut self, begin: Instant) {
         let left = SSH_END_TIMEOUT.saturating_sub(begin.elapsed());
         if wait_for(&mut self.child, left).is_none() {
@@ -359,12 +359,12 @@ impl Remote {
         }
     }
 
-    /// Takes the exit status of `ssh`, which has ended or is being ended.
+    /// Reaps `ssh`, which has ended or was killed.
     pub fn reap(&mut self) {
         let _ = self.child.wait();
     }
 
-    /// Ends all of them, which have [`SSH_END_TIMEOUT`] together.
+    /// Ends all `ssh` processes within a common [`SSH_END_TIMEOUT`].
     pub fn end_all(remotes: &mut [Self]) {
         remotes.iter().for_each(Self::close);
         let begin = Instant::now();
@@ -372,11 +372,11 @@ impl Remote {
         remotes.iter_mut().for_each(Self::reap);
     }
 
-    /// Ends `ssh` and the processes that it started here.
+    /// Kills `ssh` and the processes that it started on this machine.
     fn kill(&self) {
         let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         let group = group.expect("a process has an identifier");
-        // It may have ended this instant.
+        // Killing fails if the group has just ended.
         let _ = kill_process_group(group, Signal::KILL);
     }
 }
@@ -389,7 +389,7 @@ impl Drop for Remote {
     }
 }
 
-/// How a program ended with this exit code of the shell that ran it.
+/// Verb phrase for the end of a program, from the exit code of its shell.
 fn end_of(code: i32) -> String {
     match code - SIGNAL_BASE {
         signal @ 1..=64 => format!("died (signal {signal})"),
@@ -397,7 +397,7 @@ fn end_of(code: i32) -> String {
     }
 }
 
-/// What was printed, as the end of a sentence.
+/// Formats printed lines as the end of a sentence.
 fn suffix(lines: &str) -> String {
     match lines {
         "" => String::new(),
@@ -405,16 +405,16 @@ fn suffix(lines: &str) -> String {
     }
 }
 
-/// The command for the login shell of a host. It works in every shell: one word for `sh`. The shell stays, so
-/// that its exit code tells a program that was killed from a connection that was lost.
+/// Command for the login shell of a host: one word for `sh`, which works in every login shell. The `sh` stays alive, so
+/// that its exit code distinguishes a killed program from a lost connection.
 fn remote_command(program: &str, copy: Option<&ProgramCopy>) -> String {
     let script = match copy {
         None => format!(
             "PATH=\"$PATH:$HOME/.local/bin:$HOME/.cargo/bin\"; {} {RANK_COMMAND}; exit $?",
             quoted(program)
         ),
-        // The program removes itself as soon as it runs; the trap is for one that never does. Nothing is
-        // sent to a host that does not get as far as the line.
+        // The running program removes itself; the trap covers a program that never runs. The program is sent only to
+        // hosts that reach the `echo`.
         Some(copy) => format!(
             "d=$(mktemp -d \"${{TMPDIR:-/tmp}}/plimsoll-{id}-XXXXXXXX\") || exit 1; \
              trap 'rm -rf \"$d\"' EXIT; trap 'exit 1' HUP INT TERM; echo '{READY}'; \
@@ -428,13 +428,13 @@ fn remote_command(program: &str, copy: Option<&ProgramCopy>) -> String {
     format!("exec /bin/sh -c {}", quoted(&script))
 }
 
-/// A word for any shell. In single quotes a backslash before an apostrophe is only itself in POSIX shells and
-/// an escape in fish, so there is none.
+/// Quotes a word for any shell. In single quotes, a backslash before an apostrophe is literal in POSIX shells and an
+/// escape in fish, so the quoting avoids this sequence.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r#"'"'"'"#))
 }
 
-/// The last lines that a program has written to standard error.
+/// The last lines of a program's standard error.
 struct StderrTail {
     lines: Arc<Mutex<VecDeque<String>>>,
     reader: Option<thread::JoinHandle<()>>,
@@ -470,7 +470,8 @@ impl StderrTail {
         }
     }
 
-    /// Waits until all is read. A process that ssh leaves behind (ControlPersist) may hold it open.
+    /// Waits until standard error is read to its end. A process that `ssh` leaves behind (ControlPersist) may keep it
+    /// open.
     fn await_end(&self) {
         let begin = Instant::now();
         let reader = self.reader.as_ref();

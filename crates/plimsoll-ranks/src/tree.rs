@@ -1,8 +1,8 @@
 //! The tree along which ranks exchange messages.
 //!
-//! A rank's subtree is a range of consecutive ranks that begins with itself. So values combined up
-//! the tree are in rank order, and neighbours in the tree are mostly neighbours on the machine, since
-//! launchers place consecutive ranks together.
+//! A rank's subtree is a range of consecutive ranks that begins with the rank. Values combined up the tree are
+//! therefore in rank order, and neighbours in the tree are mostly neighbours on the machine, since launchers place
+//! consecutive ranks together.
 
 use std::ops::Range;
 
@@ -13,14 +13,14 @@ pub struct TreePosition {
     pub rank: u32,
     /// The number of ranks.
     pub size: u32,
-    /// The rank above; `None` for rank 0.
+    /// Parent rank; `None` for rank 0.
     pub parent: Option<u32>,
-    /// The subtrees below, contiguous and in rank order; the first rank of each is the child.
+    /// The children's subtrees, contiguous and in rank order; the first rank of each subtree is the child.
     pub children: Vec<Range<u32>>,
 }
 
 impl TreePosition {
-    /// The position of `rank` among `size` ranks when a rank has at most `fan_out` children.
+    /// Position of `rank` in a tree of `size` ranks with at most `fan_out` children per rank.
     ///
     /// # Panics
     /// If `rank` is not below `size`, or `fan_out` is 0.
@@ -47,11 +47,11 @@ impl TreePosition {
         }
     }
 
-    /// The position of the first rank of a subtree below `parent`, among `size` ranks, when a rank has
-    /// at most `fan_out` children.
+    /// Position of the first rank of `subtree`, a child of `parent`, in a group of `size` ranks with at most `fan_out`
+    /// children per rank.
     ///
     /// # Panics
-    /// If the subtree is empty or beyond the ranks, or `fan_out` is 0.
+    /// If the subtree is empty, contains or precedes `parent`, or exceeds `size`; or if `fan_out` is 0.
     pub fn of_subtree(subtree: Range<u32>, size: u32, parent: u32, fan_out: u32) -> Self {
         assert!(
             parent < subtree.start && subtree.start < subtree.end && subtree.end <= size,
@@ -65,12 +65,12 @@ impl TreePosition {
         }
     }
 
-    /// The position of rank 0 when the first `own` ranks are processes of its machine, of which it has at
-    /// most `fan_out` children, and each of `others` is the number of ranks of a host, of which the first
-    /// is a child.
+    /// Position of rank 0 in a group on several hosts. The first `own` ranks run on the machine of rank 0, where rank 0
+    /// has at most `fan_out` children. `others` has the number of ranks per host; the first rank of each host is a
+    /// child of rank 0.
     ///
     /// # Panics
-    /// If one of the numbers is 0.
+    /// If any of the numbers is 0.
     pub fn of_root(own: u32, others: &[u32], fan_out: u32) -> Self {
         assert!(own > 0 && others.iter().all(|n| *n > 0), "a host has ranks");
         let mut children = split(1..own, fan_out);
@@ -87,19 +87,19 @@ impl TreePosition {
         }
     }
 
-    /// The number of ranks in the subtree of this one, itself included.
+    /// Number of ranks in the subtree of this rank, including this rank.
     pub fn subtree_len(&self) -> u32 {
         self.children.last().map_or(1, |last| last.end - self.rank)
     }
 
-    /// The neighbours: the parent, then the children.
+    /// Neighbours: the parent, then the children.
     pub fn neighbours(&self) -> Vec<u32> {
         let children = self.children.iter().map(|c| c.start);
         self.parent.into_iter().chain(children).collect()
     }
 }
 
-/// Cuts a range into at most `parts` parts, none empty, whose lengths differ by at most one.
+/// Splits a range into at most `parts` non-empty parts whose lengths differ by at most one.
 fn split(whole: Range<u32>, parts: u32) -> Vec<Range<u32>> {
     let len = whole.end - whole.start;
     let parts = parts.min(len);
@@ -174,7 +174,7 @@ mod tests {
         }
         ranks.sort_unstable();
         assert!(ranks.into_iter().eq(0..46));
-        // The 39 other ranks of the host are on two levels.
+        // The other 39 ranks of the host are on two levels.
         let host = TreePosition::of_subtree(4..44, 46, 0, 16);
         assert_eq!(host.children.len(), 16);
         assert!(host.children.iter().any(|c| c.len() > 1));
@@ -204,7 +204,7 @@ mod tests {
         let refused = |place: fn() -> TreePosition| std::panic::catch_unwind(place).is_err();
         assert!(refused(|| TreePosition::new(5, 5, 2)));
         assert!(refused(|| TreePosition::new(0, 5, 0)));
-        // Below itself, empty, and beyond the ranks.
+        // Below itself, empty, and beyond the last rank.
         assert!(refused(|| TreePosition::of_subtree(4..6, 9, 4, 2)));
         assert!(refused(|| TreePosition::of_subtree(4..4, 9, 3, 2)));
         assert!(refused(|| TreePosition::of_subtree(4..10, 9, 3, 2)));

@@ -12,7 +12,7 @@ use plimsoll_measure::system::{
 use plimsoll_plan::{Bytes, Count, counted};
 use plimsoll_results::{Environment, Run};
 
-/// The source of the data that were read, and the resources of the client during the measured window.
+/// Lines on the source of the data that was read, and on the client's resources during the measured window.
 pub(crate) fn lines(run: &Run) -> Vec<Block> {
     let mut blocks = Vec::new();
     if stages::if_few(run).next().is_none() {
@@ -30,7 +30,7 @@ pub(crate) fn lines(run: &Run) -> Vec<Block> {
     blocks
 }
 
-/// Processors, page cache, disks and networks of the client, in words.
+/// Use of processors, page cache, disks and networks of the client, each as a phrase.
 fn parts(run: &Run) -> Vec<String> {
     let mut parts = Vec::new();
     let system = &run.system;
@@ -71,7 +71,7 @@ fn parts(run: &Run) -> Vec<String> {
             Bytes(d.written_bytes),
             percent(busy(d, system))
         );
-        // The device's own time, to compare with the latencies above, which include everything.
+        // Time per I/O of the device alone, to compare with latencies of operations.
         if let Some(ms) = time_per_io_ms(d) {
             part.push_str(&format!(", {} per I/O", latency(ms)));
         }
@@ -87,7 +87,7 @@ fn parts(run: &Run) -> Vec<String> {
     parts
 }
 
-/// Part of the time in which a disk was busy.
+/// Busy fraction of a disk, from 0 to 1.
 fn busy(disk: &DiskUse, system: &SystemUse) -> f64 {
     if system.seconds > 0.0 {
         (disk.busy_s / system.seconds).min(1.0)
@@ -101,7 +101,7 @@ fn time_per_io_ms(disk: &DiskUse) -> Option<f64> {
     (transfers > 0).then(|| disk.io_s * 1e3 / transfers as f64)
 }
 
-/// Tables of all that the client used, in the window or in each stage.
+/// Tables of the client's resources, for the measured window or for each stage.
 pub(crate) fn tables(run: &Run) -> Vec<Block> {
     let uses: Vec<(String, &SystemUse)> = if run.stages.is_empty() {
         vec![(String::new(), &run.system)]
@@ -123,8 +123,8 @@ pub(crate) fn tables(run: &Run) -> Vec<Block> {
 /// stages.
 type SystemUses<'a> = [(String, &'a SystemUse)];
 
-/// A table with the rows of each stage, and a first column for the stage if there are stages. `head` has
-/// `|` between the columns.
+/// A table with rows of each stage; a first column names the stage if there are stages. `|` separates the columns in
+/// `head`.
 fn by_stage(
     caption: &str,
     head: &str,
@@ -167,7 +167,7 @@ fn processors(uses: &SystemUses<'_>) -> Table {
     })
 }
 
-/// Quotas of processor time, and how they held up the client.
+/// CPU quotas, and the time for which they throttled the client.
 fn quotas(uses: &SystemUses<'_>) -> Table {
     let head = "processors allowed|control group|periods|used up in|threads waited";
     by_stage("CPU quota", head, uses, |u| {
@@ -239,7 +239,7 @@ fn networks(uses: &SystemUses<'_>) -> Table {
     })
 }
 
-/// The machine and the file system of the files.
+/// Machine of the run, and file system of the work directory.
 pub(crate) fn environment(e: &Environment) -> Block {
     let unknown = || "unknown".to_owned();
     let memory = e.memory_bytes.map(|b| Bytes(b).to_string());

@@ -1,6 +1,6 @@
-//! The console of a program: width, colours, rewritten lines, and writing that survives a closed pipe, for help, errors,
-//! reports and the live line. All output passes through this module and is escaped, so control characters in foreign
-//! text do not reach the terminal.
+//! Console of a program: width, colours, rewritten lines, and output that survives a closed pipe. All help, errors,
+//! reports and live lines pass through this module and are escaped, so control characters in foreign text do not reach
+//! the terminal.
 
 use crate::terminal::Layout;
 use plimsoll_diagnostics::foreign;
@@ -11,13 +11,13 @@ use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-/// Columns of a report without a terminal.
+/// Width of a report in columns without a terminal.
 const DEFAULT_WIDTH: usize = 120;
 
-/// Columns of the help without a terminal.
+/// Width of the help in columns without a terminal.
 const DEFAULT_HELP_WIDTH: usize = 100;
 
-/// A standard stream that something is written to.
+/// A standard stream for output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
     /// Standard output.
@@ -27,19 +27,19 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// Columns of the terminal that the stream goes to, or else of `COLUMNS`, or else 120.
+    /// Width of a report in columns: of the stream's terminal, else `COLUMNS`, else 120.
     #[must_use]
     pub fn width(self) -> usize {
         self.width_or(DEFAULT_WIDTH)
     }
 
-    /// Columns that the help is wrapped to: as for [`Stream::width`], or else 100.
+    /// Width of the help in columns: as [`Stream::width`], but 100 by default.
     #[must_use]
     pub fn help_width(self) -> usize {
         self.width_or(DEFAULT_HELP_WIDTH)
     }
 
-    /// Whether what is written takes colours.
+    /// Whether output to the stream is coloured.
     #[must_use]
     pub fn color(self) -> bool {
         color(self.is_screen(), variable)
@@ -100,7 +100,7 @@ fn variable(name: &str) -> Option<String> {
     Some(value.to_string_lossy().into_owned())
 }
 
-/// The conventions of no-color.org and bixense.com/clicolors, strongest first:
+/// Applies the conventions of no-color.org and bixense.com/clicolors, strongest first:
 /// `NO_COLOR` (any value) switches colours off everywhere, `CLICOLOR_FORCE` (any value but 0) on
 /// everywhere, `CLICOLOR=0` and `TERM=dumb` off on a terminal.
 fn color(screen: bool, variable: impl Fn(&str) -> Option<String>) -> bool {
@@ -127,8 +127,8 @@ fn shown(text: &str, stream: Stream) -> Cow<'_, str> {
     }
 }
 
-/// Whether an error of standard output means that its reader has gone: of a pipe, or of a terminal that was
-/// closed, for which writing fails with EIO.
+/// Whether an error of standard output means that the reader is gone: a closed pipe, or a closed terminal, for which
+/// writes fail with EIO.
 fn is_reader_gone(e: &io::Error) -> bool {
     let is_device = || {
         let stat = rustix::fs::fstat(io::stdout());
@@ -138,10 +138,10 @@ fn is_reader_gone(e: &io::Error) -> bool {
         || e.raw_os_error() == Some(Errno::IO.raw_os_error()) && is_device()
 }
 
-/// Writes to standard output. A reader that has gone (`| head`, a closed terminal) is not an error.
+/// Writes to standard output. A closed pipe (`| head`) or a closed terminal is not an error.
 ///
 /// # Errors
-/// If the system cannot write the text; [`has_lost_output`] is true afterwards.
+/// An error of the system; [`has_lost_output`] is true afterwards.
 pub fn out(text: &str) -> io::Result<()> {
     let text = shown(text, Stream::Out);
     let mut stdout = io::stdout().lock();
@@ -157,16 +157,16 @@ pub fn out(text: &str) -> io::Result<()> {
     }
 }
 
-/// Set if a write to standard output failed.
+/// Whether a write to standard output failed.
 static OUTPUT_LOST: AtomicBool = AtomicBool::new(false);
 
-/// Whether a write to standard output failed although it has a reader; the program has then failed.
+/// Whether a write to standard output failed for any reason but a closed pipe or terminal; the program then fails.
 #[must_use]
 pub fn has_lost_output() -> bool {
     OUTPUT_LOST.load(Relaxed)
 }
 
-/// Writes to standard error; a failure cannot be reported anywhere.
+/// Writes to standard error; a failure is ignored because it cannot be reported.
 pub fn err(text: &str) {
     let text = shown(text, Stream::Err);
     let _ = io::stderr().lock().write_all(text.as_bytes());
@@ -176,7 +176,7 @@ pub fn err(text: &str) {
 mod tests {
     use super::*;
 
-    /// What there is with these variables: colours and a line that is rewritten.
+    /// Whether colours and rewritten lines are used with these environment variables.
     fn with(screen: bool, environment: &[(&str, &str)]) -> (bool, bool) {
         let variable = |name: &str| {
             let found = environment.iter().find(|(n, _)| *n == name);

@@ -7,7 +7,7 @@ use plimsoll_results::{
     LatencyFigures, OperationFigures, Percentile, PercentileFigure, Percentiles, Run,
 };
 
-/// Columns before those of latencies.
+/// Columns before the latencies.
 const HEAD: [&str; 14] = [
     "results",
     "workload",
@@ -30,9 +30,9 @@ const LATENCIES: [&str; 7] = [
     "mean_ms", "min_ms", "p50_ms", "p95_ms", "p99_ms", "p999_ms", "max_ms",
 ];
 
-/// Columns after the latencies: the scale of an operation mix and a remark on the scale, empty without a mix; the
-/// offered rate, the achieved rate and the number dropped of the run's schedule, in operations of a mix or in events,
-/// empty without a schedule.
+/// Columns after the latencies: the scale of an operation mix and a remark on the scale, empty without a mix; offered
+/// rate, achieved rate and number dropped of the run's schedule (in operations of a mix, or in events), empty without a
+/// schedule.
 const LOAD: [&str; 5] = [
     "scale",
     "remark",
@@ -41,8 +41,8 @@ const LOAD: [&str; 5] = [
     "dropped",
 ];
 
-/// Columns at the end: operations in flight when the window ended, gaps, and the first percentile
-/// from which on the latencies, and the service times, are lower bounds.
+/// Last columns: operations in flight at the end, gaps, and the lowest percentile of latency and of service time that
+/// is a lower bound.
 const STANDSTILL: [&str; 6] = [
     "in_flight",
     "oldest_in_flight_ms",
@@ -52,11 +52,10 @@ const STANDSTILL: [&str; 6] = [
     "service_at_least_from",
 ];
 
-/// A line of names, and one per operation of each run, with the figures of `run.json`; what was not
-/// measured is empty. The latency of an operation that was not paced is its service time. Additional
-/// percentiles that were requested have columns of their own, which are empty if there are too few
-/// operations for them, unless they are lower bounds. `runs` are names of results directories and
-/// their content.
+/// A header line, and a line per operation of each run, with the figures of `run.json`; a figure that was not measured
+/// is empty. The latency of an unpaced operation is its service time. Additional requested percentiles have their own
+/// columns, which are empty if there are too few operations, unless the figure is a lower bound. `runs` holds names of
+/// results directories and their runs.
 #[must_use]
 pub fn render(runs: &[(&str, &Run)]) -> String {
     let requested = runs
@@ -140,8 +139,8 @@ fn schedule(run: &Run) -> [String; 3] {
     })
 }
 
-/// The first of some percentiles in increasing order that is a lower bound, as are those after it and
-/// the maximum; `max` if only the maximum is, empty if that is exact too.
+/// The lowest percentile that is a lower bound, like all higher percentiles and the maximum; `max` if only the maximum
+/// is a lower bound, empty if the maximum is exact. `figures` are in increasing order of percentile.
 pub(crate) fn at_least_from(
     figures: &[PercentileFigure],
     of: PercentileKind,
@@ -154,14 +153,14 @@ pub(crate) fn at_least_from(
     }
 }
 
-/// A percentile in milliseconds; `None` if it has too few operations and is not a lower bound.
+/// A percentile in milliseconds; `None` if there are too few operations, unless the figure is a lower bound.
 pub(crate) fn known(figure: Option<PercentileFigure>, of: PercentileKind) -> Option<String> {
     let figure = figure.filter(|f| f.enough_samples || of.at_least(f))?;
     Some(of.ms(&figure).to_string())
 }
 
-/// The cells of [`LATENCIES`]. Of operations that are all still in flight, only lower bounds of the
-/// percentiles and the maximum are known.
+/// Cells of the columns [`LATENCIES`]. If all operations are still in flight, only lower bounds of the percentiles and
+/// the maximum are known.
 fn latency(o: &OperationFigures, f: &LatencyFigures) -> [String; 7] {
     let of_completed = |ms: f64| match o.ops {
         0 => String::new(),
@@ -177,7 +176,7 @@ fn latency(o: &OperationFigures, f: &LatencyFigures) -> [String; 7] {
     [mean, min, p50, p95, p99, p999, max]
 }
 
-/// A line of cells as in RFC 4180, but ended by a line feed.
+/// A line of cells as in RFC 4180, but ended by LF instead of CRLF.
 pub(crate) fn line(cells: &[String]) -> String {
     let quoted = |cell: &String| {
         let cell = foreign::escaped_lines(cell);

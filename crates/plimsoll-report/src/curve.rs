@@ -1,4 +1,4 @@
-//! The report on a load curve.
+//! Report on a load curve.
 
 use crate::document::{Block, Document, Line, Tone};
 use crate::format::{latency, rate};
@@ -11,7 +11,7 @@ use crate::text::reason_codes;
 use plimsoll_plan::{Count, counted};
 use plimsoll_results::{LoadCurve, Percentile, SeriesOf, SeriesRun, SeriesState};
 
-/// Explanation of the figures of a curve.
+/// Explanation below the heading of the figures of a curve.
 const ABOUT: &str = "The load line is the highest load that was valid with all measured loads below it. The \
                      overall response time is the area under mean response time over load, divided by the \
                      range of loads (2008 rule: over throughput, from the origin); only valid points count.";
@@ -60,7 +60,7 @@ pub fn document(curve: SeriesOf<'_, LoadCurve>) -> Document {
     document
 }
 
-/// The requested loads.
+/// Phrase on the requested loads.
 fn requested(curve: SeriesOf<'_, LoadCurve>) -> String {
     let (loads, metric) = (&curve.figures.loads, curve.metric_name());
     match loads[..] {
@@ -75,7 +75,7 @@ fn requested(curve: SeriesOf<'_, LoadCurve>) -> String {
     }
 }
 
-/// A point that has just been measured, in one line.
+/// One line on a completed load point.
 #[must_use]
 pub fn line(point: &SeriesRun) -> String {
     let p99 = point.percentile(Percentile::P99);
@@ -89,13 +89,13 @@ pub fn line(point: &SeriesRun) -> String {
     )
 }
 
-/// Operations scheduled in the measured window of a point; infinite if no rate is requested.
+/// Operations scheduled in the measured window of a point; infinite without a requested rate.
 fn scheduled(curve: SeriesOf<'_, LoadCurve>, point: &SeriesRun) -> f64 {
     let rate = point.offered_ops_per_s.unwrap_or(f64::INFINITY);
     rate * curve.times_s().1
 }
 
-/// The figures of the whole curve.
+/// Figures of the whole curve, such as load line and overall response time.
 fn achieved(curve: SeriesOf<'_, LoadCurve>) -> Vec<Block> {
     let metric = curve.metric_name();
     let line = match curve.figures.load_line {

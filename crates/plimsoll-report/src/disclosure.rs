@@ -4,19 +4,18 @@
 //! SPECstorage 2020, and those of Plimsoll, into a [`Disclosure`]: vendor and product, the load
 //! points, the overall response time as published and as recomputed, and the text of each section.
 //!
-//! [`DisclosureInput`] is a measured curve; it becomes a [`Disclosure`], which
-//! [`Disclosure::to_text`] prints in the same form. [`Sut`] is the user's description of the system
-//! under test.
+//! [`DisclosureInput`] is a measured curve, which is converted to a [`Disclosure`]; [`Disclosure::to_text`] prints a
+//! report in the published form. [`Sut`] is the user's description of the system under test.
 //!
 //! SPEC, SPECsfs and SPECstorage are trademarks of the Standard Performance Evaluation
 //! Corporation. Plimsoll's measurements are never SPEC results.
 //!
 //! # Modules
-//! - `model`: [`Disclosure`], its load points and sections; `summary` prints it on one screen;
+//! - `model`: [`Disclosure`], its load points and sections; `summary` prints a report on one screen;
 //! - `import`: `flow` (the text without line breaks) → `head` (title and claim, with `number`),
 //!   `sections` (found with the list of `forms`), `table` (the load points), `closing` (the end);
-//! - [`sut`]: `model` (the tables of `sut.toml`), `parse`, `template` (written with what `machine`
-//!   finds), `stated` (what is filled in);
+//! - [`sut`]: `model` (the tables of `sut.toml`), `parse`, `template` (a `sut.toml` with the findings of
+//!   `machine`), `stated` (which texts are filled in);
 //! - `write`: `curve` (from a load curve to [`DisclosureInput`]), `solution` and `measured` (the
 //!   sections), `points` (the table of load points), `page` (the layout).
 

@@ -1,11 +1,11 @@
-//! A report as data: built once for each kind of results, rendered by format.
+//! Model of a report: built once for each kind of results, rendered by format.
 //!
-//! All formats show the lines, figures, tables and notes of the sections. Pages alone have captions, the texts of
-//! workloads and the appendix; pages and pictures have the charts. The terminal leaves out headings and explanations
+//! All formats show the lines, figures, tables and notes of the sections. Only pages show captions, the texts of
+//! workloads and the appendix; only pages and pictures show charts. The terminal leaves out headings and explanations
 //! ([`Section::about`]).
 //!
-//! Texts are plain: each format escapes them when the text is rendered or printed. A no-break space keeps words on one
-//! line of a terminal; other formats write a space.
+//! Texts are plain: each format escapes a text when rendering or printing it. A no-break space keeps words on one line
+//! of a terminal; other formats write a space.
 
 use crate::html::chart::Chart;
 use crate::html::name_of;
@@ -15,20 +15,20 @@ use plimsoll_plan::{Note, Source, counted};
 use plimsoll_results::{Annotations, Reason, Series, SeriesDir, Verdict};
 use std::path::{Path, PathBuf};
 
-/// A report.
+/// A report, independent of the format.
 #[derive(Debug, Clone, Default)]
 pub struct Document {
     /// Name of the results directory; may be empty.
     pub name: String,
     /// Heading.
     pub title: String,
-    /// State of the results, if they have one.
+    /// State of the results; `None` if there is no state to show.
     pub state: Option<State>,
     /// Reasons and facts below the heading.
     pub head: Vec<Block>,
     /// The content.
     pub sections: Vec<Section>,
-    /// Circumstances in detail, for pages.
+    /// Details on the circumstances of the runs, only shown by pages.
     pub appendix: Vec<Section>,
     /// Results directory; only the terminal shows the path.
     pub location: Option<PathBuf>,
@@ -41,28 +41,28 @@ pub struct Document {
 pub struct State {
     /// The state in words.
     pub text: String,
-    /// How good the state is.
+    /// Tone of the text, such as good or bad.
     pub tone: Tone,
 }
 
-/// Meaning of a text's colour.
+/// Meaning of the colour of a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Tone {
     /// No meaning: the colour of the surrounding text.
     #[default]
     Plain,
-    /// Good; of a figure, better.
+    /// Good; for a change of a figure, better.
     Good,
     /// To be read with care.
     Doubtful,
-    /// Bad; of a figure, worse.
+    /// Bad; for a change of a figure, worse.
     Bad,
 }
 
 /// A part of a report with its heading.
 #[derive(Debug, Clone, Default)]
 pub struct Section {
-    /// Name in links.
+    /// Anchor of the section in links.
     pub id: &'static str,
     /// Heading.
     pub title: String,
@@ -92,11 +92,11 @@ pub enum Block {
 /// A sentence, or several words.
 #[derive(Debug, Clone, Default)]
 pub struct Line {
-    /// What the text is about; may be empty.
+    /// Subject of the text; may be empty.
     pub label: String,
     /// The text.
     pub text: String,
-    /// Meaning of its colour.
+    /// Meaning of the text's colour.
     pub tone: Tone,
     /// Role of the line.
     pub kind: LineKind,
@@ -110,18 +110,18 @@ pub enum LineKind {
     Plain,
     /// One of the main results, which a page shows in large type.
     Result,
-    /// Part of the statement before it.
+    /// A detail of the preceding statement.
     Nested,
-    /// In the form of another program's output, which is not wrapped.
+    /// Output in the form of another program, which is not wrapped.
     Code,
 }
 
 /// Named figures.
 #[derive(Debug, Clone)]
 pub struct Figures {
-    /// What the figures are of; may be empty.
+    /// Subject of the figures; may be empty.
     pub label: String,
-    /// Whether the figures are results, and not circumstances of the run.
+    /// Whether the figures are results, rather than circumstances of the run.
     pub are_results: bool,
     /// The figures.
     pub items: Vec<Figure>,
@@ -134,21 +134,21 @@ pub struct Figure {
     pub name: String,
     /// Value.
     pub value: String,
-    /// Whether the name is a unit, which stands after the value.
+    /// Whether `name` is a unit, which follows the value.
     pub is_unit: bool,
 }
 
 /// A table.
 #[derive(Debug, Clone, Default)]
 pub struct Table {
-    /// What the table shows.
+    /// Content of the table in a phrase.
     pub caption: String,
     /// Names of the columns.
     pub head: Vec<String>,
     /// Rows, with a cell for each column.
     pub rows: Vec<Row>,
-    /// Indices of the columns before which a terminal breaks a table that is too wide. The terminal breaks a table
-    /// without indices, or a part that is still too wide, before any column.
+    /// Indices of the columns before which a terminal preferably breaks a table that is too wide. A table without
+    /// indices, or a part that is still too wide, is broken before any column.
     pub breaks: Vec<usize>,
     /// Explanations of marks and columns.
     pub notes: Vec<String>,
@@ -159,21 +159,21 @@ pub struct Table {
 pub struct Row {
     /// Cells.
     pub cells: Vec<Cell>,
-    /// Whether the row belongs to the row before.
+    /// Whether the row is a detail of the preceding row.
     pub nested: bool,
 }
 
 /// Cell of a table.
 #[derive(Debug, Clone)]
 pub struct Cell {
-    /// Its text.
+    /// Text of the cell.
     pub text: String,
-    /// Meaning of its colour.
+    /// Meaning of the text's colour.
     pub tone: Tone,
 }
 
 impl Document {
-    /// A report without content.
+    /// A report with a title and a state, without content.
     #[must_use]
     pub fn new(title: impl Into<String>, state: impl Into<String>, tone: Tone) -> Self {
         Self {
@@ -198,14 +198,14 @@ impl Document {
         self
     }
 
-    /// With the directory of a run.
+    /// Sets the location to the directory of a run.
     #[must_use]
     pub fn at(mut self, path: Option<&Path>) -> Self {
         self.location = path.map(Path::to_owned);
         self
     }
 
-    /// With the directory of a series, and its name if the report has none.
+    /// Sets the location to the directory of a series, and the name if the report has none.
     #[must_use]
     pub fn of_series(mut self, series: &Series, dir: Option<&SeriesDir>) -> Self {
         if let Some(dir) = dir
@@ -218,7 +218,7 @@ impl Document {
         self.at(dir.map(SeriesDir::path))
     }
 
-    /// With the name of the results directory.
+    /// Sets the name of the results directory.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         self.name = name.into();
@@ -243,7 +243,7 @@ impl Document {
         head
     }
 
-    /// With the user's tags and note.
+    /// Adds the user's tags and note.
     #[must_use]
     pub fn annotated(mut self, annotations: &Annotations) -> Self {
         if !annotations.tags.is_empty() {
@@ -299,7 +299,7 @@ impl Block {
         })
     }
 
-    /// Circumstances.
+    /// Circumstances of the run, as figures.
     #[must_use]
     pub fn facts(items: Vec<Figure>) -> Self {
         Self::Figures(Figures {
@@ -309,7 +309,7 @@ impl Block {
         })
     }
 
-    /// Results, with what they are of.
+    /// Results, as figures with a label.
     pub fn results(label: &str, items: Vec<Figure>) -> Self {
         Self::Figures(Figures {
             label: label.into(),
@@ -318,7 +318,7 @@ impl Block {
         })
     }
 
-    /// The table, unless it has no rows.
+    /// The table as a block; `None` without rows.
     #[must_use]
     pub fn table(table: Table) -> Option<Self> {
         (!table.rows.is_empty()).then_some(Self::Table(table))
@@ -348,17 +348,17 @@ impl Block {
 }
 
 impl Line {
-    /// A block of a label and a text.
+    /// A plain line of a label and a text.
     pub fn of(label: impl Into<String>, text: impl Into<String>) -> Block {
         Self::of_kind(LineKind::Plain, label, text)
     }
 
-    /// A main result.
+    /// A line with a main result.
     pub fn result(label: impl Into<String>, text: impl Into<String>) -> Block {
         Self::of_kind(LineKind::Result, label, text)
     }
 
-    /// Part of the statement before it.
+    /// A line with a detail of the preceding statement.
     pub fn nested(label: impl Into<String>, text: impl Into<String>) -> Block {
         Self::of_kind(LineKind::Nested, label, text)
     }
@@ -388,7 +388,7 @@ impl Figure {
         }
     }
 
-    /// A value and its unit.
+    /// A value with its unit as the name.
     pub fn unit(value: impl Into<String>, unit: impl Into<String>) -> Self {
         Self {
             name: unit.into(),
@@ -397,7 +397,7 @@ impl Figure {
         }
     }
 
-    /// A number of things.
+    /// A count with its noun, in the singular or plural.
     #[must_use]
     pub fn count(n: u64, one: &str, many: &str) -> Self {
         let words = counted(n, one, many);
@@ -419,7 +419,7 @@ impl Figure {
 }
 
 impl Figures {
-    /// The figures in words; those of results stay on one line each.
+    /// The figures as one text, in which each result stays on one line.
     #[must_use]
     pub fn words(&self) -> String {
         let phrases: Vec<String> = self.items.iter().map(Figure::phrase).collect();
@@ -432,7 +432,7 @@ impl Figures {
 }
 
 impl Table {
-    /// A table without rows.
+    /// A table with a caption and column names, without rows.
     pub fn new<S: Into<String>>(caption: &str, head: impl IntoIterator<Item = S>) -> Self {
         Self {
             caption: caption.into(),
@@ -441,7 +441,7 @@ impl Table {
         }
     }
 
-    /// Whether each column has words, which are left-aligned, and not numbers. The first column names the
+    /// Whether each column contains words, which are left-aligned, rather than numbers. The first column names the
     /// rows.
     #[must_use]
     pub fn columns_of_words(&self) -> Vec<bool> {
@@ -459,12 +459,12 @@ impl Table {
             .collect()
     }
 
-    /// Adds a row of plain cells; missing ones are empty.
+    /// Adds a row of plain cells; missing cells are empty.
     pub fn row(&mut self, cells: Vec<String>) {
         self.push(cells, false);
     }
 
-    /// Adds a row that belongs to the row before it.
+    /// Adds a row that is a detail of the preceding row.
     pub fn nested_row(&mut self, cells: Vec<String>) {
         self.push(cells, true);
     }
@@ -475,7 +475,7 @@ impl Table {
         self.rows.push(Row { cells, nested });
     }
 
-    /// With these rows.
+    /// Adds rows of plain cells.
     #[must_use]
     pub fn with_rows(mut self, rows: impl IntoIterator<Item = Vec<String>>) -> Self {
         rows.into_iter().for_each(|row| self.row(row));

@@ -1,10 +1,10 @@
-//! What events during a run did, in sentences.
+//! Events of a run and their effects, as sentences.
 
 use crate::format::{duration_text, latency, rate};
 use plimsoll_plan::{Count, counted};
 use plimsoll_results::{EventFigures, EventState, Run, RunEvent};
 
-/// The event with its time, and a text on how it went and what it did, for each event of a run.
+/// For each event of a run: its time and action, and a text on its course and effects.
 #[must_use]
 pub fn sentences(run: &Run) -> Vec<(String, String)> {
     let events = run.events.iter();
@@ -23,7 +23,7 @@ pub fn sentences(run: &Run) -> Vec<(String, String)> {
     events.map(sentence).collect()
 }
 
-/// How an event went.
+/// Course of an event, such as its start and end.
 fn course(event: &RunEvent) -> String {
     let outcome = event.outcome();
     let Some(lateness_s) = event.lateness_s else {
@@ -40,12 +40,12 @@ fn course(event: &RunEvent) -> String {
     }
 }
 
-/// A throughput in operations per second, if it is known.
+/// A throughput in operations per second; `-` if unknown.
 fn throughput(per_s: Option<f64>) -> String {
     per_s.map_or("-".into(), rate)
 }
 
-/// What an event did, in parts of a sentence.
+/// Effects of an event, as parts of a sentence.
 fn effects(effect: &EventFigures) -> Vec<String> {
     vec![
         format!(
@@ -66,7 +66,7 @@ fn effects(effect: &EventFigures) -> Vec<String> {
     ]
 }
 
-/// When the throughput was back; none if there was none before.
+/// Recovery of the throughput; `None` if there was no throughput before the event.
 fn recovery(effect: &EventFigures) -> Option<String> {
     effect.before_ops_per_s.filter(|per_s| *per_s > 0.0)?;
     Some(match effect.recovery_s {
@@ -80,7 +80,7 @@ fn recovery(effect: &EventFigures) -> Option<String> {
     })
 }
 
-/// How many operations failed, by error.
+/// Number of failed operations, by error.
 fn failed(effect: &EventFigures) -> String {
     if effect.errors == 0 {
         return "no operation failed".into();

@@ -1,10 +1,10 @@
-//! The one-line summary that Filebench prints, for users and scripts that know it.
+//! Filebench's one-line summary of a window, for users and scripts that parse it.
 
 use crate::format::MIB;
 use plimsoll_results::Summary;
 
-/// `IO Summary: N ops N.NNN ops/s R/W rd/wr N.Nmb/s N.NNNms/op`, and the processor time of an
-/// operation if it is known, as in Filebench 1.x. Filebench's `mb` is a MiB.
+/// `IO Summary: N ops N.NNN ops/s R/W rd/wr N.Nmb/s N.NNNms/op`, and the processor time per operation if known, as in
+/// Filebench 1.x. A `mb` of Filebench is a MiB.
 #[must_use]
 pub fn io_summary(s: &Summary) -> String {
     let mut line = format!(

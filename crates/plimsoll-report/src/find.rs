@@ -1,4 +1,4 @@
-//! The report on a search for the load line.
+//! Report on a search for the load line.
 
 use crate::document::{Block, Document, Line, LineKind, Tone};
 use crate::html::charts;
@@ -8,7 +8,7 @@ use crate::text::reason_codes;
 use plimsoll_plan::{Count, counted};
 use plimsoll_results::{Agreement, LoadSearch, SearchEnd, SeriesOf, SeriesRun, SeriesState};
 
-/// Explanation of the figures of a search.
+/// Explanation below the heading of the figures of a search.
 const ABOUT: &str = "A load is sustained if it passed every criterion in more than half of its runs. The load line lies \
                      between the highest sustained load and the lowest that is not.";
 
@@ -56,7 +56,7 @@ pub fn document(search: SeriesOf<'_, LoadSearch>) -> Document {
     document
 }
 
-/// A run that has just ended, in one line; `number` counts from 1.
+/// One line on a completed run; `number` counts from 1.
 #[must_use]
 pub fn line(metric: &str, number: usize, run: &SeriesRun) -> String {
     let verdict = match run.is_valid() {
@@ -71,7 +71,7 @@ pub fn line(metric: &str, number: usize, run: &SeriesRun) -> String {
     )
 }
 
-/// The purpose of a run, in a word.
+/// Purpose of a run, in a word.
 #[must_use]
 pub(crate) fn purpose(run: &SeriesRun) -> String {
     run.purpose.map_or_else(String::new, |p| p.to_string())
@@ -89,7 +89,7 @@ fn state(search: SeriesOf<'_, LoadSearch>) -> String {
     }
 }
 
-/// The load line, the runs that support it, and why a higher load is not sustained.
+/// The load line, the runs that support it, and the reasons against the lowest load that is not sustained.
 fn load_line(search: SeriesOf<'_, LoadSearch>) -> Vec<Block> {
     let metric = search.metric_name();
     let supported = |s: Agreement| {
@@ -149,7 +149,7 @@ fn not_sustained<'a>(search: SeriesOf<'a, LoadSearch>) -> Option<&'a SeriesRun> 
     search.series.measured().rev().find(failed)
 }
 
-/// The interval in which the load line is, in a sentence, if the search ended before it was found.
+/// A sentence with the interval that contains the load line; `None` for a complete search, and before the first run.
 #[must_use]
 pub fn interval(search: SeriesOf<'_, LoadSearch>) -> Option<String> {
     let line = &search.figures.load_line;

@@ -1,66 +1,65 @@
-//! The report of a fit: a system's free figures, and its response times beside those of a curve.
+//! Report on a fit: the free figures of a system, and modelled beside measured response times.
 
 use crate::document::{Block, Document, Figure, Line, Table, Tone};
 use crate::format::latency;
 use plimsoll_plan::counted;
 use serde::Serialize;
 
-/// What the free figures of a system came to.
+/// Results of a fit: figures, points and a judgement.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FitReport {
-    /// The system, as it was named.
+    /// Name of the system, as the user gave it.
     pub system: String,
-    /// The curve that it was fitted to, as it was named.
+    /// Name of the curve to which the system was fitted, as the user gave it.
     pub curve: String,
-    /// The workload.
+    /// Name of the workload.
     pub workload: String,
-    /// What the loads are numbers of.
+    /// Unit of the loads, such as `streams`.
     pub metric: String,
-    /// The free figures, in the order of the file.
+    /// Free figures, in the order of the system file.
     pub figures: Vec<FittedFigure>,
     /// The points of the curve, in increasing order of load.
     pub points: Vec<FittedPoint>,
-    /// Trials that were made.
+    /// Number of trials.
     pub trials: u64,
     /// Whether the fit is good.
     pub good: bool,
-    /// Why it is not; empty if it is.
+    /// Reasons why the fit is not good; empty for a good fit.
     pub reasons: Vec<String>,
-    /// What else to know of it.
+    /// Further notes on the fit.
     pub notes: Vec<String>,
-    /// The file with the fitted figures.
+    /// Path of the system file with the fitted figures.
     pub output: String,
 }
 
-/// A free figure.
+/// A free figure, with its value before and after the fit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FittedFigure {
-    /// Its keys, with dots.
+    /// Path of the figure in the system file: keys separated by dots.
     pub name: String,
-    /// Its value before.
+    /// Value before the fit.
     pub before: String,
-    /// Its fitted value.
+    /// Value after the fit.
     pub fitted: String,
-    /// Its minimum and its maximum.
+    /// Minimum and maximum of the figure.
     pub bounds: (String, String),
-    /// Whether it ended at one of them.
+    /// Whether the fitted value is the minimum or the maximum.
     pub at_bound: bool,
     /// Elasticity of the response time to the figure, root mean square over the fitted points: its change
     /// in percent for a change of the figure by 1 %.
     pub elasticity: f64,
-    /// Sum of the squared residuals of the fitted points with the figure a tenth less, or at its
-    /// minimum.
+    /// Sum of the squared residuals of the fitted points if the figure is a tenth less than fitted, or at its minimum.
     pub squares_below: f64,
-    /// The same with the figure a tenth more, or at its maximum.
+    /// Sum of the squared residuals of the fitted points if the figure is a tenth more than fitted, or at its maximum.
     pub squares_above: f64,
 }
 
-/// A point of the curve.
+/// A load point, measured and modelled.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FittedPoint {
-    /// Its number in the curve, from 1.
+    /// Number of the point in the curve, from 1.
     pub number: usize,
-    /// Its load as the curve states it.
+    /// Load in the unit of the curve.
     pub load: f64,
     /// Mean response time of the curve in milliseconds.
     pub measured_ms: f64,
@@ -68,13 +67,13 @@ pub struct FittedPoint {
     pub modelled_ms: f64,
     /// Natural logarithm of modelled over measured.
     pub residual: f64,
-    /// Whether it was held out: the system was not fitted to it.
+    /// Whether the point was held out of the fit.
     pub held_out: bool,
 }
 
 impl FitReport {
-    /// Root mean square of the residuals of the fitted or of the held-out points, and the residual that is
-    /// farthest from 0, as differences in percent.
+    /// Root mean square of the residuals, and the residual farthest from 0, both as differences in percent; of the
+    /// held-out or of the fitted points.
     fn errors(&self, held_out: bool) -> Option<(f64, f64)> {
         let points = self.points.iter().filter(|p| p.held_out == held_out);
         let residuals: Vec<f64> = points.map(|p| p.residual).collect();
@@ -84,17 +83,17 @@ impl FitReport {
         Some((percent(mean.sqrt()), percent(maximum)))
     }
 
-    /// The report as JSON, pretty-printed.
+    /// The report as pretty-printed JSON.
     ///
     /// # Panics
-    /// Never: the report has a form in JSON.
+    /// Never: every report can be serialised.
     #[must_use]
     pub fn to_json(&self) -> String {
         let text = serde_json::to_string_pretty(self).expect("a report has a form in JSON");
         text + "\n"
     }
 
-    /// The report.
+    /// The report as a document with figures, points and notes.
     #[must_use]
     pub fn document(&self) -> Document {
         let held_out = self.points.iter().filter(|p| p.held_out).count();
@@ -210,7 +209,7 @@ mod tests {
             workload: "vda".into(),
             metric: "streams".into(),
             figures: vec![],
-            // Half the time is farther off than 1.5 times.
+            // Half the time is a greater residual than 1.5 times the time.
             points: vec![
                 point(1, 5.0, false),
                 point(2, 15.0, false),

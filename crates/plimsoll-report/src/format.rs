@@ -1,4 +1,4 @@
-//! Numbers and times as text.
+//! Formats of numbers and times.
 
 use plimsoll_plan::{Count, show_duration};
 use plimsoll_results::ClockKind;
@@ -11,7 +11,7 @@ pub const MIB: f64 = 1_048_576.0;
 #[must_use]
 pub fn latency(ms: f64) -> String {
     let ns = ms * 1e6;
-    // A value that would be rounded to 1000 belongs to the next unit.
+    // A value that would be rounded to 1000 gets the next unit.
     let (value, unit) = match ns {
         n if n < 999.5 => return format!("{n:.0} ns"),
         n if n < 999.5e3 => (n / 1e3, "µs"),
@@ -21,13 +21,13 @@ pub fn latency(ms: f64) -> String {
     format!("{} {unit}", three_digits(value))
 }
 
-/// Formats a time in seconds; one that is not a duration, as damaged results may have, as 0.
+/// Formats a time in seconds; a negative or invalid time, as in damaged results, becomes 0.
 #[must_use]
 pub fn duration_text(seconds: f64) -> String {
     show_duration(Duration::try_from_secs_f64(seconds).unwrap_or_default())
 }
 
-/// The note on times of the virtual clock.
+/// The note that times are of the virtual clock; empty in real time.
 pub(crate) fn clock_note(clock: ClockKind) -> &'static str {
     match clock {
         ClockKind::Real => "",

@@ -1,4 +1,4 @@
-//! The machines of a run of several ranks.
+//! Hosts of a run of several ranks.
 
 use crate::document::Table;
 use crate::format::{latency, percent, rate};
@@ -6,7 +6,7 @@ use plimsoll_measure::StartFigures;
 use plimsoll_plan::{Bytes, Count, counted};
 use plimsoll_results::{HostFigures, Run};
 
-/// A table of the machines, without rows if there is only one.
+/// A table of the hosts; without rows for a single host.
 pub(crate) fn table(run: &Run) -> Table {
     let head = "host|ranks|ops|ops/s|errors|mean|max|CPU|busy|received|sent";
     Table::new("Hosts", head.split('|')).with_rows(run.hosts.iter().map(row))
@@ -29,7 +29,7 @@ fn row(host: &HostFigures) -> Vec<String> {
     ]
 }
 
-/// How far apart the ranks started, as a sentence; `None` for one rank.
+/// A sentence on the spread of the ranks' starts; `None` for one rank.
 #[must_use]
 pub fn starts(run: &Run) -> Option<String> {
     let StartFigures {

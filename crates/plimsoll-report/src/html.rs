@@ -1,21 +1,22 @@
-//! Results as HTML: pages in one file that need no network, and charts as pictures.
+//! HTML pages of results, each in one file that needs no network, and charts as pictures.
 //!
 //! [`RunData::read`] reads a results directory, [`RunData::document`] builds the report with its charts, and
 //! [`page::report`] renders reports as a page.
 //!
 //! # Modules
-//! - `loaded_result` reads a run's directory: [`timeline`] from `intervals.csv`,
-//!   [`latency_distribution`] from `histograms.hlog`, of the operations in `op_name`;
-//! - [`chart`] is a chart as data, its drawing as SVG (`draw`, `axis`, `theme`) and as PNG (`png`);
+//! - `loaded_result` reads a run's directory: [`timeline`] from `intervals.csv`, and
+//!   [`latency_distribution`] from `histograms.hlog`, for the operations in `op_name`;
+//! - [`chart`] is a chart as data, and its drawing as SVG (`draw`, `axis`, `theme`) and as PNG (`png`);
 //! - [`charts`] makes the charts of a run, a curve, a search and a comparison;
-//! - `run_data` is results of any kind and their charts;
+//! - `run_data` contains results of any kind and their charts;
 //! - [`page`] renders documents as pages: one module for each part of a page.
 //!
 //! # Design
-//! A chart is data: columns of values and their styles. Drawing, the table below the chart and the values under the
-//! pointer are made from the same columns, and the script of the page reads the values from the table. The browser
-//! computes nothing, even during a run: the server sends a new part of the page, charts included, at each interval.
-//! Charts are drawn in placeholder colours, which become variables of the page's style sheet or the colours of a file.
+//! A chart is data: columns of values and their styles. The drawing, the table below the chart and the values under the
+//! pointer all come from these columns; the script of the page reads the values from the table. The browser computes
+//! nothing, even during a run: the server sends a new part of the page, including charts, at each interval. Charts are
+//! drawn in placeholder colours, which are replaced by variables of the page's style sheet or by the colours of a
+//! theme.
 
 pub mod chart;
 pub mod charts;

@@ -1,19 +1,19 @@
 //! Reports on results.
 //!
 //! # Modules
-//! - [`document`] is a report as data; [`terminal`], [`markdown`] and [`html::page`] render it;
-//! - a report is built by [`run`] (with `client`, `mix`, [`events`], `hosts`, `stages`, [`simulation`],
+//! - [`document`] is a report as data; [`terminal`], [`markdown`] and [`html::page`] render a report;
+//! - builders of reports: [`run`] (with `client`, `mix`, [`events`], `hosts`, `stages`, [`simulation`],
 //!   `standstill` and [`verification`]), [`series`] ([`curve`], [`find`], [`repeats`] and [`profile`]),
-//!   [`compare`] or [`fit`];
+//!   [`compare`] and [`fit`];
 //! - exports: [`csv`] and [`points`], [`parquet`], [`disclosure`] (full disclosure reports, read and written, and
 //!   descriptions of the system under test, `sut.toml`), and [`filebench`] (Filebench's line);
 //! - a run in progress: [`live`] (a line) and [`live_screen`];
 //! - [`console`]: the terminal or file to which a program writes;
-//! - below all of these: [`html::chart`], [`percentiles`], [`operation_table`], `text` (wrapping and colours),
+//! - shared lower modules: [`html::chart`], [`percentiles`], [`operation_table`], `text` (wrapping and colours),
 //!   `format` (numbers and times).
 //!
 //! # Design
-//! A report is built once and rendered by format, so that all formats show the same. A report has numbers as texts of
+//! A report is built once and then rendered, so all formats show the same content. Numbers in a report are texts with
 //! about three significant digits; exports have numbers in full precision.
 //!
 //! Comparisons are data ([`compare`]). All figures of a comparison are tested together, and the report, JSON and

@@ -1,10 +1,10 @@
-//! The line that is shown while a run is in progress.
+//! Live line of a run in progress.
 
 use crate::format::{latency, mib_per_s, rate};
 use plimsoll_plan::{counted, show_duration};
 use std::time::Duration;
 
-/// Figures of the latest interval of a run.
+/// Figures of the latest interval, for the live line.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct LiveFigures {
     /// Time since the run began.
@@ -13,15 +13,15 @@ pub struct LiveFigures {
     pub ops_per_s: f64,
     /// Bytes per second.
     pub bytes_per_s: f64,
-    /// Mean and 99th percentile of the latency in milliseconds, once they are known.
+    /// Mean and 99th percentile of the latency in milliseconds; `None` until they are known.
     pub latency_ms: Option<(f64, f64)>,
-    /// Mean and 99th percentile of the service time in milliseconds, if operations are paced.
+    /// Mean and 99th percentile of the service time in milliseconds; `None` unless operations are paced.
     pub service_ms: Option<(f64, f64)>,
     /// Errors since the run began.
     pub errors: u64,
 }
 
-/// The line, without a line break.
+/// The live line, without a line break.
 #[must_use]
 pub fn line(m: &LiveFigures) -> String {
     let shown = |ms: Option<f64>| ms.map_or("-".into(), latency);

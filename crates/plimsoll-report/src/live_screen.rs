@@ -1,12 +1,11 @@
-//! The screen of a run in progress (`--live`): rates and latencies over the last minutes as charts, the
-//! operations of the last interval as a table, errors, this machine and its disks, events and messages.
+//! Screen of a run in progress (`--live`): charts of rates and latencies over the last minutes, a table of the
+//! operations of the last interval, errors, this machine and its disks, events and messages.
 //!
-//! - `view`: what the screen shows, a value that whoever observes the run keeps up to date.
-//! - `draw`: a view as cells of a terminal.
-//! - `terminal`: the terminal, which is as it was on every way out.
-//! - `capture`: what anything else writes to the terminal meanwhile, which comes after the screen.
-//! - `screen`: the thread that draws.
-//! - `ignored_signals`: signals that are no way out, because the parent process had them ignored.
+//! - `view`: the content of the screen, a value that the observer of the run updates.
+//! - `draw`: drawing of a view as cells of a terminal.
+//! - `terminal`: the terminal, which is restored on every exit path.
+//! - `capture`: other output to the terminal, which is held back until the screen has ended.
+//! - `screen`: the drawing thread.
 
 mod capture;
 mod draw;

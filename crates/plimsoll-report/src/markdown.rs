@@ -5,7 +5,7 @@ use plimsoll_diagnostics::foreign;
 
 pub use plimsoll_plan::{SCALED, scaled};
 
-/// Mark before the name of a table's row that belongs to the row before it.
+/// Mark before the name of a nested table row.
 const NESTED: &str = "↳ ";
 
 /// The report, without its charts and its appendix.
@@ -32,7 +32,7 @@ pub fn render(document: &Document) -> String {
     out
 }
 
-/// Blocks, with an empty line between those that are not items of one list.
+/// Blocks, separated by an empty line except between items of a list.
 fn blocks(out: &mut String, blocks: &[Block]) {
     let mut in_list = false;
     for block in blocks {
@@ -55,7 +55,7 @@ fn blocks(out: &mut String, blocks: &[Block]) {
     }
 }
 
-/// A line, and whether it is an item of a list.
+/// A line, and whether the line is an item of a list.
 fn line(line: &Line) -> (String, bool) {
     let text = if line.kind == LineKind::Code {
         code(&line.text)
@@ -86,7 +86,7 @@ fn figures(figures: &Figures) -> (String, bool) {
     }
 }
 
-/// A table, whose numbers are right-aligned, and the notes below it.
+/// A table with right-aligned numbers, and its notes.
 fn table(table: &Table) -> String {
     let heads: Vec<String> = table.head.iter().map(|h| escaped(h)).collect();
     let mut out = format!("| {} |\n", heads.join(" | "));
@@ -105,7 +105,7 @@ fn table(table: &Table) -> String {
     out
 }
 
-/// A name in backquotes, between which there are no escapes.
+/// A name in backquotes, which permit no escapes inside.
 fn code(name: &str) -> String {
     let plain = |c: char| match c {
         '`' => '\'',

@@ -16,8 +16,8 @@ pub(crate) fn achieved(run: &Run) -> Vec<Block> {
     offered_and_achieved(run).into_iter().map(line).collect()
 }
 
-/// Texts on the offered and the achieved load of a run: the total, without a label, and then each component of a mix
-/// with its name and number of processes as the label; empty without a schedule or a mix.
+/// Texts on the offered and the achieved load of a run: first the total, without a label, then each component of a mix,
+/// labelled with its name and number of processes. Empty without a schedule or a mix.
 fn offered_and_achieved(run: &Run) -> Vec<(Option<String>, String)> {
     let mut texts = Vec::new();
     if let Some(mix) = &run.mix {

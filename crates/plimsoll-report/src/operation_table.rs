@@ -9,12 +9,12 @@ use crate::percentiles::{
 use plimsoll_plan::Count;
 use plimsoll_results::{LatencyKind, OperationFigures, Percentile, Run, Summary};
 
-/// Explanation of a table that has rows of service times.
+/// Note on a table with rows of service times.
 const PACED: &str = "the latency of a paced operation is its response time, from its intended start; \
                      its service time, from the call, stands below it";
 
-/// Per operation: counts, throughput, processor time and latency, with these percentiles. The service time
-/// of a paced operation has a row of its own.
+/// A table with a row per operation: counts, throughput, processor time and latency, with these percentiles. A paced
+/// operation has a second row with its service time.
 #[must_use]
 pub fn operation_table(
     caption: &str,
@@ -50,8 +50,8 @@ pub fn operation_table(
     noted(table, operations, percentiles)
 }
 
-/// Counts, errors and latencies of what a target did for operations; `head` names the first columns: what
-/// was done, how often, and how often per second.
+/// A table of a target's calls for operations: counts, errors and latencies. `head` names the first columns: call,
+/// count, and count per second.
 #[must_use]
 pub fn call_table(
     caption: &str,
@@ -74,7 +74,7 @@ pub fn call_table(
     noted(table, calls, percentiles)
 }
 
-/// A table of these columns, and of latencies.
+/// A table with the columns `head`, followed by latency columns.
 fn with_latencies(caption: &str, head: &[&str], percentiles: &[Percentile]) -> Table {
     let names = percentiles.iter().map(Percentile::to_string);
     let latencies = std::iter::once("mean".to_owned()).chain(names);
@@ -86,7 +86,7 @@ fn with_latencies(caption: &str, head: &[&str], percentiles: &[Percentile]) -> T
     }
 }
 
-/// With a note if percentiles have too few operations.
+/// Adds a note if a percentile has too few operations.
 fn noted(mut table: Table, operations: &[OperationFigures], percentiles: &[Percentile]) -> Table {
     let operations = operations.iter();
     let figures = operations.flat_map(|o| percentiles.iter().map(|p| o.percentile(*p)));
@@ -96,7 +96,7 @@ fn noted(mut table: Table, operations: &[OperationFigures], percentiles: &[Perce
     table
 }
 
-/// Mean, percentiles and maximum of an operation.
+/// Cells of an operation: mean, percentiles and maximum.
 fn latency_cells(
     o: &OperationFigures,
     percentiles: &[Percentile],

@@ -1,17 +1,17 @@
 //! Results as Parquet tables, so that DuckDB, Spark and pandas read many of them at once.
 //!
-//! [`write()`] makes three files of any number of results: [`FILES`]. Each row has the columns of its run
-//! ([`RunFacts`]), so that the files of different results can be read together.
+//! [`write()`] makes three files ([`FILES`]) from any number of results. Each row contains the columns of its run
+//! ([`RunFacts`]), so files from different results can be queried together.
 //!
-//! Modules, from the lowest: `table` (columns, and a file written by row groups), `run_facts` (the columns
-//! of a run) and `source` (the runs of results of any kind); `operations`, `intervals` and `histograms` are
-//! a table each, `windows` and `level` are what they have in common, and `files` makes all three or none.
+//! Modules, from the lowest: `table` (columns, and a file written by row groups), `run_facts` (the columns of a run)
+//! and `source` (the runs in results of any kind); `operations`, `intervals` and `histograms` (a table each), with the
+//! shared `windows` and `level`; `files` writes all three files or none.
 //!
 //! # Design
-//! A column is a name, a type and a function of a row, so the schema, the writer and the test of the documentation
-//! read one list. A table holds one row group in memory (131 072 rows), because a column is written as a whole.
-//! Only the column writer of the crate `parquet` is compiled, without Arrow; compression uses `flate2`, on which
-//! histograms depend already.
+//! A column is a name, a type and a function of a row: schema, writer and the test of the documentation use the same
+//! list. A table holds one row group in memory (131 072 rows), because a column is written as a whole. Only the column
+//! writer of the crate `parquet` is compiled, without Arrow; compression uses `flate2`, a dependency of the histograms
+//! anyway.
 
 mod error;
 mod files;

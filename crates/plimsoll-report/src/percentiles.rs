@@ -3,24 +3,24 @@
 use crate::format::latency;
 use plimsoll_results::{LatencyFigures, OperationFigures, Percentile, PercentileFigure};
 
-/// Percentiles of the lines and tables that show few.
+/// Default percentiles of lines and short tables.
 pub const BRIEF_PERCENTILES: [Percentile; 2] = [Percentile::P50, Percentile::P99];
 
-/// Mark after a percentile of too few operations.
+/// Mark after a percentile with too few operations.
 pub const UNCERTAIN_MARK: &str = "?";
 
 /// Explanation of [`UNCERTAIN_MARK`] below a table.
 pub const UNCERTAIN_NOTE: &str = "?: fewer operations than the percentile needs (100 for p99, 1 000 for p99.9); the \
                             maximum latency is shown instead";
 
-/// Mark before a time that is only a lower bound, because of operations in flight at the end.
+/// Mark before a lower bound of a time.
 pub const LOWER_BOUND_MARK: &str = "≥ ";
 
 /// Explanation of [`LOWER_BOUND_MARK`] below a table.
 pub const LOWER_BOUND_NOTE: &str = "≥: a lower bound; operations in flight at the end had taken that long, and none \
                                     that completed took longer";
 
-/// Formats a time as [`latency`] does, with a mark if it is a lower bound.
+/// Formats a time in milliseconds as [`latency`] does, with a mark for a lower bound.
 #[must_use]
 pub fn bounded(ms: f64, at_least: bool) -> String {
     if at_least {
@@ -30,7 +30,7 @@ pub fn bounded(ms: f64, at_least: bool) -> String {
     }
 }
 
-/// Formats the maximum latency or service time of an operation; `-` if it is not known.
+/// Formats the maximum latency or service time of an operation; `-` if unknown.
 #[must_use]
 pub fn max_latency(o: &OperationFigures, of: PercentileKind) -> String {
     if !o.has_latencies() {
@@ -40,7 +40,7 @@ pub fn max_latency(o: &OperationFigures, of: PercentileKind) -> String {
     bounded(figures.max_ms, figures.max_at_least)
 }
 
-/// Formats a figure of the completed operations, such as their mean; `-` if none completed.
+/// Formats a figure of completed operations, such as the mean; `-` if no operation completed.
 #[must_use]
 pub fn of_completed(o: &OperationFigures, ms: f64) -> String {
     match o.ops {
@@ -49,7 +49,7 @@ pub fn of_completed(o: &OperationFigures, ms: f64) -> String {
     }
 }
 
-/// Kind of a percentile's figure.
+/// Choice between the latency and the service time of a percentile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PercentileKind {
     /// The latency.
@@ -59,7 +59,7 @@ pub enum PercentileKind {
 }
 
 impl PercentileKind {
-    /// The figures of this kind of an operation.
+    /// The latency figures of this kind.
     pub(crate) fn figures(self, o: &OperationFigures) -> &LatencyFigures {
         match self {
             Self::Latency => &o.latency,
@@ -67,7 +67,7 @@ impl PercentileKind {
         }
     }
 
-    /// The time of a percentile in milliseconds; both kinds are equal if nothing was paced.
+    /// Time of a percentile in milliseconds; the service time of unpaced operations equals the latency.
     #[must_use]
     pub fn ms(self, figure: &PercentileFigure) -> f64 {
         match self {
@@ -76,7 +76,7 @@ impl PercentileKind {
         }
     }
 
-    /// Whether that is only a lower bound. Older results have one mark for both kinds.
+    /// Whether the time is only a lower bound. Older results have one mark for both kinds.
     #[must_use]
     pub fn at_least(self, figure: &PercentileFigure) -> bool {
         match self {
@@ -86,7 +86,7 @@ impl PercentileKind {
     }
 }
 
-/// Formats a percentile, with a mark if it has too few operations; `-` if it is not known.
+/// Formats a percentile, with a mark for too few operations or a lower bound; `-` if unknown.
 #[must_use]
 pub fn shown(figure: Option<PercentileFigure>, of: PercentileKind) -> String {
     let Some(figure) = figure else {
@@ -100,7 +100,7 @@ pub fn shown(figure: Option<PercentileFigure>, of: PercentileKind) -> String {
     bounded(of.ms(&figure), of.at_least(&figure)) + mark
 }
 
-/// Whether any of some percentiles has too few operations.
+/// Whether any of the percentiles has too few operations.
 pub(crate) fn any_doubtful(figures: impl IntoIterator<Item = Option<PercentileFigure>>) -> bool {
     figures.into_iter().flatten().any(|f| !f.enough_samples)
 }

@@ -1,4 +1,4 @@
-//! Load curves and searches for load lines as comma-separated values.
+//! Load points and search runs as comma-separated values.
 
 use crate::csv::{at_least_from, known, line};
 use crate::find::purpose;
@@ -33,17 +33,15 @@ const HEAD: [&str; 19] = [
     "run",
 ];
 
-/// Names of the columns, with those of additional percentiles, and of the first percentile that is a
-/// lower bound.
+/// Names of the columns, including additional percentiles and the lowest percentile that is a lower bound.
 fn names(more: &[Percentile]) -> Vec<String> {
     let more = more.iter().map(|p| format!("latency_{p}_ms"));
     let names = HEAD.map(str::to_owned).into_iter().chain(more);
     names.chain(["latency_at_least_from".to_owned()]).collect()
 }
 
-/// A line of names, and one per load point of each curve, with the figures of `series.json`; what was
-/// not measured is empty, and so are additional percentiles of too few operations, unless they are
-/// lower bounds.
+/// A header line, and a line per load point of each curve, with the figures of `series.json`. A figure that was not
+/// measured is empty, like an additional percentile with too few operations, unless the figure is a lower bound.
 #[must_use]
 pub fn csv(curves: &[(&str, SeriesOf<'_, LoadCurve>)]) -> String {
     let requested = curves
@@ -61,8 +59,8 @@ pub fn csv(curves: &[(&str, SeriesOf<'_, LoadCurve>)]) -> String {
     out
 }
 
-/// A line of names, and one per run of each search: the columns of [`csv`], and purpose, verdict and
-/// margin of the run.
+/// A header line, and a line per run of each search: the columns of [`csv`], and purpose, verdict and margin of the
+/// run.
 #[must_use]
 pub fn search_csv(searches: &[(&str, SeriesOf<'_, LoadSearch>)]) -> String {
     let own = ["number", "purpose", "passed", "margin"];
@@ -88,7 +86,7 @@ pub fn search_csv(searches: &[(&str, SeriesOf<'_, LoadSearch>)]) -> String {
     out
 }
 
-/// The first cells of each line of a series.
+/// First cells of each line of a series.
 fn facts(name: &str, series: &Series) -> [String; 4] {
     [
         name.to_owned(),

@@ -1,4 +1,4 @@
-//! The report on the runs of a profile.
+//! Report on a profile.
 
 use crate::compare::{self, Metric, ProfileSet, of_profiles};
 use crate::document::{Block, Document, Line, Table, Tone};
@@ -14,7 +14,7 @@ use plimsoll_results::{
 /// Default percentiles of the table.
 const DEFAULT_PERCENTILES: [Percentile; 1] = [Percentile::P99];
 
-/// The state of the profile, and its figures. Several file systems are compared.
+/// The report with state and figures of the profile; several file systems are compared.
 #[must_use]
 pub fn document(profile: SeriesOf<'_, Profile>, sets: &[ProfileSet]) -> Document {
     let mut document = new(profile);
@@ -31,7 +31,7 @@ pub fn document(profile: SeriesOf<'_, Profile>, sets: &[ProfileSet]) -> Document
             figures = compare::blocks(&of_profiles(several, requested));
         }
     }
-    // A comparison states this itself.
+    // A comparison lists the configurations that were not run itself.
     if !(measured && sets.len() > 1) {
         let not_run = profile.figures.not_run.iter();
         let line =
@@ -82,7 +82,7 @@ fn reasons(sets: &[ProfileSet]) -> impl Iterator<Item = Block> {
     })
 }
 
-/// A row per configuration, with the means of repeated runs.
+/// A table with a row per configuration, with the means of repeated runs.
 fn table(set: &ProfileSet) -> Table {
     let runs = || set.cases.iter().flat_map(|(_, runs)| runs);
     let paced = runs().any(|r| r.summary.service.is_some());
@@ -121,12 +121,12 @@ fn table(set: &ProfileSet) -> Table {
     table
 }
 
-/// The figures of a configuration's runs.
+/// Figures of a configuration: means over its runs.
 fn figures(runs: &[Run], shown: &[Percentile], paced: bool) -> Vec<String> {
     let mean = |pick: &dyn Fn(&Run) -> f64| runs.iter().map(pick).sum::<f64>() / runs.len() as f64;
     let completed = runs.iter().all(|r| r.summary.ops > 0);
     let time = |ms: f64| if completed { latency(ms) } else { "-".into() };
-    // The mean of a percentile over runs, uncertain if it is uncertain in one of them.
+    // Mean of a percentile over the runs; uncertain if it is uncertain in any run.
     let percentile = |at: Percentile, of: PercentileKind| {
         let figures: Option<Vec<PercentileFigure>> =
             runs.iter().map(|r| r.summary.percentile(at)).collect();
@@ -165,7 +165,7 @@ fn figures(runs: &[Run], shown: &[Percentile], paced: bool) -> Vec<String> {
     cells
 }
 
-/// A run in one line, by its number in the document from 0.
+/// One line on a run; `number` is its index in the document, from 0.
 #[must_use]
 pub fn line(profile: SeriesOf<'_, Profile>, number: usize) -> String {
     let run = &profile.runs[number];

@@ -1,4 +1,4 @@
-//! The report on repeated runs: the mean of each figure over the runs, and its range.
+//! Report on repeated runs: mean and range of each figure over the runs.
 
 use crate::document::{Block, Document, Tone};
 use crate::format::{latency, rate};
@@ -6,7 +6,7 @@ use crate::percentiles::{LOWER_BOUND_MARK, PercentileKind, UNCERTAIN_MARK};
 use plimsoll_plan::counted;
 use plimsoll_results::{Percentile, Percentiles, Run, Series, SeriesKind, Verdict};
 
-/// The spread of repeated runs that were measured to their end: mean, minimum and maximum of the figures.
+/// The report with mean, minimum and maximum of the figures, over the runs that were measured to their end.
 #[must_use]
 pub fn document(series: &Series, runs: &[&Run]) -> Document {
     let is_measured =
@@ -34,9 +34,9 @@ pub fn document(series: &Series, runs: &[&Run]) -> Document {
     document
 }
 
-/// The throughput and the latencies of repeated runs, with the requested percentiles.
+/// One line with throughput and latencies of repeated runs, with the requested percentiles.
 ///
-/// A run in which no operation completed has no latencies; the figure then says of how many runs it is.
+/// A run in which no operation completed has no latencies; the figure then states the number of runs that have it.
 #[must_use]
 pub fn line(runs: &[&Run], percentiles: Option<&Percentiles>) -> String {
     let percentiles = Percentiles::shown_percentiles(percentiles, &[Percentile::P99]);
@@ -75,7 +75,7 @@ pub fn line(runs: &[&Run], percentiles: Option<&Percentiles>) -> String {
     )
 }
 
-/// The mean, the minimum and the maximum of a figure over the runs that have it; a dash if none does.
+/// Mean, minimum and maximum of a figure over the runs that have the figure; a dash if no run has.
 fn range(runs: &[&Run], figure: impl Fn(&Run) -> Option<f64>, show: fn(f64) -> String) -> String {
     let values: Vec<f64> = runs.iter().filter_map(|r| figure(r)).collect();
     if values.is_empty() {

@@ -1,4 +1,4 @@
-//! The report on a run.
+//! Report on a run.
 
 use crate::document::{Block, Document, Figure, Line, Table};
 use crate::format::{clock_note, duration_text, latency, mib_per_s, rate};
@@ -142,8 +142,7 @@ fn error_counts(o: &OperationFigures) -> String {
     codes.join(", ")
 }
 
-/// When the first and the last worker finished, and what all had completed by then; of a pattern, for
-/// each stage.
+/// Times at which the first and the last worker finished, with the completed operations; for a pattern, in each stage.
 fn ends(run: &Run) -> Vec<Block> {
     let of_run = run.first_done.zip(run.last_done);
     let of_run = of_run.map(|(first, last)| ("worker", String::new(), first, last));
@@ -171,7 +170,7 @@ fn events(run: &Run) -> Vec<Block> {
     events.map(|(event, text)| Line::of(event, text)).collect()
 }
 
-/// Tables of the operations, or of those of each stage, and of what the target did for them.
+/// Tables of the operations, in total or in each stage, and of the target's calls.
 fn operations(run: &Run) -> Vec<Block> {
     let percentiles = run.shown_percentiles(&Percentile::DEFAULT_TABLE);
     let of_stages = stages::operations(run);
@@ -204,14 +203,14 @@ fn operations(run: &Run) -> Vec<Block> {
     tables.chain(errors).collect()
 }
 
-/// The machines of a run of several, and how far apart their ranks started.
+/// Hosts of a run with several, and the spread of the starts of ranks.
 fn hosts(run: &Run) -> Vec<Block> {
     let starts = hosts::starts(run).map(|text| Line::of("starts", text));
     let table = Block::table(hosts::table(run));
     table.into_iter().chain(starts).collect()
 }
 
-/// What the simulated system did, in the window or in each stage.
+/// Figures of the simulated system, in the window or in each stage.
 fn simulated(run: &Run) -> Vec<Block> {
     let of_stages = simulation::of_stages(run);
     let mut blocks: Vec<Block> = of_stages
@@ -231,14 +230,14 @@ fn simulated(run: &Run) -> Vec<Block> {
     blocks
 }
 
-/// Whether the run lost something.
+/// Result of the verification.
 fn verified(run: &Run) -> Vec<Block> {
     let verified = verification::sentence(run).map(|text| Line::of("verified", text));
     let examples = verification::shown_examples(run).map(|text| Line::nested("", text));
     verified.into_iter().chain(examples).collect()
 }
 
-/// Variables and notes.
+/// Random variables under test, and notes.
 fn workload(run: &Run) -> Vec<Block> {
     let variables = run.variables.iter().map(|v| {
         let draws = counted(v.draws, "draw", "draws");
@@ -248,7 +247,7 @@ fn workload(run: &Run) -> Vec<Block> {
     variables.chain(Block::notes(&run.notes)).collect()
 }
 
-/// What the workload was made of: its parameters, the files it found or created, and its text.
+/// Circumstances of the workload: parameters, files found or created, and text.
 fn parameters(run: &Run) -> Vec<Block> {
     let parameters = run.plan.parameters.iter().map(|p| {
         let cells = [&p.name, &p.value, &p.default, &p.meaning];
@@ -277,10 +276,10 @@ fn parameters(run: &Run) -> Vec<Block> {
     first.chain(tables).chain(text).collect()
 }
 
-/// Maximum number of rows of the table of ranks: a page on thousands of ranks must still open.
+/// Maximum number of rows in the table of ranks, to keep pages on thousands of ranks usable.
 const MAX_RANK_ROWS: usize = 4000;
 
-/// The figures of each rank in each stage of a pattern.
+/// Table of the figures of each rank in each stage of a pattern.
 fn ranks(run: &Run) -> Vec<Block> {
     let head = "stage|iteration|rank|seconds|seconds with barrier|rounds|rounds at the stonewall|\
                 operation|ops|moved|errors|min|median|p99|max";
@@ -321,7 +320,7 @@ fn ranks(run: &Run) -> Vec<Block> {
         .collect()
 }
 
-/// The time of the longest rank in each stage of a pattern.
+/// Table of the longest time of a rank in each stage of a pattern.
 fn stages(run: &Run) -> Table {
     let rows = stages::named(run).map(|(name, stage)| {
         let seconds = stages::longest_ns(stage) as f64 / 1e9;

@@ -1,4 +1,4 @@
-//! Parts of the reports on all kinds of series, and the report on a series of any kind.
+//! Report on a series of any kind, and parts that reports on all kinds share.
 
 use crate::compare::ProfileSet;
 use crate::document::{Block, Document, Figure, Line, Table};
@@ -13,10 +13,10 @@ use plimsoll_results::{
 /// Default percentiles of the tables of runs.
 const PERCENTILES: [Percentile; 1] = [Percentile::P99];
 
-/// The report on a series.
+/// The report on a series of any kind.
 ///
 /// # Errors
-/// A run cannot be read.
+/// An error if a run cannot be read.
 pub fn document(series: &Series, dir: &SeriesDir) -> Result<Document, ResultsError> {
     let shown = series.percentiles_shown.as_ref();
     let document = match &series.kind {
@@ -34,7 +34,7 @@ pub fn document(series: &Series, dir: &SeriesDir) -> Result<Document, ResultsErr
     Ok(document.of_series(series, Some(dir)))
 }
 
-/// Why the series ended, what was requested, and notes.
+/// Lines on the reason of the end, on the request, and notes.
 pub(crate) fn head(series: &Series, requested: String) -> Vec<Block> {
     let mut head: Vec<Block> = Block::reasons(series.stop_reason.as_slice()).collect();
     if !series.is_comparable() {
@@ -62,7 +62,7 @@ pub(crate) fn head(series: &Series, requested: String) -> Vec<Block> {
     head
 }
 
-/// Adds the details of the runs, the environment and the workload's text.
+/// Adds details of the runs, the environment and the text of the workload.
 pub(crate) fn append(document: &mut Document, series: &Series) {
     let source = &series.first_plan().source;
     let text = (!source.text.is_empty()).then(|| Block::Source(source.clone()));
@@ -74,8 +74,8 @@ pub(crate) fn append(document: &mut Document, series: &Series) {
         .append("source", "Workload", text.into_iter().collect());
 }
 
-/// A table of the measured runs. Its first columns are `head`, whose cells `cells` makes of a run and its
-/// number from 1.
+/// A table of the measured runs. `head` names the first columns; `cells` returns their cells from a run and its number,
+/// from 1.
 pub(crate) fn runs(
     series: &Series,
     caption: &str,
@@ -118,7 +118,7 @@ pub(crate) fn runs(
     table
 }
 
-/// A table of the figures for which the table of [`runs`] has no room, and of the directory of each run.
+/// A table of further figures, for which the table of [`runs`] has no room, and of the directory of each run.
 fn details(series: &Series) -> Table {
     let head = "run|load|p50|p95|service mean|slowest process|results";
     let percentile = |run: &SeriesRun, at| shown(run.percentile(at), PercentileKind::Latency);
@@ -138,12 +138,12 @@ fn details(series: &Series) -> Table {
     Table::new("Runs in detail", head.split('|')).with_rows(rows)
 }
 
-/// Formats a mean latency; `-` for a run in which no operation completed.
+/// Formats a mean latency; `-` for a run without completed operations.
 fn time(ms: Option<f64>) -> String {
     ms.map_or("-".into(), latency)
 }
 
-/// The reasons why runs are not valid.
+/// Reasons against the runs of the series.
 pub(crate) fn reasons(series: &Series) -> Vec<Block> {
     let mut reasons = Vec::new();
     for (number, run) in (1..).zip(series.measured()).filter(|(_, r)| !r.is_valid()) {
@@ -156,7 +156,7 @@ pub(crate) fn reasons(series: &Series) -> Vec<Block> {
     reasons
 }
 
-/// The offered load of a run of a curve or a search.
+/// Offered load of a run of a curve or a search.
 pub(crate) fn load_of(run: &SeriesRun) -> Count {
     Count(run.load.unwrap_or_default())
 }

@@ -1,4 +1,4 @@
-//! What a simulated storage system did: tables and sentences for all reports.
+//! Figures of a simulated storage system, as tables and sentences for all reports.
 
 use crate::document::{Block, Line, Table};
 use crate::format::{latency, rate};
@@ -14,10 +14,10 @@ use plimsoll_results::{
 /// Maximum number of elements with a column of their own in the table of times.
 const MAX_ELEMENT_COLUMNS: usize = 6;
 
-/// Part of the mean latency from which on time at the client gets a column.
+/// Minimum fraction of the mean latency at which time at the client gets a column.
 const MIN_CLIENT_PART: f64 = 0.01;
 
-/// The station that limits the system, in words; none if nothing was busy.
+/// The bottleneck of the system in words.
 #[must_use]
 pub fn bottleneck(bottleneck: &Bottleneck) -> String {
     let state = match bottleneck.utilisation >= SATURATED_UTILISATION {
@@ -31,8 +31,7 @@ pub fn bottleneck(bottleneck: &Bottleneck) -> String {
     )
 }
 
-/// The station that limits the system in each stage of a pattern, by the name of the stage; none if there
-/// are too many stages to show.
+/// The bottleneck of each stage of a pattern, by name of the stage; empty if there are too many stages to show.
 pub fn of_stages(run: &Run) -> impl Iterator<Item = (String, String)> {
     stages::if_few(run).filter_map(|(name, stage)| {
         let station = stage.window.simulation.as_ref()?.bottleneck.as_ref()?;
@@ -40,7 +39,7 @@ pub fn of_stages(run: &Run) -> impl Iterator<Item = (String, String)> {
     })
 }
 
-/// The first station of the simulated system that is saturated, and the load; none if no station is.
+/// The lowest load at which a station of the simulated system is saturated, and the station; `None` if no station is.
 #[must_use]
 pub fn saturation(curve: &Series) -> Option<String> {
     let (load, bottleneck) = curve.saturated_from()?;
@@ -53,7 +52,7 @@ pub fn saturation(curve: &Series) -> Option<String> {
     ))
 }
 
-/// What caches held and what waited in buffers, a line each.
+/// Lines on the content of caches and buffers.
 pub(crate) fn stores(simulation: &SimulationFigures) -> impl Iterator<Item = Block> {
     let caches = simulation.caches.iter();
     let caches = caches.map(|c| Line::of(&c.name, cache(c)));
@@ -89,7 +88,7 @@ fn buffer(buffer: &BufferFigures) -> String {
     )
 }
 
-/// Stations: how busy they were and what waited for them.
+/// Table of stations: utilisation and queues.
 #[must_use]
 pub fn stations(run: &Run, simulation: &SimulationFigures) -> Table {
     let head = "station|requests/s|busy|busiest|waiting|most|wait|service";
@@ -119,8 +118,8 @@ pub fn stations(run: &Run, simulation: &SimulationFigures) -> Table {
     Table::new(caption, head.split('|')).with_rows(visited.map(cell))
 }
 
-/// Where the time of each operation went: its mean latency, and the mean time at each element. The most
-/// important elements have a column; the others are together in one.
+/// Table of the time of each operation: mean latency, and mean time at each element. The most important elements have a
+/// column; the other elements share one.
 #[must_use]
 pub fn times(run: &Run, simulation: &SimulationFigures) -> Table {
     let mut elements = simulation.mean_times(&run.operations);
@@ -161,7 +160,7 @@ struct TimeRow {
     mean_ms: f64,
     shown_ms: Vec<f64>,
     others_ms: f64,
-    /// Before the operation was sent.
+    /// Time at the client before the operation was sent.
     client_ms: f64,
 }
 
@@ -188,7 +187,7 @@ impl TimeRow {
     }
 }
 
-/// A share, 0 to 1, as a percentage with a decimal.
+/// A fraction from 0 to 1 as a percentage with one decimal.
 #[must_use]
 pub fn share(share: f64) -> String {
     format!("{:.1} %", share * 100.0)

@@ -2,11 +2,11 @@
 
 use plimsoll_results::{OperationFigures, Run, Stage};
 
-/// Maximum number of stages that are shown one by one.
+/// Maximum number of stages that are shown individually.
 const MAX_STAGES: usize = 12;
 
-/// A row for each stage and kind of operation in it, with rates over the time of the longest rank.
-/// Empty for a run without stages or with more than [`MAX_STAGES`].
+/// A row for each stage and kind of operation in the stage, with rates over the longest time of a rank. Empty for a run
+/// without stages or with more than [`MAX_STAGES`].
 pub(crate) fn operations(run: &Run) -> Vec<OperationFigures> {
     let mut rows = Vec::new();
     for (name, stage) in if_few(run) {
@@ -18,13 +18,13 @@ pub(crate) fn operations(run: &Run) -> Vec<OperationFigures> {
     rows
 }
 
-/// The stages by their names; none if there are more than [`MAX_STAGES`].
+/// The stages with their names; empty if there are more than [`MAX_STAGES`].
 pub(crate) fn if_few(run: &Run) -> impl Iterator<Item = (String, &Stage)> {
     let few = run.stages.len() <= MAX_STAGES;
     named(run).filter(move |_| few)
 }
 
-/// The stages of a run, with a number after names that several have.
+/// The stages of a run with their names; a number follows a name that several stages have.
 pub fn named(run: &Run) -> impl Iterator<Item = (String, &Stage)> {
     run.stages.iter().enumerate().map(|(at, stage)| {
         let same = |stages: &[Stage]| stages.iter().filter(|o| o.name == stage.name).count();
@@ -36,13 +36,13 @@ pub fn named(run: &Run) -> impl Iterator<Item = (String, &Stage)> {
     })
 }
 
-/// The time of the longest rank of a stage in nanoseconds; 0 without ranks.
+/// Longest time of a rank in a stage, in nanoseconds; 0 without ranks.
 #[must_use]
 pub fn longest_ns(stage: &Stage) -> u64 {
     stage.ranks.iter().map(|r| r.time_ns).max().unwrap_or(0)
 }
 
-/// The operations that occurred in a stage, with rates over the time of the longest rank.
+/// The operations that occurred in a stage, with rates over the longest time of a rank.
 pub fn over_longest_rank(stage: &Stage) -> impl Iterator<Item = OperationFigures> {
     let longest = longest_ns(stage);
     let per_s = move |n: f64| match longest {

@@ -1,10 +1,10 @@
-//! Sentences on operations in flight at the end and on times in which nothing completed.
+//! Sentences on operations in flight at the end, and on gaps.
 
 use crate::format::latency;
 use plimsoll_plan::Count;
 use plimsoll_results::{Run, StallFigure, Summary};
 
-/// Ages and gaps above this, in milliseconds, get a sentence even if they were not a stall.
+/// Age or gap in milliseconds above which a sentence is shown even without a stall.
 const LONG_GAP_MS: f64 = 1e3;
 
 /// The number of operations in flight when the window ended, and the age of the oldest.
@@ -17,7 +17,7 @@ pub fn in_flight(s: &Summary) -> String {
     }
 }
 
-/// Sentences on operations in flight at the end and on gaps, if they were longer than a second.
+/// Sentences on operations in flight at the end and on gaps, if either lasted longer than a second.
 #[must_use]
 pub fn sentences(run: &Run) -> Vec<String> {
     let s = &run.summary;
@@ -48,7 +48,7 @@ pub fn sentences(run: &Run) -> Vec<String> {
     sentences
 }
 
-/// The warning of a comparison about runs in which the target stalled.
+/// Warning of a comparison about runs with stalls of the target.
 #[must_use]
 pub fn warning<'a>(name: &str, runs: impl Iterator<Item = &'a Run>) -> Option<String> {
     let stalls = runs.flat_map(|r| &r.summary.stalls);

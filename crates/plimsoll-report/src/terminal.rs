@@ -1,4 +1,4 @@
-//! A report as text, for a terminal or a file.
+//! Rendering of a report as text, for a terminal or a file.
 
 use crate::document::{Block, Document, Line, LineKind, State, Table, Tone};
 use crate::percentiles::UNCERTAIN_MARK;
@@ -14,14 +14,14 @@ const GAP: usize = 2;
 /// Minimum width of a shortened first column.
 const MIN_NAME_WIDTH: usize = 12;
 
-/// Minimum width of a shortened first column of a table with breaks; a table that needs a narrower column is broken
-/// instead.
+/// Minimum width of a shortened first column in a table with preferred breaks; the table is broken if its first column
+/// would have to be narrower.
 const LONG_NAME_WIDTH: usize = 36;
 
 /// Indentation of nested lines, and of the lines below the heading.
 const INDENT: &str = "  ";
 
-/// Layout of a report.
+/// Width and colours of a rendered report.
 #[derive(Debug, Clone, Copy)]
 pub struct Layout {
     /// Columns of the terminal.
@@ -31,7 +31,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Columns of a report, at least 60.
+    /// Width of a report in columns, at least 60.
     #[must_use]
     pub fn columns(&self) -> usize {
         self.width.max(MIN_WIDTH)
@@ -59,7 +59,7 @@ pub fn render(document: &Document, layout: Layout) -> String {
     out.text
 }
 
-/// Parts of a report, such as a table.
+/// Renders parts of a report, such as a table.
 #[must_use]
 pub fn blocks(blocks: &[Block], layout: Layout) -> String {
     let mut out = Text::new(layout);
@@ -67,12 +67,12 @@ pub fn blocks(blocks: &[Block], layout: Layout) -> String {
     out.text
 }
 
-/// A report that is being written.
+/// Text of a report while it is rendered.
 struct Text {
     text: String,
     columns: usize,
     paint: Paint,
-    /// Whether the last block was a table, after which there is an empty line.
+    /// Whether the last block was a table, which an empty line separates from the next block.
     after_table: bool,
 }
 
@@ -131,7 +131,7 @@ impl Text {
         }
     }
 
-    /// Writes the empty line between a table and the text after the table.
+    /// Writes the empty line between a table and the next text.
     fn end_table(&mut self) {
         if std::mem::take(&mut self.after_table) {
             self.text.push('\n');
@@ -154,7 +154,7 @@ impl Text {
         paragraph(&mut self.text, label, text, self.columns);
     }
 
-    /// The table, in several parts if it is too wide.
+    /// Renders a table, in several parts if the table is too wide.
     fn table(&mut self, table: &Table) {
         let has_words = table.columns_of_words();
         let columns = has_words.iter().enumerate();
@@ -185,7 +185,7 @@ impl Text {
                     });
                 }
                 let line = line.trim_end();
-                // A row without a cell in this part is left out, such as the service time beside the counts.
+                // A row without a cell in this part is left out, such as the service time in the part with the counts.
                 let shown = part.clone().any(|i| !columns[i][row].trim().is_empty());
                 if row == 0 {
                     self.text.push_str(&self.paint.bold(line));
@@ -211,8 +211,8 @@ fn label(indent: &str, label: &str) -> String {
     }
 }
 
-/// Columns after the first, by the part of the table they are in. The first column is shortened if that
-/// saves a part.
+/// Ranges of columns after the first, one per part of the table. The first column is shortened if that reduces the
+/// number of parts.
 fn parts(widths: &mut [usize], breaks: &[usize], room: usize) -> Vec<std::ops::Range<usize>> {
     let whole = 1..widths.len();
     let wide = |part: &std::ops::Range<usize>, widths: &[usize]| -> usize {
@@ -257,12 +257,12 @@ fn parts(widths: &mut [usize], breaks: &[usize], room: usize) -> Vec<std::ops::R
     parts
 }
 
-/// The heading and the cells of a column, escaped, and spaced so that numbers line up when right-aligned.
+/// Heading and cells of a column, escaped, and padded so that right-aligned numbers line up.
 fn column(table: &Table, i: usize, has_words: bool) -> Vec<String> {
     let head = table.head[i].clone();
     let cells = table.rows.iter().map(|row| {
         let nested = if i == 0 && row.nested { INDENT } else { "" };
-        // Before the widths are computed: escapes take columns.
+        // Escaped before the widths are computed, because escapes take columns.
         format!("{nested}{}", foreign::escaped(&row.cells[i].text))
     });
     let mut cells: Vec<String> = cells.collect();
@@ -272,7 +272,7 @@ fn column(table: &Table, i: usize, has_words: bool) -> Vec<String> {
     std::iter::once(head).chain(cells).collect()
 }
 
-/// Makes units of time, and marks after figures, as wide as the widest of the column.
+/// Pads units of time, and marks after figures, to the widest of the column.
 fn align(cells: &mut [String]) {
     let split = |cell: &str| {
         let significance = [" *", " ~", " !"];

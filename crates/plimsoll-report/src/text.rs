@@ -3,13 +3,13 @@
 use plimsoll_diagnostics::foreign;
 use plimsoll_results::Reason;
 
-/// Colours and weights, if they are on.
+/// Paint for texts: applies ANSI colours and weights if the field is true.
 #[derive(Debug, Clone, Copy)]
 pub struct Paint(pub bool);
 
 impl Paint {
     fn with(self, code: &str, text: &str) -> String {
-        // A name or a path may contain a line break, which must not begin a line.
+        // A name or a path may contain a line break, which must not start a new line.
         let text = foreign::escaped(text);
         if self.0 {
             format!("\x1b[{code}m{text}\x1b[0m")
@@ -46,13 +46,13 @@ impl Paint {
 /// A space at which a line is not broken.
 const HARD_SPACE: &str = "\u{a0}";
 
-/// Joins parts that [`paragraph`] does not break.
+/// Joins parts into a list that [`paragraph`] only breaks between parts.
 pub(crate) fn list(parts: &[impl AsRef<str>], separator: &str) -> String {
     let parts = parts.iter().map(|p| p.as_ref().replace(' ', HARD_SPACE));
     parts.collect::<Vec<_>>().join(separator)
 }
 
-/// The codes of reasons in parentheses, after a space; empty without reasons.
+/// Codes of reasons in parentheses, after a space; empty without reasons.
 pub(crate) fn reason_codes(reasons: &[Reason]) -> String {
     let codes: Vec<&str> = reasons.iter().map(|r| r.code.as_str()).collect();
     match codes.is_empty() {

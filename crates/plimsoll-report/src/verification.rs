@@ -1,9 +1,10 @@
-//! Whether a verified run lost something, in sentences.
+//! Result of the verification of a run, as sentences.
 
 use plimsoll_plan::{Bytes, Count, Verification, VerificationFailure, counted};
 use plimsoll_results::Run;
 
-/// What was read again and what was found, without a full stop; `None` if the run was not verified.
+/// A sentence, without full stop, on the data that was read again and on the failures found; `None` if the run was not
+/// verified.
 #[must_use]
 pub fn sentence(run: &Run) -> Option<String> {
     let found = run.verification.as_ref()?;
@@ -47,13 +48,13 @@ fn read_again(found: &Verification) -> String {
     format!("{files}, {} read again", Bytes(found.bytes))
 }
 
-/// A failure: the file and what is wrong with it.
+/// A failure as text: the file and its fault.
 #[must_use]
 pub fn example(failure: &VerificationFailure) -> String {
     format!("`{}`: {}", failure.path, failure.problem)
 }
 
-/// The failures of a run that are shown in a report; `run.json` has more of several processes.
+/// The failures that a report shows; `run.json` of several processes has more.
 pub fn shown_examples(run: &Run) -> impl Iterator<Item = String> {
     const SHOWN: usize = 10;
     let examples = run.verification.iter().flat_map(|v| &v.examples);

@@ -1,4 +1,4 @@
-//! Annotations of results by the user: tags and a note, in a file of their own beside the figures.
+//! User annotations of results: tags and a note, in a file beside the files with the figures.
 
 use crate::document::{Directory, Document};
 use crate::whole_file::{replace, sync_dir};
@@ -49,7 +49,7 @@ impl Default for Annotations {
 pub struct Tag(String);
 
 impl Tag {
-    /// The word.
+    /// The tag as text: at most 64 characters.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
@@ -95,10 +95,10 @@ impl FromStr for Tag {
 }
 
 impl Annotations {
-    /// Reads the annotations of a results directory; without the file there are none.
+    /// Reads the annotations of a results directory; a missing file means no annotations.
     ///
     /// # Errors
-    /// [`ResultsError`] if the file is there and cannot be read, or holds something else.
+    /// [`ResultsError`] if the file exists but cannot be read or is not an annotations document.
     pub fn read(dir: &Path) -> Result<Self, ResultsError> {
         match dir.join(ANNOTATIONS_FILE).try_exists() {
             Ok(false) => Ok(Self::default()),
@@ -106,16 +106,16 @@ impl Annotations {
         }
     }
 
-    /// Changes the annotations of a results directory and returns them. A file that becomes empty is
-    /// removed.
+    /// Changes the annotations of a results directory and returns the changed annotations. The file is removed if the
+    /// annotations become empty.
     ///
     /// # Errors
-    /// [`ResultsError::None`] if the directory holds no results; as [`Annotations::read`];
-    /// [`ResultsError::Io`] if the file system refuses: the file is then as it was.
+    /// [`ResultsError::None`] if the directory holds no results; as [`Annotations::read`]; [`ResultsError::Io`] if the
+    /// file system refuses: the file then holds the old or the new annotations.
     pub fn change(dir: &Path, change: impl FnOnce(&mut Self)) -> Result<Self, ResultsError> {
         let kind = Kind::of(dir)?;
-        // Two that change it at a time must not lose each other's tags. The file with the figures
-        // is locked for that, which nothing else locks. If it cannot be locked, there is no lock.
+        // Concurrent changes must not lose tags: this lock on the file with the figures, which nothing else locks,
+        // serialises changes. If the file cannot be locked, changes are not serialised.
         let head = dir.join(kind.file());
         let head = crate::open_regular(&head).map_err(ResultsError::io("open", &head))?;
         let _ = head.lock();
@@ -132,13 +132,13 @@ impl Annotations {
         Ok(now)
     }
 
-    /// Whether there are none.
+    /// Whether there are neither tags nor a note.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tags.is_empty() && self.note.is_empty()
     }
 
-    /// The tags with commas between them.
+    /// The tags, separated by commas.
     #[must_use]
     pub fn tag_list(&self) -> String {
         let tags: Vec<&str> = self.tags.iter().map(Tag::as_str).collect();

@@ -1,4 +1,4 @@
-//! From the measurements to the figures of a [`Run`].
+//! Computation of the figures of a [`Run`] from the measurements.
 
 use crate::client_cache::{CacheDoubt, ClientCache};
 use crate::events::{self, RunEvent};
@@ -25,26 +25,26 @@ use plimsoll_plan::{Note, OnError, OpKind, Operation, OperationId, Pattern, Plan
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
-/// Everything that the figures of a run are computed from.
+/// Input from which the figures of a run are computed.
 #[derive(Debug, Clone)]
 pub struct MeasuredRun {
-    /// The Plan.
+    /// Plan that was run.
     pub plan: Plan,
     /// Target of the load.
     pub target: Target,
     /// Clock of the run.
     pub clock: ClockKind,
-    /// Begin of the run.
+    /// Time of day at which the run began.
     pub started: SystemTime,
-    /// Machine, and file system of the work directory.
+    /// Machine that ran the Plan, and file system of the work directory.
     pub environment: Environment,
     /// Processes that run the Plan together.
     pub ranks: u32,
-    /// Percentiles that tables show.
+    /// Requested percentiles of tables; `None` for the default percentiles.
     pub percentiles: Option<Percentiles>,
     /// Measurements and observations.
     pub outcome: Outcome,
-    /// Commands of the user that ran before and after its phases, in order.
+    /// Commands of the user that ran before and after phases of the run, in order.
     pub commands: Vec<CommandRun>,
     /// Events of the system under test during the run, in order of time, without figures.
     pub events: Vec<RunEvent>,
@@ -53,7 +53,7 @@ pub struct MeasuredRun {
 }
 
 impl MeasuredRun {
-    /// The input for a run of one process and one lane in real time, without measurements.
+    /// Input for a run of one process and one lane in real time, without measurements.
     #[must_use]
     pub fn new(plan: Plan, target: Target, started: SystemTime) -> Self {
         Self {
@@ -74,7 +74,7 @@ impl MeasuredRun {
         }
     }
 
-    /// Begin of the clock of the run; `None` in virtual time and without a window.
+    /// Time of day at which the run's clock began; `None` in virtual time and without a window.
     fn clock_start(&self) -> Option<SystemTime> {
         let last = self.outcome.windows.last();
         let window = last.filter(|_| self.clock == ClockKind::Real)?;
@@ -84,10 +84,10 @@ impl MeasuredRun {
 }
 
 impl Run {
-    /// Computes all figures of a run and judges it.
+    /// Computes all figures of a run and judges the run.
     ///
-    /// A run with a failure has failed; else one that the user ended was interrupted; else one with
-    /// any reason against it is invalid. Failed operations and hung workers are reasons.
+    /// A run with a failure has failed; otherwise a run that the user ended was interrupted; otherwise a run with any
+    /// reason against it is invalid. Failed operations and hung workers are reasons.
     #[must_use]
     pub fn assemble(measured: MeasuredRun) -> Run {
         let m = measured;
@@ -97,7 +97,7 @@ impl Run {
         let (last, stages) = match m.plan.pattern() {
             Some(pattern) => {
                 let mut whole = whole(&m, &kept);
-                // Each stage has its own.
+                // Each stage has its own simulation figures.
                 whole.simulation = None;
                 whole.client_cache =
                     ClientCache::sum(windows.iter().filter_map(|w| w.client_cache));
@@ -181,7 +181,7 @@ impl Run {
     }
 }
 
-/// The figures of a run that measured nothing.
+/// Figures of a run that measured nothing.
 fn no_window() -> Window {
     Window {
         number: 0,
@@ -199,12 +199,12 @@ fn no_window() -> Window {
     }
 }
 
-/// All windows of a run as one that is as long as all of them.
+/// All windows of a run, added up to one window with the total length.
 fn whole(m: &MeasuredRun, kept: &Percentiles) -> Window {
     let Some((first, others)) = m.outcome.windows.split_first() else {
         return no_window();
     };
-    // Workers finish stage by stage.
+    // Workers finish once per stage, so the sum has no finish times.
     let mut all = WindowTotals {
         done: None,
         ..first.totals.clone()
@@ -270,7 +270,8 @@ fn rfc3339(t: SystemTime) -> String {
     format!("{:.3}", timestamp(t))
 }
 
-/// Rows that only count the opens which reads, writes and appends make on the way.
+/// Implicit open rows that no operation of the workload uses explicitly: reads, writes and appends open files in
+/// passing.
 fn unused_implicit_opens(plan: &Plan) -> BTreeSet<OperationId> {
     let (mut implicit, mut explicit) = (BTreeSet::new(), BTreeSet::new());
     for group in &plan.groups {
@@ -282,8 +283,8 @@ fn unused_implicit_opens(plan: &Plan) -> BTreeSet<OperationId> {
     implicit.difference(&explicit).copied().collect()
 }
 
-/// Computes the summary and a row per operation of a Plan for a time of this length, with these
-/// percentiles, but without processor time and gaps.
+/// Computes the summary and a row per operation of a Plan for a time of `seconds`, with the percentiles `kept`, but
+/// without processor time and gaps.
 #[must_use]
 pub fn figures(
     plan: &Plan,
@@ -303,7 +304,7 @@ fn operations(
     kept: &Percentiles,
 ) -> Vec<OperationFigures> {
     let hidden_if_unused = unused_implicit_opens(plan);
-    // Starts are not operations: their delays are in the figures of the mix.
+    // Start delays are not operations: the figures of the mix contain start delays.
     let rows = rows_of(plan, rows, gaps, |id, op, is_used| {
         let hidden = op.kind == OpKind::Prepare || hidden_if_unused.contains(&id);
         op.kind != OpKind::Start && op.kind.is_of_workload() && (is_used || !hidden)
@@ -327,7 +328,7 @@ fn procedures(
         .collect()
 }
 
-/// Figures of the times until completions of a ring were seen, if there were any.
+/// Completion delays of a ring; `None` if no completion was recorded.
 fn completion_delay(
     plan: &Plan,
     rows: &[OpTotals],
@@ -341,7 +342,7 @@ fn completion_delay(
         .map(|(op, t, gap)| operation(op, t, gap, seconds, kept))
 }
 
-/// Rows of a window with their gaps. `is_wanted` gets whether a row has any operations.
+/// Rows of a window with their gaps. `is_wanted` receives whether a row has any operations.
 fn rows_of<'a>(
     plan: &'a Plan,
     rows: &'a [OpTotals],
@@ -428,7 +429,7 @@ fn window(measured: &MeasuredRun, window: &MeasuredWindow, kept: &Percentiles) -
     }
 }
 
-/// Figures of all workers at the instants at which the first and the last of them finished.
+/// Figures of all workers at the first and at the last finish of a worker; `None` unless several workers all finished.
 fn done(
     plan: &Plan,
     totals: &WindowTotals,
@@ -483,7 +484,7 @@ fn summary(plan: &Plan, rows: &[OpTotals], seconds: f64, kept: &Percentiles) -> 
         paced_ops,
         service: service.as_ref().map(|s| SummaryLatency::of(s, &ages)),
         percentiles: PercentileFigure::all(kept, &all, service.as_ref(), &ages),
-        // The errors of procedures are those of operations, seen closer.
+        // Errors of procedures are left out: the operations that call the procedures already count the errors.
         errors: rows()
             .filter(|(kind, _)| kind.is_of_workload())
             .map(|(_, t)| t.error_count())

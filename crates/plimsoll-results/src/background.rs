@@ -1,5 +1,5 @@
-//! A thread that writes what a run shows and keeps while it is measured: writes that block, to a disk which may be the
-//! one that is measured, do not keep whoever collects the figures from doing so.
+//! Background thread that writes the series and the live state during a run: a blocking write, perhaps to the measured
+//! disk, does not delay the collector.
 
 use crate::ResultsError;
 use crate::whole_file::{create_new, replace_unsynced, sync, write_all};
@@ -10,18 +10,16 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Writes that may wait for the disk: ten minutes of intervals of a second, which have some ten kilobytes each. With more,
-/// whoever writes waits too.
+/// Maximum number of queued writes: ten minutes of 1-second intervals, about ten kilobytes each. Callers block while
+/// the queue is full.
 const MAX_PENDING_WRITES: usize = 600;
 
-/// A file that is appended to.
 pub(crate) struct AppendedFile {
     pub(crate) file: File,
     pub(crate) path: PathBuf,
 }
 
 impl AppendedFile {
-    /// Makes the file.
     pub(crate) fn create(path: PathBuf) -> Result<Self, ResultsError> {
         let file = create_new(&path).map_err(ResultsError::io("create", &path))?;
         Ok(Self { file, path })
@@ -34,34 +32,35 @@ impl AppendedFile {
 }
 
 enum Write {
-    /// Bytes for each of the files, appended in their order.
+    /// Bytes to append, an entry for each of the files, in their order.
     Append(Vec<Vec<u8>>),
-    /// The whole text of another file. The run is not the worse if that fails.
+    /// The whole new text of another file. A failure is ignored.
     Replace(PathBuf, String),
 }
 
-/// What the thread and its caller share.
+/// State shared by the thread and its caller.
 #[derive(Default)]
 struct Queue {
-    /// The writes that are not begun.
+    /// Writes that have not begun.
     pending: VecDeque<Write>,
-    /// Whether one is in progress.
+    /// Whether a write is in progress.
     is_writing: bool,
-    /// Nothing follows.
+    /// Whether the caller adds no further writes.
     is_closed: bool,
-    /// The files when all is written, or the error that ended the thread.
+    /// The files after the last write, or the error that ended the thread.
     end: Option<Result<Vec<AppendedFile>, ResultsError>>,
 }
 
-/// Writes in the order of its calls, until one fails. Dropped, it has ended.
+/// Executes writes on a thread, in the order of the calls, until a write fails. Dropping the writer waits for the
+/// thread to end.
 pub(crate) struct BackgroundWriter {
     queue: Arc<Monitor<Queue>>,
-    /// Whether the end of the thread was received.
+    /// Whether the caller has taken the result of the thread.
     has_ended: bool,
 }
 
 impl BackgroundWriter {
-    /// A writer that appends to these files.
+    /// Starts a thread that appends to these files.
     pub(crate) fn start(files: Vec<AppendedFile>) -> Result<Self, ResultsError> {
         let path = files.first().map(|f| f.path.clone()).unwrap_or_default();
         let queue = Arc::new(Monitor::new(Queue::default()));
@@ -77,10 +76,10 @@ impl BackgroundWriter {
         })
     }
 
-    /// Appends bytes to each of the files.
+    /// Appends bytes to each of the files: an entry of `bytes` for each file, in order.
     ///
     /// # Errors
-    /// That of a call before, after which nothing has been written; there must be none after it.
+    /// The error of an earlier write, after which nothing has been written. No call may follow an error.
     pub(crate) fn append(&mut self, bytes: Vec<Vec<u8>>) -> Result<(), ResultsError> {
         match self.push(Write::Append(bytes)) {
             true => Ok(()),
@@ -88,9 +87,9 @@ impl BackgroundWriter {
         }
     }
 
-    /// Replaces another file, or leaves it as it is.
+    /// Replaces another file, or leaves the file unchanged if the file system refuses.
     pub(crate) fn replace(&mut self, path: &Path, text: String) {
-        // An error of a call before is that of the next one that can fail.
+        // The next call that returns a result reports the error of an earlier write.
         let _ = self.push(Write::Replace(path.to_owned(), text));
     }
 
@@ -99,7 +98,7 @@ impl BackgroundWriter {
         let is_full = |q: &mut Queue| {
             !q.is_closed && q.end.is_none() && q.pending.len() >= MAX_PENDING_WRITES
         };
-        // Only this caller adds writes, so that there is room afterwards.
+        // Only this caller adds writes, so the queue has room afterwards.
         drop(self.queue.wait_while(is_full));
         self.queue.update(|queue| {
             let goes_on = !queue.is_closed && queue.end.is_none();
@@ -110,7 +109,7 @@ impl BackgroundWriter {
         })
     }
 
-    /// Waits until all has been written, which a crash of the machine may still lose.
+    /// Waits until all queued writes have been executed. A crash of the machine may still lose unsynced data.
     ///
     /// # Errors
     /// As [`append`](Self::append).
@@ -124,15 +123,15 @@ impl BackgroundWriter {
         }
     }
 
-    /// What ended the thread.
+    /// The error that ended the thread.
     fn error(&mut self) -> ResultsError {
         self.end().err().expect("only an error ends it early")
     }
 
-    /// Waits until all is written, and brings it to the disk.
+    /// Waits until all queued writes have been executed, and syncs the files.
     ///
     /// # Errors
-    /// That of a call before, or of the disk. There must be none after it.
+    /// The error of an earlier write, or of a sync. No call may follow an error.
     pub(crate) fn finish(mut self) -> Result<(), ResultsError> {
         for AppendedFile { file, path } in self.end()? {
             sync(&file).map_err(ResultsError::io("write", &path))?;
@@ -152,16 +151,15 @@ impl BackgroundWriter {
 impl Drop for BackgroundWriter {
     fn drop(&mut self) {
         if !self.has_ended {
-            // The results are dropped, and its error with them.
+            // The results are discarded, so a write error does not matter.
             let _ = self.end();
         }
     }
 }
 
-/// The thread.
 struct WriteThread {
     queue: Arc<Monitor<Queue>>,
-    /// The first file.
+    /// Path of the first file, for errors.
     path: PathBuf,
 }
 
@@ -196,7 +194,7 @@ impl WriteThread {
 
 impl Drop for WriteThread {
     fn drop(&mut self) {
-        // Whoever waits for the end of a thread that panics must not wait for ever.
+        // A panic of the thread must not leave the caller waiting.
         if std::thread::panicking() {
             let error = io::Error::other("the thread that writes has panicked");
             let end = Err(ResultsError::io("write", &self.path)(error));
@@ -219,7 +217,7 @@ mod tests {
         }
     }
 
-    /// As many bytes as a pipe takes.
+    /// One append of 64 KiB, the capacity of a pipe.
     fn as_large_as_a_pipe() -> Vec<Vec<u8>> {
         vec![vec![7; 64 << 10]]
     }
@@ -228,7 +226,7 @@ mod tests {
     fn a_writer_waits_for_room_in_the_queue_and_then_goes_on() {
         let (mut reader, pipe) = io::pipe().unwrap();
         let mut writer = BackgroundWriter::start(vec![to(pipe, "log")]).unwrap();
-        // One that is in progress, and two that fill the pipe and wait.
+        // One write in progress, one in the pipe and one more beyond the full queue: the last append blocks.
         let writes = MAX_PENDING_WRITES + 3;
         let (done, is_done) = std::sync::mpsc::channel();
         let writing = std::thread::spawn(move || {
@@ -253,7 +251,7 @@ mod tests {
         let mut writer = BackgroundWriter::start(vec![to(pipe, "log")]).unwrap();
         let writing = std::thread::spawn(move || {
             let error = (0..).find_map(|_| writer.append(as_large_as_a_pipe()).err());
-            // What follows an error and has none of its own does nothing.
+            // A replacement after an error does nothing.
             writer.replace(Path::new("live"), String::new());
             error.unwrap().to_string()
         });

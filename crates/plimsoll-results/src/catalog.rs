@@ -1,4 +1,4 @@
-//! The list of the results below a root: an [`Entry`] per results directory of any kind.
+//! List of the results below a root: an [`Entry`] for each results directory of any kind.
 
 use crate::document::read_part;
 use crate::{
@@ -10,20 +10,20 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// Whether the figures of results may be used, and whether there will be more of them.
+/// Whether the figures of a result may be used, and whether the result is complete.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Status {
-    /// A run as its Plan says; repeated runs and profiles whose runs all are; a curve with a valid
-    /// point; a search that found what it looked for.
+    /// A valid run; repeated runs or a profile with only valid runs; a curve with a valid point; a search that found
+    /// the load line.
     Valid,
-    /// It ended, but not so.
+    /// Completed, with at least one reason against the result.
     Invalid,
-    /// An error ended it.
+    /// Ended by an error.
     Failed,
-    /// The user ended it.
+    /// Ended by the user.
     Interrupted,
-    /// Loads are missing: they are being measured, or the process was killed.
+    /// Runs are missing: the series is in progress, or its process was killed.
     Unfinished,
 }
 
@@ -37,7 +37,7 @@ impl Status {
         Self::Unfinished,
     ];
 
-    /// The word for it.
+    /// The status in snake case, as in JSON and in filters.
     #[must_use]
     pub fn word(self) -> &'static str {
         match self {
@@ -79,10 +79,10 @@ impl From<Verdict> for Status {
     }
 }
 
-/// The entry of results in a list.
+/// A result as a line of a list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Name of the directory.
+    /// Name of the results directory.
     pub name: String,
     /// Kind of the results.
     pub kind: Kind,
@@ -91,9 +91,9 @@ pub struct Entry {
     /// Target as given on the command line; empty if no run states it, or if runs of a profile differ
     /// in it.
     pub target: String,
-    /// When it was begun: RFC 3339, in UTC; empty if no run states it.
+    /// Start of the first run: RFC 3339, in UTC; empty if no run states a start.
     pub started_at: String,
-    /// Whether the figures may be used.
+    /// Whether the figures may be used, and whether the result is complete.
     pub status: Status,
     /// Number of runs: 1 for a single run, otherwise the runs that the series lists.
     pub runs: u64,
@@ -105,9 +105,9 @@ pub struct Entry {
     pub mean_ms: Option<f64>,
     /// 99th percentile of the latency in milliseconds.
     pub p99_ms: Option<f64>,
-    /// Mean service time in milliseconds, of a load that was paced.
+    /// Mean service time in milliseconds; `None` if the load was not paced.
     pub service_mean_ms: Option<f64>,
-    /// 99th percentile of the service time in milliseconds, of a load that was paced.
+    /// 99th percentile of the service time in milliseconds; `None` if the load was not paced.
     pub service_p99_ms: Option<f64>,
     /// The load line of a curve or a search.
     pub load_line: Option<u64>,
@@ -115,21 +115,21 @@ pub struct Entry {
     pub metric: Option<String>,
     /// Overall response time of a curve in milliseconds.
     pub ort_ms: Option<f64>,
-    /// Tags and note.
+    /// The user's tags and note.
     #[serde(flatten)]
     pub said: EntryAnnotations,
 }
 
-/// Tags and note of an entry.
+/// The user's tags and note on a result in a list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EntryAnnotations {
-    /// Tags, in the order of their letters.
+    /// Tags, in alphabetical order.
     pub tags: Vec<String>,
-    /// A text for people; empty if there is none.
+    /// The user's note; empty if there is none.
     pub note: String,
 }
 
-/// The part of `run.json` that is read; skipping the rest is much faster.
+/// Fields of `run.json` that an entry needs; skipping the other fields is much faster.
 #[derive(Deserialize)]
 struct RunPart {
     workload: String,
@@ -149,7 +149,7 @@ impl Entry {
     /// Reads the entry of the results in a directory.
     ///
     /// # Errors
-    /// [`ResultsError`] if it holds none, or damaged ones, or those of another version.
+    /// [`ResultsError`] if the directory holds no results, or if the results are damaged or of another version.
     pub fn read(dir: &Path) -> Result<Self, ResultsError> {
         let mut entry = match Kind::of(dir)? {
             Kind::Run => of_run(dir)?,
@@ -207,7 +207,7 @@ fn of_run(dir: &Path) -> Result<Entry, ResultsError> {
     })
 }
 
-/// The entry of a series. Repeated runs have the means of their figures.
+/// Entry of a series. The entry of repeated runs has the means of their figures.
 fn of_series(dir: &Path) -> Result<Entry, ResultsError> {
     let series = SeriesDir::at(dir).read()?;
     let kind = series.kind.kind();
@@ -245,8 +245,8 @@ fn of_series(dir: &Path) -> Result<Entry, ResultsError> {
     })
 }
 
-/// Directories below a results root, in the order of their names. Links are not followed, and
-/// hidden names are passed over: they are runs in progress.
+/// Directories directly below a results root, sorted by name. Symbolic links and hidden directories, which hold runs in
+/// progress, are left out.
 ///
 /// # Errors
 /// [`ResultsError::Io`] if the root cannot be listed.

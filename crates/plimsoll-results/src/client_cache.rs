@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 /// Cache hit ratio above which a run that should measure storage gets a note.
 const DOUBTFUL_CACHE_SHARE: f64 = 0.5;
 
-/// Minimum number of bytes read for that note...
+/// Minimum number of bytes read for the note on a high hit ratio. `SUBSTANTIAL_READS` is the alternative condition.
 const SUBSTANTIAL_BYTES: u128 = 64 << 20;
 
-/// ... or of operations that read.
+/// Minimum number of read operations for the note on a high hit ratio.
 const SUBSTANTIAL_READS: u64 = 1000;
 
 /// Data read by the operations of a window, and the part that the client's own cache served.
@@ -35,7 +35,7 @@ pub struct ClientCache {
 }
 
 impl ClientCache {
-    /// The figures of a window; none if nothing was read, or where it cannot be known.
+    /// Figures of a window; `None` if nothing was read, or if the source of the data is unknown.
     pub(crate) fn of(
         plan: &Plan,
         rows: &[OpTotals],
@@ -47,7 +47,7 @@ impl ClientCache {
         let (mut reads, mut read_bytes) = (0, 0u128);
         for (op, t) in rows().filter(|(op, _)| op.kind.reads()) {
             reads += t.ops;
-            // Of a copy the bytes are those read and those written.
+            // The bytes of a copy are the sum of the bytes read and the bytes written.
             read_bytes += match op.kind {
                 OpKind::CopyFile => t.bytes / 2,
                 _ => t.bytes,
@@ -77,7 +77,7 @@ impl ClientCache {
         }
     }
 
-    /// The figures of several windows together.
+    /// Sum over several windows.
     pub(crate) fn sum(windows: impl IntoIterator<Item = Self>) -> Option<Self> {
         let add = |a: Self, b: Self| {
             let storage = a.storage_bytes.zip(b.storage_bytes);
@@ -91,7 +91,7 @@ impl ClientCache {
         windows.into_iter().reduce(add)
     }
 
-    /// The note on a run that should measure a storage and measured this machine's memory.
+    /// Note on a run that should measure storage but mostly measured this machine's memory.
     pub(crate) fn doubt(&self, circumstances: &CacheDoubt<'_>) -> Option<String> {
         let CacheDoubt {
             plan,
@@ -101,7 +101,7 @@ impl ClientCache {
         } = *circumstances;
         let of_storage = matches!(self.source, ReadSource::ProcessIo | ReadSource::NfsMount);
         let substantial = self.read_bytes >= SUBSTANTIAL_BYTES || self.reads >= SUBSTANTIAL_READS;
-        // A workload may want its files cached.
+        // A workload may ask for cached files.
         let wanted = plan.filesets.iter().any(|f| f.cached == Some(true));
         let share = self.hit_ratio.filter(|s| *s >= DOUBTFUL_CACHE_SHARE)?;
         if !of_storage || !substantial || wanted || clock != ClockKind::Real {
@@ -133,17 +133,15 @@ impl ClientCache {
 
 /// Facts that decide whether a cache hit ratio gets a note.
 pub(crate) struct CacheDoubt<'a> {
-    /// The Plan.
     pub(crate) plan: &'a Plan,
-    /// Clock of the run.
     pub(crate) clock: ClockKind,
-    /// Its files.
+    /// Filesets created or found before the run.
     pub(crate) populated: &'a [PopulatedFileset],
     /// Memory in bytes that programs and page cache may use together.
     pub(crate) memory: Option<u64>,
 }
 
-/// A fraction in whole percent; 100 only if it is 1.
+/// A fraction in whole percent; 100 only for a fraction of 1.
 fn percent(share: f64) -> String {
     format!("{} %", (share * 100.0).floor())
 }
@@ -151,7 +149,7 @@ fn percent(share: f64) -> String {
 /// Bytes that the kernel read from the server for the mount of the work directory.
 fn of_mount(system: &SystemUse, environment: &Environment) -> Option<u64> {
     let point = environment.work_dir.as_ref()?.mount_point.as_ref()?;
-    // A mount that is not listed did nothing.
+    // A mount without counters read nothing.
     let used = system.nfs_mounts.as_ref()?.get(point.to_str()?);
     Some(used.map_or(0, |u| u.read_bytes))
 }

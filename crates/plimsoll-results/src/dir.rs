@@ -1,4 +1,4 @@
-//! The results directory.
+//! Results directory of one run: writer and reader.
 
 use crate::document::{Directory, Document};
 use crate::error::MISSING_RUN_HINT;
@@ -24,19 +24,20 @@ pub type RunDir = Directory<Run>;
 
 /// A results directory that is being written.
 ///
-/// It has a hidden name until [`RunWriter::finish`]; dropped before that, it is removed. Of one that
-/// a killed process left, [`recover`](crate::recover) makes results, if it has a draft.
+/// The directory has a hidden name until [`RunWriter::finish`]; dropping the writer earlier removes the directory. If
+/// the process is killed, [`recover`](crate::recover) makes results from the hidden directory, provided that the
+/// directory holds a draft.
 pub struct RunWriter {
     root: PathBuf,
     name: String,
     /// Whether the name states that the run was interrupted or failed.
     tells_verdict: bool,
-    /// Before `dir`, so that nothing is written any more when that is removed.
+    /// Declared before `dir`: dropped first, so nothing writes to the removed directory.
     series: IntervalSeriesWriter,
     dir: StagingDir,
-    /// What whoever watches the run is shown of it.
+    /// Content of `live.json`, for observers of the run.
     live: LiveRun,
-    /// After `dir`, so that it is dropped when the hidden directory has gone.
+    /// Declared after `dir`: dropped after the hidden directory has been removed.
     _made_root: Option<CreatedRoot>,
 }
 
@@ -58,8 +59,8 @@ impl RunWriter {
         Self::make(&name, root, plan, (started, clock), false)
     }
 
-    /// Creates a hidden directory whose finished form has this name; a number follows it if it is
-    /// taken. The name of a run that was interrupted or failed ends with that word.
+    /// Creates a hidden directory that [`RunWriter::finish`] renames to `name`, with a number appended if the name is
+    /// taken. The name of an interrupted or failed run ends with the verdict.
     ///
     /// # Errors
     /// As [`RunWriter::create`].
@@ -103,16 +104,16 @@ impl RunWriter {
         })
     }
 
-    /// Appends an interval to the series, without waiting for the disk.
+    /// Appends an interval to the time series, without waiting for the disk.
     ///
     /// # Errors
-    /// [`ResultsError::Io`] if the file system has refused an interval before this one, for instance because it is
-    /// full. No other may follow.
+    /// [`ResultsError::Io`] if the file system has refused an earlier interval, for instance because the file system is
+    /// full. No further interval may follow.
     pub fn interval(&mut self, interval: &Interval) -> Result<(), ResultsError> {
         self.interval_with_events(interval, &[])
     }
 
-    /// Appends an interval in which these events began to the series.
+    /// Appends an interval to the time series, with the events that began in the interval.
     ///
     /// # Errors
     /// As [`interval`](Self::interval).
@@ -124,7 +125,7 @@ impl RunWriter {
         self.series.write(interval, events)
     }
 
-    /// Waits until all intervals have been written, so that whoever reads the directory finds them.
+    /// Waits until all intervals have been written to the files, where other processes can read them.
     ///
     /// # Errors
     /// As [`interval`](Self::interval).
@@ -132,8 +133,8 @@ impl RunWriter {
         self.series.flush()
     }
 
-    /// Shows whoever watches the run the events that have begun, if they changed. If the file system
-    /// refuses, those that were shown before stay.
+    /// Shows observers of the run the events that have begun, if the list has changed. If the file system refuses, the
+    /// earlier list stays.
     pub fn show_events(&mut self, events: Vec<LiveEvent>) {
         if events == self.live.events {
             return;
@@ -143,7 +144,7 @@ impl RunWriter {
         self.series.replace(&path, self.live.to_json());
     }
 
-    /// The directory of the results while they are written.
+    /// Hidden directory of the results until they are complete.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.dir.path()
@@ -152,27 +153,26 @@ impl RunWriter {
     /// Writes the description of the system under test.
     ///
     /// # Errors
-    /// [`ResultsError::Io`] if the file system refuses, or there is one.
+    /// [`ResultsError::Io`] if the file system refuses, or if the file exists.
     pub fn write_sut(&self, text: &str) -> Result<(), ResultsError> {
         write_new(&self.dir.path().join(SUT_FILE), text)
     }
 
-    /// Writes what the run would be if it ended now with nothing measured: with the series, all that
-    /// is needed to make results of it should the process be killed.
+    /// Writes the draft: the run as if it ended now with nothing measured. Draft and time series suffice to make
+    /// results if the process is killed.
     ///
     /// # Errors
-    /// [`ResultsError::Io`] if the file system refuses, or if there is a draft.
+    /// [`ResultsError::Io`] if the file system refuses.
     pub fn draft(&mut self, run: &Run) -> Result<(), ResultsError> {
-        // Where there is a draft, the series have their names.
+        // A draft on the disk implies that the names of the time series are on the disk.
         sync_dir(self.dir.path()).map_err(ResultsError::io("write", self.dir.path()))?;
         replace(&self.dir.path().join(DRAFT_FILE), &run.to_json())?;
-        // So that a power cut does not take the directory with it.
+        // A power cut must not lose the directory.
         sync_dir(&self.root).map_err(ResultsError::io("write", self.dir.path()))
     }
 
-    /// Writes `run.json` and gives the directory its name: the workload, the local time at the
-    /// start and, if that exists, a number. Never overwrites anything. When this returns, all of it is
-    /// on the disk.
+    /// Writes `run.json` and renames the directory: workload, local time of the start and, if that name is taken, a
+    /// number. Never overwrites anything. On return, all results are on the disk.
     ///
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses; the hidden directory is removed.
@@ -182,7 +182,7 @@ impl RunWriter {
         for name in [COMMANDS_FILE, LIVE_FILE] {
             sync_if_there(&hidden.join(name))?;
         }
-        // As a whole, so that an existing file is always complete.
+        // Replaced atomically: a `run.json` that exists is always complete.
         replace(&hidden.join(RUN_FILE), &run.to_json())?;
         let name = name_with_verdict(self.name, self.tells_verdict, run.validity.verdict);
         let dir = self.dir;
@@ -191,7 +191,6 @@ impl RunWriter {
     }
 }
 
-/// The facts about a run that begins.
 fn live_run(name: &str, plan: &Plan, started: SystemTime, clock: ClockKind) -> LiveRun {
     LiveRun {
         schema_version: LiveRun::SCHEMA,
@@ -208,8 +207,8 @@ fn live_run(name: &str, plan: &Plan, started: SystemTime, clock: ClockKind) -> L
 }
 
 impl Directory<Run> {
-    /// Reads the run, for tables that show these percentiles: what the run did not keep of them is
-    /// computed from `histograms.hlog`. With none it is [`read`](Self::read).
+    /// Reads the run, with these percentiles for tables; percentiles that the run did not store are computed from
+    /// `histograms.hlog`. With `None`, the same as [`read`](Self::read).
     ///
     /// # Errors
     /// As [`read`](Self::read), and as [`read_histograms`](Self::read_histograms).
@@ -222,27 +221,26 @@ impl Directory<Run> {
         Ok(run)
     }
 
-    /// Names of files that every result of a run has and this one does not.
+    /// Names of files that every run's results have and that this directory lacks.
     #[must_use]
     pub fn lacks(&self) -> Vec<&'static str> {
         let missing = |file: &&str| !self.path().join(file).exists();
         MISSING_RUN_HINT.into_iter().filter(missing).collect()
     }
 
-    /// Replaces the run, of which more is known now. At any time one of the two is there, whole.
+    /// Replaces `run.json` atomically, for example when more is known about the run.
     ///
     /// # Errors
-    /// [`ResultsError::Io`] if the file system refuses; the run is then as it was.
+    /// [`ResultsError::Io`] if the file system refuses; `run.json` is then the old or the new document, complete.
     pub fn replace_run(&self, run: &Run) -> Result<(), ResultsError> {
         sync_if_there(&self.path().join(COMMANDS_FILE))?;
         replace(&self.path().join(RUN_FILE), &run.to_json())
     }
 
-    /// Writes another file of the results, which may still be being written; `name` may have one
-    /// directory in it.
+    /// Writes a new file of the results, complete or in progress; `name` may contain one directory.
     ///
     /// # Errors
-    /// [`ResultsError::Io`] if the file system refuses, or if the file is there.
+    /// [`ResultsError::Io`] if the file system refuses, or if the file exists.
     pub fn add(&self, name: &str, text: &str) -> Result<(), ResultsError> {
         let path = self.path().join(name);
         let parent = path.parent().unwrap_or(self.path());
@@ -251,8 +249,7 @@ impl Directory<Run> {
         sync_dir(parent).map_err(ResultsError::io("write", &path))
     }
 
-    /// Opens `commands.log`, to append what a command of the user prints; the results may still be being
-    /// written.
+    /// Opens `commands.log` for appending the output of a user's command, in complete results or results in progress.
     ///
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses.
@@ -263,7 +260,7 @@ impl Directory<Run> {
         opened.map_err(ResultsError::io("open", &path))
     }
 
-    /// Path of the throughput and latency over time.
+    /// Path of `intervals.csv`: throughput and latency over time.
     #[must_use]
     pub fn intervals_path(&self) -> PathBuf {
         self.path().join(INTERVALS_FILE)
@@ -272,14 +269,13 @@ impl Directory<Run> {
     /// Reads `histograms.hlog`.
     ///
     /// # Errors
-    /// [`ResultsError::Damaged`] with the line that is damaged, [`ResultsError::Io`] if it
-    /// cannot be read.
+    /// [`ResultsError::Damaged`] with the number of the damaged line; [`ResultsError::Io`] if the file cannot be read.
     pub fn read_histograms(&self) -> Result<Vec<IntervalHistogram>, ResultsError> {
         histograms::read(&self.path().join(HISTOGRAMS_FILE))
     }
 
-    /// Reads `histograms.hlog` histogram by histogram, in the order of the file. Of an hour of
-    /// intervals the histograms themselves would not fit into memory.
+    /// Reads `histograms.hlog` histogram by histogram, in the order of the file: all histograms of an hour of intervals
+    /// would not fit into memory.
     ///
     /// # Errors
     /// As [`read_histograms`](Self::read_histograms).
@@ -293,8 +289,7 @@ impl Directory<Run> {
     /// Reads `intervals.csv`.
     ///
     /// # Errors
-    /// [`ResultsError::Damaged`] with the line that is damaged, [`ResultsError::Io`] if it
-    /// cannot be read.
+    /// [`ResultsError::Damaged`] with the number of the damaged line; [`ResultsError::Io`] if the file cannot be read.
     pub fn read_intervals(&self) -> Result<Vec<IntervalRow>, ResultsError> {
         intervals::read(&self.intervals_path())
     }

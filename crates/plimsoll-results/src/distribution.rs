@@ -1,12 +1,12 @@
-//! Latency distributions that are added up from `histograms.hlog`.
+//! Latency distributions as sums of histograms from `histograms.hlog`.
 
 use crate::SparseHistogram;
 use plimsoll_measure::{censored_quantile, quantile_rank};
 
-/// Bits of a value that tell a bucket from its neighbours; at least as many as the log keeps.
+/// Significant bits of a value that select its bucket; at least as many as the log keeps.
 const SIGNIFICANT_BITS: u32 = 10;
 
-/// A latency distribution that is added to quickly. Values keep three significant digits.
+/// A latency distribution with fast addition. Values keep three significant digits.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Distribution {
     counts: Vec<u64>,
@@ -51,7 +51,7 @@ impl Distribution {
         self.total = self.total.saturating_add(other.total);
     }
 
-    /// Samples.
+    /// Number of samples.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.total
@@ -71,8 +71,8 @@ impl Distribution {
         reached.map_or(0, |(index, _)| Self::greatest(index))
     }
 
-    /// The same with operations that were still in flight, given as ages in increasing order and
-    /// how many were so old; `None` if only they are so great.
+    /// Quantile as from `quantile`, including operations in flight: `ages` holds pairs of an age in nanoseconds and a
+    /// number of operations, in increasing order of age. `None` if only operations in flight are that slow.
     #[must_use]
     pub fn quantile_with(&self, ages: &[(u64, u64)], share: f64) -> Option<u64> {
         if ages.is_empty() {
@@ -92,7 +92,7 @@ impl Distribution {
         let mut out = Vec::new();
         for share in shares {
             let beyond = (1.0 - share) * self.total as f64;
-            // A little less than one is one that was rounded.
+            // A rounded 1 may be slightly less than 1.
             if self.total == 0 || beyond < 0.999 {
                 out.push(None);
                 continue;
@@ -197,7 +197,7 @@ mod tests {
     fn ages_are_part_of_a_quantile() {
         let d = of(&[(5, 2), (100, 2)]);
         assert_eq!(d.quantile_with(&[], 0.75), Some(100));
-        // Each that waits has its part of those that took longer.
+        // Operations in flight are distributed over the completed operations that took longer than their age.
         assert_eq!(d.quantile_with(&[(50, 4)], 0.25), Some(5));
         assert_eq!(d.quantile_with(&[(50, 4)], 0.26), Some(100));
         assert_eq!(d.quantile_with(&[(200, 4)], 0.51), None);

@@ -16,10 +16,10 @@ pub trait Document: Serialize + DeserializeOwned + JsonSchema + Clone {
     /// Kind of the document, for errors.
     const KIND_NAME: &str;
 
-    /// Checks what a document that was edited or damaged may have wrong.
+    /// Checks a document for faults that editing or damage can cause.
     ///
     /// # Errors
-    /// A sentence with the first fault.
+    /// One sentence about the first fault.
     fn check(&self) -> Result<(), String> {
         Ok(())
     }
@@ -27,7 +27,7 @@ pub trait Document: Serialize + DeserializeOwned + JsonSchema + Clone {
     /// The document as its file holds it: pretty-printed, with a newline at the end.
     #[must_use]
     fn to_json(&self) -> String {
-        // Every field has a JSON form; only a map with keys that are not text could fail.
+        // Serialising fails only for maps with keys that are not text; results have none.
         serde_json::to_string_pretty(self).expect("results always have a JSON form") + "\n"
     }
 }
@@ -39,7 +39,7 @@ pub fn schema<D: Document>() -> String {
     serde_json::to_string_pretty(schema.as_value()).expect("a JSON value always prints") + "\n"
 }
 
-/// A directory that holds a document and its results.
+/// Directory of a result, with its JSON document of type `D`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Directory<D> {
     path: PathBuf,
@@ -47,7 +47,7 @@ pub struct Directory<D> {
 }
 
 impl<D: Document> Directory<D> {
-    /// A directory, which is not checked: reading it reports errors.
+    /// A directory, which is not checked until a read.
     #[must_use]
     pub fn at(path: &Path) -> Self {
         Self {
@@ -56,20 +56,20 @@ impl<D: Document> Directory<D> {
         }
     }
 
-    /// Its path.
+    /// Path of the results directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its last component.
+    /// Last component of the path; invalid UTF-8 is replaced.
     #[must_use]
     pub fn name(&self) -> String {
         let name = self.path.file_name().unwrap_or_default();
         name.to_string_lossy().into_owned()
     }
 
-    /// Whether it holds such a document.
+    /// Whether the directory contains the document's file.
     #[must_use]
     pub fn exists(&self) -> bool {
         self.file().is_file()
@@ -78,15 +78,14 @@ impl<D: Document> Directory<D> {
     /// Reads the document.
     ///
     /// # Errors
-    /// [`ResultsError::Schema`] if it was written by a program of another version,
-    /// [`ResultsError::Json`] if it holds something else, [`ResultsError::Io`] if it cannot be
-    /// read.
+    /// [`ResultsError::Schema`] if the document is of another version, [`ResultsError::Json`] if the file is not such a
+    /// document, [`ResultsError::Io`] if the file cannot be read.
     pub fn read(&self) -> Result<D, ResultsError> {
         read(&self.file())
     }
 
-    /// The results directory with a name that the document states, below this directory. `None` if the name leads out
-    /// of this directory, which only an edited document contains.
+    /// The results directory below this directory with a name from the document. `None` if the name leads out of this
+    /// directory, as only a name in an edited document does.
     #[must_use]
     pub fn within(&self, name: &str) -> Option<PathBuf> {
         let name = Path::new(name);
@@ -99,7 +98,7 @@ impl<D: Document> Directory<D> {
     }
 }
 
-/// Reads a document, and checks it.
+/// Reads and checks a document.
 pub(crate) fn read<D: Document>(path: &Path) -> Result<D, ResultsError> {
     let document = read_as::<D, D>(path)?;
     document.check().map_err(|fault| ResultsError::Json {
@@ -110,13 +109,13 @@ pub(crate) fn read<D: Document>(path: &Path) -> Result<D, ResultsError> {
     Ok(document)
 }
 
-/// Reads a part of a document, which is faster than all of it; errors as [`Directory::read`].
+/// Reads some fields of a document, faster than all of them; errors as [`Directory::read`].
 pub(crate) fn read_part<D: Document, T: DeserializeOwned>(dir: &Path) -> Result<T, ResultsError> {
     read_as::<D, T>(&dir.join(D::FILE))
 }
 
 fn read_as<D: Document, T: DeserializeOwned>(path: &Path) -> Result<T, ResultsError> {
-    /// The version of a document, which is read first: another version need not have the same fields.
+    /// The version, which is read first: a document of another version may have other fields.
     #[derive(serde::Deserialize)]
     struct Version {
         schema_version: Option<serde_json::Value>,

@@ -1,4 +1,4 @@
-//! A document with results below its directory, written run by run.
+//! Writer of a document with the results of several runs below its directory.
 
 use crate::document::{Directory, Document};
 use crate::publish::{CreatedRoot, name_of, publish};
@@ -14,9 +14,9 @@ use std::time::SystemTime;
 pub struct DocumentWriter<D> {
     dir: Directory<D>,
     document: D,
-    /// Holds the lock, which the system releases when the process ends, for whatever reason.
+    /// Holds the lock, which the kernel releases when the process ends.
     _lock: File,
-    /// Removed if the directory is withdrawn; none if the directory was resumed.
+    /// Root that this writer created, to be removed with a withdrawn directory; `None` if the root existed.
     _created_root: Option<CreatedRoot>,
     /// Whether this writer created the directory.
     is_new: bool,
@@ -55,11 +55,11 @@ impl<D: Document> DocumentWriter<D> {
     /// As [`Directory::read`]; [`ResultsError::InUse`] if another process writes to the directory.
     pub fn resume(path: &Path) -> Result<Self, ResultsError> {
         let dir = Directory::<D>::at(path);
-        // Before the lock too, so that a directory of another kind is named as such.
+        // Checked before the lock is taken too, so the error names a directory of another kind.
         dir.read()?;
         let lock = lock(path)?;
         for abandoned in AbandonedRun::below(path) {
-            // A run that cannot be finished stays as it is.
+            // A run that cannot be recovered stays in its hidden directory.
             let _ = abandoned.finish();
         }
         Ok(Self {
@@ -71,7 +71,7 @@ impl<D: Document> DocumentWriter<D> {
         })
     }
 
-    /// The directory.
+    /// Directory of the document.
     #[must_use]
     pub fn dir(&self) -> &Directory<D> {
         &self.dir
@@ -83,7 +83,7 @@ impl<D: Document> DocumentWriter<D> {
         &self.document
     }
 
-    /// Changes the document, and writes it.
+    /// Changes the document, and replaces its file.
     ///
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses; the file is then as it was.
@@ -95,7 +95,7 @@ impl<D: Document> DocumentWriter<D> {
         Ok(())
     }
 
-    /// Writes another file of the results, such as a page, over the one there is.
+    /// Writes another file of the results, such as a page, and replaces an existing file.
     ///
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses.
@@ -113,7 +113,7 @@ impl<D: Document> DocumentWriter<D> {
         Ok(Directory::<D>::at(&path).name())
     }
 
-    /// Whether this writer created the directory, and did not resume it.
+    /// Whether this writer created the directory, rather than resumed it.
     #[must_use]
     pub fn is_new(&self) -> bool {
         self.is_new

@@ -55,7 +55,7 @@ pub struct WorkDir {
 }
 
 impl Environment {
-    /// Looks at this machine, and at the file system of `work_dir` if the target is one.
+    /// Examines this machine, and the file system of `work_dir` if the target is a directory.
     #[must_use]
     pub fn look(work_dir: Option<&Path>) -> Self {
         let uname = rustix::system::uname();
@@ -117,7 +117,7 @@ impl Environment {
 }
 
 impl WorkDir {
-    /// Looks up the file system that a directory, or its nearest existing parent, lies on.
+    /// Finds the file system of a directory, or of its nearest existing parent.
     #[must_use]
     pub fn look(path: &Path) -> Self {
         let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());

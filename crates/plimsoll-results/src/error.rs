@@ -8,14 +8,14 @@ use std::path::{Path, PathBuf};
 /// The reason why results cannot be written or read.
 #[derive(Debug, thiserror::Error)]
 pub enum ResultsError {
-    /// An error of the file system.
+    /// A call of the operating system failed.
     #[error("cannot {doing} {}: {source}", escaped_path(path))]
     Io {
         /// The attempted action, such as `write`.
         doing: &'static str,
-        /// Its path.
+        /// Path of the file or directory that the action was attempted on.
         path: PathBuf,
-        /// The system's error.
+        /// Error of the operating system.
         source: io::Error,
     },
     /// A directory has only some of the files of a result.
@@ -26,17 +26,17 @@ pub enum ResultsError {
         /// The missing files.
         files: Vec<String>,
     },
-    /// A file does not hold the document of its name.
+    /// A file is not a valid document of the expected kind.
     #[error("{} is not a valid result ({what}): {source}", escaped_path(path))]
     Json {
         /// The expected kind of document, such as `run`.
         what: &'static str,
         /// The file.
         path: PathBuf,
-        /// The error of the JSON.
+        /// Error of the JSON parser.
         source: serde_json::Error,
     },
-    /// A file is of another version.
+    /// A file has another schema version.
     #[error(
         "{} has {}; this program reads version {reads}",
         escaped_path(path),
@@ -45,7 +45,7 @@ pub enum ResultsError {
     Schema {
         /// The file.
         path: PathBuf,
-        /// Its schema version, if it states one.
+        /// Schema version of the file; `None` if the file states none.
         found: Option<String>,
         /// The version that this program reads.
         reads: u32,
@@ -77,24 +77,24 @@ pub enum ResultsError {
         /// The directory.
         path: PathBuf,
     },
-    /// A series is damaged.
+    /// A line of a time series is damaged.
     #[error("{}:{line}: {reason}", escaped_path(path))]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// Line, from 1.
+        /// Number of the damaged line, from 1.
         line: u64,
-        /// The defect.
+        /// Defect of the line, as a phrase.
         reason: String,
     },
 }
 
-/// A path in an error, which remains one line.
+/// A path for an error message, which must remain one line.
 fn escaped_path(path: &Path) -> String {
     foreign::escaped(&path.to_string_lossy()).into_owned()
 }
 
-/// The schema version of a file, in an error.
+/// The schema version of a file, for an error message.
 fn version(found: Option<&str>) -> String {
     found.map_or("no schema version".into(), |n| {
         format!("schema version {n}")
@@ -111,8 +111,8 @@ impl ResultsError {
         }
     }
 
-    /// The reason why a file of a result cannot be read. For a run, all missing files are named,
-    /// whichever was opened.
+    /// Converts an error of reading a file of a result. The error for a run names all missing files, not only the
+    /// opened file.
     pub(crate) fn reading(path: &Path) -> impl FnOnce(io::Error) -> Self {
         move |source| {
             let (dir, name) = match (path.parent(), path.file_name()) {

@@ -1,4 +1,4 @@
-//! Events: what happened to the system under test while a run ran, and what that did.
+//! Events of the system under test during a run, and their effects.
 
 use plimsoll_measure::{EventEffect, IntervalSummary, MeasuredWindow, Nanos, event_effects};
 use plimsoll_plan::counted;
@@ -134,8 +134,8 @@ impl RunEvent {
         }
     }
 
-    /// Events with the window in which each began and what it did there. `summaries` are the
-    /// intervals of all windows.
+    /// Adds the window in which each event began, and the effect of the event there. `summaries` are the intervals of
+    /// all windows.
     pub(crate) fn judged(
         mut events: Vec<Self>,
         windows: &[MeasuredWindow],
@@ -178,13 +178,13 @@ impl RunEvent {
         events
     }
 
-    /// The time and the action, as on the command line.
+    /// Time and action of the event, as on the command line.
     #[must_use]
     pub fn name(&self) -> String {
         format!("{} s {}", self.at_s, self.action)
     }
 
-    /// A sentence about an event that did not happen as it was to; `None` if it did.
+    /// A sentence about an event that was not executed successfully; `None` for an executed event.
     pub(crate) fn remark(&self) -> Option<String> {
         let said = match self.state {
             EventState::Executed => return None,
@@ -195,7 +195,7 @@ impl RunEvent {
         Some(format!("event `{}`: {said}", self.name()))
     }
 
-    /// The end of the event in words, such as `its command ended with exit status 1: no such server`.
+    /// End of the event in words, such as `its command ended with exit status 1: no such server`.
     #[must_use]
     pub fn outcome(&self) -> String {
         let line = match &self.last_line {
@@ -229,7 +229,7 @@ impl fmt::Display for EventState {
     }
 }
 
-/// Why a run with events that failed is not the one that was requested; `None` if none did.
+/// A sentence that names the failed events, as a reason against the run; `None` without failed events.
 pub(crate) fn failures(events: &[RunEvent]) -> Option<String> {
     let failed: Vec<String> = events
         .iter()
@@ -258,7 +258,7 @@ mod tests {
         totals.into()
     }
 
-    /// Intervals of a second with these operations.
+    /// Intervals of one second with these numbers of operations.
     fn intervals(window: u32, ops: &[u64]) -> Vec<IntervalSummary> {
         let summary = |(index, ops): (u64, &u64)| IntervalSummary {
             window,
@@ -282,7 +282,7 @@ mod tests {
 
     #[test]
     fn an_event_is_judged_by_the_window_in_which_it_began() {
-        // The clock of the run is at 1 s when its workers start.
+        // The workers start when the clock of the run is at 1 s.
         let windows = [
             window(1, 3 * SECOND, 6 * SECOND),
             window(2, 8 * SECOND, 14 * SECOND),

@@ -3,10 +3,10 @@
 /// File that holds a [`Run`](crate::Run).
 pub const RUN_FILE: &str = "run.json";
 
-/// File that holds what is known of a run in progress: a [`Run`](crate::Run) without figures.
+/// Draft of `run.json` for a run in progress: a [`Run`](crate::Run) without figures.
 pub(crate) const DRAFT_FILE: &str = "draft.json";
 
-/// File that states which run is in progress. Finished results do not have it.
+/// Description of a run in progress. Finished results do not contain the file.
 pub const LIVE_FILE: &str = "live.json";
 
 /// File that holds the latency distributions.

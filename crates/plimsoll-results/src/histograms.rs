@@ -1,4 +1,4 @@
-//! Reading `histograms.hlog` back.
+//! Reader of `histograms.hlog`.
 
 use crate::ResultsError;
 use crate::sparse::{Inflater, SparseHistogram};
@@ -19,7 +19,7 @@ use std::time::Duration;
 /// Start of the comment line that states to which window the histograms below it belong.
 pub(crate) const WINDOW_MARK: &str = "#[Window: ";
 
-/// Maximum length of a line in bytes; a histogram of a billion different latencies has a tenth of it.
+/// Maximum length of a line in bytes; a histogram of a billion different latencies takes a tenth of the limit.
 const MAX_LINE_BYTES: u64 = 64 << 20;
 
 /// Histograms of a window by tag.
@@ -43,7 +43,7 @@ pub struct LogInterval<H> {
 /// One line of the log.
 pub type IntervalHistogram = LogInterval<Histogram<u64>>;
 
-/// One line of the log, with only the values that occurred.
+/// One line of the log, with only the occupied buckets.
 pub type SparseInterval = LogInterval<SparseHistogram>;
 
 impl<H> LogInterval<H> {
@@ -58,22 +58,22 @@ impl<H> LogInterval<H> {
     }
 }
 
-/// Tag of an operation's service times in the log; `/response` is appended for response times.
+/// Tag of an operation's service times in the log; response times have the suffix `/response`.
 ///
-/// The format has no commas and spaces in tags; they become `_`.
+/// The log format forbids commas and spaces in tags, so each of them becomes `_`.
 #[must_use]
 pub fn tag_of(name: &str, kind: OpKind) -> String {
     tag_of_text(name, &kind.to_string())
 }
 
-/// As [`tag_of`], of a kind as it is printed.
+/// [`tag_of`] for the printed name of a kind.
 #[must_use]
 pub fn tag_of_text(name: &str, kind: &str) -> String {
     let name = name.replace(|c: char| c == ',' || c.is_whitespace(), "_");
     format!("{}/{kind}", foreign::escaped(&name))
 }
 
-/// Adds up the intervals of one window.
+/// Sums of the histograms of one window, by tag.
 #[must_use]
 pub fn window_histograms(intervals: &[IntervalHistogram], window: u32) -> Histograms {
     let mut sums = Histograms::new();
@@ -114,7 +114,7 @@ pub(crate) fn read_each(
     visit: &mut dyn FnMut(SparseInterval),
 ) -> Result<(), ResultsError> {
     let mut inflater = Inflater::new();
-    // Whoever adds up some of them need not check that the sums are numbers of 64 bits.
+    // Bounds the total, so that callers can add up samples without overflow checks.
     let mut samples = 0u64;
     for_each(path, &mut |window, interval, bytes| {
         let histogram = SparseHistogram::decode(&mut inflater, bytes)?;
@@ -125,8 +125,8 @@ pub(crate) fn read_each(
     })
 }
 
-/// Reads one line of a log; `None` if it is not a distribution. `window` is that of the lines before
-/// it, and afterwards that of the next.
+/// Reads one line of a log; `None` for a line without a distribution. `window` is the number of the current window,
+/// which a window comment line changes.
 pub(crate) fn log_line(line: &str, window: &mut u32) -> Result<Option<SparseInterval>, String> {
     let mut found = None;
     let mut inflater = Inflater::new();
@@ -139,11 +139,11 @@ pub(crate) fn log_line(line: &str, window: &mut u32) -> Result<Option<SparseInte
     Ok(found)
 }
 
-/// Callback with the window, the line and the histogram's bytes.
+/// Callback with the number of the window, the line and the bytes of the histogram.
 type LineVisitor<'a> =
     &'a mut dyn FnMut(u32, &IntervalLogHistogram<'_>, &[u8]) -> Result<(), String>;
 
-/// Calls `visit` line by line.
+/// Calls `visit` for each histogram of a file, with bounded lines.
 fn for_each(path: &Path, visit: LineVisitor<'_>) -> Result<(), ResultsError> {
     let file = crate::open_regular(path).map_err(ResultsError::reading(path))?;
     let (mut lines, mut line, mut window) = (BufReader::new(file), Vec::new(), 0);
@@ -171,8 +171,8 @@ fn for_each(path: &Path, visit: LineVisitor<'_>) -> Result<(), ResultsError> {
     Ok(())
 }
 
-/// Calls `visit` for each line of a text, whose first lines are of this window; an error has the
-/// number of its line.
+/// Calls `visit` for each histogram of a text. `window` is the window of the first lines; an error contains the number
+/// of the line, from 1.
 fn for_each_in(
     text: &str,
     window: &mut u32,

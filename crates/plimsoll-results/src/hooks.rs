@@ -1,4 +1,4 @@
-//! Commands of the user that ran around the phases of a run.
+//! Hooks: commands of the user before and after phases of a run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -47,7 +47,7 @@ pub struct CommandRun {
 }
 
 impl CommandRun {
-    /// Whether it ended by itself with the status 0.
+    /// Whether the command exited with status 0 before its time was up.
     #[must_use]
     pub fn succeeded(&self) -> bool {
         self.exit_status == Some(0) && !self.timed_out
@@ -62,7 +62,7 @@ impl CommandRun {
         }
     }
 
-    /// A sentence about a command that did not succeed; `None` if it did.
+    /// A sentence about a failed command; `None` if the command succeeded.
     #[must_use]
     pub fn failure(&self) -> Option<String> {
         (!self.succeeded()).then(|| {
@@ -76,7 +76,7 @@ impl CommandRun {
         })
     }
 
-    /// Its end in words, such as `ended with exit status 1`.
+    /// End of the command in words, such as `ended with exit status 1`.
     #[must_use]
     pub fn outcome(&self) -> String {
         if let Some(error) = &self.error {

@@ -1,16 +1,16 @@
-//! The machines of a run: what the ranks of each did, and which one is slow.
+//! Hosts of a run: figures of the ranks on each host, and detection of a slow host.
 
 use plimsoll_measure::HostCounts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A machine whose workers complete less than this fraction of what those of the others do is slow.
+/// A host is slow if its throughput per worker is below this fraction of the median of the other hosts.
 const SLOW_FRACTION: f64 = 0.8;
-/// A machine whose mean latency is more than this multiple of that of the others is slow.
+/// A host is slow if its mean latency is above this multiple of the median of the other hosts.
 const SLOW_LATENCY: f64 = 1.5;
-/// Median number of operations of the other machines below which a machine is not called slow.
+/// Median number of operations of the other hosts below which no host counts as slow.
 const MIN_OPS: f64 = 100.0;
-/// Length of a window below which none is called slow, in seconds.
+/// Length of a window in seconds below which no host counts as slow.
 const MIN_WINDOW_S: f64 = 1.0;
 
 /// What the ranks of a machine did in the measured window, or in all stages of a pattern.
@@ -70,7 +70,7 @@ impl HostFigures {
         }
     }
 
-    /// The machines of the windows together; empty if there is only one.
+    /// Figures of the hosts over all windows; empty for a single host.
     #[must_use]
     pub fn of_windows(windows: &[Vec<HostCounts>]) -> Vec<Self> {
         let all = HostCounts::of_windows(windows);
@@ -80,7 +80,7 @@ impl HostFigures {
         }
     }
 
-    /// A warning of the machine that is slower than the others, as a sentence.
+    /// A sentence that warns of a host that is slower than the others; `None` if no host is.
     #[must_use]
     pub fn slow(hosts: &[Self]) -> Option<String> {
         let is_short = |h: &Self| (h.ops as f64) < MIN_WINDOW_S * h.ops_per_s;
@@ -162,7 +162,7 @@ mod tests {
     fn the_slow_host_is_named() {
         let slow =
             |hosts: &[HostCounts]| HostFigures::slow(&HostFigures::of_windows(&[hosts.to_vec()]));
-        // One completes less, or takes longer at the same rate.
+        // Host b completes less, or takes longer at the same rate.
         for hosts in [
             [host("a", 1000, 3), host("b", 700, 3), host("c", 1000, 3)],
             [host("a", 1000, 3), host("b", 1000, 5), host("c", 1000, 3)],
@@ -171,7 +171,7 @@ mod tests {
             assert!(warning.starts_with("host b is slower"), "{warning}");
         }
         assert_eq!(slow(&[host("a", 900, 3), host("b", 1000, 3)]), None);
-        // However little it does: its rate is that of a slow one, but its latency may be chance.
+        // Few operations of the slow host do not matter for its rate, unlike for its latency.
         for ops in [0, 1, 50] {
             let warning = slow(&[host("a", 1000, 3), host("b", ops, 3), host("c", 1000, 3)]);
             assert!(warning.unwrap().starts_with("host b is slower"));
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(slow(&[short("a", 1000), short("b", 500)]), None);
     }
 
-    /// Machines with these operations per second and worker, and mean latencies.
+    /// Hosts with these throughputs per worker (in operations per second) and mean latencies (in milliseconds).
     fn hosts(of: &[(f64, f64)]) -> Vec<HostFigures> {
         let counts = HostFigures::of(&host("h", 1000, 1));
         let figures = |(number, (per_worker, mean_ms)): (usize, &(f64, f64))| HostFigures {
@@ -202,13 +202,13 @@ mod tests {
     #[test]
     fn a_machine_is_compared_with_the_median_of_the_others() {
         let slow = |of: &[(f64, f64)]| HostFigures::slow(&hosts(of));
-        // The medians of the others are (100 + 60) / 2, and 3 ms of 2, 3 and 50.
+        // The medians of the other hosts are (100 + 60) / 2 operations per second, and 3 ms (of 2 ms and 4 ms).
         assert_eq!(
             slow(&[(100.0, 2.0), (60.0, 4.0), (50.0, 4.0)]).unwrap(),
             "host h2 is slower than the others: 50.0 operations per second and worker, mean latency 4.000 \
              ms; the medians of the others are 80.0 and 3.000 ms"
         );
-        // A fifth less, and half as much again, are not slow yet.
+        // 80 % of the rate and 150 % of the latency are the limits: not slow yet.
         assert_eq!(slow(&[(100.0, 2.0), (80.0, 3.0)]), None);
         assert!(
             slow(&[(100.0, 2.0), (79.9, 2.0)])
@@ -220,7 +220,7 @@ mod tests {
                 .unwrap()
                 .contains("host h1")
         );
-        // The farthest behind is named, by its rate or by its latency.
+        // The host that is farthest behind is named, whether by rate or by latency.
         let all = [
             (100.0, 2.0),
             (70.0, 2.0),
@@ -240,7 +240,7 @@ mod tests {
             HostFigures::slow(&all).is_some()
         };
         assert!(with(|_| ()));
-        // The first does 400 operations in a second.
+        // The first host does 400 operations per second.
         assert!(with(|h| h.ops = 400) && !with(|h| h.ops = 399));
         assert!(with(|h| (h.ops, h.ops_per_s) = (100, h.ops_per_s / 10.0)));
         assert!(!with(|h| (h.ops, h.ops_per_s) = (99, h.ops_per_s / 10.0)));

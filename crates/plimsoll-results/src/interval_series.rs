@@ -1,4 +1,4 @@
-//! The series that are written during the run: `intervals.csv` and `histograms.hlog`.
+//! Writer of the time series of a run: `intervals.csv` and `histograms.hlog`.
 
 use crate::background::{AppendedFile, BackgroundWriter};
 use crate::histograms::{WINDOW_MARK, tag_of};
@@ -39,11 +39,11 @@ const COLUMNS: [&str; 19] = [
     "events",
 ];
 
-/// Line that HdrHistogram's own tools expect before the first histogram.
+/// Legend that HdrHistogram's own tools expect before the first histogram.
 const LEGEND: &str =
     "\"StartTimestamp\",\"Interval_Length\",\"Interval_Max\",\"Interval_Compressed_Histogram\"\n";
 
-/// Writes both series into a directory.
+/// Writes both time series of a run into a directory.
 pub(crate) struct IntervalSeriesWriter {
     rows: Vec<Operation>,
     tags: Vec<String>,
@@ -53,7 +53,7 @@ pub(crate) struct IntervalSeriesWriter {
 }
 
 impl IntervalSeriesWriter {
-    /// Makes both files. Times in the log count from `base`.
+    /// Creates both files. Times in the log count from `base`.
     pub(crate) fn create(
         dir: &Path,
         rows: &[Operation],
@@ -66,23 +66,23 @@ impl IntervalSeriesWriter {
         Self::of(csv, log, rows)
     }
 
-    /// Appends to these files.
     fn of(csv: AppendedFile, log: AppendedFile, rows: &[Operation]) -> Result<Self, ResultsError> {
         Ok(Self {
             rows: rows.to_vec(),
             tags: rows.iter().map(|o| tag_of(&o.name, o.kind)).collect(),
             serializer: V2DeflateSerializer::new(),
             window: 0,
-            // In this order: an interval of which there are distributions is whole in both.
+            // The order of the files matters: an interval with distributions in the log has all of its rows in the CSV
+            // file.
             files: BackgroundWriter::start(vec![csv, log])?,
         })
     }
 
-    /// Appends an interval, in which these events began, to both files. Whoever watches the run sees each interval
-    /// when it is over.
+    /// Appends an interval to both files; `events` are the actions of events that began in the interval. Observers of
+    /// the run can read an interval as soon as it is over.
     ///
     /// # Errors
-    /// That of an interval before; no other may follow.
+    /// The error of an earlier interval; no further interval may follow.
     pub(crate) fn write(
         &mut self,
         interval: &Interval,
@@ -93,12 +93,12 @@ impl IntervalSeriesWriter {
         self.files.append(vec![csv, log])
     }
 
-    /// Replaces another file, in the order of these calls; if the file system refuses, it stays as it is.
+    /// Replaces another file, after all earlier writes; if the file system refuses, the file stays unchanged.
     pub(crate) fn replace(&mut self, path: &Path, text: String) {
         self.files.replace(path, text);
     }
 
-    /// Waits until all has been written.
+    /// Waits until all queued intervals have been written.
     ///
     /// # Errors
     /// As [`write`](Self::write).
@@ -106,7 +106,7 @@ impl IntervalSeriesWriter {
         self.files.flush()
     }
 
-    /// Brings everything to the disk.
+    /// Syncs both files.
     pub(crate) fn finish(self) -> Result<(), ResultsError> {
         self.files.finish()
     }
@@ -151,7 +151,8 @@ impl IntervalSeriesWriter {
         let start = Duration::from_nanos(interval.opened.saturating_add(interval.start));
         let length = Duration::from_nanos(interval.length);
         for (tag, totals) in self.tags.iter().zip(&interval.rows) {
-            // Also of an interval without paced operations, so that the sum over all has every one.
+            // Service times are written for unpaced operations too, so the sum over all intervals contains every
+            // operation.
             let histograms = [
                 (tag.clone(), &totals.service),
                 (format!("{tag}/response"), &totals.response),
@@ -167,7 +168,7 @@ impl IntervalSeriesWriter {
     }
 }
 
-/// Records in the form of CSV.
+/// Records encoded as CSV.
 fn in_csv<R>(records: impl IntoIterator<Item = R>) -> io::Result<Vec<u8>>
 where
     R: IntoIterator<Item: AsRef<[u8]>>,
@@ -187,7 +188,7 @@ fn append(
     length: Duration,
     (tag, histogram): (&str, &Histogram<u64>),
 ) -> io::Result<()> {
-    // A builder without settings writes no header, so this only appends.
+    // A builder without settings writes no header: the writer only appends.
     let mut writer = IntervalLogWriterBuilder::new().begin_log_with(log, serializer)?;
     writer
         .write_histogram(histogram, start, length, Tag::new(tag))
@@ -255,7 +256,7 @@ mod tests {
         vec![row("read1"), row("read2")]
     }
 
-    /// An interval with this number of operations of the first row.
+    /// An interval with `ops` operations of the first row.
     fn interval(ops: u64) -> Interval {
         let totals = OpTotals {
             ops,
@@ -292,7 +293,7 @@ mod tests {
         );
     }
 
-    /// The writes are executed by another thread: the error is that of a later interval, or of the end.
+    /// The background thread executes writes: a later interval, or the end, reports the error.
     #[test]
     fn a_full_disk_is_an_error_that_names_the_file() {
         let dir = tempfile::tempdir().unwrap();
@@ -315,7 +316,7 @@ mod tests {
         }
     }
 
-    /// The pipe that stands for a disk is not read until the last interval is written.
+    /// A pipe stands for a slow disk: nothing reads the pipe until the last interval has been written.
     #[test]
     fn an_interval_does_not_wait_for_writes_that_block() {
         let dir = tempfile::tempdir().unwrap();
@@ -326,7 +327,7 @@ mod tests {
         };
         let csv = AppendedFile::create(dir.path().join(INTERVALS_FILE)).unwrap();
         let mut series = IntervalSeriesWriter::of(csv, log, &rows()).unwrap();
-        // More than a pipe takes.
+        // The interval takes more bytes than a pipe holds.
         let spread = Interval {
             rows: vec![OpTotals {
                 ops: 20_000,
@@ -335,7 +336,7 @@ mod tests {
             }],
             ..interval(0)
         };
-        // The line of a window is that of its first interval.
+        // The window comment line precedes the first interval of a window.
         series.window = spread.window;
         let mut expected = Vec::new();
         for n in 0..400 {

@@ -1,15 +1,15 @@
-//! Reading `intervals.csv` back.
+//! Reader of `intervals.csv`.
 
 use crate::ResultsError;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// One line of `intervals.csv`: what one operation did in one interval.
+/// One line of `intervals.csv`: the figures of one operation in one interval.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct IntervalRow {
     /// Window, from 1.
     pub window: u32,
-    /// Place in the window, from 0.
+    /// Number of the interval in the window, from 0.
     pub interval: u64,
     /// Begin in seconds since the window opened.
     pub start_s: f64,
@@ -17,7 +17,7 @@ pub struct IntervalRow {
     pub length_s: f64,
     /// Name of the operation.
     pub operation: String,
-    /// Its kind, as [`OpKind`](plimsoll_plan::OpKind) prints.
+    /// Kind of the operation, as [`OpKind`](plimsoll_plan::OpKind) prints.
     pub kind: String,
     /// Operations that succeeded.
     pub ops: u64,
@@ -25,27 +25,26 @@ pub struct IntervalRow {
     pub bytes: u128,
     /// Operations that failed.
     pub errors: u64,
-    /// Mean latency in milliseconds: of operations that had an intended start the response time, of
-    /// the others the service time.
+    /// Mean latency in milliseconds: response time if operations had an intended start, otherwise service time.
     pub mean_ms: f64,
     /// Median of the latency in milliseconds.
     pub p50_ms: f64,
     /// 99th percentile of the latency in milliseconds.
     pub p99_ms: f64,
-    /// Greatest latency in milliseconds.
+    /// Maximum latency in milliseconds.
     pub max_ms: f64,
     /// Operations that had an intended start.
     pub paced_ops: u64,
-    /// Mean service time in milliseconds.
+    /// Mean service time in milliseconds; `None` if the column is missing or empty.
     pub service_mean_ms: Option<f64>,
     /// Median of the service time in milliseconds.
     pub service_p50_ms: Option<f64>,
     /// 99th percentile of the service time in milliseconds.
     pub service_p99_ms: Option<f64>,
-    /// Greatest service time in milliseconds.
+    /// Maximum service time in milliseconds.
     pub service_max_ms: Option<f64>,
-    /// Actions of the events that began in the interval, the same in each of its lines, with `; `
-    /// between them; empty if none did.
+    /// Actions of the events that began in the interval, separated by `; `, the same in each line of the interval;
+    /// empty without events.
     pub events: String,
 }
 
@@ -60,8 +59,8 @@ pub(crate) struct CountSums {
 impl CountSums {
     /// Adds a row; `false` if a sum would overflow.
     ///
-    /// Without leaving the loop early: LLVM 22 orders the ways out of such a loop by addresses of its own memory, so that
-    /// two compilations differ, and packages with them.
+    /// No early exit from the loop: LLVM 22 orders the exits of such a loop by addresses in its own memory, so builds,
+    /// and therefore packages, would not be reproducible.
     fn add(&mut self, row: &IntervalRow) -> bool {
         let counts = [row.ops, row.errors, row.paced_ops];
         let mut have_room = true;
@@ -86,7 +85,7 @@ pub(crate) fn read(path: &Path) -> Result<Vec<IntervalRow>, ResultsError> {
     rows(csv::Reader::from_reader(file), path, sums)
 }
 
-/// Reads lines without the head of the file. `sums` are those of the lines before them.
+/// Parses lines after the header. `sums` are the sums of all earlier lines.
 pub(crate) fn parse(
     lines: &[u8],
     path: &Path,
@@ -147,7 +146,7 @@ fn wrong(e: csv::Error, path: &Path) -> ResultsError {
     }
 }
 
-/// Line and reason of an error that is not the file system's.
+/// Line and reason of an error of the CSV reader other than an I/O error.
 fn explain(kind: &csv::ErrorKind) -> (u64, String) {
     let line = |pos: &Option<csv::Position>| pos.as_ref().map_or(1, csv::Position::line);
     match kind {

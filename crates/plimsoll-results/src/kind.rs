@@ -32,7 +32,7 @@ impl Kind {
         Self::Run,
     ];
 
-    /// Name of the file that makes a directory results of this kind.
+    /// Name of the file that marks a directory as results of this kind.
     #[must_use]
     pub fn file(self) -> &'static str {
         match self {
@@ -41,7 +41,7 @@ impl Kind {
         }
     }
 
-    /// The kind with its article, for messages.
+    /// The kind with its article, such as `a load curve`, for messages.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -53,12 +53,13 @@ impl Kind {
         }
     }
 
-    /// The kind of the results in a directory.
+    /// Detects the kind of the results in a directory.
     ///
     /// # Errors
-    /// [`ResultsError::None`] if it holds none; of a series, as [`SeriesDir::read`](crate::SeriesDir::read).
+    /// [`ResultsError::None`] if the directory holds no results; for a series, as
+    /// [`SeriesDir::read`](crate::SeriesDir::read).
     pub fn of(dir: &Path) -> Result<Self, ResultsError> {
-        /// The part of `series.json` that is read.
+        /// Fields of `series.json` that are read.
         #[derive(Deserialize)]
         struct Part {
             kind: Kind,

@@ -1,18 +1,18 @@
-//! Figures of latencies, and what they are latencies of.
+//! Figures of latencies, and the kind of latency of an operation.
 
 use plimsoll_measure::{InFlightAges, Latency};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The latency of operations: each counts with its response time where it had an intended
-/// start, and with its service time where it had none.
+/// Kind of the latency of operations: the response time of an operation with an intended start, the service time of any
+/// other operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LatencyKind {
-    /// None was paced: the service time, from call to return.
+    /// No operation was paced: the service time, from call to return.
     Service,
-    /// All were paced: the response time, from intended start to return.
+    /// All operations were paced: the response time, from intended start to return.
     Response,
-    /// Some were paced.
+    /// Only some operations were paced.
     Mixed,
 }
 
@@ -27,7 +27,7 @@ impl LatencyKind {
         }
     }
 
-    /// Its name.
+    /// Name of the kind, such as `service time`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -75,7 +75,7 @@ pub struct LatencyFigures {
 }
 
 impl LatencyFigures {
-    /// The figures of a distribution, and of operations that were still in flight.
+    /// Figures of a distribution of completed operations, and of the ages of operations in flight.
     #[must_use]
     pub fn of(latency: &Latency, ages: &InFlightAges) -> Self {
         let quantile = |q| ms(latency.quantile_with(ages, q).ns as f64);
@@ -91,7 +91,7 @@ impl LatencyFigures {
         }
     }
 
-    /// Whether a figure with the value `value_ms` is only a lower bound.
+    /// Whether a figure of `value_ms` milliseconds is only a lower bound.
     #[must_use]
     pub fn is_at_least(&self, value_ms: f64) -> bool {
         self.max_at_least && value_ms >= self.max_ms
@@ -110,7 +110,7 @@ pub struct SummaryLatency {
 }
 
 impl SummaryLatency {
-    /// The figures of a distribution, and of operations that were still in flight.
+    /// Figures of a distribution of completed operations, and of the ages of operations in flight.
     #[must_use]
     pub fn of(latency: &Latency, ages: &InFlightAges) -> Self {
         let quantile = |q| ms(latency.quantile_with(ages, q).ns as f64);
@@ -122,7 +122,6 @@ impl SummaryLatency {
     }
 }
 
-/// Nanoseconds to milliseconds.
 pub(crate) fn ms(ns: f64) -> f64 {
     ns / 1e6
 }

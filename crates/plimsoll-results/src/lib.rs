@@ -1,30 +1,27 @@
 //! The results of a run in open formats.
 //!
-//! A results directory holds `run.json` (a [`Run`]: everything known about the run and its
-//! figures), `histograms.hlog` (every latency distribution, by interval, in HdrHistogram's log
-//! format) and `intervals.csv` (throughput and latency over time). [`RunWriter`] writes the
-//! series while the run is in progress and gives the directory its name when it is complete;
-//! [`RunDir`] reads one back. The directory of a series holds
+//! A results directory holds `run.json` (a [`Run`]: everything known about the run and its figures), `histograms.hlog`
+//! (every latency distribution, by interval, in HdrHistogram's log format) and `intervals.csv` (throughput and latency
+//! over time). [`RunWriter`] writes both time series while the run is in progress and gives the results directory its
+//! final name when the results are complete; [`RunDir`] reads a results directory. The directory of a series holds
 //! `series.json` (a [`Series`]: repeated runs, a load curve, a search or a profile) and the results directory of each
-//! run; [`SeriesWriter`] writes one, [`SeriesDir`] reads it.
+//! run; [`SeriesWriter`] writes a series, [`SeriesDir`] reads a series.
 //!
-//! [`Entry`] is the line of any of these in a list, [`Annotations`] are the user's tags and note, and
+//! [`Entry`] is the line of a result of any kind in a list, [`Annotations`] are the user's tags and note, and
 //! [`Removal`] deletes results. [`LiveDir`] is a run in progress, seen from another process.
 //!
-//! Modules, from the lowest: `file_names`, `error`, `whole_file` and `publish` (files and
-//! directories), `staging` (hidden directories of results being written), `document` (JSON with a
-//! version); `run` and its parts (`latency`, `percentile`,
-//! `mix`, `schedule`, `standstill`, `events`, `client_cache`, `environment`), computed by `assemble`; `interval_series` and
-//! `histograms` (over time), `recompute` and `recover` (from those files); `dir` (one run), and
-//! `series` (several runs) with the rule of each kind.
+//! Modules, from the lowest: `file_names`, `error`, `whole_file` and `publish` (files and directories), `staging`
+//! (hidden directories of results being written), `document` (JSON with a version); `run` and its parts (`latency`,
+//! `percentile`, `mix`, `schedule`, `standstill`, `events`, `client_cache`, `environment`), computed by `assemble`;
+//! `interval_series` and `histograms` (time series), `recompute` and `recover` (figures from the time-series files);
+//! `dir` (one run), and `series` (several runs) with the rule of each kind.
 //!
 //! # Design
 //! Results exist before a run ends. A draft of `run.json` without figures is written first. A separate thread
 //! (`background`) writes each interval to `intervals.csv` and then to `histograms.hlog`, without buffering, so a
-//! slow disk does not delay the run. An interval is complete if its distributions have
-//! as many samples as its rows have operations; `recover` adds up the complete intervals and passes them through
-//! `Run::assemble`, as the engine does with its figures. Result files are opened only if they are regular
-//! files.
+//! slow disk does not delay the run. An interval is complete if its distributions have as many samples as its rows have
+//! operations; `recover` adds up the complete intervals and passes the sums through `Run::assemble`, as the engine does
+//! with its figures. Result files are opened only if they are regular files.
 //!
 //! `series.json` holds all state of a series, so a series is resumed by reading the document, and the rule of each
 //! kind (`Strategy`) is tested on systems that are formulas. A process that reads a run in progress (`LiveDir`) holds

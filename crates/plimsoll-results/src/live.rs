@@ -1,7 +1,7 @@
-//! Runs in progress, seen from another process: what they are, and the intervals they have written.
+//! Runs in progress, seen from another process: their description, and the intervals written so far.
 //!
-//! A run pays for being watched with one `write` an interval, by the thread that writes the series
-//! anyway. Whoever watches reads files; the run knows nothing of it.
+//! A run writes the same files whether or not a process observes the run: observers only read files, which the thread
+//! that writes the time series appends to once per interval.
 
 use crate::document::{Directory, Document};
 use crate::intervals::CountSums;
@@ -70,27 +70,27 @@ impl Document for LiveRun {
     const KIND_NAME: &str = "run in progress";
 }
 
-/// The hidden directory of a run in progress.
+/// Hidden directory of a run in progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveDir {
     path: PathBuf,
     id: String,
 }
 
-/// The state of a run that is followed.
+/// State of an observed run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LiveLocation {
-    /// It is in progress.
+    /// The run is in progress.
     InProgress,
-    /// Its results are in this directory.
+    /// The run has ended, and its results are in this directory.
     Finished(PathBuf),
-    /// It left no results: it was refused, or its process was killed.
+    /// The run left no results: the run was refused, or its process was killed.
     Gone,
 }
 
 impl LiveDir {
-    /// Runs in progress in some directories, in the order of their places. These are a results
-    /// root, and below it the directories of curves, searches and repeated runs.
+    /// Runs in progress directly below the given directories, sorted by path. `dirs` should hold a results root and the
+    /// directories of the series below the root.
     #[must_use]
     pub fn find(dirs: &[PathBuf]) -> Vec<Self> {
         let mut found = Vec::new();
@@ -114,7 +114,7 @@ impl LiveDir {
         found
     }
 
-    /// A hidden directory that says which run it is, or was, of.
+    /// A hidden directory that contains `live.json`; the run may have ended. `None` for any other directory.
     #[must_use]
     pub fn at(path: &Path) -> Option<Self> {
         let id = path.file_name()?.to_str().and_then(staging::id_of)?;
@@ -124,30 +124,30 @@ impl LiveDir {
         })
     }
 
-    /// Six letters and digits that no other run in progress has.
+    /// Six letters and digits from the name of the hidden directory; unique among the runs in a directory.
     #[must_use]
     pub fn id(&self) -> &str {
         &self.id
     }
 
-    /// Its path.
+    /// Path of the hidden directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Reads the facts about the run.
+    /// Reads the description of the run.
     ///
     /// # Errors
-    /// [`ResultsError`] if it has just ended, or was written by a program of another version.
+    /// [`ResultsError`] if the run has just ended, or if the description is of another version.
     pub fn read(&self) -> Result<LiveRun, ResultsError> {
         Directory::at(&self.path).read()
     }
 
-    /// Follows the run from its first interval.
+    /// Opens a reader of the run's intervals, from the first interval on.
     ///
     /// # Errors
-    /// [`ResultsError::Io`] if it has just ended.
+    /// [`ResultsError::Io`] if the run has just ended.
     pub fn open_reader(&self) -> Result<LiveReader, ResultsError> {
         let dir = File::open(&self.path).map_err(ResultsError::io("open", &self.path))?;
         let path = self.path.join(INTERVALS_FILE);
@@ -163,8 +163,8 @@ impl LiveDir {
     }
 }
 
-/// Reads the intervals of a run in progress as they are written. It goes on to the end, also
-/// when the directory has got its name meanwhile.
+/// Reader of the intervals of a run in progress. The reader continues to the last interval even after the directory has
+/// been renamed.
 #[derive(Debug)]
 pub struct LiveReader {
     dir: File,
@@ -176,10 +176,10 @@ pub struct LiveReader {
 }
 
 impl LiveReader {
-    /// The rows that were written since the last call: whole lines alone.
+    /// Rows written since the last call, only complete lines; at most 4 MiB per call.
     ///
     /// # Errors
-    /// [`ResultsError`] if the file cannot be read or holds something else.
+    /// [`ResultsError`] if the file cannot be read or is damaged.
     pub fn rows(&mut self) -> Result<Vec<IntervalRow>, ResultsError> {
         let path = Path::new(INTERVALS_FILE);
         let failed = || ResultsError::io("read", path);
@@ -204,17 +204,16 @@ impl LiveReader {
         crate::intervals::parse(lines, path, &mut self.sums)
     }
 
-    /// The events that have begun; none if the run has ended meanwhile. Those of all rows that were read
-    /// before are among them.
+    /// Events that have begun, including the events of all rows read so far; `None` if the run has ended.
     #[must_use]
     pub fn events(&self) -> Option<Vec<LiveEvent>> {
         self.run.read().ok().map(|run| run.events)
     }
 
-    /// Whether the run is in progress.
+    /// State of the run, by the present name of the open directory.
     #[must_use]
     pub fn location(&self) -> LiveLocation {
-        // The system states the present name of a directory that is held open.
+        // The kernel reports the present path of an open directory.
         let place = format!("/proc/self/fd/{}", self.dir.as_raw_fd());
         let Ok(path) = std::fs::read_link(place) else {
             return LiveLocation::Gone;

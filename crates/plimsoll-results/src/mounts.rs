@@ -3,13 +3,13 @@
 use procfs::process::MountInfo;
 use std::path::Path;
 
-/// Returns what is mounted, as this process sees it; nothing if the system does not tell.
+/// Mounted file systems as this process sees them; empty if the system does not list them.
 pub(crate) fn mounts() -> Vec<MountInfo> {
     plimsoll_measure::system::mounts(Path::new("/proc/self/mountinfo"))
 }
 
-/// Returns the mount that a path lies on: the longest mount point that is a parent of the path with
-/// its symbolic links followed. Of several mounts at one point the latest hides the others.
+/// Finds the mount of a path: the longest mount point that is a parent of the path after resolving symbolic links. The
+/// latest of several mounts at one point hides the others.
 pub(crate) fn find_mount<'a>(path: &Path, mounts: &'a [MountInfo]) -> Option<&'a MountInfo> {
     let existing = path.ancestors().find_map(|p| p.canonicalize().ok())?;
     mounts

@@ -1,4 +1,4 @@
-//! Percentiles: which are requested, and what a distribution says of them.
+//! Percentiles: requested lists, and figures of a distribution at percentiles.
 
 use crate::latency::ms;
 use plimsoll_measure::{InFlightAges, Latency};
@@ -31,10 +31,10 @@ impl Percentile {
     /// The 99.9th percentile.
     pub const P999: Self = Self(99_900_000);
 
-    /// Percentiles that tables of operations show where no others were requested.
+    /// Default percentiles of tables of operations.
     pub const DEFAULT_TABLE: [Self; 4] = [Self::P50, Self::P95, Self::P99, Self::P999];
 
-    /// Percentiles that every run keeps.
+    /// Percentiles that every run stores.
     pub const DEFAULT_STORED: [Self; 7] = [
         Self::P50,
         Self(90 * MILLIONTHS),
@@ -51,8 +51,8 @@ impl Percentile {
         f64::from(self.0) / f64::from(100 * MILLIONTHS)
     }
 
-    /// Minimum number of operations that tell the percentile from the maximum: one of them lies beyond
-    /// it.
+    /// Minimum number of operations that distinguishes the percentile from the maximum: at least one operation lies
+    /// beyond the percentile.
     #[must_use]
     pub fn needs(self) -> u64 {
         let all = 100 * MILLIONTHS;
@@ -62,8 +62,8 @@ impl Percentile {
         }
     }
 
-    /// The figure of the percentile in a list, or else one from the `fixed` latency and service time of
-    /// `ops` operations. `None` if nothing is `known`: the figures are then meaningless zeros.
+    /// Finds the percentile in a list of figures, or else takes the `fixed` latency and service time of `ops`
+    /// operations. `None` unless latencies are `known`: all figures are then meaningless zeros.
     pub(crate) fn find(
         self,
         figures: &[PercentileFigure],
@@ -82,7 +82,7 @@ impl Percentile {
         listed.or(fixed.map(figure)).filter(|_| known)
     }
 
-    /// The text of the number, such as `99.99`.
+    /// The percentile as a number, such as `99.99`.
     fn number(self) -> String {
         let (whole, rest) = (self.0 / MILLIONTHS, self.0 % MILLIONTHS);
         match rest {
@@ -95,14 +95,14 @@ impl Percentile {
     }
 }
 
-/// `p99.99`.
+/// Writes the percentile as in `p99.99`.
 impl fmt::Display for Percentile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&format!("p{}", self.number()))
     }
 }
 
-/// The reason why a text is not a percentile.
+/// Error on a text that is not a percentile, as a sentence.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NotAPercentile(&'static str);
@@ -177,7 +177,7 @@ impl JsonSchema for Percentile {
 pub struct Percentiles(Vec<Percentile>);
 
 impl Percentiles {
-    /// Puts percentiles in order.
+    /// Sorts percentiles and removes duplicates.
     #[must_use]
     pub fn new(list: impl IntoIterator<Item = Percentile>) -> Self {
         let mut list: Vec<Percentile> = list.into_iter().collect();
@@ -186,14 +186,14 @@ impl Percentiles {
         Self(list)
     }
 
-    /// Puts percentiles in order that were requested and those that every run keeps.
+    /// Percentiles that a run stores: the requested ones and the seven default ones.
     #[must_use]
     pub fn kept(asked: Option<&Self>) -> Self {
         let asked = asked.map_or(&[][..], Self::as_slice);
         Self::new(asked.iter().copied().chain(Percentile::DEFAULT_STORED))
     }
 
-    /// Percentiles that a table shows: those that were requested, else the usual ones.
+    /// Percentiles that a table shows: the requested percentiles, else `usual`.
     #[must_use]
     pub fn shown_percentiles<'a>(
         asked: Option<&'a Self>,
@@ -202,7 +202,7 @@ impl Percentiles {
         asked.map_or(usual, Self::as_slice)
     }
 
-    /// Those among requested ones that are none of `columns`: they have no column of their own.
+    /// Requested percentiles that are not among `columns`, in increasing order.
     #[must_use]
     pub fn extra<'a>(
         asked: impl IntoIterator<Item = &'a Self>,
@@ -219,7 +219,7 @@ impl Percentiles {
     }
 }
 
-/// A list of percentiles that cannot be read: what is wrong, the list, and the place in it.
+/// Error on a list of percentiles: the reason, the list, and the range of the fault in the list.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}\n  {text}\n  {}", mark(.text, .at, .label))]
 pub struct NotPercentiles {
@@ -229,7 +229,7 @@ pub struct NotPercentiles {
     at: Range<usize>,
 }
 
-/// A line that underlines a part of a text, with a label.
+/// A line that underlines the range `at` of a text, followed by a label.
 fn mark(text: &str, at: &Range<usize>, label: &str) -> String {
     let columns = |part: Option<&str>| part.unwrap_or_default().chars().count();
     let before = " ".repeat(columns(text.get(..at.start)));
@@ -287,8 +287,8 @@ pub struct PercentileFigure {
 }
 
 impl PercentileFigure {
-    /// Computes percentiles of a distribution. `service` is that of the service time of a paced load,
-    /// and `ages` are those of operations in flight.
+    /// Computes percentiles of a latency distribution. `service` is the distribution of the service times of a paced
+    /// load; `ages` are the ages of operations in flight.
     #[must_use]
     pub fn all(
         list: &Percentiles,

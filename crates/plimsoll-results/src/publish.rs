@@ -1,4 +1,4 @@
-//! Names and roots of results directories.
+//! Names and roots of results directories, and the final rename.
 
 use crate::whole_file::{create_dirs, rename_to_free_name, sync_dir};
 use crate::{ResultsError, Verdict};
@@ -6,14 +6,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// Maximum number of results with one name and time.
+/// Maximum number of results with the same name and start time.
 const MAX_RUNS_PER_SECOND: u32 = 10_000;
 
-/// A root that did not exist before; removed if it remains empty.
+/// Root that this process created; dropping removes the root if it is empty.
 pub(crate) struct CreatedRoot(PathBuf);
 
 impl CreatedRoot {
-    /// Creates a root if it is missing.
+    /// Creates a root if it is missing; `None` if the root exists.
     pub(crate) fn make(root: &Path) -> Result<Option<Self>, ResultsError> {
         let made = (!root.exists()).then(|| Self(root.to_owned()));
         create_dirs(root)?;
@@ -23,23 +23,23 @@ impl CreatedRoot {
 
 impl Drop for CreatedRoot {
     fn drop(&mut self) {
-        // A root that is not empty stays.
+        // Removing a root that is not empty fails, which is intended.
         let _ = std::fs::remove_dir(&self.0);
     }
 }
 
-/// Renames a hidden directory to the first free name, and calls `published` with its path. When this returns, all of
-/// it is on the device if its files were.
+/// Renames a hidden directory to the first free name, and calls `published` with the new path. On return, the directory
+/// is on the device if its files were.
 ///
 /// # Errors
-/// [`ResultsError::Io`]. The directory keeps its final name if it is only not known whether the device has that.
+/// [`ResultsError::Io`]. If only the final sync of `root` fails, the directory keeps its final name.
 pub(crate) fn publish(
     hidden: &Path,
     root: &Path,
     name: &str,
     published: impl FnOnce(&Path),
 ) -> Result<PathBuf, ResultsError> {
-    // What has the name must have the files.
+    // The final name must imply that the names of the files are on the device.
     sync_dir(hidden).map_err(ResultsError::io("write", hidden))?;
     for n in 1..=MAX_RUNS_PER_SECOND {
         let path = match n {
@@ -64,7 +64,7 @@ pub(crate) fn publish(
     Err(ResultsError::io("create", &root.join(name))(full))
 }
 
-/// The name of results, which ends with the verdict of a run that was cut short if `tells_verdict`.
+/// Name of results; with `tells_verdict`, the verdict of an interrupted or failed run is appended.
 pub(crate) fn name_with_verdict(name: String, tells_verdict: bool, verdict: Verdict) -> String {
     match verdict {
         Verdict::Interrupted | Verdict::Failed if tells_verdict => format!("{name}-{verdict}"),
@@ -81,7 +81,7 @@ pub fn timestamp(time: SystemTime) -> jiff::Timestamp {
     })
 }
 
-/// `WORKLOAD-YYYYmmdd-HHMMSS` in local time, with nothing but letters, digits, `.`, `_`, `-`.
+/// `WORKLOAD-YYYYmmdd-HHMMSS` in local time, with only letters, digits, `.`, `_` and `-`.
 pub(crate) fn name_of(workload: &str, started: SystemTime) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let name: String = workload

@@ -1,4 +1,4 @@
-//! The counters that tell which data a run reads from the storage.
+//! Kernel counters that tell which data a run reads from storage.
 //!
 //! For block devices the source is the kernel's account of the process, not the counters of the disk: the account
 //! excludes other programs, can be added up over the ranks of a machine, and does not depend on the kind of device.
@@ -24,7 +24,7 @@ pub enum ReadSource {
     Memory,
 }
 
-/// File systems that keep everything in memory.
+/// File systems that keep all data in memory.
 const MEMORY_FILESYSTEMS: [&str; 5] = ["tmpfs", "ramfs", "rootfs", "devtmpfs", "hugetlbfs"];
 
 /// File systems on block devices whose reads of data the kernel accounts to the process that causes them.
@@ -37,8 +37,8 @@ const BLOCK_DEVICE_FILESYSTEMS: [&str; 20] = [
 const MAX_STACKED_DEVICES: u32 = 16;
 
 impl ReadSource {
-    /// The counters for files in these directories, or their nearest existing parents; `None` if there
-    /// are none, or different ones.
+    /// Counters for files in these directories, or in their nearest existing parents; `None` if there are no counters,
+    /// or if the directories have different ones.
     #[must_use]
     pub fn of_directories(dirs: &[PathBuf]) -> Option<Self> {
         let system = MountTable {
@@ -49,7 +49,7 @@ impl ReadSource {
             let dir = std::path::absolute(dir).ok()?;
             let mount = find_mount(&dir, &system.mounts)?;
             let source = system.of_mount(mount, MAX_STACKED_DEVICES)?;
-            // Counters of NFS are per mount.
+            // NFS counters are per mount, so two mounts differ.
             let mount = (source == Self::NfsMount).then_some(mount.mount_point.as_path());
             Some((source, mount))
         });
@@ -58,7 +58,7 @@ impl ReadSource {
     }
 }
 
-/// The mounts, and the directory in which the kernel describes their devices.
+/// Mounted file systems, and the directory in which the kernel describes block devices (`/sys`).
 struct MountTable {
     mounts: Vec<MountInfo>,
     sys: PathBuf,
@@ -75,8 +75,8 @@ impl MountTable {
         }
     }
 
-    /// The files that a run makes are in the upper directory. In a container it is out of sight, and
-    /// then taken to be on a block device.
+    /// Source for an overlay: the file system of the upper directory, which holds the files of a run. An upper
+    /// directory that is not visible, as in a container, is assumed to be on a block device.
     fn of_overlay(&self, mount: &MountInfo, depth: u32) -> Option<ReadSource> {
         let upper = mount.super_options.get("upperdir").cloned().flatten();
         let upper = upper
@@ -86,14 +86,14 @@ impl MountTable {
             return Some(ReadSource::ProcessIo);
         };
         match below.fs_type.as_str() {
-            // A path of the container that happens to have the same name.
+            // The upper path belongs to the host: a path of the same name here is another directory.
             "overlay" => Some(ReadSource::ProcessIo),
             _ => self.of_mount(below, depth),
         }
     }
 
     fn of_device(&self, mount: &MountInfo, depth: u32) -> Option<ReadSource> {
-        // Persistent memory is read in place: no block is read, and nothing is cached.
+        // DAX reads persistent memory in place: no block is read, and nothing is cached.
         let dax = mount.super_options.get("dax").map(Option::as_deref);
         if matches!(dax, Some(None | Some("always"))) {
             return None;
@@ -104,13 +104,13 @@ impl MountTable {
         }
     }
 
-    /// The directory of a mount's device below `/sys`.
+    /// Directory of a mount's block device below `/sys`.
     fn device(&self, mount: &MountInfo) -> Option<PathBuf> {
         let by_number = |number: &str| {
             let link = self.sys.join("dev/block").join(number);
             link.canonicalize().ok()
         };
-        // Some file systems, such as btrfs, have numbers that are not a device's.
+        // Some file systems, such as btrfs, report numbers that are not those of a block device.
         by_number(&mount.majmin).or_else(|| {
             let number = std::fs::metadata(mount.mount_source.as_ref()?).ok()?.rdev();
             let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
@@ -118,8 +118,8 @@ impl MountTable {
         })
     }
 
-    /// Whether a device, or all that it is made of, is memory: a RAM disk, compressed memory, or a
-    /// file on a file system in memory.
+    /// Whether a device, or every device below it, is memory: a RAM disk, compressed memory, or a loop device on a file
+    /// in memory.
     fn is_memory(&self, device: &Path, depth: u32) -> bool {
         let Some(depth) = depth.checked_sub(1) else {
             return false;
@@ -139,7 +139,7 @@ impl MountTable {
         }
         if let Ok(file) = std::fs::read_to_string(device.join("loop/backing_file")) {
             let file = Path::new(file.trim_end_matches('\n'));
-            // One of another namespace, or that is removed, says nothing.
+            // A backing file of another namespace, or a removed one, tells nothing.
             let mount = file
                 .exists()
                 .then(|| find_mount(file, &self.mounts))
@@ -164,7 +164,7 @@ mod tests {
     use std::fs::{create_dir_all, write};
     use std::os::unix::fs::symlink;
 
-    /// A system of these mounts, with devices below a directory.
+    /// Mounts from these lines, with devices described below `sys`.
     fn system(sys: &Path, lines: &[String]) -> MountTable {
         let mount = |line: &String| MountInfo::from_line(line).unwrap();
         MountTable {

@@ -1,4 +1,4 @@
-//! Percentiles that a run did not keep, computed from its `histograms.hlog`.
+//! Percentiles that a run did not store, computed from its `histograms.hlog`.
 
 use crate::histograms::{self, tag_of};
 use crate::percentile::{Percentile, PercentileFigure, Percentiles};
@@ -10,7 +10,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The distributions of a log, added up by window and tag.
+/// Latency distributions of a log, summed by window and tag.
 pub(crate) struct LogDistributions(BTreeMap<(u32, String), Distribution>);
 
 impl LogDistributions {
@@ -24,12 +24,12 @@ impl LogDistributions {
         Ok(Self(sums))
     }
 
-    /// The distribution of a tag in a window; none if nothing completed.
+    /// The distribution of a tag in a window; `None` if no operation completed.
     pub(crate) fn of(&self, window: u32, tag: &str) -> Option<&Distribution> {
         self.0.get(&(window, tag.to_owned()))
     }
 
-    /// The distribution of a tag in some windows.
+    /// The distribution of a tag, summed over several windows.
     fn sum(&self, windows: &[u32], tag: &str) -> Distribution {
         let mut sum = Distribution::default();
         let found = windows.iter().filter_map(|w| self.of(*w, tag));
@@ -38,7 +38,7 @@ impl LogDistributions {
     }
 }
 
-/// Latencies of an operation or of several from the log, with the exact maximum.
+/// Latencies of one or several operations from the log, with the exact maximum.
 #[derive(Default)]
 struct LogLatencies {
     latency: Distribution,
@@ -47,7 +47,7 @@ struct LogLatencies {
     paced_ops: u64,
     max_ms: Greatest,
     service_max_ms: Greatest,
-    /// Ages of operations in flight at the end in nanoseconds, and their numbers.
+    /// Operations in flight at the end: their numbers by age in nanoseconds.
     ages: BTreeMap<u64, u64>,
 }
 
@@ -78,7 +78,8 @@ impl Greatest {
         }
     }
 
-    /// A percentile of `ns` nanoseconds; `None` is a percentile beyond all completed operations, and gives this maximum.
+    /// Figure of a percentile at `ns` nanoseconds; `None` means beyond all completed operations, so the maximum is the
+    /// figure.
     fn percentile(self, percentile: Percentile, ns: Option<u64>) -> Self {
         let is_greatest = self.is_lower_bound && percentile.share() >= 1.0;
         match ns.filter(|_| !is_greatest) {
@@ -91,7 +92,7 @@ impl Greatest {
     }
 }
 
-/// An age in nanoseconds, and how many operations were so old.
+/// Age in nanoseconds, and number of operations of that age.
 fn age(figure: &AgeFigure) -> (u64, u64) {
     ((figure.at_least_ms * 1e6).round() as u64, figure.ops)
 }
@@ -145,7 +146,7 @@ impl LogLatencies {
         }
     }
 
-    /// Adds the percentiles that are missing in a list of figures.
+    /// Adds the wanted percentiles that are missing in a list of figures.
     fn complete(&self, figures: &mut Vec<PercentileFigure>, wanted: &Percentiles) {
         let known: Vec<Percentile> = figures.iter().map(|f| f.percentile).collect();
         let missing = wanted.as_slice().iter().filter(|p| !known.contains(p));
@@ -154,8 +155,8 @@ impl LogLatencies {
     }
 }
 
-/// Computes percentiles of a run and of its stages that are not among its figures; the log is read only
-/// if there are any.
+/// Computes wanted percentiles that the figures of a run and of its stages lack; the log is read only if any is
+/// missing.
 pub(crate) fn complete(
     run: &mut Run,
     dir: &Path,
@@ -311,7 +312,7 @@ mod tests {
             actual,
             expected.map(|(name, ms, enough)| (name.to_owned(), ms, enough))
         );
-        // None exceeds the exact maximum, and of an unpaced load there is no service time.
+        // No percentile exceeds the exact maximum, and an unpaced load has no service time.
         assert_eq!((figures[2].ms, figures[2].service_ms), (6.5, None));
         assert_eq!(
             (figures[2].at_least, figures[2].service_at_least),

@@ -1,7 +1,7 @@
-//! Results of runs whose processes were killed, made from the files that they had written.
+//! Recovery of the results of killed runs from the files that the runs had written.
 //!
-//! A run keeps a draft of its `run.json`, without figures, and writes both series as it goes on. An
-//! interval is whole if all its lines are in both; what follows the last whole one is cut off.
+//! A run writes a draft of `run.json` without figures, and appends to both time series while in progress. An interval
+//! is complete if all of its lines are in both files; everything after the last complete interval is cut off.
 
 use crate::histograms::{SparseInterval, WINDOW_MARK, log_line, tag_of_text};
 use crate::publish::{name_of, name_with_verdict, publish};
@@ -31,8 +31,7 @@ pub struct AbandonedRun {
 }
 
 impl AbandonedRun {
-    /// Finds the killed runs in some directories of which results can be made, in the order of their
-    /// paths.
+    /// Finds recoverable killed runs directly below the given directories, sorted by path.
     #[must_use]
     pub fn find(dirs: &[PathBuf]) -> Vec<Self> {
         let entries = dirs.iter().flat_map(|dir| std::fs::read_dir(dir).ok());
@@ -42,8 +41,7 @@ impl AbandonedRun {
         paths.iter().filter_map(|path| Self::at(path)).collect()
     }
 
-    /// Finds the killed runs in a directory of results, and in those of curves, repeated runs and
-    /// profiles there.
+    /// Finds recoverable killed runs below a directory, at most three levels deep: the runs of series too.
     #[must_use]
     pub fn below(path: &Path) -> Vec<Self> {
         let mut dirs = vec![path.to_owned()];
@@ -51,7 +49,8 @@ impl AbandonedRun {
         Self::find(&dirs)
     }
 
-    /// The killed run in this hidden directory; `None` if it is not one.
+    /// The killed run in a hidden directory; `None` if the directory is not recoverable, or if its writer may still be
+    /// running.
     #[must_use]
     pub fn at(dir: &Path) -> Option<Self> {
         let is_dir = std::fs::symlink_metadata(dir).is_ok_and(|m| m.is_dir());
@@ -64,16 +63,16 @@ impl AbandonedRun {
         })
     }
 
-    /// Its path.
+    /// Path of the hidden directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.dir
     }
 
-    /// Makes results of it, with the name that they would have had.
+    /// Makes results of the killed run, under the name that the run would have used.
     ///
     /// # Errors
-    /// [`ResultsError`] if what was written cannot be read, or the file system refuses.
+    /// [`ResultsError`] if the files of the run cannot be read, or if the file system refuses.
     pub fn finish(self) -> Result<RunDir, ResultsError> {
         let run = match RunDir::at(&self.dir).read() {
             Ok(run) => run,
@@ -95,16 +94,15 @@ impl AbandonedRun {
     }
 }
 
-/// Levels below a directory of results at which runs may lie: those of a profile are below its
-/// file systems, and may be repeated.
+/// Maximum depth of runs below a results directory: a profile has a level for file systems and a level for repeated
+/// runs.
 const MAX_SEARCH_DEPTH: u32 = 3;
 
-/// Makes results of what killed runs left: of a hidden directory, or of all in a directory of results.
-/// One of which none can be made does not keep the others from it.
+/// Recovers killed runs: the run in a hidden directory, or all killed runs below a results directory. A failure of one
+/// run does not affect the others.
 ///
 /// # Errors
-/// [`ResultsError::NothingLeft`] if there is nothing of that kind; of each, as
-/// [`AbandonedRun::finish`].
+/// [`ResultsError::NothingLeft`] if no killed run is found; each run's error is as from [`AbandonedRun::finish`].
 pub fn recover(path: &Path) -> Result<Vec<Result<RunDir, ResultsError>>, ResultsError> {
     let found = match AbandonedRun::at(path) {
         Some(one) => vec![one],
@@ -118,7 +116,7 @@ pub fn recover(path: &Path) -> Result<Vec<Result<RunDir, ResultsError>>, Results
     Ok(found.into_iter().map(AbandonedRun::finish).collect())
 }
 
-/// Adds the directories below one, but for hidden ones and links.
+/// Adds the directories below `dir`, except hidden directories and symbolic links.
 fn add_directories(dir: &Path, depth: u32, dirs: &mut Vec<PathBuf>) {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let is_dir = |entry: &std::fs::DirEntry| entry.file_type().is_ok_and(|t| t.is_dir());
@@ -139,7 +137,7 @@ fn started(run: &Run) -> SystemTime {
     stamp.map_or(SystemTime::UNIX_EPOCH, SystemTime::from)
 }
 
-/// The run that the draft and the series make; the series lose what is not whole.
+/// The run that follows from the draft and the time series; cuts incomplete intervals off the files.
 fn run_from_series(dir: &Path) -> Result<Run, ResultsError> {
     let draft: Run = document::read(&dir.join(DRAFT_FILE))?;
     let (csv, log) = (dir.join(INTERVALS_FILE), dir.join(HISTOGRAMS_FILE));
@@ -150,7 +148,7 @@ fn run_from_series(dir: &Path) -> Result<Run, ResultsError> {
     let stages = stages(&draft.plan, whole.windows.len());
     let text = whole.said(match draft.clock {
         ClockKind::Real => draft.ranks,
-        // All ranks are workers of one process, whose intervals are written as they end.
+        // In virtual time all ranks are workers of one process, which writes each interval as it ends.
         ClockKind::Virtual => 1,
     });
     let began = started(&draft);
@@ -172,7 +170,7 @@ fn run_from_series(dir: &Path) -> Result<Run, ResultsError> {
     }))
 }
 
-/// The complete lines of a series of a killed process; what follows them may end within a character.
+/// The complete lines of a time series; the rest, which is cut off, may end within a UTF-8 character.
 fn written(path: &Path) -> Result<Vec<u8>, ResultsError> {
     let mut bytes = Vec::new();
     let read = open_series(path).and_then(|mut file| file.read_to_end(&mut bytes));
@@ -182,13 +180,13 @@ fn written(path: &Path) -> Result<Vec<u8>, ResultsError> {
     Ok(bytes)
 }
 
-/// The text that bytes begin with.
+/// The longest prefix of `bytes` that is valid UTF-8.
 fn text_of(bytes: &[u8]) -> &str {
     let valid = bytes.utf8_chunks().next();
     valid.map_or("", |chunk| chunk.valid())
 }
 
-/// Windows that the script drops: the next one opens before they are closed.
+/// Numbers of windows that the script discards, by opening the next window before closing the current one.
 fn dropped(plan: &Plan) -> BTreeSet<u32> {
     let (mut dropped, mut number, mut is_open) = (BTreeSet::new(), 0, false);
     for phase in &plan.script {
@@ -206,7 +204,6 @@ fn dropped(plan: &Plan) -> BTreeSet<u32> {
     dropped
 }
 
-/// Shortens a file to this length, in bytes.
 fn truncate_to_complete(path: &Path, bytes: usize) -> Result<(), ResultsError> {
     let file = File::options().write(true).open(path);
     let cut = file.and_then(|file| {
@@ -217,7 +214,7 @@ fn truncate_to_complete(path: &Path, bytes: usize) -> Result<(), ResultsError> {
     cut.map_err(ResultsError::io("write", path))
 }
 
-/// The stages of the windows of a pattern, without the unknown figures of each rank.
+/// Stages of a pattern, one for each measured window, without the figures of ranks, which are unknown.
 fn stages(plan: &Plan, windows: usize) -> Vec<StageOutcome> {
     let (mut stages, mut now) = (Vec::new(), None);
     for phase in &plan.script {
@@ -234,21 +231,21 @@ fn stages(plan: &Plan, windows: usize) -> Vec<StageOutcome> {
     stages
 }
 
-/// The whole intervals of both series, added up by window.
+/// Sums of the intervals that are complete in both files, by window.
 #[derive(Default)]
 struct CompleteIntervals {
     windows: Vec<MeasuredWindow>,
-    /// Windows that do not count.
+    /// Numbers of the windows that the script discards.
     dropped: BTreeSet<u32>,
-    /// There are intervals of such a window.
+    /// Whether there are complete intervals of a discarded window.
     has_dropped: bool,
-    /// Bytes of `intervals.csv` up to the end of the last.
+    /// Length in bytes of `intervals.csv` up to the end of the last complete interval.
     rows_end: usize,
-    /// Bytes of `histograms.hlog` up to there.
+    /// Length in bytes of `histograms.hlog` up to the end of the last complete interval.
     lines_end: usize,
 }
 
-/// The lines of the log that are to be read yet.
+/// The unread lines of the log.
 struct LogLines<'a> {
     text: &'a str,
     at: usize,
@@ -256,7 +253,7 @@ struct LogLines<'a> {
 }
 
 impl LogLines<'_> {
-    /// The next distribution; `None` at the end, or where a line is damaged.
+    /// The next distribution; `None` at the end of the log or at a damaged line.
     fn next(&mut self) -> Option<SparseInterval> {
         loop {
             let rest = &self.text[self.at..];
@@ -269,7 +266,7 @@ impl LogLines<'_> {
         }
     }
 
-    /// The distribution of a tag, if it comes next.
+    /// The next distribution, if it has this window and tag.
     fn take(&mut self, window: u32, tag: &str) -> Option<SparseInterval> {
         let (at, before) = (self.at, self.window);
         let found = self.next();
@@ -317,7 +314,7 @@ impl CompleteIntervals {
             group.push(next);
         }
         if whole.lines_end == 0 {
-            // Its head stays.
+            // Without a complete interval, the header of the log is kept.
             lines = LogLines {
                 at: 0,
                 window: 0,
@@ -328,7 +325,7 @@ impl CompleteIntervals {
         whole
     }
 
-    /// The note on a run of this number of processes.
+    /// The note on a killed run of `ranks` processes.
     fn said(&self, ranks: u32) -> String {
         let gathered = "are gathered when the workers of a part of the run have ended";
         match (self.windows.is_empty(), self.has_dropped) {
@@ -353,7 +350,7 @@ impl CompleteIntervals {
         }
     }
 
-    /// Adds an interval; `None` if it is not whole.
+    /// Adds an interval; `None` if the interval is incomplete.
     fn add(&mut self, plan: &Plan, rows: &[IntervalRow], lines: &mut LogLines<'_>) -> Option<()> {
         let mut totals = vec![OpTotals::default(); plan.operations.len()];
         let mut opened = None;
@@ -396,7 +393,7 @@ impl CompleteIntervals {
 }
 
 impl LogLines<'_> {
-    /// Bytes before the first distribution and the window that it is of, or what is damaged there.
+    /// Length in bytes of the log's header: the lines before the first window comment or damaged line.
     fn head(&self) -> usize {
         let lines = self.text.split_inclusive('\n');
         let head = lines.take_while(|line| {
@@ -407,8 +404,8 @@ impl LogLines<'_> {
     }
 }
 
-/// Totals of an operation in an interval, and when the window opened; `None` if its distributions are
-/// missing.
+/// Totals of an operation in an interval, and the time at which the window opened; `None` if the distributions of the
+/// operation are missing.
 fn of_row(row: &IntervalRow, lines: &mut LogLines<'_>) -> Option<(OpTotals, Option<u64>)> {
     let mut total = OpTotals {
         ops: row.ops,
@@ -417,7 +414,7 @@ fn of_row(row: &IntervalRow, lines: &mut LogLines<'_>) -> Option<(OpTotals, Opti
         ..OpTotals::default()
     };
     if row.errors > 0 {
-        // The series has only their number.
+        // The time series counts errors without their codes.
         total.errors.insert("unknown".into(), row.errors);
     }
     if row.ops == 0 {

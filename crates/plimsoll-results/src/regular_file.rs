@@ -1,6 +1,6 @@
-//! Files of results are regular files of bounded size: a pipe that lies in the place of one would be waited
-//! for without end, a device or a file of nothing but a hole would fill the memory, and a symbolic link in
-//! results of someone else could name any file that the reader may read.
+//! Result files are regular files of bounded size. Anything else in the place of a result file is refused: opening a
+//! pipe would block for ever, a device or a sparse file would fill the memory, and a symbolic link in another person's
+//! results could name any file that the reader may read.
 
 use rustix::fs::OFlags;
 use std::fs::{File, OpenOptions};
@@ -8,18 +8,18 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Maximum size of a document in bytes. One of a thousand hosts with all their workers has a tenth of it.
+/// Maximum size of a document in bytes; a document on a thousand hosts with all workers takes a tenth of the limit.
 const MAX_DOCUMENT_BYTES: u64 = 128 << 20;
 
-/// Maximum size of a series in bytes: days of intervals of many operations.
+/// Maximum size of a time series in bytes: enough for days of intervals of many operations.
 const MAX_SERIES_BYTES: u64 = 4 << 30;
 
-/// Opens a regular file to read it.
+/// Opens a regular file for reading.
 ///
 /// # Errors
-/// An error of the system; or if the path is a symbolic link or not a regular file.
+/// An error of the system; an error if the path is a symbolic link or not a regular file.
 pub fn open_regular(path: &Path) -> io::Result<File> {
-    // Not waited for: a pipe most likely has no writer.
+    // A pipe must not block the open: it most likely has no writer.
     let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
     let opened = OpenOptions::new()
         .read(true)
@@ -37,22 +37,22 @@ pub fn open_regular(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// The text of a document, which is a regular file of at most 128 MiB.
+/// Reads a text document: a regular file of at most 128 MiB.
 ///
 /// # Errors
-/// As [`open_regular`]; if it is larger, or not UTF-8.
+/// As [`open_regular`]; an error if the file is larger or not UTF-8.
 pub fn read_regular(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     at_most(open_regular(path)?, MAX_DOCUMENT_BYTES)?.read_to_string(&mut text)?;
     Ok(text)
 }
 
-/// Opens a series, which is a regular file of at most 4 GiB.
+/// Opens a time series: a regular file of at most 4 GiB.
 pub(crate) fn open_series(path: &Path) -> io::Result<impl Read + use<>> {
     at_most(open_regular(path)?, MAX_SERIES_BYTES)
 }
 
-/// The file, of which not more than `limit` bytes are read even if it grows.
+/// Limits reads to `limit` bytes, even if the file grows.
 fn at_most(file: File, limit: u64) -> io::Result<io::Take<File>> {
     let size = file.metadata()?.len();
     if size > limit {

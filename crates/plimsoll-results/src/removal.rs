@@ -15,22 +15,22 @@ use std::path::{Path, PathBuf};
 /// Directory of a run that holds what each rank measured.
 const RANKS_DIR: &str = "ranks";
 
-/// What is to be taken away, looked at and not yet touched. While it lives no other process
-/// begins to write to the results.
+/// A checked removal of results, before anything is deleted. A lock keeps other processes from writing to the results
+/// while the value lives.
 ///
-/// Directories within go before those around them, and of each the file that makes it results goes
-/// last: what is left of a removal that was interrupted can be removed.
+/// Subdirectories are deleted before their parents, and the file that marks a directory as results is deleted last: an
+/// interrupted removal can be repeated.
 #[derive(Debug)]
 pub struct Removal {
     dir: PathBuf,
     parts: Vec<RemovalPart>,
-    /// Directories of the configurations of a series.
+    /// Directories of configurations of a series.
     places: Vec<PathBuf>,
     bytes: u64,
     _lock: File,
 }
 
-/// A directory and its files, in the order of their deletion.
+/// A directory, with its files in the order of deletion.
 #[derive(Debug)]
 struct RemovalPart {
     dir: PathBuf,
@@ -38,12 +38,12 @@ struct RemovalPart {
 }
 
 impl Removal {
-    /// Looks at a results directory and everything in it.
+    /// Checks a results directory and everything below it.
     ///
     /// # Errors
-    /// [`ResultsError::None`] if it holds no results, [`ResultsError::InUse`] if a run in it is in
-    /// progress, [`ResultsError::Foreign`] if anything in it was not written by Plimsoll;
-    /// [`ResultsError`] if it cannot be read or is damaged.
+    /// [`ResultsError::None`] if the directory holds no results, [`ResultsError::InUse`] if a run below it is in
+    /// progress, [`ResultsError::Foreign`] if Plimsoll did not write everything below it; [`ResultsError`] if the
+    /// results cannot be read or are damaged.
     pub fn of(dir: &Path) -> Result<Self, ResultsError> {
         let is_link = std::fs::symlink_metadata(dir).is_ok_and(|m| m.is_symlink());
         if is_link {
@@ -53,7 +53,7 @@ impl Removal {
         }
         let kind = Kind::of(dir)?;
         let mut removal = Self::nothing_of(dir)?;
-        // A damaged directory may hold anything: it is not taken for Plimsoll's.
+        // A damaged directory may contain foreign files, so it is refused.
         match kind {
             Kind::Run => _ = Entry::read(dir)?,
             Kind::Curve | Kind::Search | Kind::Repeats | Kind::Profile => {
@@ -67,7 +67,7 @@ impl Removal {
         Ok(removal)
     }
 
-    /// Looks at what a killed run left, which no results were made of.
+    /// Checks the hidden directory of a killed run.
     ///
     /// # Errors
     /// As [`of`](Self::of).
@@ -87,7 +87,7 @@ impl Removal {
         })
     }
 
-    /// The directory.
+    /// Directory to delete.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
@@ -99,20 +99,21 @@ impl Removal {
         self.parts.iter().map(|p| p.files.len()).sum()
     }
 
-    /// Bytes in them.
+    /// Total size of the files to delete in bytes.
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Deletes everything.
+    /// Deletes all files and directories of the removal.
     ///
     /// # Errors
-    /// [`ResultsError::Io`] if the file system refuses; what is left is still results.
+    /// [`ResultsError::Io`] if the file system refuses; the rest can still be removed as results.
     pub fn execute(self) -> Result<(), ResultsError> {
         for RemovalPart { dir, files } in &self.parts {
             for (i, file) in files.iter().enumerate() {
-                // By the last one the directory is known, also after a power cut.
+                // The last file identifies the directory, also after a power cut, so the other deletions are synced
+                // first.
                 if i > 0 && i + 1 == files.len() {
                     sync_dir(dir).map_err(ResultsError::io("remove", file))?;
                 }
@@ -123,7 +124,7 @@ impl Removal {
         Ok(())
     }
 
-    /// Takes note of a directory of this kind.
+    /// Adds a results directory of this kind and its files.
     fn collect(&mut self, dir: &Path, kind: Kind) -> Result<(), ResultsError> {
         let head = dir.join(kind.file());
         let mut files = Vec::new();
@@ -141,11 +142,11 @@ impl Removal {
                 }
                 (_, SUT_FILE, false) => files.push(path),
                 (Kind::Run, RANKS_DIR, true) => self.ranks(&path)?,
-                // Of a process that was killed while it gave the directory its name.
+                // Left by a process that was killed while it renamed the directory.
                 (Kind::Run, LIVE_FILE | DRAFT_FILE | staging::OWNER_FILE, false) => {
                     files.push(path)
                 }
-                // Of one that was killed while it replaced the file of this kind.
+                // Temporary file of a process that was killed while it replaced a file.
                 (_, name, false) if staging::id_of(name).is_some() => files.push(path),
                 (Kind::Profile, COMPARISON_FILE, false) => files.push(path),
                 (Kind::Curve | Kind::Search | Kind::Repeats | Kind::Profile, _, true) => {
@@ -158,7 +159,7 @@ impl Removal {
         self.add(dir, files)
     }
 
-    /// Takes note of a directory below a series: the results of a run, or a directory of a configuration.
+    /// Adds a directory below a series: the results of a run, or the directory of a configuration.
     fn below_series(&mut self, dir: &Path) -> Result<(), ResultsError> {
         match Kind::of(dir) {
             Ok(Kind::Run) => return self.collect(dir, Kind::Run),
@@ -174,7 +175,7 @@ impl Removal {
         self.add(dir, vec![])
     }
 
-    /// Takes note of what a killed run left.
+    /// Adds the hidden directory of a killed run.
     fn unfinished(&mut self, dir: &Path) -> Result<(), ResultsError> {
         let path = dir.to_owned();
         if !staging::is_hidden(dir) {
@@ -198,7 +199,7 @@ impl Removal {
         self.add(dir, files)
     }
 
-    /// Takes note of the results of each rank.
+    /// Adds the directory with the results of each rank.
     fn ranks(&mut self, dir: &Path) -> Result<(), ResultsError> {
         let mut files = Vec::new();
         for (path, is_dir) in entries(dir)? {
@@ -226,11 +227,11 @@ impl Removal {
     }
 }
 
-/// Whether a series begins as Plimsoll writes it: a file of the same name may be a text of the
-/// user's. An empty one has lost nothing.
+/// Checks that a time series or log begins as Plimsoll writes it, because a user's file may have the same name. An
+/// empty file passes.
 ///
 /// # Errors
-/// [`ResultsError::Foreign`] if it does not.
+/// [`ResultsError::Foreign`] if the file begins differently.
 fn check_beginning(path: &Path, name: &str) -> Result<(), ResultsError> {
     let beginning = match name {
         INTERVALS_FILE => "window,interval,",
@@ -250,10 +251,10 @@ fn check_beginning(path: &Path, name: &str) -> Result<(), ResultsError> {
     Ok(())
 }
 
-/// Regular files and directories of a directory, and which they are.
+/// Entries of a directory, sorted by path: regular files (`false`) and directories (`true`).
 ///
 /// # Errors
-/// [`ResultsError::Foreign`] if there is anything else.
+/// [`ResultsError::Foreign`] if an entry is anything else.
 fn entries(dir: &Path) -> Result<Vec<(PathBuf, bool)>, ResultsError> {
     let failed = || ResultsError::io("list", dir);
     let mut found = Vec::new();

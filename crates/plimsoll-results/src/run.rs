@@ -264,7 +264,7 @@ pub struct OperationFigures {
 }
 
 impl Run {
-    /// Percentiles that a table shows, which has `usual` where no others were requested.
+    /// Percentiles that a table shows; `usual` if no percentiles were requested.
     #[must_use]
     pub fn shown_percentiles<'a>(&'a self, usual: &'a [Percentile]) -> &'a [Percentile] {
         Percentiles::shown_percentiles(self.percentiles_shown.as_ref(), usual)
@@ -272,7 +272,7 @@ impl Run {
 }
 
 impl Summary {
-    /// A percentile of all operations; none if it is not known.
+    /// A percentile of all operations; `None` if the run does not have it.
     #[must_use]
     pub fn percentile(&self, percentile: Percentile) -> Option<PercentileFigure> {
         let service = self.service.as_ref();
@@ -285,8 +285,7 @@ impl Summary {
         percentile.find(&self.percentiles, of, fixed)
     }
 
-    /// Whether anything is known of latencies: of completed operations, or as lower bounds of
-    /// operations in flight at the end.
+    /// Whether any latency is known: of a completed operation, or a lower bound from an operation in flight at the end.
     #[must_use]
     pub fn has_latencies(&self) -> bool {
         has_latencies(self.ops, self.oldest_in_flight_ms)
@@ -298,7 +297,7 @@ impl Summary {
         LatencyKind::of(self.paced_ops, self.ops)
     }
 
-    /// Service time of all operations.
+    /// Service time of all operations; equal to the latency if no operation was paced.
     #[must_use]
     pub fn service(&self) -> SummaryLatency {
         self.service.unwrap_or(SummaryLatency {
@@ -310,14 +309,13 @@ impl Summary {
 }
 
 impl OperationFigures {
-    /// Whether anything is known of latencies: of completed operations, or as lower bounds of
-    /// operations in flight at the end.
+    /// Whether any latency is known: of a completed operation, or a lower bound from an operation in flight at the end.
     #[must_use]
     pub fn has_latencies(&self) -> bool {
         has_latencies(self.ops, self.oldest_in_flight_ms)
     }
 
-    /// A percentile; none if it is not known.
+    /// A percentile of the operation; `None` if the run does not have it.
     #[must_use]
     pub fn percentile(&self, percentile: Percentile) -> Option<PercentileFigure> {
         let of = (self.ops, self.has_latencies());
@@ -338,7 +336,7 @@ impl OperationFigures {
         LatencyKind::of(self.paced_ops, self.ops)
     }
 
-    /// Service time of all operations.
+    /// Service time of the operation; equal to the latency if the operation was not paced.
     #[must_use]
     pub fn service(&self) -> &LatencyFigures {
         self.service.as_ref().unwrap_or(&self.latency)
@@ -355,7 +353,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// This program.
+    /// Name and version of this program.
     #[must_use]
     pub fn plimsoll() -> Self {
         Self {

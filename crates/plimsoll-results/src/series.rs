@@ -1,7 +1,7 @@
 //! A series of runs in `series.json`: repeated runs, a load curve, a search for a load line, a profile.
 //!
-//! A series is a function from the runs so far to the next run: [`Series::next`] asks the [`Strategy`] of its kind. So a
-//! series that was interrupted or killed is resumed by reading its document.
+//! The next run of a series is a function of its runs so far: [`Series::next`] asks the [`Strategy`] of the series'
+//! kind. An interrupted or killed series is therefore resumed by reading its document.
 
 mod curve;
 mod margin;
@@ -137,7 +137,7 @@ pub struct Configuration {
     pub plan: Plan,
 }
 
-/// A series of one kind, with the rule and the figures of the kind.
+/// A series of one kind, with the rule and figures of that kind.
 #[derive(Debug)]
 pub struct SeriesOf<'a, K> {
     /// The series.
@@ -163,7 +163,7 @@ impl<K> Deref for SeriesOf<'_, K> {
 }
 
 impl Series {
-    /// The series as a load curve, if it is one.
+    /// The series with its load curve; `None` for other kinds.
     #[must_use]
     pub fn as_curve(&self) -> Option<SeriesOf<'_, LoadCurve>> {
         let SeriesKind::Curve(figures) = &self.kind else {
@@ -175,7 +175,7 @@ impl Series {
         })
     }
 
-    /// The series as a search, if it is one.
+    /// The series with its search; `None` for other kinds.
     #[must_use]
     pub fn as_search(&self) -> Option<SeriesOf<'_, LoadSearch>> {
         let SeriesKind::Search(figures) = &self.kind else {
@@ -187,7 +187,7 @@ impl Series {
         })
     }
 
-    /// The series as the runs of a profile, if it is that.
+    /// The series with its profile; `None` for other kinds.
     #[must_use]
     pub fn as_profile(&self) -> Option<SeriesOf<'_, Profile>> {
         let SeriesKind::Profile(figures) = &self.kind else {
@@ -201,7 +201,8 @@ impl Series {
 }
 
 impl Configuration {
-    /// Name and file system, such as `read,nthreads=4 on ext4`; `None` for the only configuration.
+    /// Name and file system, such as `read,nthreads=4 on ext4`; `None` without a file system, as in every series but a
+    /// profile.
     #[must_use]
     pub fn label(&self) -> Option<String> {
         let filesystem = self.filesystem.as_ref()?;
@@ -210,7 +211,7 @@ impl Configuration {
 }
 
 impl SeriesKind {
-    /// The rule of this kind.
+    /// The rule that chooses the runs of a series of this kind.
     #[must_use]
     pub fn strategy(&self) -> &dyn Strategy {
         match self {
@@ -230,7 +231,7 @@ impl SeriesKind {
         }
     }
 
-    /// The kind of results.
+    /// Kind of the results, without the figures.
     #[must_use]
     pub fn kind(&self) -> Kind {
         match self {
@@ -243,7 +244,7 @@ impl SeriesKind {
 }
 
 impl Series {
-    /// The next run, or the end of the series.
+    /// The next run, or the state in which the series ends.
     #[must_use]
     pub fn next(&self) -> Step {
         let strategy = self.kind.strategy();
@@ -258,10 +259,10 @@ impl Series {
         strategy.next(self)
     }
 
-    /// The Plan of a run.
+    /// The Plan of a run of the series: the Plan of its configuration at the run's load, with the run's seed.
     ///
     /// # Errors
-    /// A sentence if the files are not laid out for its load.
+    /// A sentence if the files are not laid out for the load.
     pub fn plan(&self, run: &NextRun) -> Result<Plan, String> {
         let plan = &self.configuration(run.configuration).plan;
         let mut plan = match run.load {
@@ -271,15 +272,15 @@ impl Series {
                 .ok_or_else(|| format!("the files are not laid out for load {load}"))?,
         };
         plan.seed = run.seed;
-        // For the next run.
+        // The next run uses the same files.
         plan.options.keep |= self.kind.strategy().shares_files();
         Ok(plan)
     }
 
-    /// A configuration by its number.
+    /// The configuration with a number, from 0.
     ///
     /// # Panics
-    /// If there is no such configuration; a document in which a run has a wrong number is not read.
+    /// If there is no such configuration; documents in which a run has a wrong number are refused.
     #[must_use]
     pub fn configuration(&self, number: u32) -> &Configuration {
         &self.configurations[number as usize]
@@ -297,7 +298,7 @@ impl Series {
         &self.configuration(0).target
     }
 
-    /// The business metric of a series at several loads.
+    /// The business metric of the first configuration; `None` if the workload has none.
     #[must_use]
     pub fn metric(&self) -> Option<&BusinessMetric> {
         self.first_plan().metric.as_ref()
@@ -309,43 +310,43 @@ impl Series {
         self.metric().map_or("", |m| &m.name)
     }
 
-    /// Fraction of the full data and of the full rates.
+    /// Fraction of the full data and of the full rates: 1 without a business metric.
     #[must_use]
     pub fn scale(&self) -> f64 {
         self.metric().map_or(1.0, |m| m.scale)
     }
 
-    /// Whether data and rates are the full ones; if not, the result is scaled: not comparable.
+    /// Whether data and rates are unscaled; a scaled result is not comparable.
     #[must_use]
     pub fn is_comparable(&self) -> bool {
         self.metric().is_none_or(|m| !m.is_scaled())
     }
 
-    /// Root of all random choices of the first run.
+    /// Seed of the first configuration's Plan: the root of all random choices.
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.first_plan().seed
     }
 
-    /// Length of the warm-up and of the measured window of each run in seconds.
+    /// Length of the warm-up and of the measured window of each run, in seconds.
     #[must_use]
     pub fn times_s(&self) -> (f64, f64) {
         let (warmup, window) = self.first_plan().times();
         (warmup.as_secs_f64(), window.as_secs_f64())
     }
 
-    /// Runs that were measured to their end, in their order: valid or invalid.
+    /// Runs that were measured to their end, valid or invalid, in the order of the series.
     pub fn measured(&self) -> impl DoubleEndedIterator<Item = &SeriesRun> + Clone {
         self.runs.iter().filter(|run| run.is_measured())
     }
 
-    /// Runs of a configuration, in their order.
+    /// Runs of a configuration, in the order of the series.
     pub fn runs_of(&self, configuration: u32) -> impl Iterator<Item = &SeriesRun> {
         let of = self.runs.iter();
         of.filter(move |run| run.configuration == configuration)
     }
 
-    /// Whether the figures may be used, and whether there will be more of them.
+    /// Whether the figures may be used, and whether the series is complete.
     #[must_use]
     pub fn status(&self) -> Status {
         match self.state {
@@ -362,13 +363,13 @@ impl Series {
         }
     }
 
-    /// The percentiles that a table shows: the requested ones, or else `usual`.
+    /// Percentiles that a table shows: the requested percentiles, else `usual`.
     #[must_use]
     pub fn shown_percentiles<'a>(&'a self, usual: &'a [Percentile]) -> &'a [Percentile] {
         Percentiles::shown_percentiles(self.percentiles_shown.as_ref(), usual)
     }
 
-    /// Computes the figures that follow from the runs.
+    /// Recomputes the figures that follow from the runs.
     pub(crate) fn conclude(&mut self) {
         self.kind.strategy_mut().conclude(&self.runs);
     }
@@ -408,17 +409,17 @@ impl Document for Series {
     }
 }
 
-/// The directory of a series: `series.json`, and the results directories of its runs.
+/// Directory of a series, with `series.json` and the results directories of its runs.
 pub type SeriesDir = Directory<Series>;
 
 impl Directory<Series> {
-    /// The results of a run. A name that leads out of the directory, which no program of ours writes, gives none.
+    /// Results directory of a run; `None` for a name that leads out of the directory, which Plimsoll never writes.
     #[must_use]
     pub fn run(&self, run: &SeriesRun) -> Option<RunDir> {
         self.within(&run.directory).map(|path| RunDir::at(&path))
     }
 
-    /// Reads the document, for tables that show these percentiles; with none it is [`read`](Self::read).
+    /// Reads the document, with these percentiles for tables; with `None`, the same as [`read`](Self::read).
     ///
     /// # Errors
     /// As [`read`](Self::read), and as [`RunDir::read_with`](crate::RunDir::read_with) of its runs.
@@ -435,14 +436,14 @@ impl Directory<Series> {
         Ok(series)
     }
 
-    /// How to make the missing runs, as a line.
+    /// A line that names the command for the missing runs.
     #[must_use]
     pub fn resume_hint(&self) -> String {
         format!("resume with plimsoll resume {}", self.path().display())
     }
 }
 
-/// The results directories of runs in one: of a run, or of the runs of a series in their order.
+/// Results directories of runs in `path`: the directory of one run, or the runs of a series in order.
 ///
 /// # Errors
 /// As [`SeriesDir::read`].
@@ -455,7 +456,7 @@ pub fn run_dirs(path: &Path) -> Result<Vec<RunDir>, ResultsError> {
     Ok(series.runs.iter().filter_map(|run| dir.run(run)).collect())
 }
 
-/// Reads the runs of a results directory, be it of one run or of a series, with the percentiles requested.
+/// Reads the run, or the runs of the series, in a results directory, with the requested percentiles.
 ///
 /// # Errors
 /// As [`RunDir::read_with`].

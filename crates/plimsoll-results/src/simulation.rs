@@ -52,7 +52,7 @@ pub struct ElementTime {
 }
 
 impl SimulationFigures {
-    /// The figures of a window, in which operations of the Plan's rows did `ops`.
+    /// Figures of a window; `ops` returns the number of operations of a row of the Plan.
     pub(crate) fn of(simulated: &SimulatedWindow, plan: &Plan, ops: impl Fn(u32) -> u64) -> Self {
         let operations = simulated.rows.iter().filter_map(|row| {
             let operation = plan.operations.get(row.row as usize)?;
@@ -75,8 +75,7 @@ impl SimulationFigures {
         }
     }
 
-    /// Mean time at each element of an operation that counts in the summary, in the order in which the
-    /// system has them.
+    /// Mean time of an operation that counts in the summary, at each element, in the order of the first occurrence.
     #[must_use]
     pub fn mean_times(&self, operations: &[OperationFigures]) -> Vec<ElementTime> {
         let all: u64 = operations
@@ -101,8 +100,8 @@ impl SimulationFigures {
     }
 }
 
-/// Milliseconds of a mean latency that an operation spent at the client before it was sent: what the
-/// elements of the system leave of it.
+/// Part of a mean latency, in milliseconds, before the client sent the operation: the mean latency less the times at
+/// all elements, at least 0.
 #[must_use]
 pub fn client_ms(mean_ms: f64, elements: &[ElementTime]) -> f64 {
     let sent: f64 = elements.iter().map(|e| e.mean_ms).sum();
@@ -130,7 +129,7 @@ mod tests {
             mean_ms,
         });
         assert_eq!(client_ms(5.0, &elements), 1.5);
-        // The mean is rounded in a histogram, and may be below the sum.
+        // Rounding in the histogram can make the mean smaller than the sum of the times.
         assert_eq!(client_ms(3.4, &elements), 0.0);
         assert_eq!(client_ms(5.0, &[]), 5.0);
     }
@@ -231,7 +230,7 @@ mod tests {
         });
         let kept = crate::Percentiles::kept(None);
         let (_, operations) = crate::figures(&plan, &rows, 1.0, &kept);
-        // Of 60 operations, of which 20 took no time in the system.
+        // 60 operations count in the summary; 20 of them took no time in the system.
         let mean = figures.mean_times(&operations);
         let mean: Vec<_> = mean
             .iter()

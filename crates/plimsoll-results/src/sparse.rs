@@ -1,32 +1,31 @@
-//! Histograms of the log as the values that occurred, without the empty buckets between.
+//! Sparse histograms: only the occupied buckets of the histograms in the log.
 //!
-//! The crate's own decoder makes a whole histogram, which is a few hundred kilobytes of mostly
-//! zeros: of an hour of intervals that is a hundred times what the counts themselves need.
+//! The decoder of the crate `hdrhistogram` makes whole histograms of a few hundred kilobytes, mostly zeros: for an hour
+//! of intervals a hundred times the size of the counts.
 
 use flate2::{Decompress, FlushDecompress, Status};
 
-/// First bytes of the deflated form.
+/// Magic number of the deflated form.
 const DEFLATED_COOKIE: u32 = 0x1c84_9314;
 
-/// First bytes of the inner form.
+/// Magic number of the V2 form, inside the deflated form.
 const V2_COOKIE: u32 = 0x1c84_9313;
 
-/// Bytes of the header inside.
+/// Length of the header of the V2 form.
 const HEADER_BYTES: usize = 40;
 
-/// Maximum number of bytes of an inflated histogram: ten times what one of an hour's latencies has if every
-/// bucket has samples.
+/// Maximum size of an inflated histogram: ten times the size of an hour's latencies with samples in every bucket.
 const MAX_HISTOGRAM_BYTES: usize = 4 << 20;
 
-/// Maximum number of significant digits of a histogram that is read with its empty buckets: that with which
-/// histograms are written. One more would take ten times the memory.
+/// Maximum number of significant digits of a histogram that is decoded with its empty buckets: the number with which
+/// Plimsoll writes histograms. One more digit takes ten times the memory.
 const MAX_WHOLE_DIGITS: u32 = 3;
 
-/// Bytes that inflated histograms mostly fit into.
+/// Initial buffer size; most inflated histograms fit.
 const INITIAL_HISTOGRAM_BYTES: usize = 16 << 10;
 
-/// Inflates histogram after histogram with one state and into one buffer: making them anew takes
-/// longer than the histogram itself.
+/// Inflates histograms one after another with one decompressor and one buffer: allocating both takes longer than
+/// inflating a histogram.
 pub(crate) struct Inflater {
     state: Decompress,
     plain: Vec<u8>,
@@ -67,10 +66,10 @@ impl Inflater {
     }
 }
 
-/// A latency distribution: values in increasing order, each with how often it occurred.
+/// A latency distribution as the occupied buckets, in increasing order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SparseHistogram {
-    /// Greatest value of each bucket that has any sample, in nanoseconds, and the samples in it.
+    /// Greatest value of each occupied bucket in nanoseconds, and number of samples in the bucket.
     pub counts: Vec<(u64, u64)>,
 }
 
@@ -90,12 +89,12 @@ impl Buckets {
         })
     }
 
-    /// An index beyond those of all values of 64 bits.
+    /// An index beyond the buckets of all 64-bit values.
     fn end(&self) -> u64 {
         (u64::from(u64::BITS) + 2) << self.half_magnitude
     }
 
-    /// Greatest value that is counted at `index`; `None` if that is beyond 64 bits.
+    /// Greatest value of the bucket at `index`; `None` beyond 64 bits.
     fn greatest(&self, index: u64) -> Option<u64> {
         let half = 1u64 << self.half_magnitude;
         let (bucket, sub) = match index >> self.half_magnitude {
@@ -110,16 +109,16 @@ impl Buckets {
 }
 
 impl SparseHistogram {
-    /// Samples.
+    /// Number of samples.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.iter().map(|(_, n)| n).sum()
     }
 
-    /// Decodes the deflated V2 form.
+    /// Decodes a histogram in the deflated V2 form.
     ///
     /// # Errors
-    /// One sentence that says what is wrong with the bytes.
+    /// One sentence about the fault in the bytes.
     pub(crate) fn decode(inflater: &mut Inflater, bytes: &[u8]) -> Result<Self, String> {
         let cut = || "the histogram is cut short".to_owned();
         let head = bytes.get(..8).ok_or_else(cut)?;
@@ -142,11 +141,11 @@ impl SparseHistogram {
         Self::unpack(payload, &buckets)
     }
 
-    /// Checks the deflated V2 form before all of its buckets are made, which may be far more than the bytes
-    /// that came.
+    /// Checks a histogram in the deflated V2 form before the caller allocates all of its buckets, which may take far
+    /// more memory than the encoded bytes.
     ///
     /// # Errors
-    /// As [`decode`](Self::decode); or if it has more significant digits than histograms are written with.
+    /// As [`decode`](Self::decode); an error if the histogram has more significant digits than Plimsoll writes.
     pub(crate) fn check_whole(inflater: &mut Inflater, bytes: &[u8]) -> Result<(), String> {
         Self::decode(inflater, bytes)?;
         match digits_of(&inflater.plain) {
@@ -175,7 +174,7 @@ impl SparseHistogram {
                 counts.push((value, n.unsigned_abs()));
             }
             index = index.checked_add(1).ok_or_else(beyond)?;
-            // Millions of empty buckets inflate from a few kilobytes.
+            // A few kilobytes can inflate to millions of empty buckets.
             if index > buckets.end() {
                 return Err(beyond());
             }
@@ -184,19 +183,19 @@ impl SparseHistogram {
     }
 }
 
-/// The significant digits of a header.
+/// Number of significant digits in a header.
 fn digits_of(header: &[u8]) -> u32 {
     number(header, 12) as u32
 }
 
-/// Four bytes as a number; the caller has made sure that they are there.
+/// Four bytes at `at`, in big-endian order; the caller has checked the length.
 fn number(bytes: &[u8], at: usize) -> u64 {
     let four = &bytes[at..at + 4];
     four.iter().fold(0, |n, b| n << 8 | u64::from(*b))
 }
 
-/// Reads a signed number: seven bits a byte, the least first, of which the ninth byte has eight;
-/// its lowest bit is the sign.
+/// Reads a ZigZag LEB128 number: seven bits per byte, least significant first, eight bits in the ninth byte; the lowest
+/// bit is the sign.
 fn zig_zag(bytes: &mut &[u8]) -> Option<i64> {
     let mut value = 0u64;
     for i in 0..9 {
@@ -228,7 +227,6 @@ mod tests {
         bytes
     }
 
-    /// Bytes in the deflated form.
     fn deflated(plain: &[u8]) -> Vec<u8> {
         let mut zlib = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
         zlib.write_all(plain).unwrap();
@@ -239,7 +237,7 @@ mod tests {
         bytes
     }
 
-    /// A signed number as [`zig_zag`] reads it.
+    /// Encodes a signed number as ZigZag LEB128.
     fn zig_zag_bytes(n: i64) -> Vec<u8> {
         let mut left = (n << 1 ^ n >> 63).cast_unsigned();
         let mut bytes = Vec::new();
@@ -254,7 +252,8 @@ mod tests {
         bytes
     }
 
-    /// Empty buckets that inflate a few bytes to megabytes, and a histogram whose buckets take fifty.
+    /// A few bytes that inflate to megabytes of empty buckets, and a histogram with 5 significant digits, whose buckets
+    /// take 50 MB.
     #[test]
     fn what_would_take_far_more_memory_than_it_has_bytes_is_refused() {
         let endless = deflated(&vec![0; MAX_HISTOGRAM_BYTES + (1 << 20)]);
@@ -289,7 +288,7 @@ mod tests {
             prop_assert_eq!(found.counts, expected);
         }
 
-        /// Headers and counts that no program writes, whole and inside a stream that is right.
+        /// Headers and counts that no program writes, bare and inside a valid deflated stream.
         #[test]
         fn any_counts_are_an_error_or_a_histogram(
             digits in 0u32..8,
@@ -363,14 +362,14 @@ mod tests {
             decode(&header(1, 3, 1, &[0x80])),
             "the histogram is cut short"
         );
-        // Two samples of 0, four empty buckets, one of 5; what follows the payload is not read.
+        // Two samples of 0, four empty buckets, one sample of 5; bytes after the payload are ignored.
         let counts = |bytes: &[u8]| {
             SparseHistogram::decode(&mut Inflater::new(), bytes)
                 .unwrap()
                 .counts
         };
         assert_eq!(counts(&header(3, 3, 1, &[4, 7, 2, 99])), [(0, 2), (5, 1)]);
-        // With a lowest value of 1 << 33 a bucket is as wide.
+        // With a lowest value of 1 << 33, a bucket is 1 << 33 wide.
         assert_eq!(
             counts(&header(2, 3, 1 << 33, &[2, 2])),
             [((1 << 33) - 1, 1), ((2 << 33) - 1, 1)]

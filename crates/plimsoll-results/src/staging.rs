@@ -1,4 +1,4 @@
-//! Results that are being written: a hidden directory with a file that says whose it is.
+//! Staging of results: a hidden directory until the results are complete, with an owner file.
 
 use crate::whole_file::{create_new, sync, sync_dir, write_all};
 use crate::{
@@ -13,16 +13,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tempfile::TempDir;
 
-/// Prefix of names of hidden directories; random characters follow.
+/// Prefix of the names of hidden directories; random characters follow.
 const STAGING_PREFIX: &str = ".plimsoll-";
 
 /// Number of random characters in the name of a hidden directory.
 const RANDOM_CHARACTERS: usize = 6;
 
-/// File in a hidden directory that its writer holds a lock on.
+/// File in a hidden directory that the writer of the results keeps locked.
 pub(crate) const OWNER_FILE: &str = ".owner";
 
-/// The other files in a hidden directory.
+/// Files in a hidden directory other than the owner file.
 pub(crate) const STAGING_FILES: [&str; 8] = [
     RUN_FILE,
     SERIES_FILE,
@@ -34,27 +34,26 @@ pub(crate) const STAGING_FILES: [&str; 8] = [
     SUT_FILE,
 ];
 
-/// The owner file until it is locked.
+/// Name of the owner file before the file is locked.
 pub(crate) const UNLOCKED_OWNER_FILE: &str = ".owner-unlocked";
 
-/// Age from which a hidden directory without an owner file is one of a process that has crashed: others
-/// have one within milliseconds.
+/// Minimum age at which a hidden directory without an owner file counts as left by a crashed process: a live process
+/// creates an owner file within milliseconds.
 const UNCLAIMED_AGE: Duration = Duration::from_secs(60);
 
-/// Maximum number of bytes of an owner file.
 const MAX_OWNER_FILE_BYTES: u64 = 512;
 
-/// A hidden directory; dropped, it is removed.
+/// A hidden directory; dropping the value removes the directory.
 pub(crate) struct StagingDir {
     dir: TempDir,
-    /// Holds the lock, which the system lifts when the process ends, however it does.
-    /// After `dir`, so that it is held until the directory has gone.
+    /// Holds the lock, which the kernel releases when the process ends. Declared after `dir`: held until the directory
+    /// has been removed.
     _owner: File,
 }
 
 impl StagingDir {
-    /// Creates a hidden directory below `root`, and removes those of killed processes of this machine
-    /// from which no results can be made.
+    /// Creates a hidden directory below `root`, and removes the unrecoverable hidden directories of killed processes of
+    /// this machine.
     pub(crate) fn create(root: &Path) -> Result<Self, ResultsError> {
         remove_abandoned(root);
         let created = disk_call(DiskCall::Write).and_then(|()| {
@@ -81,21 +80,20 @@ impl StagingDir {
     }
 }
 
-/// Removes from finished results the files that only runs in progress have; one that stays does no
-/// harm.
+/// Removes the files that only runs in progress have from finished results. A file that stays does no harm.
 pub(crate) fn forget_progress(dir: &Path) {
     for name in [LIVE_FILE, DRAFT_FILE, OWNER_FILE] {
         let _ = std::fs::remove_file(dir.join(name));
     }
 }
 
-/// Makes and locks the owner file. It gets its name when it is locked: another run that looks at
-/// it before must not find it free.
+/// Creates and locks the owner file. The file gets its final name after it is locked, so other runs never find it
+/// unlocked.
 fn create_owner_file(dir: &Path) -> io::Result<File> {
     let unlocked = dir.join(UNLOCKED_OWNER_FILE);
     let file = create_new(&unlocked)?;
     match file.lock() {
-        // Without locks it is not known whether the owner is gone; the directory is then never removed.
+        // Without locks nobody can tell whether the owner is gone, so the directory is never removed automatically.
         Err(e) if e.kind() == io::ErrorKind::Unsupported => {
             std::fs::remove_file(&unlocked)?;
             return Ok(file);
@@ -103,43 +101,44 @@ fn create_owner_file(dir: &Path) -> io::Result<File> {
         locked => locked?,
     }
     write_all(&file, owner_line(std::process::id()).as_bytes())?;
-    // A part of it would not tell whose the directory is, which could then never be finished or removed.
+    // An incomplete owner file would not identify the owner, and the directory could never be recovered or removed.
     sync(&file)?;
     disk_call(DiskCall::Write)?;
     std::fs::rename(&unlocked, dir.join(OWNER_FILE))?;
-    // Before any other file: whatever a crash leaves of those has an owner.
+    // Synced before any other file exists: files that a crash leaves always have an owner file.
     sync_dir(dir)?;
     Ok(file)
 }
 
-/// Takes the lock of a results directory that grows point by point: one on the directory itself, which leaves nothing behind.
+/// Locks a results directory that grows run by run. The lock is on the directory itself, so no lock file is left
+/// behind.
 pub(crate) fn lock(dir: &Path) -> Result<File, ResultsError> {
     let file = File::open(dir).map_err(ResultsError::io("open", dir))?;
     match file.try_lock() {
         Err(TryLockError::WouldBlock) => Err(ResultsError::InUse {
             path: dir.to_owned(),
         }),
-        // If directories cannot be locked, only the user keeps two writers apart.
+        // Where directories cannot be locked, only the user can prevent two writers.
         Ok(()) | Err(TryLockError::Error(_)) => Ok(file),
     }
 }
 
-/// Content of an owner file. It names the machine, because locks of others may be invisible here.
+/// Content of an owner file, with the name of the machine, because locks of other machines may be invisible here.
 fn owner_line(process: u32) -> String {
     let uname = rustix::system::uname();
     let host = uname.nodename().to_string_lossy();
     format!("plimsoll results being written by process {process} on {host}\n")
 }
 
-/// Whether results can be made from a hidden directory whose owner is gone.
+/// Whether a hidden directory is recoverable once its owner is gone.
 pub(crate) fn can_be_finished(dir: &Path) -> bool {
     [DRAFT_FILE, RUN_FILE]
         .iter()
         .any(|name| dir.join(name).is_file())
 }
 
-/// Removes hidden directories whose owners are gone and that no results can be made of. What cannot be removed stays,
-/// and does no harm.
+/// Removes unrecoverable hidden directories whose owners are gone. A directory that cannot be removed stays, and does
+/// no harm.
 fn remove_abandoned(root: &Path) {
     let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
     for entry in entries {
@@ -164,19 +163,19 @@ pub(crate) fn id_of(name: &str) -> Option<&str> {
     })
 }
 
-/// Whether a directory has such a name.
+/// Whether a directory has the name of a hidden directory.
 pub(crate) fn is_hidden(dir: &Path) -> bool {
     let name = dir.file_name().and_then(|n| n.to_str());
     name.and_then(id_of).is_some()
 }
 
-/// Whether the writer of a hidden directory of this machine is gone.
+/// Whether the writer of a hidden directory was a process of this machine and is gone.
 pub(crate) fn is_abandoned(dir: &Path) -> bool {
     lock_of_gone_owner(dir).is_some()
 }
 
-/// Whether the writer of a hidden directory has crashed before it had an owner file: nothing else is in the
-/// directory, and has not been for a while.
+/// Whether the writer of a hidden directory crashed before it created an owner file: the directory is empty except for
+/// an unlocked owner file, and has not changed for 60 s.
 pub(crate) fn is_unclaimed(dir: &Path) -> bool {
     let age = || -> io::Result<Duration> {
         let changed = std::fs::symlink_metadata(dir)?.modified()?;
@@ -189,8 +188,8 @@ pub(crate) fn is_unclaimed(dir: &Path) -> bool {
     is_empty && age().is_ok_and(|age| age >= UNCLAIMED_AGE) && !is_being_claimed(dir)
 }
 
-/// Whether a process holds the owner file that has no name yet: its system may be slow, or the clock of the server
-/// of its files behind.
+/// Whether a process holds the owner file under its first name: the process may be slow, or the file server's clock
+/// behind.
 fn is_being_claimed(dir: &Path) -> bool {
     let file = File::options()
         .read(true)
@@ -199,17 +198,17 @@ fn is_being_claimed(dir: &Path) -> bool {
     file.is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
 }
 
-/// The lock of a directory's owner file, if its owner does not hold it any more.
+/// Locks the owner file of a directory; `None` if the owner still holds the lock or belongs to another machine.
 pub(crate) fn lock_of_gone_owner(dir: &Path) -> Option<File> {
     let path = dir.join(OWNER_FILE);
     let is_file = |m: std::fs::Metadata| m.is_file();
     if !std::fs::symlink_metadata(&path).is_ok_and(is_file) {
         return None;
     }
-    // A shared file system may want write access for an exclusive lock.
+    // A shared file system may require write access for an exclusive lock.
     let file = File::options().read(true).write(true).open(&path).ok()?;
     file.try_lock().ok()?;
-    // Another process may have finished it meanwhile, and let go of a file that has gone.
+    // Another process may have renamed or removed the directory since the open, so the lock may be on another file.
     is_at(&file, &path).then_some(())?;
     let mut text = String::new();
     let start = (&file).take(MAX_OWNER_FILE_BYTES).read_to_string(&mut text);
@@ -218,15 +217,15 @@ pub(crate) fn lock_of_gone_owner(dir: &Path) -> Option<File> {
     (text == owner_line(process)).then_some(file)
 }
 
-/// Whether an open file is the one that is found at a place now.
+/// Whether an open file is the file at `path` now.
 fn is_at(file: &File, path: &Path) -> bool {
     let id = |m: std::fs::Metadata| (m.dev(), m.ino());
     let there = std::fs::symlink_metadata(path).map(id);
     matches!((file.metadata().map(id), there), (Ok(open), Ok(there)) if open == there)
 }
 
-/// Removes the files that a run writes, then the directory, if nothing else is in it. The owner
-/// file goes last, so that the rest is found again should this be interrupted.
+/// Removes the files that a run writes, then the directory, unless it contains other files. The owner file goes last,
+/// so an interrupted removal can be repeated.
 fn remove_own(dir: &Path) -> io::Result<()> {
     let names = STAGING_FILES
         .iter()
@@ -237,7 +236,7 @@ fn remove_own(dir: &Path) -> io::Result<()> {
         if paths.contains(&entry.path()) {
             continue;
         }
-        // Of a process that was killed while it replaced a file.
+        // Temporary file of a process that was killed while it replaced a file.
         let is_new = entry.file_name().to_str().and_then(id_of).is_some();
         if !is_new || !entry.file_type()?.is_file() {
             return Ok(());
@@ -257,7 +256,7 @@ fn remove_own(dir: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// Makes a hidden directory as a killed run leaves it.
+    /// Creates a hidden directory as a killed run leaves it.
     fn abandoned(root: &Path, name: &str, owner: &str) -> PathBuf {
         let dir = root.join(name);
         std::fs::create_dir(&dir).unwrap();
@@ -270,7 +269,7 @@ mod tests {
     fn what_a_killed_run_left_is_removed() {
         let root = tempfile::tempdir().unwrap();
         let left = abandoned(root.path(), ".plimsoll-aZ09xx", &owner_line(1));
-        // It was killed while it wrote its draft.
+        // The process was killed while it wrote its draft.
         std::fs::write(left.join(".plimsoll-bY18zz"), "{").unwrap();
         let hidden = StagingDir::create(root.path()).unwrap();
         assert!(!left.exists() && hidden.path().join(OWNER_FILE).exists());
@@ -348,7 +347,7 @@ mod tests {
         let owner = left.join(OWNER_FILE);
         let file = File::open(&owner).unwrap();
         assert!(is_at(&file, &owner));
-        // Another process has finished it, and a further one has begun in its place.
+        // Another process has recovered the directory, and a new run has created one of the same name.
         std::fs::rename(&left, root.path().join("results")).unwrap();
         assert!(!is_at(&file, &owner));
         abandoned(root.path(), ".plimsoll-aZ09xx", &owner_line(1));

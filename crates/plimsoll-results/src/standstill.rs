@@ -1,4 +1,4 @@
-//! Operations in flight at the end, and times in which nothing completed.
+//! Operations in flight at the end of a window, stalls and gaps.
 
 use crate::latency::ms;
 use plimsoll_measure::{Gap, InFlightAges, Stall, WindowTotals, expected_max_gap};
@@ -24,7 +24,7 @@ impl AgeFigure {
     }
 }
 
-/// Age of the oldest in milliseconds; none if nothing was in flight.
+/// Age of the oldest operation in flight in milliseconds; `None` if no operation was in flight.
 pub(crate) fn oldest_ms(ages: &InFlightAges) -> Option<f64> {
     (ages.count() > 0).then(|| ms(ages.oldest() as f64))
 }
@@ -57,7 +57,7 @@ impl StallFigure {
         }
     }
 
-    /// Those of a window: of all ranks together, and of each by itself where there are several.
+    /// Stalls of a window: of all ranks together, and of each rank if there are several.
     pub(crate) fn all(totals: &WindowTotals) -> Vec<Self> {
         let all = totals.stalls.iter().map(|s| Self::of(s, None));
         let ranks = &totals.rank_stalls;
@@ -65,21 +65,21 @@ impl StallFigure {
             .collect()
     }
 
-    /// Length in seconds.
+    /// Length of the stall in seconds.
     #[must_use]
     pub fn length_s(&self) -> f64 {
         self.end_s - self.start_s
     }
 }
 
-/// The longest gap in milliseconds, and the longest that is likely at the mean rate.
+/// The maximum gap, and the expected maximum gap at the mean rate, both in milliseconds.
 pub(crate) fn gaps_ms(gap: Gap, window_s: f64, completions: u64) -> (f64, f64) {
     let likely = expected_max_gap((window_s * 1e9) as u64, completions);
     (ms(gap.length() as f64), ms(likely))
 }
 
-/// Whether latencies are known: of `ops` completed operations, or as lower bounds of operations in
-/// flight at the end.
+/// Whether any latency is known: of `ops` completed operations, or a lower bound from an operation in flight at the
+/// end.
 pub(crate) fn has_latencies(ops: u64, oldest_in_flight_ms: Option<f64>) -> bool {
     ops > 0 || oldest_in_flight_ms > Some(0.0)
 }
@@ -143,7 +143,7 @@ mod tests {
         };
         let (longest, likely) = gaps_ms(gap, 10.0, 1_000_000);
         assert_eq!(longest, 3.5);
-        // 10 µs apart, times ln(1e6) + 0.577.
+        // Completions 10 µs apart, times ln(1e6) + 0.577.
         assert!((likely - 0.143_927).abs() < 1e-6, "{likely}");
         assert_eq!(gaps_ms(gap, 10.0, 0).1, 10_000.0);
     }

@@ -1,9 +1,9 @@
-//! Files that are written completely or not at all, and stay when the power fails: the one place that knows
-//! in which order contents and names are brought to the device.
+//! Files that are written completely or not at all, and that survive a power cut. Only this module decides the order in
+//! which contents and names are synced.
 //!
-//! `fsync` of a file does not promise that its name is on the device, and `fsync` of a directory not that
-//! what its files hold is. So a file is synced before it gets the name by which it counts, and then the
-//! directory of that name.
+//! `fsync` of a file does not guarantee that the name of the file is on the device, and `fsync` of a directory does not
+//! guarantee the content of the files in the directory. So a file is synced before it gets its final name, and the
+//! directory of that name is synced afterwards.
 
 use crate::ResultsError;
 use plimsoll_runtime::{DiskCall, disk_call};
@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-/// Creates a file, whose name must be free.
+/// Creates a file with a free name.
 pub(crate) fn create_new(path: &Path) -> io::Result<File> {
     disk_call(DiskCall::Write)?;
     File::create_new(path)
@@ -24,16 +24,16 @@ pub(crate) fn write_all(mut file: &File, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)
 }
 
-/// Brings the content of a file to the device.
+/// Syncs the content of a file to the device.
 pub(crate) fn sync(file: &File) -> io::Result<()> {
     disk_call(DiskCall::Sync)?;
     file.sync_all()
 }
 
-/// Brings the names in a directory to the device.
+/// Syncs the names in a directory to the device.
 ///
 /// # Errors
-/// Those of the device. What a file system cannot do with directories, it does later.
+/// Errors of the device. Errors of file systems that cannot sync directories are ignored.
 pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
     let dir = match dir.as_os_str().is_empty() {
         true => Path::new("."),
@@ -51,10 +51,10 @@ pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Brings the content of a file to the device, if it exists.
+/// Syncs the content of a file to the device, if the file exists.
 ///
 /// # Errors
-/// [`ResultsError::Io`] of the file system.
+/// [`ResultsError::Io`] if the file system refuses.
 pub(crate) fn sync_if_there(path: &Path) -> Result<(), ResultsError> {
     match File::open(path).and_then(|file| sync(&file)) {
         Err(e) if e.kind() != ErrorKind::NotFound => Err(ResultsError::io("write", path)(e)),
@@ -62,7 +62,7 @@ pub(crate) fn sync_if_there(path: &Path) -> Result<(), ResultsError> {
     }
 }
 
-/// Creates a directory and those above it that are missing, and brings their names to the device.
+/// Creates a directory and its missing parents, and syncs their names to the device.
 ///
 /// # Errors
 /// [`ResultsError::Io`] if the file system refuses.
@@ -83,10 +83,10 @@ pub(crate) fn create_dirs(dir: &Path) -> Result<(), ResultsError> {
     Ok(())
 }
 
-/// Writes a new file to the device; its name follows with the next [`sync_dir`] of its directory.
+/// Writes and syncs a new file; the next [`sync_dir`] of its directory syncs the name.
 ///
 /// # Errors
-/// [`ResultsError::Io`] if the file system refuses, or if the file is there.
+/// [`ResultsError::Io`] if the file system refuses, or if the file exists.
 pub(crate) fn write_new(path: &Path, text: &str) -> Result<(), ResultsError> {
     let write = || -> io::Result<()> {
         let file = create_new(path)?;
@@ -96,16 +96,16 @@ pub(crate) fn write_new(path: &Path, text: &str) -> Result<(), ResultsError> {
     write().map_err(ResultsError::io("write", path))
 }
 
-/// Replaces a file, so that at any time the old or the new one is complete.
+/// Replaces a file atomically: the old or the new file is complete at any time.
 ///
 /// # Errors
-/// [`ResultsError::Io`] if the file system refuses; the file is then as it was, or already the new one.
+/// [`ResultsError::Io`] if the file system refuses; the old or the new file is then in place.
 pub(crate) fn replace(path: &Path, text: &str) -> Result<(), ResultsError> {
     replace_file(path, text, true)
 }
 
-/// Replaces a file as [`replace`] does, without waiting for the disk, which may be the one that is measured:
-/// for a file that is of no use after a crash.
+/// Replaces a file as [`replace`] does, but without a sync, which would delay the caller if the disk is being measured.
+/// For files that are useless after a crash.
 ///
 /// # Errors
 /// As [`replace`].
@@ -135,10 +135,10 @@ fn replace_file(path: &Path, text: &str, synced: bool) -> Result<(), ResultsErro
     write().map_err(ResultsError::io("write", path))
 }
 
-/// Gives a directory another name, unless that is taken.
+/// Renames a directory to a free name.
 ///
 /// # Errors
-/// [`ErrorKind::AlreadyExists`] if it is; those of the file system.
+/// [`ErrorKind::AlreadyExists`] if the name is taken; other errors of the file system.
 pub(crate) fn rename_to_free_name(from: &Path, to: &Path) -> io::Result<()> {
     disk_call(DiskCall::Write)?;
     match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
@@ -147,13 +147,13 @@ pub(crate) fn rename_to_free_name(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// The same for file systems that cannot check the name when they rename, such as NFS. An empty directory
-/// takes the name, for only an empty one is replaced by a rename; a crash may leave it.
+/// Renames for file systems that cannot check the name in a rename, such as NFS. An empty directory reserves the name,
+/// because a rename only replaces an empty directory; a crash may leave the empty directory.
 fn rename_onto_empty(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::create_dir(to)?;
     disk_call(DiskCall::Write)?;
     std::fs::rename(from, to).inspect_err(|_| {
-        // Ours and empty; if even this fails the rename's error says more.
+        // The directory is empty and was created here; if removing fails too, the error of the rename matters more.
         let _ = std::fs::remove_dir(to);
     })
 }

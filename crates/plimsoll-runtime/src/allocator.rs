@@ -1,8 +1,8 @@
-//! An allocator by which a program that runs out of memory ends with an error.
+//! An allocator that ends the program with an error message when memory runs out.
 //!
-//! The standard library aborts the program after an allocation failure that the code does not handle, and has no stable
-//! function that changes the abort. The allocator therefore notes each failure, and after a failure a handler of
-//! SIGABRT ends the program with exit code 1 and a message. Code that handles the failure (`try_reserve`) goes on.
+//! The standard library aborts the program after an unhandled allocation failure, and has no stable function that
+//! changes the abort. The allocator therefore records each failure, and a handler of SIGABRT ends the program with exit
+//! code 1 and a message if a failure was recorded. Code that handles the failure (`try_reserve`) continues.
 
 use rustix::process::{Resource, getrlimit};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 /// Size of the latest allocation that failed, in bytes; 0 if no allocation failed.
 static FAILED_BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// The system's allocator, which notes allocations that fail.
+/// The system's allocator, which records allocation failures.
 pub struct NotingAllocator;
 
 #[inline]
@@ -23,8 +23,8 @@ fn noted(memory: *mut u8, bytes: usize) -> *mut u8 {
     memory
 }
 
-// SAFETY: every call is passed on to the system's allocator unchanged, so the obligations of caller and allocator stay
-// the same.
+// SAFETY: every call is passed on to the system's allocator unchanged, so the obligations of caller and allocator are
+// unchanged.
 unsafe impl GlobalAlloc for NotingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: as the caller promises.
@@ -47,13 +47,15 @@ unsafe impl GlobalAlloc for NotingAllocator {
     }
 }
 
-/// Notes that memory of this size could not be mapped. Called before the program is aborted because of the failure.
+/// Records that memory of this size could not be mapped. Must be called before the program is aborted because of the
+/// failure.
 pub fn note_failed_allocation(bytes: usize) {
     FAILED_BYTES.store(bytes, Relaxed);
 }
 
-/// Prepares the program for memory limits; called before threads start. A program that runs out of memory ends with an
-/// error. With limited address space, all threads allocate from one heap instead of reserving 64 MiB each.
+/// Prepares the program for memory limits. Must be called before threads start. A program that runs out of memory ends
+/// with an error message. With limited address space, all threads allocate from one heap instead of reserving 64 MiB
+/// each.
 ///
 /// # Errors
 /// The system's error if the handler of SIGABRT is refused.
@@ -78,8 +80,7 @@ fn limit_option() -> Option<&'static str> {
     limits.next().map(|(_, option)| *option)
 }
 
-/// Ends the program with an error if an allocation failed. A program that is aborted for another reason ends as without
-/// this handler.
+/// Ends the program with an error if an allocation failed. For any other abort, returns without effect.
 fn end() {
     let bytes = FAILED_BYTES.load(Relaxed);
     if bytes == 0 {

@@ -1,15 +1,15 @@
-//! Time, threads and waiting, for all code of a run that is not an operation.
+//! Time, threads and waiting, for all code of a run except operations.
 //!
-//! In a program these are the system's. In a `Simulation` they are its own: one thread runs at a time, the
-//! next one is drawn from a seed, and time advances to the next instant at which a thread may continue when
-//! none can now. So the same code, with any number of processes, does the same in every repetition, and a
-//! minute passes in milliseconds. Deterministic simulation testing of this kind is described by Zhou et al.,
-//! *FoundationDB: A Distributed Unbundled Transactional Key Value Store*, SIGMOD 2021, section 4.
+//! In a program, time and threads are the system's. A `Simulation` has its own: one thread runs at a time, the next
+//! thread is drawn from a seed, and when no thread can run, time advances to the next instant at which one can. The
+//! same code, with any number of processes, therefore behaves identically in every repetition, and a simulated minute
+//! takes milliseconds. Deterministic simulation testing of this kind is described by Zhou et al., *FoundationDB: A
+//! Distributed Unbundled Transactional Key Value Store*, SIGMOD 2021, section 4.
 //!
-//! Simulations exist only with the feature `simulation`, which released programs do not have. Without the feature every
-//! function of this crate is the standard library's. With the feature a function first checks a thread-local variable, and
-//! outside a simulation then is the standard library's. The clock of operations makes no check: see `Clock` of
-//! plimsoll-measure.
+//! Simulations exist only with the feature `simulation`, which released programs do not have. Without the feature,
+//! every function of this crate is the function of the standard library. With the feature, a function first checks a
+//! thread-local variable, and calls the standard library outside a simulation. The clock of operations makes no check:
+//! see `Clock` of plimsoll-measure.
 //!
 //! Results are written to the disk of the process: writers call `disk_call` before each change that takes space and
 //! before each sync. Outside a simulation `disk_call` does nothing; in a simulation the call takes the time of the
@@ -41,13 +41,13 @@ pub use threads::{THREAD_STACK_BYTES, ThreadHandle, current, park, run_on_thread
 
 use std::time::{Duration, Instant, SystemTime};
 
-/// The current instant.
+/// The current instant, of the system or of the simulation.
 #[must_use]
 pub fn now() -> Instant {
     simulation::current().map_or_else(Instant::now, |thread| thread.instant())
 }
 
-/// The time of day.
+/// The time of day, of the system or of the simulation.
 #[must_use]
 pub fn system_time() -> SystemTime {
     simulation::current().map_or_else(SystemTime::now, |thread| thread.system_time())
@@ -67,7 +67,7 @@ pub fn sleep(time: Duration) {
     }
 }
 
-/// Lets a short time pass of which at most `left` is needed, without giving up the processor.
+/// A single step of a busy wait that ends after at most `left`, without giving up the processor.
 pub fn spin(left: Duration) {
     match simulation::current() {
         Some(thread) => thread.sleep(left),
@@ -82,7 +82,7 @@ pub fn simulated_epoch() -> SystemTime {
     simulation::epoch()
 }
 
-/// The clock of the simulation that the calling thread belongs to; `None` outside one.
+/// Clock of the simulation that the calling thread belongs to; `None` outside a simulation.
 #[must_use]
 pub fn simulated_clock() -> Option<SimulatedClock> {
     simulation::current().map(|thread| thread.clock())

@@ -1,10 +1,10 @@
-//! A value that threads wait for changes of.
+//! A value with waiting for changes.
 
 use crate::simulation;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A value behind a lock, with a condition variable (Hoare, 1974).
+/// A value protected by a lock and a condition variable (Hoare, 1974).
 #[derive(Debug, Default)]
 pub struct Monitor<T> {
     value: Mutex<T>,
@@ -12,7 +12,7 @@ pub struct Monitor<T> {
 }
 
 impl<T> Monitor<T> {
-    /// A monitor of this value.
+    /// A monitor for this value.
     pub const fn new(value: T) -> Self {
         Self {
             value: Mutex::new(value),
@@ -20,12 +20,12 @@ impl<T> Monitor<T> {
         }
     }
 
-    /// Locks the value. A thread that panicked with the lock has left no partial change that matters.
+    /// Locks the value, even if a thread panicked with the lock: no partial change matters.
     pub fn lock(&self) -> MutexGuard<'_, T> {
         self.value.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Changes the value, and lets all threads that wait check their conditions.
+    /// Changes the value and wakes all waiting threads, which check their conditions again.
     pub fn update<R>(&self, change: impl FnOnce(&mut T) -> R) -> R {
         let result = change(&mut self.lock());
         self.changed.notify_all();
@@ -35,7 +35,7 @@ impl<T> Monitor<T> {
         result
     }
 
-    /// Waits as long as the condition holds.
+    /// Blocks while the condition holds.
     pub fn wait_while(&self, mut condition: impl FnMut(&mut T) -> bool) -> MutexGuard<'_, T> {
         let mut value = self.lock();
         let Some(thread) = simulation::current() else {
@@ -50,7 +50,7 @@ impl<T> Monitor<T> {
         value
     }
 
-    /// Waits as long as the condition holds, but at most for this time.
+    /// Blocks while the condition holds, for at most this time.
     pub fn wait_timeout_while(
         &self,
         at_most: Duration,
@@ -76,7 +76,7 @@ impl<T> Monitor<T> {
         value
     }
 
-    /// What waiting threads of a simulation are found by.
+    /// Key of this monitor's waiting threads in a simulation.
     fn key(&self) -> usize {
         std::ptr::from_ref(&self.changed).addr()
     }

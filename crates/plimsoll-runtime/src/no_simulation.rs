@@ -1,12 +1,12 @@
-//! A program without simulations: no thread belongs to a simulation. The types have the names of the types of
-//! `simulation`, and no values.
+//! Stand-in for the module `simulation`: no thread belongs to a simulation. The types have the same names and no
+//! values.
 
 use crate::DiskCall;
 use std::convert::Infallible;
 use std::io;
 use std::time::{Duration, Instant, SystemTime};
 
-/// The clock of a simulated process; without the feature `simulation` no such clock exists.
+/// Clock of a simulated process; never exists without the feature `simulation`.
 #[derive(Debug, Clone)]
 pub struct SimulatedClock(Infallible);
 

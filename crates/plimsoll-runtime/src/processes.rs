@@ -1,9 +1,9 @@
-//! Processes of this machine, by which a directory knows its owner.
+//! Identification of processes, for the ownership of directories.
 
 use crate::simulation;
 use std::os::unix::fs::MetadataExt;
 
-/// The number of this process; in a simulation that of the simulated process.
+/// The number of this process; in a simulation, the number of the simulated process.
 #[must_use]
 pub fn process_id() -> u32 {
     let Some(thread) = simulation::current() else {
@@ -12,19 +12,19 @@ pub fn process_id() -> u32 {
     u32::try_from(thread.process()).expect("a simulation has few processes")
 }
 
-/// Scope of process numbers, in which a number stands for one process at a time.
+/// Scope of process numbers, in which each number identifies at most one process at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessSpace {
-    /// Machine: a hash of `/etc/machine-id`; 0 without this file, as in most containers.
+    /// Machine: a hash of `/etc/machine-id`; 0 if the file is missing, as in most containers.
     pub machine: u32,
     /// Boot of the machine: a hash of the kernel's random boot id.
     pub boot: u32,
-    /// PID namespace, such as a container's: its inode number. The initial namespace has the same number on every
+    /// Inode number of the PID namespace, such as a container's. The initial namespace has the same number on every
     /// machine.
     pub namespace: u32,
 }
 
-/// The scope of this process's number; all processes of a simulation have the same scope.
+/// Scope of this process's number; all processes of a simulation share a scope.
 #[must_use]
 pub fn process_space() -> ProcessSpace {
     if simulation::current().is_some() {
@@ -43,7 +43,7 @@ pub fn process_space() -> ProcessSpace {
     }
 }
 
-/// FNV-1a hash of a text, which is the same in every build of the program; 0 for an empty text.
+/// FNV-1a hash of a text, stable across builds of the program; 0 for an empty text.
 fn hash(text: &str) -> u32 {
     if text.is_empty() {
         return 0;
@@ -52,17 +52,17 @@ fn hash(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, step)
 }
 
-/// When a process started, which tells it from a later one of the same number: field 22 of `/proc/PID/stat`, in clock
-/// ticks since the machine did. `None` if no process has the number, or if the process has ended and its parent has not
-/// waited for it, as in containers whose first process never waits.
+/// Start time of a process, which distinguishes the process from a later process with the same number: field 22 of
+/// `/proc/PID/stat`, in clock ticks since boot. `None` if no process has the number, or if the process has ended and
+/// its parent has not reaped it, as in containers whose first process never waits.
 #[must_use]
 pub fn process_start(number: u32) -> Option<u64> {
     if let Some(thread) = simulation::current() {
-        // Numbers of simulated processes are not used again.
+        // Numbers of simulated processes are never reused.
         return thread.is_alive(number as usize).then_some(1);
     }
     let text = std::fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
-    // The process name may contain spaces, so the fields are counted from its closing parenthesis.
+    // The process name may contain spaces, so fields are counted from the closing parenthesis.
     let (_, fields) = text.rsplit_once(')')?;
     let mut fields = fields.split_whitespace();
     let state = fields.next()?;

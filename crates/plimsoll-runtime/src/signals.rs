@@ -1,9 +1,9 @@
-//! Signals that end a run in order, and signals that are ignored.
+//! Signals that end a run in order, and ignored signals.
 
 use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU};
 
-/// Signals that announce the end of the program, perhaps several times: a terminal is closed, the time of a job is
-/// nearly over, or the limit of processor time is reached.
+/// Signals that announce the end of the program, possibly repeatedly: a terminal is closed, the time limit of a job is
+/// near, or the limit of processor time is reached.
 pub const NOTICES: [i32; 5] = [SIGHUP, SIGUSR1, SIGUSR2, SIGALRM, SIGXCPU];
 
 /// Whether a signal ends a run in order, as Ctrl-C does.
@@ -17,8 +17,8 @@ pub fn heeded_notices() -> impl Iterator<Item = i32> {
     NOTICES.into_iter().filter(|signal| !is_ignored(*signal))
 }
 
-/// Whether a signal is ignored. Until a handler is installed, the parent process has chosen whether a signal is
-/// ignored, and the program heeds the choice.
+/// Whether a signal is ignored. Before a handler is installed, the parent process has determined which signals are
+/// ignored, and the program respects the parent's choice.
 #[must_use]
 pub fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();

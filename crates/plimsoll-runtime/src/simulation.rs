@@ -1,4 +1,4 @@
-//! A deterministic simulation of processes and their threads.
+//! Deterministic simulation of processes and their threads.
 
 mod clock;
 mod disk;
@@ -24,7 +24,7 @@ use std::time::{Duration, Instant, SystemTime};
 pub struct ProcessId(pub(crate) usize);
 
 impl ProcessId {
-    /// The number that [`process_id`](crate::process_id) returns in the process.
+    /// Number returned by [`process_id`](crate::process_id) in the process.
     ///
     /// # Panics
     /// If the simulation has more than 2³² processes.
@@ -34,27 +34,27 @@ impl ProcessId {
     }
 }
 
-/// How a simulation ended.
+/// Outcome of a simulation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SimulationEnd {
     /// All processes have ended.
     Finished,
-    /// Threads are left, and none of them can ever continue; their names.
+    /// The named threads remain, and none of them can ever continue.
     Deadlock(Vec<String>),
-    /// Simulated time has reached the limit; names of the threads that are left.
+    /// Simulated time has reached the limit; names of the remaining threads.
     TimeLimit(Vec<String>),
-    /// Real time has reached the limit: the thread of this name neither waits nor ends.
+    /// Real time has reached the limit: the named thread neither waits nor ends.
     Livelock(String),
 }
 
-/// Processes whose threads share one simulated clock, and of which one thread runs at a time.
+/// A simulation of processes whose threads share one simulated clock. Only one thread runs at a time.
 ///
 /// A thread must not hold a lock of the standard library while it calls a function of this crate that waits.
 pub struct Simulation {
     shared: Arc<Shared>,
 }
 
-/// What can be done to a simulation while it runs.
+/// Control of a running simulation.
 #[derive(Clone)]
 pub struct SimulationHandle(Arc<Shared>);
 
@@ -62,7 +62,7 @@ struct Shared {
     scheduler: Mutex<Scheduler>,
     ended: Condvar,
     clock: Arc<AtomicU64>,
-    /// The instant that stands for the beginning. Only differences of instants matter.
+    /// Instant of the beginning of the simulation. Only differences of instants matter.
     base: Instant,
 }
 
@@ -85,14 +85,14 @@ thread_local! {
 
 /// The calling thread, if it belongs to a simulation.
 pub(crate) fn current() -> Option<ThreadRef> {
-    // While the thread's variables are destroyed it waits for nothing more.
+    // During the destruction of thread-local variables, the thread does not wait any more.
     CURRENT
         .try_with(|current| current.borrow().clone())
         .ok()
         .flatten()
 }
 
-/// Notes panics of simulated threads with their simulation; others are reported as before.
+/// Records panics of simulated threads in their simulation; other panics are reported as usual.
 fn note_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -105,7 +105,7 @@ fn note_panics() {
 }
 
 impl Simulation {
-    /// A simulation whose order of threads follows from the seed.
+    /// A simulation whose thread order is determined by the seed.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         note_panics();
@@ -121,14 +121,14 @@ impl Simulation {
         }
     }
 
-    /// What can be done to it while it runs.
+    /// Control of the simulation while it runs.
     #[must_use]
     pub fn handle(&self) -> SimulationHandle {
         SimulationHandle(self.shared.clone())
     }
 
-    /// Runs until all processes have ended, but at most for these times, simulated and real. Threads that are
-    /// left then never continue, and keep their memory.
+    /// Runs until all processes have ended, or until the simulated or real time limit. Threads that remain at a limit
+    /// never continue, and keep their memory.
     #[must_use]
     pub fn run(self, simulated: Duration, real: Duration) -> SimulationEnd {
         let mut scheduler = self.shared.lock();
@@ -151,7 +151,7 @@ impl Simulation {
 }
 
 impl SimulationHandle {
-    /// Adds a process that executes `main`, and ends with it.
+    /// Adds a process that executes `main` and ends when `main` returns.
     ///
     /// # Panics
     /// If the system cannot start a thread.
@@ -188,23 +188,24 @@ impl SimulationHandle {
         self.0.lock().kill(process.0);
     }
 
-    /// Whether a process has not ended.
+    /// Whether the process has not ended yet.
     #[must_use]
     pub fn is_alive(&self, process: ProcessId) -> bool {
         self.0.lock().processes[process.0].alive
     }
 
-    /// Stops a process, as `SIGSTOP` does, or lets it continue.
+    /// Stops a process as `SIGSTOP` does, or continues a stopped process.
     pub fn set_stopped(&self, process: ProcessId, stopped: bool) {
         self.0.lock().processes[process.0].stopped = stopped;
     }
 
-    /// Sets by how many seconds the time of day of a process is ahead of that of the others.
+    /// Sets the offset of a process's time of day from the other processes', in seconds.
     pub fn set_clock_ahead(&self, process: ProcessId, seconds: i64) {
         self.0.lock().processes[process.0].clock_ahead = seconds;
     }
 
-    /// Sets by how many millionths the clocks of a process run fast, before it begins. None does without.
+    /// Sets the clock drift of a process in millionths, before the process begins; positive drift is fast. The default
+    /// is no drift.
     ///
     /// # Panics
     /// If a clock would run at less than half its speed, or more than twice.
@@ -213,36 +214,36 @@ impl SimulationHandle {
         self.0.lock().processes[process.0].drift_ppm = ppm;
     }
 
-    /// Sets the disk of a process, which is without faults and takes no time before.
+    /// Sets the disk of a process. The default disk has no latency and no faults.
     pub fn set_disk(&self, process: ProcessId, disk: SimulatedDisk) {
         self.0.lock().processes[process.0].disk = disk;
     }
 
-    /// Calls of a process to its disk that have failed.
+    /// Number of failed disk accesses of a process.
     #[must_use]
     pub fn disk_errors(&self, process: ProcessId) -> u64 {
         self.0.lock().processes[process.0].disk_errors
     }
 
-    /// Wakes all threads that wait for something with [`SimulationHandle::wait`] under this key.
+    /// Wakes all threads that wait with [`SimulationHandle::wait`] for this key.
     pub fn wake_all(&self, key: usize) {
         self.0.lock().wake_all(key);
     }
 
-    /// Blocks the calling thread, which must be one of the simulation, until it is woken under the key, a
-    /// process ends, or the time has passed.
+    /// Blocks the calling thread until it is woken under the key, a process ends, or the time has passed. The calling
+    /// thread must belong to the simulation.
     pub fn wait(&self, key: usize, at_most: Duration) {
         let thread = current().expect("a thread of a simulation waits in it");
         thread.wait(key, Some(at_most));
     }
 
-    /// Nanoseconds since the beginning.
+    /// Simulated nanoseconds since the beginning.
     #[must_use]
     pub fn now(&self) -> u64 {
         self.0.clock.load(Relaxed)
     }
 
-    /// Messages of panics of its threads so far.
+    /// Messages of the panics of simulated threads so far.
     #[must_use]
     pub fn panics(&self) -> Vec<String> {
         self.0.lock().panics.clone()
@@ -281,13 +282,13 @@ impl ThreadRef {
         self.shared.base + Duration::from_nanos(self.clock().read())
     }
 
-    /// The number of its process.
+    /// Number of the thread's process.
     pub(crate) fn process(&self) -> usize {
         let scheduler = self.shared.lock();
         scheduler.threads[self.thread].process
     }
 
-    /// Whether the process of a number has not ended.
+    /// Whether a process has not ended yet.
     pub(crate) fn is_alive(&self, process: usize) -> bool {
         let scheduler = self.shared.lock();
         scheduler.processes.get(process).is_some_and(|p| p.alive)
@@ -304,7 +305,7 @@ impl ThreadRef {
             + now
     }
 
-    /// Executes a call to the disk of its process.
+    /// Executes an access to the disk of the thread's process.
     pub(crate) fn disk_call(&self, call: DiskCall) -> io::Result<()> {
         let process = self.process();
         let (disk, before) = {
@@ -324,7 +325,7 @@ impl ThreadRef {
         }
     }
 
-    /// A thread of the same process, which begins with [`ThreadRef::main`].
+    /// Adds a thread to the same process. The thread must begin with [`ThreadRef::main`].
     pub(crate) fn add_thread(&self, name: String) -> Self {
         let mut scheduler = self.shared.lock();
         let process = scheduler.threads[self.thread].process;
@@ -335,11 +336,11 @@ impl ThreadRef {
         }
     }
 
-    /// The life of the thread: waits for its turn, works, and hands over.
+    /// Life of a thread: waits for its turn, executes `work`, and hands over.
     pub(crate) fn main(self, work: impl FnOnce()) {
         CURRENT.set(Some(self.clone()));
         self.await_turn();
-        // A panic is noted by the hook.
+        // Panics are recorded by the panic hook.
         let _ = std::panic::catch_unwind(AssertUnwindSafe(work));
         let mut scheduler = self.shared.lock();
         scheduler.end_thread(self.thread);
@@ -356,7 +357,7 @@ impl ThreadRef {
         self.block(ThreadState::Sleeping, Some(time));
     }
 
-    /// Waits until it is woken under the key; may return earlier.
+    /// Blocks until the thread is woken under the key; may return earlier.
     pub(crate) fn wait(&self, key: usize, at_most: Option<Duration>) {
         self.block(ThreadState::Waiting { key }, at_most);
     }
@@ -376,7 +377,7 @@ impl ThreadRef {
         self.shared.lock().unpark(self.thread);
     }
 
-    /// Lets other threads run until this one may continue.
+    /// Lets other threads run until this thread may continue.
     fn block(&self, state: ThreadState, at_most: Option<Duration>) {
         let clock = self.clock();
         let at_most = at_most.map(|time| clock.lasts(time));
@@ -393,7 +394,7 @@ impl ThreadRef {
         self.await_turn();
     }
 
-    /// Waits, as a thread of the system, until the scheduler chooses this thread.
+    /// Blocks the operating-system thread until the scheduler chooses this thread.
     fn await_turn(&self) {
         let baton = self.shared.lock().threads[self.thread].baton.clone();
         baton.take();

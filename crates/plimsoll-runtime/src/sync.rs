@@ -1,9 +1,8 @@
-//! Atomics, fences, locks and parking, for code that threads share without a common lock.
+//! Atomics, fences, locks and parking, for code that shares data between threads without a common lock.
 //!
-//! The items are re-exports of [`std`], so that code with this module compiles to the same instructions. Compiled with
-//! `--cfg loom`, the items are those of the model checker loom, which executes a model in every order of its threads
-//! (up to a number of preemptions) and with every value that a load may return in the memory model of Rust.
-//! `docs/testing.md` lists the models.
+//! The items are re-exports of [`std`], so code with this module compiles to the same instructions. With `--cfg loom`,
+//! the items belong to the model checker loom, which executes a model in every order of its threads (up to a number of
+//! preemptions) and with every value that a load may return in Rust's memory model. `docs/testing.md` lists the models.
 //!
 //! Only code that models cover needs this module. A model that holds a lock of `std` must not use an item of this
 //! module before the lock is released.
@@ -22,7 +21,7 @@ pub use std::{
     sync::{Mutex, MutexGuard, atomic},
 };
 
-/// The threads of the system, or those of a simulation.
+/// Threads of the system or of a simulation.
 #[cfg(not(loom))]
 pub mod thread {
     pub use crate::{ThreadHandle as Thread, current, spin};
@@ -38,14 +37,14 @@ pub mod thread {
     }
 }
 
-/// A mutual exclusion that can be entered.
+/// A mutual exclusion lock.
 pub trait Lock {
-    /// What is held meanwhile.
+    /// Guard that holds the lock.
     type Guard<'a>
     where
         Self: 'a;
 
-    /// Enters, also if a thread panicked inside.
+    /// Acquires the lock, even if a thread panicked while it held the lock.
     fn enter(&self) -> Self::Guard<'_>;
 }
 
@@ -74,8 +73,8 @@ impl<M: Lock> Lock for std::sync::Arc<M> {
     }
 }
 
-/// Locks `mutex`, also if a thread panicked while it held it: what such locks guard is whole between any
-/// two statements, and one failed worker must not hide what the others measured.
+/// Locks `mutex`, even if a thread panicked while it held the lock: data under such locks are consistent between any
+/// two statements, and one failed worker must not hide the measurements of other workers.
 #[inline]
 pub fn lock<M: Lock>(mutex: &M) -> M::Guard<'_> {
     mutex.enter()

@@ -1,11 +1,11 @@
-//! Threads: starting them, and parking.
+//! Starting and parking threads.
 
 use crate::simulation::{self, ThreadRef};
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 use std::time::Duration;
 
-/// A thread that others can unpark.
+/// Handle by which other threads unpark a thread.
 #[derive(Debug, Clone)]
 pub struct ThreadHandle(Handle);
 
@@ -25,7 +25,7 @@ impl ThreadHandle {
     }
 }
 
-/// The calling thread.
+/// Handle of the calling thread.
 #[must_use]
 pub fn current() -> ThreadHandle {
     ThreadHandle(match simulation::current() {
@@ -43,13 +43,13 @@ pub fn park(timeout: Option<Duration>) {
     }
 }
 
-/// Stack of a thread that [`spawn`] or [`run_on_threads`] starts, in bytes of address space.
+/// Stack size, in bytes of address space, of a thread started by [`spawn`] or [`run_on_threads`].
 pub const THREAD_STACK_BYTES: usize = 2 << 20;
 
 /// Starts a detached thread.
 ///
 /// # Errors
-/// The system's error.
+/// The system's error if the thread cannot be started.
 pub fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> std::io::Result<()> {
     let builder = std::thread::Builder::new()
         .name(name.clone())
@@ -63,8 +63,8 @@ pub fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> std::io::Res
     }
 }
 
-/// Executes `work` on `count` threads, each with its number, and calls `meanwhile` at this interval until all have
-/// ended. If the system starts only some of the threads, `work` is executed on these.
+/// Executes `work` on `count` threads, passing each its index, and calls `meanwhile` at this interval until all have
+/// ended. If the system starts only some of the threads, `work` runs only on these threads.
 ///
 /// # Errors
 /// The system's error if the first thread does not start.

@@ -1,12 +1,12 @@
-//! Runs in virtual time that are made at the same time, each by a process of its own.
+//! Independent runs in virtual time, executed concurrently by separate processes.
 //!
-//! Such runs are independent: each begins with a new system on a clock at zero. The process is `plimsoll make-run`, which
-//! reads the document of the series, makes one run, writes the results into the directory of the series, and prints the
-//! name of their directory.
+//! Each independent run begins with a new system on a clock at zero. Its process is `plimsoll make-run`, which reads
+//! the document of the series, makes one run, writes the results into the directory of the series, and prints the name
+//! of the results directory.
 //!
-//! Rank 0 lists the runs in order of load. Runs beyond the end of the series are removed, or stay and are used
-//! later if the series can be resumed; a run of an earlier process is never removed. A process that makes a run
-//! ends at the end of its standard input, which rank 0 or, after the death of rank 0, the kernel closes.
+//! Rank 0 lists the runs in order of load. Runs beyond the end of a series are removed, or kept for later if the series
+//! can be resumed; runs of earlier processes are never removed. A run's process ends when its standard input is closed,
+//! by rank 0 or, after the death of rank 0, by the kernel.
 
 use crate::host::Host;
 use crate::process_pool::{EndedProcess, ProcessPool, describe_end};
@@ -28,7 +28,7 @@ const GROUP_SIGNAL_TIMEOUT: Duration = Duration::from_millis(500);
 /// Interval at which this process checks whether the signal has arrived.
 const STOP_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How a run that was made ahead ended.
+/// End of a run that was made ahead of its turn.
 pub(crate) enum AheadEnd {
     /// With results, whatever their verdict.
     Made(Box<SeriesRun>),
@@ -42,13 +42,13 @@ pub(crate) enum AheadEnd {
 
 /// Reasons why a process ended without results.
 enum LostProcess {
-    /// The user ended it, or an error of an earlier run.
+    /// Stopped by the user, or because an earlier run failed.
     Interrupted,
-    /// A signal ended it, sent to a group of processes or to this process alone.
+    /// Terminated by a signal to the process or its process group.
     Terminated,
     /// The run was refused.
     Refused(SeriesError),
-    /// The process failed, or was killed: a sentence.
+    /// The process failed or was killed. The text is a sentence.
     Died(String),
 }
 
@@ -58,16 +58,16 @@ pub(crate) struct Ahead {
     dir: PathBuf,
     per_rank: bool,
     pool: ProcessPool,
-    /// All runs, by task number.
+    /// All runs, indexed by task number.
     runs: Vec<NextRun>,
-    /// Tasks that no process was started for.
+    /// Tasks whose process has not been started.
     waiting: VecDeque<u64>,
     /// Results directories of processes that have ended, by task.
     ended: BTreeMap<u64, Result<String, LostProcess>>,
 }
 
 impl Ahead {
-    /// Processes for the independent runs of a series, at most `jobs` at a time; `None` if there would be one at a time.
+    /// Up to `jobs` processes for the independent runs of a series; `None` if at most one would run at a time.
     pub(crate) fn new(writer: &SeriesWriter, jobs: NonZeroUsize, per_rank: bool) -> Option<Self> {
         let series = writer.series();
         let mut runs = series.kind.strategy().independent(series);
@@ -122,15 +122,15 @@ impl Ahead {
             }
             match self.pool.next_ended(|| host.stop().is_requested()) {
                 Some(process) => self.take(process, host),
-                // The user ended the series before its process was started.
+                // The user ended the series before the process of this task was started.
                 None => return Err(LostProcess::Interrupted),
             }
         }
     }
 
-    /// Ends all processes. Runs that were made ahead and that the series did not come to are removed if the series is
-    /// over, and kept if it can be resumed; then runs that were cut short are removed unless the user interrupted them.
-    /// Returns sentences about what stays against that.
+    /// Ends all processes. Runs beyond the end of the series are removed if the series is over, and kept if the series
+    /// can be resumed. In a series that can be resumed, incomplete runs are also removed unless the user interrupted
+    /// the series. Returns sentences about removals that failed.
     pub(crate) fn end(mut self, is_over: bool, is_interrupted: bool) -> Vec<String> {
         self.waiting.clear();
         self.pool.stop_all();
@@ -181,7 +181,7 @@ impl Ahead {
         Ok(command)
     }
 
-    /// What messages call the run of a task.
+    /// Name of a task's run in messages.
     fn name(&self, task: u64) -> String {
         let run = &self.runs[task as usize];
         match run.load {
@@ -190,7 +190,7 @@ impl Ahead {
         }
     }
 
-    /// Takes the result of a process that has ended.
+    /// Records the result of a process that has ended.
     fn take(&mut self, process: EndedProcess, host: &dyn Host) {
         let task = process.task;
         match directory_of(&process) {
@@ -199,7 +199,7 @@ impl Ahead {
         }
     }
 
-    /// Reports that a process was lost, at once, and starts no more: the series ends at its run.
+    /// Reports a lost process at once and starts no further processes. The series ends at the lost run.
     fn lose(&mut self, task: u64, how: &str, host: &dyn Host) {
         let text = format!("{}: the process that measures it {how}", self.name(task));
         host.error(&text);
@@ -208,7 +208,7 @@ impl Ahead {
         self.ended.insert(task, Err(LostProcess::Died(text)));
     }
 
-    /// The end of a run whose process alone was terminated, for instance because memory was short.
+    /// End of a run whose process alone was terminated, for instance by the kernel's out-of-memory killer.
     fn terminated(&self, task: u64, host: &dyn Host) -> AheadEnd {
         let text = format!(
             "{}: the process that measures it was terminated",
@@ -219,7 +219,7 @@ impl Ahead {
     }
 }
 
-/// The results directory that a process printed, or how the process ended without one.
+/// Results directory that a process printed, or the reason why no results exist.
 fn directory_of(process: &EndedProcess) -> Result<String, LostProcess> {
     match &process.output {
         Ok(output) if output.status.success() => Ok(line_of(output)),
@@ -229,7 +229,7 @@ fn directory_of(process: &EndedProcess) -> Result<String, LostProcess> {
             Err(LostProcess::Refused(SeriesError::Refused(text.to_owned())))
         }
         Ok(_) if process.was_stopped => Err(LostProcess::Interrupted),
-        // The signal came before the process handled it.
+        // The signal arrived before the process had installed its handler.
         Ok(output) if output.status.signal().is_some_and(signals::ends_a_run) => {
             Err(LostProcess::Terminated)
         }
@@ -237,14 +237,13 @@ fn directory_of(process: &EndedProcess) -> Result<String, LostProcess> {
     }
 }
 
-/// The line that a process printed.
 fn line_of(output: &Output) -> String {
     let text = String::from_utf8_lossy(&output.stdout);
     text.trim_end().to_owned()
 }
 
-/// Whether the user ends the series too. A signal to a group of processes may reach this process after the
-/// process of a run.
+/// Whether the user has stopped the series. Waits up to `GROUP_SIGNAL_TIMEOUT`, because a signal to a process group can
+/// reach this process later than the run's process.
 fn is_stopped(stop: &Stop) -> bool {
     let begun = Instant::now();
     while !stop.is_requested() && begun.elapsed() < GROUP_SIGNAL_TIMEOUT {

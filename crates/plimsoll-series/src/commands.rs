@@ -28,7 +28,7 @@ pub struct HookRunner {
     done: Vec<CommandRun>,
 }
 
-/// Facts that tell a run from the other runs of a result.
+/// Facts that identify a run among the runs of one result.
 #[derive(Debug, Clone, Default)]
 pub struct RunFacts {
     /// Load of a load point.
@@ -40,8 +40,7 @@ pub struct RunFacts {
 }
 
 impl RunFacts {
-    /// Environment variables of every command of a run of this Plan on a target, by this number of
-    /// ranks.
+    /// Environment variables of every command of a run with this Plan, target and number of ranks.
     pub fn variables(
         &self,
         plan: &Plan,
@@ -65,7 +64,7 @@ impl RunFacts {
 }
 
 impl HookRunner {
-    /// Those of `events` that are around phases, for a run of this Plan on a target, by this number of ranks.
+    /// Selects the hooks (commands around phases) from `events`, for a run with this Plan, target and number of ranks.
     pub fn new(
         events: &[EventSpec],
         plan: &Plan,
@@ -111,8 +110,8 @@ impl HookRunner {
         !self.commands(when, phase).is_empty()
     }
 
-    /// Runs the commands for a phase to their ends, one after the other; their output is kept in the results directory.
-    /// Returns a sentence about each that fails; the first that fails before a phase is the last that runs.
+    /// Runs the commands for a phase sequentially, and appends their output to a log in the results directory. Returns
+    /// a sentence per failed command. A failure before a phase skips the remaining commands.
     pub fn run(
         &mut self,
         when: HookTime,
@@ -169,7 +168,7 @@ impl HookRunner {
         said
     }
 
-    /// Calls the command; returns the log.
+    /// Runs one command and returns its log.
     fn call(
         &self,
         run: &mut CommandRun,
@@ -224,12 +223,12 @@ impl HookRunner {
         Ok(log)
     }
 
-    /// The commands that have run so far.
+    /// The commands that have run so far, in order.
     pub fn done(&self) -> &[CommandRun] {
         &self.done
     }
 
-    /// The commands that ran.
+    /// Converts the runner into the list of commands that have run, in order.
     pub fn into_done(self) -> Vec<CommandRun> {
         self.done
     }
@@ -239,7 +238,7 @@ fn limits(timeout: Duration, when: HookTime) -> Limits {
     Limits {
         time: Some(timeout),
         time_once_stopped: match when {
-            // The phase that it prepares will not begin.
+            // The prepared phase is skipped.
             HookTime::Before => Duration::ZERO,
             HookTime::After => HOOK_STOP_TIMEOUT,
         },

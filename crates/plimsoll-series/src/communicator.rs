@@ -1,4 +1,4 @@
-//! The ranks of a command, and what they tell each other beside runs.
+//! The ranks of a command, and their collective communication outside runs.
 
 use crate::error::SeriesError;
 use plimsoll_engine::{Event, Observer, Stop};
@@ -6,12 +6,12 @@ use plimsoll_ranks::Ranks;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// The ranks of a command.
+/// The ranks of a command, with broadcast and gather of serialised values.
 pub struct Communicator {
     ranks: Box<dyn Ranks>,
 }
 
-/// Observer of ranks other than 0, which report nothing.
+/// Observer for ranks other than 0. Prints nothing.
 pub struct SilentObserver;
 
 impl Observer for SilentObserver {
@@ -19,7 +19,7 @@ impl Observer for SilentObserver {
 }
 
 impl Communicator {
-    /// The communicator of these ranks.
+    /// Wraps connected ranks.
     #[must_use]
     pub fn new(ranks: Box<dyn Ranks>) -> Self {
         Self { ranks }
@@ -43,23 +43,23 @@ impl Communicator {
         self.size() - u32::from(!self.ranks.root_works())
     }
 
-    /// Passes a stop that is requested from this process on while it waits for other ranks.
+    /// Forwards a stop request of this process to all ranks while this process waits for other ranks.
     pub fn pass_on(&self, stop: &Stop) {
         let stop = stop.clone();
         self.ranks
             .pass_on_stop_request(Box::new(move || stop.is_requested()));
     }
 
-    /// Whether this is rank 0, which reports.
+    /// Whether this process is rank 0, the rank that reports.
     #[must_use]
     pub fn is_root(&self) -> bool {
         self.ranks.rank() == 0
     }
 
-    /// Calls `make` on rank 0 and broadcasts its value.
+    /// Calls `make` on rank 0 and broadcasts the value.
     ///
     /// # Errors
-    /// The error of `make`, which other ranks do not report again; or a lost rank.
+    /// The error of `make`, which only rank 0 reports; or a lost rank.
     pub fn run_on_root_and_broadcast<T, E>(
         &self,
         make: impl FnOnce() -> Result<T, E>,
@@ -85,14 +85,14 @@ impl Communicator {
         if let Ok(value) = &made {
             serde_json::to_writer(&mut bytes, value).map_err(SeriesError::failed)?;
         }
-        // An error of `make` says more than one of the broadcast.
+        // An error of `make` is more informative than a broadcast error.
         let sent = self.broadcast(bytes);
         let value = made?;
         sent?;
         Ok(value)
     }
 
-    /// Passes the texts of all ranks, in their order, to `take` on rank 0.
+    /// Passes the texts of all ranks to `take` on rank 0, in rank order.
     ///
     /// # Errors
     /// A lost rank.
@@ -113,7 +113,7 @@ impl Communicator {
         self.ranks.broadcast(bytes).map_err(|e| self.lost(&e))
     }
 
-    /// The error of a lost rank, which rank 0 reports for all.
+    /// Error for a lost rank. Only rank 0 reports the cause.
     fn lost(&self, e: &plimsoll_ranks::RankError) -> SeriesError {
         match self.is_root() {
             true => SeriesError::failed(e),

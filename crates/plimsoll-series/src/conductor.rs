@@ -1,4 +1,4 @@
-//! Everything that happens around a run at rank 0: results, user's commands, events, and a view.
+//! Run observer at rank 0: results, user's commands, events and the view.
 
 use crate::commands::HookRunner;
 use crate::events::EventRunner;
@@ -39,20 +39,20 @@ impl Conductor<'_> {
         self.results.end(outcome)
     }
 
-    /// Ends the events, when the workers have ended.
+    /// Stops the events after the workers have ended.
     fn end_events(&mut self) {
         if let Some(mut events) = self.events.take() {
             self.results.set_events(events.finish());
         }
     }
 
-    /// Writes the results, unless they are written.
+    /// Writes the results, or completes results that were written early.
     fn publish(&mut self, outcome: &Outcome) {
         let (hooks, remarks) = (self.hooks.take(), std::mem::take(&mut self.notes));
         self.results.publish(outcome.clone(), hooks, remarks);
     }
 
-    /// Runs the user's commands for this time; returns a sentence about each that fails.
+    /// Runs the user's commands for a phase boundary; returns a sentence per failed command.
     fn commands(
         &mut self,
         when: HookTime,
@@ -66,14 +66,14 @@ impl Conductor<'_> {
         self.view.command_begins(when, phase);
         let failures = match self.results.directory() {
             Some(results) => hooks.run(when, phase, results, stopped),
-            // The run stops because they cannot be written.
+            // The results cannot be written, and the run is already being stopped.
             None => vec![],
         };
         self.view.command_ends();
         failures
     }
 
-    /// Whether a command of the user or of the workload, which may take long, follows the measurement.
+    /// Whether unmeasured steps of unbounded duration follow the measurement: a hook, a `system` statement or a wait.
     fn goes_on_unmeasured(&self) -> bool {
         let rest = self.plan.script.iter().rev();
         let mut rest = rest.take_while(|p| !matches!(p, Phase::Stop));
@@ -94,19 +94,19 @@ impl Conductor<'_> {
                 let actions = marked.iter().flat_map(|(_, actions)| actions.clone());
                 self.view
                     .system_events(&begun, &actions.collect::<Vec<_>>());
-                // Before the rows, so that whoever has read these finds them.
+                // Events are written before the rows: a reader of a row must find the row's events.
                 self.results.show_events(begun);
                 let mut marked = marked.iter();
                 marked.all(|(interval, actions)| self.results.interval(interval, actions))
             }
         };
         if !is_kept {
-            // Figures that cannot be written need not be measured.
+            // Without results there is no point in measuring on.
             self.host.stop().request();
         }
     }
 
-    /// Shows the events that have begun, of which the next interval may be far away.
+    /// Publishes the events that have begun, without waiting for the next interval.
     fn show_events(&mut self) {
         if let Some(events) = &self.events {
             let begun = events.begun_so_far();
@@ -148,7 +148,7 @@ impl Observer for Conductor<'_> {
     fn event(&mut self, event: Event<'_>) {
         match &event {
             Event::Started { clock, at, .. } => {
-                // First of all: the workers wait for this to return.
+                // Start events first: the workers are blocked until this call returns.
                 if let Some(events) = &self.events {
                     events.begin(clock, *at);
                 }

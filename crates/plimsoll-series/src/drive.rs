@@ -1,4 +1,4 @@
-//! The one loop of every series: it makes the next run until the rule of the series, an error or the user ends it.
+//! The driver loop of every series: makes the next run until the strategy, an error or the user ends the series.
 
 use crate::ahead::{Ahead, AheadEnd};
 use crate::commands::RunFacts;
@@ -25,7 +25,7 @@ pub struct SeriesDriver<'a> {
     used: bool,
     /// Whether all files that had to be removed were removed.
     is_clean: bool,
-    /// Files of the last run that others may be working on, in sentences.
+    /// Sentences about files of the last run that a rank or worker may still be using.
     busy: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ pub struct SeriesEnd {
     pub is_clean: bool,
 }
 
-/// Why no more runs are made.
+/// Reason for ending a series early.
 enum Abort {
     /// A run was refused.
     Refused(SeriesError),
@@ -63,7 +63,7 @@ fn config(series: &Series, next: &NextRun) -> Result<RunConfig, SeriesError> {
     })
 }
 
-/// Makes the runs that rank 0 chooses, at another rank, until rank 0 chooses none.
+/// Member loop: makes the runs that rank 0 broadcasts until rank 0 broadcasts the end.
 ///
 /// # Errors
 /// If a rank is lost.
@@ -74,13 +74,13 @@ pub fn follow(context: &RunContext<'_>) -> Result<(), SeriesError> {
     Ok(())
 }
 
-/// Ends the runs at all ranks; rank 0 calls this after the last run.
+/// Ends the member loop of all ranks. Called by rank 0 after the last run.
 pub fn release_members(communicator: &Communicator) {
-    // A rank that is gone has ended already.
+    // A lost rank has already ended.
     let _ = next_config(communicator, || Ok(None));
 }
 
-/// The configuration of the next run, which rank 0 makes and the others receive.
+/// Configuration of the next run, made by rank 0 and broadcast to all ranks. `None` ends the series.
 fn next_config(
     communicator: &Communicator,
     make: impl FnOnce() -> Result<Option<RunConfig>, SeriesError>,
@@ -88,10 +88,10 @@ fn next_config(
     communicator.run_on_root_and_broadcast(make)
 }
 
-/// Makes the missing runs of a series at rank 0; up to `jobs` at a time if they are independent of each other.
+/// Makes the missing runs of a series at rank 0, up to `jobs` concurrently if the runs are independent.
 ///
 /// # Errors
-/// If the first run of a new series is refused, which leaves no series, and if the results cannot be written.
+/// If the first run of a new series is refused (the series is then withdrawn), or if the results cannot be written.
 pub fn drive(
     context: RunContext<'_>,
     mut writer: SeriesWriter,
@@ -127,11 +127,11 @@ pub fn drive(
     }
 }
 
-/// Makes one of the independent runs of a series, without listing it: by the name of its directory, in which the
-/// results are. Returns the name of the results.
+/// Makes one independent run of a series, identified by its directory name, without listing the run in the series.
+/// Returns the name of the results directory.
 ///
 /// # Errors
-/// If there is no such run, if the run was refused, and if the results could not be written.
+/// If the series has no such run, if the run is refused, or if the results cannot be written.
 pub fn make_alone(
     context: &RunContext<'_>,
     dir: &SeriesDir,
@@ -181,7 +181,7 @@ impl<'a> SeriesDriver<'a> {
         self.context.host
     }
 
-    /// Makes the requested percentiles those of the series; without a request, the percentiles of the series are shown.
+    /// Applies the requested percentiles to the series, or takes the percentiles of the series if none were requested.
     fn show_percentiles(&mut self, writer: &mut SeriesWriter) -> Result<(), ResultsError> {
         match self.context.percentiles.clone() {
             Some(requested) => writer.show_percentiles(&requested),
@@ -202,7 +202,7 @@ impl<'a> SeriesDriver<'a> {
         Ok(())
     }
 
-    /// Makes the missing runs, and ends the processes that make some ahead of their turn.
+    /// Makes the missing runs, then ends the processes that made runs ahead of their turn.
     fn make_runs(
         &mut self,
         writer: &mut SeriesWriter,
@@ -230,7 +230,7 @@ impl<'a> SeriesDriver<'a> {
         writer: &mut SeriesWriter,
         ahead: &mut Option<Ahead>,
     ) -> Result<(), Abort> {
-        // A series that is resumed has ended before.
+        // A resumed series still has the end state of the previous process.
         writer.end(SeriesState::Unfinished, None)?;
         loop {
             let next = match writer.series().next() {
@@ -238,7 +238,7 @@ impl<'a> SeriesDriver<'a> {
                 Step::Run(next) => next,
             };
             let task = ahead.as_ref().and_then(|ahead| ahead.task_of(&next));
-            // A run of a task is awaited even if its results exist, because its process may still be running.
+            // Await the task even if its results exist: the process may still be running.
             if task.is_none()
                 && let Some(run) = writer.unlisted(&next)
             {
@@ -271,7 +271,7 @@ impl<'a> SeriesDriver<'a> {
         }
     }
 
-    /// Makes a run and lists it.
+    /// Makes a run and lists the run in the series.
     fn make(&mut self, writer: &mut SeriesWriter, next: &NextRun) -> Result<(), Abort> {
         let written = self.run(writer, next).map_err(Abort::Refused)?;
         let Written {
@@ -299,7 +299,7 @@ impl<'a> SeriesDriver<'a> {
         Ok(())
     }
 
-    /// Makes a run with all ranks.
+    /// Makes a run with all ranks and writes the results.
     fn run(&mut self, writer: &SeriesWriter, next: &NextRun) -> Result<Written, SeriesError> {
         let series = writer.series();
         let config = config(series, next)?;
@@ -321,10 +321,9 @@ impl<'a> SeriesDriver<'a> {
 }
 
 impl SeriesDriver<'_> {
-    /// Removes the shared files, or leaves them if they are to be kept: because the user requested it, or because an
-    /// unfinished series can be resumed with them. Files that a rank or a worker may still be working on stay in any case,
-    /// and the directory remains claimed by this process, after whose end the next process takes it over. What could
-    /// not be removed is noted in the series.
+    /// Removes the shared files, unless the user asked to keep them or the series can be resumed. Files that a rank or
+    /// worker may still be using are never removed, and this process keeps the claim of their directory; the next
+    /// process takes the claim over once this process has ended. Failed removals are noted in the series.
     fn clean(&mut self, writer: &mut SeriesWriter) -> Result<(), ResultsError> {
         let unremoved = self.end_files(writer.series(), writer.series().state.can_resume());
         if unremoved.is_empty() {
@@ -360,8 +359,8 @@ impl SeriesDriver<'_> {
         }
     }
 
-    /// Ends the use of the files: they are removed, or stay for others to use. Returns what could not be
-    /// removed, in sentences.
+    /// Releases the claim of the work directory and removes the files, unless `stays`. Returns a sentence per file that
+    /// could not be removed.
     fn end_claim(&self, series: &Series, stays: bool) -> Result<Vec<String>, String> {
         let target = &series.first_target().url;
         if !plimsoll_target::keeps_files(target) {
@@ -384,7 +383,7 @@ impl SeriesDriver<'_> {
         }
     }
 
-    /// Removes the files after a refusal, which then says too what could not be removed.
+    /// Removes the shared files after a refusal, and adds warnings about failed removals to the refusal.
     fn clean_up_after_refusal(&self, refusal: SeriesError, series: &Series) -> SeriesError {
         if !series.kind.strategy().shares_files() {
             return refusal;
@@ -393,8 +392,8 @@ impl SeriesDriver<'_> {
         refusal.with_warnings(&self.end_claim(series, false).unwrap_or_default())
     }
 
-    /// The error of a series whose results could not be written, after it had ended for a reason if there is one: it can
-    /// be resumed from what they have, so that its files stay unless their directory is temporary.
+    /// Error of a series whose results could not be written, with the stop reason of the series as a warning. The
+    /// series can be resumed from the results on disk, so the files stay unless their directory is temporary.
     fn end_without_results(&self, e: ResultsError, writer: &SeriesWriter) -> SeriesError {
         let series = writer.series();
         let mut warnings: Vec<String> = series.stop_reason.iter().map(|r| r.text.clone()).collect();
@@ -404,7 +403,7 @@ impl SeriesDriver<'_> {
     }
 }
 
-/// A sentence about runs beyond the end of a series that an earlier process made, and which stay.
+/// Sentence about runs beyond the end of a series. Runs of an earlier process are kept.
 fn beyond_end(writer: &SeriesWriter) -> Option<String> {
     let series = writer.series();
     let left = series.kind.strategy().independent(series);
@@ -421,7 +420,7 @@ fn beyond_end(writer: &SeriesWriter) -> Option<String> {
     ))
 }
 
-/// What notes call a run.
+/// Name of a run in notes.
 fn label(series: &Series, next: &NextRun) -> String {
     let configuration = series.configuration(next.configuration);
     match (next.load, configuration.label()) {

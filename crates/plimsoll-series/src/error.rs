@@ -3,31 +3,31 @@
 use plimsoll_results::{Reason, ResultsError};
 use std::fmt;
 
-/// Why a run was not made, or why a series ended without a report.
+/// Reason why a run was not made, or why a series ended without a report.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SeriesError {
-    /// Bad input: nothing was done.
+    /// Bad input. Nothing was changed.
     Refused(String),
     /// The run or the series had begun and failed.
     Failed(String),
-    /// Rank 0 was refused and says why.
+    /// Rank 0 was refused and reports the reason.
     RefusedAtRoot,
-    /// A rank was lost, which rank 0 reports.
+    /// A rank was lost. Rank 0 reports the loss.
     RankLost,
 }
 
 impl SeriesError {
-    /// Bad input.
+    /// An error for bad input, with this message.
     pub fn refused(text: impl fmt::Display) -> Self {
         Self::Refused(text.to_string())
     }
 
-    /// A failure after the begin.
+    /// An error for a failure after the start of the run or series, with this message.
     pub fn failed(text: impl fmt::Display) -> Self {
         Self::Failed(text.to_string())
     }
 
-    /// Results that cannot be created in the requested directory.
+    /// An error for a results directory that cannot be created.
     #[must_use]
     pub fn results_path(e: &ResultsError) -> Self {
         Self::Refused(format!(
@@ -35,14 +35,14 @@ impl SeriesError {
         ))
     }
 
-    /// The error with these warnings, one per line.
+    /// Appends warnings to the error, one per line.
     #[must_use]
     pub fn with_warnings(self, warnings: &[String]) -> Self {
         let line = |error: Self, text: &String| error.with_line(&format!("warning: {text}"));
         warnings.iter().fold(self, line)
     }
 
-    /// The error with one more line.
+    /// Appends a line to the error.
     #[must_use]
     pub fn with_line(self, line: &str) -> Self {
         match self {
@@ -52,7 +52,7 @@ impl SeriesError {
         }
     }
 
-    /// The error as the reason why a series ended.
+    /// Stop reason of a series that this error ended.
     #[must_use]
     pub fn reason(&self) -> Reason {
         Reason::new("refused", self.to_string())

@@ -1,5 +1,5 @@
-//! Events of a run: actions on the system under test at a time, and the threads that execute the actions. The module
-//! `commands` runs the commands around phases.
+//! Timed events: actions on the system under test at a given run time, and their threads. The module `commands` runs
+//! the commands around phases.
 
 mod executor;
 mod runner;
@@ -9,11 +9,11 @@ pub use plimsoll_plan::event::{Action, EventSpec, When};
 use plimsoll_plan::{Phase, Plan};
 pub(crate) use runner::{EventRunner, ExecutedEvents};
 
-/// Checks that this program can execute an event of a run on a target. Events of a simulated system are part of the URL
-/// of the system.
+/// Checks that this program can execute an event in a run on this target. Faults of a simulated system must be part of
+/// the system's URL.
 ///
 /// # Errors
-/// A message if the event is a fault, which only a simulated system can have, or a command at a time of a simulated
+/// A message if the event is a fault, which only a simulated system can execute, or a timed command on a simulated
 /// system.
 pub fn check(event: &EventSpec, target: &str) -> Result<(), String> {
     match (&event.action, &event.when) {
@@ -31,7 +31,7 @@ pub fn check(event: &EventSpec, target: &str) -> Result<(), String> {
     }
 }
 
-/// Checks that a run of a Plan on a target has the phases around which events happen.
+/// Checks that a run of a Plan on a target has every phase that an event refers to.
 ///
 /// # Errors
 /// A message about the first event whose phase the run does not have, with the phases of the run.
@@ -64,15 +64,15 @@ pub fn check_phases(events: &[EventSpec], plan: &Plan, target: &str) -> Result<(
     }
 }
 
-/// Parses the events of a series document, which a user may have edited, for runs on a target.
+/// Parses the events of a series document, which the user may have edited.
 ///
 /// # Errors
-/// A message if a text is not an event; otherwise as for [`check`].
+/// A message if a text is not an event, or the error of [`check`].
 pub(crate) fn read(texts: &[String], target: &str) -> Result<Vec<EventSpec>, String> {
     let mut events = Vec::new();
     for text in texts {
         let event: EventSpec = text.parse().map_err(|e| format!("event '{text}': {e}"))?;
-        // The URL of a simulated system has its faults.
+        // Faults of a simulated system are part of the system's URL.
         if !matches!(event.action, Action::Fault(_)) || !plimsoll_target::takes_events(target) {
             check(&event, target)?;
             events.push(event);

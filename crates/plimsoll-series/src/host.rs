@@ -1,4 +1,4 @@
-//! What runs and series need of the program around them: the user's console, or a simulation.
+//! Interface of runs and series to the surrounding program: the user's console, or a simulation.
 
 use crate::commands::RunFacts;
 use crate::config::RunConfig;
@@ -16,32 +16,32 @@ pub trait Host {
     /// The view of a run that begins, at rank 0.
     fn view<'a>(&'a self, run: RunBegin<'a>) -> Box<dyn RunView + 'a>;
 
-    /// A series begins or is resumed.
+    /// Called when a series begins or is resumed.
     fn series_begins(&self, series: &Series) {
         let _ = series;
     }
 
-    /// A run of a series is listed, the last of the document.
+    /// Called when a run has been listed; the run is the last of the series document.
     fn run_listed(&self, series: &Series, run: ListedRun<'_>) {
         let _ = (series, run);
     }
 
-    /// Reports progress of a step that no view shows.
+    /// Reports progress of a step without a view.
     fn progress(&self, line: &str) {
         let _ = line;
     }
 
-    /// Reports something that the user may have to mend.
+    /// Warns about something that the user may have to correct.
     fn warn(&self, line: &str) {
         let _ = line;
     }
 
-    /// Reports an error at once that ends the series later.
+    /// Reports an error immediately; the series ends later because of the error.
     fn error(&self, line: &str) {
         let _ = line;
     }
 
-    /// The state of results and files has changed, for the messages of an interrupt.
+    /// Records the state of results and files, for the messages after an interrupt.
     fn note(&self, state: StateChange<'_>) {
         let _ = state;
     }
@@ -51,7 +51,7 @@ pub trait Host {
         None
     }
 
-    /// The Plan and the settings of a run at this rank, if its host has them different from rank 0.
+    /// The Plan and settings for this rank, if its host has settings of its own.
     fn at_this_host(&self, plan: &Plan, settings: &Settings) -> Option<(Plan, Settings)> {
         let _ = (plan, settings);
         None
@@ -65,39 +65,39 @@ pub struct RunBegin<'a> {
     pub config: &'a RunConfig,
     /// Number of ranks that have workers.
     pub ranks: u32,
-    /// Place of the run in a series.
+    /// Load, number and configuration of the run in its series.
     pub facts: &'a RunFacts,
 }
 
-/// How a listed run was made.
+/// Origin of a listed run.
 #[derive(Debug, Clone, Copy)]
 pub enum ListedRun<'a> {
-    /// This process has just made it; its results are in this directory.
+    /// Made by this process just now; the results are in this directory.
     Now(&'a Run, &'a Path),
-    /// A process of this series has just made it, beside this one.
+    /// Made just now by another process of the same series.
     Beside(&'a SeriesRun),
-    /// An earlier process made it.
+    /// Made by an earlier process.
     Earlier(&'a SeriesRun),
 }
 
 /// A change of results and files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StateChange<'a> {
-    /// A run begins, whose results are in this directory and whose files this command removes.
+    /// A run has begun. Results directory, and command that removes the run's files.
     RunBegins(&'a Path, Option<&'a str>),
-    /// There will be no results.
+    /// The results could not be written.
     ResultsLost,
     /// The results in this directory are complete.
     ResultsWritten(&'a Path),
-    /// Files are being removed, or no longer.
+    /// True when removal of files begins, false when removal has ended.
     Removal(bool),
-    /// Files that are left are removed by this command.
+    /// Command that removes the remaining files.
     CleanCommand(&'a str),
 }
 
 /// The view of a run in progress.
 pub trait RunView {
-    /// The run is no longer refused. Called before anything else, possibly several times.
+    /// The run was accepted. Called before any other method, possibly several times.
     fn begin(&mut self) {}
 
     /// An event of the engine.
@@ -108,13 +108,13 @@ pub trait RunView {
         let _ = lines;
     }
 
-    /// Events of the system under test that have begun, in order, and the actions of those that began in the last
-    /// interval.
+    /// The events of the system under test that have begun, in order, and the actions of the events that began in the
+    /// last interval.
     fn system_events(&mut self, begun: &[LiveEvent], actions: &[String]) {
         let _ = (begun, actions);
     }
 
-    /// The user's command for a phase begins.
+    /// A user's command for a phase begins.
     fn command_begins(&mut self, when: HookTime, phase: PhaseInfo<'_>) {
         let _ = (when, phase);
     }

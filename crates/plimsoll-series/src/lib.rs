@@ -4,18 +4,18 @@
 //! curves, searches for the load line, profiles. [`drive`] is the one loop for all kinds; the rule of a kind is a
 //! [`Strategy`](plimsoll_results::Strategy), a function from the runs so far to the next run.
 //!
-//! Nothing here knows a console, a signal or a command line: the program around a run implements [`Host`], and so does the
-//! simulator.
+//! The crate does not depend on a console, signals or a command line: the surrounding program, or the simulator,
+//! implements [`Host`].
 //!
-//! - `run`, `conductor`: one run, and everything around it: `results_writer`, `commands`, `events`;
-//! - `drive`, `ahead`: the loop, and processes that make independent runs at the same time (`process_pool`);
+//! - `run`, `conductor`: one run with its results, hooks and events: `results_writer`, `commands`, `events`;
+//! - `drive`, `ahead`: the driver loop, and processes for independent concurrent runs (`process_pool`);
 //! - `resume`, `system_text`: checks before a series is resumed;
-//! - `communicator`: the ranks; `loads`: lists of loads as the user writes them.
+//! - `communicator`: the ranks; `loads`: lists of loads in option syntax.
 //!
 //! # Design
-//! Results are published before a file of the run is removed, and `run.json` is replaced if the removal changes
-//! what it says. If a command of the user follows the last phase, results are published before the command, with a
-//! note that the run had not ended.
+//! Results are published before any file of the run is removed, and `run.json` is replaced if removal changes the
+//! outcome. If a user's command follows the last phase, results are published before the command, with a note that the
+//! run had not ended.
 //!
 //! Events (`--event`) wait by the clock of the run, so events, windows and intervals have times of the same clock.
 //! The workers wait until `Event::Started` is handled, so the thread that waits for events starts before the
@@ -23,8 +23,8 @@
 //! interval are written: a reader of the rows finds the event of every row.
 //!
 //! A run that was written but not listed, because the program was killed, is listed when the series is resumed. A
-//! kind whose runs share files (`Strategy::shares_files`) keeps the claim of the work directory between two runs
-//! (`Settings::holds`), so that no other process uses the directory meanwhile.
+//! series whose runs share files (`Strategy::shares_files`) holds the claim of the work directory between runs
+//! (`Settings::holds`), which keeps other processes out of the directory.
 
 mod ahead;
 mod command_output;
@@ -61,5 +61,5 @@ pub use run::{
 };
 pub use system_text::fingerprint;
 
-/// Exit code of a process of this program whose run was refused.
+/// Exit code of a `make-run` process whose run was refused.
 pub const REFUSED_EXIT_CODE: i32 = 2;

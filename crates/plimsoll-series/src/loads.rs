@@ -1,4 +1,4 @@
-//! The loads of a curve as the user writes them.
+//! Parsing of load lists, and evenly spaced loads.
 
 use plimsoll_diagnostics::{Diagnostics, Problem, Source, Span};
 use std::fmt;
@@ -17,12 +17,12 @@ pub struct Loads(Vec<u64>);
 impl Loads {
     /// Reads a list such as `10,20,30`, `10..100/10` or `1,2,4,10..100/10`.
     ///
-    /// `A..B/STEP` is A, A + STEP and so on up to the last that does not exceed B; without a step
-    /// it is 1. `option` is what messages call the text, such as `--load`.
+    /// `A..B/STEP` is A, A + STEP and so on up to the last value that does not exceed B. The default step is 1.
+    /// `option` is the name of the option in messages, such as `--load`.
     ///
     /// # Errors
-    /// The first error, with its place: not a number, a load of 0 or above [`MAX_LOAD`], a load that
-    /// does not exceed the one before it, more than [`MAX_POINTS`].
+    /// The first error, with its position: not a number, a load of 0 or above [`MAX_LOAD`], a load that is not above
+    /// the previous load, or more than [`MAX_POINTS`] loads.
     pub fn parse(option: &str, text: &str) -> Result<Self, Diagnostics> {
         let reader = Reader { text };
         let mut loads = Vec::new();
@@ -36,8 +36,8 @@ impl Loads {
         Ok(Self(loads))
     }
 
-    /// This number of loads, evenly spaced up to `max`: load i of n is `max · i / n`, rounded to the
-    /// nearest whole number (halves up).
+    /// `points` loads, evenly spaced up to `max`: load i of n is `max · i / n`, rounded to the nearest whole number
+    /// (halves up).
     ///
     /// # Errors
     /// No points or more than [`MAX_POINTS`], a `max` of 0 or above [`MAX_LOAD`], or fewer loads up to
@@ -66,7 +66,7 @@ impl Loads {
             let message = format!("there are no {points} different loads up to {max}");
             return fail(of_max, message, &format!("must be at least {points}"));
         }
-        // Both factors are small enough by the checks above.
+        // No overflow: both factors were checked above.
         let load = |i: u64| (2 * max * i + points) / (2 * points);
         let loads: Vec<u64> = (1..=points).map(load).collect();
         assert!(loads.is_sorted_by(|a, b| a < b), "loads increase");
@@ -93,16 +93,16 @@ impl fmt::Display for Loads {
     }
 }
 
-/// Boxed, because a problem is larger than the values that are read.
+/// Boxed, because a problem is much larger than a parsed value.
 type BoxedProblem = Box<Problem>;
 
-/// Reads a list by places in it.
+/// Parser of a load list, by byte ranges of the text.
 struct Reader<'a> {
     text: &'a str,
 }
 
 impl Reader<'_> {
-    /// Reads what is between two commas, and appends its loads.
+    /// Parses one list item and appends its loads.
     fn item(&self, place: Range<usize>, loads: &mut Vec<u64>) -> Result<(), BoxedProblem> {
         let item = &self.text[place.clone()];
         let Some(dots) = item.find("..") else {
@@ -167,7 +167,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Reads a number from 1 to [`MAX_LOAD`]; blanks around it do not count.
+    /// Parses a number from 1 to [`MAX_LOAD`], ignoring surrounding blanks.
     fn number(&self, place: Range<usize>, what: &str) -> Result<u64, BoxedProblem> {
         let raw = &self.text[place.clone()];
         let digits = raw.trim();
@@ -193,7 +193,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Adds a suggestion of the intended number.
+    /// Adds help with the number that the user probably meant.
     fn with_hint(&self, problem: Problem, digits: &str) -> Problem {
         let parts = |by: char| -> Option<(u64, u64)> {
             let (a, b) = digits.split_once(by)?;

@@ -1,4 +1,4 @@
-//! From the outcome of the engine to the results.
+//! Conversion of an engine outcome to results.
 
 use crate::config::RunConfig;
 use plimsoll_measure::{Outcome, WindowTotals};
@@ -21,7 +21,7 @@ pub struct RunMetadata {
 }
 
 impl RunMetadata {
-    /// Combines the metadata with the outcome of the run. Commands and events are added when the results are written.
+    /// Combines the metadata with the outcome. Commands and events are left empty; the results writer adds them.
     pub fn with(self, outcome: Outcome) -> MeasuredRun {
         let config = self.config;
         MeasuredRun {
@@ -43,10 +43,10 @@ impl RunMetadata {
     }
 }
 
-/// Reduces the figures of all ranks to those of this rank's workers.
+/// Restricts a run of all ranks to the figures of this rank's workers.
 pub fn own(all: &MeasuredRun, own: Vec<WindowTotals>, lanes: usize) -> MeasuredRun {
     let mut mine = all.clone();
-    // The counters of the mount and the intervals are sums over all ranks.
+    // Mount counters and intervals are sums over all ranks, so a single rank has none.
     mine.environment.read_source = None;
     mine.summaries = vec![];
     let outcome = &mut mine.outcome;

@@ -1,4 +1,4 @@
-//! Copies of the program that work at the same time, each on a task of its own.
+//! Pool of child processes, each with one task.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,24 +8,24 @@ use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-/// Interval at which a wait for the end of a process calls back.
+/// Interval at which a wait for the end of a process checks for a stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The number of processes for `--jobs`, of which 0 stands for the number of processors.
+/// Number of processes for `--jobs`; 0 selects the number of available processors.
 #[must_use]
 pub fn process_count(jobs: usize) -> NonZeroUsize {
     let processors = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     NonZeroUsize::new(jobs).unwrap_or_else(processors)
 }
 
-/// Processes, each with the number of its task; at most `limit` at a time.
+/// Child processes, each with the number of its task; at most `limit` at a time.
 ///
-/// The standard input of each is a pipe that is closed to end it early, and by the system when this
-/// process is gone: a copy stops at the end of its input. Its
-/// output is collected until it ends.
+/// The standard input of each child is a pipe. The pool closes the pipe to end the child early, and the kernel closes
+/// the pipe when this process ends; a child stops at the end of its input. Standard output and error are collected
+/// until the child ends.
 pub struct ProcessPool {
     limit: usize,
-    /// Inputs of the processes that run; none of one that was asked to end.
+    /// Standard input of each running process; `None` after a request to end.
     running: BTreeMap<u64, Option<ChildStdin>>,
     sender: Sender<(u64, io::Result<Output>)>,
     ended: Receiver<(u64, io::Result<Output>)>,
@@ -33,11 +33,11 @@ pub struct ProcessPool {
 
 /// A process that has ended.
 pub struct EndedProcess {
-    /// Number of its task.
+    /// Number of the task.
     pub task: u64,
-    /// How it ended and its output, or why that is not known.
+    /// Exit status and output, or the system's error.
     pub output: io::Result<Output>,
-    /// Whether it was asked to end early.
+    /// Whether the process was asked to end early.
     pub was_stopped: bool,
 }
 
@@ -54,12 +54,12 @@ impl ProcessPool {
         }
     }
 
-    /// Whether another process may be started.
+    /// Whether fewer processes run than the limit.
     pub fn has_room(&self) -> bool {
         self.running.len() < self.limit
     }
 
-    /// Whether no process runs.
+    /// Whether no process is running.
     pub fn is_idle(&self) -> bool {
         self.running.is_empty()
     }
@@ -70,12 +70,12 @@ impl ProcessPool {
     /// The system's error if the process cannot be started.
     pub fn start(&mut self, task: u64, command: &mut Command) -> io::Result<()> {
         assert!(self.has_room(), "processes are started as there is room");
-        // The thread comes first: without it no process is started that none would wait for.
+        // Start the waiting thread before the child: no child must exist without a thread that reaps the child.
         let (give, started) = channel::<Child>();
         let sender = self.sender.clone();
         let wait = move || {
             if let Ok(child) = started.recv() {
-                // The pool may be gone, and with it everyone who wants to know.
+                // The pool may have been dropped, and the receiver with the pool.
                 let _ = sender.send((task, child.wait_with_output()));
             }
         };
@@ -93,7 +93,7 @@ impl ProcessPool {
         Ok(())
     }
 
-    /// Asks the processes of tasks above this one to end early.
+    /// Asks the processes of all tasks with a greater number to end early.
     pub fn stop_above(&mut self, task: u64) {
         for (_, input) in self.running.range_mut(task.saturating_add(1)..) {
             drop(input.take());
@@ -107,8 +107,8 @@ impl ProcessPool {
         }
     }
 
-    /// Waits for the next process that ends; `None` if none runs. While it waits it asks `is_stopped`
-    /// now and then whether all are to end early.
+    /// Waits for the next process to end; `None` if no process is running. Polls `is_stopped` during the wait, and asks
+    /// all processes to end early once `is_stopped` returns true.
     pub fn next_ended(&mut self, is_stopped: impl Fn() -> bool) -> Option<EndedProcess> {
         while !self.is_idle() {
             if is_stopped() {
@@ -132,8 +132,7 @@ impl ProcessPool {
     }
 }
 
-/// How a process ended that reported nothing: its exit code or signal, and the last line it wrote to
-/// standard error.
+/// Description of a process that ended without a report: exit code or signal, and last line of standard error.
 pub fn describe_end(output: &io::Result<Output>) -> String {
     let output = match output {
         Ok(output) => output,
@@ -169,7 +168,7 @@ mod tests {
             &mut shell("echo done; echo first >&2; echo last >&2; exit 3"),
         )
         .unwrap();
-        // Until its input ends.
+        // Runs until the end of standard input.
         pool.start(8, &mut shell("cat > /dev/null")).unwrap();
         assert!(!pool.has_room());
         let first = pool.next_ended(|| false).unwrap();
@@ -186,7 +185,7 @@ mod tests {
         let killed = pool.next_ended(|| false).unwrap();
         assert_eq!(describe_end(&killed.output), "died (signal 9)");
         assert!(pool.next_ended(|| true).is_some_and(|e| e.was_stopped));
-        // A process that cannot be started takes no room.
+        // A failed start must not occupy a slot.
         let missing = pool.start(11, &mut Command::new("/nonexistent/program"));
         assert_eq!(missing.unwrap_err().kind(), io::ErrorKind::NotFound);
         assert!(pool.is_idle() && pool.next_ended(|| false).is_none());

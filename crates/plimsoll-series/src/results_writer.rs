@@ -1,4 +1,4 @@
-//! The results of a run: written as soon as the run is over, and amended after the cleanup.
+//! Results of a run: written when the run is over, amended after the cleanup.
 
 use crate::commands::HookRunner;
 use crate::communicator::Communicator;
@@ -21,9 +21,9 @@ pub struct ResultsWriter<'a> {
 
 /// State of the results.
 enum WriteState {
-    /// The series are being written.
+    /// The time series are still being written.
     Open(Box<RunWriter>),
-    /// The results are written, or could not be.
+    /// The results are written, or writing has failed.
     Ended(Result<Published, ResultsError>),
 }
 
@@ -31,9 +31,9 @@ enum WriteState {
 struct Published {
     dir: RunDir,
     run: Box<Run>,
-    /// A note on its missing parts.
+    /// Note about missing results of single ranks.
     missing: Option<String>,
-    /// They were written before the run was over.
+    /// Whether the results were written before the end of the run.
     is_early: bool,
 }
 
@@ -45,9 +45,9 @@ const EARLY: &str = "written after measurement but before the run ended: later s
 /// Facts about a run besides its outcome.
 struct RunFrame<'a> {
     metadata: RunMetadata,
-    /// Ranks, if the results of each are kept.
+    /// The ranks, if separate results per rank were requested.
     each: Option<&'a Communicator>,
-    /// User's commands that ran, and remarks on them.
+    /// User's commands that have run, and sentences about failed commands.
     commands: (Vec<CommandRun>, Vec<String>),
     /// Events of the system under test.
     events: ExecutedEvents,
@@ -58,15 +58,15 @@ struct RunFrame<'a> {
 pub struct Written {
     /// The run.
     pub run: Run,
-    /// Its results, or why they could not be written.
+    /// Results directory, or the error that prevented the results.
     pub dir: Result<RunDir, ResultsError>,
     /// Sentences about files that could not be removed.
     pub unremoved: Vec<String>,
 }
 
 impl<'a> ResultsWriter<'a> {
-    /// Begins the results of a run, so that they can be recovered if this process is killed: with
-    /// these events. The results of each rank are kept if a communicator is given.
+    /// Begins the results of a run and writes a draft with these events, from which the results can be recovered if
+    /// this process is killed. With a communicator, results are also kept per rank.
     ///
     /// # Errors
     /// [`ResultsError`] if they cannot be written.
@@ -99,7 +99,7 @@ impl<'a> ResultsWriter<'a> {
         })
     }
 
-    /// The directory of the results, unless they could not be written.
+    /// Results directory; `None` if the results could not be written.
     pub fn directory(&self) -> Option<&Path> {
         match &self.state {
             WriteState::Open(writer) => Some(writer.path()),
@@ -108,20 +108,20 @@ impl<'a> ResultsWriter<'a> {
         }
     }
 
-    /// What happened while the run ran, which is part of all results that are written from now on.
+    /// Sets the events for all results that are written from now on.
     pub fn set_events(&mut self, events: ExecutedEvents) {
         self.frame.events = events;
     }
 
-    /// Shows whoever watches the run the events that have begun.
+    /// Publishes the events that have begun in the live data.
     pub fn show_events(&mut self, events: Vec<LiveEvent>) {
         if let WriteState::Open(writer) = &mut self.state {
             writer.show_events(events);
         }
     }
 
-    /// Appends an interval, in which these events began; `false` if it cannot be kept, and with it
-    /// nothing that follows.
+    /// Appends an interval and the events that began in it. Returns `false` after a write error, which also ends the
+    /// results.
     pub fn interval(&mut self, interval: &Interval, events: &[String]) -> bool {
         let WriteState::Open(writer) = &mut self.state else {
             return true;
@@ -135,22 +135,22 @@ impl<'a> ResultsWriter<'a> {
         is_kept
     }
 
-    /// Writes the results of a run that has measured everything but is not over, so that they exist if
-    /// this process is killed; a note says that they are early. `commands` of the user have run.
+    /// Writes the results after the measurement but before the end of the run, in case this process is killed later. A
+    /// note marks the results as early. `commands` are the user's commands so far.
     pub fn publish_early(
         &mut self,
         outcome: Outcome,
         commands: Vec<CommandRun>,
         remarks: Vec<String>,
     ) {
-        // All of them are passed again when the run is over.
+        // `publish` receives the complete list again.
         self.frame.commands = (commands, remarks);
         self.write(outcome, true);
         self.frame.commands = Default::default();
     }
 
-    /// Writes the results of a run that is over, unless they are written. `remarks`: on commands of
-    /// the user.
+    /// Writes the results of a run that is over, or completes early results. `remarks` are sentences about failed
+    /// user's commands.
     pub fn publish(&mut self, outcome: Outcome, hooks: Option<HookRunner>, remarks: Vec<String>) {
         if let Some(hooks) = hooks {
             self.frame.commands.0 = hooks.into_done();
@@ -164,12 +164,12 @@ impl<'a> ResultsWriter<'a> {
         }
     }
 
-    /// Writes the results while the series grow.
+    /// Writes the results, if the time series are still open.
     fn write(&mut self, outcome: Outcome, is_early: bool) {
         let WriteState::Open(writer) = &self.state else {
             return;
         };
-        // The state if writing does not return.
+        // State in case writing panics.
         let path = writer.path().to_owned();
         let nothing = WriteState::Ended(Err(ResultsError::None { path }));
         if let WriteState::Open(writer) = std::mem::replace(&mut self.state, nothing) {
@@ -181,8 +181,7 @@ impl<'a> ResultsWriter<'a> {
         }
     }
 
-    /// Completes the results with the outcome of the cleanup. A run whose results cannot be written has
-    /// failed.
+    /// Completes the results with the outcome of the cleanup. A run without written results counts as failed.
     pub fn end(self, mut outcome: Outcome) -> Written {
         let frame = self.frame;
         let ended = match self.state {
@@ -201,7 +200,7 @@ impl<'a> ResultsWriter<'a> {
                 }
             }
             Err(error) => {
-                // This error stopped the run, not the user.
+                // The write error stopped the run, not the user.
                 outcome.interrupted = false;
                 outcome.failure = Some(Failure::of("write the results", error.to_string()));
                 Written {
@@ -223,7 +222,7 @@ impl RunFrame<'_> {
     ) -> Result<Published, ResultsError> {
         let _uninterrupted = self.host.hold_results();
         let (run, missing) = match is_early {
-            // The other ranks send theirs when the run is over.
+            // Results per rank are collected when the run is over.
             true => (Run::assemble(self.measured(outcome)), None),
             false => self.whole(&RunDir::at(writer.path()), outcome),
         };
@@ -238,7 +237,7 @@ impl RunFrame<'_> {
         })
     }
 
-    /// Completes results that were written before the run was over.
+    /// Completes early results after the end of the run.
     fn complete(&self, published: &mut Published, outcome: Outcome) {
         let _uninterrupted = self.host.hold_results();
         let (run, missing) = self.whole(&published.dir, outcome);
@@ -246,8 +245,8 @@ impl RunFrame<'_> {
         published.amend(run, self.host);
     }
 
-    /// Returns the run and a note on missing results of ranks, after it has written the results of each
-    /// rank if they are kept.
+    /// Assembles the run, after writing the results per rank if requested. Also returns a note about ranks whose
+    /// results are missing.
     fn whole(&self, dir: &RunDir, mut outcome: Outcome) -> (Run, Option<String>) {
         let (own, lanes) = (std::mem::take(&mut outcome.own), outcome.own_lanes);
         let measured = self.measured(outcome);
@@ -255,7 +254,7 @@ impl RunFrame<'_> {
             let mine = Run::assemble(measured_run::own(&measured, own, lanes)).to_json();
             write_ranks(dir, communicator, mine)
         });
-        // The results of all ranks together are complete.
+        // Only the results per rank are incomplete; the combined results are complete.
         let missing = ranks.and_then(Result::err);
         let missing = missing.map(|e| format!("the results of each rank are not complete: {e}"));
         (with(Run::assemble(measured), missing.as_deref()), missing)
@@ -275,7 +274,7 @@ impl RunFrame<'_> {
 }
 
 impl Published {
-    /// The directory with this run.
+    /// Replaces the run and returns the results directory.
     fn amended(mut self, run: &Run, host: &dyn Host) -> RunDir {
         let _uninterrupted = host.hold_results();
         self.amend(run.clone(), host);
@@ -296,14 +295,14 @@ impl Published {
     }
 }
 
-/// A run with one more note.
+/// Adds a note to a run.
 fn with(mut run: Run, text: Option<&str>) -> Run {
     run.notes
         .extend(text.map(|text| Note::from(text.to_owned())));
     run
 }
 
-/// Writes `ranks/rank-N.json`, what `run.json` would be of each rank alone.
+/// Writes `ranks/rank-N.json`: `run.json` restricted to rank N.
 fn write_ranks(dir: &RunDir, communicator: &Communicator, mine: String) -> Result<(), String> {
     let mut first = Ok(());
     let collected = communicator.collect(mine, |rank, json| {

@@ -1,6 +1,5 @@
-//! Checks before a series is resumed: that runs are missing, the number of ranks, and the commands in the document that
-//! resuming would run. Whoever resumes a series may have it from someone else, so that its commands are shown and need
-//! `--allow-commands`.
+//! Checks before a series is resumed: missing runs, number of ranks, and the commands that resuming would execute. A
+//! series may come from another person, so its commands are shown and require `--allow-commands`.
 
 use crate::error::SeriesError;
 use crate::events::{Action, EventSpec};
@@ -11,12 +10,12 @@ use plimsoll_results::{Series, SeriesDir, SeriesWriter};
 use std::collections::HashSet;
 use std::path::Path;
 
-/// Commands of a document, in the order in which they were found.
+/// Commands of a series document, in order of appearance.
 #[derive(Debug, Default)]
 struct KeptCommands(Vec<String>);
 
 impl KeptCommands {
-    /// Those of events; a text that is no event is refused elsewhere.
+    /// Adds the commands of events. Texts that are not events are refused elsewhere.
     fn add_events(&mut self, events: &[String]) {
         let events = events.iter().filter_map(|text| text.parse().ok());
         self.0
@@ -26,7 +25,7 @@ impl KeptCommands {
             }));
     }
 
-    /// The `system` statements of a workload.
+    /// Adds the `system` statements of a workload.
     fn add_plan(&mut self, plan: &Plan) {
         self.0
             .extend(plan.script.iter().filter_map(|phase| match phase {
@@ -35,10 +34,10 @@ impl KeptCommands {
             }));
     }
 
-    /// Refuses them unless they are allowed. `dir` is the directory of the document.
+    /// Refuses the commands unless they are `allowed`. `dir` is the directory of the series.
     ///
     /// # Errors
-    /// If there is one and commands are not `allowed`.
+    /// If there are commands and they are not `allowed`.
     fn check(mut self, dir: &Path, allowed: bool) -> Result<(), SeriesError> {
         if allowed || self.0.is_empty() {
             return Ok(());
@@ -62,8 +61,8 @@ impl KeptCommands {
 /// Opens a series to make its missing runs, with `ranks` ranks.
 ///
 /// # Errors
-/// If no run is missing, if the number of ranks differs from that of the start, if the text of a simulated system does, if
-/// an event cannot be executed, or if there are commands that are not `allowed`.
+/// If no run is missing, if the number of ranks or the text of a simulated system has changed since the start, if an
+/// event cannot be executed, or if there are commands that are not `allowed`.
 pub fn resume(dir: &Path, ranks: u32, allowed: bool) -> Result<SeriesWriter, SeriesError> {
     // As the series was left: the last run may be published and not listed, and then only the rest of the series is
     // missing, which is the report and the removal of files.

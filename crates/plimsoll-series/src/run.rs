@@ -17,7 +17,7 @@ use plimsoll_results::{
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// The state that the runs of a command share.
+/// State shared by the runs of a command.
 #[derive(Clone)]
 pub struct RunContext<'a> {
     /// Ranks.
@@ -26,16 +26,16 @@ pub struct RunContext<'a> {
     pub host: &'a dyn Host,
     /// Whether the results of each rank are kept.
     pub per_rank: bool,
-    /// Requested percentiles in tables.
+    /// Requested percentiles for tables.
     pub percentiles: Option<Percentiles>,
-    /// Events that this program executes in each run, and commands around its phases.
+    /// Timed events that this program executes in each run, and hooks around the phases.
     pub events: Vec<EventSpec>,
-    /// Error if the results of a run cannot be created.
+    /// Converts the error of a results directory that cannot be created.
     pub results_error: fn(ResultsError) -> SeriesError,
 }
 
 impl<'a> RunContext<'a> {
-    /// A context without user's commands and events.
+    /// A context without hooks and events.
     #[must_use]
     pub fn new(communicator: &'a Communicator, host: &'a dyn Host) -> Self {
         Self {
@@ -48,14 +48,14 @@ impl<'a> RunContext<'a> {
         }
     }
 
-    /// Number of ranks of a run. The ranks of a pattern are workers of one process in virtual time.
+    /// Number of ranks in the results. In virtual time, the ranks of a pattern are workers of a single process.
     fn ranks(&self, plan: &Plan) -> u32 {
         plan.pattern()
             .map_or(self.communicator.working(), |pattern| pattern.ranks)
     }
 
-    /// Metadata of a run that begins. Only rank 0 looks up the work directory, which it
-    /// creates: on NFS, a rank that looks before and finds none continues to find none.
+    /// Metadata of a run that begins. Only rank 0 inspects the work directory, because only rank 0 creates it: an NFS
+    /// client that has looked up a missing directory may keep reporting it as missing.
     fn metadata(&self, config: &RunConfig, started: SystemTime) -> RunMetadata {
         RunMetadata {
             started,
@@ -70,8 +70,7 @@ impl<'a> RunContext<'a> {
         }
     }
 
-    /// Runs the Plan at a rank other than 0, which leaves all reporting to rank 0. Returns `false`
-    /// if the run failed.
+    /// Runs the Plan at a rank other than 0, without reporting. Returns `false` if the run failed.
     ///
     /// # Errors
     /// If a rank is lost.
@@ -85,12 +84,12 @@ impl<'a> RunContext<'a> {
         let ranks = self.communicator.ranks();
         let (plan, stop) = (&config.plan, self.host.stop());
         let ran = plimsoll_engine::run_ranks(plan, &settings, stop, &mut SilentObserver, ranks);
-        // Rank 0 is informed of an error and reports it.
+        // Rank 0 learns of the error and reports the error.
         let Ok(outcome) = ran else {
             return Ok(false);
         };
         if self.per_rank {
-            // One rank does not know which part of the counters is the others' traffic.
+            // The mount counters of a single rank cannot be separated from the traffic of other ranks.
             let environment = Environment {
                 read_source: None,
                 ..environment(plan, &settings)
@@ -105,7 +104,7 @@ impl<'a> RunContext<'a> {
         Ok(true)
     }
 
-    /// Begins a run at rank 0, whose results the writer writes.
+    /// Begins a run at rank 0, with results in `writer`.
     ///
     /// # Errors
     /// If the results cannot be written, or a thread cannot be started.
@@ -163,10 +162,10 @@ impl<'a> RunContext<'a> {
             .map_err(|e| SeriesError::failed(format!("cannot start the thread of events: {e}")))
     }
 
-    /// Runs the Plan at rank 0 and writes the results with the writer that `writer` creates.
+    /// Runs the Plan at rank 0 and writes the results.
     ///
     /// # Errors
-    /// If the run was refused: nothing was measured.
+    /// If the run is refused. Nothing was measured.
     pub fn run_as_root(
         &self,
         config: &RunConfig,
@@ -183,7 +182,7 @@ impl<'a> RunContext<'a> {
         match outcome {
             Ok(outcome) => Ok(conductor.end(outcome)),
             Err(refused) => {
-                // Ends the view first, so that the reason stands alone.
+                // Close the view first, to keep its output apart from the error.
                 drop(conductor);
                 Err(refused)
             }
@@ -191,10 +190,10 @@ impl<'a> RunContext<'a> {
     }
 }
 
-/// Runs a Plan in this process alone, and keeps no results.
+/// Runs a Plan in this process alone, without writing results.
 ///
 /// # Errors
-/// If the run was refused.
+/// If the run is refused.
 pub fn run_without_results(config: &RunConfig, stop: &Stop) -> Result<Run, SeriesError> {
     let settings = config.settings();
     let ran = plimsoll_engine::run(&config.plan, &settings, stop, &mut SilentObserver);
@@ -208,7 +207,7 @@ pub fn run_without_results(config: &RunConfig, stop: &Stop) -> Result<Run, Serie
     Ok(Run::assemble(metadata.with(outcome_or_refusal(ran)?)))
 }
 
-/// The outcome of a run, also of one that failed.
+/// Converts an engine result: a failed run has an outcome, too.
 ///
 /// # Errors
 /// If the run was refused.
@@ -227,10 +226,10 @@ pub fn outcome_or_refusal(ran: Result<Outcome, EngineError>) -> Result<Outcome, 
     }
 }
 
-/// Refuses a results directory below a directory that must hold nothing but the run's files.
+/// Refuses a results directory below a directory reserved for the run's files.
 ///
 /// # Errors
-/// If the results would be written below one.
+/// If the results directory is below a reserved directory.
 pub fn refuse_results_among_files(
     results: &Path,
     plan: &Plan,
@@ -243,11 +242,11 @@ pub fn refuse_results_among_files(
     }
 }
 
-/// Refuses a path of an option below a directory that must hold nothing but the run's files. `what`
-/// would be written there.
+/// Refuses the path of an option below a directory reserved for the run's files. `what` names the data that would be
+/// written to the path.
 ///
 /// # Errors
-/// If the path is below one.
+/// If the path is below a reserved directory.
 pub fn refuse_among_files(
     what: &str,
     path: &Path,
@@ -269,7 +268,7 @@ pub fn refuse_among_files(
     Ok(())
 }
 
-/// A path below the work directory.
+/// Joins a path to the work directory.
 #[must_use]
 pub fn below(dir: &Path, path: &RelPath) -> PathBuf {
     match path.as_str() {
@@ -278,7 +277,7 @@ pub fn below(dir: &Path, path: &RelPath) -> PathBuf {
     }
 }
 
-/// A path with the links of its existing part followed.
+/// Resolves symbolic links in the existing part of a path.
 fn resolved(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     for existing in path.ancestors() {
@@ -295,7 +294,7 @@ fn resolved(path: &Path) -> PathBuf {
     path
 }
 
-/// This machine, and the file system of the work directory.
+/// Description of this machine, and of the file system of the work directory.
 #[must_use]
 pub fn environment(plan: &Plan, settings: &Settings) -> Environment {
     let work_dir = &plan.work_dir;

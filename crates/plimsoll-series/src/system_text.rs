@@ -1,22 +1,22 @@
-//! The text of the simulated system of results that are resumed.
+//! Check that the text of a simulated system is unchanged when results are resumed.
 
 use crate::error::SeriesError;
 use plimsoll_results::Target;
 use plimsoll_sim::BUILTIN;
 
-/// Fingerprint of the present text of a simulated system; `None` for another target.
+/// Fingerprint of the current text of a simulated system; `None` for any other target.
 ///
 /// # Errors
-/// If the system does not exist.
+/// If the system cannot be found.
 pub fn fingerprint(target: &str) -> Result<Option<String>, SeriesError> {
     plimsoll_target::system_fingerprint(target).map_err(SeriesError::refused)
 }
 
-/// Refuses a simulated system whose text has another fingerprint than when the results were begun, by
-/// this version of Plimsoll.
+/// Refuses a simulated system whose text has changed since the results were begun. `version` is the Plimsoll version of
+/// the results.
 ///
 /// # Errors
-/// If it differs, or cannot be read.
+/// If the fingerprint differs, or the text cannot be read.
 pub fn check(target: &Target, version: &str) -> Result<(), SeriesError> {
     let url = &target.url;
     if fingerprint(url)? == target.system {
@@ -34,7 +34,7 @@ pub fn check(target: &Target, version: &str) -> Result<(), SeriesError> {
     }))
 }
 
-/// The name of the built-in system of a target; `None` for the path of a system, or another target.
+/// Name of the built-in system of a target; `None` for a system file or another target.
 fn built_in(target: &str) -> Option<&'static str> {
     let system = target.strip_prefix("sim:")?;
     let name = system.split_once('?').map_or(system, |(name, _)| name);

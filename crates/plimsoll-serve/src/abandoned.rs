@@ -1,4 +1,4 @@
-//! Completes the results of killed runs.
+//! Recovery of the results of killed runs.
 
 use plimsoll_results::AbandonedRun;
 use std::collections::HashSet;
@@ -6,18 +6,18 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// State of a directory: device, inode, and its time of change in nanoseconds.
+/// Identity and change time of a directory: device, inode, and nanoseconds since 1970.
 type Stamp = (u64, u64, i128);
 
-/// Completes the results of killed runs. What cannot be completed, such as another user's directory,
-/// stays, and is tried again only when it has changed.
+/// Recovers the results of killed runs. A hidden directory that cannot be recovered, such as another user's, is tried
+/// again only after a change.
 #[derive(Default)]
 pub(crate) struct Finisher {
     failed: Mutex<HashSet<Stamp>>,
 }
 
 impl Finisher {
-    /// Completes the results of killed runs in these directories; returns the number it tried.
+    /// Recovers killed runs directly below these directories; returns the number of attempts.
     pub(crate) fn finish(&self, dirs: &[PathBuf]) -> usize {
         let mut tried = 0;
         for abandoned in AbandonedRun::find(dirs) {
@@ -27,7 +27,7 @@ impl Finisher {
             }
             tried += 1;
             if abandoned.finish().is_err() {
-                // Its state now: the attempt may have changed it.
+                // The stamp after the attempt, which may have changed the directory.
                 self.failed().extend(stamp(&path));
             }
         }
@@ -52,7 +52,8 @@ pub(crate) mod tests {
     use plimsoll_results::{ClockKind, MeasuredRun, Outcome, Run, RunWriter, Target};
     use std::time::SystemTime;
 
-    /// Makes what a killed run leaves: its writer holds a lock, but not on copies.
+    /// Creates the remains of a killed run, as a copy of a live run's directory: the writer's lock does not cover the
+    /// copy.
     pub(crate) fn left(root: &Path, id: &str) -> PathBuf {
         let elsewhere = tempfile::tempdir().unwrap();
         let (plan, started) = (Plan::empty("w"), SystemTime::UNIX_EPOCH);
@@ -97,7 +98,7 @@ pub(crate) mod tests {
         assert_eq!(finisher.finish(&dirs), 0);
         left(root.path(), "cccccc");
         assert_eq!(finisher.finish(&dirs), 1);
-        // A user repairs it.
+        // The user removes the cause of the failure.
         std::fs::remove_file(&draft).unwrap();
         std::fs::write(&draft, text).unwrap();
         assert_eq!(finisher.finish(&dirs), 1);

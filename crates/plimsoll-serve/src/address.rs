@@ -1,6 +1,6 @@
-//! Addresses of pages on results.
+//! Addresses of pages.
 
-/// Encodes any text as a segment of an address.
+/// Percent-encodes a text as one segment of an address.
 fn segment(text: &str) -> String {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"-._~".contains(&b);
     let encoded = text.bytes().map(|b| match plain(b) {

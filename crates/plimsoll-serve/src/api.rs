@@ -1,4 +1,4 @@
-//! The JSON interface: the same data as the pages, for programs.
+//! JSON interface for programs, with the same data as the pages.
 
 use crate::filter::Listing;
 use crate::live::{LastInterval, Totals, find_run, progress};
@@ -14,7 +14,7 @@ use plimsoll_results::{LiveDir, LiveRun};
 use serde::Serialize;
 type JsonResult = Result<Response, Failed>;
 
-/// A problem that is sent as JSON.
+/// A problem whose response is JSON.
 struct Failed(Problem);
 
 impl IntoResponse for Failed {
@@ -102,7 +102,7 @@ async fn side_by_side(State(app): State<Shared>, RawQuery(query): RawQuery) -> J
 async fn live(State(app): State<Shared>) -> JsonResult {
     let runs = run_blocking(move || {
         let dirs = app.live()?;
-        // One that has just ended can no longer be read.
+        // A run that has just ended cannot be read and is left out.
         let runs = dirs.iter().filter_map(|d| described(d).ok());
         Ok(runs.collect::<Vec<_>>())
     })
@@ -120,7 +120,7 @@ struct RunsInProgress {
     runs: Vec<RunInProgress>,
 }
 
-/// A run in progress, with what it has measured so far.
+/// A run in progress with its measurements so far, as JSON.
 #[derive(Serialize)]
 struct RunInProgress {
     id: String,

@@ -1,4 +1,4 @@
-//! The addresses of the server.
+//! Routes of the server.
 
 use crate::problem::Problem;
 use crate::state::Shared;

@@ -1,4 +1,4 @@
-//! Style and scripts of the pages.
+//! Style sheet and scripts of the pages.
 
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
@@ -6,16 +6,16 @@ use axum::response::{IntoResponse, Response};
 /// Address of the style sheet.
 pub(crate) const STYLE_PATH: &str = "/assets/style.css";
 
-/// Address of the script of charts.
+/// Address of the script that reports use for charts.
 pub(crate) const CHARTS_PATH: &str = "/assets/charts.js";
 
 /// Address of the script of the browser's own pages.
 pub(crate) const BROWSER_PATH: &str = "/assets/browser.js";
 
-/// Style rules that reports do not need.
+/// Style rules of the browser's own pages, in addition to the rules of reports.
 const BROWSER_STYLE: &str = include_str!("assets/browser.css");
 
-/// Follows a run, and counts selected results.
+/// Script that follows a run in progress, and counts selected results.
 const BROWSER_SCRIPT: &str = include_str!("assets/browser.js");
 
 const CSS: &str = "text/css; charset=utf-8";

@@ -1,4 +1,4 @@
-//! The filter of a list of results, as it stands in an address.
+//! Filter of a list of results, and its query in an address.
 
 use jiff::civil::Date;
 use jiff::tz::TimeZone;
@@ -11,27 +11,27 @@ pub const PER_PAGE: u64 = 50;
 /// Maximum number of results on a page.
 pub const MAX_PER_PAGE: u64 = 1000;
 
-/// Which results are listed. An empty filter lists all.
+/// Conditions that listed results meet. An empty filter accepts all results.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Filter {
     /// Name of the workload.
     pub workload: Option<String>,
     /// The target of the load.
     pub target: Option<String>,
-    /// First day, in the time zone of this machine.
+    /// First day on which a run may have started, in the time zone of this machine.
     pub from: Option<Date>,
-    /// Last day.
+    /// Last day on which a run may have started, in the time zone of this machine.
     pub to: Option<Date>,
     /// Status of the result.
     pub status: Option<Status>,
-    /// Tags, all of which a result must have.
+    /// Tags; a result must have all of them.
     pub tags: Vec<String>,
 }
 
-/// A filter and a page.
+/// A filter, and a page of the filtered results.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing {
-    /// Which results.
+    /// Filter of the results.
     pub filter: Filter,
     /// Number of the page, from 1.
     pub page: u64,
@@ -50,7 +50,7 @@ impl Default for Listing {
 }
 
 impl Listing {
-    /// Parses the part of an address after `?`. A parameter without a value is ignored.
+    /// Parses the query of an address (the part after `?`). A parameter without a value is ignored.
     ///
     /// # Errors
     /// A sentence on the first parameter that is unknown or has an invalid value.
@@ -62,7 +62,7 @@ impl Listing {
             if value.is_empty() {
                 continue;
             }
-            // A result has several tags, but only one of everything else.
+            // Only `tag` may occur several times.
             if name != "tag" && !seen.insert(name.to_string()) {
                 return Err(format!("`{}` is given twice", name.escape_debug()));
             }
@@ -89,7 +89,7 @@ impl Listing {
         Ok(listing)
     }
 
-    /// The part of an address after `?` for another page of the same list.
+    /// The query of an address (the part after `?`) for another page of the same list.
     #[must_use]
     pub fn query(&self, page: u64) -> String {
         let mut query = form_urlencoded::Serializer::new(String::new());
@@ -121,7 +121,7 @@ impl Listing {
 }
 
 impl Filter {
-    /// The beginning of the first day and the end of the last, in seconds since 1970.
+    /// Begin of the first day and end of the last day, in seconds since 1970.
     #[must_use]
     pub fn seconds(&self) -> (Option<i64>, Option<i64>) {
         let end = |day: Date| day.tomorrow().ok().and_then(seconds);
@@ -129,8 +129,7 @@ impl Filter {
     }
 }
 
-/// The beginning of a day in the time zone of this machine, in seconds since 1970; `None` at the
-/// limits of the calendar.
+/// Begin of a day in the time zone of this machine, in seconds since 1970; `None` at the limits of the calendar.
 fn seconds(day: Date) -> Option<i64> {
     let zoned = day.to_zoned(TimeZone::system());
     zoned.ok().map(|z| z.timestamp().as_second())
@@ -144,7 +143,7 @@ fn date(name: &str, value: &str) -> Result<Date, String> {
         )
     };
     let day: Date = value.parse().map_err(|_| wrong())?;
-    // Its end is the beginning of the next, in any time zone.
+    // The end of a day is the begin of the next day, in any time zone.
     let end = day.tomorrow().ok().and_then(seconds);
     seconds(day)
         .and(end)

@@ -9,13 +9,13 @@ use constant_time_eq::constant_time_eq;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// The content security policy: pages load only our own style, script and data. Charts set colours
-/// in attributes, which can neither load nor run anything.
+/// Content security policy: pages load only the server's own style sheet, scripts and data. Charts set colours in style
+/// attributes, which can neither load nor run anything.
 const POLICY: &str = "default-src 'none'; style-src 'self'; style-src-attr 'unsafe-inline'; \
      script-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; \
      base-uri 'none'; frame-ancestors 'none'";
 
-/// Headers of every response. With this policy on referrers a form states its origin.
+/// Headers of every response. This referrer policy makes browsers send the origin of a form.
 const HEADERS: [(&str, &str); 6] = [
     ("content-security-policy", POLICY),
     ("x-content-type-options", "nosniff"),
@@ -25,30 +25,30 @@ const HEADERS: [(&str, &str); 6] = [
     ("cache-control", "no-store"),
 ];
 
-/// Prefix of the name of the session cookie. The port follows: browsers send the cookies of a machine
-/// to all of its ports, and two servers must not replace each other's.
+/// Prefix of the name of the session cookie; the port follows. Browsers send cookies of a machine to all of its ports,
+/// and two servers must not overwrite each other's cookie.
 const COOKIE: &str = "plimsoll-session";
 
 /// Address of the page that asks for the token.
 pub const LOGIN: &str = "/login";
 
-/// Decides on requests. It holds secrets, so it cannot be printed.
+/// Access control of a server. Holds secrets and therefore does not implement `Debug`.
 pub struct Guard {
     token: Option<String>,
     hosts: Vec<String>,
-    /// Name of the cookie.
+    /// Name of the session cookie.
     cookie: String,
-    /// Value of the cookie of users who knew the token; another one in each process.
+    /// Value of the session cookie of logged-in users; random in each process.
     session: String,
-    /// The secret in our own forms.
+    /// Secret in the server's own forms, against cross-site request forgery.
     form: String,
 }
 
 impl Guard {
-    /// The guard of the server on a port, with its token, if it needs one, and its names.
+    /// A guard for the server on `port`, with the optional token and the host names of the server.
     ///
     /// # Errors
-    /// The system provides no random numbers.
+    /// An error if the system provides no random numbers.
     pub fn new(
         token: Option<String>,
         hosts: Vec<String>,
@@ -69,19 +69,19 @@ impl Guard {
         &self.form
     }
 
-    /// Whether a form has the secret of ours.
+    /// Whether a text is the secret of the server's own forms; compared in constant time.
     #[must_use]
     pub fn is_our_form(&self, sent: &str) -> bool {
         same(sent, &self.form)
     }
 
-    /// Whether this is the token.
+    /// Whether a text is the token; compared in constant time.
     #[must_use]
     pub fn is_token(&self, sent: &str) -> bool {
         self.token.as_deref().is_some_and(|t| same(sent, t))
     }
 
-    /// The cookie for a user who knew the token.
+    /// Value of the `Set-Cookie` header for a user who has entered the token.
     #[must_use]
     pub fn cookie(&self) -> String {
         format!(
@@ -90,8 +90,8 @@ impl Guard {
         )
     }
 
-    /// Whether a request may name this host: an address, to which no foreign name resolves, or one of
-    /// our names. The port does not matter, for it may be forwarded.
+    /// Whether a request may name this host: an IP address, to which no foreign name resolves, `localhost`, or a name
+    /// of the server. Any port is accepted, because ports may be forwarded.
     #[must_use]
     pub fn is_our_host(&self, host: &str) -> bool {
         let name = match host.strip_prefix('[') {
@@ -111,7 +111,7 @@ impl Guard {
             || self.hosts.iter().any(|h| h.eq_ignore_ascii_case(name))
     }
 
-    /// Whether a request has the token, if there is one.
+    /// Whether a request has the token or the session cookie; true if no token is set.
     fn has_token(&self, headers: &HeaderMap) -> bool {
         if self.token.is_none() {
             return true;
@@ -135,7 +135,7 @@ fn is_port(text: &str) -> bool {
     digits.is_some_and(|d| d.bytes().all(|b| b.is_ascii_digit()))
 }
 
-/// Compares in constant time, which does not reveal how much was right.
+/// Compares in constant time, so the duration does not reveal the length of the correct prefix.
 fn same(sent: &str, secret: &str) -> bool {
     constant_time_eq(sent.as_bytes(), secret.as_bytes())
 }
@@ -151,7 +151,7 @@ fn text(headers: &HeaderMap, name: header::HeaderName) -> Option<&str> {
     headers.get(name).and_then(|v| v.to_str().ok())
 }
 
-/// Whether a request that changes something comes from a page of another site.
+/// Whether the headers of a request show that the request comes from a page of another site.
 fn is_cross_site(headers: &HeaderMap, host: &str) -> bool {
     let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
     if site.is_some_and(|s| s != b"same-origin" && s != b"none") {
@@ -205,7 +205,7 @@ pub(crate) async fn check(
     response
 }
 
-/// Why a request is refused.
+/// Reason for refusing a request.
 enum Refusal {
     Host,
     CrossSite,
@@ -244,7 +244,7 @@ fn refusal(guard: &Guard, request: &Request) -> Option<Refusal> {
         return Some(Refusal::CrossSite);
     }
     let path = request.uri().path();
-    // The page that asks for the token, and its style.
+    // The login page and its style sheet need no token.
     let open = path == LOGIN || path == crate::assets::STYLE_PATH;
     (!open && !guard.has_token(headers)).then_some(Refusal::Unknown)
 }

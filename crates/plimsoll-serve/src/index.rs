@@ -1,4 +1,4 @@
-//! The index: entries of all results below a root, in memory.
+//! Index of all results below a root, in memory.
 //!
 //! The directories are authoritative. [`Index::refresh`] compares a [`Stamp`] of each directory with the stamp
 //! under which the directory was last read, and reads the directories whose stamps differ. Listing 10 000 results takes
@@ -24,10 +24,10 @@ const SETTLE_TIME: Duration = Duration::from_secs(2);
 /// Maximum number of damaged results that are named.
 const MAX_DAMAGED: usize = 100;
 
-/// Minimum number of directories that are worth a thread.
+/// Minimum number of directories per thread.
 const DIRECTORIES_PER_THREAD: usize = 64;
 
-/// An index of a results root.
+/// An index of the results below a root.
 #[derive(Debug)]
 pub struct Index {
     root: PathBuf,
@@ -48,7 +48,7 @@ pub struct ListPage {
     pub results: Vec<Entry>,
 }
 
-/// The values that a filter can be set to, in alphabetical order.
+/// Values that a filter can have, in alphabetical order.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FilterChoices {
     /// Workloads.
@@ -59,7 +59,7 @@ pub struct FilterChoices {
     pub tags: Vec<String>,
 }
 
-/// A directory below the root, as it was last read.
+/// A directory below the root, at the time of the last read.
 #[derive(Debug)]
 struct Directory {
     /// `None` if the directory changed less than [`SETTLE_TIME`] before the refresh, or could not be read: the next refresh
@@ -70,15 +70,15 @@ struct Directory {
 
 #[derive(Debug)]
 enum Content {
-    /// Results, and their start.
+    /// Results, and the time of their start.
     Results(Box<Entry>, Option<Timestamp>),
-    /// Results that cannot be read, and the reason.
+    /// Damaged results, and the error of reading them.
     Damaged(String),
-    /// No results.
+    /// A directory without results.
     Other,
 }
 
-/// State of a directory and of each file in it that an [`Entry`] is read from.
+/// State of a directory and of the files in it from which an [`Entry`] is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Stamp([Option<FileStamp>; 4]);
 
@@ -100,7 +100,7 @@ impl Index {
         }
     }
 
-    /// Brings the index up to date with the directories. Returns the number of directories read.
+    /// Reads new and changed directories, and forgets removed ones. Returns the number of directories read.
     ///
     /// # Errors
     /// [`ResultsError::Io`] if the root cannot be listed.
@@ -113,11 +113,11 @@ impl Index {
         let mut current = HashMap::new();
         let mut stale = Vec::new();
         for path in directories(&self.root)? {
-            // A name that is not text cannot be in an address either.
+            // A name that is not UTF-8 cannot be in an address.
             let Some(name) = path.file_name().and_then(|n| n.to_str()) else {
                 continue;
             };
-            // A directory that is removed meanwhile is left out.
+            // A directory that has just been removed is left out.
             let Some(stamp) = Stamp::of(&path) else {
                 continue;
             };
@@ -137,7 +137,7 @@ impl Index {
         Ok(read)
     }
 
-    /// Lists a page of the results that match a filter.
+    /// Lists a page of the results that match a filter, the latest first.
     #[must_use]
     pub fn list(&self, listing: &Listing) -> ListPage {
         let matches = FilterMatch::new(&listing.filter);
@@ -161,7 +161,7 @@ impl Index {
         }
     }
 
-    /// The entry of the results with a name.
+    /// Entry of the results with a name; `None` if there are no such results.
     #[must_use]
     pub fn entry(&self, name: &str) -> Option<&Entry> {
         match &self.directories.get(name)?.content {
@@ -186,7 +186,7 @@ impl Index {
         damaged
     }
 
-    /// Paths and kinds of the series, to which runs may be added.
+    /// Paths and kinds of all series, to which runs may be added.
     #[must_use]
     pub fn growing(&self) -> Vec<(PathBuf, Kind)> {
         let series = self.results().filter(|(entry, _)| entry.kind != Kind::Run);
@@ -214,7 +214,7 @@ impl Index {
         }
     }
 
-    /// Every result and its start.
+    /// All results, with the times of their starts.
     fn results(&self) -> impl Iterator<Item = (&Entry, Option<Timestamp>)> {
         self.directories
             .values()
@@ -225,7 +225,7 @@ impl Index {
     }
 }
 
-/// A filter with its days as seconds since 1970.
+/// A filter with its days in seconds since 1970.
 struct FilterMatch<'a> {
     filter: &'a Filter,
     from: Option<i64>,
@@ -265,7 +265,7 @@ impl<'a> FilterMatch<'a> {
     }
 }
 
-/// Reads directories, which have a name, a path and a stamp, on all processors.
+/// Reads directories, each with name, path and stamp, on all processors.
 fn read_directories(stale: &[(String, PathBuf, Option<Stamp>)]) -> Vec<(String, Directory)> {
     let threads = std::thread::available_parallelism().map_or(1, NonZero::get);
     let per_thread = stale.len().div_ceil(threads).max(DIRECTORIES_PER_THREAD);
@@ -290,7 +290,8 @@ fn read_directories(stale: &[(String, PathBuf, Option<Stamp>)]) -> Vec<(String, 
 }
 
 impl Content {
-    /// Reads a directory. The content is not final if an error of the file system may pass.
+    /// Reads a directory. `false` means that the content is not final, because an error of the file system may be
+    /// temporary.
     fn read(path: &Path) -> (Self, bool) {
         match Entry::read(path) {
             Ok(entry) => {
@@ -319,7 +320,7 @@ impl Stamp {
         ]))
     }
 
-    /// Time of the last change.
+    /// Latest change time of the directory and its files, in nanoseconds since 1970.
     fn changed(&self) -> i128 {
         let times = self.0.iter().flatten().map(|file| file.changed);
         times.max().expect("the directory has a stamp")
@@ -349,10 +350,10 @@ mod tests {
     use plimsoll_results::{AbandonedRun, Status};
     use std::fs;
 
-    /// More than one thread reads.
+    /// Number of results that several threads read.
     const RUNS: usize = 3 * DIRECTORIES_PER_THREAD;
 
-    /// Makes a root with [`RUNS`] results of one run, which are named by numbers.
+    /// Creates a root with [`RUNS`] results of one run each, named by number.
     fn results() -> tempfile::TempDir {
         let place = tempfile::tempdir().unwrap();
         left(place.path(), "aaaaaa");
@@ -369,7 +370,7 @@ mod tests {
         place
     }
 
-    /// A time at which every change up to now has settled.
+    /// A time after which all changes up to now have settled.
     fn later() -> SystemTime {
         SystemTime::now() + 10 * SETTLE_TIME
     }
@@ -386,7 +387,7 @@ mod tests {
         assert!(names.eq(expected), "{:?}", page.results);
         assert_eq!(index.refresh_at(later()).unwrap(), 0);
 
-        // A file that is changed in place changes no directory.
+        // Changing a file in place does not change its directory.
         let run = place.path().join("0007").join(RUN_FILE);
         let text = fs::read_to_string(&run).unwrap();
         fs::write(&run, text.replace("\"interrupted\"", "\"failed\"")).unwrap();
@@ -410,7 +411,7 @@ mod tests {
         assert!(index.damaged().is_empty() && index.entry("0009").is_none());
     }
 
-    /// A second change may leave no trace where the file system's clock has not moved since the first.
+    /// A second change may leave the stamp unchanged if the clock of the file system has not advanced since the first.
     #[test]
     fn what_has_only_just_changed_is_read_again() {
         let place = results();

@@ -1,4 +1,4 @@
-//! What every page has around its content.
+//! Layout of every page around its content.
 
 use crate::assets::{BROWSER_PATH, CHARTS_PATH, STYLE_PATH};
 use axum::http::StatusCode;
@@ -10,7 +10,7 @@ use plimsoll_report::html::page::html_document;
 pub(crate) fn document(title: &str, body: &Markup) -> Html<String> {
     let head = html! {
         title { (title) " – Plimsoll" }
-        // An empty picture, so that browsers do not request one.
+        // An empty icon keeps browsers from requesting one.
         link rel="icon" href="data:,";
         link rel="stylesheet" href=(STYLE_PATH);
         script src=(CHARTS_PATH) defer {}
@@ -29,7 +29,7 @@ pub(crate) fn document(title: &str, body: &Markup) -> Html<String> {
     Html(html_document(&head, &body))
 }
 
-/// A page that shows an error instead of what was requested.
+/// A page with an error message.
 pub(crate) fn error_page(status: StatusCode, message: &str) -> Html<String> {
     let title = status.canonical_reason().unwrap_or("Problem");
     document(

@@ -1,19 +1,19 @@
-//! The results browser: pages on a results root, a JSON interface with the same data, runs in
-//! progress, and metrics of them for Prometheus, over HTTP.
+//! Results browser over HTTP: pages on a results root, a JSON interface with the same data, runs in progress, and their
+//! metrics for Prometheus.
 //!
-//! [`Server::bind`] reads the results and opens the socket, [`Server::run`] serves until it is stopped. The
-//! results directories are authoritative: the [`index`] is a cache of them, in memory.
+//! [`Server::bind`] reads the results and opens the socket, [`Server::run`] serves until stopped. The results
+//! directories are authoritative: the [`index`] is an in-memory cache.
 //!
 //! # Access control
-//! Every request passes [`guard`] first: it must name a host of this server (which excludes pages
-//! elsewhere whose name was made to resolve to this address), have the token if one is set, and may
-//! change something only if it comes from one of our own pages or from a program. Names in addresses
-//! are looked up in the index before they become paths.
+//! Every request passes [`guard`] first. The request must name a host of this server, which excludes foreign pages
+//! whose host name resolves to this address (DNS rebinding); must have the token if one is set; and may only change
+//! something if it comes from one of the server's own pages or from a program. Names in addresses are looked up in the
+//! index before they become paths.
 //!
 //! # Modules
-//! `server` → `app` (routes) → `guard`, `pages`, `api`, `live` (event stream), `metrics` → `state`
-//! (shared by all requests) → `index` (`filter` is its query), `abandoned` (results of killed
-//! runs) → `problem` (errors as responses) → `layout`, `address`, `assets`. Each uses those after it.
+//! `server` → `app` (routes) → `guard`, `pages`, `api`, `live` (event stream), `metrics` → `state` (shared by all
+//! requests) → `index` (`filter` is its query), `abandoned` (results of killed runs) → `problem` (errors as responses)
+//! → `layout`, `address`, `assets`. Each module only uses later modules of this list.
 
 mod abandoned;
 mod address;

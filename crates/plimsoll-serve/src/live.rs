@@ -1,4 +1,4 @@
-//! A run in progress: its measurements so far, and their stream to a browser.
+//! Page of a run in progress: its measurements so far, and their stream to a browser.
 
 use crate::address::{address, run_address};
 use crate::problem::Problem;
@@ -23,10 +23,10 @@ use std::time::Duration;
 /// Time between two reads of a run's files.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Maximum number of intervals in the charts of a run in progress, the last ones.
+/// Maximum number of intervals in the charts of a run in progress; older intervals are not shown.
 const MAX_SHOWN_INTERVALS: u64 = 600;
 
-/// Operations, bytes and errors.
+/// Totals of an operation: operations, bytes and errors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Totals {
     pub(crate) ops: u64,
@@ -42,40 +42,40 @@ impl Totals {
     }
 }
 
-/// The measurements of a run in progress so far.
+/// Measurements of a run in progress so far.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     /// Totals of each operation by its name and kind, since the run began.
     pub(crate) operations: BTreeMap<(String, String), Totals>,
-    /// Rows of the last intervals of the last window.
+    /// Rows of the latest intervals of the current window.
     recent: VecDeque<IntervalRow>,
     /// Events that have begun.
     events: Vec<LiveEvent>,
 }
 
-/// The last interval, of all operations together.
+/// Figures of the last interval, over all operations that count.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct LastInterval {
     /// Window, from 1.
     pub(crate) window: u32,
-    /// Measured seconds of the window.
+    /// Length of the window measured so far, in seconds.
     pub(crate) measured_s: f64,
     pub(crate) ops_per_s: f64,
     pub(crate) bytes_per_s: f64,
-    /// Mean latency, the response time of paced operations; null if no operation completed.
+    /// Mean latency in milliseconds: response time of paced operations, service time of others; null if no operation
+    /// completed.
     pub(crate) mean_ms: Option<f64>,
-    /// The maximum of the operations' 99th percentiles; null if no operation completed.
+    /// Maximum of the operations' 99th percentiles in milliseconds; null if no operation completed.
     pub(crate) p99_ms: Option<f64>,
     /// Operations that had an intended start.
     pub(crate) paced_ops: u64,
-    /// Mean service time; null if no operation was paced.
+    /// Mean service time in milliseconds; null if no operation was paced.
     pub(crate) service_mean_ms: Option<f64>,
-    /// The maximum of the operations' 99th percentiles of the service time; null if no operation was
-    /// paced.
+    /// Maximum of the operations' 99th percentiles of the service time in milliseconds; null if no operation was paced.
     pub(crate) service_p99_ms: Option<f64>,
     /// Operations that succeeded.
     pub(crate) ops: u64,
-    /// Operations that failed, in all intervals.
+    /// Operations that failed, in all intervals so far.
     pub(crate) errors: u64,
 }
 
@@ -93,7 +93,7 @@ impl LatencySum {
     }
 }
 
-/// Whether the summary of a run counts operations of the kind of this name.
+/// Whether the summary of a run counts operations of this kind; `kind` is the name of the kind.
 fn counts(kind: &str) -> bool {
     let kind: Result<OpKind, _> = serde_json::from_value(kind.into());
     kind.is_ok_and(|k| matches!(k.class(), OpClass::Io | OpClass::Aio))
@@ -115,7 +115,7 @@ impl Progress {
         }
     }
 
-    /// The rows of the last interval.
+    /// Rows of the last interval.
     pub(crate) fn last(&self) -> impl Iterator<Item = &IntervalRow> {
         let last = self.recent.back().map(|r| r.interval);
         self.recent.iter().filter(move |r| Some(r.interval) == last)
@@ -156,7 +156,7 @@ impl Progress {
         })
     }
 
-    /// Figures and charts, as a part of a page.
+    /// Figures and charts as HTML.
     pub(crate) fn markup(&self) -> Markup {
         let Some(latest) = self.latest() else {
             return html! {
@@ -235,7 +235,7 @@ impl Progress {
         page::figures(&charts)
     }
 
-    /// The events that have begun, and how each went.
+    /// List of the events that have begun, with the course of each.
     fn list_of_events(&self) -> Markup {
         let course = |event: &LiveEvent| {
             let state = event.state.map_or("in progress".into(), |s| s.to_string());
@@ -262,7 +262,7 @@ pub(crate) fn find_run(app: &Shared, id: &str) -> Result<LiveDir, Problem> {
         .ok_or_else(|| Problem::missing("There is no such run in progress; it may have ended."))
 }
 
-/// Reads everything a run has written so far.
+/// Reads all measurements of a run so far; the reader can then be used for further ones.
 pub(crate) fn progress(dir: &LiveDir) -> Result<(LiveReader, Progress), Problem> {
     let mut reader = dir.open_reader()?;
     let mut progress = Progress::default();
@@ -270,7 +270,7 @@ pub(crate) fn progress(dir: &LiveDir) -> Result<(LiveReader, Progress), Problem>
     Ok((reader, progress))
 }
 
-/// Reads the rows written since the last call, and the events; returns whether anything is new.
+/// Reads the rows written since the last call, and the events; returns whether anything has changed.
 fn read_news(reader: &mut LiveReader, progress: &mut Progress) -> Result<bool, Problem> {
     let mut any = false;
     loop {
@@ -281,8 +281,8 @@ fn read_news(reader: &mut LiveReader, progress: &mut Progress) -> Result<bool, P
         any = true;
         progress.add(rows);
     }
-    // After the rows: their events are there then. In an outage there may be no rows for long. A run that has
-    // just ended keeps those it had.
+    // Read after the rows: `events` then contains the events of all rows. Read even without rows, which an outage may
+    // hold up for long. A run that has just ended has no event list, so the known events stay.
     if let Some(events) = reader.events()
         && events != progress.events
     {
@@ -292,7 +292,7 @@ fn read_news(reader: &mut LiveReader, progress: &mut Progress) -> Result<bool, P
     Ok(any)
 }
 
-/// State of the stream of a run.
+/// State of the event stream of a run.
 enum StreamState {
     Begin(LiveDir),
     Following(Box<(LiveReader, Progress)>),
@@ -315,7 +315,7 @@ pub(crate) async fn events(
     Ok(Sse::new(stream).keep_alive(KeepAlive::default()))
 }
 
-/// Waits for the next event.
+/// Waits for the next event of the stream.
 async fn next(state: StreamState, root: PathBuf) -> Option<(Event, StreamState)> {
     let ended = |word, address: Option<&str>| Some((end(word, address), StreamState::End));
     let mut following = match state {
@@ -337,7 +337,7 @@ async fn next(state: StreamState, root: PathBuf) -> Option<(Event, StreamState)>
         tokio::time::sleep(POLL_INTERVAL).await;
         let read = run_blocking(move || {
             let (reader, progress) = &mut *following;
-            // In this order, so that the last rows are not missed.
+            // The location is read before the rows: rows written before the run ended are not missed.
             let location = reader.location();
             let is_new = read_news(reader, progress)?;
             let markup = is_new.then(|| progress.markup().into_string());
@@ -360,7 +360,7 @@ async fn next(state: StreamState, root: PathBuf) -> Option<(Event, StreamState)>
     }
 }
 
-/// Address of the page on results at a path below the root.
+/// Address of the page on the results at a path below the root.
 fn page_of(root: &FilePath, path: &FilePath) -> Option<String> {
     let below = path.strip_prefix(root).ok()?;
     let mut names = below.iter().map(|n| n.to_str());
@@ -373,7 +373,8 @@ fn page_of(root: &FilePath, path: &FilePath) -> Option<String> {
 }
 
 fn interval(markup: &str) -> Event {
-    // Markup holds no characters that a name may have, and an event no carriage return.
+    // Foreign names may contain control characters, which HTML does not permit; an event must not contain a carriage
+    // return.
     Event::default()
         .event("interval")
         .data(foreign::replaced(markup))
@@ -421,7 +422,7 @@ mod tests {
         };
         progress.add(vec![paced, row(1, 0, "b", "write", 1)]);
         let latest = progress.latest().unwrap();
-        // (4 × 4 ms + 1 × 1 ms) and (4 × 0.5 ms + 1 × 1 ms) of five operations.
+        // Means over five operations: (4 × 4 ms + 1 × 1 ms) / 5, and (4 × 0.5 ms + 1 × 1 ms) / 5.
         assert_eq!((latest.mean_ms, latest.p99_ms), (Some(3.4), Some(8.0)));
         assert_eq!(latest.service_mean_ms, Some(0.6));
         assert_eq!(latest.service_p99_ms, Some(2.0));
@@ -444,7 +445,7 @@ mod tests {
         let latest = progress.latest().unwrap();
         assert_eq!((latest.ops_per_s, latest.bytes_per_s), (4.0, 40.0));
         assert_eq!((latest.measured_s, latest.errors), (2.0, 4));
-        // (1 × 1 ms + 3 × 3 ms) of four operations.
+        // Mean over four operations: (1 × 1 ms + 3 × 3 ms) / 4.
         assert_eq!((latest.mean_ms, latest.p99_ms), (Some(2.5), Some(6.0)));
         assert_eq!((latest.paced_ops, latest.service_mean_ms), (0, None));
         let total = progress.operations[&("a".to_owned(), "read".to_owned())];

@@ -1,4 +1,4 @@
-//! Metrics of runs in progress in the text format of OpenMetrics 1.0, which Prometheus reads.
+//! Metrics of runs in progress in the text format OpenMetrics 1.0 for Prometheus.
 
 use crate::live::{Progress, Totals, progress};
 use crate::problem::Problem;
@@ -15,7 +15,7 @@ pub(crate) async fn show(State(app): State<Shared>) -> Result<Response, Problem>
     let text = run_blocking(move || {
         let mut runs = Vec::new();
         for dir in app.live()? {
-            // One that has just ended can no longer be read.
+            // A run that has just ended cannot be read and is left out.
             if let (Ok(run), Ok((_, progress))) = (dir.read(), progress(&dir)) {
                 runs.push((dir.id().to_owned(), run, progress));
             }
@@ -26,11 +26,11 @@ pub(crate) async fn show(State(app): State<Shared>) -> Result<Response, Problem>
     Ok(([(CONTENT_TYPE, CONTENT)], text).into_response())
 }
 
-/// A family of metrics.
+/// A metric family of OpenMetrics.
 struct Family {
     name: &'static str,
     kind: &'static str,
-    /// The end of the name if it is a unit; empty otherwise.
+    /// Unit, which is the suffix of the name; empty without a unit.
     unit: &'static str,
     help: &'static str,
 }
@@ -67,10 +67,10 @@ const START: Family = gauge(
     "When the run began, in seconds since 1970.",
 );
 
-/// A family, and the figure that it takes from the totals.
+/// A family, and the function that takes its value from the totals.
 type Counter = (Family, fn(&Totals) -> u128);
 
-/// Counters, from the first measured interval on.
+/// Counters, which exist from the first measured interval on.
 const COUNTERS: [Counter; 3] = [
     (
         counter(
@@ -181,7 +181,7 @@ fn render(runs: &[LiveEntry]) -> String {
     out + "# EOF\n"
 }
 
-/// Writes a family and its samples: for each, the text after the name.
+/// Writes a family and its samples: each sample is the text after the name.
 fn family(out: &mut String, head: &Family, samples: impl IntoIterator<Item = String>) {
     let name = head.name;
     let mut line = |text: String| {
@@ -198,7 +198,7 @@ fn family(out: &mut String, head: &Family, samples: impl IntoIterator<Item = Str
     }
 }
 
-/// Labels of a sample: the run, and the operation with a quantile.
+/// Labels of a sample: the run and, optionally, name, kind and quantile of an operation.
 fn labels(id: &str, run: &LiveRun, operation: Option<(&str, &str, Option<&str>)>) -> String {
     let mut pairs = vec![("run", id), ("workload", run.workload.as_str())];
     if let Some((name, kind, quantile)) = operation {
@@ -209,7 +209,6 @@ fn labels(id: &str, run: &LiveRun, operation: Option<(&str, &str, Option<&str>)>
     format!("{{{}}}", shown.collect::<Vec<_>>().join(","))
 }
 
-/// Escapes the value of a label.
 fn escaped(value: &str) -> String {
     foreign::escaped_lines(value)
         .replace('\\', "\\\\")

@@ -5,7 +5,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use plimsoll_results::ResultsError;
 
-/// Why a request fails.
+/// Failure of a request: HTTP status and message.
 #[derive(Debug)]
 pub(crate) struct Problem {
     pub(crate) status: StatusCode,
@@ -19,27 +19,27 @@ impl Problem {
         Self { status, message }
     }
 
-    /// The request is wrong.
+    /// 400: the request is invalid.
     pub(crate) fn bad(message: impl std::fmt::Display) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
-    /// What is requested does not exist.
+    /// 404: the requested results do not exist.
     pub(crate) fn missing(message: impl std::fmt::Display) -> Self {
         Self::new(StatusCode::NOT_FOUND, message)
     }
 
-    /// The state of the results does not permit it.
+    /// 409: the state of the results does not permit the request.
     pub(crate) fn conflict(message: impl std::fmt::Display) -> Self {
         Self::new(StatusCode::CONFLICT, message)
     }
 
-    /// The server failed.
+    /// 500: the server failed.
     pub(crate) fn internal(message: impl std::fmt::Display) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, message)
     }
 
-    /// The response for programs, in JSON.
+    /// Response for programs, as JSON.
     pub(crate) fn json(&self) -> Response {
         let body = serde_json::json!({ "error": self.message }).to_string() + "\n";
         let kind = [(header::CONTENT_TYPE, "application/json")];

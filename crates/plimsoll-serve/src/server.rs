@@ -1,4 +1,4 @@
-//! The server: its settings, its socket and its shutdown.
+//! HTTP server: settings, socket and shutdown.
 
 use crate::app::router;
 use crate::guard::Guard;
@@ -15,27 +15,27 @@ use std::time::Duration;
 /// Minimum length of a token in characters.
 pub const MIN_TOKEN_CHARS: usize = 16;
 
-/// Maximum time that the end waits for a request that changes files.
+/// Maximum wait at shutdown for a request that changes files.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Settings of a server.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
-    /// Directory whose results are shown.
+    /// Results root that the server shows.
     pub root: PathBuf,
-    /// The token that requests must have.
+    /// Token that requests must have; `None` to serve without a token on a loopback address.
     pub token: Option<String>,
     /// Names of this machine besides addresses and `localhost`.
     pub hosts: Vec<String>,
 }
 
-/// Why the server cannot start.
+/// Reason why the server cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The address can be reached from other machines, and there is no token.
+    /// The address is not a loopback address, and there is no token.
     #[error("{0} can be reached from other machines: set a token with --token or PLIMSOLL_TOKEN")]
     NeedsToken(SocketAddr),
-    /// The token could be guessed, or could not be sent.
+    /// The token is too short, or contains characters that cannot be sent.
     #[error(
         "a token has at least {MIN_TOKEN_CHARS} characters, which are printable ASCII without \
          spaces"
@@ -44,9 +44,9 @@ pub enum ServeError {
     /// The results root cannot be listed.
     #[error("cannot list {}: {source}; set the directory of the results with --results", path.display())]
     Root {
-        /// The root.
+        /// Path of the results root.
         path: PathBuf,
-        /// The system's error.
+        /// Error of the operating system.
         source: std::io::Error,
     },
     /// The results cannot be read.
@@ -55,24 +55,24 @@ pub enum ServeError {
     /// The address cannot be listened on.
     #[error("cannot listen on {address}: {source}")]
     Listen {
-        /// The address.
+        /// Address of the failed socket.
         address: SocketAddr,
-        /// The system's error.
+        /// Error of the operating system.
         source: std::io::Error,
     },
-    /// The system provides no random numbers, or no thread.
+    /// The system provides no random numbers or no reactor.
     #[error("cannot start: {0}")]
     Start(String),
 }
 
-/// A server that listens and does not serve yet.
+/// A server that is bound to its address, but does not serve yet.
 pub struct Server {
     listener: TcpListener,
     app: Shared,
 }
 
 impl Server {
-    /// Reads the results below the root, and listens.
+    /// Reads the results below the root, and listens on the address.
     pub fn bind(listen: SocketAddr, settings: Settings) -> Result<Self, ServeError> {
         if !listen.ip().is_loopback() && settings.token.is_none() {
             return Err(ServeError::NeedsToken(listen));
@@ -90,12 +90,12 @@ impl Server {
         Ok(Self { listener, app })
     }
 
-    /// The address that it listens at, or the system's error.
+    /// Bound address, with the port that the system chose for port 0.
     pub fn address(&self) -> std::io::Result<SocketAddr> {
         self.listener.local_addr()
     }
 
-    /// Serves until `wait`, which is called in a thread of its own, returns.
+    /// Serves until `wait` returns, which is called in a separate thread.
     ///
     /// # Errors
     /// [`ServeError::Start`] if the system provides no reactor.
@@ -109,13 +109,13 @@ impl Server {
         let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
         std::thread::spawn(move || {
             wait();
-            // The receiver is gone when the server has failed.
+            // The receiver is gone if the server has failed.
             let _ = stop.send(());
         });
         let served = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             let serve = axum::serve(listener, router(&self.app));
-            // An orderly shutdown would wait for browsers that watch a run.
+            // A graceful shutdown would wait for browsers that follow a run.
             let serve = std::pin::pin!(serve.into_future());
             match select(stopped, serve).await {
                 Either::Left(_) => Ok(()),
@@ -127,11 +127,10 @@ impl Server {
     }
 }
 
-/// What a server answers to requests with, without a socket. `port` is that of the server for which it
-/// answers.
+/// Routes of a server without a socket. `port` is the port for which cookies are named.
 ///
 /// # Errors
-/// As [`Server::bind`], but for those of listening.
+/// As [`Server::bind`], except for the errors of listening.
 pub fn routes(settings: Settings, port: u16) -> Result<axum::Router, ServeError> {
     check_token(settings.token.as_deref())?;
     let (root, index) = open_results(&settings)?;
@@ -147,7 +146,7 @@ fn check_token(token: Option<&str>) -> Result<(), ServeError> {
     }
 }
 
-/// The root without links, and its index, brought up to date.
+/// The canonical root, and its up-to-date index.
 fn open_results(settings: &Settings) -> Result<(PathBuf, Index), ServeError> {
     let root = settings.root.canonicalize();
     let root = root.map_err(|source| ServeError::Root {

@@ -1,4 +1,4 @@
-//! The state that all requests share.
+//! State that all requests share.
 
 use crate::abandoned::Finisher;
 use crate::guard::Guard;
@@ -8,9 +8,9 @@ use plimsoll_results::{Entry, Kind, LiveDir, directories};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The state that all requests share.
+/// State that all requests share.
 pub(crate) struct App {
-    /// The results root, without links, so that paths below it begin with it.
+    /// Canonical path of the results root, so that paths below it have it as their prefix.
     pub(crate) root: PathBuf,
     pub(crate) guard: Arc<Guard>,
     index: Mutex<Index>,
@@ -29,16 +29,16 @@ impl App {
         }
     }
 
-    /// Locks the index, after bringing it up to date with the directories.
+    /// Refreshes the index from the directories, and locks it.
     pub(crate) fn index(&self) -> Result<MutexGuard<'_, Index>, Problem> {
-        // Before the lock: hours of intervals take a while to be read.
+        // Done before the lock: reading hours of intervals takes a while.
         self.finisher.finish(std::slice::from_ref(&self.root));
         let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
         index.refresh()?;
         Ok(index)
     }
 
-    /// Finds results by their name.
+    /// Finds results by name.
     pub(crate) fn results(&self, name: &str) -> Result<Results, Problem> {
         let missing = || {
             let name = name.escape_debug();
@@ -54,7 +54,7 @@ impl App {
     pub(crate) fn live(&self) -> Result<Vec<LiveDir>, Problem> {
         let mut dirs = vec![self.root.clone()];
         for (path, kind) in self.index()?.growing() {
-            // A profile has its runs in subdirectories of file systems, and of configurations if runs are repeated.
+            // A profile has runs below directories of file systems and, for repeated runs, of configurations.
             let depth = match kind {
                 Kind::Profile => 2,
                 Kind::Run | Kind::Curve | Kind::Search | Kind::Repeats => 0,
@@ -80,8 +80,8 @@ pub(crate) struct Results {
     pub(crate) entry: Entry,
 }
 
-/// Resolves names, with slashes between them, to a directory below another one. Returns `None` if one
-/// is not a plain name, or if a directory is missing or a link.
+/// Resolves names, separated by slashes, to a directory below `dir`. `None` if a name is not a plain name, or if a
+/// directory is missing or is a symbolic link.
 pub(crate) fn below(dir: &Path, names: &str) -> Option<PathBuf> {
     let mut path = dir.to_owned();
     for name in names.split('/') {
@@ -96,7 +96,7 @@ pub(crate) fn below(dir: &Path, names: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// Runs slow work on a thread of its own, so that other requests do not wait for it.
+/// Runs blocking work on a separate thread, so that other requests are not delayed.
 pub(crate) async fn run_blocking<T, F>(work: F) -> Result<T, Problem>
 where
     T: Send + 'static,

@@ -1,4 +1,4 @@
-//! Buffers of written bytes: a log in non-volatile memory, or the dirty data of a write-back cache.
+//! Write buffers: a log in non-volatile memory, or the dirty data of a write-back cache.
 
 use crate::flow::Operation;
 use crate::instance::FlowId;
@@ -6,20 +6,20 @@ use crate::system::MAX_GROUPS;
 use plimsoll_measure::Nanos;
 use std::collections::VecDeque;
 
-/// Room that an operation takes at the least: a change without data has a record too.
+/// Minimum space of an operation in bytes: a change without data has a record, too.
 const MIN_RECORD_BYTES: u64 = 512;
 
-/// Bytes that lie in a buffer, and have to be drained.
+/// A buffered operation that has not been drained yet.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Undrained {
     pub(crate) operation: Operation,
-    /// Bytes that go on.
+    /// Bytes to drain.
     pub(crate) bytes: u64,
-    /// Nodes that the operation had chosen.
+    /// Node of each group at which the operation was buffered.
     pub(crate) nodes: [u32; MAX_GROUPS],
 }
 
-/// Room that an operation of `bytes` takes.
+/// Buffer space of an operation of `bytes`.
 fn record_bytes(bytes: u64) -> u64 {
     bytes.max(MIN_RECORD_BYTES)
 }
@@ -29,13 +29,13 @@ fn record_bytes(bytes: u64) -> u64 {
 pub(crate) struct Buffer {
     capacity: u64,
     pub(crate) used: u64,
-    /// Operations that wait for room, in the order they came.
+    /// Operations that wait for space, first come, first served.
     pub(crate) waiting: VecDeque<FlowId>,
-    /// Operations whose bytes have to be drained, in their order.
+    /// Buffered operations in arrival order.
     pub(crate) undrained: VecDeque<Undrained>,
     pub(crate) draining: u32,
     changed_at: Nanos,
-    /// ∫ bytes used dt.
+    /// ∫ bytes used dt, in byte-nanoseconds.
     used_byte_ns: u128,
     pub(crate) most_used: u64,
 }
@@ -54,8 +54,8 @@ impl Buffer {
         }
     }
 
-    /// Takes room for an operation of `bytes`, if there is; what is larger than the whole fits an empty
-    /// buffer.
+    /// Reserves space for an operation of `bytes`; `false` if the buffer is too full. An operation larger than the
+    /// buffer fits only an empty buffer.
     pub(crate) fn reserve(&mut self, now: Nanos, bytes: u64) -> bool {
         let bytes = record_bytes(bytes);
         if self.used > 0 && self.used.saturating_add(bytes) > self.capacity {
@@ -67,7 +67,7 @@ impl Buffer {
         true
     }
 
-    /// An operation of `bytes` has been drained.
+    /// Frees the space of a drained operation of `bytes`.
     pub(crate) fn release(&mut self, now: Nanos, bytes: u64) {
         let bytes = record_bytes(bytes);
         self.advance(now);
@@ -75,12 +75,12 @@ impl Buffer {
         self.used -= bytes;
     }
 
-    /// A window begins: the largest fill counts from here.
+    /// Restarts the maximum fill at the start of a window.
     pub(crate) fn begin_window(&mut self) {
         self.most_used = self.used;
     }
 
-    /// ∫ bytes used dt up to now.
+    /// ∫ bytes used dt up to now, in byte-nanoseconds.
     pub(crate) fn used_byte_ns(&self, now: Nanos) -> u128 {
         self.used_byte_ns + u128::from(now - self.changed_at) * u128::from(self.used)
     }

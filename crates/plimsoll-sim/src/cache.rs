@@ -1,44 +1,44 @@
-//! Caches: which blocks are held, found by real lookups of the references that happen.
+//! Caches that look up every referenced block, or a sample of the blocks.
 //!
-//! A cache that holds more blocks than [`MAX_TRACKED_BLOCKS`] is sampled as in SHARDS (Waldspurger et
-//! al., FAST 2015): blocks whose hash is below a threshold are followed in a cache smaller by the same
-//! factor, and every other reference is a hit with the hit ratio of those that are followed.
+//! A cache of more than [`MAX_TRACKED_BLOCKS`] blocks is sampled as in SHARDS (Waldspurger et al., FAST 2015): blocks
+//! whose hash is below a threshold are looked up in a cache that is smaller by the sampling factor; every other
+//! reference is a hit with the probability given by the hit ratio of the sampled blocks.
 
 use hashlink::{LinkedHashMap, LruCache};
 use plimsoll_plan::Rng;
 use plimsoll_plan::hash::mix64;
 use rand::RngExt as _;
 
-/// Blocks that one instance of a cache follows at the most; each takes about 50 bytes.
+/// Maximum number of blocks that a cache instance tracks; each takes about 50 bytes.
 pub(crate) const MAX_TRACKED_BLOCKS: u64 = 1 << 18;
 
-/// Parts of a 2Q cache that Johnson and Shasha (VLDB 1994) recommend: a quarter of the blocks for those
-/// referenced once, and the names of half as many blocks as fit for those that were.
+/// Queue sizes recommended for 2Q by Johnson and Shasha (VLDB 1994): a quarter of the blocks for A1in (blocks
+/// referenced once), and as many names as half of the blocks for A1out (blocks evicted from A1in).
 const IN_SHARE: f64 = 0.25;
 const OUT_SHARE: f64 = 0.5;
 
-/// References with which the hit ratio of a sampled cache begins, so that the first few do not decide it.
+/// Weight, in references, of the initial hit ratio of a sampled cache: keeps the first few references from dominating.
 const PRIOR_REFERENCES: f64 = 16.0;
 
-/// Which block is given up for another.
+/// Replacement policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Policy {
     Lru,
     TwoQueue,
 }
 
-/// Followed references of which the hit ratio of the others is taken: its standard error is at most
+/// Maximum weight, in references, of the hit ratio of the sampled blocks. The standard error of the ratio is at most
 /// 0.5 / √8192, half a percent.
 const RATIO_REFERENCES: f64 = 16_384.0;
 
-/// What a cache counted from the beginning.
+/// Counts of a cache since the beginning.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CacheTotals {
     /// Blocks that were looked up.
     pub references: u64,
-    /// Those that were held.
+    /// Number of hits.
     pub hits: u64,
-    /// Lookups that were decided by following the block; fewer than `references` if sampled.
+    /// Lookups of tracked blocks; fewer than `references` if the cache is sampled.
     pub followed: u64,
 }
 
@@ -58,15 +58,15 @@ impl CacheTotals {
     }
 }
 
-/// The blocks held before the first reference: some of the data set, which ones is drawn when they are
-/// referenced; older than every block referenced since.
+/// The blocks of the data set that were cached before the first reference. Whether a block is resident is drawn at the
+/// block's first reference. Residents are older than every block referenced since the beginning.
 #[derive(Debug, Clone, Copy)]
 struct Residents {
-    /// Blocks of them still held.
+    /// Resident blocks not evicted or referenced yet.
     held: f64,
-    /// Blocks of the data set that were not referenced yet.
+    /// Blocks of the data set that have not been referenced yet.
     unreferenced: f64,
-    /// Whether the whole data set is held: a sample of it may be larger than its share.
+    /// Whether the whole data set is resident: a sample of the data set may be larger than its expected size.
     are_all: bool,
 }
 
@@ -74,10 +74,10 @@ struct Residents {
 #[derive(Debug)]
 pub(crate) struct Cache {
     blocks: Blocks,
-    /// Followed blocks that fit.
+    /// Capacity in tracked blocks.
     capacity: u64,
     residents: Residents,
-    /// Blocks with a hash up to this are followed.
+    /// Maximum hash of a tracked block.
     threshold: u64,
     followed_hits: f64,
     followed_references: f64,
@@ -97,7 +97,7 @@ enum Blocks {
 }
 
 impl Cache {
-    /// A cache of `capacity` blocks that holds `resident` blocks of a data set of `dataset` blocks.
+    /// A cache of `capacity` blocks, initially with `resident` blocks of a data set of `dataset` blocks.
     pub(crate) fn new(policy: Policy, capacity: u64, resident: u64, dataset: u64) -> Self {
         let sampled = (MAX_TRACKED_BLOCKS as f64 / capacity.max(1) as f64).min(1.0);
         let scaled = |blocks: u64| blocks as f64 * sampled;
@@ -132,7 +132,7 @@ impl Cache {
         }
     }
 
-    /// Looks a block up, and holds it from now on. Returns whether it was held.
+    /// Looks up a block and caches it. Returns whether the lookup was a hit.
     pub(crate) fn reference(&mut self, block: u64, rng: &mut Rng) -> bool {
         self.totals.references += 1;
         let hit = if mix64(block) <= self.threshold {
@@ -147,8 +147,8 @@ impl Cache {
         hit
     }
 
-    /// Counts a followed reference; after [`RATIO_REFERENCES`] the older ones count half, so that the
-    /// ratio is that of the present and not of a cold cache.
+    /// Counts a lookup of a tracked block. Past references lose half of their weight at [`RATIO_REFERENCES`], so that
+    /// the ratio follows the present and forgets a cold start.
     fn note(&mut self, hit: bool) {
         self.followed_references += 1.0;
         self.followed_hits += f64::from(u8::from(hit));
@@ -158,7 +158,7 @@ impl Cache {
         }
     }
 
-    /// Gives up every block: the node lost its memory.
+    /// Drops every block, as when the node loses its memory.
     pub(crate) fn clear(&mut self) {
         self.residents.held = 0.0;
         self.residents.are_all = false;
@@ -211,8 +211,8 @@ impl Cache {
         resident
     }
 
-    /// Whether a block that is referenced for the first time was held from before the beginning: each of
-    /// those not referenced yet is equally likely to be.
+    /// Whether a block was resident before its first reference: all unreferenced blocks are equally likely to be
+    /// resident.
     fn was_resident(&mut self, rng: &mut Rng) -> bool {
         let Residents {
             held,
@@ -243,7 +243,7 @@ impl Cache {
         if excess <= 0.0 {
             return;
         }
-        // Those held from before are the oldest of all.
+        // Residents are the oldest blocks, so they are evicted first.
         self.residents.are_all = false;
         if self.residents.held > 0.0 {
             self.residents.held = (self.residents.held - excess).max(0.0);
@@ -281,8 +281,8 @@ mod tests {
     use plimsoll_plan::Stream;
     use rand_distr::{Distribution, Zipf};
 
-    /// Hit ratio by Che's approximation (Che, Tung and Wang 2002) of an LRU cache of `capacity` objects
-    /// whose popularities are `p`.
+    /// Hit ratio of an LRU cache of `capacity` objects with popularities `p`, by Che's approximation (Che, Tung and
+    /// Wang 2002).
     fn che(p: &[f64], capacity: f64) -> f64 {
         let held = |t: f64| p.iter().map(|q| 1.0 - (-q * t).exp()).sum::<f64>();
         let (mut low, mut high) = (0.0, 1e12);
@@ -322,7 +322,7 @@ mod tests {
             let hits = (0..n).filter(|_| reference(&mut cache, &mut rng)).count();
             let found = hits as f64 / f64::from(n);
             let expected = che(&zipf(objects, exponent), capacity as f64);
-            // Four standard errors of the share, and a hundredth that the approximation may be off.
+            // Four standard errors of the share, and 1 % for the approximation.
             let error = 4.0 * (expected * (1.0 - expected) / f64::from(n)).sqrt() + 0.01 * expected;
             assert!(
                 (found - expected).abs() < error,
@@ -339,7 +339,7 @@ mod tests {
             for _ in 0..20 {
                 for block in 0..500 {
                     cache.reference(block, &mut rng);
-                    // Something else between two references, so that 2Q sees that they come back.
+                    // A different block between two references, for 2Q to count the second reference as separate.
                     cache.reference(1_000_000 + rng.random::<u64>() % 5000, &mut rng);
                 }
             }
@@ -361,8 +361,8 @@ mod tests {
         let hits = (0..10_000u64)
             .filter(|&b| cache.reference(b, &mut rng))
             .count() as f64;
-        // Each of the 10 000 blocks is there with a probability that falls from 0.3 as 0.7 of each
-        // newcomer takes the place of a resident: held(n) falls by 1 a reference, of 100 000 − n.
+        // Each of the 10 000 blocks is resident with a probability that falls from 0.3, since 0.7 of the new blocks
+        // evict a resident: held(n) falls by 1 per reference, of 100 000 − n.
         let expected: f64 = (0..10_000)
             .map(|n| (30_000.0 - f64::from(n)) / (100_000.0 - f64::from(n)))
             .sum();
@@ -370,13 +370,13 @@ mod tests {
             (hits - expected).abs() < 4.0 * (10_000.0f64 * 0.25 * 0.75).sqrt(),
             "{hits} of {expected}"
         );
-        // What was referenced is held.
+        // Referenced blocks are cached.
         assert!((0..10_000u64).all(|b| cache.reference(b, &mut rng)));
     }
 
     #[test]
     fn a_sampled_cache_hits_as_often_as_a_whole_one() {
-        // Four times as many blocks as are followed; uniform references to twice as many.
+        // Capacity of four times the tracked blocks; uniform references to twice the capacity.
         let capacity = 4 * MAX_TRACKED_BLOCKS;
         let mut rng = Stream::new(6).rng();
         let mut cache = Cache::new(Policy::Lru, capacity, 0, 0);
@@ -389,7 +389,7 @@ mod tests {
         }
         let n = 1_000_000;
         let found = (0..n).filter(|_| reference()).count() as f64 / f64::from(n);
-        // 250 000 followed references: 0.5 ± 0.001; the mean of some twenty ratios adds as much.
+        // 250 000 tracked references: 0.5 ± 0.001; the mean of some twenty ratios adds as much.
         assert!((found - 0.5).abs() < 0.006, "{found}");
         assert!(cache.totals.followed * 3 < cache.totals.references);
     }

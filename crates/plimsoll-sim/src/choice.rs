@@ -1,4 +1,4 @@
-//! Which of several like stations or nodes an operation goes to.
+//! Choice of one of several equal stations or nodes for an operation.
 
 use crate::flow::Operation;
 use crate::hash::pair;
@@ -7,31 +7,29 @@ use plimsoll_plan::Rng;
 use plimsoll_plan::hash::mix64;
 use rand::RngExt as _;
 
-/// Blocks by which [`Choice::Block`] spreads a file.
+/// Block size in bytes by which [`Choice::Block`] distributes a file.
 const CHOICE_BLOCK_BYTES: u64 = 1 << 20;
 
-/// Distinguishes the hash of a directory from that of a file of the same number.
+/// Makes the hash of a directory differ from the hash of a file with the same number.
 const DIRECTORY_SALT: u64 = 0x5851_f42d_4c95_7f2d;
 
-/// Something to choose from.
+/// The candidates of a choice.
 pub(crate) struct Candidates {
     pub(crate) count: u32,
-    /// Distinguishes choices from each other: the station of a node should not follow from the node if
-    /// both are chosen by the file.
+    /// Decorrelates choices: with both chosen by file, the station of a node must not follow from the node.
     pub(crate) salt: u64,
-    /// Choices that a client's number has been used for already: that of the node.
+    /// Number of candidates among which the client's number has already chosen: the number of nodes.
     pub(crate) client_divisor: u32,
 }
 
-/// How busy a station or node is for [`Choice::LeastBusy`]: the operations that are there, and more than
-/// any other has if it is down.
+/// Load of a station or node for [`Choice::LeastBusy`]: operations present; larger than any other load if down.
 #[inline]
 pub(crate) fn load(is_down: bool, present: u32) -> u32 {
     if is_down { u32::MAX } else { present }
 }
 
-/// A number below the count for an operation. `load` tells how busy each is, `turn` is the last number of
-/// round robin.
+/// Chooses a candidate below the count for an operation. `load` returns the load of a candidate, `turn` is the last
+/// candidate of round robin.
 #[inline]
 pub(crate) fn choose(
     choice: Choice,
@@ -60,6 +58,6 @@ pub(crate) fn choose(
         Choice::Directory => mix64(operation.directory ^ DIRECTORY_SALT ^ salt),
         Choice::Block => pair(operation.file ^ salt, operation.offset / CHOICE_BLOCK_BYTES),
     };
-    // The upper half of hash times count: as even as the hash, without a division.
+    // The upper half of hash × count is as uniform as the hash, without a division.
     ((u128::from(hashed) * u128::from(count)) >> 64) as u32
 }

@@ -1,5 +1,4 @@
-//! Nodes and stations that go down, come up, become slower, and are brought up to date; and what flows
-//! do that meet them.
+//! Failures: nodes and stations that go down, come up, slow down and catch up, and the reaction of flows.
 
 use crate::flow::{NOWHERE, Operation, Outcome, Purpose};
 use crate::instance::FlowId;
@@ -12,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 impl Simulation {
-    /// Does what the script says at this time, from its change `first` on: all that goes down, and all that
-    /// comes up, does so at once.
+    /// Applies the script's changes of this time, beginning with number `first`. Simultaneous changes are applied as a
+    /// batch.
     pub(crate) fn change(&mut self, first: u32) {
         let changes = &self.system.changes[first as usize..];
         let now = self.now;
@@ -48,13 +47,13 @@ impl Simulation {
         self.anything_down && self.nodes[group as usize][node as usize].condition.is_down
     }
 
-    /// Whether an instance of a station is down by itself.
+    /// Whether an instance of a station is down independently of its node.
     #[inline]
     pub(crate) fn is_instance_down(&self, instance: u32) -> bool {
         self.anything_down && self.conditions[instance as usize].is_down
     }
 
-    /// What a flow does that meets something that is down: those of the system itself wait.
+    /// Reaction of a flow to a failed node or station. Background flows always wait.
     pub(crate) fn when_down(&self, id: FlowId, of_operations: WhenDown) -> WhenDown {
         match self.flows[id].is_background {
             true => WhenDown::Wait,
@@ -62,8 +61,8 @@ impl Simulation {
         }
     }
 
-    /// Whether the node of a group that a flow is at is up. If not, the flow fails, waits or chooses
-    /// another, as `when_down` or else the group says.
+    /// Whether the flow's node of a group is up. If not, the flow fails, waits or chooses another node, according to
+    /// `when_down` or else the group.
     #[inline]
     pub(crate) fn is_reachable(
         &mut self,
@@ -88,7 +87,7 @@ impl Simulation {
         false
     }
 
-    /// The node that a flow is at is down.
+    /// Handles a flow whose node is down.
     fn leave_node(&mut self, id: FlowId, group: u8, node: u32, policy: WhenDown) {
         match self.when_down(id, policy) {
             WhenDown::Fail => self.end(id, Outcome::Failed),
@@ -106,19 +105,19 @@ impl Simulation {
         }
     }
 
-    /// The flow does its present step again when the node is up.
+    /// Queues the flow to repeat its current step when the node is up.
     pub(crate) fn park_at_node(&mut self, id: FlowId, group: u8, node: u32) {
         self.arrive_at(id, self.system.groups[group as usize].element);
         self.nodes[group as usize][node as usize].parked.push(id);
     }
 
-    /// The flow does its present step again when any node of a group comes up.
+    /// Queues the flow to repeat its current step when any node of the group comes up.
     pub(crate) fn park_at_group(&mut self, id: FlowId, group: u8) {
         self.arrive_at(id, self.system.groups[group as usize].element);
         self.parked_at_groups[group as usize].push(id);
     }
 
-    /// The flow does its present step again when one of the instances is up.
+    /// Queues the flow to repeat its current step when one of the instances is up.
     pub(crate) fn park_at_instances(&mut self, id: FlowId, element: u16, instances: Range<u32>) {
         self.arrive_at(id, element);
         self.parked.push((instances, id));
@@ -130,7 +129,7 @@ impl Simulation {
         self.events.push(at, Event::Resume { flow: id, visit });
     }
 
-    /// A flow tries again after a timeout.
+    /// Resumes a flow after its retry timeout.
     pub(crate) fn try_again(&mut self, id: FlowId, visit: u32) {
         if !self.flows[id].is_live || self.flows[id].visit != visit {
             return;
@@ -142,10 +141,10 @@ impl Simulation {
         }
     }
 
-    /// A flow has to be at another node of a group: it goes back to where it chose the node, with what it
-    /// had then. A branch that did not choose it ends, and leaves that to the flow that forked it.
+    /// Moves a flow to another node of a group: the flow returns to the step that chose the node, with the limits and
+    /// bytes of that time. A branch that did not choose the node ends as displaced, and its parent moves.
     pub(crate) fn displace(&mut self, id: FlowId, group: u8) {
-        // Branches that have not ended are not waited for.
+        // Branches still in flight are abandoned.
         self.flows[id].fork.outstanding = 0;
         let Some(choice) = self.flows[id].chosen[group as usize] else {
             self.end(id, Outcome::Displaced { group });
@@ -160,7 +159,7 @@ impl Simulation {
         self.runnable.push_back(id);
     }
 
-    /// Changes the condition of what an event happens to.
+    /// Changes the condition of the node or instances that an event affects.
     fn set_condition(&mut self, subject: Subject, change: impl Fn(&mut Condition)) {
         match subject {
             Subject::Node { group, node } => {
@@ -174,7 +173,7 @@ impl Simulation {
         }
     }
 
-    /// The instances that a change applies to, each with the number of its station.
+    /// The affected instances, each with the number of its station.
     fn instances_of(&self, subject: Subject) -> Vec<(u16, u32)> {
         let mut found = vec![];
         for (number, station) in self.system.stations.iter().enumerate() {
@@ -194,7 +193,7 @@ impl Simulation {
         found
     }
 
-    /// Operations in flight at what is down now fail, wait or are sent elsewhere.
+    /// Interrupts operations in service at failed nodes or instances: each fails, waits or moves.
     fn interrupt(&mut self, subjects: &[Subject]) {
         let mut flows: BTreeMap<u32, Vec<FlowId>> = BTreeMap::new();
         let mut interrupted = vec![];
@@ -209,7 +208,7 @@ impl Simulation {
             }
         }
         for (subject, (station, instance)) in interrupted {
-            // An instance may be down by itself and with its node.
+            // An instance may fail both individually and with its node.
             let Some(flows) = flows.remove(&instance) else {
                 continue;
             };
@@ -232,8 +231,7 @@ impl Simulation {
         }
     }
 
-    /// Operations that wait for a limit or for room in a buffer of a node which is down now fail, wait or are
-    /// sent elsewhere.
+    /// Interrupts operations that wait for a limit or for buffer space of a failed node: each fails, waits or moves.
     fn interrupt_waiting(&mut self, group: u8, node: u32) {
         let policy = self.system.groups[group as usize].when_down;
         let of_node = |placement: Placement| {
@@ -244,7 +242,7 @@ impl Simulation {
         let mut waiting = vec![];
         for limit in limits {
             for id in self.limits[limit].take_waiting() {
-                // It has not passed the limit.
+                // The flow has not passed the limit yet.
                 self.flows[id].held.pop();
                 waiting.push(id);
             }
@@ -259,7 +257,7 @@ impl Simulation {
         }
     }
 
-    /// What becomes of a flow whose service was interrupted.
+    /// Redirects a flow whose service was interrupted.
     fn redirect(&mut self, id: FlowId, subject: Subject, station: u16, instance: u32) {
         let spec = &self.system.stations[station as usize];
         let (policy, element, group) = (spec.when_down, spec.element, spec.placement.group);
@@ -279,7 +277,7 @@ impl Simulation {
         }
     }
 
-    /// Flows that waited for what is up now go on, and what was missed is brought up to date.
+    /// Resumes flows that waited for nodes or instances which are up now, and starts the rebuild of missed writes.
     fn release_parked(&mut self, subjects: &[Subject]) {
         let mut released = vec![];
         let mut instances = BTreeSet::new();
@@ -326,7 +324,7 @@ impl Simulation {
         }
     }
 
-    /// Begins as many flows as may bring the node up to date at once.
+    /// Starts rebuild flows for a node, up to the permitted number in flight.
     pub(crate) fn rebuild(&mut self, group: u8, node: u32) {
         let Some(spec) = self.system.groups[group as usize].rebuild else {
             return;
@@ -355,7 +353,7 @@ impl Simulation {
         }
     }
 
-    /// A piece of what a node missed has been brought up to date.
+    /// Accounts for a completed rebuild flow, and starts the next one.
     pub(crate) fn rebuilt(&mut self, group: u8, node: u32) {
         self.nodes[group as usize][node as usize].rebuilding -= 1;
         self.rebuild(group, node);

@@ -1,4 +1,4 @@
-//! Figures of a system file: times, sizes and rates, with where they come from.
+//! Figures of a system file (times, sizes and rates) and their provenance.
 
 use plimsoll_plan::{parse_duration, parse_size};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -136,9 +136,9 @@ impl<'de, T: Deserialize<'de> + Quantity> Visitor<'de> for FigureVisitor<T> {
     }
 }
 
-/// What a figure is a number of.
+/// A physical quantity with a unit.
 pub(crate) trait Quantity: PartialOrd {
-    /// Whether it is more than nothing.
+    /// Whether the quantity is positive.
     fn is_above_zero(&self) -> bool;
 }
 
@@ -148,7 +148,7 @@ impl Quantity for f64 {
     }
 }
 
-/// Makes a type of a number with a unit, read from a TOML text or number.
+/// Defines the type of a quantity that is read from a TOML number or a text with a unit.
 macro_rules! quantity {
     ($(#[$doc:meta])* $name:ident, $expected:literal, $pattern:literal, $parse:expr) => {
         $(#[$doc])*
@@ -220,7 +220,7 @@ quantity!(
     parse_rate
 );
 
-/// A size that may have a fraction, as fitted ones do.
+/// Parses a size in bytes that may have a fraction, as fitted sizes have.
 pub(crate) fn fractional_size(text: &str) -> Result<f64, String> {
     let digits = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')

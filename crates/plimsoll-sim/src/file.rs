@@ -1,4 +1,4 @@
-//! A system as it is written in TOML.
+//! The TOML representation of a system.
 
 use crate::figures::{Figure, Rate, Size, Time};
 use crate::spanned::Spanned;
@@ -11,7 +11,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// A figure with its place in the text.
+/// A figure with its position in the text.
 type At<T> = Spanned<Figure<T>>;
 
 /// Elements by name.

@@ -1,9 +1,8 @@
 //! Fitting the free figures of a system file to measured or published response times.
 //!
-//! The sum of the squared differences of the logarithms of the response times is minimised by the
-//! method of Nelder and Mead (Computer Journal 7(4), 1965) over the free figures, each on a scale on
-//! which its bounds lie at infinity. The same seed is used in every trial, so that trials differ by
-//! their figures alone.
+//! The sum of squared differences between the logarithms of modelled and measured response times is minimised by the
+//! method of Nelder and Mead (Computer Journal 7(4), 1965). The variables are the free figures, each on a scale with
+//! its bounds at infinity. Every trial uses the same seed, so that trials differ only in their figures.
 
 use crate::figures::{fractional_size, parse_rate};
 use argmin::core::{CostFunction, Executor, State};
@@ -14,49 +13,49 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Step of the first simplex on the scale of the logit.
+/// Edge length of the first simplex, on the logit scale.
 const FIRST_STEP: f64 = 0.5;
 
-/// The standard deviation of the costs of the simplex at which a fit has converged.
+/// Standard deviation of the simplex costs below which a fit has converged.
 const COST_TOLERANCE: f64 = 1e-5;
 
-/// Change of a figure, up and down, from which its sensitivity is computed.
+/// Relative change of a figure, up and down, for its sensitivity.
 pub const SENSITIVITY_STEP: f64 = 0.1;
 
-/// Cost of trials that were not made: far above that of any that was.
+/// Cost of refused trials: far above the cost of any real trial.
 const NOT_MADE: f64 = 1e100;
 
-/// Distance to a bound, as a part of it, at which a fitted figure counts as lying on it.
+/// Distance to a bound, as a fraction of the bound, below which a fitted figure counts as at the bound.
 const BOUND_TOLERANCE: f64 = 0.002;
 
 /// Significant digits of a fitted figure.
 const FITTED_DIGITS: i32 = 4;
 
-/// Digits that it has at most beyond these, where it would otherwise lie outside its bounds.
+/// Maximum number of additional digits of a figure whose rounded value would violate a bound.
 const MORE_DIGITS: i32 = 8;
 
-/// A figure of a system file that may be fitted.
+/// A figure of a system file with bounds for fitting.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FreeFigure {
-    /// Keys that lead to it, with dots.
+    /// TOML path of the figure, with dots.
     pub path: String,
-    /// Its value as it is written.
+    /// Value as written in the text.
     pub text: String,
-    /// The minimum, as a multiple of the present one.
+    /// Minimum, as a multiple of the present value.
     pub low: f64,
-    /// The maximum, as a multiple of the present one.
+    /// Maximum, as a multiple of the present value.
     pub high: f64,
-    /// Minimum and maximum as they are written.
+    /// Minimum and maximum as written in the text.
     pub bounds: (String, String),
-    /// Whether the value is a text in quotes.
+    /// Whether the value is a quoted text.
     is_text: bool,
-    /// Whether no `source` is given.
+    /// Whether the figure has no `source`.
     is_unmarked: bool,
     span: Range<usize>,
 }
 
 impl FreeFigure {
-    /// Whether a factor takes the figure to its minimum or maximum.
+    /// Whether the factor moves the figure to a bound.
     #[must_use]
     pub fn is_at_bound(&self, factor: f64) -> bool {
         [self.low, self.high]
@@ -64,7 +63,7 @@ impl FreeFigure {
             .any(|bound| (factor / bound - 1.0).abs() < BOUND_TOLERANCE)
     }
 
-    /// The value multiplied by a factor as it is written: rounded to four digits, and within the bounds.
+    /// Value times `factor` in the notation of the text: rounded to four digits and within the bounds.
     #[must_use]
     pub fn scaled(&self, factor: f64) -> String {
         let (number, unit) = split(&self.text);
@@ -72,7 +71,7 @@ impl FreeFigure {
         let value = number * factor.clamp(self.low, self.high);
         let places = FITTED_DIGITS - 1 - value.abs().log10().floor() as i32;
         let shown = |places: i32| trimmed(format!("{value:.0$}", places.max(0) as usize));
-        // Where rounding leaves the bounds, more digits do not.
+        // If rounding violates the bounds, use more digits.
         let is_inside = |text: &String| text.parse().is_ok_and(|v: f64| (low..=high).contains(&v));
         let more = (places..places + MORE_DIGITS).map(shown).find(is_inside);
         let bound = || match factor < 1.0 {
@@ -83,7 +82,7 @@ impl FreeFigure {
     }
 }
 
-/// A number and the unit behind it.
+/// Splits a text into a number and a unit.
 fn split(text: &str) -> (f64, &str) {
     let digits = text
         .find(|c: char| !c.is_ascii_digit() && c != '.')
@@ -95,7 +94,7 @@ fn split(text: &str) -> (f64, &str) {
     (number, unit)
 }
 
-/// A number without zeros at the end of its fraction.
+/// Removes trailing zeros from the fraction of a number.
 fn trimmed(number: String) -> String {
     match number.contains('.') {
         true => number
@@ -106,9 +105,9 @@ fn trimmed(number: String) -> String {
     }
 }
 
-/// The free figures of a system file, in the order of the text.
+/// The free figures of a system file, in text order.
 ///
-/// The text must be that of a valid system: what cannot be read has no free figures.
+/// The text must be a valid system: unreadable parts yield no figures.
 #[must_use]
 pub fn free_figures(text: &str) -> Vec<FreeFigure> {
     let mut found = Vec::new();
@@ -139,7 +138,7 @@ fn collect(table: &DeTable<'_>, path: &mut Vec<String>, found: &mut Vec<FreeFigu
     }
 }
 
-/// The figure of a value and its bounds, without a name.
+/// The free figure of a TOML value and its bounds, without the path.
 fn free_figure(value: &Spanned<DeValue<'_>>, free: &DeValue<'_>) -> Option<FreeFigure> {
     let DeValue::Array(bounds) = free else {
         return None;
@@ -176,16 +175,16 @@ fn text_of(value: &DeValue<'_>) -> Option<String> {
     }
 }
 
-/// A TOML number without the sign and the separators that it may have.
+/// A TOML number without sign and digit separators.
 fn plain(number: &str) -> String {
     number.trim_start_matches('+').replace('_', "")
 }
 
-/// The text of a system with its free figures multiplied by `factors`, rounded to four digits and marked
-/// as assumed. All else, comments too, stays as it is.
+/// The text of a system with its free figures multiplied by `factors`, rounded to four digits and marked as assumed.
+/// Everything else, including comments, is unchanged.
 ///
 /// # Panics
-/// If there is not one factor for each figure.
+/// If `figures` and `factors` differ in length.
 #[must_use]
 pub fn with_figures(text: &str, figures: &[FreeFigure], factors: &[f64]) -> String {
     assert_eq!(figures.len(), factors.len(), "one factor for each figure");
@@ -200,7 +199,7 @@ pub fn with_figures(text: &str, figures: &[FreeFigure], factors: &[f64]) -> Stri
         }
         end = figure.span.end;
         if figure.is_unmarked {
-            // In an inline table, or in one with a line for each key.
+            // An inline table, as opposed to a table with a line per key.
             let is_inline = text[end..].trim_start().starts_with([',', '}']);
             out.push_str(if is_inline { ", " } else { "\n" });
             out.push_str("source = \"A\"");
@@ -210,35 +209,34 @@ pub fn with_figures(text: &str, figures: &[FreeFigure], factors: &[f64]) -> Stri
     out
 }
 
-/// What a fit came to.
+/// Result of a fit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fitted {
-    /// The factor of each figure.
+    /// Factor for each figure.
     pub factors: Vec<f64>,
-    /// Natural logarithm of modelled over measured response time, of each fitted point.
+    /// Natural logarithm of modelled over measured response time, at each fitted point.
     pub residuals: Vec<f64>,
-    /// What a change of each figure does to the points.
+    /// Sensitivity of the points to each figure.
     pub sensitivity: Vec<Sensitivity>,
-    /// Trials that were made.
+    /// Number of trials made.
     pub trials: u64,
     /// Whether the method converged before `max_trials`.
     pub converged: bool,
 }
 
-/// What a change of a figure does to the points: a figure that hardly changes them is not determined by
-/// them.
+/// Sensitivity of the points to a figure. A figure with a low elasticity is not determined by the points.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sensitivity {
-    /// Change of the logarithm of the response time, root mean square over the points, for a change of
-    /// the logarithm of the figure.
+    /// Root mean square over the points of the change of the logarithm of the response time per change of the logarithm
+    /// of the figure.
     pub elasticity: f64,
     /// Sum of the squared residuals with the figure a tenth less, or at its minimum.
     pub squares_below: f64,
-    /// The same with the figure a tenth more, or at its maximum.
+    /// Sum of the squared residuals with the figure a tenth more, or at its maximum.
     pub squares_above: f64,
 }
 
-/// Why nothing was fitted.
+/// Reason why the fit failed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FitError<E> {
     /// No figure has bounds.
@@ -247,29 +245,29 @@ pub enum FitError<E> {
     Trial(E),
 }
 
-/// The sum of squares.
+/// Sum of squared residuals.
 #[must_use]
 pub fn sum_of_squares(residuals: &[f64]) -> f64 {
     residuals.iter().map(|r| r * r).sum()
 }
 
-/// The problem that the solver minimises.
+/// Objective function of the solver.
 struct Problem<'a, F, E> {
     figures: &'a [FreeFigure],
     trials: &'a RefCell<Trials<F, E>>,
 }
 
-/// The trials that are made.
+/// Trial runner with a trial limit.
 struct Trials<F, E> {
     residuals: F,
     made: u64,
     max: u64,
-    /// Trials of the solver that were not made, because there were enough or one failed.
+    /// Solver trials that were refused because of the trial limit or an earlier error.
     refused: u64,
     failed: Option<E>,
 }
 
-/// The factors of figures at a place of the unbounded scale.
+/// Factors of the figures at a point of the unbounded scale.
 fn factors(figures: &[FreeFigure], at: &[f64]) -> Vec<f64> {
     let factors = figures.iter().zip(at).map(|(figure, x)| {
         let share = 1.0 / (1.0 + (-x).exp());
@@ -278,10 +276,10 @@ fn factors(figures: &[FreeFigure], at: &[f64]) -> Vec<f64> {
     factors.collect()
 }
 
-/// The place of the present values on the unbounded scale.
+/// Point of the present values on the unbounded scale.
 fn begin(figures: &[FreeFigure]) -> Vec<f64> {
     let places = figures.iter().map(|figure| {
-        // A value at a bound lies at infinity: a little inside, it can move.
+        // A value at a bound would be at infinity, so the start is slightly inside the bounds.
         let share = (-figure.low.ln() / (figure.high / figure.low).ln()).clamp(0.02, 0.98);
         (share / (1.0 - share)).ln()
     });
@@ -297,7 +295,7 @@ where
 
     fn cost(&self, at: &Vec<f64>) -> Result<f64, argmin::core::Error> {
         let mut trials = self.trials.borrow_mut();
-        // The solver panics when one of its first costs is an error: instead, costs only rise.
+        // The solver panics if one of its first costs is an error, so refused trials get increasing costs instead.
         if trials.failed.is_some() || trials.made >= trials.max {
             trials.refused += 1;
             return Ok(NOT_MADE * (1.0 + trials.refused as f64));
@@ -313,9 +311,9 @@ where
     }
 }
 
-/// Fits `figures` in at most `max_trials` trials: `residuals` runs the system with a factor for each
-/// figure, and returns the natural logarithm of modelled over measured response time at each point.
-/// Two more trials for each figure, with it a tenth less and a tenth more, tell its sensitivity.
+/// Fits `figures` in at most `max_trials` trials: `residuals` runs the system with a factor for each figure, and
+/// returns the natural logarithm of modelled over measured response time at each point. Two more trials per figure,
+/// with the figure a tenth less and a tenth more, determine its sensitivity.
 ///
 /// # Errors
 /// See [`FitError`].
@@ -379,7 +377,7 @@ pub fn fit<E>(
     })
 }
 
-/// The corners of the first simplex.
+/// Vertices of the first simplex.
 fn simplex(begin: &[f64]) -> Vec<Vec<f64>> {
     let corners = (0..=begin.len()).map(|i| {
         let mut corner = begin.to_vec();
@@ -391,7 +389,7 @@ fn simplex(begin: &[f64]) -> Vec<Vec<f64>> {
     corners.collect()
 }
 
-/// The sensitivity of figure number `i`.
+/// Sensitivity of figure number `i`.
 fn sensitivity<E>(
     figures: &[FreeFigure],
     i: usize,

@@ -1,4 +1,4 @@
-//! Operations on their way, and what they fork into.
+//! Operations in flight, and their forks.
 
 use crate::instance::FlowId;
 use crate::system::{Acknowledgement, MAX_CACHE_DEPTH, MAX_GROUPS, OperationClass};
@@ -7,58 +7,58 @@ use plimsoll_measure::Nanos;
 /// An operation that a client issues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operation {
-    /// What it does, which decides its path.
+    /// Class, which determines the path.
     pub class: OperationClass,
-    /// Row of the results that its time is attributed to; without one it is not counted.
+    /// Result row to which the time is attributed; `None` for operations that are not counted.
     pub row: Option<u32>,
-    /// Number of the client that issues it.
+    /// Number of the issuing client.
     pub client: u32,
     /// Number of the file or name.
     pub file: u64,
-    /// Number of its directory.
+    /// Number of the parent directory.
     pub directory: u64,
     /// Position in the file, in bytes.
     pub offset: u64,
-    /// Bytes that are read or written.
+    /// Number of bytes read or written.
     pub bytes: u64,
 }
 
-/// An operation that has come to its end.
+/// A completed operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completion {
-    /// The number that it was submitted with.
+    /// Ticket given at submission.
     pub ticket: u32,
-    /// Whether it succeeded; an operation fails if what it needs is down.
+    /// Whether the operation succeeded; an operation fails if a required node or station is down.
     pub succeeded: bool,
 }
 
-/// Why a flow exists, and so what its end means.
+/// Purpose of a flow, which determines the consequence of its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// A client waits for it.
+    /// Operation of a client.
     Operation { ticket: u32 },
-    /// Another flow forked it; that flow may have gone on without it.
+    /// Branch of a fork; the parent may have continued without the branch.
     Branch {
         parent: FlowRef,
         fork: u32,
         role: BranchRole,
     },
-    /// It drains bytes of this instance of a buffer.
+    /// Drains bytes of a buffer instance.
     Drain {
         buffer: u16,
         instance: u32,
         bytes: u64,
     },
-    /// It brings a node up to date.
+    /// Brings a node up to date.
     Rebuild { group: u8, node: u32 },
 }
 
-/// What a branch is of the flow that forked it.
+/// Role of a branch in its fork.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BranchRole {
-    /// A piece of its bytes.
+    /// A piece of the parent's bytes.
     Piece,
-    /// A copy of `bytes` on a node of this group.
+    /// A copy of `bytes` on a node of a group.
     Copy {
         group: u8,
         is_primary: bool,
@@ -67,40 +67,40 @@ pub(crate) enum BranchRole {
     },
 }
 
-/// How a flow ends.
+/// Outcome of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Succeeded,
     Failed,
-    /// Its node of this group is down, and whoever chose the node has to choose another one.
+    /// The node of this group is down, and the flow that chose the node must choose another node.
     Displaced {
         group: u8,
     },
 }
 
-/// What a flow waits for that has forked.
+/// Condition for a forked flow to continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Join {
-    /// Every piece.
+    /// All pieces have succeeded.
     Pieces,
-    /// The copies that this acknowledgement needs.
+    /// The copies required by this acknowledgement have succeeded.
     Copies(Acknowledgement),
 }
 
-/// The branches of a flow that has forked.
+/// State of a forked flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fork {
     pub(crate) join: Join,
-    /// Branches that have not ended; 0 if the flow waits for none.
+    /// Branches in flight; 0 if the flow is not waiting.
     pub(crate) outstanding: u32,
     pub(crate) succeeded: u32,
-    /// Branches that have to succeed.
+    /// Branches required to succeed.
     pub(crate) needed: u32,
-    /// Whether the primary copy has failed, so that another one acknowledges in its place.
+    /// Whether the primary copy has failed, so that another copy acknowledges instead.
     pub(crate) primary_failed: bool,
-    /// Whether a copy failed only because its node went down under it.
+    /// Whether a copy failed only because its node went down.
     pub(crate) was_displaced: bool,
-    /// Step at which the flow goes on.
+    /// Step at which the flow continues.
     pub(crate) after: u32,
 }
 
@@ -116,20 +116,20 @@ impl Fork {
     };
 }
 
-/// A limit that a flow has passed, and what the flow was like before.
+/// A limit that a flow has passed, with the flow's state before the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HeldLimit {
     pub(crate) instance: u32,
-    /// Step that passes the limit.
+    /// Step that acquires the limit.
     pub(crate) step: u32,
     pub(crate) bytes: u64,
 }
 
-/// Where a flow chose the node that it is at, and what it was like then.
+/// Step at which a flow chose its current node, with the flow's state at that step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NodeChoice {
     pub(crate) step: u32,
-    /// Limits that it had passed.
+    /// Number of limits held at that step.
     pub(crate) held: u32,
     pub(crate) bytes: u64,
 }
@@ -140,61 +140,61 @@ impl Purpose {
     }
 }
 
-/// A flow that may have ended since.
+/// Reference to a flow, valid until the flow ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FlowRef {
     pub(crate) id: FlowId,
     pub(crate) generation: u32,
 }
 
-/// Marks a flow that is at no station.
+/// Instance number of a flow that is at no station.
 pub(crate) const NOWHERE: u32 = u32::MAX;
 
-/// One operation, or a part of one, on its way.
+/// An operation, or a branch of an operation, in flight.
 ///
-/// What every visit to a station reads lies together at the beginning: the flows of a busy system do not
-/// fit the nearest cache of the processor.
+/// The fields read by every station visit come first: the flows of a busy system exceed the first-level processor
+/// cache.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Flow {
-    /// Time since which it has been at its element.
+    /// Time of arrival at the current element.
     pub(crate) arrived: Nanos,
-    /// Bytes that count at present: those of the operation, or those that a cache did not hold.
+    /// Bytes in play: the bytes of the operation, or only the bytes missed by a cache.
     pub(crate) bytes: u64,
     pub(crate) step: u32,
-    /// Scheduled events of an earlier visit are void.
+    /// Visit number; events of an earlier visit are void.
     pub(crate) visit: u32,
-    /// Instance of a station it is at, or [`NOWHERE`].
+    /// Instance of the current station, or [`NOWHERE`].
     pub(crate) instance: u32,
     pub(crate) generation: u32,
     pub(crate) element: u16,
     pub(crate) is_live: bool,
-    /// Whether it is the system's own, or a branch of such a flow: it waits for what is down.
+    /// Whether the flow is a background flow of the system, or a branch of a background flow: waits for failed nodes.
     pub(crate) is_background: bool,
-    /// Group of the node that went down under it, while it waits to choose another.
+    /// Group of the failed node, while the flow waits to choose another node.
     pub(crate) displaced: Option<u8>,
-    /// Where its time went: element and nanoseconds of each wait.
+    /// Time spent so far: element and nanoseconds of each wait.
     pub(crate) trail: Vec<(u16, Nanos)>,
     pub(crate) operation: Operation,
     pub(crate) purpose: Purpose,
-    /// Node of each group that it is at.
+    /// Current node in each group.
     pub(crate) nodes: [u32; MAX_GROUPS],
     pub(crate) fork: Fork,
-    /// How often it has forked, so that a late branch of an earlier fork is known.
+    /// Number of forks, by which late branches of an earlier fork are recognised.
     pub(crate) forks: u32,
-    /// Limits that it has passed.
+    /// Limits held.
     pub(crate) held: Vec<HeldLimit>,
-    /// When it began.
+    /// Start time.
     pub(crate) begun: Nanos,
-    /// Nodes that have missed its copies since it forked.
+    /// Nodes that have missed copies since the fork.
     pub(crate) missed_by: Vec<u32>,
     pub(crate) saved_bytes: [u64; MAX_CACHE_DEPTH],
-    /// Where it chose that node itself; a branch is at nodes that its parent chose.
+    /// Own node choices; a branch uses the nodes that its parent chose.
     pub(crate) chosen: [Option<NodeChoice>; MAX_GROUPS],
 }
 
 impl Flow {
-    /// Notes the time spent at the element since the arrival, which is returned.
+    /// Records and returns the time spent at the current element.
     #[inline]
     pub(crate) fn leave(&mut self, now: Nanos) -> Nanos {
         let since = self.arrived;
@@ -205,7 +205,7 @@ impl Flow {
     }
 }
 
-/// All flows; those that have ended are used again.
+/// Pool of flows; slots of ended flows are reused.
 #[derive(Debug, Default)]
 pub(crate) struct Flows {
     flows: Vec<Flow>,
@@ -213,7 +213,7 @@ pub(crate) struct Flows {
 }
 
 impl Flows {
-    /// A new flow at a step.
+    /// Starts a flow at a step.
     pub(crate) fn begin(
         &mut self,
         now: Nanos,
@@ -264,7 +264,7 @@ impl Flows {
         id
     }
 
-    /// Ends a flow; its number may be given to another.
+    /// Ends a flow; the slot may be reused.
     pub(crate) fn end(&mut self, id: FlowId) {
         let flow = &mut self.flows[id as usize];
         debug_assert!(flow.is_live, "a flow ends twice");
@@ -275,7 +275,7 @@ impl Flows {
         self.free.push(id);
     }
 
-    /// Has the processor fetch what the next visit of a flow needs.
+    /// Prefetches the data for a flow's next visit.
     #[inline]
     pub(crate) fn touch(&self, id: FlowId) {
         if let Some(flow) = self.flows.get(id as usize) {
@@ -283,7 +283,7 @@ impl Flows {
         }
     }
 
-    /// The flow, if it has not ended since the reference was taken.
+    /// Resolves a reference; `None` if the flow has ended.
     pub(crate) fn get(&self, flow: FlowRef) -> Option<FlowId> {
         let found = &self.flows[flow.id as usize];
         (found.is_live && found.generation == flow.generation).then_some(flow.id)
@@ -296,7 +296,7 @@ impl Flows {
         }
     }
 
-    /// All flows that are at an instance of a station, each with that instance.
+    /// Flows that are at a station, each with the station instance.
     pub(crate) fn at_instances(&self) -> impl Iterator<Item = (FlowId, u32)> {
         let flows = (0..).zip(&self.flows);
         flows
@@ -304,7 +304,7 @@ impl Flows {
             .map(|(id, flow)| (id, flow.instance))
     }
 
-    /// The number of flows that have not ended.
+    /// Number of flows in flight.
     pub(crate) fn live(&self) -> usize {
         self.flows.len() - self.free.len()
     }

@@ -1,16 +1,16 @@
-//! Flows that fork: copies on several nodes, pieces of a stripe, and what is waited for.
+//! Forks: replication to several nodes, striping into pieces, and their joins.
 
 use crate::flow::{BranchRole, FlowRef, Fork, Join, Outcome, Purpose};
 use crate::instance::FlowId;
 use crate::simulation::Simulation;
 use crate::system::{Acknowledgement, OperationClass, WhenDown};
 
-/// Pieces that one operation may be split into; the last one has the rest.
+/// Maximum number of pieces of an operation; the last piece gets the rest.
 const MAX_PIECES: u64 = 65_536;
 
 impl Simulation {
-    /// Begins a copy on every node of a group that is up. What the others miss is brought up to date
-    /// when they are up again.
+    /// Starts a copy on every node of a group that is up. Other nodes miss the copy and catch up when they are up
+    /// again.
     pub(crate) fn replicate(&mut self, id: FlowId, group: u8, wait: Acknowledgement, after: u32) {
         let g = group as usize;
         let count = self.system.groups[g].count;
@@ -29,7 +29,7 @@ impl Simulation {
         }
         self.begin_fork(id, Join::Copies(wait), up, needed, after);
         let bytes = self.flows[id].bytes;
-        // The primary copy is that of the first node that is up.
+        // The copy on the first node that is up is the primary.
         let mut is_primary = true;
         for node in 0..count {
             if self.is_node_down(group, node) {
@@ -48,7 +48,7 @@ impl Simulation {
         }
     }
 
-    /// Begins a piece for each unit of the bytes; pieces end at multiples of the unit.
+    /// Starts a branch for each piece; pieces end at multiples of `unit`.
     pub(crate) fn stripe(&mut self, id: FlowId, unit: u64, after: u32) {
         let (offset, bytes) = (self.flows[id].operation.offset, self.flows[id].bytes);
         let end = offset.saturating_add(bytes);
@@ -68,7 +68,7 @@ impl Simulation {
         }
     }
 
-    /// The flow waits for branches that are begun next; it goes on at `after`.
+    /// Prepares the flow to wait for `branches` new branches and to continue at `after`.
     fn begin_fork(&mut self, id: FlowId, join: Join, branches: u32, needed: u32, after: u32) {
         let flow = &mut self.flows[id];
         flow.forks = flow.forks.wrapping_add(1);
@@ -84,7 +84,7 @@ impl Simulation {
         };
     }
 
-    /// Begins a flow at the next step, with what this one has.
+    /// Starts a branch at the parent's next step, with the parent's state.
     fn begin_branch(&mut self, id: FlowId, role: BranchRole) -> FlowId {
         let parent = self.flows.reference(id);
         let flow = &self.flows[id];
@@ -104,7 +104,7 @@ impl Simulation {
         branch
     }
 
-    /// A branch has come to its end: the flow that forked it may go on, fail, or have to begin again.
+    /// Handles the end of a branch: the parent may continue, fail, or repeat its step.
     pub(crate) fn end_branch(
         &mut self,
         id: FlowId,
@@ -118,7 +118,7 @@ impl Simulation {
             flow.forks == fork && flow.fork.outstanding > 0
         });
         let Some(parent) = waits else {
-            // It has gone on without this branch.
+            // The parent has continued without this branch.
             if outcome != Outcome::Succeeded
                 && let BranchRole::Copy {
                     group, node, bytes, ..
@@ -161,7 +161,7 @@ impl Simulation {
                 self.runnable.push_back(parent);
             }
             Joined::TooFew if flow.fork.was_displaced => {
-                // It takes its present step again, on the nodes that are up.
+                // Repeat the current step, on the nodes that are up.
                 flow.fork.outstanding = 0;
                 self.pass_trail(id, parent);
                 self.runnable.push_back(parent);
@@ -173,21 +173,21 @@ impl Simulation {
         }
     }
 
-    /// The time of the branch that was waited for longest is that of the flow that forked it.
+    /// Attributes the time of the slowest awaited branch to the parent.
     fn pass_trail(&mut self, branch: FlowId, parent: FlowId) {
         let trail = std::mem::take(&mut self.flows[branch].trail);
         self.flows[parent].trail.extend_from_slice(&trail);
         self.flows[branch].trail = trail;
     }
 
-    /// The copies of a flow are acknowledged: the nodes that have none have missed it.
+    /// Acknowledges the copies of a flow: nodes without a copy have missed the bytes.
     fn acknowledge(&mut self, id: FlowId, group: u8, bytes: u64) {
         while let Some(node) = self.flows[id].missed_by.pop() {
             self.miss(id, group, node, bytes);
         }
     }
 
-    /// A node has missed bytes of a flow; what is only read is not missed.
+    /// Records that a node has missed bytes of a flow. Reads cannot be missed.
     fn miss(&mut self, id: FlowId, group: u8, node: u32, bytes: u64) {
         if matches!(
             self.flows[id].operation.class,
@@ -199,16 +199,16 @@ impl Simulation {
     }
 }
 
-/// What the end of a branch means for the flow that forked it.
+/// Consequence of the end of a branch.
 enum Joined {
     NotYet,
     Enough,
-    /// Too few copies can still succeed for an acknowledgement.
+    /// Too few copies can still succeed for the acknowledgement.
     TooFew,
 }
 
 impl Fork {
-    /// Counts a branch that has ended.
+    /// Counts an ended branch.
     fn end_of_branch(&mut self, role: BranchRole, outcome: Outcome) -> Joined {
         let is_primary = matches!(
             role,
@@ -225,7 +225,7 @@ impl Fork {
         let is_last = self.outstanding == 0;
         let (is_enough, are_too_few) = match self.join {
             Join::Pieces => (self.succeeded == self.needed, false),
-            // Copies that were missed since the fork are not waited for.
+            // Copies missed since the fork are not awaited.
             Join::Copies(Acknowledgement::All) => (
                 is_last && self.succeeded > 0,
                 is_last && self.succeeded == 0,

@@ -2,7 +2,7 @@
 
 use plimsoll_plan::hash::{mix64, split_mix64};
 
-/// A number that stands for two.
+/// Hash of a pair of numbers.
 pub(crate) fn pair(a: u64, b: u64) -> u64 {
     mix64(a ^ split_mix64(b))
 }

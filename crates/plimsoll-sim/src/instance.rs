@@ -1,25 +1,25 @@
-//! One instance of a station: its servers and those who wait for them.
+//! A station instance: a queue with its servers.
 
 use crate::tally::Tally;
 use plimsoll_measure::Nanos;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// The order in which a station serves.
+/// Queueing discipline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Discipline {
     /// First come, first served.
     Fifo,
-    /// All operations present share the servers equally.
+    /// Processor sharing: all operations present share the servers equally.
     ProcessorSharing,
-    /// Each operation has a server of its own: a delay.
+    /// Infinite server: a pure delay.
     Delay,
 }
 
-/// The number of a flow in the simulation.
+/// Number of a flow in the pool.
 pub(crate) type FlowId = u32;
 
-/// When an operation that was just begun will be over.
+/// Operation that has just entered service, with the end of its service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Begun {
     pub(crate) flow: FlowId,
@@ -30,7 +30,7 @@ pub(crate) struct Begun {
 #[derive(Debug)]
 pub(crate) struct Instance {
     pub(crate) tally: Tally,
-    /// Group and number of the node that counts its operations.
+    /// Group and number of the node to which the instance's operations are counted.
     pub(crate) node: Option<(u8, u32)>,
     servers: u32,
     queue: Queue,
@@ -46,21 +46,21 @@ enum Queue {
     Delay,
 }
 
-/// Processor sharing by attained service: each operation ends when the service that one operation
-/// has attained since the beginning reaches the mark that was set at its arrival.
+/// Processor sharing by attained service: an operation ends when the service that a permanently present operation would
+/// have attained reaches the operation's mark, which is set at arrival.
 #[derive(Debug, Default)]
 struct Shared {
-    /// Service, in nanoseconds, that an operation present since the beginning would have attained.
+    /// Service in nanoseconds attained by an operation present since the beginning.
     attained: f64,
     updated_at: Nanos,
-    /// Marks at which operations end, in the order of arrival among equals.
+    /// Marks at which operations end; ties in order of arrival.
     marks: BinaryHeap<Reverse<(Mark, u64, FlowId)>>,
     arrivals: u64,
-    /// Distinguishes the wake-up in force from those that a later change made void.
+    /// Number of the latest scheduled wake-up; earlier wake-ups are void.
     epoch: u32,
 }
 
-/// Attained service, in nanoseconds: finite, so that it has a total order.
+/// Attained service in nanoseconds. Finite, hence totally ordered.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Mark(f64);
 
@@ -79,7 +79,7 @@ impl Ord for Mark {
 }
 
 impl Shared {
-    /// Service that each operation attains per nanosecond.
+    /// Service attained by each operation per nanosecond.
     fn rate(&self, servers: u32) -> f64 {
         (f64::from(servers) / self.marks.len() as f64).min(1.0)
     }
@@ -91,7 +91,7 @@ impl Shared {
         self.updated_at = now;
     }
 
-    /// When the next operation ends, if none arrives before.
+    /// End of the next operation without further arrivals.
     fn next_end(&self, servers: u32) -> Option<Nanos> {
         let Reverse((mark, ..)) = self.marks.peek()?;
         let left = (mark.0 - self.attained).max(0.0) / self.rate(servers);
@@ -99,13 +99,13 @@ impl Shared {
     }
 }
 
-/// What has to be scheduled after a change of an instance.
+/// Event to schedule after a change of an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Schedule {
     Nothing,
-    /// This operation is in service and ends then.
+    /// End of service of this operation.
     End(Begun),
-    /// The instance must be looked at then; earlier wake-ups of it are void.
+    /// Check of the instance at a time; voids earlier wake-ups.
     WakeUp {
         at: Nanos,
         epoch: u32,
@@ -130,12 +130,12 @@ impl Instance {
         }
     }
 
-    /// The number of operations that are here.
+    /// Number of operations present.
     pub(crate) fn present(&self) -> u32 {
         self.tally.present()
     }
 
-    /// An operation arrives that takes `service`.
+    /// Adds an operation with service time `service`.
     #[inline]
     pub(crate) fn arrive(&mut self, now: Nanos, flow: FlowId, service: Nanos) -> Schedule {
         match &mut self.queue {
@@ -165,8 +165,8 @@ impl Instance {
         })
     }
 
-    /// The operation that arrived at `since` has been served and departs, from a queue that is not
-    /// shared; the next one begins.
+    /// Removes the operation that arrived at `since`, after its service at a station without processor sharing, and
+    /// starts the next operation.
     #[inline]
     pub(crate) fn depart(&mut self, now: Nanos, since: Nanos) -> Schedule {
         match &mut self.queue {
@@ -187,27 +187,27 @@ impl Instance {
         Schedule::Nothing
     }
 
-    /// Whether a wake-up is the last one that was scheduled.
+    /// Whether a wake-up is the latest scheduled wake-up.
     pub(crate) fn is_current(&self, epoch: u32) -> bool {
         matches!(&self.queue, Queue::Shared(shared) if shared.epoch == epoch)
     }
 
-    /// Takes the next operation whose service is over from a shared queue. It has to be given to
-    /// [`Instance::leave_shared`] with the time of its arrival.
+    /// Returns the next operation whose service at a processor-sharing station has ended. The caller must pass it to
+    /// [`Instance::leave_shared`] with its arrival time.
     pub(crate) fn take_ended(&mut self, now: Nanos) -> Option<FlowId> {
         let Queue::Shared(shared) = &mut self.queue else {
             unreachable!("only shared stations have wake-ups");
         };
         shared.advance(now, self.servers);
         let Reverse((mark, ..)) = shared.marks.peek()?;
-        // The wake-up was rounded up to a whole nanosecond; half a nanosecond is left to rounding.
+        // The wake-up time was rounded up to whole nanoseconds; half a nanosecond covers rounding errors.
         if mark.0 > shared.attained + 0.5 {
             return None;
         }
         shared.marks.pop().map(|Reverse((_, _, flow))| flow)
     }
 
-    /// The operation that [`Instance::take_ended`] returned departs.
+    /// Removes the operation that [`Instance::take_ended`] returned.
     pub(crate) fn leave_shared(&mut self, now: Nanos, since: Nanos) {
         let Queue::Shared(shared) = &self.queue else {
             unreachable!("only shared stations have wake-ups");
@@ -216,7 +216,7 @@ impl Instance {
         self.tally.depart(now, since, busy);
     }
 
-    /// Every operation leaves unserved, because the instance is down; `since` tells when each arrived.
+    /// Removes all operations unserved, because the instance is down; `since` are their arrival times.
     pub(crate) fn abandon(&mut self, now: Nanos, since: impl Iterator<Item = Nanos>) {
         match &mut self.queue {
             Queue::Fifo { busy, waiting } => {
@@ -238,7 +238,7 @@ impl Instance {
         );
     }
 
-    /// When a shared queue has to be looked at next.
+    /// Schedules the next check of a processor-sharing station.
     pub(crate) fn wake_up(&mut self) -> Schedule {
         let Queue::Shared(shared) = &mut self.queue else {
             return Schedule::Nothing;

@@ -2,18 +2,18 @@
 //! composed into a path for each class of operation.
 //!
 //! # Design
-//! A simulation belongs to a lane, and passes from one load phase of a run to the next load phase, so that caches and
-//! logs keep their state. An operation is a *flow* through steps; replicas and stripes fork a flow, and the slowest
-//! branch that the flow waits for determines the flow's time. Each instance of a station has integrals over time (utilisation, mean
-//! queue) and sums over operations, and Little's law asserts that both agree. A window's figures are differences
-//! between the sums at the window end and at the window start.
+//! A simulation belongs to a lane and lives from one load phase of a run to the next, so that caches and logs keep
+//! their state. An operation is a *flow* through steps. Replicas and stripes fork a flow, whose time is the time of the
+//! slowest awaited branch. Each station instance has integrals over time (utilisation, mean queue) and sums over
+//! operations, and Little's law asserts that both agree. Figures of a window are differences between the sums at the
+//! window end and at the window start.
 //!
-//! A flow remembers the step at which it chose each node (`NodeChoice`). If a node goes down, the flow returns to the
-//! choosing step with the limits and bytes that the flow had there; a branch that did not choose the node itself ends as
+//! A flow remembers the step at which it chose each node (`NodeChoice`). If the node goes down, the flow returns to the
+//! choosing step with the limits and bytes of that time; a branch that did not choose the node itself ends as
 //! displaced, and the branch's parent returns. All simultaneous changes are applied before any flow continues.
 //!
-//! A cache that begins full holds each block of the working set with the same probability, without a list of
-//! blocks. `fit` is independent of workloads: the caller computes the residuals of a trial.
+//! A cache that begins full holds each block of the working set with the same probability, without a list of blocks.
+//! `fit` does not depend on workloads: the caller computes the residuals of a trial.
 
 mod buffer;
 mod cache;

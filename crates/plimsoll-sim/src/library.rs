@@ -4,10 +4,10 @@ use plimsoll_diagnostics::nearest;
 use std::fs::File;
 use std::io::Read;
 
-/// Largest file that is read; the built-in ones have a few KiB.
+/// Maximum size of a system file in bytes; the built-in files have a few KiB.
 const MAX_SYSTEM_BYTES: u64 = 1 << 20;
 
-/// Names and texts of the built-in systems, by name.
+/// Names and texts of the built-in systems, sorted by name.
 pub const BUILTIN: [(&str, &str); 3] = [
     ("edge-32", include_str!("../systems/edge-32.toml")),
     (
@@ -17,7 +17,7 @@ pub const BUILTIN: [(&str, &str); 3] = [
     ("small-filer", include_str!("../systems/small-filer.toml")),
 ];
 
-/// The text of a built-in system.
+/// Text of the built-in system `name`; `None` if there is no such system.
 #[must_use]
 pub fn builtin(name: &str) -> Option<&'static str> {
     BUILTIN
@@ -26,7 +26,7 @@ pub fn builtin(name: &str) -> Option<&'static str> {
         .map(|(_, text)| *text)
 }
 
-/// The text of a system: a built-in name, or the path of a file, which has a slash or ends in `.toml`.
+/// Text of a system. `name` is a built-in name, or the path of a file: a path has a slash or ends in `.toml`.
 ///
 /// # Errors
 /// A sentence if the name is unknown, or if the file cannot be read.

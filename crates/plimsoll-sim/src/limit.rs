@@ -3,7 +3,7 @@
 use crate::instance::FlowId;
 use std::collections::VecDeque;
 
-/// One instance of a limit.
+/// One instance of a limit on operations in flight.
 #[derive(Debug)]
 pub(crate) struct Limit {
     maximum: u32,
@@ -20,7 +20,7 @@ impl Limit {
         }
     }
 
-    /// Lets a flow pass, or has it wait for its turn.
+    /// Admits the flow (`true`), or queues it.
     pub(crate) fn acquire(&mut self, flow: FlowId) -> bool {
         if self.in_flight < self.maximum {
             self.in_flight += 1;
@@ -30,12 +30,12 @@ impl Limit {
         false
     }
 
-    /// Flows that wait give up.
+    /// Empties the queue and returns the queued flows.
     pub(crate) fn take_waiting(&mut self) -> VecDeque<FlowId> {
         std::mem::take(&mut self.waiting)
     }
 
-    /// A flow leaves; the first of those that wait, which takes its place, is returned.
+    /// Ends the use of the limit by a flow. Returns the first queued flow, which is thereby admitted.
     pub(crate) fn release(&mut self) -> Option<FlowId> {
         assert!(
             self.in_flight > 0,

@@ -1,4 +1,4 @@
-//! From a text to a system.
+//! Parser from a TOML text to a system.
 
 use crate::file::SystemFile;
 use crate::resolve::resolve;
@@ -6,19 +6,19 @@ use crate::system::System;
 use crate::system_event::SystemEvent;
 use plimsoll_diagnostics::{Diagnostics, Source, read_toml};
 
-/// Reads a system. `name` stands for the text in messages.
+/// Parses a system. `name` is the name of the text in messages.
 ///
 /// # Errors
-/// The first syntax error of TOML, all keys and values that no system has, or everything that is wrong
-/// with names and figures, each with its place.
+/// The first TOML syntax error, all unknown keys and values of a wrong type, or all invalid names and figures, each
+/// with its position.
 pub fn parse(text: &str, name: &str) -> Result<System, Diagnostics> {
     parse_with_events(text, name, &[])
 }
 
-/// Reads a system, to which `events` happen besides those of the text.
+/// Parses a system with additional `events`.
 ///
 /// # Errors
-/// Those of [`parse`], and events on what the system does not have.
+/// As for [`parse`], and events on parts that the system does not have.
 pub fn parse_with_events(
     text: &str,
     name: &str,
@@ -39,7 +39,7 @@ pub fn schema() -> String {
     format!("{text}\n")
 }
 
-/// Description of an expected type, without the names of Rust types.
+/// Description of an expected type, without Rust type names.
 fn plain(expected: &str) -> &str {
     match expected {
         "struct Event" => "a table, such as [[event]]",

@@ -1,4 +1,4 @@
-//! From a system file to a system: names resolved, figures checked, paths written out.
+//! Conversion of a system file to a system: resolves names, checks figures and expands paths.
 
 mod drains;
 mod events;
@@ -20,23 +20,23 @@ use plimsoll_measure::Nanos;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Nodes that a group may have, and like elements of one name.
+/// Maximum number of nodes of a group, or of equal elements under one name.
 const MAX_COUNT: u32 = 1 << 20;
 
-/// Stations, links, caches, logs, limits and groups of nodes of a system.
+/// Maximum number of stations, links, caches, logs, limits and groups of a system.
 const MAX_ELEMENTS: usize = 10_000;
 
-/// Instances that all stations, all caches, all logs or all limits of a system may have together.
+/// Maximum number of instances of all stations, all caches, all logs or all limits of a system.
 const MAX_INSTANCES: u64 = 1 << 20;
 
-/// Bytes of a message beside its data, where a link does not say.
+/// Default header size of a link's messages, in bytes.
 const DEFAULT_HEADER_BYTES: u32 = 150;
 
-/// What a name in a path stands for.
+/// Meaning of a name in a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Element {
     Station(u16),
-    /// A direction of a link: its stations for transmission and latency.
+    /// A direction of a link, with its stations for transmission and latency.
     Link {
         transmission: Option<u16>,
         latency: Option<u16>,
@@ -54,25 +54,25 @@ struct Resolver<'a> {
     text: &'a str,
     system: System,
     problems: Vec<Problem>,
-    /// Elements and paths, and where each is named.
+    /// Elements and paths by name, with the position of their definition.
     names: BTreeMap<&'a str, (Element, Span)>,
-    /// Names that some path uses.
+    /// Names used in paths.
     used: BTreeSet<&'a str>,
     groups: BTreeMap<&'a str, u8>,
-    /// Request and reply of each link.
+    /// Request and reply direction of each link.
     links: BTreeMap<&'a str, [Element; 2]>,
-    /// Buffers of caches that write back, by cache.
+    /// Buffers of write-back caches, by cache.
     cache_buffers: BTreeMap<u16, u16>,
-    /// Groups that the path which drains a buffer takes from what filled it, a bit each.
+    /// Bit mask per buffer of the groups whose node the drain path takes from the buffered operation.
     inherited: BTreeMap<u16, u8>,
-    /// Paths that were written out so far, each as often as it was.
+    /// Number of path expansions so far, counting repetitions.
     written_out: usize,
 }
 
-/// Resolves the names of a system and of the `events` that happen to it, and checks its figures.
+/// Resolves the names of a system and of additional `events`, and checks the figures.
 ///
 /// # Errors
-/// Everything that is wrong, each with its place.
+/// All errors, each with its position.
 pub(crate) fn resolve(
     file: &SystemFile,
     source: &Arc<Source>,
@@ -127,7 +127,7 @@ pub(crate) fn resolve(
     }
 }
 
-/// Problems in the order of the text, each once: a path is written out for every class that takes it.
+/// Removes duplicate problems and sorts by position: a path is expanded for every class that uses the path.
 fn distinct(problems: Vec<Problem>) -> Vec<Problem> {
     let mut distinct: Vec<Problem> = Vec::with_capacity(problems.len());
     for problem in problems {
@@ -160,7 +160,7 @@ impl<'a> Resolver<'a> {
         self.problems.push(problem);
     }
 
-    /// Gives a name to an element; no two may have the same.
+    /// Defines the name of an element. Names are unique.
     fn name(&mut self, name: &'a Spanned<String>, element: Element) {
         let span = self.span(name);
         let text = name.get_ref().as_str();
@@ -175,7 +175,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Names are such that a path, an event and a URL can hold them.
+    /// Checks that paths, events and URLs can contain a name.
     fn check_name(&mut self, name: &Spanned<String>) {
         let text = name.get_ref().as_str();
         let is_allowed = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
@@ -188,7 +188,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// A number that must be at least 1.
+    /// Checks that a number is at least 1.
     fn positive(&mut self, number: &Spanned<u32>, what: &str) -> u32 {
         if *number.get_ref() == 0 {
             self.problem(number, format!("{what} must be at least 1"), "this number");
@@ -196,7 +196,7 @@ impl<'a> Resolver<'a> {
         (*number.get_ref()).max(1)
     }
 
-    /// A number of like elements or nodes.
+    /// Checks a number of equal elements or nodes.
     fn count(&mut self, number: &Spanned<u32>, what: &str) -> u32 {
         let count = self.positive(number, what);
         if count > MAX_COUNT {
@@ -248,7 +248,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Room for `count` instances at each node of a group, for the element that is named at `span`.
+    /// Allocates `count` instances at each node of a group, for the element defined at `span`.
     fn place(
         &mut self,
         group: Option<u8>,
@@ -273,7 +273,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// A number for something that time is attributed to.
+    /// Allocates a number for an element to which time is attributed.
     fn element_number(&mut self, name: String) -> u16 {
         self.system.elements.push(name);
         u16::try_from(self.system.elements.len() - 1).expect("elements are few")
@@ -355,7 +355,7 @@ impl<'a> Resolver<'a> {
         number
     }
 
-    /// A link is a station for transmission and one for the latency, in each direction.
+    /// Creates the stations of a link: in each direction one for transmission and one for latency.
     fn link(&mut self, name: &'a Spanned<String>, link: &'a Link) {
         if link.latency.is_none() && link.bandwidth.is_none() {
             self.problem(
@@ -444,7 +444,7 @@ impl<'a> Resolver<'a> {
         self.elements();
     }
 
-    /// Numbers for what time is attributed to besides stations.
+    /// Allocates element numbers for everything but stations.
     fn elements(&mut self) {
         let System {
             elements,
@@ -470,7 +470,7 @@ impl<'a> Resolver<'a> {
 }
 
 impl Element {
-    /// The stations of a direction of a link.
+    /// The stations of a link direction.
     fn stations(self) -> impl Iterator<Item = u16> {
         let (transmission, latency) = match self {
             Self::Link {
@@ -484,9 +484,9 @@ impl Element {
     }
 }
 
-/// What stations and links say of where they are.
+/// Placement keys that stations and links have in common.
 struct Like<'a> {
-    /// Place of the name.
+    /// Position of the name.
     span: Span,
     element: u16,
     node: &'a Option<Spanned<String>>,

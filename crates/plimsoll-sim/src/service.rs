@@ -1,18 +1,18 @@
-//! Service times.
+//! Service time distributions.
 
 use plimsoll_measure::Nanos;
 use plimsoll_plan::Rng;
 use rand::RngExt as _;
 use rand_distr::{Distribution, Exp1, Gamma, LogNormal};
 
-/// The distribution of a service time, in nanoseconds.
+/// Distribution of a service time in nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ServiceTime {
     Constant(f64),
     Exponential {
         mean: f64,
     },
-    /// Exponential with the first mean at this probability, otherwise with the second.
+    /// Exponential with the first mean with this probability, otherwise with the second mean.
     Hyperexponential {
         probability: f64,
         means: [f64; 2],
@@ -23,16 +23,16 @@ pub(crate) enum ServiceTime {
         low: f64,
         high: f64,
     },
-    /// Times and the sum of the probabilities up to each, ascending to 1.
+    /// Times with their cumulative probabilities, ascending to 1.
     Table(Vec<(f64, f64)>),
 }
 
 impl ServiceTime {
-    /// A hyperexponential time of this mean (ns) and squared coefficient of variation, at least 1, with
-    /// balanced means: both kinds of time have the same part in the mean.
+    /// Hyperexponential distribution with this mean (ns) and squared coefficient of variation (at least 1), with
+    /// balanced means: both branches contribute equally to the mean.
     ///
-    /// With p = (1 − √((c² − 1)/(c² + 1)))/2 the long times have the probability p and the mean m/(2p),
-    /// the short ones the mean m/(2(1 − p)).
+    /// With p = (1 − √((c² − 1)/(c² + 1)))/2, long times have probability p and mean m/(2p), short times have mean
+    /// m/(2(1 − p)).
     pub(crate) fn hyperexponential(mean: f64, squared_cv: f64) -> Self {
         let probability = (1.0 - ((squared_cv - 1.0) / (squared_cv + 1.0)).sqrt()) / 2.0;
         Self::Hyperexponential {
@@ -41,9 +41,9 @@ impl ServiceTime {
         }
     }
 
-    /// A log-normal time of this mean (ns) and squared coefficient of variation, both above 0.
+    /// Log-normal distribution with this mean (ns) and squared coefficient of variation, both positive.
     ///
-    /// With σ² = ln(1 + c²) and μ = ln m − σ²/2 the mean is m and the variance c²·m².
+    /// With σ² = ln(1 + c²) and μ = ln m − σ²/2, the mean is m and the variance c²·m².
     pub(crate) fn log_normal(mean: f64, squared_cv: f64) -> Self {
         let variance = squared_cv.ln_1p();
         let draw = LogNormal::new(mean.ln() - variance / 2.0, variance.sqrt())
@@ -51,7 +51,7 @@ impl ServiceTime {
         Self::LogNormal(draw)
     }
 
-    /// An Erlang time: the sum of `stages` exponential times, of this mean (ns) in all.
+    /// Erlang distribution with this mean (ns): the sum of `stages` exponential times.
     pub(crate) fn erlang(mean: f64, stages: u32) -> Self {
         let shape = f64::from(stages);
         let draw = Gamma::new(shape, mean / shape)
@@ -59,7 +59,7 @@ impl ServiceTime {
         Self::Erlang(draw)
     }
 
-    /// A time drawn from a table of times (ns) and weights, whose sum is above 0.
+    /// Discrete distribution of times (ns) and weights with a positive sum.
     pub(crate) fn table(rows: &[(f64, f64)]) -> Self {
         let total: f64 = rows.iter().map(|(_, weight)| weight).sum();
         let mut sum = 0.0;
@@ -70,7 +70,7 @@ impl ServiceTime {
         Self::Table(rows.collect())
     }
 
-    /// Draws a time, in nanoseconds.
+    /// Draws a time in nanoseconds.
     #[inline]
     pub(crate) fn draw(&self, rng: &mut Rng) -> f64 {
         match self {
@@ -98,7 +98,7 @@ impl ServiceTime {
     }
 }
 
-/// What a visit to a station takes: a time, and a part per byte.
+/// Service demand of a station visit: a time, plus a time per byte.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Service {
     pub(crate) time: ServiceTime,
@@ -107,11 +107,11 @@ pub(crate) struct Service {
 }
 
 impl Service {
-    /// Draws the time of a visit with `bytes`, rounded to whole nanoseconds.
+    /// Draws the service time of a visit with `bytes`, rounded to whole nanoseconds.
     #[inline]
     pub(crate) fn draw(&self, bytes: u64, rng: &mut Rng) -> Nanos {
         let time = self.time.draw(rng) + self.per_byte * bytes as f64 + 0.5;
-        // To a signed number first, which processors convert to at once; 292 years are enough.
+        // Via a signed integer, to which processors convert in one instruction; the range of 292 years suffices.
         (time as i64).max(0) as Nanos
     }
 }
@@ -147,7 +147,7 @@ mod tests {
             (ServiceTime::table(&[(500.0, 3.0), (2500.0, 1.0)]), 0.75),
         ] {
             let (mean, found) = moments(&time);
-            // Standard error of the mean of 10⁶ draws is cv/1000; five of them and a bit for cv² itself.
+            // The standard error of the mean of 10⁶ draws is cv/1000; five standard errors, and a margin for cv².
             assert!(
                 (mean / 1000.0 - 1.0).abs() < 0.005 * (1.0 + squared_cv),
                 "{time:?}: {mean}"

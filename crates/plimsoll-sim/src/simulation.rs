@@ -1,4 +1,4 @@
-//! A system at work in virtual time.
+//! Discrete-event simulation of a system in virtual time.
 
 use crate::buffer::Buffer;
 use crate::cache::{Cache, CacheTotals};
@@ -15,26 +15,26 @@ use plimsoll_plan::{Rng, Stream};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// What is scheduled.
+/// Event types.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Event {
-    /// The service of a flow is over, unless its visit has been cut short.
+    /// End of a flow's service; void if the visit was cut short.
     Served { flow: FlowId, visit: u32 },
-    /// A shared station has to be looked at.
+    /// Check of a processor-sharing station.
     WakeUp { instance: u32, epoch: u32 },
-    /// A flow tries again, unless it has gone on meanwhile.
+    /// Retry of a flow; void if the flow has continued in the meantime.
     Resume { flow: FlowId, visit: u32 },
-    /// The changes of the script at this time, from this one on.
+    /// Changes of the script at this time, beginning with number `first`.
     Changes { first: u32 },
-    /// An operation that took no time ends.
+    /// Delayed end of an operation without duration.
     Ended(Completion),
 }
 
-/// A node, or an instance of a station, as events have left it.
+/// Condition of a node or a station instance.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Condition {
     pub(crate) is_down: bool,
-    /// Service times are multiplied by this.
+    /// Factor for service times.
     pub(crate) slowness: f64,
 }
 
@@ -51,20 +51,20 @@ impl Default for Condition {
 #[derive(Debug, Default)]
 pub(crate) struct Node {
     pub(crate) condition: Condition,
-    /// Operations at its stations.
+    /// Operations at the node's stations.
     pub(crate) present: u32,
-    /// Flows that wait until it is up.
+    /// Flows that wait for the node.
     pub(crate) parked: Vec<FlowId>,
-    /// Bytes that it has missed while it was down.
+    /// Bytes missed while the node was down.
     pub(crate) missed_bytes: u64,
-    /// Flows that bring it up to date.
+    /// Number of rebuild flows in flight.
     pub(crate) rebuilding: u32,
 }
 
-/// A system with operations in it.
+/// A system with operations in flight.
 ///
-/// The caller submits operations, and advances the time to that of the next event; operations that
-/// end meanwhile are returned with the number that they were submitted with.
+/// The caller submits operations and advances the time to the next event; operations that end on the way are returned
+/// with their tickets.
 #[derive(Debug)]
 pub struct Simulation {
     pub(crate) system: System,
@@ -74,36 +74,36 @@ pub struct Simulation {
     pub(crate) flows: Flows,
     pub(crate) nodes: Vec<Vec<Node>>,
     pub(crate) instances: Vec<Instance>,
-    /// Condition of each instance by itself; that of its node comes on top.
+    /// Own condition of each instance, in addition to the condition of its node.
     pub(crate) conditions: Vec<Condition>,
-    /// Whether any node or instance is down, or slower than it should be.
+    /// Whether any node or instance is down.
     pub(crate) anything_down: bool,
     pub(crate) anything_slow: bool,
     /// Flows that wait until one of these instances is up.
     pub(crate) parked: Vec<(Range<u32>, FlowId)>,
-    /// Flows that wait until any node of a group is up, by group.
+    /// Flows that wait for any node of a group, by group.
     pub(crate) parked_at_groups: Vec<Vec<FlowId>>,
-    /// The last choice by [`Choice::RoundRobin`] among the instances from each one on, and of each group.
+    /// Last choice of [`Choice::RoundRobin`], for each first instance and for each group.
     pub(crate) turns: Vec<u32>,
     pub(crate) caches: Vec<Cache>,
     pub(crate) buffers: Vec<Buffer>,
     pub(crate) limits: Vec<Limit>,
     pub(crate) tokens: Vec<Tokens>,
     pub(crate) completions: Vec<Completion>,
-    /// Where the time of operations went, by their row.
+    /// Time attribution of operations, by result row.
     pub(crate) rows: Vec<RowTotals>,
-    /// Flows that can go on now.
+    /// Flows that can continue now.
     pub(crate) runnable: VecDeque<FlowId>,
 }
 
 impl Simulation {
-    /// The system at time 0, with random choices from `seed`. Caches that begin full hold what fits of
-    /// `dataset` bytes in `files` files.
+    /// A system at time 0, with random choices from `seed`. Caches that begin full hold as much as fits of a data set
+    /// of `dataset` bytes in `files` files.
     #[must_use]
     pub fn new(system: System, seed: u64, dataset: u128, files: u64) -> Self {
         let mut events = EventQueue::default();
         for (i, (at, ..)) in system.changes.iter().enumerate() {
-            // Those of one time happen together.
+            // Events with equal timestamps are applied as a batch.
             if i == 0 || system.changes[i - 1].0 != *at {
                 events.push(*at, Event::Changes { first: i as u32 });
             }
@@ -121,7 +121,7 @@ impl Simulation {
                 "instances follow each other"
             );
             let placement = station.placement;
-            // Only a choice of the least busy node asks how busy it is.
+            // Only the least-busy choice of a node needs the node's load.
             let group = placement.group.filter(|&g| system.has_least_busy(g));
             let nodes = group.map(|group| move |i| (group, i / placement.count));
             let count = system.instances(placement).len() as u32;
@@ -183,13 +183,13 @@ impl Simulation {
         }
     }
 
-    /// The present.
+    /// Current virtual time in nanoseconds.
     #[must_use]
     pub fn now(&self) -> Nanos {
         self.now
     }
 
-    /// Time of the next event; none if nothing is in flight and nothing is scheduled.
+    /// Time of the next event; `None` if nothing is in flight or scheduled.
     #[inline]
     #[must_use]
     pub fn next_event(&self) -> Option<Nanos> {
@@ -199,10 +199,10 @@ impl Simulation {
         self.events.next_at()
     }
 
-    /// An operation enters the system at `now`; `ticket` is returned with its completion.
+    /// Submits an operation at `now`; the completion returns `ticket`.
     ///
     /// # Panics
-    /// If `now` is earlier than the time that the simulation was advanced to.
+    /// If `now` is earlier than the current virtual time.
     pub fn submit(&mut self, now: Nanos, operation: Operation, ticket: u32) {
         assert!(now >= self.now, "an operation was submitted in the past");
         self.process(now);
@@ -215,19 +215,20 @@ impl Simulation {
         self.run_flows();
     }
 
-    /// Advances the time to `until`, and gives the operations that ended to `completed`.
+    /// Advances the time to `until`, and appends the operations that ended to `completed`.
     pub fn advance(&mut self, until: Nanos, completed: &mut Vec<Completion>) {
         self.process(until);
         self.now = until.max(self.now);
         completed.append(&mut self.completions);
     }
 
-    /// Handles events up to `limit`, but none later than the first at which an operation ends, and at most
-    /// about `max_events`. Returns the present if an operation has ended or events up to `limit` remain.
+    /// Handles at most `max_events` events up to `limit`, and stops at the first instant at which an operation ends.
+    /// Returns the current time if an operation has ended or more events may follow; `None` if no event up to `limit`
+    /// is left.
     pub fn proceed(&mut self, limit: Nanos, max_events: usize) -> Option<Nanos> {
         for _ in 0..max_events {
             if !self.completions.is_empty() {
-                // The other events of that instant come before the clients that go on in it.
+                // Remaining events of this instant precede the clients' reactions.
                 self.process(self.now);
                 return Some(self.now);
             }
@@ -247,7 +248,7 @@ impl Simulation {
     fn handle(&mut self, at: Nanos, event: Event) {
         debug_assert!(at >= self.now, "virtual time only goes forward");
         self.now = at;
-        // The next event is handled soon.
+        // Prefetch for the next event.
         if let Some(Event::Served { flow, .. }) = self.events.ahead(0) {
             self.flows.touch(*flow);
         }
@@ -261,20 +262,20 @@ impl Simulation {
         self.run_flows();
     }
 
-    /// Lets every flow that can go on do so until it waits.
+    /// Runs every runnable flow until it waits or ends.
     fn run_flows(&mut self) {
         while let Some(flow) = self.runnable.pop_front() {
             self.run(flow);
         }
     }
 
-    /// Operations and flows of the system itself that have not ended.
+    /// Number of operations and background flows in flight.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.flows.live()
     }
 
-    /// Figures of every station from the beginning to now, in the order of the system's stations.
+    /// Figures of every station from the beginning to the current time, in the order of the system's stations.
     ///
     /// # Panics
     /// If Little's law does not hold at an instance.
@@ -291,7 +292,7 @@ impl Simulation {
         totals.collect()
     }
 
-    /// Figures of every cache from the beginning to now.
+    /// Counts of every cache from the beginning to the current time.
     #[must_use]
     pub fn cache_totals(&self) -> Vec<(&str, CacheTotals)> {
         let caches = self.system.caches.iter();

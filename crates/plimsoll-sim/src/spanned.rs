@@ -1,11 +1,11 @@
-//! A value with its place in the text.
+//! A value with its position in the text.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 use std::borrow::{Borrow, Cow};
 use std::ops::Range;
 
-/// A value with its place in the text, in bytes. [`toml::Spanned`] with the schema of the value.
+/// A value with its byte range in the text: [`toml::Spanned`] with the JSON schema of the value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(transparent)]
 pub struct Spanned<T>(toml::Spanned<T>);
@@ -16,7 +16,7 @@ impl<T> Spanned<T> {
         self.0.get_ref()
     }
 
-    /// Its place.
+    /// Byte range in the text.
     pub(crate) fn span(&self) -> Range<usize> {
         self.0.span()
     }

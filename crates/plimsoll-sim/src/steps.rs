@@ -1,4 +1,4 @@
-//! What flows do, step by step.
+//! Execution of flows, step by step.
 
 use crate::buffer::Undrained;
 use crate::flow::{Completion, HeldLimit, NodeChoice, Outcome, Purpose};
@@ -10,19 +10,19 @@ use crate::window::RowTotals;
 use plimsoll_measure::Nanos;
 use plimsoll_plan::hash::mix64;
 
-/// Time of an operation that takes none.
+/// Duration in nanoseconds of an operation whose path takes no time.
 const MIN_OPERATION_NS: Nanos = 1_000;
 
-/// What becomes of a flow after a step.
+/// Continuation after a step.
 pub(crate) enum Then {
-    /// It goes on with its next step.
+    /// Continue with the next step.
     GoOn,
-    /// It waits for an event or another flow.
+    /// Wait for an event or another flow.
     Wait,
 }
 
 impl Simulation {
-    /// Lets a flow go on until it waits or ends.
+    /// Runs a flow until it waits or ends.
     pub(crate) fn run(&mut self, id: FlowId) {
         loop {
             let step = self.flows[id].step;
@@ -64,7 +64,7 @@ impl Simulation {
                 }
             };
             match then {
-                // Jumps set the step before the one they go to.
+                // Jumps set the step before their destination.
                 Then::GoOn => self.flows[id].step += 1,
                 Then::Wait => return,
             }
@@ -105,7 +105,7 @@ impl Simulation {
         Then::GoOn
     }
 
-    /// A flow is at an element from now on.
+    /// Records the arrival of a flow at an element.
     pub(crate) fn arrive_at(&mut self, id: FlowId, element: u16) {
         let now = self.now;
         let flow = &mut self.flows[id];
@@ -113,7 +113,7 @@ impl Simulation {
         flow.arrived = now;
     }
 
-    /// First instance of an element's at the node that the flow is at.
+    /// First instance of an element at the flow's node.
     pub(crate) fn base(&self, id: FlowId, placement: Placement) -> u32 {
         let node = placement
             .group
@@ -137,8 +137,8 @@ impl Simulation {
         Then::GoOn
     }
 
-    /// References the blocks of an operation. Returns the bytes of those that were not held; at least
-    /// one byte for a block, so that an operation without bytes can miss too.
+    /// Looks up the blocks of an operation. Returns the number of missed bytes, at least one byte per missed block:
+    /// operations without bytes can miss, too.
     fn count_missing(&mut self, id: FlowId, cache: u16) -> u64 {
         let instance = self.base(id, self.system.caches[cache as usize].placement);
         let spec = &self.system.caches[cache as usize];
@@ -158,7 +158,7 @@ impl Simulation {
         let bytes = flow.bytes.max(1);
         match missing == last - first + 1 {
             true => bytes,
-            // The first and the last block may be wanted in part only.
+            // The first and the last block may be accessed partially.
             false => bytes.min(missing * block),
         }
     }
@@ -173,7 +173,7 @@ impl Simulation {
         self.arrive_at(id, element);
         let bytes = self.flows[id].bytes;
         let held = &mut self.buffers[instance as usize];
-        // Those that wait go first.
+        // Queued operations go first.
         if !held.waiting.is_empty() || !held.reserve(self.now, bytes) {
             held.waiting.push_back(id);
             return Then::Wait;
@@ -182,7 +182,7 @@ impl Simulation {
         Then::GoOn
     }
 
-    /// The bytes of a flow lie in a buffer now: they are drained behind it.
+    /// Queues the buffered bytes of a flow for draining.
     fn drain_later(&mut self, id: FlowId, buffer: u16, instance: u32) {
         let flow = &self.flows[id];
         let entry = Undrained {
@@ -194,7 +194,7 @@ impl Simulation {
         self.drain(buffer, instance);
     }
 
-    /// Begins to drain as much as may be drained at once.
+    /// Starts drain flows, up to the permitted number in flight.
     pub(crate) fn drain(&mut self, buffer: u16, instance: u32) {
         let spec = &self.system.buffers[buffer as usize];
         let (step, in_flight) = (spec.drain, spec.in_flight);
@@ -242,13 +242,13 @@ impl Simulation {
         }
     }
 
-    /// A flow leaves the limit that it passed last.
+    /// Releases the limit that the flow acquired last.
     pub(crate) fn release(&mut self, id: FlowId) {
         let flow = &mut self.flows[id];
         let left = { &mut flow.held }
             .pop()
             .expect("paths leave the limits that they pass");
-        // Whoever goes back to a choice within the limit has to pass the limit again.
+        // A flow that returns to a choice made within the limit must acquire the limit again.
         let held = flow.held.len() as u32;
         for choice in flow.chosen.iter_mut().flatten().filter(|c| c.held > held) {
             *choice = NodeChoice {
@@ -262,7 +262,7 @@ impl Simulation {
         }
     }
 
-    /// A flow that waited at an element has what it waited for.
+    /// Resumes a flow that was admitted by a limit or buffer.
     fn resume(&mut self, id: FlowId) {
         self.leave(id);
         self.flows[id].step += 1;
@@ -277,7 +277,7 @@ impl Simulation {
         Then::GoOn
     }
 
-    /// A flow has come to its end.
+    /// Handles the end of a flow.
     pub(crate) fn end(&mut self, id: FlowId, outcome: Outcome) {
         match self.flows[id].purpose {
             Purpose::Operation { ticket } => {
@@ -294,7 +294,8 @@ impl Simulation {
                 let completion = Completion { ticket, succeeded };
                 match self.now > self.flows[id].begun {
                     true => self.completions.push(completion),
-                    // Time would stand still for a client that issues the next one at once.
+                    // Without a minimum duration, virtual time would not advance for a client that issues the next
+                    // operation immediately.
                     false => {
                         let at = self.now + MIN_OPERATION_NS;
                         self.events.push(at, Event::Ended(completion));
@@ -312,13 +313,13 @@ impl Simulation {
             Purpose::Rebuild { group, node } => self.rebuilt(group, node),
         }
         while !self.flows[id].held.is_empty() {
-            // A flow that fails leaves its limits on the way out.
+            // A failed flow still holds limits.
             self.release(id);
         }
         self.flows.end(id);
     }
 
-    /// Adds a request that succeeded to the sums of its row.
+    /// Adds a successful request to the sums of its row.
     #[inline]
     fn count(&mut self, id: FlowId) {
         let flow = &self.flows[id];
@@ -337,7 +338,7 @@ impl Simulation {
         }
     }
 
-    /// Bytes of a buffer have been drained: operations that wait for room go on.
+    /// Frees the space of drained bytes and admits waiting operations.
     fn drained(&mut self, buffer: u16, instance: u32, bytes: u64) {
         let held = &mut self.buffers[instance as usize];
         held.draining -= 1;

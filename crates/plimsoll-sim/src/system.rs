@@ -1,4 +1,4 @@
-//! A system ready to be simulated: tables of its elements, and the steps that operations take.
+//! A resolved system: tables of elements, and the steps of operations.
 
 use crate::cache::Policy;
 use crate::instance::Discipline;
@@ -9,13 +9,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Time after which an operation tries another instance, where a group does not say, in nanoseconds.
+/// Default delay in nanoseconds before an operation tries another instance.
 pub(crate) const DEFAULT_RETRY_NS: Nanos = 1_000_000_000;
 
-/// Groups of nodes a system may have: each operation remembers which node of each it is at.
+/// Maximum number of groups of a system: every operation stores its node in each group.
 pub(crate) const MAX_GROUPS: usize = 4;
 
-/// Caches that may lie behind each other on one path.
+/// Maximum number of caches in series on a path.
 pub(crate) const MAX_CACHE_DEPTH: usize = 4;
 
 /// Classes of operations, each with a path of its own.
@@ -39,7 +39,7 @@ pub enum OperationClass {
 }
 
 impl OperationClass {
-    /// All classes.
+    /// All classes, in the order of their numbers.
     pub const ALL: [Self; 6] = [
         Self::MetadataRead,
         Self::MetadataChange,
@@ -49,7 +49,7 @@ impl OperationClass {
         Self::Open,
     ];
 
-    /// Name of its path in a system file.
+    /// Name of the class's path in a system file.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -108,12 +108,12 @@ pub enum Acknowledgement {
     Primary,
 }
 
-/// Bytes that a visit to a station is charged for.
+/// Bytes charged for a station visit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Payload {
-    /// Those of the operation.
+    /// The bytes of the operation.
     Data,
-    /// A header, and the data if it is written.
+    /// A header, and the operation's bytes if `data`.
     Request { header: u32, data: bool },
 }
 
@@ -123,13 +123,13 @@ pub(crate) struct GroupSpec {
     pub(crate) count: u32,
     pub(crate) when_down: WhenDown,
     pub(crate) retry_after: Nanos,
-    /// How a node that missed writes is brought up to date.
+    /// Rebuild of a node that missed writes; `None` if nodes do not catch up.
     pub(crate) rebuild: Option<RebuildSpec>,
-    /// Number of the element that time spent waiting for a node of it is attributed to.
+    /// Element to which time spent waiting for a node is attributed.
     pub(crate) element: u16,
 }
 
-/// The flows that bring a node up to date: first step, bytes of each, how many at once.
+/// Rebuild flows: first step, bytes per flow, and maximum number in flight.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RebuildSpec {
     pub(crate) step: u32,
@@ -137,17 +137,17 @@ pub(crate) struct RebuildSpec {
     pub(crate) in_flight: u32,
 }
 
-/// Where the instances of an element are: `count` for each node of its group, one after the other.
+/// Location of an element's instances: `count` consecutive instances for each node of the group.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Placement {
     pub(crate) group: Option<u8>,
     pub(crate) count: u32,
-    /// Number of the first instance in the table of its kind.
+    /// First instance in the table of the element's kind.
     pub(crate) base: u32,
 }
 
 impl Placement {
-    /// Numbers of the instances at a node; all of them without a group, whose node is 0.
+    /// Instances at a node. Without a group the node is 0, with all instances.
     #[inline]
     pub(crate) fn at_node(self, node: u32) -> Range<u32> {
         let first = self.base + node * self.count;
@@ -160,19 +160,19 @@ pub(crate) struct StationSpec {
     pub(crate) name: String,
     pub(crate) placement: Placement,
     pub(crate) choose: Choice,
-    /// Number of nodes, among which a client's number may have chosen already.
+    /// Number of nodes among which the client's number may have chosen already.
     pub(crate) client_divisor: u32,
     pub(crate) servers: u32,
     pub(crate) discipline: Discipline,
     pub(crate) service: Service,
     /// Of its own; otherwise that of its group.
     pub(crate) when_down: WhenDown,
-    /// Number of the element that time spent at it is attributed to.
+    /// Element to which time at the station is attributed.
     pub(crate) element: u16,
 }
 
 impl StationSpec {
-    /// Servers of each instance; none of a delay.
+    /// Number of servers per instance; `None` for a delay.
     pub(crate) fn servers(&self) -> Option<u32> {
         (self.discipline != Discipline::Delay).then_some(self.servers)
     }
@@ -183,13 +183,13 @@ pub(crate) struct CacheSpec {
     pub(crate) name: String,
     pub(crate) placement: Placement,
     pub(crate) policy: Policy,
-    /// Blocks that fit.
+    /// Capacity in blocks.
     pub(crate) capacity: u64,
-    /// Bytes of a block; a whole file without it.
+    /// Block size in bytes; `None` if blocks are whole files.
     pub(crate) block: Option<u64>,
-    /// Whether it begins with as much of the data set as fits.
+    /// Whether the cache begins with as much of the data set as fits.
     pub(crate) begins_full: bool,
-    /// Whether what it holds is lost with its node.
+    /// Whether the content is lost when the node goes down.
     pub(crate) volatile: bool,
 }
 
@@ -211,92 +211,92 @@ pub(crate) struct LimitSpec {
     pub(crate) element: u16,
 }
 
-/// One step of an operation. Paths are written out where they are used, so that steps only go on.
+/// A step of an expanded path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Goes to a node of a group.
+    /// Chooses a node of a group.
     Choose {
         group: u8,
         choose: Choice,
     },
-    /// Is served by a station.
+    /// Visits a station.
     Visit {
         station: u16,
         payload: Payload,
     },
-    /// Looks its blocks up; goes to `after` if all are held, otherwise on with those that are not.
+    /// Looks up the operation's blocks. Jumps to `after` if all are hits, otherwise continues with the missed bytes.
     Lookup {
         cache: u16,
         depth: u8,
         after: u32,
     },
-    /// Has its whole payload again.
+    /// Restores the operation's bytes from before the lookup at this depth.
     Restore {
         depth: u8,
     },
-    /// Puts its blocks into a cache.
+    /// Stores the operation's blocks in a cache.
     Store {
         cache: u16,
     },
-    /// Puts its bytes into a buffer that is drained behind it; waits while it is full.
+    /// Appends the operation's bytes to a buffer, which is drained in the background; waits while the buffer is full.
     Append {
         buffer: u16,
     },
     Acquire {
         limit: u16,
     },
-    /// Leaves the limit that it passed last.
+    /// Releases the limit that was acquired last.
     Release,
-    /// Does the steps that follow, up to [`Step::End`], on every node of a group at once.
+    /// Executes the following steps, up to [`Step::End`], on every node of a group concurrently.
     Replicate {
         group: u8,
         wait: Acknowledgement,
         after: u32,
     },
-    /// Does the steps that follow, up to [`Step::End`], for each piece of `unit` bytes at once.
+    /// Executes the following steps, up to [`Step::End`], for all pieces of `unit` bytes concurrently.
     Stripe {
         unit: u64,
         after: u32,
     },
-    /// Goes to `after` if the client was the last to change the file.
+    /// Jumps to `after` if no other client holds the file's token, and gives the token to the client.
     Token {
         table: u16,
         after: u32,
     },
-    /// The end of an operation, or of one of several that it forked into.
+    /// End of an operation or branch.
     End,
 }
 
-/// Something that happens at a time.
+/// A change at a scripted time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Change {
     Down,
     Up,
-    /// Service times are multiplied by this from now on.
+    /// Sets the factor for service times.
     Slow(f64),
 }
 
-/// What a change happens to.
+/// Subject of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Subject {
     Node {
         group: u8,
         node: u32,
     },
-    /// Every instance of a station, or one.
+    /// All instances of a station, or one instance.
     Station {
         station: u16,
         instance: Option<u32>,
     },
 }
 
-/// A system whose names are resolved and whose figures are checked.
+/// A system with resolved names and checked figures.
 #[derive(Debug, Clone, Default)]
 pub struct System {
     pub(crate) name: String,
     pub(crate) title: String,
     pub(crate) description: String,
-    /// Part of the data set that references fall on; the whole without it.
+    /// Fraction of the data set that is accessed; `None` for the whole data set.
     pub(crate) working_set: Option<f64>,
     pub(crate) groups: Vec<GroupSpec>,
     pub(crate) stations: Vec<StationSpec>,
@@ -309,40 +309,39 @@ pub struct System {
     /// First step of each class, in the order of [`OperationClass::ALL`].
     pub(crate) entries: [u32; OperationClass::ALL.len()],
     pub(crate) changes: Vec<(Nanos, Subject, Change)>,
-    /// The events that the changes are of, such as `down edge.3`, by time.
+    /// Descriptions of the scripted events, such as `down edge.3`, in order of time.
     pub(crate) events: Vec<(Nanos, String)>,
-    /// Names of what time is attributed to.
+    /// Names of the elements to which time is attributed.
     pub(crate) elements: Vec<String>,
 }
 
 impl System {
-    /// What happens to it, such as `down edge.3`, and when, in nanoseconds since the beginning of
-    /// the run; in order of time.
+    /// Scripted events, such as `down edge.3`, with their times in nanoseconds since the beginning of the run, in order
+    /// of time.
     #[must_use]
     pub fn events(&self) -> &[(Nanos, String)] {
         &self.events
     }
 
-    /// Its name: that of the file it was read from, or of the built-in system.
+    /// Name: the name of the system file, or of the built-in system.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// One line that says what it is.
+    /// Title of the system, in one line.
     #[must_use]
     pub fn title(&self) -> &str {
         &self.title
     }
 
-    /// How it works and where its figures come from, in sentences; may be empty.
+    /// Description of the system and of the origin of its figures, in sentences; may be empty.
     #[must_use]
     pub fn description(&self) -> &str {
         &self.description
     }
 
-    /// What a user should know of the system with a data set of this many bytes and files, in
-    /// sentences.
+    /// Remarks for users about the system with a data set of this many bytes and files, in sentences.
     #[must_use]
     pub fn remarks(&self, bytes: u128, files: u64) -> Vec<String> {
         let larger = self.caches.iter().filter_map(|cache| {
@@ -369,12 +368,12 @@ impl System {
         larger.collect()
     }
 
-    /// Nodes of a group; 1 without a group.
+    /// Number of nodes of a group; 1 without a group.
     pub(crate) fn nodes(&self, group: Option<u8>) -> u32 {
         group.map_or(1, |g| self.groups[g as usize].count)
     }
 
-    /// Whether operations go to the least busy node of a group.
+    /// Whether some choice sends operations to the least busy node of a group.
     pub(crate) fn has_least_busy(&self, group: u8) -> bool {
         let choice = Step::Choose {
             group,
@@ -383,7 +382,7 @@ impl System {
         self.steps.contains(&choice)
     }
 
-    /// Numbers of all instances of an element in the table of its kind.
+    /// All instances of an element, in the table of the element's kind.
     pub(crate) fn instances(&self, placement: Placement) -> Range<u32> {
         placement.base..placement.base + placement.count * self.nodes(placement.group)
     }

@@ -1,4 +1,4 @@
-//! Events of the command line: what happens to a system at a time.
+//! System events on the command line.
 
 use crate::system::Change;
 use plimsoll_diagnostics::Span;
@@ -8,30 +8,30 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-/// The form of an event, for messages.
+/// Expected form of an event, for messages.
 const EXPECTED: &str = "expected TIME down WHAT, TIME up WHAT or TIME slow WHAT FACTOR, such as \
                         \"30s down edge.3\"";
 
-/// Something that happens to a system at a time: `30s down edge.3`, `60s up edge.3`, `10s slow wan 10`.
+/// A timed change of a system: `30s down edge.3`, `60s up edge.3`, `10s slow wan 10`.
 ///
-/// Times count from the beginning of the run, when its workers start, with the warm-up.
+/// Times count from the start of the run's workers, so they include the warm-up.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SystemEvent {
-    /// Its words with one space between them.
+    /// The words of the event, separated by single spaces.
     text: String,
     pub(crate) at: Nanos,
     pub(crate) change: Change,
-    /// The part of the text that names what it happens to.
+    /// Byte range of the subject in the text.
     what: Range<usize>,
 }
 
 impl SystemEvent {
-    /// What it happens to.
+    /// Subject of the event.
     pub(crate) fn what(&self) -> &str {
         &self.text[self.what.clone()]
     }
 
-    /// The place of what it happens to, in a text that has this event at `offset`.
+    /// Span of the subject, in a text with this event at `offset`.
     pub(crate) fn span(&self, file: u16, offset: usize) -> Span {
         Span {
             file,
@@ -46,7 +46,7 @@ impl SystemEvent {
         self.text.replace(' ', ",")
     }
 
-    /// Reads an event from a URL.
+    /// Parses an event from a URL.
     ///
     /// # Errors
     /// One sentence that states the expected form.

@@ -1,8 +1,8 @@
-//! What happens at the stations, as sums from the beginning: figures of a window are differences.
+//! Cumulative sums of stations; figures of a window are differences.
 
 use plimsoll_measure::Nanos;
 
-/// Sums over the operations and the time of one instance of a station.
+/// Sums over the operations and the time of a station instance.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
     /// Time of the last change.
@@ -32,12 +32,12 @@ pub struct StationTotals {
     pub busy_ns: u128,
     /// Σ time from arrival to departure of those that departed, in nanoseconds.
     pub residence_ns: u128,
-    /// The largest number that waited at one instance.
+    /// Maximum number of waiting operations at one instance.
     pub max_waiting: u32,
 }
 
 impl StationTotals {
-    /// Adds the figures of another instance over the same time.
+    /// Adds the figures of another instance for the same period.
     pub(crate) fn add(&mut self, other: &Self) {
         self.completed += other.completed;
         self.present_ns += other.present_ns;
@@ -46,7 +46,7 @@ impl StationTotals {
         self.max_waiting = self.max_waiting.max(other.max_waiting);
     }
 
-    /// What came after `before`, which are figures of the same station at an earlier instant.
+    /// Figures since `before`, which belong to the same station.
     pub(crate) fn since(&self, before: &Self) -> Self {
         Self {
             completed: self.completed - before.completed,
@@ -68,13 +68,13 @@ impl Tally {
         self.changed_at = now;
     }
 
-    /// The number of operations that are here.
+    /// Number of operations present.
     #[inline]
     pub(crate) fn present(&self) -> u32 {
         self.present
     }
 
-    /// An operation arrives; `busy` servers are at work from now on.
+    /// Counts an arrival, after which `busy` servers are working.
     #[inline]
     pub(crate) fn arrive(&mut self, now: Nanos, busy: u32) {
         self.advance(now);
@@ -83,7 +83,7 @@ impl Tally {
         self.set_busy(busy);
     }
 
-    /// An operation that arrived at `since` departs; `busy` servers are at work from now on.
+    /// Counts a departure of an operation that arrived at `since`, after which `busy` servers are working.
     #[inline]
     pub(crate) fn depart(&mut self, now: Nanos, since: Nanos, busy: u32) {
         self.advance(now);
@@ -95,12 +95,12 @@ impl Tally {
         self.set_busy(busy);
     }
 
-    /// An operation that arrived at `since` leaves without having been served, and all servers are idle.
+    /// Counts an operation that arrived at `since` and leaves unserved; all servers become idle.
     pub(crate) fn abandon(&mut self, now: Nanos, since: Nanos) {
         let most_waiting = self.most_waiting;
         self.depart(now, since, 0);
         self.completed -= 1;
-        // Those who are about to leave do not wait.
+        // Operations that leave together are not counted as waiting.
         self.most_waiting = most_waiting;
     }
 
@@ -116,8 +116,8 @@ impl Tally {
     /// The sums up to now.
     ///
     /// # Panics
-    /// If Little's law does not hold: the integral of the number present must be the time that all
-    /// operations, departed and present, have spent here.
+    /// If Little's law does not hold: the integral of the number of operations present must equal the total time of all
+    /// departed and present operations at the instance.
     pub(crate) fn totals(&self, now: Nanos) -> StationTotals {
         let mut at = *self;
         at.advance(now);
@@ -137,7 +137,7 @@ impl Tally {
         }
     }
 
-    /// Forgets the largest number that waited: a window begins.
+    /// Restarts the maximum number of waiting operations at the start of a window.
     pub(crate) fn begin_window(&mut self) {
         self.most_waiting = self.present - self.busy;
     }

@@ -2,10 +2,11 @@
 
 use hashlink::LruCache;
 
-/// Files whose holder is remembered; the one used longest ago is forgotten, as servers recall tokens.
+/// Maximum number of files with a remembered holder; the least recently used file is forgotten, as servers recall
+/// tokens.
 const MAX_TOKENS: usize = 1 << 18;
 
-/// Which client holds the token of each file.
+/// Token holder of each file.
 #[derive(Debug)]
 pub(crate) struct Tokens {
     holders: LruCache<u64, u32>,
@@ -20,7 +21,7 @@ impl Default for Tokens {
 }
 
 impl Tokens {
-    /// Gives the token of a file to a client. Returns whether no other client had it.
+    /// Gives the token of a file to a client. Returns whether no other client held the token.
     pub(crate) fn take(&mut self, file: u64, client: u32) -> bool {
         match self.holders.insert(file, client) {
             Some(holder) => holder == client,

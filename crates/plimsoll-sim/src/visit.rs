@@ -1,4 +1,4 @@
-//! Visits to stations, and the choice among like stations and nodes: what a simulation does most.
+//! Station visits and choices of stations and nodes: the hot path of the simulation.
 
 use crate::choice::{Candidates, choose, load};
 use crate::flow::{NOWHERE, Outcome};
@@ -10,7 +10,7 @@ use plimsoll_measure::Nanos;
 use plimsoll_plan::hash::split_mix64;
 
 impl Simulation {
-    /// A flow arrives at a station.
+    /// Starts a flow's visit to a station.
     #[inline]
     pub(crate) fn visit(&mut self, id: FlowId, station: u16, payload: Payload) -> Then {
         let spec = &self.system.stations[station as usize];
@@ -57,7 +57,7 @@ impl Simulation {
         Then::Wait
     }
 
-    /// Another instance than the one that is down, if the flow takes one.
+    /// Another instance in place of a failed instance, if the flow may choose one.
     #[cold]
     fn other_instance(
         &mut self,
@@ -127,7 +127,7 @@ impl Simulation {
         })
     }
 
-    /// Counts an operation that leaves an instance at the node of the instance.
+    /// Counts the departure of an operation from the node of an instance.
     #[inline]
     pub(crate) fn leave_node_of(&mut self, instance: u32) {
         if let Some((group, node)) = self.instances[instance as usize].node {
@@ -135,14 +135,14 @@ impl Simulation {
         }
     }
 
-    /// Notes the time that a flow spent at its element.
+    /// Records the time that a flow spent at its element.
     #[inline]
     pub(crate) fn leave(&mut self, id: FlowId) -> Nanos {
         let now = self.now;
         self.flows[id].leave(now)
     }
 
-    /// The service of a flow at its station is over.
+    /// Ends the service of a flow at its station.
     #[inline]
     pub(crate) fn served(&mut self, id: FlowId, visit: u32) {
         let now = self.now;
@@ -165,7 +165,7 @@ impl Simulation {
         self.run(id);
     }
 
-    /// A shared station has operations whose service may be over.
+    /// Ends the service of finished operations at a processor-sharing station.
     pub(crate) fn wake_up(&mut self, number: u32, epoch: u32) {
         if !self.instances[number as usize].is_current(epoch) {
             return;
@@ -184,7 +184,7 @@ impl Simulation {
         }
     }
 
-    /// The node of a group that a flow goes to.
+    /// Chooses the node of a group for a flow.
     pub(crate) fn pick_node(&mut self, id: FlowId, group: u8, by: Choice) -> u32 {
         let nodes = &self.nodes[group as usize];
         let busy = |i: u32| {
@@ -193,7 +193,7 @@ impl Simulation {
         };
         let among = Candidates {
             count: nodes.len() as u32,
-            // Unlike the numbers of blocks, which `pair` combines with that of the file.
+            // Distinct from block numbers, which `pair` combines with the file number.
             salt: split_mix64(!u64::from(group)),
             client_divisor: 1,
         };

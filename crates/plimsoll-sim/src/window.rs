@@ -1,4 +1,4 @@
-//! What a system did between two instants.
+//! Figures of a system between two instants.
 
 use crate::buffer::Buffer;
 use crate::cache::CacheTotals;
@@ -10,20 +10,20 @@ use plimsoll_measure::{
     StationFigures,
 };
 
-/// Sums over the requests of a row.
+/// Sums over the requests of a result row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RowTotals {
-    /// Requests that succeeded.
+    /// Number of successful requests.
     pub(crate) requests: u64,
-    /// Their time at each element, in nanoseconds; empty before the first.
+    /// Time of the requests at each element, in nanoseconds; empty before the first request.
     pub(crate) time_ns: Vec<u128>,
 }
 
-/// All sums of a simulation at an instant; figures of a window are differences of two.
+/// All sums of a simulation at an instant; figures of a window are differences of two snapshots.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Snapshot {
     at: Nanos,
-    /// Of each instance, in the order of the system's instances.
+    /// Sums of each instance, in the order of the system's instances.
     instances: Vec<StationTotals>,
     caches: Vec<CacheTotals>,
     /// ∫ bytes used dt of each buffer.
@@ -32,7 +32,7 @@ pub struct Snapshot {
 }
 
 impl Simulation {
-    /// All sums at the present.
+    /// Sums at the current time.
     ///
     /// # Panics
     /// If Little's law does not hold at an instance.
@@ -55,7 +55,7 @@ impl Simulation {
         }
     }
 
-    /// A window begins: returns the sums at its beginning. The largest queues count from here.
+    /// Starts a window: restarts the maximum queue lengths, and returns the sums at the window start.
     pub fn begin_window(&mut self) -> Snapshot {
         self.instances
             .iter_mut()
@@ -64,10 +64,10 @@ impl Simulation {
         self.snapshot()
     }
 
-    /// What happened since `begin`.
+    /// Figures since the snapshot `begin`.
     ///
     /// # Panics
-    /// If `begin` is of another simulation.
+    /// If `begin` belongs to another simulation.
     #[must_use]
     pub fn figures_since(&self, begin: &Snapshot) -> SimulatedWindow {
         let end = self.snapshot();
@@ -183,7 +183,7 @@ impl Simulation {
 
     fn rows_since(&self, begin: &Snapshot, end: &Snapshot) -> Vec<RowTime> {
         let rows = end.rows.iter().enumerate().filter_map(|(row, end)| {
-            // A row without requests before the window may be missing.
+            // Rows without earlier requests may be missing in the snapshot.
             let begin = begin.rows.get(row).filter(|r| r.requests > 0);
             let requests = end.requests - begin.map_or(0, |r| r.requests);
             let times = self.system.elements.iter().zip(&end.time_ns).enumerate();

@@ -1,5 +1,4 @@
-//! Bytes that are composed for each write: blocks of which a part are duplicates, and the others are
-//! unique.
+//! Bytes composed for each write: a mix of duplicate and unique blocks.
 
 use crate::content::ContentPool;
 use memmap2::MmapMut;
@@ -7,33 +6,31 @@ use plimsoll_plan::Stream;
 use rand::RngExt;
 use rustix::io::Errno;
 
-/// Composes the bytes of one session's writes.
 pub(crate) struct BlockComposer {
-    /// Bytes composed so far; begins at a page, for direct I/O.
+    /// Composed bytes; the mapping begins at a page boundary, for direct I/O.
     bytes: MmapMut,
-    /// The number of these bytes that are composed.
+    /// Number of composed bytes.
     ready: usize,
-    /// The number of composed bytes that were taken.
+    /// Number of composed bytes that writes have taken.
     taken: usize,
     rng: plimsoll_plan::Rng,
-    /// Distinguishes the blocks of this stream from those of all others.
+    /// Distinguishes the blocks of this stream from the blocks of all other streams.
     mark: [u8; 16],
     blocks: u64,
-    /// The step in the pool of the next block's content.
+    /// The pool step of the next unique block.
     step: usize,
 }
 
-/// Bytes of a page.
 const PAGE: usize = 4096;
 
-/// Bytes of a device's smallest block.
+/// Smallest block size of a device, in bytes.
 const SECTOR: usize = 512;
 
-/// Bytes at the beginning of a block that make it unique.
+/// Number of bytes at the beginning of a block that make the block unique.
 const BLOCK_STAMP_BYTES: usize = 24;
 
 impl BlockComposer {
-    /// A composer that [`BlockComposer::restart`] gives its stream.
+    /// Creates a composer; [`BlockComposer::restart`] sets the stream.
     ///
     /// # Errors
     /// `ENOMEM` if the memory cannot be allocated.
@@ -49,7 +46,7 @@ impl BlockComposer {
         })
     }
 
-    /// Continues with the bytes of a stream and discards those of another.
+    /// Discards the composed bytes and continues with the bytes of `stream`.
     pub(crate) fn restart(&mut self, stream: Stream) {
         (self.ready, self.taken, self.blocks) = (0, 0, 0);
         self.rng = stream.rng();
@@ -57,9 +54,9 @@ impl BlockComposer {
         self.step = self.rng.random::<u32>() as usize;
     }
 
-    /// Composes `len` bytes, unless as many are ready.
+    /// Ensures that `len` bytes are composed and not yet taken.
     pub(crate) fn make(&mut self, pool: &ContentPool, len: usize) -> Result<(), Errno> {
-        // Direct writes are of whole blocks of the device, and have to begin at one.
+        // Direct writes consist of whole device blocks and must begin at a block boundary.
         let alignment = match len.is_multiple_of(SECTOR) {
             true => 1 << len.trailing_zeros().min(PAGE.trailing_zeros()),
             false => 1,
@@ -76,8 +73,8 @@ impl BlockComposer {
         for at in (0..whole).step_by(block) {
             self.make_block(pool, at, block);
         }
-        // The rest of a block that is longer than the write is for the next one: only its beginning
-        // cannot be compressed.
+        // Later writes use the rest of a block that is longer than this write: only the beginning
+        // of a block is incompressible.
         (self.ready, self.taken) = (whole, 0);
         Ok(())
     }
@@ -98,7 +95,7 @@ impl BlockComposer {
         into[..BLOCK_STAMP_BYTES].copy_from_slice(&stamp);
     }
 
-    /// The next `len` bytes; composed now if they are not ready.
+    /// Takes the next `len` bytes; composes them unless they are ready.
     pub(crate) fn take(&mut self, pool: &ContentPool, len: usize) -> Result<&[u8], Errno> {
         self.make(pool, len)?;
         let begin = self.taken;
@@ -133,7 +130,7 @@ mod tests {
         composer
     }
 
-    /// Blocks of several sessions and files, and how often each came.
+    /// Counts each block in the content of several sessions and files.
     fn blocks(pool: &ContentPool, block: usize, sessions: u64) -> HashMap<Vec<u8>, u32> {
         let mut seen = HashMap::new();
         for number in 0..sessions {
@@ -177,7 +174,7 @@ mod tests {
                 all += bytes.len();
             }
             let share = 100.0 * zeros as f64 / all as f64;
-            // The rest of a block that is shorter than the next write is discarded.
+            // A rest that is shorter than the next write is discarded.
             assert!((30.0..60.0).contains(&share), "{share} of writes of {len}");
             let exact = 4096 % len == 0;
             assert!(!exact || (share - 50.0).abs() < 1.5, "{share} of {len}");
@@ -191,7 +188,7 @@ mod tests {
             let mut composer = composer(pool.stream_of_session(3));
             let bytes = composer.take(&pool, 1 << 20).unwrap();
             let zeros = bytes.iter().filter(|b| **b == 0).count() as f64;
-            // One of 256 random bytes is zero, and stamps are not.
+            // One of 256 random bytes is zero; stamps contain no zeros.
             let share = 100.0 * zeros / bytes.len() as f64;
             assert!(
                 (share - compressible).abs() < 1.0,
@@ -209,12 +206,12 @@ mod tests {
         let second = composer.take(&pool, 4000).unwrap().to_vec();
         assert_eq!((first.len(), second.len()), (6000, 4000));
         assert_eq!(composer.blocks, 3, "nothing more was composed");
-        // The rest of the last block is ready too.
+        // The composed bytes include the rest of the last block.
         composer.take(&pool, 3 * 4096 - 10_000).unwrap();
         assert_eq!(composer.blocks, 3);
         composer.take(&pool, 1).unwrap();
         assert_eq!(composer.blocks, 4);
-        // The rest does not begin at a page.
+        // The rest does not begin at a page boundary.
         composer.make(&pool, 10_000).unwrap();
         composer.take(&pool, 100).unwrap();
         let page = composer.take(&pool, 4096).unwrap();

@@ -1,35 +1,36 @@
-//! Connecting to a target: what for, who is given it, and why it fails.
+//! Connecting to a target: purposes, visitors and errors.
 
 use crate::error::OpError;
 use crate::session::Target;
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// Code that is generic over the target it is given.
+/// Code that is generic over the type of the connected target.
 pub trait Visitor {
     /// The result of the visit.
     type Output;
 
-    /// Called with the target.
+    /// Runs the code with the connected target.
     fn visit<T: Target>(self, target: T) -> Self::Output;
 }
 
-/// Maximum attempts to create a work directory that others remove before the directory is opened.
+/// Maximum attempts to create a work directory that other processes remove before Plimsoll opens
+/// it.
 pub(crate) const MAX_CREATIONS: u32 = 16;
 
 /// The purpose of a connection to a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// To put load on it: a missing work directory is created.
+    /// Load on the target: a missing work directory is created.
     Load,
-    /// To look only: nothing is created.
+    /// Inspection only: nothing is created.
     Inspect,
 }
 
-/// Why a target cannot be used.
+/// Errors of parsing a target URL and of connecting to a target.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
-    /// No target has the scheme.
+    /// No target has this scheme.
     #[error("unknown target `{scheme}`: expected one of {known}{hint}")]
     Unknown {
         /// The requested scheme.
@@ -39,40 +40,40 @@ pub enum TargetError {
         /// `, did you mean …`, `; a directory …`, or nothing.
         hint: String,
     },
-    /// The URL or the server it names cannot be used.
+    /// The URL or its server cannot be used.
     #[error("target `{target}`: {reason}")]
     Option {
         /// The scheme.
         target: &'static str,
-        /// The reason, as a part of a sentence.
+        /// The reason, as part of a sentence.
         reason: String,
     },
-    /// A part of the URL is wrong; the message shows which.
+    /// A part of the URL is wrong; the message underlines the part.
     #[error("target `{target}`: {reason}\n{}", underlined(.url, .at))]
     Url {
         /// The scheme.
         target: &'static str,
-        /// The reason, as a part of a sentence.
+        /// The reason, as part of a sentence.
         reason: String,
         /// The whole URL.
         url: String,
-        /// The wrong part, in bytes.
+        /// The byte range of the wrong part in the URL.
         at: Range<usize>,
     },
-    /// The directory cannot be used.
+    /// The work directory cannot be used.
     #[error("`{}`: {error}", path.display())]
     Place {
         /// The directory.
         path: PathBuf,
-        /// The error of the system or the server.
+        /// The error of the operating system or of the server.
         error: OpError,
     },
-    /// A server's replies about the directory cannot be decoded.
+    /// The server's replies about the directory cannot be decoded.
     #[error("`{}`: {why}", path.display())]
     Malformed {
         /// The directory.
         path: PathBuf,
-        /// Which replies, and where.
+        /// The replies that cannot be decoded, and the position of the failure.
         why: String,
     },
     /// The parent of the work directory does not exist.
@@ -81,24 +82,25 @@ pub enum TargetError {
          holds it", .0.display()
     )]
     NoParent(PathBuf),
-    /// The work directory, or a directory that holds it, is a file.
+    /// The work directory, or one of its parent directories, is a file.
     #[error("`{}` is not a directory", .0.display())]
     NotDir(PathBuf),
-    /// The work directory is another user's, in a directory that everyone may write to.
+    /// The work directory belongs to another user and lies in a directory that everyone may write
+    /// to.
     #[error(
         "`{}` belongs to user {uid} and lies in a directory that everyone may write to: choose a \
          directory of your own", path.display()
     )]
     OfAnother {
-        /// The directory, or the symbolic link in its place.
+        /// The work directory, or the symbolic link at its path.
         path: PathBuf,
-        /// Its owner.
+        /// The owner's user id.
         uid: u32,
     },
 }
 
 impl TargetError {
-    /// An error of the target of a scheme.
+    /// `TargetError::Option` of the target with this scheme.
     pub(crate) fn of(target: &'static str, reason: impl Into<String>) -> Self {
         Self::Option {
             target,
@@ -107,7 +109,7 @@ impl TargetError {
     }
 }
 
-/// The URL with a part of it underlined.
+/// The URL with a wrong part underlined.
 fn underlined(url: &str, at: &Range<usize>) -> String {
     let columns = |part: Range<usize>| {
         let part = url.get(part).expect("the part was cut out of the URL");

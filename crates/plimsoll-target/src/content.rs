@@ -9,52 +9,51 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, OnceLock};
 
-/// Bytes in the pool; a transfer longer than half of it takes several calls.
+/// Size of the pool in bytes; a transfer longer than half of the pool takes several calls.
 const POOL_BYTES: usize = 8 << 20;
 
 /// Bytes by which transfers step through the pool.
 const POOL_STEP_BYTES: usize = 4096;
 
-/// Bytes of which each group is as compressible as the whole: those of the smallest device blocks, so
-/// that small writes are as compressible as large ones.
+/// Size of a group of bytes that is as compressible as the whole content. The size equals the smallest device block, so
+/// small writes are as compressible as large writes.
 const COMPRESSIBLE_UNIT: usize = 512;
 
-/// Maximum number of bytes of a piece that are prefetched: in a longer piece the processor predicts
-/// the following ones.
+/// Maximum prefetched bytes of a piece: the processor's own prefetcher loads the later bytes of
+/// longer pieces.
 const MAX_PREFETCH_BYTES: u64 = 4096;
 
 /// Bytes of a processor's cache line.
 const CACHE_LINE: usize = 64;
 
-/// Maximum size of composed blocks: all duplicates fit half of the pool.
+/// Maximum size of composed blocks: all duplicate blocks fit into half of the pool.
 const MAX_COMPOSED_BLOCK_BYTES: usize = POOL_BYTES / 2 / DEDUPED_BLOCKS as usize;
 
-/// Bytes to write. Cheap to clone.
+/// The bytes that writes store, shared by all workers. Cheap to clone.
 #[derive(Clone)]
 pub struct ContentPool {
     bytes: Arc<Mmap>,
     file: Arc<OnceLock<OwnedFd>>,
-    /// Block size, percentage of duplicates and number of different ones, if blocks are composed for
+    /// Block size, percentage of duplicate blocks and number of distinct duplicate blocks, if blocks are composed for
     /// each write.
     blocks: Option<(usize, f64, u64)>,
-    /// Bytes of a group, which begins with those that cannot be compressed.
+    /// Size in bytes of a group, whose first part is incompressible.
     unit: usize,
-    /// Fraction of a unit that cannot be compressed.
+    /// Incompressible fraction of a group.
     incompressible: f64,
-    /// The stream from which the bytes of sessions and files follow.
+    /// The stream from which the streams of sessions and files are derived.
     stream: Stream,
 }
 
 impl ContentPool {
-    /// Fills a pool.
+    /// Fills a new pool.
     ///
     /// # Errors
     /// `ENOMEM` if the memory cannot be allocated.
     pub fn new(content: Content, stream: Stream) -> io::Result<Self> {
         let mut bytes = MmapMut::map_anon(POOL_BYTES)?;
-        // Writes use pages that were not used for a while. The processor would have to translate the
-        // address of each small page, in a virtual machine twice. Without huge pages it does, and
-        // nothing else changes.
+        // Writes use pages that were not used for a while, so each small page costs an address translation, two in a
+        // virtual machine. Huge pages avoid the translations; a kernel without huge pages ignores the advice.
         #[cfg(target_os = "linux")]
         let _ = bytes.advise(memmap2::Advice::HugePage);
         let mut blocks = None;
@@ -80,8 +79,8 @@ impl ContentPool {
             }
         };
         let mut rng = stream.rng();
-        // The halves are equal, unless blocks are composed of them: a piece that passes the middle
-        // then continues as if from the beginning.
+        // The halves are equal unless blocks are composed: a piece that crosses the middle
+        // continues as if from the beginning.
         let different = match blocks {
             Some(_) => POOL_BYTES,
             None => POOL_BYTES / 2,
@@ -102,24 +101,24 @@ impl ContentPool {
         })
     }
 
-    /// The stream from which the bytes of a session follow.
+    /// The stream of a session's content.
     pub(crate) fn stream_of_session(&self, number: u64) -> Stream {
         self.stream.named("session").branch(number)
     }
 
-    /// The stream from which the first bytes of a tree's files follow, each by the branch of its number:
-    /// they do not depend on the session that creates the file.
+    /// The parent of the streams of a tree's files: branch *n* gives the initial content of file *n*, whichever session
+    /// creates the file.
     #[must_use]
     pub fn stream_of_files(&self, root: &str) -> Stream {
         self.stream.named("file").named(root)
     }
 
-    /// Whether bytes are composed for each write.
+    /// Whether the content is composed for each write.
     pub(crate) fn is_composed(&self) -> bool {
         self.blocks.is_some()
     }
 
-    /// Bytes of a block.
+    /// Size of a block in bytes.
     #[must_use]
     pub fn block(&self) -> usize {
         self.blocks.map_or(POOL_STEP_BYTES, |(block, ..)| block)
@@ -130,28 +129,29 @@ impl ContentPool {
         self.blocks.map_or(0.0, |(_, percent, _)| percent)
     }
 
-    /// Number of different blocks among the duplicates.
+    /// Number of distinct duplicate blocks.
     pub(crate) fn groups(&self) -> u64 {
         self.blocks.map_or(1, |(.., groups)| groups)
     }
 
-    /// One of the duplicates: they are the first half of the pool.
+    /// Duplicate block number `which`, from the first half of the pool.
     pub(crate) fn common_block(&self, which: usize) -> &[u8] {
         let begin = which * self.block();
         &self.bytes[begin..begin + self.block()]
     }
 
-    /// A block from which unique ones are made, of the second half.
+    /// A block of the second half, from which unique blocks are made.
     pub(crate) fn own_block(&self, step: usize) -> &[u8] {
         let begin = POOL_BYTES / 2 + step % (POOL_BYTES / 2 / self.block()) * self.block();
         &self.bytes[begin..begin + self.block()]
     }
 
-    /// The block of a random number, and whether it is to be unique: the caller then changes its
-    /// beginning. It is the same in every process with a pool of the same content and stream.
+    /// The block that a random number selects, and whether the block is to be unique: the caller
+    /// then changes the first bytes. The block is the same in every process with a pool of the same
+    /// content and stream.
     #[must_use]
     pub fn block_of(&self, number: u64) -> (&[u8], bool) {
-        // The fraction takes the high bits, the choice the low ones.
+        // The fraction uses the high bits of `number`, the choice of the block the low bits.
         let fraction = (number >> 11) as f64 / (1_u64 << 53) as f64;
         let Some((_, percent, groups)) = self.blocks else {
             return (self.piece(number as usize, POOL_STEP_BYTES), true);
@@ -162,8 +162,7 @@ impl ContentPool {
         }
     }
 
-    /// Copies the beginning of a block of [`ContentPool::block_of`], which is as compressible as the
-    /// whole block.
+    /// Copies the beginning of a block of [`ContentPool::block_of`]; the copy is as compressible as the whole block.
     pub fn copy_block(&self, block: &[u8], into: &mut [u8]) {
         for (into, unit) in into.chunks_mut(self.unit).zip(block.chunks(self.unit)) {
             let random = (into.len() as f64 * self.incompressible).ceil() as usize;
@@ -173,20 +172,22 @@ impl ContentPool {
         }
     }
 
-    /// Maximum length of a piece.
+    /// Maximum length of a piece, in bytes.
     #[must_use]
     pub fn longest(&self) -> usize {
         POOL_BYTES / 2
     }
 
-    /// Number of steps after a piece of `len` bytes, so that the next one does not repeat it.
+    /// Number of steps that a piece of `len` bytes covers, so that the next piece does not repeat
+    /// the bytes.
     #[inline]
     #[must_use]
     pub fn steps(len: usize) -> usize {
         len.div_ceil(POOL_STEP_BYTES)
     }
 
-    /// A piece of `len` bytes, at most [`ContentPool::longest`]; the next step has another.
+    /// The first `len` bytes, at most [`ContentPool::longest`], at a step of the pool; consecutive
+    /// steps overlap.
     #[inline]
     #[must_use]
     pub fn piece(&self, step: usize, len: usize) -> &[u8] {
@@ -194,9 +195,8 @@ impl ContentPool {
         &self.bytes[begin..begin + len.min(POOL_BYTES / 2)]
     }
 
-    /// Prefetches the beginning of the piece of a step: the pool is larger than the processor's caches,
-    /// and fetching the bytes from memory must not count as the target's time. An application has
-    /// made what it writes just before.
+    /// Prefetches the beginning of the piece at `step`. The pool is larger than the processor caches, and a fetch from
+    /// memory must not count as the target's time: an application has just produced the data that it writes.
     #[inline]
     pub(crate) fn fetch(&self, step: usize, len: u64) {
         let len = len.min(MAX_PREFETCH_BYTES) as usize;
@@ -210,7 +210,7 @@ impl ContentPool {
         &self.bytes
     }
 
-    /// The position of the piece of a step in the pool.
+    /// The byte offset in the pool of the piece at `step`.
     #[inline]
     #[must_use]
     pub(crate) fn begin(&self, step: usize) -> usize {
@@ -227,22 +227,22 @@ impl ContentPool {
         while done < self.bytes.len() {
             done += rustix::io::pwrite(&file, &self.bytes[done..], done as u64)?;
         }
-        // Another worker may have been faster; its file is as good.
+        // If another worker has created the file first, that worker's file is used.
         Ok(self.file.get_or_init(|| file).as_fd())
     }
 }
 
-/// Prefetches the cache line in which these bytes begin.
+/// Prefetches the cache line that contains the first byte.
 #[inline(always)]
 fn fetch_line(bytes: &[u8]) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch is a hint. It reads nothing that a program could see, and cannot fault
-    // whatever the address; it belongs to SSE, which is a part of x86-64.
+    // SAFETY: a prefetch is a hint. It has no effect that a program could see and cannot fault at
+    // any address. The instruction belongs to SSE, which is part of x86-64.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(bytes.as_ptr().cast());
     }
-    // Elsewhere there is no hint without assembly: the first byte is read.
+    // Other processors have no prefetch hint without assembly, so the first byte is read.
     #[cfg(not(target_arch = "x86_64"))]
     std::hint::black_box(bytes.first().copied());
 }

@@ -26,12 +26,13 @@ impl From<std::io::Error> for OpError {
     }
 }
 
-/// Lists error numbers with their symbols, which are their names here after an E.
+/// Lists error numbers with their symbols: the `Errno` name after an `E`.
 macro_rules! symbols {
     ($($name:ident)*) => { &[$((Errno::$name, concat!("E", stringify!($name))),)*] };
 }
 
-/// Symbols of the error numbers of file operations; ACCESS has another name here than its symbol.
+/// Symbols of the error numbers of file operations. `ACCESS` is not listed because its symbol is
+/// `EACCES`.
 const SYMBOLS: &[(Errno, &str)] = symbols! {
     PERM NOENT INTR IO NXIO BADF AGAIN NOMEM FAULT BUSY EXIST XDEV NODEV NOTDIR ISDIR INVAL
     NFILE MFILE FBIG NOSPC ROFS MLINK NAMETOOLONG DEADLK NOLCK NOSYS NOTEMPTY LOOP OVERFLOW
@@ -39,8 +40,8 @@ const SYMBOLS: &[(Errno, &str)] = symbols! {
     CONNRESET PIPE HOSTUNREACH NETUNREACH PROTONOSUPPORT
 };
 
-/// Statuses of NFS (RFC 1813, 2.6) that have no error number for applications: the numbers that the
-/// Linux kernel uses for them, their names and their meanings.
+/// NFS statuses (RFC 1813, 2.6) without an error number for applications: the numbers that the
+/// Linux kernel uses for these statuses, their names and their meanings.
 const OF_NFS: &[(i32, &str, &str)] = &[
     (521, "NFS3ERR_BADHANDLE", "The server rejects the handle"),
     (522, "NFS3ERR_NOT_SYNC", "The file was changed meanwhile"),
@@ -60,7 +61,8 @@ const OF_NFS: &[(i32, &str, &str)] = &[
 ];
 
 impl OpError {
-    /// The symbol of the error, such as `ENOSPC`; `errno N` for one that is not in `SYMBOLS`.
+    /// The symbol of the error, such as `ENOSPC`; `errno N` for an error number without a known
+    /// symbol.
     #[must_use]
     pub fn name(self) -> String {
         if let Some((name, _)) = self.of_nfs() {
@@ -75,7 +77,7 @@ impl OpError {
         }
     }
 
-    /// Name and meaning of a status of NFS without an error number for applications.
+    /// Name and meaning of an NFS status without an error number for applications.
     fn of_nfs(self) -> Option<(&'static str, &'static str)> {
         let number = self.0.raw_os_error();
         let version_3 = OF_NFS.iter().find(|(n, ..)| *n == number);
@@ -83,7 +85,7 @@ impl OpError {
         version_3.or_else(|| Status::of_errno(self.0).map(|s| (s.name(), s.says())))
     }
 
-    /// The meaning of the error, in the system's words.
+    /// The meaning of the error, as the operating system or the NFS table describes it.
     #[must_use]
     pub fn text(self) -> String {
         if let Some((_, text)) = self.of_nfs() {

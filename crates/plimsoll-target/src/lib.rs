@@ -1,25 +1,25 @@
-//! Targets: what load is applied to.
+//! Targets of load: local files, NFS servers, simulated systems and the null target.
 //!
 //! A [`Target`] is connected to once; each worker opens a [`Session`] on it and calls the
-//! session's operations. A target knows nothing of workloads. `tests/conformance.rs` tests what all
-//! of them must do.
+//! session's operations. A target does not depend on workloads. `tests/conformance.rs` tests the common
+//! behaviour of all targets.
 //!
 //! | modules | contents |
 //! | --- | --- |
 //! | `session`, `session_types`, `error` | the traits [`Target`] and [`Session`], their arguments and errors |
-//! | `rare_operation` | rare operations on names and on open files, an enum each |
-//! | `connect`, `scheme`, `url_options` | what a target needs to be connected to: errors, its entry in the table, options |
+//! | `rare_operation` | rare operations: an enum for names, an enum for open files |
+//! | `connect`, `scheme`, `url_options` | connecting to a target: errors, the table entry of a scheme, URL options |
 //! | `content`, `write_data`, `block_composer` | the bytes that writes store |
-//! | `verifying` | a target around another one, whose contents are verified |
+//! | `verifying` | a target that wraps another target and verifies contents |
 //! | `posix` | system calls: open files, names, asynchronous writes, operations of mixes |
-//! | `posix::uring` | the same through an io_uring of each lane |
-//! | `null` | nothing, or a fixed latency |
+//! | `posix::uring` | the operations of `posix` by an io_uring of each lane |
+//! | `null` | operations without work, or with a fixed latency |
 //! | `sim` | a simulated system (`plimsoll-sim`) on a lane in virtual time |
-//! | `nfs` | what both versions share: target, sessions, pipelined transfers, caches, URLs |
+//! | `nfs` | the version-independent part: target, sessions, pipelined transfers, caches, URLs |
 //! | `nfs3`, `nfs4` | the calls of each version, by the traits of `nfs::backend` and `nfs::transfer` |
 //! | `simulated` | files in memory with faults, for simulations of the whole program (feature `simulation`) |
 //! | `timed_writes` | asynchronous writes of `null` and `simulated` |
-//! | `registry` | the table of targets, and all that follows from a URL's scheme |
+//! | `registry` | the table of targets, and properties that follow from a URL's scheme |
 //!
 //! A new target is a module with a `SCHEME` and a function `connect`, and its name in
 //! `registry::targets!`.

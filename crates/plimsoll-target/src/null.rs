@@ -1,4 +1,4 @@
-//! The target that does nothing, for measuring Plimsoll itself and for trying out workloads.
+//! The target without work, for measuring Plimsoll itself and for trying out workloads.
 
 use crate::connect::{Purpose, TargetError};
 use crate::error::OpError;
@@ -20,7 +20,7 @@ use std::collections::BinaryHeap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Maximum number of servers: each takes eight bytes.
+/// Maximum number of servers; each server takes eight bytes.
 const MAX_SERVERS: u32 = 1 << 20;
 
 pub(crate) const SCHEME: TargetScheme = TargetScheme {
@@ -32,16 +32,16 @@ pub(crate) const SCHEME: TargetScheme = TargetScheme {
     row_names: no_rows,
 };
 
-/// Completes every operation with success, at once or after a fixed latency; it may stall for a time.
+/// Completes every operation with success, at once or after a fixed latency; may include one stall.
 ///
-/// Files have the size that the workload planned, so that reading one to its end ends.
+/// Files have the size that the workload planned, so that a sequential read reaches an end.
 pub(crate) struct Null {
     latency: Nanos,
     servers: Option<ServerQueue>,
     stall: Option<ServiceOutage>,
 }
 
-/// A time during which nothing is served, on the clock of the run.
+/// A period without service, on the clock of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct ServiceOutage {
     from: Nanos,
@@ -49,24 +49,23 @@ struct ServiceOutage {
 }
 
 impl ServiceOutage {
-    /// When service that takes `latency` and may begin at `start` completes.
+    /// Completion time of service that takes `latency` and may begin at `start`.
     fn done_at(self, start: Nanos, latency: Nanos) -> Nanos {
         let done = start + latency;
         match self {
             s if done <= s.from || start >= s.until => done,
             s if start >= s.from => s.until + latency,
-            // Service in progress continues after the stall.
+            // Service in progress continues after the outage.
             s => done + (s.until - s.from),
         }
     }
 }
 
-/// Servers that take one operation at a time, in order of arrival: in each latency they complete one
-/// operation each.
+/// Servers that serve operations in order of arrival, one operation at a time per server.
 #[derive(Clone)]
 struct ServerQueue {
     count: u32,
-    /// When each becomes free.
+    /// The time at which each server becomes free.
     free_at: Arc<Mutex<BinaryHeap<Reverse<Nanos>>>>,
 }
 
@@ -79,10 +78,10 @@ impl ServerQueue {
         }
     }
 
-    /// When an operation that arrives `now` completes: the server that is free first takes it, and
-    /// completes one that it begins at some instant when `done_at` says.
+    /// Completion time of an operation that arrives at `now`: the server that becomes free first
+    /// serves the operation; `done_at` gives the completion time for the start time of the service.
     fn done_at(&self, now: Nanos, done_at: impl FnOnce(Nanos) -> Nanos) -> Nanos {
-        // A worker that panicked has left no partial change here.
+        // A worker that panicked has left no partial change in the heap.
         let mut free_at = self.free_at.lock().unwrap_or_else(PoisonError::into_inner);
         let Reverse(first) = free_at.pop().expect("there is at least one server");
         let done = done_at(first.max(now));
@@ -148,7 +147,7 @@ impl Target for Null {
     type Session = NullSession;
     type Verifying = Self;
 
-    /// It stores nothing that could be verified.
+    /// Stores no contents, so there is nothing to verify.
     fn verifying(self, _: Arc<Ledger>) -> Self {
         self
     }
@@ -181,7 +180,7 @@ impl Target for Null {
     }
 
     fn can_be_virtual(&self) -> bool {
-        // Without a latency time would never advance.
+        // Without a latency, virtual time would never advance.
         self.latency > 0
     }
 
@@ -224,7 +223,7 @@ impl NullSession {
         Ok(())
     }
 
-    /// When an operation that arrives at `start` completes.
+    /// Completion time of an operation that arrives at `start`.
     #[inline(always)]
     fn done_at(&self, start: Nanos) -> Nanos {
         let done_at = |start| match self.stall {
@@ -244,7 +243,7 @@ pub(crate) struct NullHandle {
 }
 
 impl NullHandle {
-    /// Bytes that the file has at `offset`, of `len` that are wanted.
+    /// Bytes of the file from `offset` on, at most `len`.
     #[inline(always)]
     fn available(&self, offset: u64, len: u64) -> u64 {
         self.size.saturating_sub(offset).min(len)

@@ -119,7 +119,7 @@ pub(crate) fn missing(found: Result<Attributes, OpError>) -> Result<u64, OpError
     }
 }
 
-/// Bytes of which the first eight are changed when they are modified.
+/// Stride in bytes at which `modify_blocks` changes bytes.
 const MODIFY_STRIDE_BYTES: usize = 4096;
 
 /// Changes the first eight bytes of every 4 KiB, for [`FileOperation::Modify`].

@@ -1,4 +1,4 @@
-//! The table of targets, and what follows from the scheme of a URL.
+//! The table of targets, and properties that follow from the scheme of a URL.
 
 use crate::connect::{Purpose, TargetError, Visitor};
 use crate::scheme::{FileStorage, TargetScheme};
@@ -9,7 +9,7 @@ use plimsoll_plan::WorkDirSpec;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Registers modules as targets: each has a `SCHEME` and a function `connect`.
+/// Registers modules as targets: each module has a `SCHEME` and a function `connect`.
 macro_rules! targets {
     ($($module:ident),* $(,)?) => {
         /// All targets.
@@ -39,10 +39,10 @@ macro_rules! targets {
             Err(unknown(name))
         }
 
-        /// Checks the URL of a target without connecting to it. The system of a simulated one is loaded.
+        /// Checks the URL of a target without connecting. Loads the system of a simulated target.
         ///
         /// # Errors
-        /// What is wrong with the URL. Whether its server exists is not known.
+        /// The error in the URL. The existence of the URL's server is not checked.
         pub fn check_url(url: &str) -> Result<(), TargetError> {
             let name = scheme_name(url);
             $(if name == $module::SCHEME.name {
@@ -55,14 +55,14 @@ macro_rules! targets {
 
 targets!(posix, null, sim, nfs3, nfs4);
 
-/// The target of a run for which none is given.
+/// The scheme of a run's default target.
 pub const DEFAULT_TARGET: &str = posix::SCHEME.name;
 
 fn scheme_name(url: &str) -> &str {
     url.split_once(':').map_or(url, |(scheme, _)| scheme)
 }
 
-/// The scheme of a URL, if there is such a target.
+/// The description of a URL's scheme; `None` for an unknown scheme.
 #[must_use]
 pub fn scheme_of(url: &str) -> Option<&'static TargetScheme> {
     #[cfg(feature = "simulation")]
@@ -77,7 +77,7 @@ fn is_stored(url: &str, storage: FileStorage) -> bool {
     scheme_of(url).is_some_and(|scheme| scheme.storage == storage)
 }
 
-/// Whether the target of a URL exists in virtual time only.
+/// Whether the target of a URL exists only in virtual time.
 #[must_use]
 pub fn is_virtual(url: &str) -> bool {
     scheme_of(url).is_some_and(|scheme| scheme.is_virtual)
@@ -89,19 +89,20 @@ pub fn takes_events(url: &str) -> bool {
     scheme_of(url).is_some_and(|scheme| scheme.takes_events)
 }
 
-/// Whether the target of a URL makes its system calls through an io_uring.
+/// Whether the target of a URL makes system calls through io_uring.
 #[must_use]
 pub fn uses_uring(url: &str) -> bool {
     scheme_name(url) == posix::SCHEME.name && posix::uring::is_requested(url)
 }
 
-/// Whether the target of a URL can make its system calls through an io_uring, on a machine that has it.
+/// Whether the target of a URL can make system calls through io_uring on a machine with io_uring.
 #[must_use]
 pub fn can_use_uring(url: &str) -> bool {
     scheme_name(url) == posix::SCHEME.name
 }
 
-/// Why io_uring cannot be used on this machine, as a part of a sentence; `None` if it can.
+/// The reason why io_uring is unavailable on this machine, as part of a sentence; `None` if it is
+/// available.
 #[must_use]
 pub fn uring_unavailable() -> Option<String> {
     posix::uring::unavailable()
@@ -113,26 +114,26 @@ pub fn procedures(url: &str) -> Vec<&'static str> {
     scheme_of(url).map_or(vec![], |scheme| (scheme.row_names)())
 }
 
-/// Whether the target of a URL keeps files; an unknown one does not.
+/// Whether the target of a URL keeps files; `false` for an unknown scheme.
 #[must_use]
 pub fn keeps_files(url: &str) -> bool {
     scheme_of(url).is_some_and(TargetScheme::keeps_files)
 }
 
-/// Whether the files of a URL's target are in a directory of this machine.
+/// Whether the files of a URL's target are in a file system of this machine.
 #[must_use]
 pub fn is_local(url: &str) -> bool {
     is_stored(url, FileStorage::Local)
 }
 
-/// Whether the files of a URL's target are on a server, where paths of this machine have no meaning.
+/// Whether the files of a URL's target are on a server, where local paths have no meaning.
 #[must_use]
 pub fn is_remote(url: &str) -> bool {
     is_stored(url, FileStorage::Server)
 }
 
-/// The URL of the same target, whose server is given up after `limit` without a reply: for work that
-/// is not worth waiting for. A URL with a `timeo` or `added_rtt` of its own is not changed.
+/// The URL of the same target with calls that fail after `limit` without a reply, for optional work. A URL with `timeo`
+/// or `added_rtt` is returned unchanged.
 #[must_use]
 pub fn with_silence_limit(url: &str, limit: Duration) -> String {
     let options = url.split_once('?').map_or("", |(_, options)| options);
@@ -149,17 +150,17 @@ pub fn with_silence_limit(url: &str, limit: Duration) -> String {
     format!("{url}{separator}timeo={}ms{retries}", limit.as_millis())
 }
 
-/// A work directory as an absolute path: a relative path of this machine is below the current directory, a relative
-/// path of a server below the exported directory.
+/// Makes a work directory's path absolute: a local relative path is below the current directory, a server's relative
+/// path is below the exported directory.
 ///
 /// # Errors
-/// The system's error if there is no current directory.
+/// The operating system's error if there is no current directory.
 pub fn absolute(url: &str, dir: &Path) -> std::io::Result<PathBuf> {
     let dir = match is_local(url) {
         true => std::path::absolute(dir)?,
         false => Path::new("/").join(dir),
     };
-    // Without a dot in it or at its end.
+    // Drops `.` components and a trailing slash.
     Ok(dir.components().collect())
 }
 

@@ -1,24 +1,24 @@
-//! The description of a kind of target, by which its scheme is registered.
+//! The description of a kind of target in the table of schemes.
 
-/// A kind of target.
+/// A kind of target: one scheme of target URLs.
 #[derive(Debug, Clone, Copy)]
 pub struct TargetScheme {
-    /// First part of its URLs.
+    /// The scheme, before the colon of a URL.
     pub name: &'static str,
-    /// The form of its URLs, for the help.
+    /// The form of URLs, for the help text.
     pub form: &'static str,
-    /// The storage of its files.
+    /// The storage of the target's files.
     pub storage: FileStorage,
-    /// Whether it exists in virtual time only.
+    /// Whether the target exists only in virtual time.
     pub is_virtual: bool,
-    /// Whether its URLs may name events, which happen to it during a run.
+    /// Whether URLs may name events, which happen to the target during a run.
     pub takes_events: bool,
-    /// Names of the rows for the procedures that it calls on a server.
+    /// Names of the rows for the procedures that the target calls on a server.
     pub(crate) row_names: fn() -> Vec<&'static str>,
 }
 
 impl TargetScheme {
-    /// Whether created files exist afterwards.
+    /// Whether created files still exist after a run.
     #[must_use]
     pub fn keeps_files(&self) -> bool {
         self.storage != FileStorage::None
@@ -28,15 +28,15 @@ impl TargetScheme {
 /// The storage of a target's files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FileStorage {
-    /// None: it keeps no files.
+    /// The target keeps no files.
     None,
     /// A file system of this machine.
     Local,
-    /// A server, where paths of this machine have no meaning.
+    /// A server, where local paths have no meaning.
     Server,
 }
 
-/// The rows of a target that calls no procedures.
+/// The row names of a target that calls no procedures.
 pub(crate) fn no_rows() -> Vec<&'static str> {
     vec![]
 }

@@ -1,4 +1,5 @@
-//! The traits of targets: connecting, and the operations of a worker.
+//! The target traits: `Target` for connections and properties, `Session` for the operations of a
+//! worker.
 
 use crate::error::OpError;
 use crate::rare_operation::{FileOperation, NameOperation};
@@ -17,40 +18,41 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// Something that load can be applied to.
+/// A connected target of load, such as a directory, a server or a simulated system.
 pub trait Target: Send + Sync + 'static {
     /// Executes the operations of a worker.
     type Session: Session + 'static;
 
-    /// The same target with sessions that verify contents; itself if it stores none.
+    /// The same target with sessions that verify contents; `Self` for a target that stores no
+    /// contents.
     type Verifying: Target;
 
-    /// The same target with sessions that write contents that can be verified, check what they read, and
-    /// note in `ledger` what was acknowledged.
+    /// Wraps the target: sessions write contents that can be verified, check the contents that they read, and note
+    /// acknowledged operations in `ledger`.
     fn verifying(self, ledger: Arc<Ledger>) -> Self::Verifying;
 
-    /// One line for the results: what this is and its parameters.
+    /// One line for the results: the target and its parameters.
     fn describe(&self) -> String;
 
-    /// Kind of lane that its sessions need in real time.
+    /// Kind of lane that the sessions need in real time.
     fn lane_kind(&self) -> LaneKind;
 
-    /// Whether its sessions wait only through their lane, so that time may be virtual.
+    /// Whether sessions wait only through their lane, so that time may be virtual.
     fn can_be_virtual(&self) -> bool {
         false
     }
 
-    /// Takes the figures of a simulated system in each measured window that has ended, by its number.
+    /// Takes the figures of a simulated system for each measured window that has ended, with the number of the window.
     fn take_simulated_windows(&self) -> Vec<(u32, SimulatedWindow)> {
         vec![]
     }
 
-    /// Whether created files exist afterwards; if not, nothing is populated.
+    /// Whether created files still exist after a run; if not, nothing is populated.
     fn keeps_files(&self) -> bool {
         true
     }
 
-    /// Descriptors of this process that the sessions take; `ulimit -n` limits their number.
+    /// Descriptors of this process that the sessions use; `ulimit -n` limits their number.
     fn descriptors(&self) -> Descriptors {
         Descriptors::default()
     }
@@ -60,7 +62,7 @@ pub trait Target: Send + Sync + 'static {
         true
     }
 
-    /// Whether connecting created the work directory.
+    /// Whether the connection created the work directory.
     fn created_work_dir(&self) -> bool {
         false
     }
@@ -68,23 +70,23 @@ pub trait Target: Send + Sync + 'static {
     /// Removes the work directory, which must be empty.
     ///
     /// # Errors
-    /// The system's or the server's error.
+    /// The error of the operating system or of the server.
     fn remove_work_dir(&self) -> Result<(), OpError> {
         Ok(())
     }
 
-    /// Checks that the work directory can be written to.
+    /// Checks that this user may write to the work directory.
     ///
     /// # Errors
-    /// Why it cannot.
+    /// The reason why the directory is not writable.
     fn writable(&self) -> Result<(), OpError> {
         Ok(())
     }
 
-    /// Free space and inodes; `None` where that has no meaning.
+    /// Free space and inodes; `None` for a target without a space limit.
     ///
     /// # Errors
-    /// The system's or the server's error.
+    /// The error of the operating system or of the server.
     fn space(&self) -> Result<Option<Space>, OpError> {
         Ok(None)
     }
@@ -94,11 +96,12 @@ pub trait Target: Send + Sync + 'static {
         DirectIo::Refused
     }
 
-    /// Why dropping files from this machine's page cache has no effect; `None` if it may have one.
-    /// Called before a run.
+    /// The reason why dropping files from this machine's page cache has no effect; `None` if it may
+    /// have an effect. Called before a run.
     fn uncacheable_reason(&self) -> Option<&'static str>;
 
-    /// Why operations of this kind are not supported; `None` if they are. Called before a run.
+    /// The reason why operations of a kind are not supported; `None` for supported operations.
+    /// Called before a run.
     fn unsupported_reason(&self, kind: OpKind) -> Option<&'static str> {
         match kind {
             OpKind::Lookup | OpKind::ReadLink | OpKind::ListDirPlus => {
@@ -108,47 +111,48 @@ pub trait Target: Send + Sync + 'static {
         }
     }
 
-    /// What a user should know of the target with the files of a run, in sentences. Called before a run.
+    /// Advice to the user about the target and the files of the run, in sentences. Called before a run.
     fn remarks(&self, _data_set: &dyn Fn() -> DataSet) -> Vec<String> {
         vec![]
     }
 
-    /// Explains an error of an operation, with what the target knows of its cause.
+    /// Explains an error of an operation; adds what the target knows of the cause.
     fn explain(&self, e: OpError) -> String {
         e.to_string()
     }
 
-    /// Replies that were longer than the protocol allows, since the last call. Replies to sessions are
-    /// included once their lane has ended.
+    /// Takes the counts of replies that were longer than the protocol allows. Replies to sessions are included once the
+    /// lane of the session has ended.
     fn take_long_replies(&self) -> Vec<LongReplies> {
         vec![]
     }
 
-    /// A session for a worker that runs on `lane`.
+    /// Creates a session for a worker that runs on `lane`.
     ///
     /// # Errors
-    /// The system's error.
+    /// The error of the operating system.
     fn session(&self, lane: &Lane, spec: &SessionSpec) -> Result<Self::Session, OpError>;
 }
 
 /// The operations of one worker on a target. An operation of the worker's loop has a method of its own; rare
 /// operations are variants of [`NameOperation`] and [`FileOperation`].
 ///
-/// Operations on names work on the name given by the last [`Session::locate`], which is called
-/// before the operation is timed. Nothing here follows a symbolic link.
+/// Operations on names use the name of the last [`Session::locate`], which is called before the
+/// operation is timed. No operation follows a symbolic link.
 #[allow(async_fn_in_trait)] // futures stay on their lane's thread and are never boxed
 pub trait Session {
     /// An open file.
     type Handle;
 
-    /// Sets the name that the next operation works on: `push` appends the path, relative to the work
-    /// directory. A target that needs no names never calls it.
+    /// Sets the name of the next operation: `push` appends the path, relative to the work directory. A target without
+    /// names never calls `push`.
     fn locate(&mut self, push: impl FnOnce(&mut Vec<u8>));
 
-    /// Sets the name that the next operation works on to the path of a directory and a name in it.
+    /// Sets the name of the next operation to a directory's path followed by a name in the
+    /// directory.
     ///
-    /// Consecutive names are often in one directory. `dir` is a number that no other directory of the
-    /// run has, so that a target composes the path of the directory only when it changes.
+    /// Consecutive names are often in one directory. `dir` is a number that no other directory of the run has, so a
+    /// target composes the path only when the directory changes.
     #[inline]
     fn locate_in(
         &mut self,
@@ -163,8 +167,8 @@ pub trait Session {
         });
     }
 
-    /// Sets the name that the next operation works on to that of an entry of a fileset, whose tree is
-    /// `layout`. A target that tells files apart by numbers composes no path.
+    /// Sets the name of the next operation to an entry of a fileset, whose tree is `layout`. A target that identifies
+    /// files by number composes no path.
     #[inline(always)]
     fn locate_entry(&mut self, fileset: FilesetId, layout: &Layout, entry: FilesetEntry) {
         match entry {
@@ -181,52 +185,52 @@ pub trait Session {
         }
     }
 
-    /// Whether every operation on a file or a name completes in its call: all futures, except that of
-    /// [`Session::aio_take`], are ready when they are first polled. A worker then calls the functions
-    /// that end in `_now` where they exist.
+    /// Whether every operation on a file or a name completes in its call: all futures, except the future of
+    /// [`Session::aio_take`], are ready when first polled. A worker then calls the functions with the suffix `_now`
+    /// where they exist.
     ///
-    /// A target whose operations are system calls implements these itself, always inlined. When a
-    /// function returns after a system call inside it, the processor predicts the return address from
-    /// a stack that the kernel has used since: the misprediction takes a tenth of the whole call's
-    /// time.
+    /// A target whose operations are system calls implements the `_now` functions itself, always inlined: when a
+    /// function returns after a system call, the kernel's use of the return stack makes the processor mispredict the
+    /// return address. The misprediction takes a tenth of the time of the whole call.
     #[inline]
     fn is_immediate(&self) -> bool {
         false
     }
 
-    /// Allocates room for transfers of `len` bytes, so that none is allocated while one is timed.
+    /// Allocates room for transfers of `len` bytes, so that no timed transfer allocates memory.
     fn reserve(&mut self, len: u64) -> Result<(), OpError>;
 
-    /// Composes or prefetches the next `len` bytes to write, before the write is timed. The contents of verified
-    /// files depend on the place.
+    /// Composes or prefetches the next `len` bytes to write, before the write is timed. The contents of verified files
+    /// depend on the place.
     #[inline(always)]
     fn compose(&mut self, _place: WritePlace<'_, Self::Handle>, _len: u64) -> Result<(), OpError> {
         Ok(())
     }
 
-    /// Declares that the next file that is opened is a file of a fileset that is being populated: its
-    /// contents are those that the run begins with.
+    /// Declares that the next opened file is a file of a fileset that is being populated; the file gets its initial
+    /// contents.
     fn begin_populating(&mut self, _fileset: FilesetId, _file: FileId) {}
 
-    /// Checks what was read since the last call. Called after the end time of the operation. Returns
-    /// the number of reads that returned wrong contents.
+    /// Checks the bytes read since the last call; called after the end time of the operation. Returns the number of
+    /// reads with wrong contents.
     #[inline(always)]
     fn check_reads(&mut self) -> u64 {
         0
     }
 
-    /// Makes the next content follow from a stream, not from what this session wrote before.
+    /// Derives the following content from `stream`, independently of earlier writes of this
+    /// session.
     fn begin_content(&mut self, _stream: Stream) {}
 
-    /// Checks that the directory of the located name is in the work directory and is reached without
-    /// a symbolic link. Called before operations that change a directory, which are plain calls on the
-    /// whole path, as an application's would be.
+    /// Checks that the directory of the located name is in the work directory and is reached without a symbolic link.
+    /// Called before operations that change a directory: the operations themselves use the whole path, as an
+    /// application does.
     async fn check_parent(&mut self) -> Result<(), OpError>;
 
-    /// Opens the file.
+    /// Opens the located file.
     ///
     /// # Errors
-    /// The target's error; so for every operation below.
+    /// The target's error, for this and every later operation.
     async fn open(&mut self, how: OpenHow) -> Result<Self::Handle, OpError>;
 
     /// Closes the file, after its asynchronous writes have completed.
@@ -246,7 +250,7 @@ pub trait Session {
         bytes: &mut [u8],
     ) -> Result<u64, OpError>;
 
-    /// Writes these bytes at `offset`.
+    /// Writes `bytes` at `offset`.
     async fn write_bytes(
         &mut self,
         handle: &Self::Handle,
@@ -254,7 +258,7 @@ pub trait Session {
         bytes: &[u8],
     ) -> Result<(), OpError>;
 
-    /// Writes `len` bytes at the end.
+    /// Writes `len` bytes at the end of the file.
     async fn append(&mut self, handle: &Self::Handle, len: u64) -> Result<(), OpError>;
 
     /// Flushes the file to stable storage.
@@ -263,23 +267,23 @@ pub trait Session {
     /// Attributes of an open file.
     async fn stat_handle(&mut self, handle: &Self::Handle) -> Result<Attributes, OpError>;
 
-    /// Attributes of the name.
+    /// Attributes of the located name.
     async fn stat(&mut self) -> Result<Attributes, OpError>;
 
-    /// Removes the file.
+    /// Removes the located file.
     async fn unlink(&mut self) -> Result<(), OpError>;
 
-    /// Creates the directory.
+    /// Creates the located directory.
     async fn make_dir(&mut self) -> Result<(), OpError>;
 
-    /// Removes the empty directory.
+    /// Removes the located directory, which must be empty.
     async fn remove_dir(&mut self) -> Result<(), OpError>;
 
-    /// Opens the directory, reads it to its end and closes it.
+    /// Opens, reads and closes the located directory.
     async fn list(&mut self) -> Result<ListTotals, OpError>;
 
-    /// Makes the located name the destination of the next operation on two names: the new name of
-    /// [`Session::rename`], or the file that a symbolic link leads to. The caller locates the other name afterwards.
+    /// Makes the located name the destination of the next operation on two names: the new name of [`Session::rename`],
+    /// or the target of a symbolic link. The caller then locates the other name.
     fn set_destination(&mut self);
 
     /// Renames the located name to the destination.
@@ -302,8 +306,8 @@ pub trait Session {
         operation: FileOperation<'_>,
     ) -> Result<u64, OpError>;
 
-    /// Reads up to `len` bytes at `offset` of a file, with `range` = (`offset`, `len`), and writes the bytes at the same offset of another file.
-    /// Returns the number of bytes that were read: fewer than `len` only at the end of the file.
+    /// Reads up to `len` bytes at `offset` of `from`, with `range` = (`offset`, `len`), and writes the bytes at the
+    /// same offset of `to`. Returns the number of bytes read: fewer than `len` only at the end of the file.
     ///
     /// # Errors
     /// As for [`Session::on_name`].
@@ -384,7 +388,7 @@ pub trait Session {
         now(self.unlink())
     }
 
-    /// Queues a write of the first `len` of these bytes; `tag` is returned in [`AioDone`].
+    /// Queues a write of the first `len` bytes of `bytes`; [`AioDone`] returns `tag`.
     fn aio_write_bytes(
         &mut self,
         _handle: &Self::Handle,
@@ -396,7 +400,7 @@ pub trait Session {
         Err(OpError(Errno::OPNOTSUPP))
     }
 
-    /// Queues a write; `tag` is returned in [`AioDone`].
+    /// Queues a write of the session's content; [`AioDone`] returns `tag`.
     fn aio_write(
         &mut self,
         handle: &Self::Handle,
@@ -405,36 +409,36 @@ pub trait Session {
         tag: u32,
     ) -> Result<(), OpError>;
 
-    /// Number of asynchronous writes that were queued and not yet taken by [`Session::aio_take`].
+    /// Number of queued writes that [`Session::aio_take`] has not yet taken.
     fn aio_pending(&self) -> usize;
 
-    /// Waits until at least `count` queued writes have completed or the run stops, and appends all that
-    /// have completed to `done`.
+    /// Waits until at least `count` queued writes have completed or the run stops, and appends all completed writes to
+    /// `done`.
     fn aio_take(
         &mut self,
         count: usize,
         done: &mut Vec<AioDone>,
     ) -> impl Future<Output = Result<(), Stopped>>;
 
-    /// Discards queued writes that have not begun, because the run has ended. Returns tag and start of every write that
-    /// had not completed, including the discarded writes. Not for the hot path.
+    /// Discards queued writes that have not begun, because the run has ended. Returns tag and start of every incomplete
+    /// write, including the discarded writes. Not for the hot path.
     fn aio_abandon(&mut self) -> Vec<(u32, Nanos)>;
 
-    /// Names and kinds of the directory's entries. Not for the hot path.
+    /// Names and kinds of the entries of the located directory. Not for the hot path.
     async fn entries(&mut self) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError>;
 
-    /// Contents of a small file. Not for the hot path.
+    /// Contents of the located small file. Not for the hot path.
     async fn get(&mut self) -> Result<Vec<u8>, OpError>;
 
-    /// Creates or replaces a small file. Not for the hot path.
+    /// Creates or replaces the located small file. Not for the hot path.
     async fn put(&mut self, bytes: &[u8]) -> Result<(), OpError>;
 
-    /// Removes a file or an empty directory after checking that no component of its path is a symbolic
-    /// link. Not for the hot path.
+    /// Removes the located file or empty directory after checking that no component of the path is a symbolic link. Not
+    /// for the hot path.
     async fn remove(&mut self, kind: EntryKind) -> Result<(), OpError>;
 }
 
-/// The output of a future that is ready when it is first polled.
+/// The output of a future that is ready when first polled.
 #[inline(always)]
 fn now<T>(future: impl Future<Output = T>) -> T {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {

@@ -1,4 +1,4 @@
-//! Arguments and results of the operations of sessions.
+//! Arguments and results of session operations.
 
 use crate::content::ContentPool;
 use crate::error::OpError;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// Maximum size of a small file that is read whole, in bytes.
 pub(crate) const MAX_WHOLE_READ_BYTES: u64 = 64 << 20;
 
-/// Descriptors of this process that the sessions of a target take.
+/// Descriptors of this process that the sessions of a target use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Descriptors {
     /// Descriptors of each open file.
@@ -19,51 +19,51 @@ pub struct Descriptors {
     pub per_lane: u64,
 }
 
-/// Support of a file system for direct I/O (`O_DIRECT`).
+/// The support of a file system for direct I/O (`O_DIRECT`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DirectIo {
     /// Not supported, or there is no page cache to bypass.
     Refused,
     /// Supported for transfers whose offsets and sizes are multiples of a number of bytes.
     Aligned {
-        /// Bytes, a power of two.
+        /// The alignment in bytes, a power of two.
         to: u64,
     },
-    /// The file system does not state it.
+    /// The file system does not state its support.
     Unknown,
 }
 
 /// The parameters of a session.
 #[derive(Clone)]
 pub struct SessionSpec {
-    /// Bytes of the buffer that reads rotate through.
+    /// Size of the read buffer in bytes; reads use the buffer in rotation.
     pub buffer: u64,
     /// The content of writes.
     pub content: ContentPool,
     /// The run's clock.
     pub clock: Clock,
-    /// A number that no other session has; the content that the session writes follows from it.
+    /// A number that no other session has; determines the content that the session writes.
     pub number: u64,
     /// The process of the workload that the worker belongs to.
     pub process: u64,
     /// The seed of the run.
     pub seed: u64,
-    /// The files that the workload works on; none on lanes of real time, whose targets know their files.
+    /// The files of the workload; empty on lanes of real time, whose targets store their files.
     pub data_set: DataSet,
     /// The measured windows of the run.
     pub window: Arc<WindowState>,
     /// The worker's current operation.
     pub in_flight: Arc<InFlight>,
-    /// The rows in which a target that calls procedures of a server records them.
+    /// The rows for a target that records the procedures it calls on a server.
     pub rpc: Option<RpcRows>,
-    /// Time without a reply of the server after which all calls fail; without it, each call fails after
-    /// the target's own time limit.
+    /// Time without a reply of the server after which all calls fail; without a limit, each call fails after the
+    /// target's own time limit.
     pub silence: Option<std::time::Duration>,
-    /// Whether nothing that the session does is measured, so that saving memory matters more than speed.
+    /// Whether none of the session's operations is measured, so that saving memory matters more than speed.
     pub unmeasured: bool,
 }
 
-/// Signs of life of an operation: a session that makes many calls for one operation reports each completed call.
+/// Progress reports of an operation that makes many calls: the session reports each completed call.
 #[derive(Clone)]
 pub(crate) struct CallSigns {
     worker: Arc<InFlight>,
@@ -78,16 +78,16 @@ impl CallSigns {
         }
     }
 
-    /// Notes that a call of the operation has completed and that further calls follow.
+    /// Reports that a call has completed and that the operation continues with further calls.
     pub(crate) fn call_completed(&self) {
         self.worker.call_completed(self.clock.now());
     }
 }
 
-/// The files that a workload works on.
+/// The files of a workload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct DataSet {
-    /// Number of files; of a pattern the maximum at any time.
+    /// Number of files; for a pattern, the maximum at any time.
     pub files: u64,
     /// Sum of the file sizes in bytes; an estimate for very many files.
     pub bytes: u128,
@@ -103,7 +103,7 @@ pub struct RpcRows {
 }
 
 impl RpcRows {
-    /// The number of a row.
+    /// The number of the row with this name.
     #[must_use]
     pub fn row(&self, name: &str) -> Option<u32> {
         let found = self.rows.iter().find(|(n, _)| n == name);
@@ -111,14 +111,14 @@ impl RpcRows {
     }
 }
 
-/// Space on a target.
+/// The free space of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Space {
-    /// Bytes free to this user.
+    /// Free bytes that this user may use.
     pub bytes: u64,
-    /// Inodes free to this user; `None` if their number is not limited.
+    /// Free inodes that this user may use; `None` if the number of inodes is not limited.
     pub inodes: Option<u64>,
-    /// Bytes of a block: each file takes a whole number of blocks.
+    /// Block size in bytes: each file occupies a whole number of blocks.
     pub block: u64,
 }
 
@@ -129,7 +129,7 @@ pub enum OpenMode {
     Read,
     /// Writing.
     Write,
-    /// Both.
+    /// Reading and writing.
     ReadWrite,
 }
 
@@ -143,7 +143,7 @@ impl OpenMode {
     }
 }
 
-/// An entry of the tree of a fileset.
+/// An entry of a fileset's tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FilesetEntry {
     /// A file.
@@ -157,24 +157,24 @@ pub enum FilesetEntry {
 /// The parameters of an open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OpenHow {
-    /// The operations it is opened for.
+    /// The operations that the file is opened for.
     pub mode: OpenMode,
-    /// Create it if it does not exist.
+    /// Whether a missing file is created.
     pub create: bool,
-    /// Truncate it to zero bytes if it exists.
+    /// Whether an existing file is truncated to zero bytes.
     pub truncate: bool,
-    /// Direct I/O.
+    /// Whether transfers use direct I/O.
     pub direct: bool,
-    /// Writes return when their data is on stable storage.
+    /// Whether writes return only when their data is on stable storage.
     pub dsync: bool,
-    /// Advise against read-ahead.
+    /// Whether the kernel is advised against read-ahead.
     pub no_read_ahead: bool,
-    /// The size that the workload planned, for targets that keep no files.
+    /// The planned size of the file in bytes, for targets that keep no files.
     pub planned_size: u64,
 }
 
 impl OpenHow {
-    /// Opens an existing file for these operations.
+    /// The parameters to open an existing file.
     #[must_use]
     pub fn plain(mode: OpenMode) -> Self {
         Self {
@@ -189,7 +189,7 @@ impl OpenHow {
     }
 }
 
-/// The place of a write that is prepared.
+/// The place of a write that is being prepared.
 #[derive(Debug, Clone, Copy)]
 pub enum WritePlace<'h, H> {
     /// An offset in an open file.
@@ -217,9 +217,9 @@ impl<'h, H> WritePlace<'h, H> {
 /// Attributes of a file or directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attributes {
-    /// Its kind.
+    /// The kind of the entry.
     pub kind: EntryKind,
-    /// Bytes.
+    /// The size in bytes.
     pub size: u64,
 }
 
@@ -241,19 +241,19 @@ pub enum EntryKind {
 pub struct ListTotals {
     /// Entries without `.` and `..`.
     pub entries: u64,
-    /// Bytes of the records that the system returned: names and their overhead.
+    /// Bytes of the returned directory records: names and their overhead.
     pub bytes: u64,
 }
 
 /// An asynchronous write that has completed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AioDone {
-    /// The number that the caller gave it.
+    /// The number that the caller has given the write.
     pub tag: u32,
-    /// When it was queued.
+    /// The time at which the write was queued.
     pub start: Nanos,
-    /// When it completed.
+    /// The time at which the write completed.
     pub end: Nanos,
-    /// Bytes written.
+    /// Bytes written, or the error.
     pub result: Result<u64, OpError>,
 }

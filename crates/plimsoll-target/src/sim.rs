@@ -1,4 +1,4 @@
-//! The target that is a model: a simulated storage system in virtual time.
+//! The simulation target: a model of a storage system in virtual time.
 
 mod lane_simulation;
 mod session;
@@ -29,7 +29,6 @@ pub(crate) const SCHEME: TargetScheme = TargetScheme {
     row_names: no_rows,
 };
 
-/// A simulated system.
 pub(crate) struct Sim {
     system: System,
     state: Arc<Mutex<SharedState>>,
@@ -46,14 +45,14 @@ pub(crate) fn check_url(url: &str) -> Result<(), TargetError> {
     system(url).map(drop)
 }
 
-/// The system of a URL, with the events in it.
+/// The simulated system of a URL, with the events of the URL.
 fn system(url: &str) -> Result<System, TargetError> {
     let (name, options) = system_of(url).unwrap_or_default();
     let events = events(url, options.strip_prefix('?').unwrap_or_default())?;
     load(name, &events).map_err(|reason| TargetError::of(SCHEME.name, reason))
 }
 
-/// The URL of a simulated system to which events happen besides those that it has.
+/// Adds events to the URL of a simulated system; existing events stay.
 #[must_use]
 pub fn with_events(url: &str, events: &[SystemEvent]) -> String {
     let mut url = url.to_owned();
@@ -64,19 +63,18 @@ pub fn with_events(url: &str, events: &[SystemEvent]) -> String {
     url
 }
 
-/// The name or path of the system of a URL, and its options with their question mark; `None` for another
-/// target.
+/// The name or path of a URL's system, and the options with their question mark; `None` for a URL of another target.
 fn system_of(url: &str) -> Option<(&str, &str)> {
     let rest = url.strip_prefix(SCHEME.name)?.strip_prefix(':')?;
     Some(rest.split_at(rest.find('?').unwrap_or(rest.len())))
 }
 
-/// Whether the name of a system is the path of a file, as [`plimsoll_sim::find`] has it.
+/// Whether the name of a system is a file path, by the rule of [`plimsoll_sim::find`].
 fn is_path(name: &str) -> bool {
     name.contains('/') || name.ends_with(".toml")
 }
 
-/// The URL with the path of a system file made absolute, for a run that may be resumed in another
+/// The URL with an absolute path of the system file, for a run that may be resumed in another
 /// directory.
 ///
 /// # Errors
@@ -97,8 +95,8 @@ pub fn with_absolute_system(url: &str) -> Result<String, String> {
     }
 }
 
-/// A fingerprint of the text of the system of a URL, which differs when the text does; `None` for
-/// another target.
+/// A fingerprint of the text of a URL's system; different texts have different fingerprints. `None`
+/// for a URL of another target.
 ///
 /// # Errors
 /// A sentence if the system is not known or cannot be read.
@@ -111,9 +109,8 @@ pub fn system_fingerprint(url: &str) -> Result<Option<String>, String> {
     Ok(Some(format!("{hash:016x}")))
 }
 
-/// What happens to the simulated system of a URL, such as `down edge.3`, and when, in nanoseconds since
-/// the beginning of the run; in order of time. Nothing for another target, or a system that cannot be
-/// used.
+/// The events of a URL's simulated system, such as `down edge.3`, each with its time in nanoseconds since the beginning
+/// of the run, in order of time. Empty for a URL of another target, or of a system that cannot be used.
 #[must_use]
 pub fn system_events(url: &str) -> Vec<(Nanos, String)> {
     let events = system_of(url).and_then(|(name, options)| {
@@ -123,7 +120,7 @@ pub fn system_events(url: &str) -> Vec<(Nanos, String)> {
     events.unwrap_or_default()
 }
 
-/// The events in the options of a URL.
+/// Parses the events in the options of a URL.
 fn events(url: &str, options: &str) -> Result<Vec<SystemEvent>, TargetError> {
     let mut events = Vec::new();
     let mut end = url.len() - options.len();
@@ -148,7 +145,7 @@ fn events(url: &str, options: &str) -> Result<Vec<SystemEvent>, TargetError> {
     Ok(events)
 }
 
-/// The system of a name or of a file.
+/// Loads the system with a name or a file path.
 fn load(name: &str, events: &[SystemEvent]) -> Result<System, String> {
     let text = plimsoll_sim::find(name)?;
     plimsoll_sim::parse_with_events(&text, name, events)
@@ -159,7 +156,7 @@ impl Target for Sim {
     type Session = SimSession;
     type Verifying = Self;
 
-    /// It stores nothing that could be verified.
+    /// Stores no contents, so there is nothing to verify.
     fn verifying(self, _: Arc<Ledger>) -> Self {
         self
     }

@@ -1,15 +1,15 @@
-//! Asynchronous writes on targets that know when each completes.
+//! Asynchronous writes on targets that know the completion time of each write in advance.
 
 use crate::session_types::AioDone;
 use plimsoll_lane::{Lane, Stopped};
 use plimsoll_measure::Nanos;
 
-/// The writes of a session that were queued and not taken yet.
+/// The queued writes of a session that the worker has not taken yet.
 #[derive(Default)]
 pub(crate) struct TimedWrites(Vec<AioDone>);
 
 impl TimedWrites {
-    /// Queues a write, whose end may be in the future.
+    /// Queues a write; its completion time may be in the future.
     pub(crate) fn push(&mut self, write: AioDone) {
         self.0.push(write);
     }

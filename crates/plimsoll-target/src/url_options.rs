@@ -4,10 +4,10 @@ use crate::connect::TargetError;
 use plimsoll_plan::parse_duration;
 use std::time::Duration;
 
-/// Longest time that an option may give.
+/// Maximum duration of an option.
 const MAX_OPTION_DURATION: Duration = Duration::from_secs(3600);
 
-/// Options that were not taken yet.
+/// Options that the target has not taken yet.
 pub(crate) struct UrlOptions {
     target: &'static str,
     left: Vec<(String, String)>,
@@ -44,18 +44,18 @@ impl UrlOptions {
         TargetError::of(self.target, reason)
     }
 
-    /// Takes the value of an option, if it is given.
+    /// Takes the value of an option; `None` if the URL does not have the option.
     fn take(&mut self, name: &str) -> Option<String> {
         let at = self.left.iter().position(|(n, _)| n == name)?;
         Some(self.left.remove(at).1)
     }
 
-    /// A text.
+    /// Takes the text of an option.
     pub(crate) fn text(&mut self, name: &str) -> Option<String> {
         self.take(name)
     }
 
-    /// A time of at most [`MAX_OPTION_DURATION`].
+    /// Takes a duration of at most [`MAX_OPTION_DURATION`].
     pub(crate) fn duration(&mut self, name: &str) -> Result<Option<Duration>, TargetError> {
         let Some(value) = self.take(name) else {
             return Ok(None);
@@ -68,7 +68,7 @@ impl UrlOptions {
         }
     }
 
-    /// A whole number from 1 to `max`.
+    /// Takes a whole number from 1 to `max`.
     pub(crate) fn count(&mut self, name: &str, max: u32) -> Result<Option<u32>, TargetError> {
         let Some(value) = self.take(name) else {
             return Ok(None);
@@ -81,7 +81,7 @@ impl UrlOptions {
         })
     }
 
-    /// Refuses options that were not taken.
+    /// Fails if the URL has options that the target has not taken.
     pub(crate) fn finish(self, known: &str) -> Result<(), TargetError> {
         match self.left.first() {
             None => Ok(()),

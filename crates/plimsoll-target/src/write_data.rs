@@ -8,19 +8,19 @@ use plimsoll_plan::Stream;
 use rand::RngExt;
 use rustix::io::Errno;
 
-/// The bytes of a session's writes, one after the other. They follow from the pool, the stream that
-/// they began with, and the lengths of the earlier writes.
+/// The sequence of bytes that a session writes. The bytes follow from the pool, the initial stream,
+/// and the lengths of the earlier writes.
 pub(crate) struct WriteData {
     pool: ContentPool,
-    /// Composes the bytes, unless they are those of the pool.
+    /// Composes the bytes; `None` if the bytes of the pool are written.
     composer: Option<BlockComposer>,
-    /// The step in the pool at which the next piece begins.
+    /// The pool step of the next piece.
     step: usize,
-    /// The bytes of the next detached write.
+    /// The prepared bytes of the next detached write.
     detached: Option<MmapMut>,
 }
 
-/// Bytes that are written one after the other.
+/// A sequence of bytes to write.
 pub(crate) trait WriteSource {
     /// The next bytes: at most `max`, at least one unless `max` is 0.
     ///
@@ -35,7 +35,7 @@ impl WriteSource for WriteData {
     }
 }
 
-/// The rest of some bytes.
+/// The bytes of a slice that were not written yet.
 pub(crate) struct RestOfBytes<'a>(pub(crate) &'a [u8]);
 
 impl WriteSource for RestOfBytes<'_> {
@@ -47,16 +47,16 @@ impl WriteSource for RestOfBytes<'_> {
     }
 }
 
-/// The bytes of a write that another thread does later.
+/// The bytes of a write that another thread or a background task executes later.
 pub(crate) struct DetachedData {
     pool: ContentPool,
     step: usize,
-    /// Bytes that were composed for this write.
+    /// The bytes composed for this write; `None` if the bytes of the pool are written.
     composed: Option<MmapMut>,
 }
 
 impl DetachedData {
-    /// The bytes from `done` on of a write of `len`, as many as are contiguous.
+    /// The contiguous bytes from `done` on of a write of `len` bytes.
     pub(crate) fn piece(&self, done: usize, len: usize) -> &[u8] {
         let want = (len - done).min(self.pool.longest());
         match &self.composed {
@@ -70,7 +70,7 @@ impl DetachedData {
 }
 
 impl WriteData {
-    /// The bytes of the session with this number.
+    /// The bytes of session number `session`.
     ///
     /// # Errors
     /// `ENOMEM` if the memory cannot be allocated.
@@ -85,7 +85,7 @@ impl WriteData {
         Ok(source)
     }
 
-    /// Continues with the bytes that follow from a stream, whatever was written before.
+    /// Continues with the bytes of `stream`, independently of earlier writes.
     pub(crate) fn restart(&mut self, stream: Stream) {
         match &mut self.composer {
             Some(composer) => composer.restart(stream),
@@ -138,7 +138,7 @@ impl WriteData {
         }
     }
 
-    /// The position in the pool of the next piece, whose bytes are not composed.
+    /// The pool position of the next `len` bytes; only for pools that are not composed.
     pub(crate) fn next_in_pool(&mut self, len: usize) -> usize {
         assert!(
             self.composer.is_none(),
@@ -161,7 +161,7 @@ impl WriteData {
         Ok(())
     }
 
-    /// Composes or prefetches the bytes of the next write, which may be a detached one.
+    /// Composes or prefetches the bytes of the next write, for a plain or a detached write.
     ///
     /// # Errors
     /// `ENOMEM` if the memory cannot be allocated.
@@ -177,10 +177,10 @@ impl WriteData {
         }
     }
 
-    /// The bytes of a detached write, which may have been prepared.
+    /// Takes the bytes of a detached write, prepared or composed now.
     ///
     /// # Errors
-    /// `ENOMEM` if they were not and the memory cannot be allocated.
+    /// `ENOMEM` if the bytes were not prepared and the memory cannot be allocated.
     pub(crate) fn take_detached(&mut self, len: u64) -> Result<DetachedData, Errno> {
         let composed = match (self.detached.take(), self.composer.is_some()) {
             (_, false) => None,
@@ -196,7 +196,7 @@ impl WriteData {
         })
     }
 
-    /// These bytes as those of a detached write; the session's own bytes stay as they were.
+    /// Makes `bytes` the bytes of a detached write; the session's own sequence does not advance.
     pub(crate) fn detached_bytes(&self, bytes: MmapMut) -> DetachedData {
         DetachedData {
             pool: self.pool.clone(),
@@ -205,7 +205,7 @@ impl WriteData {
         }
     }
 
-    /// The next `len` bytes in memory of their own.
+    /// Copies the next `len` bytes to newly allocated memory.
     fn copy_next(&mut self, len: u64) -> Result<MmapMut, Errno> {
         let len = usize::try_from(len).map_err(|_| Errno::NOMEM)?;
         let mut bytes = MmapMut::map_anon(len.max(1)).map_err(|_| Errno::NOMEM)?;

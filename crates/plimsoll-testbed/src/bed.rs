@@ -1,4 +1,4 @@
-//! A test bed while its process runs: nodes, and what can happen to them.
+//! A test bed in its keeper: nodes, faults and targets.
 
 use crate::BedError;
 use crate::daemon::{CommandLine, Daemon, ForeignProcess, Ready};
@@ -11,12 +11,12 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Maximum time of a command that configures something.
+/// Maximum duration of a setup command.
 pub const SETUP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A test bed that its process starts and keeps.
+/// A test bed, in the process that starts and keeps the bed.
 pub struct Bed {
-    /// Its options.
+    /// Options of the bed.
     pub options: BedOptions,
     dir: PathBuf,
     data_dir: PathBuf,
@@ -25,14 +25,14 @@ pub struct Bed {
     pub(crate) notes: Vec<String>,
     pub(crate) targets: Vec<BedTarget>,
     pub(crate) control_group: Option<PathBuf>,
-    /// File systems that the kernel has mounted from servers of this bed.
+    /// Mount points of file systems that the kernel has mounted from servers of this bed.
     unmounted: Vec<PathBuf>,
     progress: Box<dyn FnMut(&str)>,
     given_up: Box<dyn Fn() -> bool>,
 }
 
 impl Bed {
-    /// One whose directories exist.
+    /// A bed without nodes in existing directories.
     pub(crate) fn new(
         options: BedOptions,
         dir: PathBuf,
@@ -55,20 +55,20 @@ impl Bed {
         }
     }
 
-    /// Says what is being done.
+    /// Reports the current activity to the command that starts the bed.
     pub fn progress(&mut self, text: &str) {
         (self.progress)(text);
     }
 
-    /// A directory for the files of a node, which is created.
+    /// Creates a directory for the files of a node; returns the path.
     pub fn data(&self, name: &str) -> Result<PathBuf, BedError> {
         let dir = self.data_dir.join(name);
         std::fs::create_dir_all(&dir).map_err(BedError::at(&dir))?;
         Ok(dir)
     }
 
-    /// A directory for the files of a node on a file system in memory of this size in bytes, if the
-    /// option `--size` gives one, else on that of all data.
+    /// Creates a directory for the files of a node: on a file system in memory of `--size` bytes if the option is
+    /// given, else on the file system of the bed's data.
     pub fn limited_data(&mut self, name: &str) -> Result<PathBuf, BedError> {
         match self.options.size {
             Some(size) => self.memory(name, size),
@@ -76,7 +76,7 @@ impl Bed {
         }
     }
 
-    /// A directory for the files of a node on a file system in memory of this size in bytes.
+    /// Creates a directory for the files of a node, on a file system in memory of `size` bytes.
     pub fn memory(&self, name: &str, size: u64) -> Result<PathBuf, BedError> {
         let dir = self.data(name)?;
         self.run(
@@ -89,27 +89,27 @@ impl Bed {
         Ok(dir)
     }
 
-    /// A file for a node, such as its configuration.
+    /// Writes a file for a node, such as a configuration; returns the path.
     pub fn write(&self, name: &str, text: &str) -> Result<PathBuf, BedError> {
         let path = self.data_dir.join(name);
         std::fs::write(&path, text).map_err(BedError::at(&path))?;
         Ok(path)
     }
 
-    /// The directory at which file systems of the bed are mounted, which is created.
+    /// Creates the directory for the mount points of the bed; returns the path.
     pub fn mount_dir(&self) -> Result<PathBuf, BedError> {
         let dir = self.dir.join("mnt");
         std::fs::create_dir_all(&dir).map_err(BedError::at(&dir))?;
         Ok(dir)
     }
 
-    /// Says that the file system of a server of this bed, mounted at a directory by the kernel, is
-    /// unmounted before the bed ends: the system would do that when the server is gone.
+    /// Registers a file system that the kernel has mounted from a server of this bed. The bed unmounts the file system
+    /// before its servers end; the system would unmount only after the servers have ended.
     pub fn unmounted_at_the_end(&mut self, dir: &Path) {
         self.unmounted.push(dir.into());
     }
 
-    /// The address of a number, from 1, which is added to the bed's network unless it is there. Those of 198.18.0.0/15 are
+    /// The address 198.18.0.`number`; adds the address to the bed's network if it is missing. 198.18.0.0/15 is reserved
     /// for benchmarks (RFC 2544, appendix C.2.2).
     pub fn address(&mut self, number: u8) -> Result<IpAddr, BedError> {
         let address = IpAddr::from(Ipv4Addr::new(198, 18, 0, number));
@@ -117,7 +117,7 @@ impl Bed {
         Ok(address)
     }
 
-    /// Runs a command that configures something; returns its output.
+    /// Runs a setup command; returns its standard output.
     pub fn run(&self, line: &CommandLine) -> Result<String, BedError> {
         line.run(SETUP_TIMEOUT)
     }
@@ -125,7 +125,7 @@ impl Bed {
     /// Waits until a command succeeds.
     ///
     /// # Errors
-    /// If a daemon ends meanwhile, or it takes too long: with the last error of the command.
+    /// If a daemon ends before the command succeeds, or if the time limit passes: with the last error of the command.
     pub fn wait_until(
         &mut self,
         what: &str,
@@ -160,7 +160,7 @@ impl Bed {
         }
     }
 
-    /// Adds software that runs in the bed, whose version is in the output of a command.
+    /// Adds software that runs in the bed; the output of the command `version` contains its version.
     pub fn software(&mut self, name: &str, role: &str, version: &CommandLine) {
         let output = version.run(Duration::from_secs(5)).unwrap_or_default();
         let line = output
@@ -173,7 +173,6 @@ impl Bed {
         });
     }
 
-    /// The bed's directory.
     pub(crate) fn dir(&self) -> &Path {
         &self.dir
     }
@@ -185,12 +184,12 @@ impl Bed {
         crate::cgroup::group_name(&name.to_string_lossy(), own.pid)
     }
 
-    /// Sets the control group that processes which load the bed must be in.
+    /// Sets the control group for processes that load the bed.
     pub(crate) fn set_control_group(&mut self, group: PathBuf) {
         self.control_group = Some(group);
     }
 
-    /// Says how the bed is put together.
+    /// Adds a sentence about the bed's configuration.
     pub fn note(&mut self, text: impl Into<String>) {
         self.notes.push(text.into());
     }
@@ -204,7 +203,7 @@ impl Bed {
         });
     }
 
-    /// Adds a target of this name: a directory of a mounted file system.
+    /// Adds a named target: a directory of a mounted file system.
     pub fn add_directory(&mut self, name: &str, directory: PathBuf) {
         self.targets.push(BedTarget {
             name: name.into(),
@@ -214,6 +213,9 @@ impl Bed {
     }
 
     /// Adds a node.
+    ///
+    /// # Panics
+    /// If the bed has a node of this name.
     pub fn node(&mut self, name: &str, role: &str, address: Option<IpAddr>) -> &mut Node {
         assert!(
             self.find(name).is_none(),
@@ -223,7 +225,7 @@ impl Bed {
         self.nodes.last_mut().expect("it was just added")
     }
 
-    /// The log of a node.
+    /// Path of a node's log.
     pub fn log(&self, name: &str) -> PathBuf {
         self.dir.join("logs").join(format!("{name}.log"))
     }
@@ -237,8 +239,8 @@ impl Bed {
         Ok(())
     }
 
-    /// Makes a process that another daemon of the bed has started that of a node, which is ready; its
-    /// number is in a file. What it wrote so far is elsewhere.
+    /// Makes a ready process, which another daemon of the bed has started and whose number is in a file, the daemon of
+    /// a node.
     pub fn adopt(&mut self, name: &str, process: ForeignProcess) -> Result<(), BedError> {
         let log = self.log(name);
         let daemon = Daemon::adopt(process, log)?;
@@ -267,7 +269,7 @@ impl Bed {
         self.wait(name)
     }
 
-    /// Adds a line of a round-trip time before a server, at an address of the bed.
+    /// Starts a line, a TCP relay with a round-trip time, before a server, and adds the line as a node.
     pub fn add_line(
         &mut self,
         name: &str,
@@ -293,23 +295,23 @@ impl Bed {
         &mut self.nodes[at]
     }
 
-    /// The nodes, for the state of the bed.
+    /// The nodes as recorded in the state of the bed.
     pub(crate) fn node_states(&self) -> Vec<NodeState> {
         self.nodes.iter().map(Node::state).collect()
     }
 
-    /// The states of all nodes.
     pub(crate) fn status(&mut self) -> Vec<NodeStatus> {
         self.nodes.iter_mut().map(Node::status).collect()
     }
 
-    /// Inner numbers of the processes of all daemons, whose ends are theirs to see.
+    /// Process numbers, in the bed's PID namespace, of all daemons. Only the daemons themselves wait for these
+    /// processes.
     pub(crate) fn daemon_pids(&self) -> Vec<u32> {
         let daemons = self.nodes.iter().filter_map(|n| n.daemon.as_ref());
         daemons.filter_map(Daemon::known_pid).collect()
     }
 
-    /// Takes note of daemons that have ended.
+    /// Records the exit status of daemons that have ended.
     pub(crate) fn poll(&mut self) {
         for node in &mut self.nodes {
             if let Some(daemon) = &mut node.daemon {
@@ -318,7 +320,7 @@ impl Bed {
         }
     }
 
-    /// The node to which a fault happens: that of its name, or the only one it can happen to.
+    /// Index of the node that a fault names, or of the only node to which the fault applies.
     fn node_of(&self, fault: &Fault) -> Result<usize, BedError> {
         let able: Vec<&Node> = self.nodes.iter().filter(|n| n.takes(fault.verb)).collect();
         let list = |nodes: &[&Node]| {
@@ -356,7 +358,7 @@ impl Bed {
         }
     }
 
-    /// Does what a fault says.
+    /// Injects or ends a fault.
     pub(crate) fn apply(&mut self, fault: &Fault) -> Result<(), BedError> {
         let at = self.node_of(fault)?;
         let Self {
@@ -365,34 +367,33 @@ impl Bed {
         nodes[at].apply(fault.verb, &**given_up)
     }
 
-    /// Unmounts file systems whose clients are in the kernel. Their servers must reply: a client that has
-    /// something to write waits for them, and one that has files to close may bring Linux 6.1 down
-    /// ("Dentry still in use", seen with CIFS).
+    /// Unmounts the kernel's mounts. The servers must reply: a client with unwritten data waits for its server, and a
+    /// client with files to close may crash Linux 6.1 ("Dentry still in use", seen with CIFS).
     fn unmount(&mut self) {
         if self.unmounted.is_empty() {
             return;
         }
         for node in &mut self.nodes {
-            // What cannot be mended is left to the system.
+            // The system cleans up after a node that cannot be repaired.
             let _ = node.reply_again();
         }
         for dir in self.unmounted.drain(..) {
-            // Who has files open there keeps the mount, and ends with the bed.
+            // A process with open files keeps the mount until the bed ends.
             let _ = unmount(&dir, UnmountFlags::DETACH);
         }
     }
 
-    /// Ends all lines and daemons.
+    /// Unmounts file systems, and ends all lines and daemons.
     pub(crate) fn stop(&mut self) {
         self.unmount();
-        // The last ones use the first ones.
+        // Reverse order: later nodes depend on earlier nodes.
         for node in self.nodes.iter_mut().rev() {
             node.end();
         }
     }
 }
 
-/// A new random UUID of the system.
+/// A new random UUID from the kernel.
 pub(crate) fn random_uuid() -> Result<String, BedError> {
     let path = Path::new("/proc/sys/kernel/random/uuid");
     let text = std::fs::read_to_string(path).map_err(BedError::at(path))?;

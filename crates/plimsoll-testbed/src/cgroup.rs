@@ -1,13 +1,13 @@
-//! A limit of the rate of a block device's operations, by a control group.
+//! A limit on the operation rate of a block device, by a control group.
 //!
-//! Both versions of control groups are used: the throttle of `blkio` (version 1) and `io.max` (version
-//! 2). The group applies to the processes that are in it: the bed's own and those that enter the bed.
+//! Both versions of control groups are supported: `blkio.throttle` (version 1) and `io.max` (version 2). The limit
+//! applies to the processes in the group: processes of the bed, and processes that enter the bed.
 
 use crate::BedError;
 use crate::process_id::ProcessId;
 use std::path::{Path, PathBuf};
 
-/// A limit of the operations per second of one block device.
+/// A limit on the operations per second of one block device.
 pub struct IoLimit {
     group: PathBuf,
     /// Major and minor number of the device.
@@ -17,7 +17,7 @@ pub struct IoLimit {
 }
 
 impl IoLimit {
-    /// A group of this name without a limit yet, for a device.
+    /// Creates a control group without a limit, for a device.
     ///
     /// # Errors
     /// If the system has no control groups for block devices.
@@ -38,17 +38,16 @@ impl IoLimit {
         })
     }
 
-    /// The group's directory.
     pub(crate) fn group(&self) -> &Path {
         &self.group
     }
 
-    /// The limit.
+    /// Maximum operations per second, of reads and of writes each; `None` without a limit.
     pub(crate) fn iops(&self) -> Option<u64> {
         self.iops
     }
 
-    /// Sets or removes the limit, of reads and of writes each.
+    /// Sets or removes the limit, in operations per second, of reads and of writes each.
     pub(crate) fn set(&mut self, iops: Option<u64>) -> Result<(), BedError> {
         let (major, minor) = self.device;
         let write = |file: &str, text: String| {
@@ -76,30 +75,29 @@ impl IoLimit {
 
 impl Drop for IoLimit {
     fn drop(&mut self) {
-        // A process that still is in it is the user's, and keeps it.
+        // The group stays if a process of the user is still in the group.
         let _ = std::fs::remove_dir(&self.group);
     }
 }
 
-/// Begin of the names of groups.
+/// Prefix of the names of groups.
 const PREFIX: &str = "plimsoll-testbed-";
 
-/// Name of the group of a bed and its process.
 pub(crate) fn group_name(bed: &str, pid: i32) -> String {
     format!("{PREFIX}{bed}-{pid}")
 }
 
-/// Removes the group of a bed whose process has ended. Another directory is not touched.
+/// Removes the control group of a bed whose keeper has ended. Other directories are not touched.
 pub(crate) fn remove(group: &Path) {
     let name = group.file_name().unwrap_or_default().to_string_lossy();
     let parent = io_controller().map(|(parent, _)| parent);
     if name.starts_with(PREFIX) && group.parent() == parent.as_deref() {
-        // A process that still is in it is the user's, and keeps it.
+        // The group stays if a process of the user is still in the group.
         let _ = std::fs::remove_dir(group);
     }
 }
 
-/// Removes groups of beds whose process has ended and which no process is in any more.
+/// Removes empty control groups of beds whose keeper has ended.
 pub(crate) fn sweep() {
     let parent = io_controller().map(|(parent, _)| parent);
     let entries = parent.and_then(|p| std::fs::read_dir(p).ok());
@@ -113,7 +111,7 @@ pub(crate) fn sweep() {
     }
 }
 
-/// The directory in which groups for block devices are made, and whether it is of version 2.
+/// The directory in which control groups for block devices are created, and whether its version is 2.
 fn io_controller() -> Option<(PathBuf, bool)> {
     let legacy = Path::new("/sys/fs/cgroup/blkio");
     if legacy.join("blkio.throttle.read_iops_device").exists() || legacy.join("tasks").exists() {

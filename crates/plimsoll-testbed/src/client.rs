@@ -1,4 +1,4 @@
-//! What the commands do with test beds: start, ask, hurt, enter and end them.
+//! Commands on test beds: start, query, fault, enter and end.
 
 use crate::control::{self, BedStatus, REPLY_TIMEOUT, Reply, Request};
 use crate::fault::Fault;
@@ -19,52 +19,51 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// Maximum time in which a bed ends by itself; then it is killed. An unmount writes what the client has not
-/// written.
+/// Maximum time in which a bed shuts down by itself before it is killed. An unmount writes the client's unwritten data.
 const STOP_TIMEOUT: Duration = Duration::from_secs(40);
 
-/// Maximum time in which the system ends its processes after that.
+/// Maximum time in which the system ends the processes of a killed bed.
 const KILL_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Maximum time in which a bed replies that it ends.
+/// Maximum time in which a bed acknowledges the request to end.
 const DOWN_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Time between two looks at a process that ends.
+/// Time between two checks of a process that ends.
 const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Time between two looks at a bed that is not in sync.
+/// Time between two checks of a bed that is not in sync.
 const SYNC_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Time between two looks at whether the user interrupts.
+/// Time between two checks for an interrupt by the user.
 const INTERRUPT_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A test bed that is up.
 pub struct TestBed {
     store: Store,
     state: BedState,
-    /// Its process, if it ends with this value.
+    /// The process of the bed, if the bed ends when this value is dropped.
     bound: Option<Child>,
 }
 
-/// How a bed is started.
+/// Arguments of the start of a bed.
 #[derive(Debug, Clone)]
 pub struct Start<'a> {
-    /// Its name; by default that of the kind, with a number if that is taken.
+    /// Name of the bed; by default the name of the kind, with a number if that name is taken.
     pub name: Option<&'a str>,
-    /// Its options.
+    /// Options of the bed.
     pub options: BedOptions,
-    /// This program, of which another process keeps the bed.
+    /// This program: another process executes it and keeps the bed.
     pub program: &'a Path,
-    /// Arguments of that program before the bed's directory.
+    /// Arguments of the program before the bed's directory.
     pub arguments: &'a [&'a str],
     /// Whether the bed ends with this process.
     pub is_bound: bool,
 }
 
-/// Checks that a kind takes these options, and that what it needs is there.
+/// Checks that a kind takes the options, and that the needed programs and rights are available.
 ///
 /// # Errors
-/// What is wrong or missing, with what to do.
+/// The wrong option, or the missing programs or rights with a remedy.
 pub fn check(kind: &Kind, options: &BedOptions) -> Result<(), BedError> {
     options.check(kind.name, kind.options)?;
     let mut needs = (kind.needs)(options)?;
@@ -89,7 +88,7 @@ pub fn check(kind: &Kind, options: &BedOptions) -> Result<(), BedError> {
     }
 }
 
-/// Whether this root is one of a user namespace only.
+/// Whether this process is root in a user namespace only, not on the machine.
 fn is_namespace_root() -> bool {
     let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     let whole = ["0", "0", "4294967295"];
@@ -106,7 +105,7 @@ fn namespaces() -> Vec<&'static str> {
     options
 }
 
-/// Namespaces give no right to a device.
+/// Checks access to `/dev/fuse`: namespaces give no right to a device.
 fn probe_fuse() -> Result<(), BedError> {
     const DEVICE: &str = "/dev/fuse";
     let opened = std::fs::File::options().read(true).write(true).open(DEVICE);
@@ -117,7 +116,7 @@ fn probe_fuse() -> Result<(), BedError> {
     })
 }
 
-/// Some systems let no user create namespaces, or forbid everything in them.
+/// Checks that namespaces can be used: some systems let no user create namespaces, or forbid everything in them.
 fn probe_namespaces() -> Result<(), BedError> {
     let mut command = Command::new("unshare");
     command.args(namespaces()).args(["--", "sh", "-c"]);
@@ -136,13 +135,14 @@ fn probe_namespaces() -> Result<(), BedError> {
     )))
 }
 
-/// Closes what the command would inherit besides its standard input and output: a lock of the shell, or
-/// the end of a pipe, would stay open as long as the bed is up.
+/// Closes the descriptors above standard error that the command would inherit: a lock of the shell, or the end of a
+/// pipe, would stay open as long as the bed is up.
 fn close_inherited(command: &mut Command) {
     const FIRST: libc::c_uint = 3;
     let close = || {
-        // SAFETY: the call has no pointers. It marks descriptors of the new process alone, which closes them
-        // when the program is executed; until then they work, also that of `Command` itself.
+        // SAFETY: the call has no pointers. The call marks descriptors of the new process only. The kernel closes
+        // marked descriptors when the program is executed; until then they work, including the descriptors of
+        // `Command`.
         let _ = unsafe {
             libc::syscall(
                 libc::SYS_close_range,
@@ -151,10 +151,10 @@ fn close_inherited(command: &mut Command) {
                 libc::CLOSE_RANGE_CLOEXEC,
             )
         };
-        // Linux has this since 5.11; before, a bed holds what it inherits.
+        // `CLOSE_RANGE_CLOEXEC` exists since Linux 5.11; on older kernels, a bed keeps inherited descriptors open.
         Ok(())
     };
-    // SAFETY: between fork and exec the closure does nothing but one system call.
+    // SAFETY: between fork and exec the closure only makes one system call.
     unsafe { command.pre_exec(close) };
 }
 
@@ -162,7 +162,8 @@ impl TestBed {
     /// Starts a bed and waits until it is up.
     ///
     /// # Errors
-    /// What is wrong or missing, or why it did not start; nothing of it is left then.
+    /// A wrong option, missing programs or rights, or the reason why the bed did not start. After an error, nothing of
+    /// the bed is left.
     pub fn start(
         store: &Store,
         kind: &Kind,
@@ -218,7 +219,7 @@ impl TestBed {
             })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // An interrupt from the terminal is for the process that waits.
+            // A process group of its own: an interrupt from the terminal reaches only the waiting command.
             .process_group(0);
         close_inherited(&mut command);
         command
@@ -226,10 +227,10 @@ impl TestBed {
             .map_err(|e| BedError::failed("starting a test bed", e))
     }
 
-    /// The bed of a name that is up.
+    /// The bed of a name, which is up.
     ///
     /// # Errors
-    /// If there is none, or it is not up yet.
+    /// If no bed has the name, or if the bed is still being started.
     pub fn find(store: &Store, name: &str) -> Result<Self, BedError> {
         let state = store.bed(name)?;
         if state.phase == crate::state::Phase::Starting {
@@ -244,10 +245,10 @@ impl TestBed {
         })
     }
 
-    /// The bed of a name that is up or is being started, to end it.
+    /// The bed of a name, up or being started: for commands that end beds.
     ///
     /// # Errors
-    /// If there is none.
+    /// If no bed has the name.
     pub fn of_any_phase(store: &Store, name: &str) -> Result<Self, BedError> {
         Ok(Self {
             store: store.clone(),
@@ -256,10 +257,10 @@ impl TestBed {
         })
     }
 
-    /// Makes this process one of the bed's control group, if it has one.
+    /// Moves this process into the bed's control group, if the bed has one.
     ///
     /// # Errors
-    /// Those of the system.
+    /// If the system refuses the move.
     pub fn join_control_group(&self) -> Result<(), BedError> {
         let Some(group) = &self.state.control_group else {
             return Ok(());
@@ -268,7 +269,7 @@ impl TestBed {
         std::fs::write(&path, std::process::id().to_string()).map_err(BedError::at(&path))
     }
 
-    /// What is known of it.
+    /// The content of the bed's `state.json`, as read when this value was made.
     #[must_use]
     pub fn state(&self) -> &BedState {
         &self.state
@@ -292,10 +293,10 @@ impl TestBed {
         self.store.dir(&self.state.name)
     }
 
-    /// Its state now.
+    /// Nodes, processes and synchronisation of the bed now.
     ///
     /// # Errors
-    /// If its process does not reply.
+    /// If the bed's process does not reply.
     pub fn status(&self) -> Result<BedStatus, BedError> {
         match control::request(&self.dir(), &Request::Status, REPLY_TIMEOUT)? {
             Reply::Status(status) => Ok(status),
@@ -303,11 +304,11 @@ impl TestBed {
         }
     }
 
-    /// Its state once it is in sync, or when `limit` has passed or `is_interrupted` says so. A bed that does
-    /// not know whether it is in sync is not waited for.
+    /// Waits until the bed is in sync, until `limit` has passed, or until `is_interrupted` returns true; returns the
+    /// status. Does not wait for a bed whose synchronisation is unknown.
     ///
     /// # Errors
-    /// If its process does not reply.
+    /// If the bed's process does not reply.
     pub fn status_when_in_sync(
         &self,
         limit: Duration,
@@ -324,10 +325,10 @@ impl TestBed {
         }
     }
 
-    /// The states of its nodes now.
+    /// The states of the bed's nodes now.
     ///
     /// # Errors
-    /// If its process does not reply.
+    /// If the bed's process does not reply.
     pub fn nodes(&self) -> Result<Vec<NodeStatus>, BedError> {
         match control::request(&self.dir(), &Request::Nodes, REPLY_TIMEOUT)? {
             Reply::Nodes(nodes) => Ok(nodes),
@@ -344,10 +345,10 @@ impl TestBed {
         control::request(&self.dir(), &request, REPLY_TIMEOUT).map(drop)
     }
 
-    /// The logs of the nodes, in the order of their names.
+    /// The logs of the nodes, sorted by name: name and path.
     ///
     /// # Errors
-    /// Those of reading the directory.
+    /// If the directory of the logs cannot be read.
     pub fn logs(&self) -> Result<Vec<(String, PathBuf)>, BedError> {
         let dir = self.dir().join("logs");
         let mut logs = Vec::new();
@@ -369,7 +370,7 @@ impl TestBed {
         own.is_some() && own == of(&self.state.owner.pid.to_string())
     }
 
-    /// A command in the bed's network, where its mounts are seen, in the directory of this process.
+    /// A command in the bed's network and mounts, with the current directory of this process.
     ///
     /// # Errors
     /// If there is no current directory, or `nsenter` is missing.
@@ -393,10 +394,10 @@ impl TestBed {
         Ok(command)
     }
 
-    /// Ends it; nothing of it is left.
+    /// Ends the bed and removes its files.
     ///
     /// # Errors
-    /// If its processes do not end, or its files cannot be removed.
+    /// If processes of the bed do not end, or if its files cannot be removed.
     pub fn end(mut self) -> Result<(), BedError> {
         self.end_now()
     }
@@ -419,22 +420,22 @@ impl TestBed {
 impl Drop for TestBed {
     fn drop(&mut self) {
         if self.bound.is_some() {
-            // What ends it in order reports the error.
+            // `end` reports the error; a drop cannot.
             let _ = self.end_now();
         }
     }
 }
 
-/// Ends the processes of a bed: in order if they do so in time.
+/// Ends the processes of a bed: by request first, by SIGKILL after `STOP_TIMEOUT`.
 fn end(store: &Store, name: &str, child: &mut Option<Child>) {
     let dir = store.dir(name);
-    // While a bed is being started, its owner changes from the command to its own process.
+    // While a bed is being started, its owner changes from the command to the keeper.
     let owner_now = || {
         let owner = BedState::read(&dir).ok().map(|state| state.owner);
         owner.filter(|owner| *owner != ProcessId::own())
     };
     let ask = |owner: Option<ProcessId>| {
-        // One that is busy or is not up yet looks at signals.
+        // A keeper that is busy or still starting reacts to signals only.
         if control::request(&dir, &Request::Down, DOWN_TIMEOUT).is_err()
             && let Some(owner) = owner
         {
@@ -478,7 +479,7 @@ fn end(store: &Store, name: &str, child: &mut Option<Child>) {
         }
         has_ended(KILL_TIMEOUT, &mut owner);
     }
-    // What has entered it meanwhile.
+    // Processes that have entered the network in the meantime.
     if let Some(network) = &network {
         network.clear();
     }
@@ -489,7 +490,7 @@ fn end(store: &Store, name: &str, child: &mut Option<Child>) {
     *child = None;
 }
 
-/// The name of a kind, with a number if it is taken.
+/// The name of a kind, with a number if the name is taken.
 fn free_name(store: &Store, kind: &str) -> String {
     let numbered = (2..).map(|n| format!("{kind}-{n}"));
     std::iter::once(kind.to_owned())
@@ -498,7 +499,7 @@ fn free_name(store: &Store, kind: &str) -> String {
         .expect("there are more numbers than beds")
 }
 
-/// Reads the lines of a bed's process until it says that the bed is up, or why not.
+/// Reads the lines of the keeper until the keeper reports that the bed is up, or the reason of a failure.
 fn wait_for_ready(
     child: &mut Child,
     progress: &mut impl FnMut(&str),
@@ -507,7 +508,7 @@ fn wait_for_ready(
     let what = "the process of the test bed";
     let out = BufReader::new(child.stdout.take().expect("it is piped"));
     let (sender, lines) = channel();
-    // It ends with the process, whose output it reads.
+    // The thread ends with the keeper, whose output the thread reads.
     std::thread::spawn(move || {
         out.lines()
             .map_while(Result::ok)
@@ -543,9 +544,9 @@ fn wait_for_ready(
     }
 }
 
-/// What the process of a bed that has ended wrote last.
+/// The last line that an ended keeper wrote.
 fn last_words(errors: &str) -> &str {
-    // All that `unshare` can say when its process was killed, for it has no number for the signal.
+    // `unshare` writes only this line when its process is killed by a signal for which it has no number.
     let is_said = |l: &&str| !l.trim().is_empty() && !l.contains("sigprocmask unblock failed");
     let last = errors.lines().rev().find(is_said);
     last.unwrap_or("it was killed, or ended and wrote nothing")

@@ -1,4 +1,4 @@
-//! Requests to the process of a test bed, as lines of JSON over a socket in the bed's directory.
+//! Requests to the keeper of a test bed, as lines of JSON over a socket in the bed's directory.
 
 use crate::BedError;
 use crate::node::NodeStatus;
@@ -10,53 +10,51 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Name of the socket.
+/// File name of the socket.
 const SOCKET: &str = "control";
 
-/// Maximum time of a request: a restart waits until the daemon is ready.
+/// Maximum duration of a request: a restart waits until the daemon is ready.
 pub(crate) const REPLY_TIMEOUT: Duration = Duration::from_secs(100);
 
-/// A request.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Request {
-    /// The state of the bed.
+    /// Returns the status of the bed.
     Status,
-    /// The states of its nodes.
+    /// Returns the states of the nodes.
     Nodes,
     /// Injects or ends a fault: the text of a [`Fault`](crate::Fault).
     Fault(String),
-    /// Ends the bed. The reply comes when that begins.
+    /// Ends the bed. The reply precedes the shutdown.
     Down,
 }
 
-/// A reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Reply {
-    /// It was done.
+    /// The request has succeeded.
     Done,
-    /// The state of the bed.
+    /// Reply to `Request::Status`.
     Status(BedStatus),
-    /// The states of its nodes.
+    /// Reply to `Request::Nodes`.
     Nodes(Vec<NodeStatus>),
-    /// The request is wrong.
+    /// The request is wrong, with the reason.
     Usage(String),
-    /// It failed.
+    /// The request has failed, with the reason.
     Failed(String),
 }
 
-/// The state of a bed.
+/// The status of a bed, from its keeper.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BedStatus {
-    /// Its nodes.
+    /// The nodes of the bed, in the order in which the kind added them.
     pub nodes: Vec<NodeStatus>,
-    /// Its processes, in the numbers of the machine.
+    /// The processes of the bed, with their process numbers on the machine.
     pub processes: Vec<ProcessStatus>,
-    /// What else its kind reports, such as the copies of files; a failure is a line too.
+    /// Further lines of the kind, such as numbers of copies of files, or the failure of an inquiry.
     pub lines: Vec<String>,
-    /// Whether everything that was acknowledged is where the system is to keep it: all copies are made,
-    /// everything is written back. Null if the kind has no such state, or does not know it now.
+    /// Whether all acknowledged data are in their final location: all copies are made, everything is written back. Null
+    /// if the kind has no such state, or if the state is unknown now.
     #[serde(default)]
     pub is_in_sync: Option<bool>,
 }
@@ -64,16 +62,16 @@ pub struct BedStatus {
 /// A process of a bed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProcessStatus {
-    /// Its number on the machine.
+    /// Process number on the machine.
     pub pid: i32,
-    /// Its program.
+    /// Name of the program.
     pub program: String,
-    /// Its memory in bytes (resident set).
+    /// Resident memory in bytes.
     pub memory_bytes: u64,
 }
 
-/// The path of the socket, which is short however deep the directory is: paths of sockets have at most
-/// 107 bytes. The directory stays open as long as the path is used.
+/// A short path of the socket in `dir`, however long the path of `dir` is: paths of sockets have at most 107 bytes. The
+/// path is valid as long as the returned directory is open.
 fn short_path(dir: &Path) -> Result<(File, PathBuf), BedError> {
     let open = File::open(dir).map_err(BedError::at(dir))?;
     let path = format!("/proc/self/fd/{}/{SOCKET}", open.as_raw_fd());
@@ -116,7 +114,7 @@ pub(crate) fn request(dir: &Path, request: &Request, timeout: Duration) -> Resul
 
 /// Reads a request and replies with what `serve` returns.
 pub(crate) fn answer(stream: &UnixStream, serve: impl FnOnce(&Request) -> Reply) {
-    // A client that sends nothing holds the others up for a moment only.
+    // A client that sends nothing delays other clients by about one second.
     let _ = stream.set_read_timeout(Some(Duration::from_secs(1)));
     let _ = stream.set_nonblocking(false);
     let mut line = String::new();
@@ -129,6 +127,6 @@ pub(crate) fn answer(stream: &UnixStream, serve: impl FnOnce(&Request) -> Reply)
     };
     let mut text = serde_json::to_string(&reply).expect("it has only text keys");
     text.push('\n');
-    // Who asked may have gone.
+    // The client may have disconnected.
     let _ = (&mut &*stream).write_all(text.as_bytes());
 }

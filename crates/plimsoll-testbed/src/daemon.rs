@@ -1,5 +1,4 @@
-//! Daemons of a test bed: started in the bed's namespaces, with a log each, and known to be ready or
-//! to have failed.
+//! Daemons of a test bed: started in the bed's namespaces, each with a log, and checked for readiness and failure.
 
 use crate::BedError;
 use crate::failure::failure;
@@ -16,30 +15,29 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Maximum time in which a daemon becomes ready. On a busy machine this takes ten times as long as on
-/// an idle one.
+/// Maximum time in which a daemon becomes ready. A busy machine takes ten times as long as an idle one.
 const READY_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// Maximum time of a command that says whether a daemon is ready.
+/// Maximum duration of a command that checks whether a daemon is ready.
 const SUCCEEDS_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Time between two checks of what is waited for.
+/// Time between two checks of a condition.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
-/// A command that can be started again.
+/// A command line that can be started repeatedly.
 #[derive(Debug, Clone)]
 pub struct CommandLine {
     program: OsString,
     args: Vec<OsString>,
     variables: Vec<(OsString, OsString)>,
     removed: Vec<OsString>,
-    /// Directories in place of others, that only this command sees.
+    /// Bind mounts that only this command sees: source and mount point.
     private: Vec<(PathBuf, PathBuf)>,
-    /// Whether `/proc` is that of the bed's processes.
+    /// Whether `/proc` shows the bed's PID namespace.
     has_own_proc: bool,
 }
 
-/// Mounts pairs of directories over each other until `--`, and executes the rest.
+/// Bind-mounts pairs of directories, up to the argument `--`, and executes the remaining arguments.
 const PRIVATE_SCRIPT: &str = r#"
 while [ "$1" != -- ]; do mount --bind "$1" "$2"; shift 2; done
 shift
@@ -73,7 +71,7 @@ impl CommandLine {
         self
     }
 
-    /// Sets a variable of its environment.
+    /// Sets an environment variable.
     #[must_use]
     pub fn env(mut self, name: impl AsRef<OsStr>, value: impl AsRef<OsStr>) -> Self {
         let pair = (name.as_ref().into(), value.as_ref().into());
@@ -81,21 +79,21 @@ impl CommandLine {
         self
     }
 
-    /// Removes a variable from its environment.
+    /// Removes an environment variable.
     #[must_use]
     pub fn without_env(mut self, name: impl AsRef<OsStr>) -> Self {
         self.removed.push(name.as_ref().into());
         self
     }
 
-    /// Puts the directory `ours` in place of `theirs`, which only this command sees.
+    /// Mounts the directory `ours` over `theirs`, visible to this command only.
     #[must_use]
     pub fn private(mut self, ours: impl Into<PathBuf>, theirs: impl Into<PathBuf>) -> Self {
         self.private.push((ours.into(), theirs.into()));
         self
     }
 
-    /// Shows this command the bed's processes in `/proc`, by the numbers that they have there.
+    /// Shows this command the bed's processes in `/proc`, with the process numbers of the bed's PID namespace.
     #[must_use]
     pub fn own_proc(mut self) -> Self {
         self.has_own_proc = true;
@@ -117,7 +115,7 @@ impl CommandLine {
             words.push("--".into());
         }
         if !(self.variables.is_empty() && self.removed.is_empty()) {
-            // Variables such as LD_PRELOAD are kept away from the programs before it.
+            // `env` sets variables such as LD_PRELOAD for the last program only, not for the programs before it.
             words.push("env".into());
             for name in &self.removed {
                 words.extend(["--unset".into(), name.clone()]);
@@ -134,7 +132,7 @@ impl CommandLine {
         words
     }
 
-    /// The command, without input, in the root directory.
+    /// The command, with the root directory as current directory and without standard input.
     pub(crate) fn command(&self) -> Command {
         let words = self.words();
         let mut command = Command::new(&words[0]);
@@ -143,7 +141,7 @@ impl CommandLine {
         command
     }
 
-    /// Its text, for errors.
+    /// Name of the program and arguments, for error messages.
     fn shown(&self) -> String {
         let program = Path::new(&self.program).file_name();
         let words = program
@@ -155,10 +153,10 @@ impl CommandLine {
             .join(" ")
     }
 
-    /// Runs it to its end, at most this long; returns its standard output.
+    /// Runs the command to its end, for at most `limit`; returns its standard output.
     ///
     /// # Errors
-    /// If it fails, with the last lines of its output.
+    /// If the command fails, with the last lines of its output.
     pub fn run(&self, limit: Duration) -> Result<String, BedError> {
         let mut command = Command::new("timeout");
         let seconds = limit.as_secs_f64().to_string();
@@ -181,10 +179,10 @@ impl CommandLine {
     }
 }
 
-/// Variables of the user that would send connections of daemons out of the bed.
+/// Proxy variables of the user, which would redirect connections of daemons out of the bed.
 const PROXIES: [&str; 4] = ["http_proxy", "https_proxy", "all_proxy", "no_proxy"];
 
-/// Gives a command the environment of all commands of a bed.
+/// Sets the environment that all commands of a bed have.
 fn prepare(command: &mut Command) {
     for name in PROXIES {
         command.env_remove(name).env_remove(name.to_uppercase());
@@ -195,51 +193,50 @@ fn prepare(command: &mut Command) {
         .stdin(Stdio::null());
 }
 
-/// When a daemon is ready.
+/// The readiness check of a daemon.
 #[derive(Debug, Clone)]
 pub enum Ready {
-    /// It accepts connections at all of these.
+    /// The daemon accepts connections at all of these addresses.
     Listening(Vec<SocketAddr>),
-    /// Its log has this text since it was started.
+    /// The log contains this text, written since the last start.
     Logged(&'static str),
-    /// This command succeeds, each time within [`SUCCEEDS_TIMEOUT`].
+    /// The command succeeds, within [`SUCCEEDS_TIMEOUT`].
     Succeeds(CommandLine),
-    /// Something is mounted at this directory.
+    /// A file system is mounted at this directory.
     Mounted(PathBuf),
 }
 
-/// A process that another daemon of the bed has started and left to the first process of the bed.
+/// A process that another daemon of the bed has started, and whose parent is now the bed's first process.
 #[derive(Debug, Clone)]
 pub struct ForeignProcess {
-    /// The file with its number, also when the other daemon starts it once more.
+    /// The file with the process number; the other daemon rewrites the file when it starts the process again.
     pub pid_file: PathBuf,
-    /// What is added to its command line so that it stays in the foreground when it is started here.
+    /// Argument that keeps the process in the foreground; added when the bed itself restarts the process.
     pub in_foreground: &'static str,
-    /// A command that sees the same directories.
+    /// A command with the same private mounts.
     pub like: CommandLine,
-    /// When it is ready.
+    /// Readiness check of the process.
     pub ready: Ready,
 }
 
-/// A daemon, which is killed with its process group.
+/// A daemon; the whole process group is killed.
 pub(crate) struct Daemon {
     line: CommandLine,
     ready: Ready,
     log: PathBuf,
     process: Option<Running>,
-    /// The file with the number of its process when another daemon starts it.
+    /// The file with the process number, if another daemon starts the process.
     pid_file: Option<PathBuf>,
-    /// How it ended.
+    /// Exit status of the last process.
     ended: Option<ExitStatus>,
-    /// Length of the log when it was started.
+    /// Length of the log in bytes at the last start.
     log_start: u64,
 }
 
-/// A process of a daemon.
 enum Running {
-    /// One that was started here.
+    /// Started by this process.
     Child(Child),
-    /// One that another daemon has started.
+    /// Started by another daemon.
     Foreign(Pid),
 }
 
@@ -251,7 +248,7 @@ impl Running {
         }
     }
 
-    /// How it ended, if it has.
+    /// Exit status, if the process has ended.
     fn poll(&mut self) -> Option<ExitStatus> {
         match self {
             Self::Child(child) => child.try_wait().ok().flatten(),
@@ -259,7 +256,7 @@ impl Running {
         }
     }
 
-    /// Waits for its end.
+    /// Waits for the end of the process.
     fn wait(&mut self) -> Option<ExitStatus> {
         match self {
             Self::Child(child) => child.wait().ok(),
@@ -270,23 +267,23 @@ impl Running {
     fn signal(&self, signal: Signal) -> rustix::io::Result<()> {
         match self {
             Self::Child(child) => kill_process_group(Pid::from_child(child), signal),
-            // Whose group it is in is not known.
+            // Only the process gets the signal: its process group may contain other daemons.
             Self::Foreign(pid) => kill_process(*pid, signal),
         }
     }
 }
 
-/// The end of a process that became a child of this one.
+/// Exit status of a process that was reparented to this process.
 fn foreign_end(waited: rustix::io::Result<Option<(Pid, WaitStatus)>>) -> Option<ExitStatus> {
     match waited {
         Ok(ended) => ended.map(|(_, status)| ExitStatus::from_raw(status.as_raw())),
-        // Its end has been waited for already.
+        // Another call has already waited for the process.
         Err(rustix::io::Errno::CHILD) => Some(ExitStatus::from_raw(0)),
         Err(_) => None,
     }
 }
 
-/// The process that runs and whose number is in a file.
+/// The running process whose number is in a file.
 fn foreign_process(pid_file: &Path) -> Option<Pid> {
     let text = std::fs::read_to_string(pid_file).ok()?;
     let pid = text.trim().parse().ok().and_then(Pid::from_raw)?;
@@ -296,7 +293,7 @@ fn foreign_process(pid_file: &Path) -> Option<Pid> {
 }
 
 impl Daemon {
-    /// The process that another daemon has started, whose command line is that of restarts.
+    /// A daemon that another daemon has started; a restart uses its present command line.
     pub(crate) fn adopt(process: ForeignProcess, log: PathBuf) -> Result<Self, BedError> {
         let ForeignProcess {
             pid_file,
@@ -324,7 +321,7 @@ impl Daemon {
         })
     }
 
-    /// Starts it, without waiting until it is ready.
+    /// Starts a daemon without waiting until it is ready.
     pub(crate) fn start(line: CommandLine, ready: Ready, log: PathBuf) -> Result<Self, BedError> {
         let mut this = Self {
             line,
@@ -342,7 +339,7 @@ impl Daemon {
     fn spawn(&mut self) -> Result<(), BedError> {
         let at = BedError::at(&self.log);
         if let Ready::Mounted(dir) = &self.ready {
-            // That of a client that was killed stays, without one that replies.
+            // The mount of a killed client remains, and answers no calls.
             while is_mount_point(dir) {
                 unmount(dir, UnmountFlags::DETACH).map_err(|e| at(e.into()))?;
             }
@@ -366,7 +363,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Its process, in the bed's numbers, if it runs.
+    /// Process number in the bed's PID namespace, if the daemon runs.
     pub(crate) fn pid(&mut self) -> Option<u32> {
         match self.poll() {
             Some(_) => None,
@@ -374,13 +371,13 @@ impl Daemon {
         }
     }
 
-    /// Its process, in the bed's numbers, if its end was not seen yet.
+    /// Process number in the bed's PID namespace, unless the end of the process has been seen.
     pub(crate) fn known_pid(&self) -> Option<u32> {
         let pid = self.process.as_ref()?.pid();
         Some(pid.as_raw_nonzero().get().unsigned_abs())
     }
 
-    /// How it ended, if it has.
+    /// Exit status, if the daemon has ended.
     pub(crate) fn poll(&mut self) -> Option<ExitStatus> {
         match &mut self.process {
             Some(process) => {
@@ -394,14 +391,14 @@ impl Daemon {
         self.ended
     }
 
-    /// Another daemon may have started it once more.
+    /// Finds a process that another daemon has started in the meantime.
     fn find_again(&mut self) {
         let Some(pid_file) = &self.pid_file else {
             return;
         };
         let name = pid_file.file_name().unwrap_or_default().to_string_lossy();
         if let Some(pid) = foreign_process(pid_file)
-            // The number in an old file may be a stranger's.
+            // A stale process number may belong to an unrelated process.
             && command_line(pid).is_some_and(|words| words.iter().any(|w| w.contains(&*name)))
         {
             self.process = Some(Running::Foreign(pid));
@@ -409,7 +406,7 @@ impl Daemon {
         }
     }
 
-    /// Sends all of its processes a signal.
+    /// Sends a signal to the daemon's process group, or to the process that another daemon has started.
     pub(crate) fn signal(&mut self, signal: Signal) -> Result<(), BedError> {
         self.poll();
         let process = self.process.as_ref();
@@ -418,16 +415,16 @@ impl Daemon {
         sent.map_err(|e| BedError::failed(self.line.shown(), e))
     }
 
-    /// Kills it, if it runs, and waits for its end.
+    /// Kills the daemon if it runs, and waits for its end.
     pub(crate) fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
-            // It may have ended.
+            // The process may have ended already.
             let _ = process.signal(Signal::KILL);
             self.ended = process.wait();
         }
     }
 
-    /// Starts it again, and waits until it is ready.
+    /// Kills and starts the daemon again, and waits until the daemon is ready.
     pub(crate) fn restart(&mut self, given_up: impl Fn() -> bool) -> Result<(), BedError> {
         self.poll();
         self.kill();
@@ -435,12 +432,12 @@ impl Daemon {
         self.wait(given_up)
     }
 
-    /// What it wrote since it was started.
+    /// Output since the last start.
     fn written(&self) -> String {
         self.log_text(false)
     }
 
-    /// The first or the last MiB that it wrote since it was started.
+    /// The first or the last MiB of the output since the last start.
     fn log_text(&self, is_end: bool) -> String {
         use std::os::unix::fs::FileExt;
         let Ok(file) = File::open(&self.log) else {
@@ -457,7 +454,7 @@ impl Daemon {
         String::from_utf8_lossy(&bytes[..read]).into_owned()
     }
 
-    /// The last line that it wrote.
+    /// The last line of the output since the last start.
     pub(crate) fn last_line(&self) -> Option<String> {
         let written = self.log_text(true);
         let last = written.lines().rev().find(|l| !l.trim().is_empty());
@@ -475,15 +472,15 @@ impl Daemon {
         }
     }
 
-    /// Waits until it is ready.
+    /// Waits until the daemon is ready.
     ///
     /// # Errors
-    /// If it ends, with its last line; if it takes more than [`READY_TIMEOUT`]; if it is given up.
+    /// If the daemon ends, with its last line; if [`READY_TIMEOUT`] passes; if `given_up` returns true.
     pub(crate) fn wait(&mut self, given_up: impl Fn() -> bool) -> Result<(), BedError> {
         let begun = Instant::now();
         let what = format!("starting `{}`", self.line.shown());
         loop {
-            // Before readiness is checked: something else may listen at its port.
+            // Before the readiness check: another process may listen at the port.
             let ended = self.poll();
             if let Some(why) = failure(ended, &[&self.written()]) {
                 return Err(BedError::failed(what, why));
@@ -504,13 +501,13 @@ impl Daemon {
     }
 }
 
-/// Whether something is mounted at a directory.
+/// Whether a directory is a mount point.
 pub(crate) fn is_mount_point(dir: &Path) -> bool {
     let mounts = procfs::process::Process::myself().and_then(|p| p.mountinfo());
     mounts.is_ok_and(|all| all.into_iter().any(|m| m.mount_point == dir))
 }
 
-/// Time between two checks of what is waited for.
+/// Sleeps between two checks of a condition.
 pub(crate) fn pause() {
     std::thread::sleep(POLL_INTERVAL);
 }

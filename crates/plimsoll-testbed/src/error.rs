@@ -1,4 +1,4 @@
-//! Why a test bed cannot be used.
+//! Errors of test beds.
 
 use crate::needs::Need;
 
@@ -8,16 +8,16 @@ pub enum BedError {
     /// Programs are not installed.
     #[error("{}", missing(.0))]
     Missing(Vec<Need>),
-    /// The request is wrong: a name, an option, or an action.
+    /// A name, an option, or an action is wrong; the text says why.
     #[error("{0}")]
     Usage(String),
-    /// The needed rights are not available.
+    /// Rights are missing; the text says which.
     #[error("{0}")]
     Rights(String),
-    /// Something failed.
+    /// An action failed.
     #[error("{what}: {why}")]
     Failed {
-        /// What failed.
+        /// The failed action or its object, such as a path.
         what: String,
         /// The reason.
         why: String,
@@ -25,7 +25,7 @@ pub enum BedError {
 }
 
 impl BedError {
-    /// An error of something that failed for a reason.
+    /// An error with the failed action or object, and the reason.
     pub fn failed(what: impl Into<String>, why: impl ToString) -> Self {
         Self::Failed {
             what: what.into(),
@@ -33,7 +33,7 @@ impl BedError {
         }
     }
 
-    /// An error of a path.
+    /// Converts an I/O error at a path.
     pub(crate) fn at(path: &std::path::Path) -> impl Fn(std::io::Error) -> Self {
         let path = path.display().to_string();
         move |e| Self::failed(path.clone(), e)

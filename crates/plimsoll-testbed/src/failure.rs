@@ -1,13 +1,12 @@
-//! The reason why a server will never be ready, from its logs.
+//! The reason why a server will never be ready, derived from its logs.
 
 use std::process::ExitStatus;
 
-/// Maximum number of lines of a log that an error shows.
+/// Maximum number of log lines in an error message.
 const MAX_LOG_LINES: usize = 20;
 
-/// Marks of lines after which a program will never be ready, though it may run on: a kernel that has
-/// panicked, the loader without a library of [`crate::preload`], nfs-ganesha without its
-/// configuration.
+/// Texts in a log after which a program will never be ready, even if it keeps running: a kernel panic, a loader without
+/// a library of [`crate::preload`], nfs-ganesha without its configuration.
 const FATAL: [&str; 3] = [
     "Kernel panic",
     "ERROR: ld.so: object ",
@@ -18,8 +17,8 @@ fn is_fatal(line: &str) -> bool {
     FATAL.iter().any(|mark| line.contains(mark))
 }
 
-/// Why a program will never be ready, if that is known: first the most important line, then the ends
-/// of its logs. `logs` are in the order of their importance.
+/// The reason why a program will never be ready, if known: the most important line, then the ends of the logs. `logs`
+/// are sorted by importance, the most important first.
 #[must_use]
 pub fn failure(ended: Option<ExitStatus>, logs: &[&str]) -> Option<String> {
     let logs: Vec<Vec<&str>> = logs.iter().map(|log| relevant_lines(log)).collect();
@@ -40,7 +39,7 @@ pub fn failure(ended: Option<ExitStatus>, logs: &[&str]) -> Option<String> {
     }
 }
 
-/// The lines of a log up to the first fatal one: a kernel's stack follows it.
+/// The lines of a log up to the first fatal line, which the stack trace of a kernel follows.
 fn relevant_lines(log: &str) -> Vec<&str> {
     let lines = log.lines().map(str::trim).filter(|line| !line.is_empty());
     let mut lines: Vec<&str> = lines.collect();

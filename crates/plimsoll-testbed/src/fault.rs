@@ -1,39 +1,38 @@
-//! Faults: what is done to a node of a test bed while it works.
+//! Faults: actions on a node of a test bed that is up.
 
 use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A fault, and the node that it happens to.
+/// A fault, and its node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// What happens.
+    /// The action.
     pub verb: Verb,
-    /// The node; without one, the only node of the bed that this can happen to.
+    /// Name of the node; if absent, the only node to which the action applies.
     pub node: Option<String>,
 }
 
-/// What happens to a node.
+/// Actions on a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
-    /// Its processes are killed (SIGKILL).
+    /// Kills the processes (SIGKILL).
     Kill,
-    /// Its processes are stopped (SIGSTOP): they keep their connections and do not reply.
+    /// Stops the processes (SIGSTOP): they keep their connections and do not reply.
     Stop,
-    /// Stopped processes continue (SIGCONT).
+    /// Continues stopped processes (SIGCONT).
     Cont,
-    /// It is killed if it runs, and started again with the same files.
+    /// Kills the daemon if it runs, and starts the daemon again with the same files.
     Restart,
-    /// It cannot be reached any more: a line loses its connections and accepts none, an address is
-    /// taken away.
+    /// Makes the node unreachable: a line drops its connections and accepts none, an address is removed.
     Cut,
-    /// What was cut, filled or slowed is as it was before.
+    /// Undoes cut, fill and slow.
     Heal,
-    /// The round-trip time of a line becomes this long.
+    /// Sets the round-trip time of a line.
     Delay(Duration),
-    /// Its file system is filled up.
+    /// Fills the node's file system.
     Fill,
-    /// Its disk does at most this number of operations per second, of reads and of writes each.
+    /// Limits the node's disk to this number of operations per second, of reads and of writes each.
     Slow(u64),
 }
 
@@ -41,7 +40,7 @@ pub enum Verb {
 const FORMS: &str = "kill, stop, cont, restart, cut, heal, delay TIME, fill, slow Niops";
 
 impl Verb {
-    /// Its name.
+    /// Name of the action on the command line.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -167,7 +166,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// A fault is passed on as text.
+        /// Faults are passed on as text.
         #[test]
         fn every_time_is_read_as_it_is_printed(nanos in 0u64..=10_000_000_000) {
             let fault = Fault { verb: Verb::Delay(Duration::from_nanos(nanos)), node: None };

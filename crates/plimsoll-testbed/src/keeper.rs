@@ -1,8 +1,8 @@
-//! The process of a test bed: the first of its namespaces, with which all others end.
+//! The keeper, the process of a test bed: the first process of the bed's namespaces.
 //!
-//! It starts the daemons, replies to requests, and reaps processes without a parent. When it is
-//! killed, the system kills all processes of its namespace; mounts and network end with the last of
-//! them. What stays is the directories, which [`Store::sweep`](crate::Store::sweep) recognises.
+//! The keeper starts the daemons, replies to requests, and reaps processes without a parent. When the keeper is killed,
+//! the system kills all processes of its PID namespace; mounts and network end with the last process. The directories
+//! remain, and [`Store::sweep`](crate::Store::sweep) removes them.
 
 use crate::BedError;
 use crate::bed::Bed;
@@ -25,37 +25,36 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Time between two looks at requests and signals.
+/// Time between two checks for requests and signals.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Time between two looks at processes that have ended, for which all of the machine's are looked at.
+/// Time between two searches for ended processes, each over all processes of the machine.
 const REAP_INTERVAL: Duration = Duration::from_secs(5);
 
-/// First word of the line on standard output that says that the bed is up.
+/// First word of the line on standard output that reports that the bed is up.
 pub(crate) const READY: &str = "ready";
 
-/// First word of a line that says why it is not.
+/// First word of a line with the reason why the bed did not start.
 pub(crate) const FAILED: &str = "failed";
 
-/// First word of a line that says that the request was wrong.
+/// First word of a line that refuses a wrong request.
 pub(crate) const REFUSED: &str = "refused";
 
-/// First word of a line that says what is being done.
+/// First word of a line that reports progress.
 pub(crate) const PROGRESS: &str = "progress";
 
-/// Starts the bed of a directory and keeps it until it is to end. Progress, and whether it is up, are
-/// lines on standard output. Standard input ends with the process that the bed belongs to, if there is
-/// one.
+/// Starts the bed of a directory and keeps the bed until its end. Progress and readiness are lines on standard output.
+/// A bound bed has a pipe as standard input, which closes when the owner ends.
 #[must_use]
 pub fn keep(dir: &Path) -> ExitCode {
     let stop = Arc::new(AtomicBool::new(false));
     for signal in [SIGTERM, SIGINT, SIGHUP] {
-        // The first process of a namespace ignores signals that it does not handle.
+        // The first process of a PID namespace ignores signals without a handler.
         if let Err(e) = signal_hook::flag::register(signal, stop.clone()) {
             return say(FAILED, &format!("signals: {e}"));
         }
     }
-    // It is in no terminal's session.
+    // The keeper belongs to no terminal session.
     let _ = rustix::process::setsid();
     let is_started = Arc::new(AtomicBool::new(false));
     end_when_abandoned(is_started.clone());
@@ -76,11 +75,11 @@ pub fn keep(dir: &Path) -> ExitCode {
     }
 }
 
-/// Writes a line for the process that waits for the bed. Its text has no line breaks.
+/// Writes a line for the command that starts the bed. JSON encodes line breaks in the text.
 fn say(word: &str, text: &str) -> ExitCode {
     let text = serde_json::to_string(text).expect("text is JSON");
     let mut out = std::io::stdout();
-    // Whether there is a reader is checked elsewhere.
+    // `is_abandoned` detects a missing reader.
     let _ = writeln!(out, "{word} {text}").and_then(|()| out.flush());
     match word {
         READY => ExitCode::SUCCESS,
@@ -100,8 +99,8 @@ fn is_abandoned() -> bool {
         && fds.iter().any(|fd| fd.revents().intersects(ended))
 }
 
-/// Ends this process, and with it all of the bed, when the command that starts the bed is killed: what
-/// is being done, such as making a disk, may take long. The next command removes the files.
+/// Ends the keeper, and with the keeper the whole bed, when the command that starts the bed is killed: a step of the
+/// start, such as making a disk, may take long. The next command removes the files.
 fn end_when_abandoned(is_started: Arc<AtomicBool>) {
     std::thread::spawn(move || {
         while !is_started.load(Relaxed) {
@@ -185,7 +184,7 @@ impl Keeper {
                 PollFd::new(&input, PollFlags::empty()),
             ];
             let limit = Timespec::try_from(POLL_INTERVAL).expect("it is short");
-            // An interrupted wait is one that ended early.
+            // An interrupted poll counts as a timeout.
             let ready = poll(&mut fds, Some(&limit)).unwrap_or(0) > 0;
             let (asked, owner) = (fds[0].revents(), fds[1].revents());
             self.reap();
@@ -235,14 +234,14 @@ impl Keeper {
         }
     }
 
-    /// Collects the ends of processes. Those of daemons are theirs to see.
+    /// Reaps ended processes, except daemons, which are waited for by their nodes.
     fn reap(&mut self) {
         self.bed.poll();
         if self.reaped.elapsed() < REAP_INTERVAL {
             return;
         }
         self.reaped = Instant::now();
-        // Without its state no command can end it: another process has removed its directory.
+        // Without its state no command can end the bed: another process has removed the bed's directory.
         let state = BedState::read(self.bed.dir());
         if !state.is_ok_and(|s| s.owner == ProcessId::own()) {
             self.stop.store(true, Relaxed);
@@ -254,7 +253,7 @@ impl Keeper {
                 && let Some(pid) =
                     pid.filter(|pid| !daemons.contains(&pid.as_raw_nonzero().get().unsigned_abs()))
             {
-                // It may be the child of another process, which has not noticed yet.
+                // The process may still have a parent that has not waited for it.
                 let _ = waitpid(Some(pid), WaitOptions::NOHANG);
             }
         }
@@ -277,7 +276,7 @@ fn start_kind(bed: &mut Bed, kind: &Kind) -> Result<(), BedError> {
     Ok(())
 }
 
-/// Removes the files of daemons; what cannot be removed is left to the process that waits for the end.
+/// Removes the files of daemons; the command that waits for the end of the bed removes the rest.
 fn remove_data(data_dir: &Path) {
     let Ok(entries) = std::fs::read_dir(data_dir) else {
         return;

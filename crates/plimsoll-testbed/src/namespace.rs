@@ -1,11 +1,11 @@
-//! The processes of this process's namespace. `/proc` shows those of the machine.
+//! The processes of this process's PID namespace. `/proc` shows all processes of the machine.
 
 use crate::process_id::ProcessId;
 use procfs::process::Process;
 use rustix::process::Pid;
 use std::collections::BTreeMap;
 
-/// The processes of this namespace, by their numbers on the machine.
+/// The processes of this namespace, with their process numbers on the machine.
 pub(crate) fn own_processes() -> Vec<Process> {
     let namespace = |pid: &str| std::fs::read_link(format!("/proc/{pid}/ns/pid"));
     let Ok(own) = namespace("self") else {
@@ -22,7 +22,7 @@ pub(crate) fn own_processes() -> Vec<Process> {
     found
 }
 
-/// This process and its descendants, also those in namespaces of their own, such as another kernel's.
+/// This process and its descendants, including processes in further namespaces, such as another kernel's.
 pub(crate) fn descendants() -> Vec<Process> {
     let all: Vec<(Process, i32)> = procfs::process::all_processes()
         .into_iter()
@@ -37,7 +37,7 @@ pub(crate) fn descendants() -> Vec<Process> {
     let own = ProcessId::own().pid;
     let is_below = |pid: i32| {
         let line = std::iter::successors(Some(pid), |pid| parents.get(pid).copied());
-        // Parents are looked at at different times, so they might form a circle.
+        // Parents are read at different times and might form a cycle.
         line.take(parents.len()).any(|pid| pid == own)
     };
     let mut found: Vec<Process> = all.into_iter().map(|(p, _)| p).collect();
@@ -46,18 +46,18 @@ pub(crate) fn descendants() -> Vec<Process> {
     found
 }
 
-/// The number of a process in its innermost namespace.
+/// The process number in the innermost PID namespace.
 pub(crate) fn inner_pid(process: &Process) -> Option<Pid> {
     let inner = process.status().ok()?.nspid?.last().copied()?;
     Pid::from_raw(inner)
 }
 
-/// Whether a process has ended, and its parent has not noticed yet.
+/// Whether a process has ended and its parent has not waited for it.
 pub(crate) fn is_zombie(process: &Process) -> bool {
     process.stat().is_ok_and(|stat| stat.state == 'Z')
 }
 
-/// The words with which a process of this namespace was started, by its number in it.
+/// The command line of a process of this namespace, by its number in the namespace.
 pub(crate) fn command_line(pid: Pid) -> Option<Vec<String>> {
     let mut all = own_processes().into_iter();
     let words = all.find(|p| inner_pid(p) == Some(pid))?.cmdline().ok()?;

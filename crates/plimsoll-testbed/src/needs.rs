@@ -6,18 +6,18 @@ use std::path::{Path, PathBuf};
 /// A program that a test bed needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Need {
-    /// The program, which is found in `PATH` or in the administrator's directories, or an absolute path.
+    /// Name of the program, searched in `PATH` and in the administrator's directories, or an absolute path.
     pub program: &'static str,
-    /// The package that contains it.
+    /// The package that contains the program.
     pub package: Package,
 }
 
 /// The package of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Package {
-    /// A Debian package.
+    /// A Debian package, by name.
     Debian(&'static str),
-    /// A package of Python's index.
+    /// A package of the Python Package Index (PyPI), by name.
     Python(&'static str),
 }
 
@@ -31,7 +31,7 @@ impl Need {
         }
     }
 
-    /// A program of a package of Python's index.
+    /// A program of a PyPI package.
     #[must_use]
     pub const fn python(program: &'static str, package: &'static str) -> Self {
         Self {
@@ -40,7 +40,7 @@ impl Need {
         }
     }
 
-    /// Where the program is, if it is installed.
+    /// Path of the program, if it is installed.
     #[must_use]
     pub fn find(&self) -> Option<PathBuf> {
         if self.program.starts_with('/') {
@@ -51,7 +51,7 @@ impl Need {
             .find(|p| is_program(p))
     }
 
-    /// Commands that install these programs: one for each source of packages.
+    /// Commands that install the programs: one command for each package manager.
     #[must_use]
     pub fn install_commands(needs: &[Self]) -> Vec<String> {
         let (mut debian, mut python) = (Vec::new(), Vec::new());
@@ -77,7 +77,7 @@ impl Need {
     }
 }
 
-/// `PATH` and the administrator's directories, which ordinary users do not have in it.
+/// `PATH` and the administrator's directories, which the `PATH` of ordinary users lacks.
 #[must_use]
 pub fn path_of_root() -> OsString {
     let own = std::env::var_os("PATH").unwrap_or_default();
@@ -86,7 +86,7 @@ pub fn path_of_root() -> OsString {
     std::env::join_paths(all).expect("parts of a list of paths can be joined")
 }
 
-/// Whether a path is a program.
+/// Whether a path is an executable file.
 #[must_use]
 pub fn is_program(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;

@@ -1,5 +1,5 @@
-//! The network namespace of a bed, and the processes in it that are not the bed's own: loads, and what
-//! `testbed exec` started.
+//! The network namespace of a bed, and the processes in the namespace that do not belong to the bed: loads, and
+//! processes that `testbed exec` started.
 
 use crate::process_id::ProcessId;
 use crate::state::BedState;
@@ -10,22 +10,22 @@ use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
-/// How long a process may take to end after SIGTERM; then it is killed. A load writes its results and removes
-/// its files.
+/// Maximum time from SIGTERM until a process ends; then the process is killed. A load writes its results and removes
+/// its files in this time.
 const TERM_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How long the system may take to end killed processes.
+/// Maximum time in which the system ends killed processes.
 const KILL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Time between two looks at processes that end.
+/// Time between two checks of processes that end.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What identifies a namespace as long as it exists. Later, another one may have the same numbers.
+/// Identity of a namespace while the namespace exists. Later, another namespace may have the same numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamespaceId {
-    /// The device of its file below `/proc`.
+    /// Device number of the namespace's file below `/proc`.
     pub device: u64,
-    /// The inode of that file.
+    /// Inode number of the namespace's file below `/proc`.
     pub inode: u64,
 }
 
@@ -37,15 +37,15 @@ impl NamespaceId {
         }
     }
 
-    /// The network of a process, by its name below `/proc`. None if it has ended, or if this user may not
-    /// know.
+    /// The network of a process, named by its directory below `/proc`. `None` if the process has ended, or if this user
+    /// has no access.
     fn of_network(process: impl std::fmt::Display) -> Option<Self> {
         let found = std::fs::metadata(format!("/proc/{process}/ns/net"));
         Some(Self::of(&found.ok()?))
     }
 
-    /// The network of this process if it is the first one of a namespace of processes, as that of a bed is.
-    /// Any other may be in the machine's network.
+    /// The network of this process, if it is the first process of a PID namespace, as a keeper is. Any other process
+    /// may be in the machine's network.
     pub(crate) fn of_bed() -> Option<Self> {
         let is_first = std::process::id() == 1;
         is_first.then(|| Self::of_network("self")).flatten()
@@ -54,32 +54,32 @@ impl NamespaceId {
 
 /// The network namespace of a bed.
 pub(crate) struct Network {
-    /// Held open, so that the system gives its number to no other namespace meanwhile.
+    /// Open, so that the system does not reuse the namespace's number.
     _namespace: File,
     id: NamespaceId,
     owner: ProcessId,
-    /// What the owner runs under: `unshare`, which is in the network too, and what has started that. Once the
-    /// owner has ended, it cannot be found out.
+    /// The owner and its ancestors: `unshare`, which is in the network too, and the command that started `unshare`. The
+    /// ancestors of an ended owner cannot be determined.
     above: Vec<ProcessId>,
 }
 
-/// All processes, by their numbers.
+/// All processes of the machine, by number.
 fn processes() -> BTreeMap<i32, Stat> {
     let all = procfs::process::all_processes().into_iter().flatten();
     let stats = all.filter_map(|process| process.ok()?.stat().ok());
     stats.map(|stat| (stat.pid, stat)).collect()
 }
 
-/// A process, its parent, and so on.
+/// A process, its parent, and further ancestors.
 fn line(all: &BTreeMap<i32, Stat>, pid: i32) -> impl Iterator<Item = i32> {
     let parent = |pid: &i32| all.get(pid).map(|stat| stat.ppid);
-    // Parents are looked at at different times, so they might form a circle.
+    // Parents are read at different times and might form a cycle.
     std::iter::successors(Some(pid), parent).take(all.len())
 }
 
 impl Network {
-    /// The network of a bed. None if its owner has ended, or has not recorded the bed's network: the process
-    /// that starts a bed is in the machine's.
+    /// The network of a bed. `None` if the owner has ended, or if the bed's network is not recorded or differs: the
+    /// process that starts a bed is in the machine's network.
     pub(crate) fn of(state: &BedState) -> Option<Self> {
         let (owner, id) = (state.owner, state.network?);
         let path = format!("/proc/{}/ns/net", owner.pid);
@@ -88,7 +88,8 @@ impl Network {
         let all = processes();
         let above = line(&all, owner.pid).filter_map(|pid| ProcessId::of_stat(all.get(&pid)?));
         let above = above.collect();
-        // In this order, so that the namespace and the processes above are those of this process.
+        // The owner is checked last, so that namespace and ancestors are the owner's and not those of a later process
+        // with its number.
         (found == id && owner.is_running()).then_some(Self {
             _namespace: namespace,
             id,
@@ -97,15 +98,16 @@ impl Network {
         })
     }
 
-    /// The processes in it that belong neither to the bed nor to what this process runs under or, where it is
-    /// in the network itself, to its process group: those that a shell connects with it by pipes.
+    /// The processes in the network, without the bed's processes and without this process and its ancestors. If this
+    /// process is in the network too, processes of its process group do not count either: a shell connects them with
+    /// pipes.
     fn entered(&self) -> Vec<ProcessId> {
         let all = processes();
         let own = ProcessId::own().pid;
         let above_own: Vec<i32> = line(&all, own).collect();
         let is_entered = NamespaceId::of_network("self") == Some(self.id);
         let group = all.get(&own).filter(|_| is_entered).map(|stat| stat.pgrp);
-        // Later, its number may be that of a stranger.
+        // The number of an ended owner may belong to an unrelated process.
         let owner = self.owner.is_running().then_some(self.owner.pid);
         let is_foreign = |stat: &Stat, id: &ProcessId| {
             let is_of_bed = self.above.contains(id) || line(&all, id.pid).any(|p| Some(p) == owner);
@@ -116,15 +118,14 @@ impl Network {
             let id = ProcessId::of_stat(stat)?;
             is_foreign(stat, &id).then_some(id)
         });
-        // After its start time was read: a number may be given to a stranger meanwhile, which is elsewhere.
-        // The ends of processes whose network this user may not know are not this user's to decide.
+        // The network is read after the start time: if another process has taken the number, its network differs.
+        // Processes whose network this user may not read are left alone.
         alive
             .filter(|process| NamespaceId::of_network(process.pid) == Some(self.id))
             .collect()
     }
 
-    /// Ends the processes that have entered it: by SIGTERM, and by SIGKILL those that take longer than
-    /// [`TERM_TIMEOUT`].
+    /// Ends the processes that have entered the network: by SIGTERM, and by SIGKILL after [`TERM_TIMEOUT`].
     pub(crate) fn clear(&self) {
         for (is_last, limit) in [(false, TERM_TIMEOUT), (true, KILL_TIMEOUT)] {
             let begun = Instant::now();
@@ -134,7 +135,7 @@ impl Network {
                 if left.is_empty() {
                     return;
                 }
-                // Once each: a second SIGTERM makes some programs give up their cleanup.
+                // One signal for each process: a second SIGTERM makes some programs abandon their cleanup.
                 for process in left.iter().filter(|p| !told.contains(p)) {
                     match is_last {
                         true => process.kill(),
@@ -156,7 +157,7 @@ mod tests {
     use super::*;
     use crate::options::BedOptions;
 
-    /// Whoever took the machine's network for a bed's would end every process of this user.
+    /// A bed with the machine's network as its own would end every process of this user.
     #[test]
     fn the_network_of_a_bed_is_the_one_that_it_has_recorded() {
         let options = BedOptions::default();

@@ -1,4 +1,4 @@
-//! A node of a test bed: its daemon, line and file system, and what faults do to them.
+//! A node of a test bed: daemon, line and file system, and the effects of faults.
 
 use crate::BedError;
 use crate::bed::SETUP_TIMEOUT;
@@ -25,17 +25,17 @@ pub struct Node {
     address: Option<IpAddr>,
     pub(crate) daemon: Option<Daemon>,
     pub(crate) line: Option<Line>,
-    /// A file system of its own, which can be filled.
+    /// Mount point of the node's own file system, which can be filled.
     file_system: Option<PathBuf>,
     io_limit: Option<IoLimit>,
-    /// The network device behind which it is, if its address is not one of the bed.
+    /// Network device that leads to the node, if its address is not one of the bed's.
     device: Option<&'static str>,
-    /// Whether its address was taken away.
+    /// Whether the node's address is removed, or its device is down.
     is_cut: bool,
     is_stopped: bool,
 }
 
-/// A line to a server: a relay of TCP connections.
+/// A line to a server: a relay of TCP connections with a round-trip time.
 pub(crate) struct Line {
     listen: SocketAddr,
     upstream: SocketAddr,
@@ -44,7 +44,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// One of a round-trip time, which is started.
+    /// Starts a line with a round-trip time.
     pub(crate) fn new(
         listen: SocketAddr,
         upstream: SocketAddr,
@@ -60,13 +60,13 @@ impl Line {
         Ok(line)
     }
 
-    /// What it does.
+    /// Properties of the emulated link.
     pub(crate) fn link(&self) -> &Link {
         &self.link
     }
 
     fn start(&mut self) -> Result<(), BedError> {
-        // The old one frees the port first.
+        // The old relay frees the port first.
         self.stop();
         let relay = Relay::start(self.listen, &[self.upstream], &self.link);
         self.relay = Some(relay.map_err(|e| BedError::failed("a TCP relay", e))?);
@@ -84,20 +84,21 @@ impl Line {
 /// The state of a node, for `status`.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct NodeStatus {
-    /// Its name.
+    /// Name of the node in commands.
     pub name: String,
-    /// What it does.
+    /// Function of the node, such as `NFS server` or `line`.
     pub role: String,
-    /// Its address in the bed's network.
+    /// Address of the node in the bed's network.
     pub address: Option<IpAddr>,
-    /// `running`, `stopped`, `ended` with its last line, `cut`, or what else it is.
+    /// State as text, such as `running`, `stopped`, `ended` with the last line of the log, `cut` or `full`; several
+    /// states are separated by commas.
     pub state: String,
-    /// Its process, in the numbers of the bed's processes.
+    /// Process number of the daemon in the bed's PID namespace.
     pub pid: Option<u32>,
 }
 
 impl Node {
-    /// One without a daemon.
+    /// A node without a daemon.
     pub(crate) fn new(name: &str, role: &str, address: Option<IpAddr>) -> Self {
         Self {
             name: name.into(),
@@ -113,7 +114,7 @@ impl Node {
         }
     }
 
-    /// What is known of it for as long as the bed is up.
+    /// The properties of the node that stay constant while the bed is up.
     pub(crate) fn state(&self) -> NodeState {
         NodeState {
             name: self.name.clone(),
@@ -122,7 +123,7 @@ impl Node {
         }
     }
 
-    /// Undoes faults after which it does not reply.
+    /// Undoes faults that prevent replies.
     pub(crate) fn reply_again(&mut self) -> Result<(), BedError> {
         self.heal()?;
         let Some(daemon) = &mut self.daemon else {
@@ -135,7 +136,7 @@ impl Node {
         }
     }
 
-    /// Ends its line and daemon.
+    /// Ends daemon and line, and removes the limit of the disk.
     pub(crate) fn end(&mut self) {
         if let Some(daemon) = &mut self.daemon {
             daemon.kill();
@@ -146,24 +147,24 @@ impl Node {
         self.io_limit = None;
     }
 
-    /// Says that its files are on a file system of their own, mounted at a directory.
+    /// Records that the node's files are on a file system of their own, if `dir` is a mount point.
     pub fn has_file_system(&mut self, dir: &Path) {
         if is_mount_point(dir) {
             self.file_system = Some(dir.into());
         }
     }
 
-    /// Says that it is reached through a network device only.
+    /// Records that the node is reached through a network device only.
     pub fn is_behind(&mut self, device: &'static str) {
         self.device = Some(device);
     }
 
-    /// Says that the rate of its disk can be limited.
+    /// Records that the operation rate of the node's disk can be limited.
     pub(crate) fn has_io_limit(&mut self, limit: IoLimit) {
         self.io_limit = Some(limit);
     }
 
-    /// Whether a fault can happen to it.
+    /// Whether a fault applies to the node.
     pub(crate) fn takes(&self, verb: Verb) -> bool {
         match verb {
             Verb::Kill | Verb::Stop | Verb::Cont | Verb::Restart => self.daemon.is_some(),
@@ -177,7 +178,7 @@ impl Node {
         }
     }
 
-    /// Does what a fault says.
+    /// Injects or ends a fault.
     pub(crate) fn apply(
         &mut self,
         verb: Verb,
@@ -261,7 +262,7 @@ impl Node {
         }
     }
 
-    /// Its state.
+    /// The state of the node now.
     pub(crate) fn status(&mut self) -> NodeStatus {
         let mut pid = None;
         let mut states: Vec<String> = Vec::new();
@@ -306,24 +307,24 @@ impl Node {
     }
 }
 
-/// Adds an address to the bed's network, or takes it away.
+/// Adds (`add`) an address to the bed's network, or removes (`del`) it.
 pub(crate) fn change_address(change: &str, address: IpAddr) -> Result<(), BedError> {
     let prefix = format!("{address}/32");
     let line = CommandLine::new("ip").args(["addr", change, &prefix, "dev", "lo"]);
     line.run(SETUP_TIMEOUT).map(drop)
 }
 
-/// Lets packets through a network device, or not.
+/// Sets a network device up or down.
 fn set_device(device: &str, is_up: bool) -> Result<(), BedError> {
     let line = CommandLine::new("ip").args(["link", "set", device]);
     let line = line.arg(if is_up { "up" } else { "down" });
     line.run(SETUP_TIMEOUT).map(drop)
 }
 
-/// Maximum number of times that a disk is found to have room again after it was full.
+/// Maximum number of passes that fill a disk again after data have reached the disk and freed room.
 const MAX_FILL_PASSES: u32 = 10;
 
-/// Bytes that are written before they must be on the disk.
+/// Bytes that are written between two syncs.
 const FILL_SYNC_BYTES: u64 = 16 << 20;
 
 /// Writes a file until its file system is full.
@@ -331,7 +332,7 @@ fn fill(dir: &Path, given_up: impl Fn() -> bool) -> Result<(), BedError> {
     check_memory(dir)?;
     let path = dir.join(FILL_FILE);
     let mut file = File::create(&path).map_err(BedError::at(&path))?;
-    // What a file system reserves for data that are not yet on the disk is free again once they are.
+    // Space that a file system reserves for unwritten data becomes free once the data are on the disk.
     for _ in 0..MAX_FILL_PASSES {
         if write_until_full(&mut file, &given_up).map_err(BedError::at(&path))? == 0 {
             break;
@@ -340,7 +341,8 @@ fn fill(dir: &Path, given_up: impl Fn() -> bool) -> Result<(), BedError> {
     Ok(())
 }
 
-/// Writes until not one byte more has room, and everything is on the disk; returns the bytes written.
+/// Writes until not one more byte fits or `given_up` returns true, and syncs the file; returns the number of bytes
+/// written.
 fn write_until_full(file: &mut File, given_up: impl Fn() -> bool) -> std::io::Result<u64> {
     let mut chunk = vec![0xA5; 1 << 20];
     let mut written = 0;
@@ -348,12 +350,12 @@ fn write_until_full(file: &mut File, given_up: impl Fn() -> bool) -> std::io::Re
         match file.write(&chunk) {
             Ok(bytes @ 1..) => {
                 written += bytes as u64;
-                // A slow disk keeps this process for this many only.
+                // Bounds the time for which a slow disk blocks this process.
                 if written % FILL_SYNC_BYTES < bytes as u64 {
                     sync(file)?;
                 }
             }
-            // Smaller ones may still fit.
+            // Smaller chunks may still fit.
             Ok(0) => chunk.truncate(chunk.len() / 2),
             Err(e) if e.kind() == ErrorKind::StorageFull => chunk.truncate(chunk.len() / 2),
             Err(e) => return Err(e),
@@ -363,7 +365,7 @@ fn write_until_full(file: &mut File, given_up: impl Fn() -> bool) -> std::io::Re
     Ok(written)
 }
 
-/// Waits until a file is on the disk, as far as there is room.
+/// Waits until the data of a file are on the disk; a full disk is not an error.
 fn sync(file: &File) -> std::io::Result<()> {
     match file.sync_all() {
         Err(e) if e.kind() != ErrorKind::StorageFull => Err(e),
@@ -371,7 +373,7 @@ fn sync(file: &File) -> std::io::Result<()> {
     }
 }
 
-/// Checks that a file system in memory can be filled without taking all of the machine's.
+/// Checks that filling a file system in memory leaves memory for the machine.
 fn check_memory(dir: &Path) -> Result<(), BedError> {
     const TMPFS_MAGIC: i64 = 0x0102_1994;
     let system = rustix::fs::statfs(dir).map_err(|e| BedError::at(dir)(e.into()))?;

@@ -8,11 +8,11 @@ use std::time::Duration;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BedOptions {
-    /// `--nfs-version`: the version of NFS of the target.
+    /// `--nfs-version`: NFS version of the default target.
     pub nfs_version: Option<String>,
-    /// `--rtt`: the round-trip time of the line.
+    /// `--rtt`: round-trip time of the line.
     pub rtt: Option<Duration>,
-    /// `--software`: which software provides it.
+    /// `--software`: name of the software, for kinds with a choice.
     pub software: Option<String>,
     /// `--servers`: number of servers that store data.
     pub servers: Option<u32>,
@@ -22,20 +22,20 @@ pub struct BedOptions {
     pub size: Option<u64>,
     /// `--cache-size`: size of the cache, in bytes.
     pub cache_size: Option<u64>,
-    /// `--write-back`: how long after its last change a file is written to the core.
+    /// `--write-back`: time from the last change of a file until the edge writes the file to the core.
     pub write_back: Option<Duration>,
-    /// `--core-protocol`: what an edge speaks to its core.
+    /// `--core-protocol`: protocol between edge and core.
     pub core_protocol: Option<String>,
-    /// `--without-edge`: the core over the same line.
+    /// `--without-edge`: the core filer alone, behind the same line.
     pub without_edge: bool,
-    /// `--file-system`: the file system.
+    /// `--file-system`: name of the file system.
     pub file_system: Option<String>,
-    /// `--machine`: how another kernel is run.
+    /// `--machine`: how the server's kernel runs.
     pub machine: Option<String>,
 }
 
 impl BedOptions {
-    /// Names of those that are set.
+    /// Names of the options that are set.
     fn set(&self) -> Vec<&'static str> {
         let all = [
             ("--nfs-version", self.nfs_version.is_some()),
@@ -55,7 +55,7 @@ impl BedOptions {
         set.map(|(name, _)| name).collect()
     }
 
-    /// Checks that only options are set that a kind takes.
+    /// Checks that the kind accepts every option that is set.
     pub(crate) fn check(&self, kind: &str, takes: &[&str]) -> Result<(), BedError> {
         let Some(other) = self.set().into_iter().find(|o| !takes.contains(o)) else {
             return Ok(());
@@ -69,7 +69,7 @@ impl BedOptions {
         )))
     }
 
-    /// One of the permitted values of an option, the first by default.
+    /// One of the permitted values of an option; the first value by default.
     pub(crate) fn choice(
         option: &str,
         value: Option<&str>,

@@ -1,26 +1,26 @@
-//! Processes, by number and start time: a number alone is given again to strangers.
+//! Identity of processes by number and start time: the system reuses numbers.
 
 use procfs::process::{Process, Stat};
 use rustix::process::{Pid, Signal, kill_process};
 use serde::{Deserialize, Serialize};
 
-/// A process of this boot of the machine.
+/// A process of this boot of the machine; two different processes are never equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessId {
-    /// Its number.
+    /// Process number.
     pub pid: i32,
-    /// When it started, in clock ticks after the machine did.
+    /// Start time in clock ticks since the boot of the machine.
     pub start_ticks: u64,
 }
 
 impl ProcessId {
-    /// The process that has this number now.
+    /// The running process with this number.
     #[must_use]
     pub fn of(pid: i32) -> Option<Self> {
         Self::of_stat(&Process::new(pid).and_then(|p| p.stat()).ok()?)
     }
 
-    /// The process that was in this state. None if it had ended.
+    /// The process of a stat record; `None` if the record shows an ended process.
     pub(crate) fn of_stat(stat: &Stat) -> Option<Self> {
         // A zombie has ended.
         (stat.state != 'Z' && stat.state != 'X').then_some(Self {
@@ -29,7 +29,7 @@ impl ProcessId {
         })
     }
 
-    /// This process, by the number that it has in `/proc`.
+    /// This process, with its number in `/proc`.
     #[must_use]
     pub fn own() -> Self {
         let stat = Process::myself().and_then(|p| p.stat());
@@ -40,31 +40,31 @@ impl ProcessId {
         }
     }
 
-    /// Whether it still runs.
+    /// Whether the process still runs.
     #[must_use]
     pub fn is_running(&self) -> bool {
         Self::of(self.pid) == Some(*self)
     }
 
-    /// Asks it to end, unless it has ended.
+    /// Sends SIGTERM to the process, unless it has ended.
     pub fn terminate(&self) {
         self.signal(Signal::TERM);
     }
 
     fn signal(&self, signal: Signal) {
         if let (true, Some(pid)) = (self.is_running(), Pid::from_raw(self.pid)) {
-            // It may end meanwhile.
+            // The process may have ended since the check.
             let _ = kill_process(pid, signal);
         }
     }
 
-    /// Kills it, unless it has ended.
+    /// Sends SIGKILL to the process, unless it has ended.
     pub fn kill(&self) {
         self.signal(Signal::KILL);
     }
 }
 
-/// Identifies this boot of the machine: process numbers of another one mean nothing.
+/// Identity of this boot of the machine: process numbers of another boot are meaningless.
 #[must_use]
 pub fn boot_id() -> String {
     std::fs::read_to_string("/proc/sys/kernel/random/boot_id")

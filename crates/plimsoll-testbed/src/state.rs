@@ -1,4 +1,4 @@
-//! What is known of a test bed while it exists: `state.json` in its directory.
+//! State of a test bed while the bed exists: `state.json` in the bed's directory.
 
 use crate::BedError;
 use crate::network::NamespaceId;
@@ -10,49 +10,48 @@ use std::io::Write;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-/// Version of the file's format.
+/// Version of the format of `state.json`.
 const SCHEMA_VERSION: u32 = 1;
 
-/// Name of the file.
 const FILE: &str = "state.json";
 
-/// What is known of a test bed.
+/// Content of `state.json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BedState {
-    /// Version of this format.
+    /// Version of the format of `state.json`.
     pub schema_version: u32,
-    /// The bed's name.
+    /// Name of the bed, unique among the user's beds.
     pub name: String,
-    /// Its kind.
+    /// Name of the bed's kind.
     pub kind: String,
-    /// Its options.
+    /// Options of the bed.
     pub options: BedOptions,
-    /// When it was requested, in seconds since 1970.
+    /// Time of the request, in seconds since 1970.
     pub created: u64,
-    /// The boot of the machine that it belongs to.
+    /// Boot of the machine in which the bed was started.
     pub boot_id: String,
-    /// Whether it can be used.
+    /// Whether the bed can be used.
     pub phase: Phase,
-    /// The process that started it, until it is up; then the one with which it ends.
+    /// The process whose end ends the bed: the command that starts the bed, then the keeper.
     pub owner: ProcessId,
-    /// The bed's network, once it belongs to a process in it.
+    /// The bed's network, recorded by the keeper.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<NamespaceId>,
-    /// Where the nodes keep their files.
+    /// Directory with the files of the nodes.
     pub data_dir: PathBuf,
     /// The targets of loads, once the bed is up; the first target is the default.
     #[serde(default)]
     pub targets: Vec<BedTarget>,
-    /// The control group that processes which load it must be in, if there is one.
+    /// Control group that a process must join before it loads the bed, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_group: Option<PathBuf>,
-    /// Its nodes, once it is up.
+    /// The nodes, once the bed is up.
     #[serde(default)]
     pub nodes: Vec<NodeState>,
-    /// Software that it runs.
+    /// Software that runs in the bed.
     #[serde(default)]
     pub software: Vec<SoftwareVersion>,
-    /// How it is put together, in sentences.
+    /// Configuration of the bed, in sentences.
     #[serde(default)]
     pub notes: Vec<String>,
 }
@@ -61,20 +60,20 @@ pub struct BedState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// It is being started.
+    /// The bed is being started.
     Starting,
-    /// It works.
+    /// The bed can be used.
     Up,
 }
 
-/// Where the load of a test bed goes.
+/// A target for loads of a test bed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BedTarget {
     /// Name of the target: `{NAME}` in a command stands for the target.
     pub name: String,
     /// URL of the target in the bed's network.
     pub url: String,
-    /// The directory of the bed's mounts below which files are, if it is a mounted file system.
+    /// Directory of the mounted file system in the bed, if the target is a mounted file system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<PathBuf>,
 }
@@ -82,11 +81,11 @@ pub struct BedTarget {
 /// A node of a test bed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeState {
-    /// Its name.
+    /// Name of the node in commands.
     pub name: String,
-    /// What it does.
+    /// Function of the node.
     pub role: String,
-    /// Its address in the bed's network.
+    /// Address of the node in the bed's network.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
 }
@@ -94,16 +93,16 @@ pub struct NodeState {
 /// Software of a test bed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SoftwareVersion {
-    /// Its name.
+    /// Name of the software.
     pub name: String,
-    /// Its version, as it reports it.
+    /// Version as printed by the software.
     pub version: String,
-    /// What it does in the bed.
+    /// Function of the software in the bed.
     pub role: String,
 }
 
 impl BedState {
-    /// That of a bed that this process starts.
+    /// State of a bed that this process starts.
     pub(crate) fn new(name: &str, kind: &str, options: &BedOptions, data_dir: PathBuf) -> Self {
         let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         Self {
@@ -125,13 +124,13 @@ impl BedState {
         }
     }
 
-    /// Whether the process with which it ends still runs.
+    /// Whether the owner of the bed still runs.
     #[must_use]
     pub fn is_alive(&self) -> bool {
         self.boot_id == boot_id() && self.owner.is_running()
     }
 
-    /// Reads that of a bed's directory.
+    /// Reads `state.json` in a directory.
     pub(crate) fn read(dir: &Path) -> Result<Self, BedError> {
         let path = dir.join(FILE);
         let text = std::fs::read(&path).map_err(BedError::at(&path))?;
@@ -146,7 +145,7 @@ impl BedState {
         }
     }
 
-    /// Writes it, whole or not at all.
+    /// Writes `state.json` atomically.
     pub(crate) fn write(&self, dir: &Path) -> Result<(), BedError> {
         let path = dir.join(FILE);
         let new = dir.join(".state.json.new");

@@ -1,4 +1,4 @@
-//! The directories of test beds, and how those are recognised whose owner has ended.
+//! The directories of test beds, and the cleanup of beds whose owner has ended.
 
 use crate::BedError;
 use crate::options::BedOptions;
@@ -15,10 +15,10 @@ use std::process::{Command, Stdio};
 /// Variable of the environment that names the directory of the beds' states.
 pub const STATE_DIR_VARIABLE: &str = "PLIMSOLL_TESTBEDS";
 
-/// Begin of the names of directories that are not yet a bed's.
+/// Prefix of the names of directories that are being created.
 const NEW: &str = ".new-";
 
-/// File that marks a directory of data as a bed's.
+/// Name of the file that marks a data directory as a bed's.
 const MARKER: &str = ".plimsoll-testbed.json";
 
 /// The test beds of a user.
@@ -28,33 +28,33 @@ pub struct Store {
     data: PathBuf,
 }
 
-/// The content of the marker of a directory of data.
+/// Content of the marker file in a data directory.
 #[derive(Debug, Serialize, Deserialize)]
 struct Marker {
-    /// The directory of the bed's state.
+    /// Directory of the bed's state.
     state_dir: PathBuf,
-    /// The boot of the machine that it belongs to.
+    /// Boot of the machine in which the bed was started.
     boot_id: String,
 }
 
-/// A directory of the store.
+/// Content of a directory of the store.
 pub(crate) enum Found {
-    /// A bed that works or is being started.
+    /// A bed that is up or being started.
     Alive(BedState),
-    /// What is left of a bed whose owner has ended.
+    /// Remains of a bed whose owner has ended.
     Left(BedState),
-    /// Something else, or a bed of another version.
+    /// Another file, or a bed of another version.
     Unknown(BedError),
 }
 
 impl Store {
-    /// The user's: states are in the directory of [`STATE_DIR_VARIABLE`], or below the user's runtime
+    /// The store of the user: states are in the directory of [`STATE_DIR_VARIABLE`], or below the user's runtime
     /// directory, or below `/tmp`; data are below `/var/tmp`.
     ///
     /// # Errors
     /// If a directory cannot be created, or belongs to another user.
     pub fn of_user() -> Result<Self, BedError> {
-        // A command that has entered a bed is root of its namespace.
+        // A command that has entered a bed is root of the bed's user namespace.
         let uid = crate::preload::user_outside();
         let variable = |name| {
             std::env::var_os(name)
@@ -67,7 +67,7 @@ impl Store {
                 (dir.join("states"), dir.join("data"))
             }
             None => {
-                // After `su` it may be that of another user.
+                // After `su`, the runtime directory may be another user's.
                 let own = rustix::process::geteuid().as_raw();
                 let is_own = |dir: &PathBuf| dir.metadata().is_ok_and(|m| m.uid() == own);
                 let states = match variable("XDG_RUNTIME_DIR").filter(is_own) {
@@ -90,7 +90,7 @@ impl Store {
         self.states.join(name)
     }
 
-    /// Keeps other commands from creating and removing directories until it is dropped.
+    /// Keeps other commands from creating and removing directories while the returned file is open.
     fn lock(&self) -> Result<File, BedError> {
         let at = BedError::at(&self.states);
         let dir = File::open(&self.states).map_err(&at)?;
@@ -98,7 +98,7 @@ impl Store {
         Ok(dir)
     }
 
-    /// Names of all directories, in order.
+    /// Sorted names of all directories.
     fn names(&self) -> Result<Vec<String>, BedError> {
         let at = BedError::at(&self.states);
         let mut names = Vec::new();
@@ -120,10 +120,10 @@ impl Store {
         }
     }
 
-    /// The beds that work or are being started, in the order of their names.
+    /// The beds that are up or being started, sorted by name.
     ///
     /// # Errors
-    /// Those of reading the directory.
+    /// If the directory of the states cannot be read.
     pub fn beds(&self) -> Result<Vec<BedState>, BedError> {
         let names = self.names()?.into_iter();
         Ok(names
@@ -135,10 +135,10 @@ impl Store {
             .collect())
     }
 
-    /// The bed of a name.
+    /// The bed of a name, up or being started.
     ///
     /// # Errors
-    /// If there is none that works or is being started: the message names those that there are.
+    /// If no bed has the name: the message names the existing beds.
     pub fn bed(&self, name: &str) -> Result<BedState, BedError> {
         check_name(name)?;
         match self.look(name) {
@@ -156,10 +156,10 @@ impl Store {
         )))
     }
 
-    /// Removes what is left of beds whose owner has ended; returns their names.
+    /// Removes the remains of beds whose owner has ended; returns the names of the beds.
     ///
     /// # Errors
-    /// If something cannot be removed.
+    /// If a file or directory cannot be removed.
     pub fn sweep(&self) -> Result<Vec<String>, BedError> {
         let _lock = self.lock()?;
         let mut swept = Vec::new();
@@ -171,7 +171,7 @@ impl Store {
                         swept.push(name);
                     }
                 }
-                // One that a killed process had just begun. Whatever else it may be, it is not a bed's.
+                // A directory that a killed process has just created. Only an empty directory is removed.
                 Found::Unknown(_) if is_abandoned(&name) => {
                     _ = std::fs::remove_dir(self.dir(&name))
                 }
@@ -183,7 +183,7 @@ impl Store {
         Ok(swept)
     }
 
-    /// Removes data of beds whose state is gone: it may have been in memory when the machine stopped.
+    /// Removes data of beds without a state: the state may have been in memory when the machine stopped.
     fn sweep_data(&self) -> Result<(), BedError> {
         let at = BedError::at(&self.data);
         for entry in std::fs::read_dir(&self.data).map_err(&at)? {
@@ -245,10 +245,10 @@ impl Store {
     /// Removes the directories of a bed that has ended.
     pub(crate) fn remove(&self, state: &BedState) -> Result<(), BedError> {
         let _lock = self.lock()?;
-        // Another command may have done so, and a new bed may have the name.
+        // Another command may have removed the bed, and a new bed may have the name.
         match self.look(&state.name) {
             Found::Left(found) => self.remove_unlocked(&state.name, &found),
-            // This process was to start it.
+            // A bed that this process was starting.
             Found::Alive(found) if found.owner == state.owner => {
                 self.remove_unlocked(&state.name, &found)
             }
@@ -260,7 +260,7 @@ impl Store {
         if let Some(group) = &state.control_group {
             crate::cgroup::remove(group);
         }
-        // A path from a file is only removed if it is where this store puts it.
+        // The path comes from a file: only a directory at the usual place is removed.
         if state.data_dir == self.data.join(&state.name) {
             remove_dir(&state.data_dir)?;
         }
@@ -268,7 +268,7 @@ impl Store {
     }
 }
 
-/// Whether a directory is one that a process began to make, which has ended.
+/// Whether a directory was being created by a process that has ended.
 fn is_abandoned(name: &str) -> bool {
     let pid = name
         .strip_prefix(NEW)
@@ -277,7 +277,7 @@ fn is_abandoned(name: &str) -> bool {
     pid.is_some_and(|pid| ProcessId::of(pid).is_none())
 }
 
-/// Checks the directory of all beds: its path is a part of URLs, and of configurations of daemons.
+/// Checks the path of the directory of all beds: URLs and configurations of daemons contain the path.
 fn check_dir(dir: &Path) -> Result<(), BedError> {
     let is_plain = |b: &u8| b.is_ascii_alphanumeric() || b"/._-+@~".contains(b);
     match dir.as_os_str().as_encoded_bytes().iter().all(is_plain) {
@@ -290,7 +290,7 @@ fn check_dir(dir: &Path) -> Result<(), BedError> {
     }
 }
 
-/// Checks the name of a bed: it is part of paths and URLs.
+/// Checks the name of a bed: paths and URLs contain the name.
 fn check_name(name: &str) -> Result<(), BedError> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let starts = name.starts_with(|c: char| c.is_ascii_alphanumeric());
@@ -307,7 +307,7 @@ fn private_dir(dir: &Path) -> std::io::Result<()> {
     DirBuilder::new().mode(0o700).create(dir)
 }
 
-/// Creates a directory that only this user can write to, or checks that an existing one is one.
+/// Creates a directory that only this user can write to, or checks an existing directory.
 fn own_dir(dir: &Path) -> Result<(), BedError> {
     if let Some(parent) = dir.parent() {
         std::fs::create_dir_all(parent).map_err(BedError::at(parent))?;
@@ -331,7 +331,8 @@ fn own_dir(dir: &Path) -> Result<(), BedError> {
     }
 }
 
-/// Removes a directory with its content. Files of other users of a namespace are removed in one.
+/// Removes a directory with its content. A user namespace is entered to remove files that belong to other users of a
+/// namespace.
 fn remove_dir(dir: &Path) -> Result<(), BedError> {
     match std::fs::remove_dir_all(dir) {
         Err(e) if e.kind() == ErrorKind::NotFound => Ok(()),
@@ -403,10 +404,10 @@ mod tests {
         std::fs::create_dir(store.dir(&format!("{NEW}{}-x", i32::MAX))).unwrap();
         let own = format!("{NEW}{}-x", ProcessId::own().pid);
         std::fs::create_dir(store.dir(&own)).unwrap();
-        // Its state was in memory.
+        // The state was in memory.
         let lost = store.create("lost", "nfs", &none).unwrap();
         std::fs::remove_dir_all(store.dir("lost")).unwrap();
-        // This is not ours.
+        // A directory that is not a bed's.
         std::fs::create_dir(store.data.join("strange")).unwrap();
         assert_eq!(store.sweep().unwrap(), ["dead", "rebooted"]);
         assert!(!lost.data_dir.exists() && !dead.data_dir.exists());

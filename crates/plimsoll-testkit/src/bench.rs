@@ -11,7 +11,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// The directory of the programs that cargo has built: the parent directory of the directory of the running test program.
+/// The directory of the programs that cargo has built: the parent directory of the directory of the running test
+/// program.
 fn program_dir() -> PathBuf {
     let own = std::env::current_exe().expect("a test has a program");
     let dir = own
@@ -189,8 +190,8 @@ impl Ended {
         Self::wait(child, begun)
     }
 
-    /// Waits for a program whose standard output and standard error are pipes, or were taken by the caller. `begun` is the
-    /// start of the program.
+    /// Waits for a program whose standard output and standard error are pipes, or were taken by the caller. `begun` is
+    /// the start of the program.
     pub fn wait(mut child: Child, begun: Instant) -> Self {
         let (out, err) = (child.stdout.take(), child.stderr.take());
         let out = std::thread::spawn(move || read_all(out));
@@ -241,8 +242,8 @@ impl Ended {
         run.unwrap_or_else(|| panic!("no run.json: {}{}", ended.stdout, ended.stderr))
     }
 
-    /// The printed run of a program that must end with 0, or with 3 for the sole reason of a stall: writes of other programs
-    /// can keep the disk busy.
+    /// The printed run of a program that must end with 0, or with 3 for the sole reason of a stall: writes of other
+    /// programs can keep the disk busy.
     #[track_caller]
     pub fn result_on_disk(self) -> Run {
         let Some(3) = self.code else {
@@ -363,8 +364,8 @@ pub const MARKER: &str = ".plimsoll";
 /// Name of the directory by which a run claims its work directory.
 pub const CLAIM: &str = ".plimsoll.claim";
 
-/// Regular files below a directory with their sizes in bytes, without markers; and sorted directories, without claims. All
-/// paths are relative to `dir`.
+/// Regular files below a directory with their sizes in bytes, without markers; and sorted directories, without claims.
+/// All paths are relative to `dir`.
 pub fn tree(dir: &Path) -> (BTreeMap<String, u64>, Vec<String>) {
     let (mut files, mut dirs) = (BTreeMap::new(), Vec::new());
     let mut todo = vec![dir.to_owned()];
@@ -375,7 +376,7 @@ pub fn tree(dir: &Path) -> (BTreeMap<String, u64>, Vec<String>) {
         for entry in entries.map(Result::unwrap) {
             let path = entry.path();
             let below = path.strip_prefix(dir).unwrap().to_str().unwrap().to_owned();
-            // A run may have removed the entry meanwhile.
+            // A run may have removed the entry in the meantime.
             let Ok(meta) = entry.metadata() else {
                 continue;
             };

@@ -1,10 +1,10 @@
 //! Crash points of real programs, for tests.
 //!
-//! [`Recorder`] runs a program and records, in their order, the system calls with which it and its
-//! children change files below a directory. Nothing in the program knows of it: the kernel reports each
-//! call before it is executed (`seccomp_unotify(2)`), or lets the recorder fail it instead. [`Recording`]
-//! then makes every directory that a crash would have left: after each change all of it, as when the
-//! process is killed, and what a power cut may leave of it ([`Disk`]).
+//! [`Recorder`] runs a program and records, in order, the system calls with which the program and its children change
+//! files below a directory. The program needs no changes: the kernel reports each call before the call is executed
+//! (`seccomp_unotify(2)`), or lets the recorder fail the call instead. [`Recording`] then makes every directory that a
+//! crash could have left: all changes up to some change, as when the process is killed; or the part that a power cut
+//! may leave ([`Disk`]).
 
 mod change;
 mod decode;

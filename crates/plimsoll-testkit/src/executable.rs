@@ -1,17 +1,17 @@
-//! Programs that tests write.
+//! Executable programs written by tests.
 
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Writes a program that can be executed at once, in place of what is there.
+/// Writes a program that can be executed at once; replaces an existing file.
 ///
-/// Another process writes it. If this one did, a child that another test forks at the same time would hold the
-/// file open for writing until it executes its own program, and the system executes no file that is open for
-/// writing (`ETXTBSY`).
+/// Another process writes the file. If this process wrote the file, a child that another test forks at the same time
+/// would hold the file open for writing until the child executes its own program, and the system executes no file that
+/// is open for writing (`ETXTBSY`).
 ///
 /// # Panics
-/// Where `path` cannot be written.
+/// If `path` cannot be written.
 pub fn write_executable(path: &Path, contents: impl AsRef<[u8]>) {
     let mut install = Command::new("install")
         .args(["--mode=755", "/dev/stdin"])

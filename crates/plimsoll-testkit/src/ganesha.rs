@@ -9,7 +9,7 @@ use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-/// File of the library that lets it find files in namespaces of an ordinary user.
+/// File name of the library with which nfs-ganesha finds files in namespaces of an ordinary user.
 const LIBRARY: &str = "handles.so";
 
 /// A file system abstraction layer of nfs-ganesha.
@@ -17,9 +17,8 @@ const LIBRARY: &str = "handles.so";
 pub enum Fsal {
     /// A file system of the kernel.
     Vfs,
-    /// The server's memory: its files end with its process, and no other process sees them. It keeps
-    /// the first [`MEM_FILE`] bytes of a file. Many CREATE and REMOVE in flight (32 of one client)
-    /// crash it.
+    /// The server's memory: the files end with the server's process, and no other process sees them. The server keeps
+    /// the first [`MEM_FILE`] bytes of a file. Many CREATE and REMOVE in flight (32 of one client) crash the server.
     Mem,
 }
 
@@ -27,7 +26,7 @@ pub enum Fsal {
 pub const MEM_FILE: u32 = 64 << 10;
 
 impl Fsal {
-    /// Its library in nfs-ganesha, and the library's Debian package.
+    /// The library of nfs-ganesha, and the library's Debian package.
     const fn library(self) -> (&'static str, &'static str) {
         match self {
             Self::Vfs => ("libfsalvfs.so", "nfs-ganesha-vfs"),
@@ -46,13 +45,13 @@ impl Fsal {
 /// Options of nfs-ganesha.
 #[derive(Debug, Clone)]
 pub struct GaneshaOptions {
-    /// Storage of its files.
+    /// File system of the export.
     pub fsal: Fsal,
     /// Whether the export is read-only.
     pub read_only: bool,
     /// Size of the export in bytes; by default a quarter of the machine's memory.
     pub size: Option<u64>,
-    /// Lease of NFSv4, in seconds.
+    /// Lease time of NFSv4, in seconds.
     pub lease_seconds: u32,
 }
 
@@ -67,9 +66,9 @@ impl Default for GaneshaOptions {
     }
 }
 
-/// nfs-ganesha: NFSv3, 4.0, 4.1 and 4.2, without delegations.
+/// An nfs-ganesha: NFSv3, 4.0, 4.1 and 4.2, without delegations.
 pub struct Ganesha {
-    // Before the namespace, so that it ends first.
+    // Dropped before the namespace, so that the server ends first.
     server: Option<Process>,
     namespace: Namespace,
     fsal: Fsal,
@@ -82,12 +81,12 @@ impl Ganesha {
     /// Path of the export for NFSv4.
     pub const PSEUDO: &str = "/export";
 
-    /// Starts one with an empty export.
+    /// Starts a server with an empty export.
     pub fn start() -> Result<Self, TestServerError> {
         Self::with(&GaneshaOptions::default())
     }
 
-    /// Starts one with these options.
+    /// Starts a server with these options and an empty export.
     pub fn with(options: &GaneshaOptions) -> Result<Self, TestServerError> {
         Self::configured(options, &configuration(options))
     }
@@ -120,8 +119,8 @@ impl Ganesha {
             .map_err(|e| TestServerError::failed(path.display().to_string(), e))
     }
 
-    /// Address of the server; NFS is at [`NFS_PORT`], MOUNT at [`MOUNT_PORT`], and the port mapper
-    /// at 111 knows both.
+    /// Address of the server; NFS is at [`NFS_PORT`], MOUNT at [`MOUNT_PORT`], and the port mapper at port 111 returns
+    /// both ports.
     pub fn address(&self) -> IpAddr {
         self.namespace.address()
     }
@@ -169,7 +168,7 @@ impl Ganesha {
         self.end(Signal::TERM)
     }
 
-    /// Suspends the server: connections stay, and there are no replies until [`Ganesha::go_on`].
+    /// Suspends the server: connections stay, and the server sends no replies until [`Ganesha::go_on`].
     pub fn pause(&self) {
         if let Some(server) = &self.server {
             server.signal(Signal::STOP);
@@ -190,11 +189,11 @@ impl Ganesha {
         Ok(())
     }
 
-    /// Starts a server that was stopped or killed, with the same files.
+    /// Starts a stopped or killed server again, with the same files.
     pub fn start_again(&mut self) -> Result<(), TestServerError> {
         let path = program("ganesha.nfsd", "nfs-ganesha")?;
         let (before, length) = (self.starts(), self.log().len());
-        // `env` keeps the library away from the programs before it.
+        // `env` sets the library for nfs-ganesha only, not for the programs before it.
         let mut command = self.namespace.command(Path::new("env"))?;
         command
             .arg(preload::variable(&[Path::new(SERVER_DIR).join(LIBRARY)]))
@@ -208,10 +207,10 @@ impl Ganesha {
         for port in [MOUNT_PORT, NFS_PORT] {
             self.namespace.wait_for(port, "nfs-ganesha", failure)?;
         }
-        // It registers with the port mapper only after it listens.
+        // nfs-ganesha registers with the port mapper only after it listens.
         let ready = || (self.starts() > before).then_some(());
         wait_until("starting nfs-ganesha", ready, failure)?;
-        // In that case it serves without exports.
+        // Without the FSAL's library, nfs-ganesha serves without exports.
         if self.log().contains("Failed to load FSAL") {
             let (program, package) = self.fsal.library();
             return Err(TestServerError::Missing { program, package });
@@ -220,7 +219,7 @@ impl Ganesha {
         Ok(())
     }
 
-    /// How often its log reports that it is ready.
+    /// How many times the log reports that the server is ready.
     fn starts(&self) -> usize {
         self.log().matches("NFS SERVER INITIALIZED").count()
     }
@@ -228,12 +227,12 @@ impl Ganesha {
 
 impl Drop for Ganesha {
     fn drop(&mut self) {
-        // One that does not stop in order is killed with its namespace.
+        // A server that does not stop in order is killed with its namespace.
         let _ = self.stop();
     }
 }
 
-/// The server caches no attributes and directories, because tests change files without it.
+/// The configuration. The server caches no attributes and directories, because tests change files directly.
 fn configuration(options: &GaneshaOptions) -> String {
     let access = if options.read_only { "RO" } else { "RW" };
     format!(
@@ -284,7 +283,7 @@ mod tests {
         );
     }
 
-    /// It would serve with another configuration.
+    /// nfs-ganesha would serve with another configuration.
     #[test]
     fn one_that_cannot_read_its_configuration_is_known_by_its_log() {
         needs_root!();

@@ -22,13 +22,13 @@ const NEEDED: [(&str, &str); 5] = [
     ("ip", "iproute2"),
 ];
 
-/// Programs that a quota requires, and their Debian packages.
+/// Programs that a quota requires in addition, and their Debian packages.
 const NEEDED_OF_QUOTA: [(&str, &str); 2] = [("setquota", "quota"), ("mkfs.ext4", "e2fsprogs")];
 
 /// The Linux kernel's server: NFSv3, 4.0, 4.1 and 4.2, with delegations for reading.
 ///
-/// It delegates nothing before its grace periods end, a few seconds after its start, nor what it has
-/// recalled for half a minute.
+/// The server grants no delegations before its grace periods end, a few seconds after its start, and none for a file
+/// for half a minute after a recall.
 pub struct Knfsd {
     kernel: Option<Process>,
     namespace: Namespace,
@@ -36,17 +36,17 @@ pub struct Knfsd {
 }
 
 impl Knfsd {
-    /// Path of the export for NFSv3, and in that kernel. For NFSv4 it is `/`.
+    /// Path of the export for NFSv3, and in the server's kernel. For NFSv4 the path is `/`.
     pub const EXPORT: &str = "/mnt/export";
 
-    /// Starts one with an empty export in memory.
+    /// Starts a server with an empty export in memory.
     pub fn start() -> Result<Self, TestServerError> {
         runs_on(std::env::consts::ARCH)?;
         Self::with(init, &[preload::PTRACE.bytes()?])
     }
 
-    /// Starts one whose first process is the script that `init` returns for its address and its
-    /// gateway's, loaded after these libraries.
+    /// Starts a kernel with preloaded libraries. The first process is the script that `init` returns for the addresses
+    /// of the kernel and of its gateway.
     fn with(
         init: impl FnOnce(IpAddr, IpAddr) -> String,
         libraries: &[Vec<u8>],
@@ -86,10 +86,10 @@ impl Knfsd {
         Ok(path)
     }
 
-    /// Starts the kernel with a variable of its environment, which the programs before it do not have.
+    /// Starts the kernel with an environment variable, which is not set for the programs before the kernel.
     fn boot(&mut self, variable: &OsStr) -> Result<(), TestServerError> {
         let (_, gateway) = self.namespace.inner();
-        // Only a namespace of processes ends all processes of this kernel.
+        // A PID namespace ensures that all processes of the kernel end together.
         let mut command = self.namespace.command(Path::new("unshare"))?;
         command
             .args(["--pid", "--fork", "--kill-child=KILL", "env"])
@@ -123,8 +123,8 @@ impl Knfsd {
         Ok(())
     }
 
-    /// Address of the server; NFS is at [`NFS_PORT`], MOUNT at [`MOUNT_PORT`](crate::MOUNT_PORT),
-    /// and the port mapper at 111 knows both.
+    /// Address of the server; NFS is at [`NFS_PORT`], MOUNT at [`MOUNT_PORT`](crate::MOUNT_PORT), and the port mapper
+    /// at port 111 returns both ports.
     pub fn address(&self) -> IpAddr {
         self.namespace.inner().0
     }
@@ -142,13 +142,13 @@ impl Knfsd {
         with_options(&format!("nfs4://{}/", self.address()), options)
     }
 
-    /// The output of that kernel.
+    /// Console output of the server's kernel.
     pub fn log(&self) -> String {
         let log = std::fs::read(self.dir().join("log")).unwrap_or_default();
         String::from_utf8_lossy(&log).into_owned()
     }
 
-    /// Runs a shell script in that kernel; returns its output, or an error if it fails.
+    /// Runs a shell script in the server's kernel; returns its output, or an error if the script fails.
     pub fn sh(&mut self, script: &str) -> Result<String, TestServerError> {
         self.scripts += 1;
         let number = self.scripts;
@@ -156,7 +156,7 @@ impl Knfsd {
         let kernel =
             kernel.ok_or_else(|| TestServerError::failed(script, "that kernel was stopped"))?;
         self.write(&format!("script.{number}"), script)?;
-        // Only a complete file gets the name that the kernel looks for.
+        // The kernel's script looks for this name, so only a complete file gets it.
         let (from, to) = (format!("script.{number}"), format!("do.{number}"));
         std::fs::rename(self.dir().join(from), self.dir().join(to))
             .map_err(|e| TestServerError::failed("a script", e))?;
@@ -174,15 +174,15 @@ impl Knfsd {
         }
     }
 
-    /// Has the server not remember clients over restarts. A short run of version 4 would mostly wait
-    /// for the program that records each new one.
+    /// Makes the server forget clients at restarts. Otherwise a short run of version 4 would mostly wait for the
+    /// program that records each new client.
     pub fn forget_clients(&mut self) -> Result<(), TestServerError> {
         self.sh("echo none > /sys/module/nfsd/parameters/cltrack_prog")
             .map(drop)
     }
 
-    /// Also exports an ext4 file system of 64 MiB, at `limited` in the export, where the user `uid` may
-    /// use `kib` KiB. From then on the server does not remember clients over restarts.
+    /// Also exports an ext4 file system of 64 MiB, at `limited` in the export, where the user `uid` may use `kib` KiB.
+    /// From then on the server forgets clients at restarts.
     pub fn add_quota(&mut self, uid: u32, kib: u64) -> Result<(), TestServerError> {
         for (name, package) in NEEDED_OF_QUOTA {
             program(name, package)?;
@@ -201,17 +201,17 @@ exportfs -i -o {EXPORT_OPTIONS},fsid=1 '*:{export}/limited'",
         self.sh(&script).map(drop)
     }
 
-    /// Kills the server, but not that kernel: its files stay.
+    /// Kills the server but not its kernel: the files stay.
     pub fn kill_server(&mut self) -> Result<(), TestServerError> {
         self.sh("rpc.nfsd 0").map(drop)
     }
 
-    /// Starts a server that was killed, without a grace period.
+    /// Starts a killed server again, without a grace period.
     pub fn start_server_again(&mut self) -> Result<(), TestServerError> {
         self.sh(START_SERVER).map(drop)
     }
 
-    /// Stops that kernel in order.
+    /// Shuts the server's kernel down.
     pub fn stop(&mut self) -> Result<(), TestServerError> {
         let Some(kernel) = self.kernel.take() else {
             return Ok(());
@@ -225,7 +225,7 @@ exportfs -i -o {EXPORT_OPTIONS},fsid=1 '*:{export}/limited'",
     }
 }
 
-/// Checks the processor: User-Mode Linux exists for some only, and the library of [`preload`] for one.
+/// Checks the processor: User-Mode Linux exists for some processors only, and the library of [`preload`] for one.
 fn runs_on(architecture: &str) -> Result<(), TestServerError> {
     match architecture {
         "x86_64" => Ok(()),
@@ -239,14 +239,14 @@ fn runs_on(architecture: &str) -> Result<(), TestServerError> {
 /// Starts the server, and ends its grace period.
 const START_SERVER: &str = "rpc.nfsd -G 10 -L 10 8; echo Y > /proc/fs/nfsd/v4_end_grace";
 
-/// Options of exports, without the number of the file system.
+/// Options of exports, without `fsid`.
 const EXPORT_OPTIONS: &str = "rw,no_root_squash,insecure,no_subtree_check,sync";
 
-/// The first process of that kernel. Its root is the machine's file system, so file systems in memory
-/// are mounted wherever something is written. Its modules are not in the usual directory, which the
-/// machine may not even have: `modprobe`, also when that kernel calls it, is a script that knows where
-/// they are. Programs such as `mount` must not change to the owner of their file: in the namespace of
-/// an ordinary user, root's files belong to the user nobody.
+/// The script of the first process of the server's kernel. The root is the machine's file system, so file systems in
+/// memory are mounted at all places that are written to. The modules are not in the usual directory, which the machine
+/// may not even have: `modprobe`, also when called by the kernel, is a script with the path of the modules. Programs
+/// such as `mount` must not change to the owner of their file: in the namespace of an ordinary user, root's files
+/// belong to the user nobody.
 fn init(own: IpAddr, other: IpAddr) -> String {
     format!(
         r#"#!/bin/bash
@@ -295,13 +295,13 @@ mod tests {
     use crate::needs_root;
     use plimsoll_testbed::preload::{build_library, build_program};
 
-    /// A kernel that is told of a larger state.
+    /// Source of a library that simulates a kernel with a larger processor state.
     const LARGE_STATE: &str = include_str!("../../plimsoll-testbed/src/preload/large_state.c");
 
-    /// A program that says whether registers survive page faults.
+    /// Source of a program that checks whether registers survive page faults.
     const PAGE_FAULTS: &str = include_str!("page_faults.c");
 
-    /// What is said of one that does not start: the first line, and all.
+    /// The error of a server that does not start: its first line, and the whole text.
     fn said(of: Result<Knfsd, TestServerError>) -> (String, String) {
         match of {
             Ok(_) => panic!("it starts"),
@@ -344,7 +344,7 @@ mod tests {
         );
     }
 
-    /// As on a processor with AMX: that kernel starts with the library, and not without.
+    /// As on a processor with AMX: the kernel starts with the library, and not without.
     #[test]
     fn it_starts_where_the_state_of_the_processor_is_large() {
         needs_root!();
@@ -371,12 +371,12 @@ mod tests {
         );
     }
 
-    /// Nothing but that kernel has the library.
+    /// Only the kernel's processes have loaded the library.
     #[test]
     fn only_that_kernel_has_the_library() {
         needs_root!();
         let server = Knfsd::start().unwrap_or_else(|e| panic!("{e}"));
-        // Other tests' kernels have theirs too.
+        // Kernels of other tests have loaded their libraries too.
         let script = "grep -lF /mnt/library.0.so /proc/[0-9]*/maps 2>/dev/null | while read -r maps; do\n\
                 cat ${maps%maps}comm 2>/dev/null || true; done";
         let said = server.namespace.sh(script).unwrap();

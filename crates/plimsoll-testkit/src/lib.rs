@@ -1,31 +1,28 @@
 //! Common parts of tests: temporary directories with the programs ([`bench`](mod@bench)), real NFS servers, and the
 //! [crash points](crash_points) of a program.
 //!
-//! The servers are nfs-ganesha, the Linux kernel's in User-Mode Linux, go-nfs of rclone,
-//! that of the crate `nfs3_server`, and our own. [`table`] lists what runs on each.
+//! The servers are nfs-ganesha, the Linux kernel's server in User-Mode Linux, rclone's go-nfs, the server of the crate
+//! `nfs3_server`, and Plimsoll's own server. [`table`] lists the expected results on each server.
 //!
-//! nfs-ganesha and the kernel's server are each in a network namespace with addresses of their own, so
-//! that many tests can run at the same time, all at the usual ports and with a port mapper. Their files
-//! are in memory, in a mount namespace of their own; [`Ganesha::seen`] and [`Knfsd::sh`] access them.
-//! That needs the rights of root, which a test that begins with [`needs_root!`] has in new namespaces.
-//! The other servers listen at an address of the loopback, and need no rights. [`Viewer`] accesses the
-//! files of all servers.
+//! nfs-ganesha and the kernel's server each have a network namespace with addresses of their own, so many tests can run
+//! at the same time, all at the usual ports and with a port mapper. Their files are in memory, in a mount namespace of
+//! their own; [`Ganesha::seen`] and [`Knfsd::sh`] access the files. Namespaces need the rights of root, which a test
+//! that begins with [`needs_root!`] has in new namespaces. The other servers listen at an address of the loopback, and
+//! need no rights. [`Viewer`] accesses the files of all servers.
 //!
-//! A server is stopped when it is dropped, even if the test panics. When the process of the test dies,
-//! the system kills the server, and the namespaces end with its last process: only a directory of
-//! temporary files of rclone stays.
+//! A server is stopped when it is dropped, even if the test panics. When the process of the test dies, the system kills
+//! the server, and the namespaces end with their last process: only a directory of temporary files of rclone remains.
 //!
-//! The servers are in the packages that `make setup` installs; errors name what is missing
-//! ([`TestServerError`]). Methods that return a [`TestServerError`] fail with what is missing, or with the error of
-//! the server or of the system.
+//! The servers are in the packages that `make setup` installs. Methods that return a [`TestServerError`] fail with the
+//! missing program and package, or with the error of the server or of the system.
 //!
 //! # Modules
-//! - the servers: `ganesha` and `knfsd` (in a `namespace`), `rclone`, `nfs3_server` and `serve_nfs` (at
-//!   an address of the `loopback`); [`table`] is the list of them, and the trait that all implement;
+//! - the servers: `ganesha` and `knfsd` (in a `namespace`), `rclone`, `nfs3_server` and `serve_nfs` (at an address of
+//!   the `loopback`); [`table`] lists the servers, and defines the trait that all servers implement;
 //! - `process` runs a server's process and waits until it is ready;
 //! - `relay` injects faults between a client and a server of version 4;
 //! - [`user_mode_linux`] runs a test in another kernel;
-//! - `machine` is a machine of its own network, whose line can be cut;
+//! - `machine` is a machine with its own network, whose line can be cut;
 //! - `executable` writes programs of tests;
 //! - `viewer` is an independent client, to check and change files;
 //! - `page_cache` tells which pages of a file are in memory;
@@ -82,25 +79,25 @@ use plimsoll_testbed::needs::Need;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Port of NFS, of all versions.
+/// Port of NFS, for all versions.
 pub const NFS_PORT: u16 = 2049;
 
 /// Port of MOUNT.
 pub const MOUNT_PORT: u16 = 20048;
 
-/// Maximum time in which a server starts or stops. On a busy machine this takes ten times as long as
-/// on an idle one, where it is 0.1 s, and 5 s with a kernel.
+/// Maximum time in which a server starts or stops. An idle machine takes 0.1 s, and 5 s for a server with its own
+/// kernel; a busy machine takes ten times as long.
 const SERVER_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// Why a server cannot be used.
+/// Errors of test servers.
 #[derive(Debug, thiserror::Error)]
 pub enum TestServerError {
     /// A program is not installed.
     #[error("`{program}` is missing: run `make setup`, or install the package `{package}`")]
     Missing {
-        /// The program.
+        /// Name of the program.
         program: &'static str,
-        /// The Debian package that has it.
+        /// The Debian package that contains the program.
         package: &'static str,
     },
     /// A program that `make setup` puts into the source tree is missing.
@@ -108,24 +105,24 @@ pub enum TestServerError {
         "`.tools/{program}` is missing: run `make setup` (it is in the Python package `{package}`)"
     )]
     NotSetUp {
-        /// The program.
+        /// Name of the program.
         program: &'static str,
-        /// The Python package that has it.
+        /// The Python package that contains the program.
         package: &'static str,
     },
-    /// The user is not root, and cannot be in a namespace for this reason.
+    /// The user is not root, and namespaces are not available for this reason.
     #[error(
         "this needs the rights of root, which are available neither in a user namespace ({0}) nor by `sudo -n`: \
          run `make setup`, and then `sudo -v && make test`, or the tests as root"
     )]
     NotRoot(String),
-    /// All addresses are taken.
+    /// All addresses for servers are taken; the number of addresses.
     #[error("{0} servers run at the same time: there are no more addresses")]
     Full(usize),
-    /// Something failed.
+    /// An action failed.
     #[error("{what}: {why}")]
     Failed {
-        /// What failed.
+        /// The failed action.
         what: String,
         /// The reason.
         why: String,

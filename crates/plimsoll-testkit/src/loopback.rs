@@ -1,12 +1,12 @@
-//! Addresses of servers that need no namespace.
+//! Loopback addresses of servers that need no namespace.
 
 use crate::with_options;
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
 
-/// A port at which nothing listens: connections are refused, and the system gives the port to no other
-/// program as long as this exists.
+/// A reserved port without a listener: connections are refused, and the system gives the port to no other program while
+/// this value exists.
 pub struct ClosedPort {
     address: SocketAddr,
     _socket: OwnedFd,
@@ -28,22 +28,22 @@ impl ClosedPort {
         }
     }
 
-    /// Its address.
+    /// Address of the reserved port.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 }
 
-/// A loopback address that no other process uses, so that a port of it stays this process's while
-/// nothing listens there. The system chooses the port.
+/// A loopback address with port 0 that no other process uses, so that a port on it stays reserved for this process
+/// while no server listens there.
 pub(crate) fn own_address() -> SocketAddr {
     // Process ids have 22 bits.
     let [_, high, middle, low] = std::process::id().to_be_bytes();
     SocketAddr::from((Ipv4Addr::new(127, 64 | high, middle, low), 0))
 }
 
-/// URL of a server with MOUNT at the port of NFS, which exports `/`.
+/// URL of a server that has MOUNT at the port of NFS and exports `/`.
 pub(crate) fn nfs3_url(at: SocketAddr, options: &str) -> String {
     with_options(&format!("nfs3://{at}/?mountport={}", at.port()), options)
 }

@@ -1,33 +1,33 @@
-//! A machine of a network of its own, for tests of what lies between machines.
+//! A machine with its own network, for tests of connections between machines.
 
 use crate::namespace::Namespace;
 use crate::{TestServerError, program};
 use std::net::IpAddr;
 use std::process::Command;
 
-/// A machine with an address of its own, in a network namespace. It has the files of this one, but for `/run` and
-/// `/mnt`, which are its own.
+/// A machine with an address of its own, in a network namespace. The machine has the files of this machine, except
+/// `/run` and `/mnt`.
 pub struct Machine {
     namespace: Namespace,
 }
 
 impl Machine {
-    /// Starts one. Needs the rights of root.
+    /// Starts a machine. Needs the rights of root.
     ///
     /// # Errors
-    /// If they, or a program, are missing.
+    /// If the rights or a program are missing.
     pub fn start() -> Result<Self, TestServerError> {
         let namespace = Namespace::new()?;
         Ok(Self { namespace })
     }
 
-    /// Its address.
+    /// Address of the machine.
     #[must_use]
     pub fn address(&self) -> IpAddr {
         self.namespace.address()
     }
 
-    /// A command on it that executes a script of the shell, and is killed when this process dies.
+    /// A command that executes a shell script on the machine, and that is killed when this process dies.
     ///
     /// # Errors
     /// If a program is missing.
@@ -37,7 +37,7 @@ impl Machine {
         Ok(command)
     }
 
-    /// Cuts the line to it: what either side sends is lost, and no connection ends.
+    /// Cuts the line to the machine: packets of both sides are lost, and no connection ends.
     ///
     /// # Errors
     /// If the system refuses.
@@ -45,7 +45,7 @@ impl Machine {
         self.namespace.sh("ip link set eth0 down").map(drop)
     }
 
-    /// Mends the line.
+    /// Restores the line to the machine.
     ///
     /// # Errors
     /// If the system refuses.

@@ -1,4 +1,4 @@
-//! Namespaces of a server: a network of its own, and a directory in memory.
+//! Namespaces of a server: its own network, and a directory in memory.
 
 use crate::process::{Process, bound_command, run, wait_until};
 use crate::{TestServerError, only_root, program};
@@ -13,12 +13,12 @@ use std::time::Duration;
 /// Maximum number of servers at the same time on one machine.
 const MAX_SERVERS: u8 = u8::MAX;
 
-/// Directory of the server in its mount namespace. It exists on every system, and its content there is
-/// hidden from the server only.
+/// Directory of the server in its mount namespace. Every system has the directory; the mount hides its content from the
+/// server only.
 pub(crate) const SERVER_DIR: &str = "/mnt";
 
-/// Process 1 of the namespaces, with which everything in them ends. It prints its process id outside,
-/// which it reads from `/proc` of outside.
+/// Process 1 of the namespaces; all processes in the namespaces end with it. The script prints its process number
+/// outside, from the outer `/proc`.
 const INIT_SCRIPT: &str = r#"
 set -e
 mount -t tmpfs -o mode=755 run /run
@@ -34,18 +34,18 @@ rpcbind -w -f &
 wait
 "#;
 
-/// Namespaces of network, mounts and processes, and a port mapper in them.
+/// Network, mount and PID namespaces, and a port mapper in them.
 pub(crate) struct Namespace {
     slot: AddressSlot,
     holder: Option<Process>,
     pid: u32,
 }
 
-/// Reserved addresses of 198.18.0.0/15, which is for benchmarks (RFC 2544, appendix C.2.2).
+/// A reserved range of addresses in 198.18.0.0/15, which is reserved for benchmarks (RFC 2544, appendix C.2.2).
 struct AddressSlot {
     number: u8,
-    /// Holds the name of the slot, which the system frees when the process dies. Abstract names are
-    /// valid in one network namespace, as addresses are.
+    /// Socket with the name of the slot; the system frees the name when the process dies. Abstract names are valid in
+    /// one network namespace, as addresses are.
     _name: UnixListener,
 }
 
@@ -68,7 +68,7 @@ impl AddressSlot {
         Ipv4Addr::new(198, 18, self.number, last)
     }
 
-    /// The network device outside.
+    /// Name of the network device outside of the namespace.
     fn device(&self) -> String {
         format!("plt{}", self.number)
     }
@@ -108,7 +108,7 @@ impl Namespace {
             let mut command = Command::new(program("ip", "iproute2")?);
             run(command.args(args))
         };
-        // The device of a process that was killed a moment ago may still exist.
+        // The device of a recently killed process may still exist.
         let add = [
             "link", "add", &device, "type", "veth", "peer", "name", "eth0", "netns", &pid,
         ];
@@ -130,13 +130,13 @@ impl Namespace {
         self.slot.address(2).into()
     }
 
-    /// Address of a second machine in the namespace, behind the first, and that of the first on their
+    /// Addresses of a second machine in the namespace, behind the first machine, and of the first machine on their
     /// common network.
     pub(crate) fn inner(&self) -> (IpAddr, IpAddr) {
         (self.slot.address(6).into(), self.slot.address(5).into())
     }
 
-    /// The path outside of a path in the namespace.
+    /// The path, outside of the namespace, of a path in the namespace.
     pub(crate) fn seen(&self, path: &str) -> PathBuf {
         Path::new("/proc")
             .join(self.pid.to_string())
@@ -144,7 +144,7 @@ impl Namespace {
             .join(path.trim_start_matches('/'))
     }
 
-    /// A command in the namespaces of network and mounts, killed when this process dies.
+    /// A command in the network and mount namespaces, killed when this process dies.
     pub(crate) fn command(&self, program: &Path) -> Result<Command, TestServerError> {
         let mut command = bound_command("nsenter")?;
         command
@@ -154,7 +154,7 @@ impl Namespace {
         Ok(command)
     }
 
-    /// Runs a script of the shell to its end.
+    /// Runs a shell script in the namespaces to its end.
     pub(crate) fn sh(&self, script: &str) -> Result<String, TestServerError> {
         let mut command = self.command(Path::new("sh"))?;
         run(command.args(["-e", "-c", script]))
@@ -177,7 +177,7 @@ impl Namespace {
         Ok(())
     }
 
-    /// Waits until something listens at a port of the first machine.
+    /// Waits until a server listens at a port of the first machine.
     pub(crate) fn wait_for(
         &self,
         port: u16,
@@ -188,7 +188,7 @@ impl Namespace {
     }
 }
 
-/// Waits until `what` listens at an address, or `failure` returns why it never will.
+/// Waits until `what` listens at an address, or until `failure` returns a reason why it never will.
 pub(crate) fn wait_for(
     at: SocketAddr,
     what: &str,
@@ -200,7 +200,7 @@ pub(crate) fn wait_for(
 
 impl Drop for Namespace {
     fn drop(&mut self) {
-        // The device is removed before its name is free; the rest ends with the last process.
+        // The device is removed before its name becomes free; everything else ends with the last process.
         if let Ok(ip) = program("ip", "iproute2") {
             let _ = run(Command::new(ip).args(["link", "del", &self.slot.device()]));
         }

@@ -2,13 +2,13 @@
 
 use crate::root_access::{RootAccess, has_passed, report};
 
-/// Begins a test that needs the rights of root. If it has them, the test continues; otherwise it is
-/// run to its end as root of new namespaces, and the test returns.
+/// Begins a test that needs the rights of root. If the process has the rights, the test continues; otherwise the test
+/// is run to its end as root of new namespaces, and the test returns.
 ///
 /// The new network has only `lo`. Files belong to the user who runs the test, and mounts are private.
 ///
 /// # Panics
-/// The test fails there (with all of its output), or no rights can be obtained (with what to do).
+/// If the test fails in the namespaces (with all of its output), or if no rights can be obtained (with a remedy).
 #[macro_export]
 macro_rules! needs_root {
     () => {
@@ -21,8 +21,8 @@ macro_rules! needs_root {
     };
 }
 
-/// Runs the test that contains the function `here` as root, unless this process is root; returns
-/// whether it was run.
+/// Runs the test that contains the function `here` as root, unless this process is root; returns whether the test was
+/// run.
 #[doc(hidden)]
 #[track_caller]
 pub fn is_run_as_root(here: &str) -> bool {

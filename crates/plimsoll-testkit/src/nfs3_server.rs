@@ -1,4 +1,4 @@
-//! The server in memory of the crate `nfs3_server`.
+//! Server in memory of the crate `nfs3_server`.
 
 use crate::TestServerError;
 use crate::loopback::own_address;
@@ -10,8 +10,8 @@ use std::sync::mpsc;
 use std::thread::JoinHandle;
 use tokio::sync::oneshot;
 
-/// The server in memory of the crate `nfs3_server`: NFSv3, with MOUNT and a port mapper at the same
-/// port. It runs on a thread of this process and needs no rights of root.
+/// The server in memory of the crate `nfs3_server`: NFSv3, with MOUNT and a port mapper at the same port. The server
+/// runs on a thread of this process and needs no rights of root.
 pub struct Nfs3Server {
     address: SocketAddr,
     running: Option<Running>,
@@ -23,7 +23,7 @@ struct Running {
 }
 
 impl Nfs3Server {
-    /// Starts one with an empty export.
+    /// Starts a server with an empty export.
     pub fn start() -> Result<Self, TestServerError> {
         let mut this = Self {
             address: own_address(),
@@ -35,14 +35,14 @@ impl Nfs3Server {
 
     fn end(&mut self) {
         if let Some(running) = self.running.take() {
-            // The receiver is gone if the server has ended.
+            // The receiver no longer exists if the server has ended.
             let _ = running.stop.send(());
             let _ = running.thread.join();
         }
     }
 }
 
-/// A kill ends its connections and removes its files.
+/// A kill closes the server's connections and removes its files.
 impl NfsServer for Nfs3Server {
     fn nfs_address(&self) -> SocketAddr {
         self.address
@@ -78,7 +78,7 @@ impl Drop for Nfs3Server {
     }
 }
 
-/// Serves until it is stopped; sends its address once it listens.
+/// Serves until the server is stopped; sends its address once it listens.
 fn serve(
     address: SocketAddr,
     stopped: oneshot::Receiver<()>,
@@ -89,7 +89,7 @@ fn serve(
         .enable_time()
         .build()
         .map_err(|e| e.to_string())?;
-    // The connections are tasks of the runtime, and are closed with it.
+    // Connections are tasks of the runtime, and are closed with the runtime.
     runtime.block_on(async {
         let files = MemFs::new(MemFsConfig::default()).map_err(|e| format!("{e:?}"))?;
         let listener = NFSTcpListener::bind(&address.to_string(), files).await;

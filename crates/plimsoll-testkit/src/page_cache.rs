@@ -1,4 +1,4 @@
-//! What the page cache holds of a file.
+//! Residency of files in the page cache.
 
 use std::fs::File;
 use std::io;
@@ -6,17 +6,17 @@ use std::path::Path;
 
 /// Whether the page with the byte at `offset` of a file of this user is in the page cache.
 ///
-/// The question reads nothing, unlike a read that is not to wait: that starts to read ahead, and finds
-/// what it has read itself where the device is fast.
+/// The query reads no data. A non-blocking read would start read-ahead, and on a fast device find the data that it has
+/// read itself.
 ///
 /// # Errors
-/// Those of the system, for a file that cannot be opened or mapped.
+/// If the file cannot be opened or mapped.
 ///
 /// # Panics
 /// If the file ends before `offset`.
 pub fn is_cached(path: &Path, offset: u64) -> io::Result<bool> {
     let file = File::open(path)?;
-    // SAFETY: what is mapped is never accessed.
+    // SAFETY: the mapped memory is never accessed.
     let map = unsafe { memmap2::Mmap::map(&file)? };
     let at = usize::try_from(offset).expect("a file that can be mapped");
     assert!(at < map.len(), "{} ends before {offset}", path.display());
@@ -35,7 +35,7 @@ pub fn is_cached(path: &Path, offset: u64) -> io::Result<bool> {
 mod tests {
     use super::is_cached;
 
-    /// A file in memory is never elsewhere.
+    /// All written pages of a file in memory are in the page cache.
     #[test]
     fn only_pages_that_were_written_are_cached() {
         let dir = tempfile::tempdir_in("/dev/shm").unwrap();

@@ -1,4 +1,4 @@
-//! Processes that end with this one.
+//! Processes that end with this process.
 
 use crate::{SERVER_TIMEOUT, TestServerError, program};
 use plimsoll_testbed::failure::failure;
@@ -14,13 +14,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Time between two checks of what is waited for.
+/// Time between two checks of a condition.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A command that is killed when this process dies.
 ///
-/// The system sends that signal when the *thread* that started the process ends; [`Process`] starts it
-/// on a thread that lives as long. A program that changes its user does not get it.
+/// The system sends the signal when the *thread* that started the process ends; [`Process`] starts the command on a
+/// thread that lives as long as the process. A program that changes its user does not get the signal.
 pub(crate) fn bound_command(program_path: impl AsRef<OsStr>) -> Result<Command, TestServerError> {
     let mut command = Command::new(program("setpriv", "util-linux")?);
     command
@@ -44,8 +44,7 @@ pub(crate) fn run(command: &mut Command) -> Result<String, TestServerError> {
     ))
 }
 
-/// Waits until `ready` returns something. Fails when `failure` returns why it never will, or after
-/// [`SERVER_TIMEOUT`].
+/// Waits until `ready` returns a value. Fails when `failure` returns a reason, or after [`SERVER_TIMEOUT`].
 pub(crate) fn wait_until<T>(
     what: &str,
     mut ready: impl FnMut() -> Option<T>,
@@ -67,17 +66,17 @@ pub(crate) fn wait_until<T>(
     }
 }
 
-/// A process, which is killed when this is dropped.
+/// A process, which is killed when this value is dropped.
 pub(crate) struct Process {
     signals: Option<Sender<Signal>>,
-    // Servers are shared by tests.
+    // A mutex, because tests share servers.
     ended: Mutex<ExitState>,
     keeper: Option<JoinHandle<()>>,
-    /// Its standard error, in memory.
+    /// Standard error of the process, in memory.
     errors: File,
-    /// Its standard input, if that is piped.
+    /// Standard input of the process, if piped.
     pub(crate) input: Option<ChildStdin>,
-    /// The first line of its standard output, if that is piped.
+    /// The first line of the process's standard output, if piped.
     pub(crate) said: Option<String>,
 }
 
@@ -88,7 +87,7 @@ struct ExitState {
 }
 
 impl Process {
-    /// Starts a process, and waits for the first line of its standard output if that is piped.
+    /// Starts a process, and waits for the first line of its standard output if piped.
     pub(crate) fn start(mut command: Command) -> Result<Self, TestServerError> {
         let what = format!("{command:?}");
         let errors = memfd_create("errors", MemfdFlags::CLOEXEC).map(File::from);
@@ -135,17 +134,17 @@ impl Process {
         })
     }
 
-    /// Sends it a signal, unless it has ended.
+    /// Sends a signal to the process, unless it has ended.
     pub(crate) fn signal(&self, signal: Signal) {
         if let Some(signals) = &self.signals {
             let _ = signals.send(signal);
         }
     }
 
-    /// Sends it a signal and waits for its end.
+    /// Sends a signal to the process and waits for its end.
     pub(crate) fn end(self, signal: Signal) -> Result<ExitStatus, TestServerError> {
         self.signal(signal);
-        // One that is stopped takes no signal except SIGKILL before it continues.
+        // A stopped process handles no signal except SIGKILL before it continues.
         self.signal(Signal::CONT);
         let mut ended = self.lock();
         if let Some(how) = ended.known {
@@ -156,7 +155,7 @@ impl Process {
         status.map_err(|_| TestServerError::failed("stopping a server", "it does not end"))
     }
 
-    /// Its exit status, if it has ended.
+    /// Exit status, if the process has ended.
     pub(crate) fn has_ended(&self) -> Option<ExitStatus> {
         let mut ended = self.lock();
         if ended.known.is_none() {
@@ -165,15 +164,15 @@ impl Process {
         ended.known
     }
 
-    /// Why it will never be ready, if that is known from its exit status, from its `log` since it was
-    /// started, or from its standard error.
+    /// The reason why the process will never be ready, if known: from its exit status, from its `log` since the start,
+    /// or from its standard error.
     pub(crate) fn failure(&self, log: impl FnOnce() -> String) -> Option<String> {
-        // Before the log is read: a process that has ended writes no more.
+        // Before the log is read: an ended process writes no more.
         let ended = self.has_ended();
         failure(ended, &[&log(), &self.errors()])
     }
 
-    /// Its standard error so far.
+    /// Standard error of the process so far.
     pub(crate) fn errors(&self) -> String {
         // The process writes at the file's position, which must not change.
         let size = self.errors.metadata().map_or(0, |m| m.len());
@@ -199,8 +198,8 @@ impl Drop for Process {
     }
 }
 
-/// Passes signals on until the process has ended. Its exit status is collected only here, so its id is
-/// not reused while a signal may be sent to it.
+/// Passes signals on until the process has ended. The exit status is collected only here, so the process number is not
+/// reused while a signal may be sent.
 fn keep(child: &mut Child, signals: &Receiver<Signal>) -> ExitStatus {
     let send = |child: &Child, signal| {
         if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
@@ -231,7 +230,7 @@ mod tests {
     use crate::namespace::wait_for;
     use std::net::{Ipv4Addr, SocketAddr};
 
-    /// Why nothing listens at a port that nothing listens at.
+    /// The reason why no server listens at a port, for a script that ends or logs.
     fn why(script: &str, log: &str) -> String {
         let mut command = bound_command("sh").unwrap();
         command.args(["-c", script]).stdin(Stdio::null());

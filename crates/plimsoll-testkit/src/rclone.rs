@@ -11,13 +11,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// Text before its address in its log, once it listens.
+/// Text before the address in the log of a server that listens.
 const READY: &str = "NFS Server running at ";
 
-/// go-nfs of rclone: NFSv3, with MOUNT at the same port and no port mapper. It needs no rights of
-/// root.
+/// go-nfs of rclone: NFSv3, with MOUNT at the same port and no port mapper. The server needs no rights of root.
 ///
-/// It keeps files in a cache of its own and writes the real ones a moment after they are closed.
+/// The server keeps files in its own cache and writes the real files a moment after they are closed.
 pub struct Rclone {
     server: Option<Process>,
     dir: TempDir,
@@ -25,7 +24,7 @@ pub struct Rclone {
 }
 
 impl Rclone {
-    /// Starts one with an empty export.
+    /// Starts a server with an empty export.
     pub fn start() -> Result<Self, TestServerError> {
         Self::with(&program()?)
     }
@@ -59,8 +58,8 @@ impl Rclone {
         Ok(())
     }
 
-    /// Handles are kept on the disk, so that they stay valid after a restart. Data that are only in the
-    /// cache are not served then, so they are written back at once.
+    /// The command of the server. Handles are kept on disk, so that they stay valid after a restart. A restarted server
+    /// does not serve data that are only in the cache, so data are written back at once.
     fn command(&self, program: &Path) -> Result<Command, TestServerError> {
         let at = |name| self.dir.path().join(name);
         let mut command = bound_command(program)?;
@@ -74,7 +73,7 @@ impl Rclone {
             .arg(format!("--addr={}", self.address))
             .stdin(Stdio::null())
             .stdout(Stdio::null());
-        // Each of its options may be a variable too.
+        // An environment variable can set any option of rclone.
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("RCLONE_") {
                 command.env_remove(name);
@@ -84,7 +83,7 @@ impl Rclone {
     }
 }
 
-/// After a kill it has the same files.
+/// After a kill the server has the same files.
 impl NfsServer for Rclone {
     fn nfs_address(&self) -> SocketAddr {
         self.address
@@ -145,7 +144,7 @@ mod tests {
         assert_eq!(said, expected);
     }
 
-    /// One that ends is known at once by its last line.
+    /// The last line of a server that ends is reported at once.
     #[test]
     fn one_that_ends_says_why() {
         let dir = tempfile::tempdir().unwrap();

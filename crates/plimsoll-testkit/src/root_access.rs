@@ -1,8 +1,8 @@
 //! Runs tests as root of new namespaces, or with `sudo`.
 //!
-//! Mounting, creating network devices and starting servers need rights that an ordinary user has only
-//! in namespaces of their own. A process of several threads cannot change its user namespace, so the
-//! test program is run once more, for that one test, as root of new namespaces.
+//! Mounting, creating network devices and starting servers need rights that an ordinary user has only in namespaces of
+//! their own. A process with several threads cannot change its user namespace, so the test program is run again, for a
+//! single test, as root of new namespaces.
 
 use crate::process::{bound_command, run};
 use crate::{TestServerError, program};
@@ -10,20 +10,19 @@ use plimsoll_testbed::needs::path_of_root;
 use std::process::{Command, Output, Stdio};
 use std::sync::OnceLock;
 
-/// Set if `sudo -n` may be used where namespaces are not permitted; `make test` sets it.
+/// Environment variable that permits `sudo -n` where namespaces are not permitted; `make test` sets the variable.
 const MAY_SUDO: &str = "PLIMSOLL_TEST_SUDO";
 
-/// Checks that namespaces have the needed rights: some systems let every user create them, but forbid
-/// everything in them.
+/// Checks the rights in namespaces: some systems let every user create namespaces, but forbid everything in them.
 const PROBE_SCRIPT: &str = "ip link set lo up && mount -t tmpfs look /mnt";
 
-/// Prepares the namespaces of a test, whose network is empty at first.
+/// Brings up the loopback device of a test's namespaces.
 const NAMESPACE_SETUP_SCRIPT: &str = r#"ip link set lo up && exec "$@""#;
 
-/// Variables of the environment that root has its own values of.
+/// Environment variables that differ for root.
 const USER_VARIABLES: [&str; 5] = ["HOME", "USER", "LOGNAME", "MAIL", "PATH"];
 
-/// Whether one test was run and passed: with a wrong name none is run, successfully.
+/// Whether one test was run and passed: a wrong name runs no test, and succeeds.
 pub(crate) fn has_passed(output: &Output) -> bool {
     let printed = String::from_utf8_lossy(&output.stdout);
     output.status.success() && printed.contains("test result: ok. 1 passed")
@@ -51,7 +50,7 @@ pub(crate) enum RootAccess {
 }
 
 impl RootAccess {
-    /// The preferred way that the system permits, which does not change while a process runs.
+    /// The preferred way that the system permits; found once for each process.
     pub(crate) fn found() -> Result<Self, TestServerError> {
         static ROOT_ACCESS: OnceLock<Result<RootAccess, String>> = OnceLock::new();
         let found = ROOT_ACCESS.get_or_init(|| {
@@ -68,12 +67,12 @@ impl RootAccess {
         match namespaces() {
             Ok(()) => Ok(Self::Namespaces),
             Err(_) if sudo() => Ok(Self::Sudo),
-            // It may be a paragraph, and becomes one line.
+            // The error may have several lines, which are joined.
             Err(e) => Err(e.split_whitespace().collect::<Vec<_>>().join(" ")),
         }
     }
 
-    /// Runs a test of this program; returns its output.
+    /// Runs a test of this test program; returns its output.
     pub(crate) fn run(self, test: &str) -> Result<Output, TestServerError> {
         let own =
             std::env::current_exe().map_err(|e| TestServerError::failed("this program", e))?;
@@ -93,8 +92,8 @@ impl RootAccess {
     }
 }
 
-/// A command for a script in new namespaces of user, network and mounts, whose arguments are to be
-/// added. The user is root in them, and owns the subordinate users and groups that servers change to.
+/// A command for a script in new user, network and mount namespaces, without the arguments of the script. The user is
+/// root in the namespaces, and owns the subordinate users and groups that servers change to.
 fn in_namespaces(script: &str) -> Result<Command, TestServerError> {
     program("newuidmap", "uidmap")?;
     program("ip", "iproute2")?;
@@ -106,7 +105,7 @@ fn in_namespaces(script: &str) -> Result<Command, TestServerError> {
     Ok(command)
 }
 
-/// Checks that namespaces can be used; the error is that of the commands.
+/// Checks that namespaces can be used; the error is that of the failed command.
 fn probe_namespaces() -> Result<(), String> {
     let mut command = in_namespaces(PROBE_SCRIPT).map_err(|e| e.to_string())?;
     let output = command.stdin(Stdio::null()).output();
@@ -123,7 +122,7 @@ fn sudo_works() -> bool {
     run(Command::new("sudo").args(["-n", "true"])).is_ok()
 }
 
-/// A command for a program, which is to be added, as root of the machine in the same environment.
+/// A command as root of the machine in the same environment, without the program.
 fn as_root() -> Result<Command, TestServerError> {
     let mut command = Command::new(program("sudo", "sudo")?);
     command.args(["-n", "--", "env"]);

@@ -1,4 +1,4 @@
-//! Plimsoll's own server in memory, which `plimsoll emulate nfs` is.
+//! Plimsoll's own server in memory, as in `plimsoll emulate nfs`.
 
 use crate::TestServerError;
 use crate::loopback::own_address;
@@ -7,7 +7,7 @@ use plimsoll_nfs::server::{Server, ServerOptions, Tree};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
-/// Maximum size of its files in bytes.
+/// Maximum total size of the files in bytes.
 const MEMORY: u64 = 256 << 20;
 
 /// Plimsoll's own server in memory: NFSv3, with MOUNT and a port mapper at the same port.
@@ -17,7 +17,7 @@ pub struct ServeNfs {
 }
 
 impl ServeNfs {
-    /// Starts one with an empty export.
+    /// Starts a server with an empty export.
     pub fn start() -> Result<Self, TestServerError> {
         let mut this = Self {
             address: own_address(),
@@ -28,7 +28,7 @@ impl ServeNfs {
     }
 }
 
-/// A kill ends its connections and removes its files.
+/// A kill closes the server's connections and removes its files.
 impl NfsServer for ServeNfs {
     fn nfs_address(&self) -> SocketAddr {
         self.address

@@ -1,5 +1,5 @@
-//! The table of the servers: their versions of NFS, what runs on them, and the expected results.
-//! `docs/nfs.md` shows the table, and tests check it.
+//! The table of the servers: NFS versions, tests, and expected results. `docs/nfs.md` shows the table, and tests check
+//! it.
 //!
 //! A server is an implementation of [`NfsServer`] and a row of [`ROWS`].
 
@@ -10,7 +10,7 @@ use crate::{
 };
 use std::net::SocketAddr;
 
-/// A version of NFS.
+/// A tested version of NFS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
     /// RFC 1813.
@@ -22,7 +22,7 @@ pub enum Version {
 }
 
 impl Version {
-    /// Its number.
+    /// Version number as text, such as `4.1`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -33,16 +33,16 @@ impl Version {
     }
 }
 
-/// A server that was started.
+/// A started server.
 pub trait NfsServer: Send {
-    /// URL of the target of this version, with options such as `nconnect=2&rsize=4k`. By default that
-    /// of a server of version 3 with MOUNT at the port of NFS, which exports `/`.
+    /// URL of the target for a version, with options such as `nconnect=2&rsize=4k`. By default the URL of a server of
+    /// version 3 that has MOUNT at the port of NFS and exports `/`.
     fn url(&self, version: Version, options: &str) -> String {
         assert_eq!(version, Version::V3, "the server has only this version");
         loopback::nfs3_url(self.nfs_address(), options)
     }
 
-    /// Address of NFS.
+    /// Address and port of NFS.
     fn nfs_address(&self) -> SocketAddr;
 
     /// Connects an independent client, to access the files.
@@ -51,14 +51,14 @@ pub trait NfsServer: Send {
         Viewer::connect(nfs, nfs.port(), "/")
     }
 
-    /// Kills it.
+    /// Kills the server.
     fn kill(&mut self) -> Result<(), TestServerError>;
 
-    /// Starts it after it was killed.
+    /// Starts the server again after a kill.
     fn start_again(&mut self) -> Result<(), TestServerError>;
 }
 
-/// URL of one of several versions, from those of NFSv3 and NFSv4 without options.
+/// The NFSv3 or NFSv4 URL with options; the NFSv4 URL also gets the minor version.
 fn url_of_version(version: Version, nfs3_url: &str, nfs4_url: &str, options: &str) -> String {
     let url = match version {
         Version::V3 => nfs3_url.to_owned(),
@@ -115,36 +115,36 @@ impl NfsServer for Knfsd {
 /// The files of a server after it was killed and restarted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FilesAfterRestart {
-    /// All of them are kept.
+    /// All files are kept.
     Kept,
-    /// None: they were in its memory.
+    /// No file is kept: the files were in the server's memory.
     Lost,
 }
 
-/// Cases of the conformance suite that a server fails, and why.
+/// Cases of the conformance suite that a server fails, and the reason.
 #[derive(Debug, Clone, Copy)]
 pub struct Exception {
-    /// The server's behaviour.
+    /// The behaviour of the server that fails the cases.
     pub why: &'static str,
-    /// Versions of which the cases fail.
+    /// Versions with which the cases fail.
     pub versions: &'static [Version],
-    /// The cases: module and name.
+    /// Names of the cases: module and function.
     pub cases: &'static [&'static str],
 }
 
 /// A server, and the expected results on it.
 pub struct ServerRow {
-    /// Its name.
+    /// Name of the server.
     pub server: &'static str,
-    /// Its versions.
+    /// NFS versions of the server.
     pub versions: &'static [Version],
-    /// Versions with which no workload can run on it, and why.
+    /// Versions with which no workload can run on the server, and the reason.
     pub unusable: Option<(&'static [Version], &'static str)>,
-    /// Its files after a kill.
+    /// The files of the server after a kill.
     pub files: FilesAfterRestart,
-    /// A note in the results of every run on it.
+    /// A note that the results of every run on the server must have.
     pub noted: Option<&'static str>,
-    /// Cases of the conformance suite that it fails.
+    /// Cases of the conformance suite that the server fails.
     pub exceptions: &'static [Exception],
     start: fn() -> Result<Box<dyn NfsServer>, TestServerError>,
 }
@@ -153,7 +153,7 @@ impl ServerRow {
     /// The row of a server.
     ///
     /// # Panics
-    /// There is no server of that name.
+    /// If no server has the name.
     pub fn of(server: &str) -> &'static Self {
         let row = ROWS.iter().find(|r| r.server == server);
         row.unwrap_or_else(|| panic!("the table has no server {server}"))
@@ -175,7 +175,7 @@ impl ServerRow {
         (self.start)()
     }
 
-    /// Its lines in the table, one for each version.
+    /// The lines of the server in the table, one line for each version; appends notes.
     fn lines(&self, notes: &mut Vec<String>) -> String {
         let numbers: Vec<_> = self
             .exceptions
@@ -244,8 +244,8 @@ pub fn markdown() -> String {
     text
 }
 
-/// Defines a test for each of these servers, which begins with [`needs_root!`](crate::needs_root) and
-/// calls a function with the server's name, and the list `TESTED` of the names.
+/// Defines a test for each of the servers, and the list `TESTED` of the names. Each test begins with
+/// [`needs_root!`](crate::needs_root) and calls a function with the name of the server.
 #[macro_export]
 macro_rules! server_tests {
     ($run:path: $($test:ident = $server:literal),* $(,)?) => {
@@ -264,7 +264,7 @@ macro_rules! server_tests {
 const V3: &[Version] = &[Version::V3];
 const ALL: &[Version] = &[Version::V3, Version::V40, Version::V41];
 
-/// The servers.
+/// All servers.
 pub const ROWS: &[ServerRow] = &[
     ServerRow {
         server: "nfs-ganesha, FSAL VFS",

@@ -18,8 +18,8 @@ pub fn needed(program: &'static str, package: &'static str) -> PathBuf {
     })
 }
 
-/// The first process of User-Mode Linux, with the root directory of the machine and file systems in memory for files that
-/// tests write. The script runs the test `@TEST@` of `@PROGRAM@`, and powers the kernel off.
+/// The first process of User-Mode Linux, with the root directory of the machine and file systems in memory for files
+/// that tests write. The script runs the test `@TEST@` of `@PROGRAM@`, and powers the kernel off.
 const INIT: &str = r#"#!/bin/sh
 [ "$1" = again ] || exec setpriv --no-new-privs "$0" again
 export PATH=/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin
@@ -58,7 +58,8 @@ pub fn in_another_kernel(test: &str) {
     assert!(is_passed, "{}\n{out}", ended.stderr);
 }
 
-/// The command that starts User-Mode Linux, in a PID namespace: the end of the namespace ends all processes of the kernel.
+/// The command that starts User-Mode Linux, in a PID namespace: the end of the namespace ends all processes of the
+/// kernel.
 fn kernel(dir: &Path, init: &Path, library: &Path) -> Command {
     let mut command = Command::new("unshare");
     let path = plimsoll_testbed::needs::path_of_root();

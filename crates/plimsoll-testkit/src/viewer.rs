@@ -44,7 +44,7 @@ pub enum Kind {
     Other,
 }
 
-/// The result of a call of this procedure.
+/// The result of a call of a procedure.
 fn done<T, E>(
     what: &str,
     called: Result<Nfs3Result<T, E>, RpcError>,
@@ -72,7 +72,7 @@ fn with_mode(mode: u32) -> sattr3 {
     }
 }
 
-/// Splits a path into that of its parent and its last component.
+/// Splits a path into the path of its parent and its last component.
 fn split(path: &[u8]) -> (&[u8], &[u8]) {
     match path.iter().rposition(|b| *b == b'/') {
         Some(slash) => (&path[..slash], &path[slash + 1..]),
@@ -203,7 +203,7 @@ impl Viewer {
         }
     }
 
-    /// Creates a file with these bytes, or replaces the content of an existing one.
+    /// Writes a file with this content; replaces an existing file's content.
     pub fn write(&mut self, path: impl AsRef<[u8]>, bytes: &[u8]) -> Result<(), TestServerError> {
         let path = path.as_ref();
         let file = match self.handle(path)? {
@@ -267,7 +267,7 @@ impl Viewer {
         self.set(&handle, with_mode(mode))
     }
 
-    /// Creates a directory and those above it, if they are missing.
+    /// Creates a directory and its missing parent directories.
     pub fn make_dirs(&mut self, path: impl AsRef<[u8]>) -> Result<(), TestServerError> {
         let path = path.as_ref();
         if self.handle(path)?.is_some() {

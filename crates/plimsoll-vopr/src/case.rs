@@ -1,17 +1,17 @@
-//! What a seed stands for.
+//! The case of a seed: a run or a load curve.
 
 use crate::curve::{CurveScenario, check_curve, run_curve};
 use crate::scenario::Scenario;
 use crate::violation::Violation;
 use crate::{check, run, shrink};
 
-/// One seed in this number is a curve.
+/// One of this number of seeds gives a curve.
 const SEEDS_OF_A_CURVE: u64 = 8;
 
-/// What is simulated from a seed.
+/// A simulated case.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Case {
-    /// A run.
+    /// A run of one workload.
     Run(Box<Scenario>),
     /// A load curve.
     Curve(Box<CurveScenario>),
@@ -33,10 +33,10 @@ impl Case {
         Self::Run(Box::new(Scenario::draw_claims(seed)))
     }
 
-    /// Executes and checks it.
+    /// Executes the case and checks the execution.
     ///
     /// # Errors
-    /// The first rule that it breaks.
+    /// The first broken rule.
     pub fn check(&self) -> Result<(), Violation> {
         match self {
             Self::Run(scenario) => check(scenario, &run(scenario)),

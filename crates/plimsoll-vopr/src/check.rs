@@ -1,4 +1,4 @@
-//! What must be true of an execution, by an independent calculation.
+//! Rules for an execution, by an independent calculation.
 
 use crate::execution::Execution;
 use crate::scenario::{DisturbanceKind, Scenario};
@@ -10,20 +10,20 @@ use plimsoll_measure::{Interval, OpTotals, WindowTotals};
 use plimsoll_plan::OpKind;
 use plimsoll_runtime::SimulationEnd;
 
-/// Nanoseconds by which operations of a null target may take longer than its latency: turns of other threads of
-/// the simulation, and of other workers of the lane.
+/// Maximum excess over the null target's latency, in nanoseconds: turns of other threads of the simulation, and of
+/// other workers of the lane.
 pub(crate) const MAX_LATENESS_NS: u64 = 500_000;
 
-/// Calls of the target that an operation of a mix makes at most, with its preparation.
+/// Maximum number of calls of an operation of a mix, with its preparation.
 const CALLS_OF_MIX: u64 = 5;
 
-/// The length of a delay of a workload.
+/// Length of a delay step in nanoseconds.
 pub(crate) const DELAY_NS: u64 = 3_000_000;
 
 /// Checks an execution.
 ///
 /// # Errors
-/// The first rule that it breaks.
+/// The first broken rule.
 pub fn check(scenario: &Scenario, execution: &Execution) -> Result<(), Violation> {
     check_simulation(&execution.end, &execution.panics)?;
     concurrent::check(scenario, execution)?;
@@ -69,7 +69,7 @@ pub(crate) fn check_simulation(end: &SimulationEnd, panics: &[String]) -> Result
     Ok(())
 }
 
-/// What was measured is what the workload says.
+/// The measurements match the workload.
 pub(crate) fn check_figures(
     scenario: &Scenario,
     execution: &Execution,
@@ -92,7 +92,7 @@ fn check_sums(
 ) -> Result<(), Violation> {
     let intervals: Vec<&Interval> = all.iter().filter(|i| i.window == window.number).collect();
     let length = scenario.interval_ms * 1_000_000;
-    // An interval in which nothing completed may be missing.
+    // An interval without completions may be missing.
     let mut next = 0;
     for interval in &intervals {
         must!(
@@ -147,8 +147,8 @@ fn check_sums(
     Ok(())
 }
 
-/// Calls of the target that an operation of this name makes at most: reading a whole file ends with a read
-/// at its end.
+/// Maximum number of calls of an operation with this name: reading a whole file ends with a read at the end of the
+/// file.
 fn calls(name: &str) -> u64 {
     match name.starts_with("read") {
         true => 2,
@@ -156,7 +156,7 @@ fn calls(name: &str) -> u64 {
     }
 }
 
-/// Operations take the latency of the target, and nothing else.
+/// Operations take exactly the latency of the target, apart from turns of threads.
 fn check_latencies(
     scenario: &Scenario,
     execution: &Execution,
@@ -215,7 +215,7 @@ fn check_bytes(
     if threads.has(Step::Append) || scenario.files.as_ref().is_some_and(|f| !f.is_sound()) {
         return Ok(());
     }
-    // One of few files is soon read after it was created, and may be empty still.
+    // If there are few files, a new file is soon read, and may still be empty.
     let may_be_empty = threads.has(Step::Replace) && threads.has_few_files();
     for (operation, row) in execution.plan.operations.iter().zip(&window.rows) {
         if matches!(operation.kind, OpKind::ReadWhole | OpKind::WriteWhole) {
@@ -249,8 +249,8 @@ fn check_utilisation(
     if scenario.files.is_some() {
         return Ok(());
     }
-    // Workers wait for files where there are fewer than workers, or where some are created and deleted, and a limit may
-    // end some workers before the others.
+    // Workers wait for files if there are fewer files than workers, or if files are created and deleted; a limit may
+    // end some workers before others.
     let may_wait = threads.files < threads.workers() || threads.has(Step::Replace);
     if !scenario.is_calm() || may_wait || threads.ops.is_some() {
         return Ok(());
@@ -259,7 +259,7 @@ fn check_utilisation(
         return Ok(());
     };
     let workers = execution.plan.workers();
-    // The operations at both ends are cut, and a turn of threads lies between two operations.
+    // Operations at both ends of the window are cut, and a turn of threads lies between two operations.
     let longest = (scenario.latency_us * 2000).max(DELAY_NS)
         + MAX_LATENESS_NS
         + scenario
@@ -283,7 +283,7 @@ fn check_utilisation(
     Ok(())
 }
 
-/// Workers of closed loops go on, whatever fails, as long as the target answers: no file stays taken for ever.
+/// Workers of closed loops continue despite failures, as long as the target answers: no file stays taken for ever.
 fn check_progress(
     scenario: &Scenario,
     execution: &Execution,
@@ -323,8 +323,8 @@ fn check_progress(
     Ok(())
 }
 
-/// Operations of a mix start at their rate, and none is left out, as long as the target keeps up; where it does not,
-/// response times state so, without coordinated omission.
+/// Operations of a mix start at their rate, and no operation is left out, as long as the target keeps up. If the target
+/// does not keep up, response times show the delay, without coordinated omission.
 fn check_rate(
     scenario: &Scenario,
     execution: &Execution,
@@ -358,7 +358,7 @@ fn check_rate(
         true => 6.0 * expected.sqrt(),
         false => 0.0,
     };
-    // Opening, reading to the end and closing take several calls.
+    // Opening, reading to the end, and closing take several calls.
     let latency_us = files.map_or(scenario.latency_us, |files| files.faults.latency_ns / 1000);
     let busy = mix.rate * latency_us * CALLS_OF_MIX;
     if busy <= 500_000 {
@@ -369,8 +369,8 @@ fn check_rate(
         );
         return check_fractions(mix, execution, &window.totals, counted);
     }
-    // Where the target is too slow, the processes fall behind their schedule: by the operations that are missing at the
-    // end of the window, and on the average of it by half of that. Some may be missing by chance.
+    // On a target that is too slow, the processes fall behind their schedule: at the end of the window by the number of
+    // missing operations, and on average by half of that number. Some operations may be missing by chance.
     let missing = 1.0 - counted / expected;
     if missing < 0.3 + spread / expected || counted < 30.0 {
         return Ok(());
@@ -387,7 +387,7 @@ fn check_rate(
     Ok(())
 }
 
-/// The operations of a mix are drawn with their fractions, those that create and remove too.
+/// The operations of a mix are drawn with their fractions, including operations that create and remove.
 fn check_fractions(
     mix: &MixSpec,
     execution: &Execution,
@@ -410,7 +410,7 @@ fn check_fractions(
         let spread = (expected * (1.0 - fraction)).sqrt();
         must!(
             "operations of mixes have their fractions",
-            // Where few are expected, their number is far from normal.
+            // A small expected number is not normally distributed.
             (row.ops as f64 - expected).abs() <= 6.0 * spread + 6.0,
             "{}: {} of {counted} operations, {expected:.1} expected",
             operation.name,
@@ -436,7 +436,7 @@ fn counted_ops(execution: &Execution, outcome: &Outcome) -> u64 {
     counted_rows(execution, outcome).map(|row| row.ops).sum()
 }
 
-/// A number of operations that ends the run is done exactly.
+/// A run with a limit on its operations executes exactly that number.
 fn check_limit(
     scenario: &Scenario,
     execution: &Execution,

@@ -1,4 +1,4 @@
-//! Other runs in the directory of the ranks, during the run of the ranks or after it: a directory has one run at a time.
+//! Other runs in the directory of the ranks, during or after the run of the ranks: a directory has one run at a time.
 
 use crate::execution::{Execution, IntervalObserver, Shared, with};
 use crate::files::own_paths;
@@ -16,11 +16,11 @@ use std::time::Duration;
 pub struct ConcurrentEnd {
     /// Number of the process of the other run.
     pub process: u32,
-    /// When it began, in nanoseconds of the simulation.
+    /// Start time, in nanoseconds of the simulation.
     pub began: u64,
-    /// When it ended.
+    /// End time, in nanoseconds of the simulation.
     pub ended: u64,
-    /// Its outcome, or why there is none.
+    /// Outcome, or the reason why there is none.
     pub outcome: Result<Box<Outcome>, EngineError>,
 }
 
@@ -49,7 +49,7 @@ impl ConcurrentRun {
     }
 }
 
-/// Whether the ranks were refused because of the other run, so that nothing else is known of theirs.
+/// Whether the ranks were refused because of the other run, so that the run of the ranks has no other results.
 pub(crate) fn refuses_ranks(execution: &Execution) -> bool {
     match (&execution.ranks[0], &execution.concurrent) {
         (Some(root), Some(other)) => is_in_use(&root.outcome) && other.outcome.is_ok(),
@@ -68,7 +68,7 @@ pub(crate) fn of_ranks(execution: &Execution) -> Option<Execution> {
     Some(of_ranks)
 }
 
-/// Of two runs in a directory one is refused, and the other one does not notice it.
+/// Of two runs in a directory, one is refused, and the other is not affected.
 pub(crate) fn check(scenario: &Scenario, execution: &Execution) -> Result<(), Violation> {
     check_alone(execution)?;
     let (Some(other), Some(root)) = (&execution.concurrent, &execution.ranks[0]) else {
@@ -113,13 +113,13 @@ pub(crate) fn check(scenario: &Scenario, execution: &Execution) -> Result<(), Vi
     Ok(())
 }
 
-/// No two runs change files of the directory at the same time: the intervals from the first to the last change of each run
-/// do not overlap.
+/// No two runs change files of the directory at the same time: the intervals from the first to the last change of each
+/// run do not overlap.
 fn check_alone(execution: &Execution) -> Result<(), Violation> {
     let Some(files) = &execution.files else {
         return Ok(());
     };
-    // The ranks are one run.
+    // All ranks belong to one run.
     let run_of = |process: u32| match execution.processes.contains(&process) {
         true => execution.processes[0],
         false => process,
@@ -147,7 +147,8 @@ fn check_alone(execution: &Execution) -> Result<(), Violation> {
     Ok(())
 }
 
-/// Whether a run of a pattern was refused because the directory has objects of another run, which a later phase may use.
+/// Whether a run of a pattern was refused because the directory has objects of another run, which a later phase may
+/// use.
 pub(crate) fn is_of_objects(
     execution: &Execution,
     outcome: &Result<Box<Outcome>, EngineError>,

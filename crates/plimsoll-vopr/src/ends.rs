@@ -1,4 +1,4 @@
-//! How ranks and their windows end.
+//! Ends of ranks and of their windows.
 
 use crate::execution::{Execution, RankEnd, bounds};
 use crate::results::ResultsEnd;
@@ -6,10 +6,11 @@ use crate::scenario::{DisturbanceKind, Scenario};
 use crate::violation::{Violation, must};
 use plimsoll_engine::{EngineError, Outcome};
 
-/// Time in which a rank notices an interrupt, or that the connections of a killed process are closed, and ends the window.
+/// Maximum time, in nanoseconds, in which a rank notices an interrupt or the closed connections of a killed process,
+/// and ends the window.
 const NOTICE_NS: u64 = 300_000_000;
 
-/// The ranks end as what happened to them says.
+/// The ends of the ranks match the disturbances.
 pub(crate) fn check_ranks(scenario: &Scenario, execution: &Execution) -> Result<(), Violation> {
     let applied = || {
         let applied = scenario.disturbances.iter().zip(&execution.applied);
@@ -36,7 +37,7 @@ pub(crate) fn check_ranks(scenario: &Scenario, execution: &Execution) -> Result<
     check_losses(scenario, execution, applied().filter_map(lost))
 }
 
-/// A run to which nothing happens succeeds at every rank.
+/// An undisturbed run succeeds at every rank.
 fn check_calm(scenario: &Scenario, execution: &Execution) -> Result<(), Violation> {
     if scenario.is_calm() {
         for (rank, end) in execution.ranks.iter().enumerate() {
@@ -56,9 +57,9 @@ fn check_calm(scenario: &Scenario, execution: &Execution) -> Result<(), Violatio
     Ok(())
 }
 
-/// An interrupt is reported as what it is, at every rank.
+/// No rank reports an interrupt as a failure.
 fn check_interrupts(scenario: &Scenario, execution: &Execution) -> Result<(), Violation> {
-    // Without results nothing begins, which is a failure.
+    // A run whose results cannot begin fails.
     let has_begun = |results: &ResultsEnd| results.log.has_draft;
     let begun = execution.results.as_ref().is_none_or(has_begun);
     if begun && scenario.is_sound() && scenario.keeps_ranks() {
@@ -78,7 +79,7 @@ fn check_interrupts(scenario: &Scenario, execution: &Execution) -> Result<(), Vi
     Ok(())
 }
 
-/// Rank 0 notices ranks that are killed: `lost` are their numbers, and when.
+/// Rank 0 notices killed ranks: `lost` are their numbers and the times of the kills in nanoseconds.
 fn check_losses(
     scenario: &Scenario,
     execution: &Execution,
@@ -87,7 +88,7 @@ fn check_losses(
     let Some(RankEnd { outcome, at, .. }) = &execution.ranks[0] else {
         return Ok(());
     };
-    // A rank that is killed while it works is noticed by rank 0; near the end it may have done its part.
+    // Rank 0 notices a rank that is killed while it works; near the end, the rank may have finished its part.
     let planned = scenario.planned_us() * 1000;
     let early = lost.find(|(_, when)| *when < planned && when + 20_000_000_000 < *at);
     if let Some((rank, _)) = early {
@@ -106,7 +107,7 @@ fn check_losses(
     Ok(())
 }
 
-/// An interrupt, or a rank that is killed, ends the window.
+/// An interrupt or a killed rank ends the window.
 pub(crate) fn check_window(
     scenario: &Scenario,
     execution: &Execution,
@@ -115,7 +116,7 @@ pub(crate) fn check_window(
     let Some(window) = outcome.windows.last() else {
         return Ok(());
     };
-    // A rank that is stopped notices nothing, and one whose clock jumps says that the window opened at another time.
+    // A stopped rank notices nothing, and a rank whose clock jumps reports another start of the window.
     let is_one = |kind| match kind {
         DisturbanceKind::Interrupt { .. } => true,
         DisturbanceKind::Kill { rank } => rank > 0,
@@ -127,7 +128,7 @@ pub(crate) fn check_window(
     let window_ns = bounds(window);
     let applied = scenario.disturbances.iter().zip(&execution.applied);
     let applied = applied.filter_map(|(d, at)| Some(((*at)?, d.kind)));
-    // When intervals cannot be written any more, rank 0 interrupts its run.
+    // Rank 0 interrupts its run if intervals cannot be written any more.
     let lost = execution
         .results
         .as_ref()
@@ -138,7 +139,7 @@ pub(crate) fn check_window(
     let (Some((at, kind)), true, false) = (first, scenario.has_only(is_one), has_other_end) else {
         return Ok(());
     };
-    // Through the whole tree and back, twice: once until all ranks know it, and once at the end of the window.
+    // Twice through the whole tree and back: once until all ranks know of the end, and once at the end of the window.
     let (delay, jitter) = scenario.delay_us;
     let way_ns = 4 * scenario.tree_depth() * (delay + jitter) * 1000;
     let is_in_time = window_ns.end <= at + NOTICE_NS + way_ns;

@@ -1,4 +1,4 @@
-//! A scenario, executed.
+//! Execution of a scenario.
 
 use crate::concurrent::{ConcurrentEnd, ConcurrentRun};
 use crate::files::{FilesEnd, WORK_DIR, foreign};
@@ -20,53 +20,53 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Simulated time after the planned end within which everything must have ended: a lost neighbour is given up
-/// after 5 s, a rank that cannot be reached after 20 s at each end of a connection, and a hung worker after 10 s.
+/// Simulated time after the planned end in which all processes must end: a lost neighbour is given up after 5 s, an
+/// unreachable rank after 20 s at each end of a connection, and a hung worker after 10 s.
 pub(crate) const LIMIT_AFTER_END: Duration = Duration::from_secs(90);
 
-/// Time for which a rank still runs once rank 0 is gone.
+/// Maximum time for which a rank keeps running after the end of rank 0.
 const ORPHAN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Real time that a scenario may take.
+/// Maximum real time of a scenario.
 pub(crate) const REAL_LIMIT: Duration = Duration::from_secs(60);
 
-/// How a rank's run ended.
+/// The end of a rank's run.
 #[derive(Debug, Clone)]
 pub struct RankEnd {
-    /// The outcome, or why there is none.
+    /// Outcome, or the reason why there is none.
     pub outcome: Result<Box<Outcome>, EngineError>,
-    /// The intervals that its observer was informed of.
+    /// Intervals that the rank's observer received.
     pub intervals: Vec<Interval>,
-    /// When it ended, in nanoseconds since the processes began.
+    /// End time, in nanoseconds since the start of the processes.
     pub at: u64,
 }
 
-/// What became of a scenario.
+/// The observations of a scenario.
 #[derive(Debug, Clone)]
 pub struct Execution {
-    /// The Plan.
+    /// The Plan of the run.
     pub plan: Plan,
-    /// How the simulation ended.
+    /// The end of the simulation.
     pub end: SimulationEnd,
     /// Messages of panics.
     pub panics: Vec<String>,
-    /// The ends of the ranks; `None` of one that was killed before.
+    /// The ends of the ranks; `None` for a rank that was killed before its end.
     pub ranks: Vec<Option<RankEnd>>,
-    /// What became of the files, if the target keeps any and the simulation ended.
+    /// The observations of the files, if the target keeps files and the simulation ended.
     pub files: Option<FilesEnd>,
-    /// What became of the results, if any were written.
+    /// The observations of the results, if results were written.
     pub results: Option<ResultsEnd>,
     /// The process numbers of the ranks.
     pub processes: Vec<u32>,
-    /// How another run in the same directory ended, if there was one.
+    /// The end of another run in the same directory, if there was one.
     pub concurrent: Option<ConcurrentEnd>,
-    /// Calls of rank 0 to the disk of the results that failed.
+    /// Number of failed calls of rank 0 to the disk of the results.
     pub disk_errors: u64,
-    /// When each disturbance was applied, in nanoseconds; `None` if its process had ended before.
+    /// Time of each disturbance, in nanoseconds; `None` if its process had ended before.
     pub applied: Vec<Option<u64>>,
 }
 
-/// Receives the intervals of a rank, and writes them where that is rank 0's part.
+/// Receives the intervals of a rank, and writes them at rank 0.
 pub(crate) struct IntervalObserver {
     pub(crate) intervals: Vec<Interval>,
     pub(crate) results: Option<RunResults>,
@@ -74,7 +74,7 @@ pub(crate) struct IntervalObserver {
 }
 
 impl IntervalObserver {
-    /// An observer of a run that `stop` ends.
+    /// An observer of a run; a request to `stop` ends the run.
     pub(crate) fn new(results: Option<RunResults>, stop: &Stop) -> Self {
         Self {
             intervals: vec![],
@@ -91,14 +91,14 @@ impl Observer for IntervalObserver {
             if let Some(results) = &mut self.results
                 && !results.interval(interval)
             {
-                // As in the program: figures that cannot be written need not be measured.
+                // As in the program: the run ends if its figures cannot be written.
                 self.stop.request();
             }
         }
     }
 }
 
-/// A value that threads of a simulation share, of which one runs at a time.
+/// A value shared by threads of a simulation, only one of which runs at a time.
 pub(crate) type Shared<T> = Arc<Mutex<T>>;
 
 pub(crate) fn with<T, R>(shared: &Shared<T>, change: impl FnOnce(&mut T) -> R) -> R {
@@ -110,7 +110,7 @@ pub(crate) fn with<T, R>(shared: &Shared<T>, change: impl FnOnce(&mut T) -> R) -
 pub fn run(scenario: &Scenario) -> Execution {
     let mut plan = scenario.workload.plan(scenario.seed);
     let files = scenario.files.as_ref().map(|spec| {
-        // A pattern has options of its own.
+        // A pattern has its own options.
         if plan.pattern().is_none() {
             (plan.options.on_error, plan.options.verify) = (spec.on_error(), spec.verifies);
         }
@@ -226,8 +226,8 @@ pub fn run(scenario: &Scenario) -> Execution {
     }
 }
 
-/// What is done when all ranks have ended: the files are looked at, and removed as by `plimsoll clean`, or by a second
-/// run.
+/// Actions after the end of all ranks: the files are recorded, further runs are executed, and the files are removed as
+/// by `plimsoll clean`.
 struct AfterRun {
     files: Arc<SimulatedFiles>,
     latency_ns: u64,
@@ -236,10 +236,10 @@ struct AfterRun {
     guard: String,
     /// The Plan of further runs.
     again: Plan,
-    /// When further runs begin, in microseconds after the end of the ranks.
+    /// Start times of further runs, in microseconds after the end of the ranks.
     again_us: Vec<u64>,
     group: RankProcesses,
-    /// Another run in the same directory.
+    /// The process of another run in the same directory.
     concurrent: Option<ProcessId>,
     end: Shared<Option<FilesEnd>>,
 }
@@ -265,7 +265,7 @@ impl AfterRun {
         let dir = Path::new(&self.guard);
         let cleaned = match is_marked(&after_again, &self.guard) {
             true => plimsoll_engine::clean(dir, &settings, false, &Stop::default()),
-            // Nothing was made.
+            // The run created no marked directory.
             false => Ok(plimsoll_measure::Cleanup::default()),
         };
         let clean_error = match cleaned {
@@ -287,7 +287,7 @@ impl AfterRun {
         with(&self.end, |found| *found = Some(end));
     }
 
-    /// Executes the further runs, and waits for their ends.
+    /// Executes the further runs to their ends.
     fn run_again(&self, settings: &Settings) -> Vec<ConcurrentEnd> {
         let handle = &self.group.handle;
         let runs = self.again_us.iter().map(|at_us| {
@@ -310,7 +310,7 @@ impl AfterRun {
     }
 }
 
-/// The Plan of a run of one process in the directory of the ranks.
+/// The Plan of a run with one process in the directory of the ranks.
 fn alone_plan(scenario: &Scenario, plan: &Plan) -> Plan {
     match scenario.workload.load {
         Load::Pattern(pattern) => {
@@ -324,7 +324,8 @@ fn alone_plan(scenario: &Scenario, plan: &Plan) -> Plan {
     }
 }
 
-/// Whether a directory has a marker, a claim, or the beginning of a marker: an entry whose name begins with `.plimsoll`.
+/// Whether a directory has a marker, a claim, or the beginning of a marker: an entry whose name begins with
+/// `.plimsoll`.
 pub(crate) fn is_marked(tree: &BTreeMap<String, Vec<u8>>, dir: &str) -> bool {
     let own = format!("{dir}/.plimsoll");
     tree.keys().any(|path| path.starts_with(&own))
@@ -338,7 +339,7 @@ pub(crate) fn marked_dir(plan: &Plan) -> String {
     }
 }
 
-/// A window from its start to its end, in nanoseconds since the processes began; by the time of day, which may jump.
+/// The start and end of a window, in nanoseconds since the start of the processes; by the time of day, which may jump.
 pub(crate) fn bounds(window: &MeasuredWindow) -> Range<u64> {
     let since = window
         .started
@@ -362,8 +363,8 @@ struct RankMain {
 }
 
 impl Execution {
-    /// Everything that follows from the seed, as text: how each rank ended, with its windows and intervals. What
-    /// the machine did meanwhile is left out.
+    /// Everything that follows from the seed, as text: the end of each rank, with its windows and intervals.
+    /// Measurements of the real machine are left out.
     #[must_use]
     pub fn digest(&self) -> String {
         let mut text = format!("{:?} {:?}", self.end, self.applied);
@@ -390,7 +391,7 @@ impl Execution {
         text
     }
 
-    /// Whether nothing happened to the processes, and to the disk of the results.
+    /// Whether no disturbance was applied, and no call to the disk of the results failed.
     #[must_use]
     pub fn is_undisturbed(&self) -> bool {
         self.disk_errors == 0 && self.applied.iter().all(Option::is_none)
@@ -445,7 +446,7 @@ impl RankMain {
     }
 }
 
-/// The processes of the ranks of a run, and what happens to them from outside.
+/// The processes of the ranks of a run, and their disturbances.
 #[derive(Clone)]
 pub(crate) struct RankProcesses {
     pub(crate) handle: SimulationHandle,
@@ -456,8 +457,8 @@ pub(crate) struct RankProcesses {
 }
 
 impl RankProcesses {
-    /// Waits until all ranks have ended. Once rank 0 is gone the standard input of the others ends, which stops their
-    /// runs, and ends those that a call on a silent target keeps; these are returned.
+    /// Waits until all ranks have ended. After the end of rank 0, the standard input of the other ranks ends, which
+    /// stops their runs; ranks that still run after `ORPHAN_TIMEOUT` are killed and returned.
     pub(crate) fn await_ends(&self) -> Vec<u32> {
         let is_alive = |rank: &ProcessId| self.handle.is_alive(*rank);
         let (mut orphaned_at, mut orphans) = (None, vec![]);
@@ -479,7 +480,8 @@ impl RankProcesses {
         orphans
     }
 
-    /// Waits for the time of a disturbance, and applies it unless its process has ended: then `note` gets the time.
+    /// Waits for the time of a disturbance, and applies the disturbance unless its process has ended; `note` gets the
+    /// time of an applied disturbance.
     pub(crate) fn disturb(&self, disturbance: Disturbance, note: &dyn Fn(u64)) {
         plimsoll_runtime::sleep(Duration::from_micros(disturbance.at_us));
         let (DisturbanceKind::Interrupt { rank }

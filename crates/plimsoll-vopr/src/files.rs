@@ -1,4 +1,4 @@
-//! Files of the target, what goes wrong with them, and what must be true of them in the end.
+//! Files of the target, their faults, and the rules for the files after a run.
 
 use crate::concurrent::{self, ConcurrentEnd};
 use crate::execution::{Execution, RankEnd, bounds, marked_dir};
@@ -19,16 +19,16 @@ use std::collections::BTreeMap;
 /// The work directory of every scenario.
 pub(crate) const WORK_DIR: &str = "/simulated";
 
-/// A file that is not Plimsoll's: its path and its content.
+/// Path and content of a file that is not Plimsoll's.
 type ForeignFile = (&'static str, &'static [u8]);
 
-/// Beside the work directory.
+/// Foreign files beside the work directory.
 const BESIDE: [ForeignFile; 2] = [
     ("/simulated-other/precious", b"not to be touched"),
     ("/precious", b"nor this"),
 ];
 
-/// In the parent of a pattern's root, which is there before the run.
+/// A foreign file in the parent directory of a pattern's root; the file exists before the run.
 const IN_PARENT: ForeignFile = ("/simulated/mine", b"nor what was there before");
 
 /// The files of a scenario that are not Plimsoll's.
@@ -37,7 +37,7 @@ pub(crate) fn foreign(plan: &Plan) -> impl Iterator<Item = ForeignFile> {
     BESIDE.into_iter().chain(has_parent.then_some(IN_PARENT))
 }
 
-/// Errors of operations.
+/// Errors that simulated operations return.
 const ERRORS: [Errno; 7] = [
     Errno::IO,
     Errno::NOSPC,
@@ -51,21 +51,21 @@ const ERRORS: [Errno; 7] = [
 /// A target with files.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilesSpec {
-    /// What goes wrong.
+    /// Faults of the target.
     pub faults: FileFaults,
-    /// Whether errors are counted; otherwise the first ends the run.
+    /// Whether errors are counted; otherwise the first error ends the run.
     pub counts_errors: bool,
-    /// Whether contents are verified.
+    /// Whether the run verifies contents.
     pub verifies: bool,
-    /// Whether the directory of the run is there before, and empty.
+    /// Whether the directory of the run exists before the run, and is empty.
     pub has_dir: bool,
-    /// When further runs begin in the same directory, in microseconds after the end of the ranks. Each run has one process
-    /// and no faults.
+    /// Start times of further runs in the same directory, in microseconds after the end of the ranks. Each run has one
+    /// process and no faults.
     pub again_us: Vec<u64>,
 }
 
 impl FilesSpec {
-    /// Files on which nothing goes wrong.
+    /// Files without faults.
     #[must_use]
     pub fn calm(latency_us: u64) -> Self {
         Self {
@@ -77,7 +77,7 @@ impl FilesSpec {
         }
     }
 
-    /// Draws what goes wrong: first which kinds of faults there are, then how often and when.
+    /// Draws the faults: first the kinds of faults, then their frequencies and times.
     pub(crate) fn draw(rng: &mut Xoshiro256PlusPlus, planned_us: u64) -> Self {
         let mut this = Self {
             counts_errors: rng.random_bool(0.5),
@@ -89,7 +89,7 @@ impl FilesSpec {
         }
         let faults = &mut this.faults;
         let kinds: Vec<bool> = (0..9).map(|_| rng.random_bool(0.25)).collect();
-        // A file system is populated, and the load begins, within a few seconds.
+        // Populating takes a few seconds at most, and then the load begins.
         let end_ns = planned_us * 1000 + 2_000_000_000;
         let rare = |rng: &mut Xoshiro256PlusPlus| [20, 500, 10_000][rng.random_range(0..3)];
         faults.from_ns = rng.random_range(0..end_ns);
@@ -125,7 +125,7 @@ impl FilesSpec {
         this
     }
 
-    /// Has calls of the load fail from its beginning on.
+    /// Makes calls of the load fail from its beginning.
     pub(crate) fn fail_calls_of_load(&mut self, rng: &mut Xoshiro256PlusPlus) {
         let error = ERRORS[rng.random_range(0..ERRORS.len())];
         let probability = [1000, 10_000, 100_000][rng.random_range(0..3)];
@@ -135,7 +135,7 @@ impl FilesSpec {
         self.faults.errors = vec![(error, probability)];
     }
 
-    /// What an error of an operation does.
+    /// The error policy.
     pub(crate) fn on_error(&self) -> OnError {
         match self.counts_errors {
             true => OnError::Count,
@@ -143,7 +143,7 @@ impl FilesSpec {
         }
     }
 
-    /// Whether nothing goes wrong but that time passes.
+    /// Whether the target has no faults except in timing.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         let f = &self.faults;
@@ -161,26 +161,26 @@ impl FilesSpec {
     }
 }
 
-/// What became of the files.
+/// The observations of the files.
 #[derive(Debug, Clone, Default)]
 pub struct FilesEnd {
-    /// Ranks that only the loss of rank 0 has ended, on a silent target.
+    /// Ranks that still ran 10 s after the end of rank 0, on a silent target, and were killed.
     pub orphans: Vec<u32>,
-    /// Files and directories when all ranks had ended, by path.
+    /// Files and directories after the end of all ranks, by path.
     pub after_run: BTreeMap<String, Vec<u8>>,
-    /// How the further runs in the same directory ended.
+    /// The ends of the further runs in the same directory.
     pub again: Vec<ConcurrentEnd>,
     /// Files and directories after the further runs, by path; equal to `after_run` without further runs.
     pub after_again: BTreeMap<String, Vec<u8>>,
-    /// The same after the files were removed as by `plimsoll clean`, with nothing going wrong.
+    /// Files and directories after a removal as by `plimsoll clean`, without faults.
     pub after_clean: BTreeMap<String, Vec<u8>>,
-    /// Why they could not be removed.
+    /// Error of the removal.
     pub clean_error: Option<String>,
     /// All calls until the ranks and the concurrent run had ended, in the order of the calls.
     pub calls: Vec<Call>,
     /// All calls of further runs, in the order of the calls.
     pub calls_again: Vec<Call>,
-    /// Paths outside of the work directory that were used.
+    /// Used paths outside of the work directory.
     pub strays: Vec<String>,
 }
 
@@ -210,7 +210,7 @@ pub(crate) fn check(
     check_calls(scenario, spec, execution, outcome, end)
 }
 
-/// Files that are not Plimsoll's stay as they are, and all others can be removed.
+/// Foreign files are unchanged, and all other files can be removed.
 fn check_trees(spec: &FilesSpec, execution: &Execution, end: &FilesEnd) -> Result<(), Violation> {
     let plan = &execution.plan;
     let marked = marked_dir(plan);
@@ -326,7 +326,7 @@ pub(crate) fn own_paths<'a>(
     tree.keys().filter(is_own).collect()
 }
 
-/// Errors of the load are counted or end the run, and there are no others.
+/// Errors of the load are counted or end the run; without faults there are no errors.
 fn check_errors(
     scenario: &Scenario,
     spec: &FilesSpec,
@@ -342,8 +342,8 @@ fn check_errors(
         .flat_map(|w| &w.totals.rows)
         .map(OpTotals::error_count)
         .sum();
-    // A worker may fail without a call, at a file that another failure has left shorter or closed.
-    // Ranks of a pattern read what others create, which one that is lost or stopped does not.
+    // A worker may fail without a call, at a file that another failure has left shorter or closed. Ranks of a pattern
+    // read objects of other ranks, which a lost or stopped rank does not create.
     let has_all_files = !scenario.is_pattern() || scenario.keeps_ranks();
     if spec.is_sound() && has_all_files {
         must!(
@@ -363,16 +363,16 @@ fn check_errors(
     Ok(())
 }
 
-/// Each call of the operations that are drawn that fails in the window is an error of one of them.
+/// Each failed call in the window is an error of one operation.
 fn check_counted_errors(
     scenario: &Scenario,
     execution: &Execution,
     outcome: &Outcome,
     end: &FilesEnd,
 ) -> Result<(), Violation> {
-    /// The code of an operation without a call, whose file is not open.
+    /// Error code of an operation without a call, because its file is not open.
     const NOT_ISSUED: &str = "NOT_OPEN";
-    /// Time from the end of a call to that of its operation.
+    /// Maximum time from the end of a call to the end of its operation, in nanoseconds.
     const SLACK_NS: u64 = 1_000_000;
 
     if scenario.is_pattern() || scenario.has_other_clocks() {
@@ -390,11 +390,11 @@ fn check_counted_errors(
     else {
         return Ok(());
     };
-    // Those of lost ranks are not among the results.
+    // The results do not contain errors of lost ranks.
     if windows.len() > 1 && outcome.failure.is_some() {
         return Ok(());
     }
-    // The part of the run that is in the windows of all ranks.
+    // The intersection of the windows of all ranks.
     let opened = windows.iter().map(|w| bounds(w).start).max().unwrap_or(0);
     let closed = windows.iter().map(|w| bounds(w).end).min().unwrap_or(0);
     let common = opened + SLACK_NS..closed.saturating_sub(SLACK_NS);
@@ -403,7 +403,7 @@ fn check_counted_errors(
     let calls = end.calls.iter().filter(|call| {
         let has_failed = call.error.is_some();
         let remains = has_remains.entry(call.session).or_default();
-        // Removing what may be left of that file is not an operation.
+        // The removal of the remains of such a file is not an operation.
         let is_removal = call.kind == CallKind::Unlink && *remains;
         *remains = match call.kind {
             CallKind::Open | CallKind::Write => has_failed,
@@ -421,7 +421,7 @@ fn check_counted_errors(
         .windows
         .last()
         .map_or(0, |w| w.totals.rows.iter().map(of_calls).sum());
-    // The operation of each worker may end after the window although its call has failed before: a file is closed first.
+    // The operation of each worker may end after the window although its call failed before: a file is closed first.
     must!(
         "errors are counted",
         counted + execution.plan.workers() >= failed,
@@ -430,7 +430,7 @@ fn check_counted_errors(
     Ok(())
 }
 
-/// A run in which anything went wrong is not valid.
+/// A run with an error, failure or interrupt is not valid.
 fn check_verdict(execution: &Execution, outcome: &Outcome) -> Result<(), Violation> {
     let run = assembled(&execution.plan, outcome);
     let verdict = run.validity.verdict;
@@ -460,7 +460,7 @@ fn check_verdict(execution: &Execution, outcome: &Outcome) -> Result<(), Violati
     Ok(())
 }
 
-/// Contents that are verified are those that were written, unless the target changed them.
+/// Verified contents are the written contents, unless the target has falsified them.
 fn check_verification(
     scenario: &Scenario,
     spec: &FilesSpec,
@@ -478,7 +478,7 @@ fn check_verification(
     Ok(())
 }
 
-/// Operations of one call each, by the kind of the call.
+/// The kind of call of operations with a single call.
 fn call_of(kind: OpKind) -> Option<CallKind> {
     match kind {
         OpKind::Stat => Some(CallKind::Stat),
@@ -489,7 +489,7 @@ fn call_of(kind: OpKind) -> Option<CallKind> {
     }
 }
 
-/// The target has seen every operation that is counted, and no other.
+/// The numbers of counted operations and of calls to the target agree.
 fn check_calls(
     scenario: &Scenario,
     spec: &FilesSpec,
@@ -520,7 +520,7 @@ fn check_calls(
         let seen =
             seen.filter(|c| c.of_load && c.kind == kind && bounds(window).contains(&c.at_ns));
         let seen = seen.count() as u64;
-        // Each worker may have one operation that ends at either end of the window.
+        // Each worker may have one operation that crosses each end of the window.
         let at_ends = 2 * execution.plan.workers();
         must!(
             "the target has seen what is counted",

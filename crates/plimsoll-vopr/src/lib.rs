@@ -1,14 +1,14 @@
 //! Deterministic simulation testing of Plimsoll itself.
 //!
 //! From a seed, [`Scenario::draw`] draws a workload (closed loops, a mix or a pattern), a group of ranks, a network, a
-//! target, with files or without, its faults, a disk for the results and its faults, and what happens to the processes:
-//! interrupts, kills, stops, cut connections, jumps of the time of day. [`run`] executes it with the real engine, ranks, lanes, recorder and results in
-//! a [`Simulation`](plimsoll_runtime::Simulation), and [`check`] compares what was measured with what the scenario says
-//! must be true. A [`CurveScenario`] has several loads on one data set, and is resumed after what happens to it. The same
-//! seed gives the same bytes, so a seed is all that a failure needs, and [`Case::shrink`] finds the smallest scenario that
-//! still fails.
+//! target, with files or without, faults of the target, a disk for the results and its faults, and disturbances of the
+//! processes: interrupts, kills, stops, cut connections, jumps of the time of day. [`run`] executes the scenario with
+//! the real engine, ranks, lanes, recorder and results in a [`Simulation`](plimsoll_runtime::Simulation), and [`check`]
+//! compares the measurements with the rules that follow from the scenario. A [`CurveScenario`] has several loads on one
+//! data set, and is resumed after disturbances. The same seed gives the same bytes, so a seed is sufficient to
+//! reproduce a failure, and [`Case::shrink`] finds the smallest scenario that still fails.
 //!
-//! The name is that of TigerBeetle's simulator, on which this is modelled.
+//! The name and the model are those of TigerBeetle's simulator.
 
 mod case;
 mod check;

@@ -1,4 +1,4 @@
-//! Runs scenarios of many seeds, and shows the first that fails with the smallest scenario that still does.
+//! Runs scenarios of many seeds, and shows the first failing seed with the smallest scenario that still fails.
 
 use clap::Parser;
 use plimsoll_vopr::Case;

@@ -1,4 +1,4 @@
-//! Patterns of scenarios: MD-Workbench's, mdtest's and IOR's, and what must be true of their stages.
+//! Patterns of scenarios: MD-Workbench's, mdtest's and IOR's, and the rules for their stages.
 
 use crate::execution::Execution;
 use crate::scenario::Scenario;
@@ -11,36 +11,36 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-/// The root of a pattern, in the work directory of scenarios.
+/// The root directory of a pattern, in the work directory of scenarios.
 pub(crate) const ROOT: &str = "out";
 
-/// A pattern and its numbers.
+/// A pattern and its parameters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PatternSpec {
-    /// The pattern.
+    /// Name of the pattern.
     pub name: PatternName,
-    /// Ranks of the pattern, each of them a process.
+    /// Number of ranks, each a process.
     pub ranks: u32,
-    /// Data sets of a rank of MD-Workbench's.
+    /// Data sets of a rank of MD-Workbench.
     pub sets: u32,
-    /// Objects of a data set, files, or transfers, of a rank.
+    /// Objects of a data set (MD-Workbench), files (mdtest), or transfers (IOR), of a rank.
     pub objects: u64,
-    /// Rounds of an iteration of MD-Workbench's.
+    /// Rounds of an iteration of MD-Workbench.
     pub rounds: u64,
-    /// Iterations of it.
+    /// Iterations of MD-Workbench.
     pub iterations: u32,
-    /// Distance of writers and readers in ranks.
+    /// Distance between writers and readers, in ranks.
     pub offset: i64,
-    /// Time limit of the stages that have one, in milliseconds.
+    /// Stonewall of the stages that have one, in milliseconds.
     pub stonewall_ms: Option<u64>,
-    /// Whether contents are verified, where the pattern can do so.
+    /// Whether contents are verified, if the pattern supports verification.
     pub verifies: bool,
 }
 
 impl PatternSpec {
     pub(crate) fn draw(rng: &mut Xoshiro256PlusPlus, ranks: u32, has_files: bool) -> Self {
         const NAMES: [PatternName; 6] = [
-            // Twice, as most of the numbers are its.
+            // Twice, because most of the parameters are MD-Workbench's.
             PatternName::MdWorkbench,
             PatternName::MdWorkbench,
             PatternName::MdtestEasy,
@@ -65,7 +65,7 @@ impl PatternSpec {
         self.name == PatternName::MdWorkbench
     }
 
-    /// Operations of a rank in all stages, if nothing ends one early.
+    /// Operations of a rank in all stages, unless a stage ends early.
     pub(crate) fn ops_of_rank(&self) -> u64 {
         let rounds = self.rounds * u64::from(self.iterations);
         match self.is_workbench() {
@@ -94,7 +94,7 @@ impl PatternSpec {
             transfer_size: (self.name == PatternName::IorEasy).then_some(64 << 10),
             verify_read: self.verifies
                 && [PatternName::MdWorkbench, PatternName::MdtestHard].contains(&self.name),
-            // Those of IO500 have one by default.
+            // IO500's patterns have a stonewall by default.
             stonewall_timer: Some(Duration::from_millis(self.stonewall_ms.unwrap_or(0))),
             stonewall_wear_out: self.is_workbench() && self.stonewall_ms.is_some(),
             dir: Some(dir.into()),
@@ -107,7 +107,7 @@ impl PatternSpec {
             .unwrap_or_else(|e| panic!("{e}\n{self:?}"))
     }
 
-    /// Operations of all ranks by the names of their rows.
+    /// Expected operations of all ranks, by row name.
     fn expected(&self) -> BTreeMap<&'static str, u64> {
         let ranks = u64::from(self.ranks);
         let (objects, sets) = (self.objects * ranks, u64::from(self.sets) * ranks);
@@ -140,7 +140,7 @@ impl PatternSpec {
     }
 }
 
-/// The stages execute what the pattern says, and the ranks add up to them.
+/// The stages execute the operations of the pattern, and the figures of ranks add up to the figures of stages.
 pub(crate) fn check(
     scenario: &Scenario,
     spec: &PatternSpec,

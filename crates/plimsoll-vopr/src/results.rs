@@ -1,5 +1,5 @@
-//! The results directory of a run, written as the program writes its own, and read again when all is over: whatever
-//! happened to the processes and to the disk, it is whole and states how the run ended.
+//! The results directory of a run, written as by the program, and read after the end of all processes: despite
+//! disturbances of the processes and faults of the disk, the results are complete and state how the run ended.
 
 use crate::check::MAX_LATENESS_NS;
 use crate::execution::{Execution, Shared, with};
@@ -19,27 +19,27 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 use tempfile::TempDir;
 
-/// Calls to the disk that an interval takes.
+/// Number of calls to the disk for an interval.
 const CALLS_OF_INTERVAL: u64 = 2;
 
-/// The directory in which rank 0 makes its results. It outlives the process, as files do.
+/// The directory in which rank 0 makes its results. The directory outlives the process, as files do.
 pub(crate) struct ResultsRoot {
     dir: TempDir,
     log: Shared<ResultsLog>,
 }
 
-/// What the process of rank 0 has done for its results.
+/// Actions of rank 0 on its results.
 #[derive(Debug, Clone, Default)]
 pub struct ResultsLog {
-    /// Whether results can be made of what a kill leaves.
+    /// Whether results can be recovered after a kill.
     pub has_draft: bool,
-    /// The intervals that were to be written, and when, in nanoseconds of the simulation.
+    /// Intervals to be written, with their times in nanoseconds of the simulation.
     pub passed: Vec<(u64, Interval)>,
-    /// The error that ended the results, and when it was noticed.
+    /// The error that ended the results, with its time in nanoseconds of the simulation.
     pub error: Option<(u64, String)>,
-    /// The run that was to be published.
+    /// The run to be published.
     pub ended: Option<Box<Run>>,
-    /// Whether it was.
+    /// Whether the run was published.
     pub is_published: bool,
 }
 
@@ -52,7 +52,7 @@ pub(crate) struct RunResults {
 }
 
 impl ResultsRoot {
-    /// An empty directory.
+    /// Results in an empty directory.
     pub(crate) fn new() -> Self {
         Self {
             dir: tempfile::tempdir().expect("there is a temporary directory"),
@@ -60,12 +60,12 @@ impl ResultsRoot {
         }
     }
 
-    /// What the process of rank 0 needs to make results in it.
+    /// The location of the results, for the process of rank 0.
     pub(crate) fn place(&self) -> ResultsPlace {
         ResultsPlace(self.dir.path().to_owned(), self.log.clone())
     }
 
-    /// Reads what is there, when all processes have ended.
+    /// Reads the results after the end of all processes.
     pub(crate) fn end(self) -> ResultsEnd {
         let entries = std::fs::read_dir(self.dir.path()).expect("the directory is there");
         let paths = entries.map(|entry| entry.expect("the directory is there").path());
@@ -86,15 +86,15 @@ impl ResultsRoot {
     }
 }
 
-/// Where results are made.
+/// The location in which a process makes results.
 #[derive(Clone)]
 pub(crate) struct ResultsPlace(PathBuf, Shared<ResultsLog>);
 
 impl ResultsPlace {
-    /// Begins the results of a run of this number of ranks.
+    /// Begins the results of a run with `ranks` ranks.
     ///
     /// # Errors
-    /// That of the disk.
+    /// If a call to the disk fails.
     pub(crate) fn begin(
         &self,
         plan: &Plan,
@@ -122,7 +122,7 @@ impl ResultsPlace {
 }
 
 impl RunResults {
-    /// Appends an interval; returns `false` if it cannot be kept, and with it nothing that follows.
+    /// Appends an interval; returns `false` if the interval cannot be written, which ends the results.
     pub(crate) fn interval(&mut self, interval: &Interval) -> bool {
         let Some(writer) = &mut self.writer else {
             return true;
@@ -154,9 +154,9 @@ impl RunResults {
         }
     }
 
-    /// Notes that the results end with an error.
+    /// Records the error that ends the results.
     fn lose(&mut self, error: &ResultsError) -> String {
-        // What is left of them is removed.
+        // Removes the unfinished results.
         self.writer = None;
         let (at, text) = (self.handle.now(), error.to_string());
         with(&self.log, |log| log.error = Some((at, text.clone())));
@@ -164,7 +164,7 @@ impl RunResults {
     }
 }
 
-/// What is read of a run, with the rows of its intervals.
+/// A run that was read, with the rows of its intervals, or the error.
 pub type ReadRun = Result<(Box<Run>, Vec<IntervalRow>), String>;
 
 fn read(dir: Result<RunDir, String>) -> ReadRun {
@@ -174,7 +174,7 @@ fn read(dir: Result<RunDir, String>) -> ReadRun {
     Ok((Box::new(run), rows))
 }
 
-/// Recovers what a process that was killed has left: its threads hold a lock on it, but not on copies.
+/// Recovers the remains of a killed process from a copy: threads of the process still hold a lock on the original.
 fn recovered(left: &Path) -> Result<RunDir, String> {
     let copied = left.with_file_name(".plimsoll-copied");
     copy(left, &copied);
@@ -196,17 +196,17 @@ pub(crate) fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// What became of the results.
+/// The observations of the results.
 #[derive(Debug, Clone)]
 pub struct ResultsEnd {
-    /// What rank 0 did.
+    /// Actions of rank 0.
     pub log: ResultsLog,
-    /// What is there.
+    /// Results in the directory.
     pub found: Found,
 }
 
 impl ResultsEnd {
-    /// What follows from the seed, as text: paths, and errors that have them, are left out.
+    /// Text that follows from the seed: without paths, and without errors that contain paths.
     pub(crate) fn digest(&self) -> String {
         let found = match &self.found {
             Found::Nothing => "nothing".to_owned(),
@@ -219,20 +219,20 @@ impl ResultsEnd {
     }
 }
 
-/// What there is when all processes have ended.
+/// The content of the results directory after the end of all processes.
 #[derive(Debug, Clone)]
 pub enum Found {
-    /// No results, also no unfinished ones.
+    /// Neither results nor unfinished results.
     Nothing,
     /// Published results.
     Published(ReadRun),
-    /// Unfinished results, and what is recovered of them if they had a draft.
+    /// Unfinished results, and the recovered run if the results had a draft.
     Hidden(Option<ReadRun>),
     /// More than one directory.
     Several(Vec<PathBuf>),
 }
 
-/// What results hold of the target.
+/// The description of the target in results.
 fn target(description: String) -> Target {
     Target {
         url: "simulated".into(),
@@ -270,7 +270,7 @@ pub(crate) fn assembled(plan: &Plan, outcome: &Outcome) -> Run {
     })
 }
 
-/// Operations, bytes and errors of the rows in the windows; only those in which something happened.
+/// Operations, bytes and errors by window and row; only rows with at least one nonzero figure.
 type Figures<'a> = BTreeMap<(u32, &'a str), (u64, u128, u64)>;
 
 fn add<'a>(sums: &mut Figures<'a>, row: (u32, &'a str), (ops, bytes, errors): (u64, u128, u64)) {
@@ -280,7 +280,7 @@ fn add<'a>(sums: &mut Figures<'a>, row: (u32, &'a str), (ops, bytes, errors): (u
     }
 }
 
-/// The sums over the first intervals: of none, one, two and so on.
+/// The sums over the first 0, 1, 2, … intervals.
 fn sums<'a>(plan: &'a Plan, passed: &[(u64, Interval)]) -> Vec<Figures<'a>> {
     let mut sums = vec![Figures::new()];
     for (_, interval) in passed {
@@ -294,7 +294,7 @@ fn sums<'a>(plan: &'a Plan, passed: &[(u64, Interval)]) -> Vec<Figures<'a>> {
     sums
 }
 
-/// Checks what is there.
+/// Checks the content of the results directory.
 pub(crate) fn check(
     scenario: &Scenario,
     execution: &Execution,
@@ -334,7 +334,7 @@ pub(crate) fn check(
             }
         }
         Found::Published(run) => {
-            // If it is not known whether the disk has the name, they are there and an error.
+            // If the disk fails during the rename, there may be both published results and an error.
             must!(
                 "results are published by their run",
                 end.log.is_published || error.is_some() || was_killed,
@@ -378,14 +378,14 @@ fn check_published(plan: &Plan, log: &ResultsLog, run: &ReadRun) -> Result<(), V
     Ok(())
 }
 
-/// Results of a process that was killed have the intervals that its disk had until then, whole and in their order.
+/// Results of a killed process have the intervals that the disk had at the kill, complete and in order.
 fn check_recovered(
     scenario: &Scenario,
     execution: &Execution,
     log: &ResultsLog,
     run: &ReadRun,
 ) -> Result<(), Violation> {
-    // It may have been killed while it published them, with all that belongs to them.
+    // The process may have been killed during the publication of the complete results.
     if let Ok((whole, _)) = run
         && log.ended.as_ref() == Some(whole)
     {
@@ -414,7 +414,7 @@ fn check_recovered(
         "{kept} of {}, at least {written}",
         log.passed.len()
     );
-    // The figures of a pattern are those of all its windows.
+    // The figures of a pattern are the sums over all of its windows.
     let is_shown = |window: u32| scenario.is_pattern() || window == run.window_number;
     for operation in &run.operations {
         let mut sum = (0, 0, 0);
@@ -434,7 +434,7 @@ fn check_recovered(
     Ok(())
 }
 
-/// The number of intervals that the disk of rank 0 had when that was killed: they are written one after the other.
+/// The number of intervals that were on the disk of rank 0 at the kill: intervals are written one after the other.
 fn written_before_kill(scenario: &Scenario, execution: &Execution, log: &ResultsLog) -> usize {
     let disk = scenario.results.unwrap_or_default();
     let was_stopped = |kind| matches!(kind, DisturbanceKind::Stop { rank: 0, .. });

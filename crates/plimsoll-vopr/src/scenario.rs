@@ -1,4 +1,4 @@
-//! What is simulated.
+//! Scenarios: the parameters of a simulated run.
 
 use crate::files::FilesSpec;
 use crate::pattern::PatternSpec;
@@ -8,19 +8,19 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::time::Duration;
 
-/// Something that happens to the processes from outside.
+/// An external event that affects the processes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Disturbance {
-    /// When, in microseconds since the processes began.
+    /// Time in microseconds since the start of the processes.
     pub at_us: u64,
-    /// What.
+    /// Kind of the disturbance.
     pub kind: DisturbanceKind,
 }
 
 /// Kinds of [`Disturbance`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DisturbanceKind {
-    /// Ctrl-C at one rank.
+    /// Interrupt (Ctrl-C) of one rank.
     Interrupt {
         /// The rank.
         rank: u32,
@@ -30,23 +30,23 @@ pub enum DisturbanceKind {
         /// The rank.
         rank: u32,
     },
-    /// `SIGSTOP`, and `SIGCONT` later.
+    /// `SIGSTOP`, followed by `SIGCONT`.
     Stop {
         /// The rank.
         rank: u32,
-        /// Time between the two, in milliseconds.
+        /// Time from `SIGSTOP` to `SIGCONT`, in milliseconds.
         for_ms: u64,
     },
-    /// The connection between a rank and its neighbour above is cut for good.
+    /// Permanently cuts the connection between a rank and its parent in the tree.
     Cut {
-        /// The rank below.
+        /// The child rank.
         rank: u32,
     },
-    /// The time of day of a rank's machine is set.
+    /// Changes the time of day of a rank's machine.
     ClockJump {
         /// The rank.
         rank: u32,
-        /// Seconds ahead.
+        /// Size of the jump in seconds; negative backwards.
         seconds: i64,
     },
 }
@@ -54,16 +54,16 @@ pub enum DisturbanceKind {
 /// Time after the planned end at which a run on a silent target is interrupted, in microseconds.
 const SILENCE_LIMIT_US: u64 = 20_000_000;
 
-/// Time from the begin of the processes in which a run is mostly being prepared, in microseconds.
+/// Time after the start of the processes in which a run is mostly being prepared, in microseconds.
 const PREPARATION_US: u64 = 100_000;
 
-/// What may be drawn for a scenario.
+/// Kinds of disturbances that can be drawn.
 #[derive(Debug, Clone, Copy)]
 enum DrawnKind {
     Interrupt,
-    /// Of any rank.
+    /// Kills any rank.
     Kill,
-    /// Of a rank other than 0, which the others outlive.
+    /// Kills a rank other than 0; the other ranks continue.
     KillBelow,
     Stop,
     Cut,
@@ -71,7 +71,7 @@ enum DrawnKind {
 }
 
 impl DrawnKind {
-    /// One rank has no connections, and no other rank to outlive it.
+    /// A single rank has no connections, and no other rank continues after its end.
     const OF_ONE_RANK: [Self; 3] = [Self::Interrupt, Self::Stop, Self::ClockJump];
     const OF_SEVERAL_RANKS: [Self; 6] = [
         Self::Interrupt,
@@ -89,13 +89,13 @@ const AGAIN: u64 = 0x0061_6761_696e;
 /// Stream constant: separates the random choices of [`Scenario::draw_claims`] from the choices of [`Scenario::draw`].
 const CLAIMS: u64 = 0x636c_6169_6d73;
 
-/// The maximum drift of a clock that a machine keeps at the time: what Linux may slew it by (adjtimex(2)).
+/// Maximum drift of a synchronised clock: Linux's limit for slewing (adjtimex(2)).
 pub(crate) const MAX_DRIFT_PPM: i64 = 500;
 
-/// Calls to the disk before a run begins, and those of most runs in all, about.
+/// Calls to the disk before a run begins, and approximate total of most runs.
 const DISK_CALLS: [u64; 2] = [22, 50];
 
-/// Draws the disk that results are written to. Most are fast; one half fails.
+/// Draws the disk of the results. Most disks are fast; half of them fail.
 pub(crate) fn draw_disk(rng: &mut Xoshiro256PlusPlus) -> SimulatedDisk {
     let latency_us = match rng.random_bool(0.3) {
         true => [100, 5_000, 60_000][rng.random_range(0..3)],
@@ -119,50 +119,50 @@ pub(crate) fn draw_disk(rng: &mut Xoshiro256PlusPlus) -> SimulatedDisk {
     }
 }
 
-/// Draws the start times of further runs, in microseconds: one run in half of the cases, several runs that may compete for
-/// the directory in the other half.
+/// Draws the start times of further runs, in microseconds: one run in half of the cases, several runs that may compete
+/// for the directory in the other half.
 fn draw_again(rng: &mut Xoshiro256PlusPlus) -> Vec<u64> {
     let count = [1, 1, 2, 3][rng.random_range(0..4)];
     let end_us = [1, 200, 3_000, 100_000][rng.random_range(0..4)];
     (0..count).map(|_| rng.random_range(0..end_us)).collect()
 }
 
-/// A workload, the ranks that run it, and what happens to them.
+/// A workload, its ranks, and their disturbances.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scenario {
-    /// The seed of everything.
+    /// Seed of all random choices.
     pub seed: u64,
     /// The workload.
     pub workload: WorkloadSpec,
     /// Number of ranks.
     pub ranks: u32,
-    /// Children of a rank in the tree.
+    /// Maximum number of children of a rank in the tree.
     pub fan_out: u32,
     /// Lanes of each rank.
     pub lanes: usize,
-    /// Least and additional time of a frame, in microseconds.
+    /// Minimum delay of a frame, and maximum additional delay, in microseconds.
     pub delay_us: (u64, u64),
     /// Latency of the target in microseconds.
     pub latency_us: u64,
-    /// The files of the target; without them it keeps none.
+    /// The files of the target; `None` for a target without files.
     pub files: Option<FilesSpec>,
-    /// A stall of a target without files, of this length in milliseconds, after this time of each rank's run.
+    /// Stall of a target without files: length, and start in each rank's run, in milliseconds.
     pub stall_ms: Option<(u64, u64)>,
     /// Length of the intervals in milliseconds.
     pub interval_ms: u64,
-    /// The disk that results are written to; without it none are written.
+    /// The disk of the results; `None` for a run without results.
     pub results: Option<SimulatedDisk>,
-    /// Millionths by which the clocks of ranks of even numbers run fast, and those of the others slow.
+    /// Clock drift in parts per million: clocks of even ranks run fast, clocks of odd ranks slow.
     pub drift_ppm: i64,
-    /// When another run begins in the same directory, in microseconds since the processes began.
+    /// Start time of another run in the same directory, in microseconds since the start of the processes.
     pub concurrent_at_us: Option<u64>,
-    /// What happens, in any order.
+    /// Disturbances, in any order.
     pub disturbances: Vec<Disturbance>,
 }
 
 impl Scenario {
-    /// The scenario of a seed. Which features it has is drawn first (swarm testing: Groce et al., ISSTA 2012), so
-    /// that some seeds have many faults of one kind and none of another.
+    /// The scenario of a seed. The features of the scenario are drawn first (swarm testing: Groce et al., ISSTA 2012),
+    /// so that some seeds have many faults of one kind and none of another.
     #[must_use]
     pub fn draw(seed: u64) -> Self {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -178,7 +178,7 @@ impl Scenario {
                 .max(1),
             false => 1,
         };
-        // Fast targets too: on slow ones most mixes fall behind their schedule.
+        // Fast targets are included: on slow targets most mixes fall behind their schedule.
         let slowest_us = [500, 2_000, 10_000][rng.random_range(0..3)];
         let mut scenario = Self {
             seed,
@@ -200,12 +200,12 @@ impl Scenario {
             disturbances: vec![],
         };
         if let Some((length, _)) = scenario.stall_ms.as_mut().filter(|(ms, _)| *ms >= 500) {
-            // Most drawn stalls then exceed the stall limit, in a window that is long enough to contain the stall.
+            // Most drawn stalls then exceed the stall limit, in a window long enough to contain the stall.
             *length += 1000;
             scenario.workload.time_ms += 2 * *length;
         }
         if let Load::Threads(threads) = &mut scenario.workload.load {
-            // Each rank has files of its own where some are created and deleted, and refuses to have none.
+            // If files are created and deleted, each rank has its own files, and refuses to have none.
             threads.files = threads.files.max(scenario.ranks.into());
             // Workers that are spread over many lanes seldom wait.
             if threads.has_few_files() && rng.random_bool(0.6) {
@@ -218,8 +218,8 @@ impl Scenario {
         if rng.random_bool(0.5) {
             let files = FilesSpec::draw(&mut rng, scenario.planned_us());
             if files.faults.silent_from_ns.is_some() {
-                // Nothing but three interrupts ends the creation of files on a target that does not answer; the
-                // third ends the process at once.
+                // Only three interrupts end the creation of files on a target that does not answer; the third ends the
+                // process at once.
                 let at_us = scenario.planned_us() + SILENCE_LIMIT_US;
                 let kind = DisturbanceKind::Interrupt { rank: 0 };
                 scenario.disturbances.push(Disturbance { at_us, kind });
@@ -258,7 +258,7 @@ impl Scenario {
             }
         }
         if scenario.allows_concurrent_run() && rng.random_bool(0.8) {
-            // Ranks claim it in the first milliseconds.
+            // Ranks claim the directory in the first milliseconds.
             let end_us = match rng.random_range(0..3) {
                 0 => 2_000,
                 1 => PREPARATION_US,
@@ -272,8 +272,8 @@ impl Scenario {
         scenario
     }
 
-    /// The scenario of a seed in which several short runs compete for a directory: during the run of the ranks, or after
-    /// rank 0 was killed.
+    /// The scenario of a seed in which several short runs compete for a directory: during the run of the ranks, or
+    /// after rank 0 was killed.
     #[must_use]
     pub fn draw_claims(seed: u64) -> Self {
         let mut scenario = Self::draw(seed);
@@ -303,15 +303,15 @@ impl Scenario {
         scenario
     }
 
-    /// Draws what happens to the processes, and when. In one half of the scenarios all of it is of one kind, since many
-    /// rules say how a run ends only if nothing else happens to it.
+    /// Draws disturbances and their times. Half of the scenarios have disturbances of one kind only, because many rules
+    /// apply only if no other disturbance affects the run.
     fn disturb(&mut self, rng: &mut Xoshiro256PlusPlus) {
         let possible: &[DrawnKind] = match self.ranks {
             1 => &DrawnKind::OF_ONE_RANK,
             _ => &DrawnKind::OF_SEVERAL_RANKS,
         };
         let allowed = match rng.random_range(0..4) {
-            // Those that end the window of the others.
+            // Kinds that end the windows of the other ranks.
             0 => match self.ranks > 1 && rng.random_bool(0.6) {
                 true => vec![DrawnKind::KillBelow],
                 false => vec![DrawnKind::Interrupt],
@@ -328,7 +328,7 @@ impl Scenario {
         }
         for _ in 0..rng.random_range(1..4) {
             let kind = self.disturbance(allowed[rng.random_range(0..allowed.len())], rng);
-            // The preparation of a run is short, and what happens in it is handled by code of its own.
+            // The preparation of a run is short, and separate code handles disturbances during the preparation.
             let end_us = match rng.random_bool(0.2) {
                 true => PREPARATION_US,
                 false => self.planned_us() * 5 / 4,
@@ -338,7 +338,7 @@ impl Scenario {
         }
     }
 
-    /// Kills the only rank in its window. Of several there are no intervals before all have ended.
+    /// Kills the only rank in its window. A run with several ranks has no intervals before all ranks have ended.
     fn kill_while_intervals_are_written(&mut self, rng: &mut Xoshiro256PlusPlus) {
         let at_us = rng.random_range(self.planned_us() / 4..self.planned_us() + 1);
         let kind = DisturbanceKind::Kill { rank: 0 };
@@ -367,7 +367,7 @@ impl Scenario {
         }
     }
 
-    /// Warm-up and window, in microseconds; of a pattern, what its operations take at least.
+    /// Warm-up and window, in microseconds; for a pattern the minimum duration of its operations.
     #[must_use]
     pub fn planned_us(&self) -> u64 {
         if let Load::Pattern(pattern) = &self.workload.load {
@@ -383,13 +383,13 @@ impl Scenario {
         matches!(self.workload.load, Load::Pattern(_))
     }
 
-    /// Whether nothing goes wrong with the target but that time passes.
+    /// Whether the target has no faults except in timing.
     #[must_use]
     pub fn is_sound(&self) -> bool {
         self.files.as_ref().is_none_or(FilesSpec::is_sound)
     }
 
-    /// Whether all that happens to the processes is of these kinds.
+    /// Whether `is_one` accepts every disturbance.
     pub(crate) fn has_only(&self, is_one: impl Fn(DisturbanceKind) -> bool) -> bool {
         self.disturbances.iter().all(|d| is_one(d.kind))
     }
@@ -400,13 +400,13 @@ impl Scenario {
         self.has_only(|kind| matches!(kind, Interrupt { .. } | ClockJump { .. }))
     }
 
-    /// Whether ranks have other times of day, by which the windows of an outcome have their begin.
+    /// Whether the clocks of ranks differ. The starts of windows in an outcome are times of day.
     pub(crate) fn has_other_clocks(&self) -> bool {
         self.drift_ppm != 0
             || !self.has_only(|kind| !matches!(kind, DisturbanceKind::ClockJump { .. }))
     }
 
-    /// Millionths by which the clocks of a rank run fast.
+    /// Drift of a rank's clock in parts per million; positive for a fast clock.
     pub(crate) fn drift_of(&self, rank: u32) -> i64 {
         match rank % 2 {
             0 => self.drift_ppm,
@@ -414,14 +414,14 @@ impl Scenario {
         }
     }
 
-    /// Whether another run can begin in the same directory: nothing fails that would make it fail too, and no rank that
-    /// is lost may go on beside it.
+    /// Whether another run can begin in the same directory: no fault makes the other run fail too, and no lost rank may
+    /// keep running at the same time.
     fn allows_concurrent_run(&self) -> bool {
         self.files.as_ref().is_some_and(FilesSpec::is_calm) && self.keeps_ranks()
     }
 
-    /// Connections between rank 0 and the rank that is farthest from it in the tree: each rank shares those below it out
-    /// evenly among its children.
+    /// Maximum number of connections between rank 0 and another rank in the tree: each rank distributes the ranks below
+    /// it evenly among its children.
     pub(crate) fn tree_depth(&self) -> u64 {
         let (mut ranks, mut depth) = (self.ranks, 0);
         while ranks > 1 {
@@ -431,7 +431,7 @@ impl Scenario {
         depth
     }
 
-    /// Whether nothing happens that may end the run early or lose a rank.
+    /// Whether no fault or disturbance can end the run early or lose a rank.
     #[must_use]
     pub fn is_calm(&self) -> bool {
         let is_harmless = |kind| matches!(kind, DisturbanceKind::ClockJump { .. });
@@ -444,7 +444,8 @@ impl Scenario {
         self.results.is_none_or(|disk| disk.fault.is_none())
     }
 
-    /// Whether something ends it: on a target that falls silent that is the third interrupt.
+    /// Whether the run can end: on a target that falls silent, only a kill of rank 0 ends the run, which stands for the
+    /// third interrupt.
     #[must_use]
     pub fn can_end(&self) -> bool {
         let files = self.files.as_ref();

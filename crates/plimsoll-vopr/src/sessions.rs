@@ -1,5 +1,5 @@
-//! What each worker of closed loops did, by the calls of its session: in the order of its program, and without a pause
-//! that others do not explain.
+//! The calls of each worker of a closed loop: they follow the worker's program, without a pause that other workers do
+//! not explain.
 
 use crate::check::{DELAY_NS, MAX_LATENESS_NS};
 use crate::execution::{Execution, bounds};
@@ -11,7 +11,7 @@ use plimsoll_target::simulated::{Call, CallKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// Calls of the load by the number of their session, each in its order.
+/// Calls of the load by session number, in order.
 type Sessions<'a> = BTreeMap<u64, Vec<&'a Call>>;
 
 /// Checks the calls of the workers of closed loops, if the target keeps files.
@@ -22,7 +22,7 @@ pub(crate) fn check(scenario: &Scenario, execution: &Execution) -> Result<(), Vi
     let (Some(spec), Some(end)) = (&scenario.files, &execution.files) else {
         return Ok(());
     };
-    // The verification of contents makes calls of its own.
+    // The verification of contents makes additional calls.
     if spec.verifies {
         return Ok(());
     }
@@ -38,13 +38,13 @@ pub(crate) fn check(scenario: &Scenario, execution: &Execution) -> Result<(), Vi
 #[derive(Debug, Clone, Copy)]
 struct Position {
     kind: CallKind,
-    /// Whether it may be left out.
+    /// Whether the program may omit the call.
     is_optional: bool,
-    /// Whether it may follow itself.
+    /// Whether the program may repeat the call.
     repeats: bool,
-    /// Whether the worker has a file open before it.
+    /// Whether the worker has an open file before the call.
     has_open: bool,
-    /// How many positions further the program goes on if the call fails.
+    /// Number of positions by which the program advances if the call fails.
     after_failure: usize,
 }
 
@@ -59,7 +59,7 @@ impl Position {
         }
     }
 
-    /// The call after which a file is open for as many further calls. They are left out if it fails.
+    /// An open call, followed by `further` calls on the open file. A failed open omits the further calls.
     fn opening(further: usize) -> Self {
         Self {
             after_failure: 1 + further,
@@ -75,14 +75,14 @@ impl Position {
     }
 }
 
-/// The calls of the programs of a workload, as the steps are documented.
+/// The calls of a workload's programs, derived from the documentation of the steps.
 struct Model<'a> {
     threads: &'a ThreadsSpec,
-    /// Whether every file has all of its bytes at any time.
+    /// Whether every file is complete at any time.
     has_whole_files: bool,
     /// Whether a file may be longer than a read, or a read shorter than the file.
     has_more_reads: bool,
-    /// Whether all files may be open at a time, so that none is deleted.
+    /// Whether all files may be open at the same time, so that no file can be deleted.
     may_keep_all: bool,
 }
 
@@ -90,11 +90,11 @@ impl<'a> Model<'a> {
     fn new(threads: &'a ThreadsSpec, spec: &FilesSpec) -> Self {
         Self {
             threads,
-            // A file that was just created is empty, and one whose write failed stays so.
+            // A new file is empty, and a file whose write failed stays empty.
             has_whole_files: spec.is_sound() && !threads.has(Step::Replace),
             has_more_reads: threads.has(Step::Append) || spec.faults.short_reads > 0,
-            // Four in five files exist in the beginning, each rank has a part of them, and each worker opens one and
-            // deletes one.
+            // Four in five files exist at the start, each rank has a part of the files, and each worker opens one file
+            // and deletes one.
             may_keep_all: threads.files < 8 * threads.workers(),
         }
     }
@@ -105,7 +105,7 @@ impl<'a> Model<'a> {
         match step {
             Step::Delay => vec![],
             Step::Stat => vec![Position::once(Stat)],
-            // The read that finds the end is the last one.
+            // The read at the end of the file is the last read.
             Step::ReadWhole => {
                 let first = Position {
                     after_failure: 2,
@@ -136,7 +136,7 @@ impl<'a> Model<'a> {
         }
     }
 
-    /// The programs of the kinds of threads that there are.
+    /// The programs of the kinds of threads in the workload.
     fn programs(&self) -> Vec<Vec<Position>> {
         let kinds = self.threads.threads.iter().filter(|(n, _)| *n > 0);
         let program = |steps: &[Step]| steps.iter().flat_map(|s| self.positions(*s)).collect();
@@ -144,16 +144,16 @@ impl<'a> Model<'a> {
     }
 }
 
-/// How many of the calls follow a program that is executed over and over. A worker may end anywhere, and then closes
-/// the file that it has open.
+/// Number of leading calls that follow a program, which is executed repeatedly. A worker may end at any position, and
+/// then closes its open file.
 fn followed(program: &[Position], calls: &[&Call]) -> usize {
-    // Positions of the next call: several where one may be left out or follow itself.
+    // Possible positions of the next call: several after optional or repeated calls.
     let mut next = BTreeSet::from([0]);
     for (number, call) in calls.iter().enumerate() {
         let before = std::mem::take(&mut next);
         for from in before.iter().copied() {
             let mut at = from;
-            // Not more than once around, although a program of nothing but optional calls is never drawn.
+            // At most one round through the program, although a program with only optional calls is never drawn.
             for _ in program {
                 let position = program[at];
                 if position.kind == call.kind {
@@ -182,9 +182,9 @@ fn followed(program: &[Position], calls: &[&Call]) -> usize {
     calls.len()
 }
 
-/// The calls of each session follow a program of the workload. That holds whatever happens: a call that fails leaves
-/// out those that need its result, and a worker that is killed, interrupted or hung ends in the middle. Which session
-/// belongs to which thread is not known, so either program may fit.
+/// The calls of each session follow a program of the workload, regardless of faults and disturbances: a failed call
+/// omits the calls that need its result, and a killed, interrupted or hung worker ends in the middle. The thread of a
+/// session is unknown, so any program may fit.
 fn check_order(
     threads: &ThreadsSpec,
     spec: &FilesSpec,
@@ -211,8 +211,8 @@ fn check_order(
 }
 
 /// The longest time between two calls of a worker that only opens files and requests attributes, in nanoseconds. While
-/// it waits for a file, one of the others of its rank releases one in the time of a call at most, and those that wait
-/// get it in the order in which they came.
+/// the worker waits for a file, another worker of its rank releases a file within the time of one call, and waiting
+/// workers get files in order of arrival.
 fn longest_pause_ns(scenario: &Scenario, spec: &FilesSpec, threads: &ThreadsSpec) -> u64 {
     let slowest = spec.faults.slow.map_or(1, |(_, factor)| factor);
     let call = spec.faults.latency_ns * slowest + MAX_LATENESS_NS;
@@ -225,7 +225,7 @@ fn longest_pause_ns(scenario: &Scenario, spec: &FilesSpec, threads: &ThreadsSpec
     (workers + 1) * call + delays * (DELAY_NS + MAX_LATENESS_NS)
 }
 
-/// Every worker goes on as long as the window is open, as fast as the others let it.
+/// Every worker continues while the window is open, as fast as other workers permit.
 fn check_pauses(
     scenario: &Scenario,
     spec: &FilesSpec,
@@ -233,12 +233,12 @@ fn check_pauses(
     threads: &ThreadsSpec,
     sessions: &Sessions<'_>,
 ) -> Result<(), Violation> {
-    // A worker that deletes looks for a closed file and may wait for each one that it looks at, and one that creates
-    // waits for others to delete, which they do not where all files are open.
+    // A worker that deletes searches for a closed file and may wait for each file that it tests. A worker that creates
+    // waits for deletions, which do not happen while all files are open.
     let faults = &spec.faults;
     let is_silent = faults.outage_ns.is_some() || faults.silent_from_ns.is_some();
     let waits_longer = threads.has(Step::Replace) || is_silent;
-    // Windows are known by the time of day.
+    // The bounds of windows are times of day.
     let has_own_end = threads.ops.is_some() || scenario.has_other_clocks();
     if waits_longer || has_own_end {
         return Ok(());
@@ -271,8 +271,8 @@ fn check_pauses(
     Ok(())
 }
 
-/// The time in which the last windows of all ranks are open and nothing has happened to the processes yet; `None` if a
-/// rank has none, has failed, or has no more files.
+/// The time in which the last windows of all ranks are open, before the first disturbance; `None` if a rank has no
+/// window, has failed, or has no more files.
 fn common_window(execution: &Execution) -> Option<Range<u64>> {
     let mut common = 0..u64::MAX;
     for rank in &execution.ranks {

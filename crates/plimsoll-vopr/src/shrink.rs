@@ -1,4 +1,4 @@
-//! The smallest scenario that still fails.
+//! Reduction of a failing scenario to the smallest scenario that still fails.
 
 use crate::files::FilesSpec;
 use crate::pattern::PatternSpec;
@@ -13,7 +13,7 @@ pub fn shrink(scenario: &Scenario, fails: impl FnMut(&Scenario) -> bool) -> Scen
     smallest(scenario, simpler, fails)
 }
 
-/// Takes the first of the `simpler` values for which `fails` holds, and again of that one, as long as there is one.
+/// Repeatedly replaces a value by the first of its `simpler` values for which `fails` holds, until there is none.
 pub(crate) fn smallest<T: Clone>(
     from: &T,
     simpler: impl Fn(&T) -> Vec<T>,
@@ -32,7 +32,7 @@ fn simpler(from: &Scenario) -> Vec<Scenario> {
     let mut add = |change: &dyn Fn(&mut Scenario)| {
         let mut scenario = from.clone();
         change(&mut scenario);
-        // A rank without workers is refused, which breaks the same rules.
+        // A rank without workers is refused, which would break the same rules.
         let has_work = scenario.workload.workers() >= u64::from(scenario.ranks);
         if scenario != *from && has_work && scenario.can_end() {
             all.push(scenario);
@@ -117,7 +117,7 @@ fn simpler(from: &Scenario) -> Vec<Scenario> {
     all
 }
 
-/// Faults without one of them.
+/// Faults with one kind of fault removed, or restricted to calls of the load.
 fn simpler_faults(from: &FileFaults) -> Vec<FileFaults> {
     let changes: [fn(&mut FileFaults); 10] = [
         |f| f.errors = vec![],

@@ -46,8 +46,8 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// Whether the stall of the target lasted for more than a second in the window of rank 0, by the clock of rank 0, and much
-/// longer than service times and distances between completions.
+/// Whether the stall of the target lasted for more than a second in the window of rank 0, by the clock of rank 0, and
+/// much longer than service times and distances between completions.
 fn must_be_found(
     scenario: &Scenario,
     execution: &Execution,

@@ -1,13 +1,13 @@
-//! Rules that are broken.
+//! Broken rules.
 
 use std::fmt;
 
 /// A rule that an execution breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// The name of the rule.
+    /// Name of the rule.
     pub rule: &'static str,
-    /// How it is broken.
+    /// Observation that breaks the rule.
     pub what: String,
 }
 
@@ -17,7 +17,7 @@ impl fmt::Display for Violation {
     }
 }
 
-/// Fails with a rule and what breaks it, unless the condition holds.
+/// Returns a `Violation` with the rule and a description unless the condition holds.
 macro_rules! must {
     ($rule:literal, $condition:expr, $($what:tt)+) => {{
         let holds: bool = $condition;

@@ -20,20 +20,20 @@ pub enum Step {
     Replace,
     /// Appends to a file with a flush: four operations.
     Append,
-    /// Waits 3 ms: no operation of the target.
+    /// Waits 3 ms, without an operation of the target.
     Delay,
 }
 
 /// An operation mix in open loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MixSpec {
-    /// Business metrics.
+    /// Number of business metrics.
     pub load: u64,
-    /// Processes of each.
+    /// Number of processes of each business metric.
     pub processes: u64,
     /// Operations per second of each process.
     pub rate: u64,
-    /// Whether the distances of intended starts are exponential; otherwise they are equal.
+    /// Whether arrivals are Poisson; otherwise they are constant.
     pub poisson: bool,
     /// Whether files and directories are created and removed.
     pub turns_over: bool,
@@ -102,7 +102,7 @@ impl MixSpec {
         }
     }
 
-    /// The fraction of the operation of this name.
+    /// The fraction of an operation, by name.
     pub(crate) fn fraction(&self, operation: &str) -> Option<f64> {
         let mut percents = self.percents().iter();
         let found = percents.find(|(name, _)| *name == operation);
@@ -127,10 +127,10 @@ impl MixSpec {
     }
 }
 
-/// Bytes of a file of threads.
+/// Size of a file of threads in bytes.
 pub(crate) const FILE_BYTES: u64 = 8 << 10;
 
-/// The maximum number of files that are few: fewer than most numbers of workers.
+/// Maximum number of files that counts as few: fewer than most numbers of workers.
 const MAX_FEW_FILES: u64 = 8;
 
 /// Files of each process of a mix, and their size in KiB.
@@ -140,15 +140,15 @@ const FILE_KIB: u64 = 64;
 /// Threads in closed loops over the files of a fileset, as a text of the Workload Model Language.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadsSpec {
-    /// Number of files.
+    /// Number of files in the fileset.
     pub files: u64,
-    /// Threads of each of the two kinds, and the steps of their program. The second may have none.
+    /// Number of threads of each of two kinds, and the steps of their programs. The second kind may have no threads.
     pub threads: [(u32, Vec<Step>); 2],
-    /// Operations of all workers after which the run ends.
+    /// Number of operations of all workers that ends the run.
     pub ops: Option<u64>,
 }
 
-/// What the workers do.
+/// Kinds of load.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Load {
     /// Closed loops.
@@ -159,10 +159,10 @@ pub enum Load {
     Pattern(PatternSpec),
 }
 
-/// What a workload consists of.
+/// Load, warm-up and window of a scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkloadSpec {
-    /// What the workers do.
+    /// The load of all workers.
     pub load: Load,
     /// Warm-up in milliseconds.
     pub warmup_ms: u64,
@@ -195,7 +195,7 @@ impl WorkloadSpec {
             false => (0, vec![]),
         };
         let mut threads = ThreadsSpec {
-            // Few, so that workers wait for each other, or as many as seldom make them wait.
+            // Either few files, so that workers wait for each other, or so many that workers seldom wait.
             files: match rng.random_bool(0.4) {
                 true => rng.random_range(1..=MAX_FEW_FILES),
                 false => rng.random_range(40..400),
@@ -204,7 +204,7 @@ impl WorkloadSpec {
             ops: rng.random_bool(0.2).then(|| rng.random_range(1..2000)),
         };
         if threads.has_few_files() {
-            // A few files would grow to many megabytes each, which every read would copy.
+            // Appends would make a few files many megabytes long, and every read would copy the whole file.
             if threads.has(Step::ReadWhole) {
                 threads.replace(Step::Append, Step::Stat);
             }
@@ -232,7 +232,7 @@ impl WorkloadSpec {
         }
     }
 
-    /// Operations of all workers after which the run ends.
+    /// Number of operations of all workers that ends the run.
     #[must_use]
     pub fn ops_limit(&self) -> Option<u64> {
         match &self.load {
@@ -244,13 +244,13 @@ impl WorkloadSpec {
     /// The Plan of the workload.
     ///
     /// # Panics
-    /// If a language does not accept the text that this module writes.
+    /// If the parser refuses the text that this module writes.
     #[must_use]
     pub fn plan(&self, seed: u64) -> Plan {
         self.plan_for(seed, None)
     }
 
-    /// The Plan of the workload, with files that are laid out for this load, the maximum, and grow up to it.
+    /// The Plan of the workload; `most` is the maximum load for which files are laid out and up to which they grow.
     pub(crate) fn plan_for(&self, seed: u64, most: Option<u64>) -> Plan {
         let ops = self.ops_limit();
         let overrides = Overrides {
@@ -287,8 +287,7 @@ impl ThreadsSpec {
         self.files <= MAX_FEW_FILES
     }
 
-    /// Has the workers wait for each other and for nothing else: nothing is created or deleted, and there are many of
-    /// them.
+    /// Makes workers wait only for each other: no file is created or deleted, and there are many workers.
     fn crowd(&mut self) {
         for (threads, _) in self.threads.iter_mut().filter(|(n, _)| *n > 0) {
             *threads += 4;
@@ -296,7 +295,7 @@ impl ThreadsSpec {
         self.replace(Step::Replace, Step::Stat);
     }
 
-    /// Puts a step in the place of another one.
+    /// Replaces a step by another step.
     fn replace(&mut self, old: Step, new: Step) {
         let steps = self.threads.iter_mut().flat_map(|(_, steps)| steps);
         steps
@@ -353,7 +352,7 @@ impl ThreadsSpec {
     }
 }
 
-/// The flowops of a step, with names that no other step has.
+/// The flowops of a step, with names that are unique in the workload.
 fn flowops(step: Step, n: usize) -> String {
     match step {
         Step::Stat => format!("    flowop statfile name=stat{n}, filesetname=f\n"),

@@ -1,12 +1,12 @@
-//! Front ends: each reads a language of workloads and lowers it to a [`plimsoll_plan::Plan`].
+//! Front ends: each reads a workload language and lowers a workload to a [`plimsoll_plan::Plan`].
 //!
 //! - [`wml`]: Filebench's Workload Model Language;
 //! - [`mix`]: operation mixes in TOML, and netmist's custom workload files;
 //! - [`md`]: the options of MD-Workbench, mdtest and IOR;
 //! - [`profile`]: Filebench's profiles, which list runs of workloads.
 //!
-//! A front end knows no target and no engine. Errors are [`plimsoll_diagnostics::Diagnostics`], which show the place in
-//! the text.
+//! Front ends are independent of targets and of the engine. Errors are [`plimsoll_diagnostics::Diagnostics`], which
+//! show the place in the text.
 
 pub mod md;
 pub mod mix;

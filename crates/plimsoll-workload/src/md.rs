@@ -1,9 +1,9 @@
-//! The patterns of MD-Workbench, mdtest and IOR: from options to a Plan, and from the results of the
-//! ranks to the lines that scripts read.
+//! The patterns of MD-Workbench, mdtest and IOR: from command-line options to a Plan, and from the results of the ranks
+//! to the output lines that scripts read.
 //!
-//! [`Arguments`] is the command line, [`Options`] its meaning, [`lower`] makes the Plan. During the
-//! run, [`Report`] prints the lines of each stage, and [`LatencyFiles`] stores the time of every
-//! operation. [`RunInfo`] is the file that stores the position between runs of single phases.
+//! [`Arguments`] is the command line, [`Options`] has defaults filled in and contradictions refused, and [`lower`]
+//! makes the Plan. During the run, [`Report`] formats the lines of each stage, and [`LatencyFiles`] stores the time of
+//! every operation. [`RunInfo`] is the file that stores the position between runs of single phases.
 
 mod arguments;
 mod latency;

@@ -1,8 +1,8 @@
-//! Workloads as operation mixes: business metrics, their processes, and the operations of each.
+//! Operation mixes: a business metric, its processes, and the operations of each process.
 //!
-//! [`parse`] parses a TOML text (`docs/mix.md` describes it, [`schema`] is its JSON schema),
-//! [`lower`] makes a [`plimsoll_plan::Plan`] of it for a load and a scale. [`library`] contains the
-//! built-in workloads, [`netmist`] parses the custom workload files of SPEC's load generator.
+//! [`parse`] parses a TOML text (`docs/mix.md` describes the format, [`schema`] returns its JSON schema), and [`lower`]
+//! makes a [`plimsoll_plan::Plan`] of the workload for a load and a scale. [`library`] contains the built-in workloads,
+//! and [`netmist`] parses the custom workload files of SPEC's load generator.
 //!
 //! ```
 //! use plimsoll_workload::mix::{Context, library, lower, parse};
@@ -24,10 +24,10 @@
 //! # Ok::<(), plimsoll_diagnostics::Diagnostics>(())
 //! ```
 //!
-//! Netmist's custom workload files are converted to the same model before lowering. Turnover files belong to one worker,
-//! so workers share only the lengths of data files, and ranks do not communicate. The start of an operation
-//! has a row (`OpKind::Start`) whose service time is the start delay, so windows, intervals and the merging of ranks need
-//! no code for starts.
+//! Netmist's custom workload files are converted to the same model before lowering. Each turnover file belongs to one
+//! worker, so workers share only the lengths of data files, and ranks do not communicate. Operation starts have a row
+//! (`OpKind::Start`) whose service time is the start delay, so windows, intervals and the merging of ranks need no code
+//! for starts.
 
 pub mod library;
 mod lower;
@@ -42,7 +42,7 @@ pub use lower::{Context, lower};
 pub use parse::{Workload, parse};
 pub use values::{Size, Sizes, Time};
 
-/// Returns the JSON schema of a workload as text.
+/// Returns the JSON schema of a workload file as text.
 #[must_use]
 pub fn schema() -> String {
     let schema = schemars::schema_for!(model::File);
@@ -50,10 +50,10 @@ pub fn schema() -> String {
     format!("{text}\n")
 }
 
-/// Returns the TOML text of a workload, without comments.
+/// Formats a workload as TOML, without comments.
 ///
 /// # Errors
-/// For numbers that TOML does not have: not finite, or beyond 64 signed bits.
+/// If a number has no TOML form, because it is not finite or does not fit in 64 signed bits.
 pub fn to_toml(file: &model::File) -> Result<String, String> {
     toml::to_string(file).map_err(|e| e.to_string())
 }

@@ -1,8 +1,8 @@
 //! Filebench's profiles: a text with `DEFAULTS` and `CONFIG` blocks becomes a list of runs.
 //!
-//! [`parse`] reads the text into a [`Profile`]; [`Profile::cases`] makes a [`Case`] of every
-//! configuration, every value of its lists, every load of its function and every file system. What a case's workload is and
-//! which parameters it has is known by a [`Library`], so that this crate knows no workload.
+//! [`parse`] reads the text into a [`Profile`]. [`Profile::cases`] makes a [`Case`] of every configuration, every value
+//! of its lists, every load of its function and every file system. A [`Library`] supplies the parameters of workloads,
+//! so this module is independent of workloads.
 //!
 //! ```
 //! use plimsoll_plan::Parameter;
@@ -31,9 +31,9 @@
 //! # Ok::<(), plimsoll_diagnostics::Diagnostics>(())
 //! ```
 //!
-//! The table `functions` replaces the Perl functions of Filebench 1.x: most functions run a workload once; the other
-//! functions are sweeps, each of which makes several cases. A workload that does not exist makes only its configuration
-//! unavailable; a workload that cannot be read is an error.
+//! The table `functions` replaces the Perl functions of Filebench 1.x: most functions run a workload once; the others
+//! are sweeps, which make several cases. A missing workload makes only its configuration unavailable; an unreadable
+//! workload is an error.
 
 mod cases;
 mod filesystems;

@@ -1,10 +1,9 @@
 //! Filebench's Workload Model Language (WML): parsed, checked, and lowered to a Plan.
 //!
-//! [`parse`] turns a text into a [`Workload`], a syntax tree in which every part has its source
-//! location; [`lower`] turns that into a [`plimsoll_plan::Plan`] with the changes of a command line.
-//! Both collect errors in [`Diagnostics`] and never panic on any input. The three dialects of the
-//! language (1.0, 1.4 and 1.5) are one grammar; `docs/wml.md` describes it. [`library`] contains the
-//! built-in workloads.
+//! [`parse`] turns a text into a [`Workload`], a syntax tree with the source location of every part; [`lower`] turns
+//! the tree into a [`plimsoll_plan::Plan`], with the changes of a command line. Both functions collect errors in
+//! [`Diagnostics`] and never panic on any input. The three dialects of the language (1.0, 1.4 and 1.5) are one grammar,
+//! which `docs/wml.md` describes. [`library`] contains the built-in workloads.
 //!
 //! | modules | contents |
 //! | --- | --- |
@@ -42,11 +41,11 @@
 //! ```
 //!
 //! # Differences from Filebench
-//! - If another worker holds the chosen file open, `deletefile` deletes the next file, and Filebench deletes nothing, so
-//!   that in Filebench a workload with as many creations as deletions slowly fills its fileset.
-//! - A blocking `sempost` waits while more posts than the high water are pending, unless the `semblock` itself waits for
-//!   more posts: `oltp` requests 3200 with a high water of 1000. A `wakeup` that precedes its `block` is remembered and
-//!   not lost.
+//! - If another worker holds the chosen file open, `deletefile` deletes the next file. Filebench deletes nothing, so a
+//!   workload with as many creations as deletions slowly fills its fileset there.
+//! - A blocking `sempost` waits while more posts than the high water are pending, unless the `semblock` itself waits
+//!   for more posts: `oltp` requests 3200 with a high water of 1000. A `wakeup` before its `block` is remembered, not
+//!   lost.
 //! - Caps charge a worker for its own operations since its last call. The first operation after an `eventlimit` has
 //!   a response time from the instant of its event; the latency of any other operation is its service time.
 //! - Filebench ends the run when a flowop fails. With `--on-error count`, a flowop on a slot whose open failed is
@@ -78,13 +77,13 @@ pub(crate) use plimsoll_diagnostics as diagnostics;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// The syntax tree of a workload.
+/// A parsed workload: syntax tree, text and comments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Workload {
     source: Arc<Source>,
     statements: Vec<Statement>,
     comments: Vec<Comment>,
-    /// Meanings of parameters from lists in comments.
+    /// Meanings of parameters from comment lines `# $name - meaning`.
     listed: HashMap<String, String>,
 }
 
@@ -101,13 +100,13 @@ impl Workload {
         })
     }
 
-    /// Name of the text: a path, or the name of a built-in workload.
+    /// Path of the workload file, or name of the built-in workload.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.source.name
     }
 
-    /// The text itself.
+    /// Text of the workload.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.source.text
@@ -117,7 +116,7 @@ impl Workload {
 /// Parses a workload. `name` is the name of the text in messages.
 ///
 /// # Errors
-/// All errors, at most ten; after each, parsing continues at the next statement.
+/// All errors, at most ten; after an error, parsing continues at the next statement.
 pub fn parse(text: &str, name: &str) -> Result<Workload, Diagnostics> {
     let source = Source::new(name, text);
     let tree = parser::parse_text(text, 0);

@@ -1,4 +1,4 @@
-//! The command line: its types and its definition.
+//! Definition and types of the command line.
 
 mod documents;
 mod events;

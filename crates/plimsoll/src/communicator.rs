@@ -1,4 +1,4 @@
-//! The ranks of a command: those of its options, or those that a launcher or another process started.
+//! The ranks of a command, from its options, a launcher or another process.
 
 use crate::cli::RankArgs;
 use crate::exit::CommandError;
@@ -6,13 +6,13 @@ use plimsoll_engine::Stop;
 use plimsoll_ranks::{ConnectError, JoinMpi, Ranks};
 use plimsoll_series::Communicator;
 
-/// Joins the ranks that an MPI launcher started; `None` in a program that was built without MPI.
+/// Connects the ranks that an MPI launcher started; `None` in a program built without MPI.
 #[cfg(feature = "mpi")]
 const JOIN_MPI: Option<JoinMpi> = Some(crate::mpi::join);
 #[cfg(not(feature = "mpi"))]
 const JOIN_MPI: Option<JoinMpi> = None;
 
-/// Joins the ranks that a launcher or another process started, or starts those of the options.
+/// Connects the ranks that a launcher or another process started, or starts the ranks requested by the options.
 pub fn join(args: &RankArgs) -> Result<Communicator, CommandError> {
     if !args.hosts.is_given() || plimsoll_ranks::is_assigned_rank() {
         return communicator(plimsoll_ranks::connect(args.processes, JOIN_MPI));
@@ -24,7 +24,7 @@ pub fn join(args: &RankArgs) -> Result<Communicator, CommandError> {
     communicator(plimsoll_ranks::connect_hosts(&group))
 }
 
-/// Joins the ranks that a launcher started; alone if there is none.
+/// Connects the ranks that a launcher started; a single rank without a launcher.
 pub fn join_launched() -> Result<Communicator, CommandError> {
     communicator(plimsoll_ranks::connect(None, JOIN_MPI))
 }
@@ -47,7 +47,7 @@ fn communicator(
     Ok(Communicator::new(ranks))
 }
 
-/// A [`Stop`] that Ctrl-C requests.
+/// A [`Stop`] that is requested by Ctrl-C.
 ///
 /// # Errors
 /// If Ctrl-C cannot be caught.

@@ -10,9 +10,9 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Replaces this process by the companion program that a command line names, if `error` reports an unknown command. The
-/// command line `help NAME` becomes `NAME --help`. Returns `None` without such a program, or the error if the program
-/// cannot be executed.
+/// Replaces this process by the companion program named on the command line, if `error` reports an unknown command. The
+/// command line `help NAME` becomes `NAME --help`. Returns `None` if no such program exists, or the error if the
+/// program cannot be executed.
 pub fn execute(line: &[OsString], error: &Error) -> Option<CommandError> {
     if error.kind() != ErrorKind::InvalidSubcommand {
         return None;

@@ -1,4 +1,4 @@
-//! The program around runs and series: the user's console, and interrupts.
+//! Host of runs and series on the user's console, with interrupts.
 
 use crate::cli::Format;
 use crate::commands::print;
@@ -14,18 +14,18 @@ use plimsoll_results::{Kind, Series};
 use plimsoll_series::{Host, ListedRun, RunBegin, RunConfig, RunView, StateChange};
 use std::sync::MutexGuard;
 
-/// The console of the user.
+/// Console of the user.
 pub struct ConsoleHost {
     output: OutputOptions,
     stop: Stop,
-    /// Number of runs that are made at the same time.
+    /// Number of concurrent runs.
     jobs: usize,
-    /// Whether each run begins with a line on its workload, files and target.
+    /// Whether each run begins with a line about its workload, files and target.
     shows_headlines: bool,
 }
 
 impl ConsoleHost {
-    /// The host of commands that make single runs.
+    /// Host of commands that make single runs.
     pub fn of_runs(output: &OutputOptions, stop: Stop) -> Self {
         Self {
             output: output.clone(),
@@ -35,7 +35,7 @@ impl ConsoleHost {
         }
     }
 
-    /// The host of a series, of which `jobs` runs are made at the same time.
+    /// Host of a series with `jobs` concurrent runs.
     pub fn of_series(output: &OutputOptions, stop: Stop, jobs: usize) -> Self {
         Self {
             jobs,
@@ -44,7 +44,7 @@ impl ConsoleHost {
         }
     }
 
-    /// The host of a pattern, whose lines are printed by its own report.
+    /// Host of a pattern, whose own report prints the lines.
     pub fn of_pattern(output: &OutputOptions, stop: Stop) -> Self {
         Self {
             shows_headlines: false,
@@ -101,7 +101,7 @@ impl Host for ConsoleHost {
             && self.output.format == Format::Text
         {
             let layout = console::Stream::Out.layout();
-            // A reader that has gone does not end the series.
+            // A closed output does not end the series.
             let report = run::document(run).at(Some(dir));
             let _ = print(&format!("\n{}", terminal::render(&report, layout)));
         }
@@ -140,7 +140,7 @@ impl Host for ConsoleHost {
     }
 }
 
-/// The first line of a run: the workload, the place of its files and the target.
+/// First line of a run: workload, location of the files, and target.
 fn headline(config: &RunConfig, ranks: u32) -> String {
     let plan = &config.plan;
     format!(
@@ -153,7 +153,7 @@ fn headline(config: &RunConfig, ranks: u32) -> String {
     )
 }
 
-/// The directory of a Plan's files, and whether they are kept.
+/// Directory of a Plan's files, and whether the files are kept.
 pub fn files_of(plan: &Plan, target: &str) -> String {
     if !plimsoll_target::keeps_files(target) {
         return "no files".into();
@@ -166,7 +166,7 @@ pub fn files_of(plan: &Plan, target: &str) -> String {
     format!("files in {} ({fate})", workload::place(plan))
 }
 
-/// The number of ranks as the end of a list; empty for one.
+/// Number of ranks as the last item of a list; empty for a single rank.
 pub fn ranks_of(ranks: u32) -> String {
     match ranks {
         1 => String::new(),

@@ -4,16 +4,16 @@ use plimsoll_results::{Status, Verdict};
 use plimsoll_series::SeriesError;
 use std::process::ExitCode;
 
-/// Codes the program ends with; scripts rely on them.
+/// Exit codes of the program; scripts rely on the values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// The result is valid, or the command did what was asked.
+    /// The result is valid, or the command succeeded.
     Valid = 0,
     /// The run failed.
     Failed = 1,
-    /// Bad usage or input: nothing was run.
+    /// Bad usage or input. Nothing was run.
     Usage = 2,
-    /// The run ended, but its result is invalid.
+    /// The run ended with an invalid result.
     Invalid = 3,
     /// The user ended the run: 128 plus the number of SIGINT, as in shells.
     Interrupted = 130,
@@ -61,14 +61,14 @@ impl From<SeriesError> for CommandError {
 /// The error that ended a command.
 #[derive(Debug)]
 pub struct CommandError {
-    /// The code to end with.
+    /// Exit code of the program.
     pub exit: Exit,
-    /// Output to standard error: complete lines, or empty.
+    /// Text for standard error: complete lines, or empty.
     pub message: String,
 }
 
 impl CommandError {
-    /// Bad usage or input.
+    /// An error in usage or input.
     pub fn usage(message: impl std::fmt::Display) -> Self {
         Self {
             exit: Exit::Usage,
@@ -76,7 +76,7 @@ impl CommandError {
         }
     }
 
-    /// Another process reports the reason.
+    /// An error that another process reports.
     pub fn silent(exit: Exit) -> Self {
         Self {
             exit,
@@ -84,7 +84,7 @@ impl CommandError {
         }
     }
 
-    /// A command that was begun and failed.
+    /// A failure after the command has begun.
     pub fn failed(message: impl std::fmt::Display) -> Self {
         Self {
             exit: Exit::Failed,

@@ -1,4 +1,4 @@
-//! Other machines on which this program runs: which ones, and what they are informed of.
+//! Other machines on which this program runs, and the data sent to them.
 
 use crate::cli::{HostArgs, RankArgs};
 use crate::exit::CommandError;
@@ -19,35 +19,35 @@ use std::sync::OnceLock;
 
 /// Environment variable with the command that connects to a host.
 const SSH_VARIABLE: &str = "PLIMSOLL_SSH";
-/// The command that connects to a host.
+/// Default command that connects to a host.
 const SSH: &str = "ssh";
-/// The program on a host.
+/// Default program on a host.
 const REMOTE_PROGRAM: &str = "plimsoll";
 
-/// What a rank on another machine is informed of before it joins.
+/// Data that a rank on another machine receives before it joins.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct RankPayload {
-    /// The command line at rank 0, as bytes.
+    /// Command line of rank 0, as bytes.
     arguments: Vec<Vec<u8>>,
-    /// The place of the run's files there.
+    /// Locations of the run's files on the machine.
     pub place: HostPlace,
 }
 
-/// Where a host has the files of a run.
+/// Locations of a run's files on a host.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostPlace {
-    /// The working directory of rank 0, to which paths of its command line are relative.
+    /// Working directory of rank 0, the base of relative paths on rank 0's command line.
     pub base: Option<PathBuf>,
-    /// Its own directory for the files, if it has one.
+    /// Work directory of the host, if the host has its own.
     pub dir: Option<PathBuf>,
-    /// Its own target, if it has one.
+    /// Target of the host, if the host has its own.
     pub target: Option<String>,
-    /// A directory of a profile, and its name there.
+    /// Directory of a profile, and the corresponding directory on the host.
     pub profile_dir: Option<(PathBuf, PathBuf)>,
 }
 
 impl HostPlace {
-    /// A Plan and its settings as they are on this machine.
+    /// Translates a Plan and its settings to this machine.
     pub fn of_run(&self, plan: &Plan, settings: &Settings) -> (Plan, Settings) {
         let (mut plan, mut settings) = (plan.clone(), settings.clone());
         if let Some(target) = &self.target {
@@ -70,7 +70,7 @@ impl HostPlace {
     }
 }
 
-/// The place of this process, if another machine started it.
+/// Locations on this machine, if another machine started this process.
 static PLACE: OnceLock<HostPlace> = OnceLock::new();
 
 impl RankPayload {
@@ -83,10 +83,10 @@ impl RankPayload {
         serde_json::to_vec(self).expect("a payload can be serialised")
     }
 
-    /// Reads what rank 0 sent, and keeps the place; returns the command line.
+    /// Decodes the data from rank 0, and stores the locations; returns the command line.
     ///
     /// # Errors
-    /// It is not what a program of this version sends.
+    /// The data were not sent by a program of this version.
     pub fn accept(bytes: &[u8]) -> Result<Vec<OsString>, String> {
         let payload: Self = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
         let first = PLACE.set(payload.place).is_ok();
@@ -99,21 +99,21 @@ impl RankPayload {
     }
 }
 
-/// The place of this process, if another machine started it.
+/// Locations on this machine, if another machine started this process.
 pub fn place() -> Option<&'static HostPlace> {
     PLACE.get()
 }
 
 impl HostArgs {
-    /// The hosts of the option, in their order; empty if there are none.
+    /// Hosts of the option, in order; empty without hosts.
     ///
     /// # Errors
-    /// What is wrong with them.
+    /// The first invalid host or setting.
     pub fn entries(&self) -> Result<Vec<HostEntry>, CommandError> {
         Ok(self.read()?.hosts)
     }
 
-    /// The hosts of the option, or those of the profile, and the settings of the hosts file.
+    /// Hosts of the option or of the profile, and settings of the hosts file.
     fn read(&self) -> Result<HostsFile, CommandError> {
         let mut file = self.option()?;
         if let Some(clients) = &self.clients {
@@ -141,7 +141,7 @@ impl HostArgs {
         Ok(file)
     }
 
-    /// What the option says.
+    /// Parses the option.
     fn option(&self) -> Result<HostsFile, CommandError> {
         let Some(text) = &self.hosts else {
             return Ok(HostsFile::default());
@@ -149,7 +149,7 @@ impl HostArgs {
         if let Some(path) = text.strip_prefix('@') {
             let path = Path::new(path);
             if path.exists() && !path.is_file() {
-                // A pipe would be empty when the option is read again.
+                // A pipe could not be read a second time.
                 let path = path.display();
                 let text = format!("the hosts file {path} is not a regular file");
                 return Err(CommandError::usage(text));
@@ -167,20 +167,20 @@ impl HostArgs {
     /// Whether the option names hosts. A hosts file may contain only settings.
     ///
     /// # Errors
-    /// What is wrong with the option.
+    /// If the option is invalid.
     pub fn names_hosts(&self) -> Result<bool, CommandError> {
         Ok(!self.option()?.hosts.is_empty())
     }
 
-    /// Whether there are hosts.
+    /// Whether any hosts are given.
     pub fn is_given(&self) -> bool {
         self.hosts.is_some() || self.clients.is_some()
     }
 
-    /// The group of the ranks on this machine and on the hosts.
+    /// Group of the ranks on this machine and on the hosts.
     ///
     /// # Errors
-    /// What is wrong with the options; the file of this program cannot be read to be sent.
+    /// If an option is invalid, or the program file that would be sent cannot be read.
     pub fn group(&self, processes: u32, root_works: bool) -> Result<HostGroup, CommandError> {
         let base = std::env::current_dir().ok();
         let place = |entry: &HostEntry| HostPlace {
@@ -243,10 +243,10 @@ impl HostArgs {
 }
 
 impl RankArgs {
-    /// The number of ranks that have workers.
+    /// Number of ranks with workers.
     ///
     /// # Errors
-    /// What is wrong with the hosts.
+    /// If the hosts are invalid.
     pub fn working(&self) -> Result<u32, CommandError> {
         let hosts = self.hosts.entries()?;
         let here = self.processes.unwrap_or(1);
@@ -258,7 +258,7 @@ impl RankArgs {
     /// Refuses `--processes 0` without hosts.
     ///
     /// # Errors
-    /// `--processes` is 0, and there are no hosts.
+    /// If `--processes` is 0 and there are no hosts.
     pub fn check_hosts(&self) -> Result<(), CommandError> {
         if place().is_some() {
             // Rank 0 has checked the same options.
@@ -272,14 +272,14 @@ impl RankArgs {
         Ok(())
     }
 
-    /// As [`Self::check_hosts`]; also refuses hosts for targets that are only on this machine, and targets of hosts that differ
-    /// from that of the run in more than where the files are.
+    /// As [`Self::check_hosts`]. Also refuses hosts for targets that exist only on this machine, and hosts whose own
+    /// target differs from the run's target in more than the location of files.
     ///
     /// # Errors
-    /// Why a target is refused.
+    /// The reason why a target is refused.
     pub fn check_target(&self, target: &str) -> Result<(), CommandError> {
         if place().is_some() {
-            // Rank 0 has checked the same options, and read the files that they name.
+            // Rank 0 has checked the same options and files.
             return Ok(());
         }
         self.check_hosts()?;
@@ -303,11 +303,11 @@ impl RankArgs {
         Ok(())
     }
 
-    /// Refuses hosts whose own target chooses another way to execute system calls than that of the run, which all
-    /// ranks share; `target`: that of the run, as [`io_choice::target_of`] has it.
+    /// Refuses hosts whose own target selects another I/O method than the run's target, because all ranks share the
+    /// method. `target` is the run's target, as returned by [`io_choice::target_of`].
     ///
     /// # Errors
-    /// The first of these hosts.
+    /// The first such host.
     pub fn check_io(&self, target: &str) -> Result<(), CommandError> {
         if place().is_some() || !self.hosts.is_given() {
             return Ok(());
@@ -338,10 +338,10 @@ impl RankArgs {
         Ok(())
     }
 
-    /// Refuses hosts with places of their own for runs on several file systems, which have one place each.
+    /// Refuses hosts with their own directory or target in runs on several file systems, each of which has its own.
     ///
     /// # Errors
-    /// The first of these hosts.
+    /// The first such host.
     pub fn check_filesystems(&self, filesystems: &[&str]) -> Result<(), CommandError> {
         if filesystems.len() < 2 {
             return Ok(());
@@ -363,7 +363,7 @@ impl RankArgs {
     }
 }
 
-/// An error in a hosts file with its place.
+/// An error in a hosts file, with its position.
 fn wrong_file(path: &Path, text: &str, error: &HostsFileError) -> CommandError {
     let span = Span::of(0, error.place.clone(), text);
     let source = Source::new(&path.display().to_string(), text);
@@ -376,7 +376,7 @@ fn scheme_of(target: &str) -> &str {
     target.split([':', '?']).next().unwrap_or(target)
 }
 
-/// The file of this program.
+/// Program file of this process.
 fn own_program() -> io::Result<ProgramCopy> {
     let bytes = std::fs::read("/proc/self/exe")?;
     let checksum = checksum_of(&bytes);
@@ -395,15 +395,15 @@ fn checksum_of(bytes: &[u8]) -> String {
     text
 }
 
-/// Removes the file of this program, which was sent here, and its directory; returns its checksum. `id` is what
-/// the sender put into the name of the directory.
+/// Removes the program file that was sent to this machine, and the file's directory; returns the file's checksum. `id`
+/// is the sender's identifier in the directory name.
 ///
 /// # Errors
-/// The file cannot be read, or is not where it is sent to.
+/// If the file cannot be read, or is not in a directory for sent programs.
 pub fn remove_copied_program(id: &str) -> io::Result<String> {
     let program = std::env::current_exe()?;
     let is_id = id.len() == COPY_ID_DIGITS && id.bytes().all(|b| b.is_ascii_hexdigit());
-    // An installation has no such name, whatever the argument.
+    // Never matches an installed program, whatever the argument.
     let is_copy = |dir: &Path| {
         let name = dir.file_name().unwrap_or_default().as_bytes();
         let begin = format!("plimsoll-{id}-");

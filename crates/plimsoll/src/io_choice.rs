@@ -1,20 +1,20 @@
-//! `--io`: whether the files of a run are accessed by system calls or through io_uring.
+//! `--io`: access to a run's files by system calls or through io_uring.
 //!
-//! What is chosen becomes an option of the target's URL, `io=uring`, which the results record. A Plan whose
-//! files are accessed through io_uring has a row for the times until completions are seen. Every rank
-//! derives the URL from the Plan of rank 0, so that all ranks do the same.
+//! The choice becomes an option of the target's URL, `io=uring`, which the results record. A Plan for io_uring has an
+//! extra row for completion delays. Every rank derives the URL from the Plan of rank 0, so that all ranks use the same
+//! method.
 
 use crate::cli::Io;
 use crate::exit::CommandError;
 use plimsoll_plan::{Note, Plan};
 
-/// Workers above which `--io auto` prefers io_uring, if they use direct I/O.
+/// Number of workers above which `--io auto` selects io_uring for direct I/O.
 const AUTO_WORKERS: u64 = 64;
 
-/// Chooses for a Plan on a target, and adds the row of completion delays if it needs one.
+/// Selects the method for a Plan on a target, and adds the row of completion delays if needed.
 ///
 /// # Errors
-/// If the target is not accessed by system calls, or its URL has the option, too.
+/// If the target does not use system calls, or the target's URL has the option, too.
 pub fn choose(io: Option<Io>, target: &str, plan: &mut Plan) -> Result<(), CommandError> {
     let uses_uring = match io {
         None => plimsoll_target::uses_uring(target),
@@ -37,7 +37,7 @@ pub fn choose(io: Option<Io>, target: &str, plan: &mut Plan) -> Result<(), Comma
     Ok(())
 }
 
-/// The URL of a target for a Plan for which it was chosen.
+/// URL of a target for a Plan with a selected method.
 pub fn target_of(target: &str, plan: &Plan) -> String {
     if !plan.has_completion_delay() || plimsoll_target::uses_uring(target) {
         return target.to_owned();
@@ -75,7 +75,7 @@ fn check(io: Io, target: &str) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// What `--io auto` chooses, and why, as a sentence.
+/// Choice of `--io auto`, with the reason as a sentence.
 fn automatic(plan: &Plan) -> (bool, String) {
     let workers = plan.workers();
     let because = |why: String| (false, format!("--io auto uses system calls: {why}"));

@@ -1,4 +1,4 @@
-//! The Plan of a workload that is measured at several loads.
+//! Plan of a workload for measurements at several loads.
 
 use crate::cli::{CommonRunArgs, CriteriaArgs};
 use crate::exit::CommandError;
@@ -6,11 +6,10 @@ use crate::workload;
 use plimsoll_plan::{OnError, Plan};
 use std::ffi::OsStr;
 
-/// The Plan of a workload for the load `max`, whose files are laid out so that every smaller load
-/// works on a part of them.
+/// Plan of a workload at load `max`. Its file layout makes the files of every smaller load a part of the files.
 ///
 /// # Errors
-/// If the workload is not known, it has no business metric, or the load is out of range.
+/// If the workload is unknown or has no business metric, or if the load is out of range.
 pub fn at(
     name: &OsStr,
     how: &CommonRunArgs,
@@ -30,7 +29,7 @@ pub fn at(
     }
     overrides.load = Some(max);
     overrides.most = Some(max);
-    // An error that is counted makes its run invalid, and the other loads are still measured.
+    // Errors are counted: they make their run invalid without ending the series.
     overrides.options.on_error = how.on_error.map_or(OnError::Count, Into::into);
     let mut plan = reading.lower(&found, &overrides)?;
     if let Some(metric) = &mut plan.metric {
@@ -43,7 +42,7 @@ pub fn at(
     Ok(plan)
 }
 
-/// A fraction in percent, rounded to six decimals.
+/// Converts a fraction to percent, rounded to six decimals.
 fn percent(share: f64) -> f64 {
     (share * 1e8).round() / 1e6
 }

@@ -1,13 +1,12 @@
-//! The command line of Plimsoll: reads the arguments, calls the other crates, and chooses the exit
-//! code.
+//! Command line program of Plimsoll: parses the arguments, calls the other crates, and returns the exit code.
 //!
 //! - `cli`: the types of the arguments, by command; `cli/values.rs` parses the values of options.
 //! - `commands`: one module per subcommand.
 //! - `workload`: finds and parses workloads, with one module per language.
-//! - `new_series`: the series that the arguments describe; `load_plan`: the plan at one load.
-//!   `plimsoll-series` measures the runs.
-//! - What a series asks of the program: `console_host` (output and questions of a series),
-//!   `progress_display` (one run in a terminal), `signals` (interrupts).
+//! - `new_series`: the series described by the arguments; `load_plan`: the Plan at one load. `plimsoll-series` measures
+//!   the runs.
+//! - Host of a series: `console_host` (console output), `progress_display` (a run in a terminal), `signals`
+//!   (interrupts).
 //! - `companion`: commands that are separate programs `plimsoll-NAME`.
 //! - Input and output: `series_text`, `output_options`, `exit`, `new_file`,
 //!   `communicator` (ranks), `hosts` (other machines).
@@ -62,7 +61,7 @@ fn main() -> ExitCode {
             };
         }
     };
-    // Only rank 0 shows anything.
+    // Only rank 0 displays anything.
     let is_assigned = matches!(arguments.command, Command::Rank(_));
     if let Command::Rank(args) = &arguments.command {
         match commands::rank::accept(args).map(|line| self::arguments(&line)) {
@@ -88,7 +87,7 @@ fn main() -> ExitCode {
     code
 }
 
-/// Checks that results, names and messages can state the time of day.
+/// Checks that the system time is representable in results, names and messages.
 fn check_clock() -> Result<(), CommandError> {
     let now = jiff::Timestamp::try_from(std::time::SystemTime::now());
     now.map(drop).map_err(|_| {
@@ -98,7 +97,7 @@ fn check_clock() -> Result<(), CommandError> {
     })
 }
 
-/// Prints the error that ends the program; returns its exit code.
+/// Prints a command's error; returns the exit code.
 fn report(failure: CommandError) -> ExitCode {
     console::err(&failure.message);
     failure.exit.into()
@@ -159,16 +158,16 @@ fn lost_output() -> ExitCode {
     Exit::Failed.into()
 }
 
-/// Reads a command line.
+/// Parses a command line.
 fn arguments(line: &[OsString]) -> Result<Cli, Error> {
     let mut definition = cli::definition().term_width(Stream::Out.help_width());
     let mut matches = definition.try_get_matches_from_mut(line)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut definition))
 }
 
-/// Prints the error in the arguments, or the requested help.
+/// Prints an argument error, or the requested help.
 fn explain(e: &Error) -> ExitCode {
-    // One process of a launcher answers for all.
+    // Only one process of a launcher reports.
     if plimsoll_ranks::is_reporting_rank() {
         let stream = match e.use_stderr() {
             true => Stream::Err,
@@ -179,7 +178,7 @@ fn explain(e: &Error) -> ExitCode {
             false => e.render().to_string(),
         };
         match stream {
-            // A reader that has gone is not an error.
+            // A closed output is not an error.
             Stream::Out => _ = console::out(&text),
             Stream::Err => console::err(&text),
         }

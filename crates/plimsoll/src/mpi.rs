@@ -1,8 +1,8 @@
-//! Frames as MPI messages, between the processes that a launcher started. MPI is joined by the program and not by
-//! `plimsoll-ranks`, so that the crates between them are compiled once for all MPI libraries.
+//! Transport of frames as MPI messages, between processes started by a launcher. MPI is linked into the program instead
+//! of `plimsoll-ranks`, so that the crates in between are compiled once for all MPI libraries.
 //!
-//! Only point-to-point messages are used, never MPI's collectives: a rank can neither leave one when
-//! another rank fails nor wait in one without burning a core.
+//! Only point-to-point messages are used: in an MPI collective, a rank can neither leave when another rank fails nor
+//! wait without occupying a processor.
 
 use mpi::Threading;
 use mpi::environment::Universe;
@@ -17,23 +17,23 @@ use plimsoll_ranks::{
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-/// Time between the last message of a rank and `MPI_Abort`, for the launcher to forward the output of all ranks.
+/// Delay between the last message of a rank and `MPI_Abort`, in which the launcher forwards the output of all ranks.
 const ABORT_DELAY: Duration = Duration::from_millis(500);
 
-/// Maximum number of children of a rank. A wait that sleeps notices messages late, so few levels
-/// matter more than few children: 1000 ranks are four levels.
+/// Maximum number of children of a rank. A sleeping wait notices messages late, so a low tree matters more than few
+/// children: 1000 ranks have four levels.
 const FAN_OUT: u32 = 8;
-/// Time that a wait spins before it sleeps. A message between two processes of one machine takes
-/// about a microsecond, one between two machines a few.
+/// Duration of spinning before a wait sleeps. A message takes about a microsecond within a machine, and a few
+/// microseconds between machines.
 const SPIN_BEFORE_SLEEP: Duration = Duration::from_micros(50);
-/// Minimum sleep of a wait.
+/// Minimum duration of a sleep.
 const MIN_SLEEP: Duration = Duration::from_micros(20);
 
-/// Initialises MPI and joins the processes.
+/// Initialises MPI and connects the processes.
 ///
 /// # Errors
-/// MPI sees another number of processes than the launcher has started, so it is not the launcher's
-/// library; or it cannot be used by a program with threads.
+/// MPI reports another number of processes than the launcher, because the program is linked with another MPI library;
+/// or MPI lacks the required thread support.
 pub fn join(launch: &LaunchInfo, started: &str) -> Result<Box<dyn Ranks>, ConnectError> {
     let Some((universe, threading)) = mpi::initialize_with_threading(Threading::Funneled) else {
         return Err(ConnectError::failed("MPI is initialised already".into()));
@@ -67,8 +67,8 @@ pub fn library() -> String {
     short_library_name(&mpi::environment::library_version().unwrap_or_default())
 }
 
-/// Name and version from a library's description of itself: `Open MPI v4.1.4, package: ...`, or a
-/// table that begins with `MPICH Version:` and `4.0.2`.
+/// Extracts name and version from the library's version text: `Open MPI v4.1.4, package: ...`, or a table that begins
+/// with `MPICH Version:` and `4.0.2`.
 fn short_library_name(library: &str) -> String {
     let first = library.lines().next().unwrap_or_default();
     let name = first.split(',').next().unwrap_or_default();
@@ -79,12 +79,12 @@ fn short_library_name(library: &str) -> String {
         .join(" ")
 }
 
-/// The neighbours as processes of MPI's world.
+/// Link to neighbours in MPI's world communicator.
 struct MpiLink {
     neighbours: Vec<u32>,
     world: SimpleCommunicator,
     posted: RefCell<Vec<Request<'static, [u8], StaticScope>>>,
-    /// Finalises MPI when dropped; `None` afterwards.
+    /// Finalises MPI on drop; `None` after the link is closed.
     universe: RefCell<Option<Universe>>,
 }
 
@@ -97,13 +97,13 @@ impl MpiLink {
 
 impl Link for MpiLink {
     const REPORTS_PEER_EXIT: bool = false;
-    // `MPI_Finalize` waits for all ranks. The launcher of Open MPI 4.1 occasionally crashes or hangs
-    // when a rank calls `MPI_Abort` while others are in it.
+    // `MPI_Finalize` waits for all ranks. The launcher of Open MPI 4.1 occasionally crashes or hangs if a rank calls
+    // `MPI_Abort` while other ranks are in `MPI_Finalize`.
     const CLOSE_IS_COLLECTIVE: bool = true;
 
     fn post(&self, to: usize, frame: Vec<u8>) {
-        // MPI reads the frame until the request completes, whenever that is. The few frames that are
-        // posted (`MAX_POSTS`) are leaked.
+        // MPI may read the frame until the request completes, at an unknown time. The few posted frames (`MAX_POSTS`)
+        // are therefore leaked.
         assert!(
             frame.len() <= MAX_SHORT_FRAME,
             "only short frames are posted"
@@ -157,7 +157,8 @@ impl Link for MpiLink {
                 self.world.rank(),
                 FAILURE_DRAIN_TIMEOUT.as_secs()
             );
-            // MPICH's launcher drops pending output when a rank aborts. The other ranks report their errors meanwhile.
+            // MPICH's launcher drops pending output when a rank aborts. Other ranks report their errors during the
+            // delay.
             std::thread::sleep(ABORT_DELAY);
             self.world.abort(1);
         }

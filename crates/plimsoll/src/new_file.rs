@@ -1,4 +1,4 @@
-//! Files that a command creates, and never overwrites; streams that it writes to instead.
+//! Creation of files without overwriting, and output to streams.
 
 use crate::exit::CommandError;
 use rustix::io::Errno;
@@ -7,10 +7,10 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Refuses a path at which a file or a directory exists, but not a stream ([`is_stream`]).
+/// Refuses a path of an existing file or directory, except a stream ([`is_stream`]).
 ///
 /// # Errors
-/// If it does.
+/// If a file or directory exists at the path.
 pub fn refuse_existing(path: &Path) -> Result<(), CommandError> {
     match path.symlink_metadata() {
         Ok(_) if !is_stream(path) => Err(exists(path)),
@@ -18,11 +18,11 @@ pub fn refuse_existing(path: &Path) -> Result<(), CommandError> {
     }
 }
 
-/// Creates a file with this content, completely or not at all, also if the power fails. A stream ([`is_stream`]) is
-/// written to.
+/// Creates a file with this content completely or not at all; even on power failure, if the file system supports
+/// renames without replacement or hard links. A stream ([`is_stream`]) is written to.
 ///
 /// # Errors
-/// If a file exists there, or if it cannot be written.
+/// If the file exists or cannot be written.
 pub fn create(path: &Path, content: impl AsRef<[u8]>) -> Result<(), CommandError> {
     refuse_existing(path)?;
     let write = || match is_stream(path) {
@@ -61,26 +61,26 @@ fn create_whole(path: &Path, content: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Whether a file system can neither check a name when it renames nor give a file a second one.
+/// Whether the error shows that the file system supports neither a checked rename nor hard links.
 fn has_no_links(e: &io::Error) -> bool {
     let errno = Errno::from_io_error(e);
     errno.is_some_and(|e| [Errno::NOSYS, Errno::PERM, Errno::OPNOTSUPP, Errno::INVAL].contains(&e))
 }
 
-/// Creates a file under its own name, and removes it if it cannot be written.
+/// Creates a file under its final name, and removes the file if writing fails.
 fn create_in_place(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut file = File::create_new(path)?;
     let written = file.write_all(content).and_then(|()| file.sync_all());
     written.inspect_err(|_| {
-        // It was created here, and is not whole.
+        // The incomplete file was created above.
         let _ = std::fs::remove_file(path);
     })
 }
 
-/// Creates files and the directories that they are in: all of the files, or none.
+/// Creates files and their parent directories: all files or none.
 ///
 /// # Errors
-/// As [`create`].
+/// As for [`create`].
 pub fn create_all<C: AsRef<[u8]>>(files: &[(PathBuf, C)]) -> Result<(), CommandError> {
     for (path, _) in files {
         refuse_existing(path)?;
@@ -91,7 +91,7 @@ pub fn create_all<C: AsRef<[u8]>>(files: &[(PathBuf, C)]) -> Result<(), CommandE
             .map_err(|e| CommandError::failed(format!("cannot create {}: {e}", dir.display())));
         made.and_then(|()| create(path, content)).inspect_err(|_| {
             for (created, _) in &files[..i] {
-                // It was created here, and another attempt would be refused because of it.
+                // The file was created above, and would prevent another attempt.
                 let _ = std::fs::remove_file(created);
             }
         })?;
@@ -99,7 +99,7 @@ pub fn create_all<C: AsRef<[u8]>>(files: &[(PathBuf, C)]) -> Result<(), CommandE
     Ok(())
 }
 
-/// Whether a path leads to a device, a pipe, or, as `/dev/stdout` and `/dev/fd/3` do, to what a process has open.
+/// Whether a path is a device, a pipe, or an open file of a process, such as `/dev/stdout` or `/dev/fd/3`.
 pub fn is_stream(path: &Path) -> bool {
     let standard = ["/dev/stdin", "/dev/stdout", "/dev/stderr"];
     let is_standard = standard.iter().any(|name| path == Path::new(name));
@@ -127,7 +127,7 @@ mod tests {
         let path = dir.path().join("new.toml");
         create(&path, "text\n").unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "text\n");
-        // As the user's mask has it, and not the owner's only.
+        // Permissions follow the umask, not those of a temporary file.
         let mode = |path: &Path| path.metadata().unwrap().permissions().mode();
         let usual = dir.path().join("usual");
         std::fs::write(&usual, "").unwrap();

@@ -1,4 +1,4 @@
-//! Documents of series that begin.
+//! Documents of new series.
 
 use crate::cli::{CommonRunArgs, EventArgs};
 use crate::exit::CommandError;
@@ -13,10 +13,10 @@ use plimsoll_series::{environment, refuse_results_among_files};
 use std::path::Path;
 use std::time::SystemTime;
 
-/// The target that results record. A simulated system is recorded by absolute path, with the fingerprint of its text.
+/// Target as recorded in results. A simulated system is recorded by absolute path, with the fingerprint of its text.
 ///
 /// # Errors
-/// If the system is not known, or its path cannot be part of a URL.
+/// If the system is unknown, or its path cannot be part of a URL.
 pub fn target(url: &str) -> Result<Target, CommandError> {
     let (url, system) = workload::absolute_target(url)?;
     Ok(Target {
@@ -26,7 +26,7 @@ pub fn target(url: &str) -> Result<Target, CommandError> {
     })
 }
 
-/// A series of this kind without runs.
+/// A series of this kind, without runs.
 pub fn series(
     kind: SeriesKind,
     name: &str,
@@ -61,11 +61,10 @@ pub fn series(
     }
 }
 
-/// A series of one workload, whose Plan is that of the highest load if it has several.
+/// A series of one workload, with the Plan of the highest load.
 ///
 /// # Errors
-/// If the system of the target is not known, the Plan does not have the phase of an event, or there is no current
-/// directory.
+/// If the target's system is unknown, the Plan lacks the phase of an event, or there is no current directory.
 pub fn of_workload(
     kind: SeriesKind,
     mut plan: Plan,
@@ -86,7 +85,7 @@ pub fn of_workload(
     Ok(series(kind, &name, vec![only], how, events, ranks))
 }
 
-/// Settings of the engine for the runs of a configuration.
+/// Engine settings for the runs of a configuration.
 pub fn settings(configuration: &Configuration, how: &CommonRunArgs) -> Settings {
     Settings {
         target: configuration.target.url.clone(),
@@ -97,10 +96,10 @@ pub fn settings(configuration: &Configuration, how: &CommonRunArgs) -> Settings 
     }
 }
 
-/// Looks at what the only configuration of a series needs and adds the description of its target and its notes.
+/// Checks the needs of a series' only configuration, and adds the description of its target and notes.
 ///
 /// # Errors
-/// If a run would be refused, or the results below `root` would be among its files.
+/// If a run would be refused, or the results below `root` would be among the run's files.
 pub fn check(series: &mut Series, how: &CommonRunArgs, root: &Path) -> Result<(), CommandError> {
     let only = &series.configurations[0];
     refuse_results_among_files(root, &only.plan, &only.target.url)?;
@@ -116,7 +115,7 @@ pub fn check(series: &mut Series, how: &CommonRunArgs, root: &Path) -> Result<()
 /// The needs of a configuration, and the available resources.
 ///
 /// # Errors
-/// If the target cannot be looked at.
+/// If the target cannot be inspected.
 pub fn preflight(
     configuration: &Configuration,
     how: &CommonRunArgs,
@@ -125,7 +124,7 @@ pub fn preflight(
         .map_err(CommandError::usage)
 }
 
-/// The time at which a series began.
+/// Start time of a series.
 pub fn started(series: &Series) -> SystemTime {
     let stamp: Result<jiff::Timestamp, _> = series.started_at.parse();
     stamp.expect("this program writes the time").into()

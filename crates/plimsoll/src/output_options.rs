@@ -1,4 +1,4 @@
-//! How a command reports: format and amount.
+//! Output options of a command: format and amount.
 
 use crate::cli::{Format, OutputArgs};
 use crate::console;
@@ -9,13 +9,13 @@ use plimsoll_results::Percentiles;
 pub struct OutputOptions {
     /// Format of the report.
     pub format: Format,
-    /// Whether nothing but the report and errors is printed.
+    /// Whether only the report and errors are printed.
     pub quiet: bool,
-    /// Whether runs in progress are shown on the whole terminal.
+    /// Whether runs in progress are displayed full-screen.
     pub live: bool,
-    /// Whether the results of each rank are kept too.
+    /// Whether results of each rank are kept, too.
     pub per_rank: bool,
-    /// Percentiles that tables show instead of the usual ones.
+    /// Percentiles for tables; `None` for the default percentiles.
     pub percentiles: Option<Percentiles>,
 }
 
@@ -32,7 +32,7 @@ impl From<&OutputArgs> for OutputOptions {
 }
 
 impl OutputOptions {
-    /// The output of a process that prints nothing but its result.
+    /// Options of a process that prints only its result.
     pub fn quiet() -> Self {
         Self {
             format: Format::Json,
@@ -50,11 +50,11 @@ impl OutputOptions {
         }
     }
 
-    /// Prints a line to the stream that the report does not use.
+    /// Prints a line to the stream that is not used by the report.
     pub fn print_message(&self, line: &str) {
         match (self.quiet, self.format) {
             (true, _) => {}
-            // A reader that has gone is not an error.
+            // A closed output is not an error.
             (false, Format::Text) => _ = console::out(&format!("{line}\n")),
             (false, Format::Json) => console::err(&format!("{line}\n")),
         }

@@ -1,4 +1,4 @@
-//! The display of a run in progress.
+//! Display of a run in progress.
 
 mod live_run;
 
@@ -18,10 +18,10 @@ use plimsoll_results::{HookTime, LiveEvent, Percentile, Percentiles, figures};
 use plimsoll_series::RunView;
 use std::time::{Duration, Instant};
 
-/// Time between two lines of progress without a terminal that can rewrite one.
+/// Interval between progress lines on a stream that is not a rewritable terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Minimum time over which the rates of the live line are computed.
+/// Minimum period for computing the rates in the live line.
 const MIN_RATE_PERIOD: Duration = Duration::from_millis(500);
 
 /// Destination of messages.
@@ -29,27 +29,27 @@ const MIN_RATE_PERIOD: Duration = Duration::from_millis(500);
 enum MessageSink {
     Quiet,
     Out,
-    /// Standard output belongs to the JSON.
+    /// Standard error, because standard output is reserved for JSON.
     Err,
 }
 
-/// The label and the first line of a run's display.
+/// Label and first line of a run's display.
 #[derive(Debug, Clone, Default)]
 pub struct RunTitle {
-    /// Start of the live line.
+    /// Prefix of the live line.
     pub label: String,
-    /// First line, printed once the run has begun.
+    /// First line, printed once the run is accepted.
     pub opening_line: Option<String>,
 }
 
-/// Shows a run to a person.
+/// View of a run for a person.
 pub struct ProgressDisplay<'a> {
     plan: &'a Plan,
     format: Format,
     voice: MessageSink,
-    /// First line, until it is printed.
+    /// First line; `None` after it was printed.
     headline: Option<String>,
-    /// Start of the live line; may be empty.
+    /// Prefix of the live line; may be empty.
     label: String,
     /// Requested percentiles.
     percentiles: Option<Percentiles>,
@@ -57,19 +57,19 @@ pub struct ProgressDisplay<'a> {
     rewrites: bool,
     bar: ProgressBar,
     last_line: Instant,
-    /// Whether the run is to be shown on the whole terminal.
+    /// Whether full-screen display is requested.
     wants_live: bool,
-    /// The whole terminal, from the start of the run to its end.
+    /// Full-screen view, from the start of the run to its end.
     screen: Option<LiveRunView>,
     moment: live::LiveFigures,
-    /// Time, operations and bytes at the start of the period of the next rates.
+    /// Time, operations and bytes at the start of the current rate period.
     mark: (Duration, u64, u128),
 }
 
 impl<'a> ProgressDisplay<'a> {
-    /// A display of a run of `plan`; `wants_live`: on the whole terminal instead of in a line.
+    /// A display for a run of `plan`; `wants_live` requests a full-screen view instead of a live line.
     ///
-    /// The first line of the title is printed once the run has begun: a run that is refused prints only the reason.
+    /// The first line of the title is printed once the run is accepted: a refused run prints only the reason.
     pub fn new(output: &OutputOptions, plan: &'a Plan, title: RunTitle, wants_live: bool) -> Self {
         let voice = match (output.quiet, output.format) {
             (true, _) => MessageSink::Quiet,
@@ -93,8 +93,8 @@ impl<'a> ProgressDisplay<'a> {
         }
     }
 
-    /// Begins the display, when the run is no longer refused: prints the first line, and then shows the
-    /// screen if there is one.
+    /// Begins the display after the run is accepted: prints the first line, then opens the full-screen view if
+    /// requested.
     fn show_head(&mut self) {
         let headline = self.headline.take();
         if let Some(line) = &headline {
@@ -109,17 +109,17 @@ impl<'a> ProgressDisplay<'a> {
         }
     }
 
-    /// Prints a line above the one that is rewritten.
+    /// Prints a line above the live line.
     pub fn print_message(&self, line: &str) {
         self.bar.suspend(|| match self.voice {
             MessageSink::Quiet => {}
-            // A reader that has gone does not end the run.
+            // A closed output does not end the run.
             MessageSink::Out => _ = console::out(&format!("{line}\n")),
             MessageSink::Err => console::err(&format!("{line}\n")),
         });
     }
 
-    /// Prints progress, except on a terminal, where the bar shows it.
+    /// Prints progress, except on a terminal, where the bar displays it.
     fn report_progress(&mut self, line: &str) {
         if let Some(screen) = &self.screen {
             screen.phase(line);
@@ -140,7 +140,7 @@ impl<'a> ProgressDisplay<'a> {
         self.last_line.elapsed() >= LINE_INTERVAL
     }
 
-    /// Replaces the line that is rewritten.
+    /// Replaces the bar.
     fn bar(&mut self, template: &str, length: Option<u64>) {
         self.bar.finish_and_clear();
         if self.rewrites && self.screen.is_none() {
@@ -151,7 +151,7 @@ impl<'a> ProgressDisplay<'a> {
         }
     }
 
-    /// Sets the text of the line that is rewritten.
+    /// Sets the text of the bar.
     fn message(&self, text: &str) {
         self.bar.set_message(foreign::escaped(text).into_owned());
     }
@@ -190,7 +190,7 @@ impl<'a> ProgressDisplay<'a> {
         self.report_progress(&format!("{}: {how}", p.fileset));
     }
 
-    /// Shows the live line: always on a terminal, else every ten seconds.
+    /// Updates the live line: always on a terminal, otherwise every ten seconds.
     fn live(&mut self) {
         if let Some(screen) = &self.screen {
             screen.elapsed(self.moment.elapsed);
@@ -198,7 +198,7 @@ impl<'a> ProgressDisplay<'a> {
         }
         let line = format!("{}{}", self.label, live::line(&self.moment));
         if self.rewrites && !Stream::Err.rewrites() {
-            // The terminal was closed. What the bar cannot draw it would keep.
+            // The terminal was closed. Undrawn lines would accumulate in the bar.
             self.rewrites = false;
             self.bar.set_draw_target(ProgressDrawTarget::hidden());
         }
@@ -279,7 +279,7 @@ impl RunView for ProgressDisplay<'_> {
     }
 
     fn print(&mut self, lines: &str) {
-        // They are the result, so that a quiet run has them too.
+        // The lines are part of the result, so quiet mode prints them, too.
         self.bar.suspend(|| match self.format {
             Format::Text => _ = console::out(lines),
             Format::Json if self.voice == MessageSink::Quiet => {}
@@ -353,7 +353,7 @@ impl RunView for ProgressDisplay<'_> {
                 rows,
             } => self.snapshot(elapsed, period, rows),
             Event::Echo(text) => self.print_message(text),
-            // Commands that run patterns report these themselves.
+            // Pattern commands report stages and samples themselves.
             Event::StageEnd { .. } | Event::Samples { .. } => {}
             Event::Verifying => {
                 self.bar("reading the files again", None);

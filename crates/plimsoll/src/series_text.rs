@@ -1,4 +1,4 @@
-//! What the console shows of a series: its first line, a line for each run, and the report.
+//! Console text of a series: first line, a line per run, and the report.
 
 use crate::console_host::{files_of, ranks_of};
 use crate::exit::CommandError;
@@ -15,16 +15,16 @@ use plimsoll_results::{
 };
 use std::time::Duration;
 
-/// How a run came to be listed.
+/// Origin of a listed run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunLine {
-    /// This process made it.
+    /// Made by this process.
     New,
-    /// An earlier process made it.
+    /// Made by an earlier process.
     Earlier,
 }
 
-/// The first line: what is run, and about how long that takes.
+/// First line: the runs and their approximate duration.
 pub fn headline(series: &Series, jobs: usize) -> String {
     match &series.kind {
         SeriesKind::Repeats(repeats) => {
@@ -37,7 +37,7 @@ pub fn headline(series: &Series, jobs: usize) -> String {
     }
 }
 
-/// The line of a run, by its number in the document from 0.
+/// Line of the run with index `number`, from 0.
 pub fn line(series: &Series, number: usize, how: RunLine) -> String {
     let run = &series.runs[number];
     let line = match &series.kind {
@@ -59,7 +59,7 @@ pub fn line(series: &Series, number: usize, how: RunLine) -> String {
     }
 }
 
-/// The report on a series that has ended. The page that compares the file systems of a profile is written.
+/// Report on a series that has ended. For a profile, also writes the page that compares the file systems.
 ///
 /// # Errors
 /// If runs cannot be read, or the page cannot be written.
@@ -189,7 +189,7 @@ fn profile_headline(profile: SeriesOf<'_, Profile>) -> String {
     )
 }
 
-/// Time for which the missing runs of a profile warm up and measure.
+/// Total warm-up and measured time of the missing runs of a profile.
 pub fn missing_length(series: &Series) -> Duration {
     let missing = series.kind.strategy().independent(series);
     let of_one = |run: &NextRun| {

@@ -1,4 +1,4 @@
-//! Ctrl-C: once ends the run, twice leaves its files, three times ends the program.
+//! Interrupts (Ctrl-C): the first ends the run, the second leaves the files, the third ends the program.
 
 use crate::exit::Exit;
 use plimsoll_engine::Stop;
@@ -11,31 +11,30 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-/// Maximum time for which a program that ends immediately waits for results that are being written.
+/// Maximum delay of an immediate exit while results are being written.
 const RESULTS_WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Maximum time for which a process that another one started still runs once that one has closed its
-/// standard input.
+/// Grace period of a child process after the parent has closed the child's standard input.
 const ORPHAN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Maximum time for which a command that is interrupted waits until its file is removed.
+/// Maximum delay of the exit of an interrupted command until its file is removed.
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Interval at which it checks whether that is done.
+/// Interval at which an exit checks whether the results are complete, or the file is removed.
 const WRITE_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// State of the program, for the messages of interrupts.
+/// Program state for the messages of interrupts.
 #[derive(Debug, Clone, Default)]
 struct InterruptStatus {
-    /// The directory of the results, complete or not.
+    /// Results directory, complete or not.
     results: Option<PathBuf>,
-    /// They are complete.
+    /// Whether the results are complete.
     are_written: bool,
-    /// Files are being removed.
+    /// Whether files are being removed.
     removes: bool,
-    /// The command that removes files that are left.
+    /// Command that removes remaining files.
     clean: Option<String>,
-    /// A fit is made, which keeps its trials.
+    /// Whether a fit is running, which keeps its trials.
     fits: bool,
 }
 
@@ -47,18 +46,18 @@ static STATUS: Mutex<InterruptStatus> = Mutex::new(InterruptStatus {
     fits: false,
 });
 
-/// Taken for good by the thread that ends the program, the main thread or that of a third interrupt;
-/// the first of them chooses the exit code.
+/// Locked forever by the thread that ends the program: the main thread, or the thread that handles the third interrupt.
+/// The first of both determines the exit code.
 static END: Mutex<()> = Mutex::new(());
 
-/// Held while results are written.
+/// Locked while results are written.
 static RESULTS_LOCK: Mutex<()> = Mutex::new(());
 
 fn status() -> MutexGuard<'static, InterruptStatus> {
     lock(&STATUS)
 }
 
-/// Notes the start of a run with results in this directory; the command `clean` removes its files.
+/// Records the start of a run with this results directory; the command `clean` removes the run's files.
 pub fn note_run_begin(results: &Path, clean: Option<String>) {
     *status() = InterruptStatus {
         results: Some(results.to_owned()),
@@ -67,28 +66,28 @@ pub fn note_run_begin(results: &Path, clean: Option<String>) {
     };
 }
 
-/// Keeps the program from ending until the guard is dropped, because results are being written.
+/// Delays the end of the program until the guard is dropped, because results are being written.
 pub fn hold_results() -> MutexGuard<'static, ()> {
     lock(&RESULTS_LOCK)
 }
 
-/// Notes that the results are complete.
+/// Records that the results are complete.
 pub fn note_results_written(results: &Path) {
     let mut status = status();
     (status.results, status.are_written) = (Some(results.to_owned()), true);
 }
 
-/// Notes that there will be no results.
+/// Records that there will be no results.
 pub fn note_results_lost() {
     status().results = None;
 }
 
-/// Marks that the main thread ends the program: a third interrupt has no effect from now on, and an
-/// earlier one ends the program instead.
+/// Marks that the main thread ends the program. Later third interrupts have no effect; if a third interrupt came first,
+/// it ends the program instead.
 pub fn ends() {
     let mut now = status();
     if !now.are_written {
-        // There are no results to wait for.
+        // No results to wait for.
         now.results = None;
     }
     drop(now);
@@ -99,17 +98,17 @@ fn take_end() {
     std::mem::forget(lock(&END));
 }
 
-/// Notes whether files are being removed.
+/// Records whether files are being removed.
 pub fn note_removal(now: bool) {
     status().removes = now;
 }
 
-/// Notes the command that removes files that are left.
+/// Records the command that removes remaining files.
 pub fn cleans_by(command: Option<String>) {
     status().clean = command;
 }
 
-/// Notes that a fit begins, which has no results and no files, and is resumed by the same command.
+/// Records the start of a fit, which has no results and no files and is resumed by the same command.
 pub fn note_fit() {
     status().fits = true;
 }
@@ -121,10 +120,9 @@ pub fn note_fit() {
 /// kernel each send SIGHUP when a terminal closes, and the limit on processor time sends SIGXCPU every
 /// second. Counted as a second signal, a repeated notice would leave the files in place.
 ///
-/// SIGXFSZ would end the program where a limit on the size of files is reached; caught, it leaves
-/// the operation to fail with EFBIG, like any other.
+/// SIGXFSZ would end the program at the file size limit. Caught, the signal lets the operation fail with EFBIG.
 ///
-/// Messages are printed if `speaks`, which is so in one of the processes that run a Plan together.
+/// `speaks`: whether this process prints messages; true for one of the processes that run a Plan together.
 ///
 /// # Errors
 /// The system's error if signals cannot be caught.
@@ -175,10 +173,10 @@ pub fn stop_on_interrupt(stop: &Stop, speaks: bool) -> io::Result<()> {
         .map(|_| ())
 }
 
-/// Makes the end of the standard input stop the run; the input ends when the parent process closes the
-/// input or exits. Interrupts of the terminal have no effect, because the parent receives the same
-/// interrupt. SIGTERM and the other notices also stop the run: a signal to a process group reaches each
-/// process, and each process has its own limit on processor time.
+/// Makes the end of the standard input stop the run; the input ends when the parent process closes it or exits.
+/// Terminal interrupts have no effect, because the parent receives the same interrupt. SIGTERM and the other notices
+/// also stop the run: a signal to a process group reaches every process, and every process has its own limit on
+/// processor time.
 ///
 /// # Errors
 /// The system's error if signals cannot be caught.
@@ -194,7 +192,7 @@ pub fn stop_at_end_of_input(stop: &Stop) -> io::Result<()> {
     thread.spawn(await_term)?;
     let stop = stop.clone();
     let watch = move || {
-        // An input that cannot be read has ended too.
+        // A read error counts as the end of the input.
         let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
         stop.request();
         std::thread::sleep(ORPHAN_TIMEOUT);
@@ -205,14 +203,14 @@ pub fn stop_at_end_of_input(stop: &Stop) -> io::Result<()> {
     thread.spawn(watch).map(|_| ())
 }
 
-/// Waits until the results are written, for at most [`RESULTS_WRITE_TIMEOUT`].
+/// Waits until the results are written, at most [`RESULTS_WRITE_TIMEOUT`].
 fn await_results() {
     let begun = Instant::now();
     while begun.elapsed() < RESULTS_WRITE_TIMEOUT {
         let now = status().clone();
         let are_due = now.results.is_some() && !now.are_written;
         match RESULTS_LOCK.try_lock() {
-            // Held until the program has ended.
+            // Keep the lock until the process ends.
             Ok(guard) if !are_due => return std::mem::forget(guard),
             Err(TryLockError::Poisoned(_)) => return,
             Ok(_) | Err(TryLockError::WouldBlock) => {}
@@ -277,8 +275,8 @@ fn last_interrupt_message(now: &InterruptStatus) -> String {
     text
 }
 
-/// Makes SIGINT, SIGTERM and [notices](NOTICES) remove the file, if one is set, and end the program. Only for commands
-/// without runs.
+/// Makes SIGINT, SIGTERM and [notices](NOTICES) remove the file, if set, and end the program. Only for commands without
+/// runs.
 ///
 /// # Errors
 /// The system's error if signals cannot be caught.
@@ -286,10 +284,10 @@ pub fn remove_on_interrupt(file: Arc<Mutex<Option<PathBuf>>>) -> io::Result<()> 
     let mut signals = Signals::new([SIGINT, SIGTERM].into_iter().chain(heeded_notices()))?;
     let work = move || {
         if signals.forever().next().is_some() {
-            // The file system may hang, in which the file is being created or removed.
+            // On a separate thread, because the file system may hang in the creation or removal of the file.
             let removal = std::thread::spawn(move || {
                 if let Some(path) = lock(&file).take() {
-                    // It may have been removed this instant.
+                    // Removal fails if the file has just been removed.
                     let _ = std::fs::remove_file(path);
                 }
             });
@@ -307,7 +305,7 @@ pub fn remove_on_interrupt(file: Arc<Mutex<Option<PathBuf>>>) -> io::Result<()> 
         .map(drop)
 }
 
-/// Locks what a thread that panicked may have left locked.
+/// Locks a mutex even after a panic of its holder.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,4 +1,4 @@
-//! Workloads: from a name or a path on the command line to a Plan.
+//! Lookup of workloads, by name or path, and conversion to Plans.
 
 mod mix;
 mod netmist;
@@ -18,46 +18,46 @@ use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Largest workload file that is read; the largest of Filebench's own has 6 KiB.
+/// Maximum size of a workload file in bytes; Filebench's largest has 6 KiB.
 const MAX_WORKLOAD_BYTES: u64 = 16 << 20;
 
-/// A language that workloads are written in.
+/// A workload language.
 struct FrontEnd {
-    /// Whether a text is of this language.
+    /// Whether a text is in this language.
     claims: fn(&WorkloadSource) -> bool,
-    /// Reads a text.
+    /// Parses a text.
     read: fn(&WorkloadSource) -> Result<Box<dyn ParsedWorkload>, CommandError>,
-    /// Names and texts of the workloads that are compiled in.
+    /// Names and texts of the built-in workloads.
     builtins: fn() -> Vec<(&'static str, &'static str)>,
 }
 
-/// The languages; the first that claims a text reads it, and the last claims every text.
+/// The languages in order of precedence: the first that claims a text parses it, and the last claims every text.
 const FRONT_ENDS: &[FrontEnd] = &[netmist::FRONT_END, mix::FRONT_END, wml::FRONT_END];
 
-/// A workload that was read.
+/// A parsed workload.
 pub trait ParsedWorkload {
-    /// One line about what it models; may be empty.
+    /// Description in one line; may be empty.
     fn title(&self) -> String;
 
     /// The parameters that `--set` can change.
     fn parameters(&self) -> Vec<Parameter>;
 
-    /// The workload's own usage texts.
+    /// Usage texts of the workload.
     fn usage(&self) -> Vec<String>;
 
-    /// Makes its Plan.
+    /// Lowers the workload to a Plan.
     fn lower(&self, found: &WorkloadSource, overrides: &Overrides) -> Result<Plan, CommandError>;
 }
 
-/// A workload that was found, before it is read.
+/// A workload's text before parsing.
 pub struct WorkloadSource {
-    /// Built-in name, or path as it was given, as text.
+    /// Built-in name, or path as given.
     pub name: String,
-    /// The file; empty if it is built in.
+    /// Path of the file; empty if built in.
     pub path: PathBuf,
     /// The text.
     pub text: String,
-    /// Kind of its source.
+    /// Kind of the source.
     pub kind: SourceKind,
 }
 
@@ -75,11 +75,10 @@ pub fn builtins() -> Vec<WorkloadSource> {
     all
 }
 
-/// Endings of the names of workload files.
+/// File name endings of workload files.
 const WORKLOAD_SUFFIXES: [&str; 2] = [".f", ".toml"];
 
-/// Finds a workload: a built-in name; else a path, which has a slash, ends as workload files do,
-/// or exists.
+/// Finds a workload: a built-in name, or else a path. A path has a slash, has the ending of a workload file, or exists.
 pub fn find(name: impl AsRef<OsStr>) -> Result<WorkloadSource, CommandError> {
     let path = Path::new(&name);
     let name = path.to_string_lossy();
@@ -109,7 +108,7 @@ fn read(path: &Path) -> Result<String, String> {
     read_text("workload", path)
 }
 
-/// Reads the text of something, such as a `profile`.
+/// Reads a text file. `what` is the kind of text in messages, such as `profile`.
 ///
 /// # Errors
 /// One sentence, with the position of a byte that is not UTF-8.
@@ -143,25 +142,25 @@ pub fn lower(found: &WorkloadSource, overrides: &Overrides) -> Result<Plan, Comm
     parse(found)?.lower(found, overrides)
 }
 
-/// The Plan that a command line asks for.
+/// Plan of a command line.
 pub fn plan(args: &WorkloadArgs) -> Result<Plan, CommandError> {
     let mut plan = lower(&find(&args.workload)?, &overrides(args))?;
     adapt_to_target(&mut plan, &args.how)?;
     Ok(plan)
 }
 
-/// Adds to a Plan what depends on its target.
+/// Adapts a Plan to its target.
 ///
 /// # Errors
-/// If `--io` does not go with the target.
+/// If `--io` is not supported by the target.
 pub fn adapt_to_target(plan: &mut Plan, how: &CommonRunArgs) -> Result<(), CommandError> {
     adapt_to(plan, how.files.dir.is_some(), &how.files.target, how.io.io)
 }
 
-/// Adds to a Plan what depends on this target; `has_dir`: the user named a directory.
+/// Adapts a Plan to a target; `has_dir`: the user specified a directory.
 ///
 /// # Errors
-/// If `io` does not go with the target.
+/// If `io` is not supported by the target.
 pub fn adapt_to(
     plan: &mut Plan,
     has_dir: bool,
@@ -169,7 +168,7 @@ pub fn adapt_to(
     io: Option<Io>,
 ) -> Result<(), CommandError> {
     io_choice::choose(io, target, plan)?;
-    // A directory on a server that the user did not name belongs to this run only.
+    // On a server, a directory that the user did not specify belongs to this run only.
     plan.work_dir.temporary |= !has_dir && is_remote(target);
     plan.add_procedures(plimsoll_target::procedures(target));
     let content = std::mem::take(&mut plan.options.content);
@@ -185,7 +184,7 @@ pub fn adapt_to(
     Ok(())
 }
 
-/// Makes the work directory absolute, for a run that may be resumed in another directory.
+/// Makes the work directory absolute, because the run may be resumed from another directory.
 ///
 /// # Errors
 /// If there is no current directory.
@@ -195,18 +194,18 @@ pub fn make_absolute(plan: &mut Plan, target: &str) -> Result<(), CommandError> 
     Ok(())
 }
 
-/// The URL of a target for results that may be resumed in another directory, and the fingerprint of the
-/// text of its simulated system.
+/// URL of a target with absolute paths, because the results may be resumed from another directory; and the fingerprint
+/// of the text of the target's simulated system.
 ///
 /// # Errors
-/// If the system is not known, or its path cannot be part of a URL.
+/// If the system is unknown, or its path cannot be part of a URL.
 pub fn absolute_target(target: &str) -> Result<(String, Option<String>), CommandError> {
     let target = plimsoll_target::with_absolute_system(target).map_err(CommandError::usage)?;
     let system = plimsoll_target::system_fingerprint(&target).map_err(CommandError::usage)?;
     Ok((target, system))
 }
 
-/// The settings of the engine for a Plan.
+/// Engine settings for a Plan.
 pub fn settings(args: &CommonRunArgs, plan: &Plan) -> Settings {
     Settings {
         target: io_choice::target_of(&args.files.target, plan),
@@ -217,7 +216,7 @@ pub fn settings(args: &CommonRunArgs, plan: &Plan) -> Settings {
     }
 }
 
-/// The directories of a Plan's files, for messages.
+/// Text with the directories of a Plan's files, for messages.
 pub fn place(plan: &Plan) -> String {
     let whole = [RelPath::default()];
     let guards = match plan.work_dir.guards.as_slice() {
@@ -230,7 +229,7 @@ pub fn place(plan: &Plan) -> String {
     shown.collect::<Vec<String>>().join(", ")
 }
 
-/// A path below a directory; the directory itself without a slash at the end.
+/// Joins a path to a directory; an empty path gives the directory without a trailing slash.
 pub fn below(dir: &Path, path: &RelPath) -> PathBuf {
     match path.as_str() {
         "" => dir.to_owned(),
@@ -247,7 +246,7 @@ fn overrides(args: &WorkloadArgs) -> Overrides {
     overrides
 }
 
-/// The overrides of the common options, for a workload of this name.
+/// Overrides from the common options, for this workload.
 pub fn changes(args: &CommonRunArgs, workload: impl AsRef<OsStr>) -> Overrides {
     changes_at(
         args,
@@ -257,7 +256,7 @@ pub fn changes(args: &CommonRunArgs, workload: impl AsRef<OsStr>) -> Overrides {
     )
 }
 
-/// The overrides of the common options with another directory and target.
+/// Overrides from the common options, with another directory and target.
 pub fn changes_at(
     args: &CommonRunArgs,
     workload: impl AsRef<OsStr>,
@@ -281,7 +280,7 @@ pub fn changes_at(
     }
 }
 
-/// The overrides of the options that determine files, with another directory and target.
+/// Overrides from the options that determine files, with another directory and target.
 fn changes_of_files(
     args: &FilesArgs,
     workload: impl AsRef<OsStr>,
@@ -306,25 +305,24 @@ fn changes_of_files(
     }
 }
 
-/// The Plan whose files are to be created.
+/// Plan for creating the files of a workload.
 pub fn plan_of_files(args: &PopulateArgs) -> Result<Plan, CommandError> {
     let (files, name) = (&args.files, &args.workload);
     let mut overrides = changes_of_files(files, name, files.dir.as_deref(), &files.target);
     overrides.load = args.load;
-    // Nothing but the creation of files remains of the script.
+    // Commands of the script are never executed: only the creation of files remains.
     overrides.options.allow_commands = true;
     let mut plan = lower(&find(name)?, &overrides)?;
     adapt_to(&mut plan, files.dir.is_some(), &files.target, None)?;
     Ok(plan)
 }
 
-/// A path without doubled slashes and without one at the end, which would show in every path
-/// below it.
+/// Removes doubled and trailing slashes, which would otherwise appear in every path below.
 fn plain(path: &Path) -> PathBuf {
     path.components().collect()
 }
 
-/// The command error of errors in a text.
+/// Command error with the diagnostics of a text.
 pub fn diagnosed(d: Diagnostics) -> CommandError {
     CommandError {
         exit: Exit::Usage,
@@ -332,14 +330,14 @@ pub fn diagnosed(d: Diagnostics) -> CommandError {
     }
 }
 
-/// A directory in the root of an export whose name contains the process id.
+/// A directory name in the root of an export, with the process id.
 fn dir_on_server(workload: impl AsRef<OsStr>) -> PathBuf {
     let name = Path::new(&workload).file_stem().unwrap_or_default();
     let (name, pid) = (name.to_string_lossy(), std::process::id());
     PathBuf::from(format!("/plimsoll-{name}-{pid}"))
 }
 
-/// A directory below the system's temporary directory that does not exist yet.
+/// A new directory path below the system's temporary directory.
 fn fresh_dir(workload: &str) -> PathBuf {
     let name = Path::new(workload).file_stem().unwrap_or_default();
     let base = format!("plimsoll-{}-{}", name.to_string_lossy(), std::process::id());

@@ -1,5 +1,5 @@
-//! `annotations.json`: any bytes are read, or refused. What is read comes back from what is written of it, and is
-//! shown. Inputs that begin with a digit are edits of a sample.
+//! `annotations.json`: any bytes are read, or refused. A document does not change when it is written and read again,
+//! and can be shown. Inputs that begin with a digit are edits of a sample.
 
 use crate::documents::read;
 use plimsoll_results::Annotations;
@@ -13,5 +13,5 @@ pub fn run(data: &[u8]) {
     black_box((annotations.is_empty(), annotations.tag_list()));
 }
 
-/// The document that is edited.
+/// The sample that is edited.
 const SAMPLE: &str = include_str!("../../corpus/annotations_json/sample.json");

@@ -1,5 +1,5 @@
-//! Conditions of `--fail-if`: any text is one, or refused in a sentence. What is printed is a condition that
-//! is printed the same.
+//! Conditions of `--fail-if`: any text is a condition, or refused with a sentence. A printed condition parses as a
+//! condition that prints the same.
 
 use plimsoll_report::compare::Condition;
 

@@ -1,5 +1,5 @@
-//! `--event`: any text is an event of a run or of a simulated system, or refused with a sentence. A printed event parses as
-//! the same event.
+//! `--event`: any text is an event of a run or of a simulated system, or refused with a sentence. A printed event
+//! parses as the same event.
 
 use crate::refusals::check_value;
 use plimsoll_plan::event::EventSpec;

@@ -1,5 +1,5 @@
-//! Faults in the syntax of `testbed fault`: any text is a fault, or refused with a sentence. A printed fault parses as the
-//! same fault.
+//! Faults in the syntax of `testbed fault`: any text is a fault, or refused with a sentence. A printed fault parses as
+//! the same fault.
 
 use crate::refusals::check_value;
 use plimsoll_testbed::Fault;

@@ -1,13 +1,13 @@
-//! `histograms.hlog`: any bytes are read, or refused. Both readers of it agree.
+//! `histograms.hlog`: any bytes are read, or refused. Both readers of the file agree.
 
 use crate::scratch::Scratch;
 use plimsoll_report::html::{RunData, page};
 use plimsoll_results::{HISTOGRAMS_FILE, INTERVALS_FILE, RUN_FILE, RunDir, window_histograms};
 
-/// A run whose log it may be.
+/// A run for which the log is read.
 const RUN: &[u8] = include_bytes!("../../corpus/run_json/sample.json");
 
-/// Its series.
+/// The intervals of the run.
 const INTERVALS: &[u8] = include_bytes!("../../corpus/intervals/sample-0.csv");
 
 /// Makes a page of a log, and reads it as a whole, and histogram by histogram.

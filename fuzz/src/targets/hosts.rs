@@ -1,5 +1,5 @@
-//! `--hosts` and hosts files: any text is a list of hosts, or refused in a sentence. A name means the same
-//! host again.
+//! `--hosts` and hosts files: any text is a list of hosts, or refused with a sentence. The name of a host parses as the
+//! same host.
 
 use plimsoll_ranks::host_list::{HostEntry, duplicate, parse, parse_file};
 

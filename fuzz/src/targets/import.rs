@@ -1,4 +1,4 @@
-//! Disclosure reports: any bytes are a report, or refused with a place. A report is a curve, and prints.
+//! Disclosure reports: any bytes are a report, or refused with a place. A report can be read as a curve, and prints.
 
 use plimsoll_report::disclosure::import;
 

@@ -1,10 +1,10 @@
-//! `intervals.csv`: any bytes are read, or refused, at once and as they are followed.
+//! `intervals.csv`: any bytes are read, or refused, as a whole and while they are followed.
 
 use crate::scratch::{LIVE_DIR, Scratch};
 use plimsoll_report::html::{RunData, page};
 use plimsoll_results::{HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, LiveDir, RUN_FILE, RunDir};
 
-/// A run whose series it may be.
+/// A run for which the intervals are read.
 const RUN: &[u8] = include_bytes!("../../corpus/run_json/sample.json");
 
 /// Reads a series, and makes a page of it.

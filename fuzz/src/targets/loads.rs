@@ -1,4 +1,4 @@
-//! Loads of a curve: any text is an increasing list, or refused with a place. The list comes back.
+//! Loads of a curve: any text is an increasing list, or refused with a place. A printed list parses as the same list.
 
 use crate::refusals::check_refusal;
 use plimsoll_series::{Loads, MAX_LOAD, MAX_POINTS};

@@ -1,4 +1,4 @@
-//! `plimsoll md`: any words are options of a pattern, whose Plan passes its own check, or refused in a sentence. The
+//! `plimsoll md`: any words are options of a pattern, whose Plan passes its own check, or refused with a sentence. The
 //! input is the number of ranks, a line of words, and a run-info file.
 
 use crate::plans::check_plan;
@@ -33,7 +33,7 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// Reads a run-info file; a position that is written again is the same.
+/// Reads a run-info file; a position does not change when it is written and read again.
 fn position(text: &str) -> Option<Position> {
     let dir = Scratch::below("md");
     Scratch::write(&dir, "run-info", text.as_bytes());

@@ -1,5 +1,5 @@
-//! Operation mixes in TOML: any text is parsed, or refused with a place. What is parsed is the same after
-//! it was written as TOML, and its Plan passes its own check.
+//! Operation mixes in TOML: any text is parsed, or refused with a place. A mix does not change when it is written as
+//! TOML and parsed again, and its Plan passes its own check.
 
 use crate::plans::check_mix;
 use crate::refusals::check_refusal;
@@ -14,7 +14,7 @@ pub fn run(data: &[u8]) {
         Ok(workload) => workload,
         Err(errors) => return check_refusal(&errors),
     };
-    // Numbers that TOML does not have cannot be written.
+    // Some numbers have no form in TOML, and cannot be written.
     if let Ok(written) = to_toml(workload.file()) {
         let again = parse(&written, "fuzz.toml").expect("what was written is a mix");
         assert_eq!(again.file(), workload.file());

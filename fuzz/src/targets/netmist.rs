@@ -1,5 +1,4 @@
-//! netmist's custom workload files: any text is converted, or refused with a place. What comes out is an
-//! operation mix.
+//! netmist's custom workload files: any text is converted to an operation mix, or refused with a place.
 
 use crate::plans::check_mix;
 use crate::refusals::check_refusal;

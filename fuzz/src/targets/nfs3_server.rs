@@ -1,5 +1,5 @@
-//! The NFS server in memory: it answers any sequence of calls, to files that may exist, in memory that is
-//! bounded. Arguments are structured, with handles that it gave out.
+//! The NFS server in memory: the server answers any sequence of calls in bounded memory; the calls may name existing
+//! files. Arguments are structured, with handles that the server has returned.
 
 use arbitrary::{Arbitrary, Unstructured};
 use plimsoll_nfs::rpc::{Accepted, Target, reply, seal};
@@ -8,29 +8,29 @@ use plimsoll_nfs::v3::Handle;
 use plimsoll_nfs::xdr::{Decoder, Encode};
 use std::sync::{Arc, Mutex};
 
-/// Room of the server for data, in bytes.
+/// Maximum size of the server's data in bytes.
 const MAX_STORED_BYTES: u64 = 1 << 20;
 /// Maximum number of calls of an input.
 const MAX_CALLS: usize = 64;
-/// Programs and versions that the server has, and one that it has not.
+/// Programs and versions that the server supports, and one unsupported version.
 const PROGRAMS: [(u32, u32); 4] = [(100_003, 3), (100_005, 3), (100_000, 2), (100_003, 2)];
 
 /// A part of the arguments of a call.
 #[derive(Debug, Arbitrary)]
 enum Part {
-    /// The handle that was given out with this number, from the last.
+    /// The handle with this number among the handles that the server has returned, counted from the last.
     Handle(u8),
-    /// A name that is used again and again.
+    /// One of a few names, so that calls refer to the same files.
     Name(u8),
     /// A small number.
     Small(u8),
     /// Any number.
     Number(u64),
-    /// Words as they are.
+    /// Raw words.
     Raw(Vec<u8>),
 }
 
-/// A call.
+/// A call of an input.
 #[derive(Debug, Arbitrary)]
 struct Call {
     program: u8,

@@ -1,5 +1,5 @@
-//! NFS version 3, MOUNT and the port mapper: any bytes decode to arguments and results, or do not. What was
-//! decoded is encoded to as many bytes, and decodes to the same again.
+//! NFS version 3, MOUNT and the port mapper: any bytes decode to arguments and results, or are refused. A decoded value
+//! is encoded to the same number of bytes, and decodes to the same value.
 
 use crate::xdr::{check_same, recoded};
 use plimsoll_nfs::mount::Mounted;
@@ -20,7 +20,7 @@ fn both<P: Procedure>(bytes: &[u8]) {
     std::hint::black_box(failed.to_string());
 }
 
-/// Decodes bytes as what the first of them says.
+/// Decodes bytes as the type that the first byte selects.
 pub fn run(data: &[u8]) {
     let Some((&procedure, bytes)) = data.split_first() else {
         return;

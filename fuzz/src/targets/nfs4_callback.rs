@@ -1,4 +1,4 @@
-//! Callbacks of NFS version 4: whatever a server calls is answered in bounded memory, or is no call.
+//! Callbacks of NFS version 4: any bytes from a server are answered in bounded memory, or are no call.
 
 use arbitrary::{Arbitrary, Unstructured};
 use plimsoll_nfs::rpc::{Credentials, Target, call, result};
@@ -9,7 +9,7 @@ use plimsoll_nfs::v4::types::Status;
 use plimsoll_nfs::xdr::Encode;
 use std::cell::{Cell, RefCell};
 
-/// A client with one slot that keeps its last answer.
+/// A client with one slot that caches its last answer.
 #[derive(Default)]
 struct OneSlot {
     place: Cell<u32>,
@@ -49,7 +49,7 @@ impl CallbackOps for OneSlot {
     }
 }
 
-/// A callback of some operations.
+/// A callback with some operations.
 #[derive(Debug, Arbitrary)]
 struct Callback {
     procedure: u8,
@@ -57,7 +57,7 @@ struct Callback {
     rest: Vec<u8>,
 }
 
-/// Bytes as they are.
+/// Raw bytes.
 struct Raw(Vec<u8>);
 
 impl Encode for Raw {
@@ -67,7 +67,7 @@ impl Encode for Raw {
 }
 
 impl Callback {
-    /// The call: its words are small numbers, as those of messages are; the rest follows.
+    /// The message of the call: small numbers as words, as in real messages, then the rest.
     fn message(&self) -> Vec<u8> {
         let words = self.words.iter().flat_map(|w| u32::from(*w).to_be_bytes());
         let args = Raw(words.chain(self.rest.iter().copied()).collect());
@@ -80,7 +80,7 @@ impl Callback {
     }
 }
 
-/// Answers the bytes as a call, and then callbacks made of them.
+/// Answers the input as a call, and then answers callbacks made from the input.
 pub fn run(data: &[u8]) {
     let asked = OneSlot::default();
     let _ = std::hint::black_box(answer(data, 1, &asked));

@@ -1,11 +1,11 @@
-//! Compounds of NFS version 4: any bytes are a compound as a server reads it, or the results of one as a
-//! client reads them, or neither.
+//! Compounds of NFS version 4: any bytes are a compound as read by a server, or the results of a compound as read by a
+//! client, or neither.
 
 use plimsoll_nfs::v4::operations::*;
 use plimsoll_nfs::v4::{CompoundArgs, Results};
 use plimsoll_nfs::xdr::{Decoder, Encode};
 
-/// Reads a compound, and the results of one.
+/// Reads a compound, and the results of a compound.
 pub fn run(data: &[u8]) {
     let mut from = Decoder::new(data);
     if let Ok(asked) = from.get::<CompoundArgs<'_>>() {
@@ -17,7 +17,7 @@ pub fn run(data: &[u8]) {
         assert_eq!(out.len(), taken);
     }
     if let Ok(mut results) = Results::read(Decoder::new(data)) {
-        // What clients ask for again and again: a file by its name, its handle and attributes.
+        // The most frequent request of clients: a file by its name, with handle and attributes.
         let _ = std::hint::black_box(results.get::<PutFh>().is_ok());
         let _ = std::hint::black_box(results.get::<Lookup>().is_ok());
         let _ = std::hint::black_box(results.get::<GetFh>().is_ok());

@@ -1,6 +1,5 @@
-//! NFS version 4: any bytes decode to arguments and results of operations, or do not. What was decoded is
-//! encoded to at most as many bytes (zero words at the end of a bitmap are left out), and decodes to the same
-//! again.
+//! NFS version 4: any bytes decode to arguments and results of operations, or are refused. A decoded value is encoded
+//! to at most the same number of bytes (zero words at the end of a bitmap are omitted), and decodes to the same value.
 
 use crate::xdr::{check_same, recoded};
 use plimsoll_nfs::v4::Results;
@@ -28,7 +27,7 @@ macro_rules! each_operation {
     }};
 }
 
-/// Decodes bytes as what the first of them says.
+/// Decodes bytes as the type that the first byte selects.
 pub fn run(data: &[u8]) {
     let Some((&number, bytes)) = data.split_first() else {
         return;

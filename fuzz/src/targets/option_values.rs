@@ -1,5 +1,5 @@
-//! Values of options: sizes, times, ages, numbers of operations, processors, percentiles, contents, tags,
-//! rates of links and faults. Any text is one, or refused in a sentence; what is printed comes back.
+//! Values of options: sizes, times, ages, numbers of operations, processors, percentiles, contents, tags, rates of
+//! links and faults. Any text is a value, or refused with a sentence; a printed value parses as the same value.
 
 use plimsoll_nfs::server::FaultRule;
 use plimsoll_plan::option_values::{age, cpu_list, ops_limit};
@@ -7,12 +7,12 @@ use plimsoll_plan::{Content, OpsLimit, parse_duration, parse_size, show_duration
 use plimsoll_results::{Percentile, Percentiles, Status, Tag};
 use std::hint::black_box;
 
-/// Whether a refusal is a sentence.
+/// Checks that a refusal has a text.
 fn sentence<T>(read: Result<T, String>) -> Option<T> {
     read.map_err(|e| assert!(!e.is_empty())).ok()
 }
 
-/// Reads a text as the value of each kind.
+/// Reads a text as a value of each kind.
 pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;

@@ -1,5 +1,5 @@
-//! Filebench's profiles: any text is a list of runs, or refused with a place. Every configuration that is
-//! kept in a file of its own has the same text.
+//! Filebench's profiles: any text is a list of runs, or refused with a place. A configuration that is kept in its own
+//! file has the same text.
 
 use crate::refusals::check_refusal;
 use plimsoll_plan::Parameter;
@@ -37,7 +37,7 @@ impl Library for FewParameters<'_> {
     }
 }
 
-/// Parses a text and lists its runs. What follows a form feed is the text of its configurations.
+/// Parses a text and lists its runs. The text of configurations follows a form feed.
 pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;

@@ -1,5 +1,4 @@
-//! Frames between ranks: any bytes are a frame, or no rank of this version sent them. What is a frame is
-//! encoded to the same bytes.
+//! Frames between ranks: any bytes are a frame, or are refused. A frame is encoded to the same bytes.
 
 use plimsoll_ranks::frame::Frame;
 
@@ -10,7 +9,7 @@ pub fn run(data: &[u8]) {
     };
     let encoded = frame.encode();
     match frame {
-        // A reason becomes one line of limited length.
+        // A reason is shortened to one line of limited length.
         Frame::Fail(_) => assert_eq!(Frame::decode(encoded), Some(frame)),
         _ => assert_eq!(encoded, data),
     }

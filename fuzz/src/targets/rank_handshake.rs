@@ -1,9 +1,9 @@
-//! What ranks say before frames: any bytes are an assignment or the first line, or neither. What is one
-//! comes back.
+//! Messages of ranks before the first frame: any bytes are an assignment or the first line, or neither. Encoded values
+//! decode to the same values.
 
 use plimsoll_ranks::handshake::{Assignment, Hello};
 
-/// Decodes both.
+/// Decodes bytes as an assignment and as a first line.
 pub fn run(data: &[u8]) {
     if let Some(assignment) = Assignment::decode(data) {
         assert_eq!(assignment.encode(), data);

@@ -1,6 +1,5 @@
-//! What a killed run leaves: any files of it are made into results, or it is said why not. The input is its
-//! `draft.json`, of which a digit begins edits of a sample, `intervals.csv`, `histograms.hlog` and `live.json`, with
-//! form feeds between them.
+//! Remains of a killed run: any files are recovered to results, or refused with a reason. The input is `draft.json` (a
+//! digit begins edits of a sample), `intervals.csv`, `histograms.hlog` and `live.json`, separated by form feeds.
 
 use crate::documents::document_of;
 use crate::scratch::{LIVE_DIR, Scratch};
@@ -13,19 +12,19 @@ use std::path::Path;
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
-/// The file of a run in progress that becomes its `run.json`.
+/// The file of a run in progress that recovery turns into `run.json`.
 const DRAFT_FILE: &str = "draft.json";
 
-/// The file by which a directory is known to be of a process that is gone.
+/// The file that marks a directory as belonging to an ended process.
 const OWNER_FILE: &str = ".owner";
 
-/// What stands between two files.
+/// Separator between two files.
 const FORM_FEED: u8 = 0x0c;
 
-/// The draft that is edited.
+/// The sample that is edited.
 const SAMPLE: &str = include_str!("../../corpus/recover/draft.json");
 
-/// The owner file of a run of this process that is over.
+/// The owner file of an ended run of this process.
 static OWNER: OnceLock<Vec<u8>> = OnceLock::new();
 
 /// Recovers a run, and reads its results.
@@ -59,7 +58,7 @@ pub fn run(data: &[u8]) {
     Scratch::clear(&root);
 }
 
-/// Results can be read, and state that the run was cut short.
+/// Checks that results can be read, and that they state that the run was cut short.
 fn check(made: &RunDir) {
     let run = made.read().expect("what was written is read");
     assert!(
@@ -76,7 +75,7 @@ fn check(made: &RunDir) {
     std::hint::black_box((rows, histograms));
 }
 
-/// The owner file of a run that this process begins and gives up.
+/// The owner file of a run that this process begins and abandons.
 fn owner_below(root: &Path) -> Vec<u8> {
     let begun = RunWriter::create(
         root,

@@ -1,5 +1,5 @@
-//! RPC records over a stream: however the stream is cut, the same records come out, in memory that is
-//! bounded by the bytes received. Their messages are decoded as a client and as a server does.
+//! RPC records over a stream: the records do not depend on how the stream is cut, and the memory is bounded by the
+//! received bytes. The messages are decoded as by a client and as by a server.
 
 use plimsoll_nfs::rpc::{RecordReader, called, kind, result};
 use plimsoll_nfs::xdr::Decoder;
@@ -7,7 +7,7 @@ use plimsoll_nfs::xdr::Decoder;
 /// Maximum length of a record in bytes.
 const MAX_RECORD_BYTES: usize = 4096;
 
-/// The records of a stream that comes in pieces of this length, and whether it ended in an error.
+/// The records of a stream that arrives in pieces of `piece` bytes, and whether the stream ended with an error.
 fn records(stream: &[u8], piece: usize) -> (Vec<Vec<u8>>, bool) {
     let mut reader = RecordReader::new(MAX_RECORD_BYTES);
     let mut records = Vec::new();
@@ -20,7 +20,7 @@ fn records(stream: &[u8], piece: usize) -> (Vec<Vec<u8>>, bool) {
     (records, false)
 }
 
-/// Reads a stream whose first byte says how it is cut.
+/// Reads a stream; the first byte selects the length of pieces.
 pub fn run(data: &[u8]) {
     let Some((&cut, stream)) = data.split_first() else {
         return;

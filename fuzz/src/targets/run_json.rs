@@ -1,4 +1,4 @@
-//! `run.json`: any bytes are read, or refused. What is read comes back from what is written of it, and is
+//! `run.json`: any bytes are read, or refused. A document does not change when it is written and read again, and can be
 //! shown. Inputs that begin with a digit are edits of a sample.
 
 use crate::documents::read;
@@ -34,11 +34,11 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// The document that is edited.
+/// The sample that is edited.
 const SAMPLE: &str = include_str!("../../corpus/run_json/sample.json");
 
-/// Its series.
+/// The intervals of the sample.
 const INTERVALS: &[u8] = include_bytes!("../../corpus/intervals/sample-0.csv");
 
-/// Its distributions.
+/// The histograms of the sample.
 const HISTOGRAMS: &[u8] = include_bytes!("../../corpus/histograms/sample-0.hlog");

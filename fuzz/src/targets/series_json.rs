@@ -1,6 +1,6 @@
-//! `series.json`: any bytes are read, or refused. A series that is read does not change when it is written and read again,
-//! and its report and its next run can be made. Inputs that begin with a digit are edits of a sample: one for each kind of
-//! series.
+//! `series.json`: any bytes are read, or refused. A series that is read does not change when it is written and read
+//! again, and its report and its next run can be made. Inputs that begin with a digit are edits of a sample: one for
+//! each kind of series.
 
 use crate::documents::read;
 use crate::scratch::Scratch;

@@ -1,5 +1,5 @@
-//! `study.json`: any bytes are read, or refused. What is read comes back from what is written of it, and is
-//! shown. Inputs that begin with a digit are edits of a sample.
+//! `study.json`: any bytes are read, or refused. A document does not change when it is written and read again, and can
+//! be shown. Inputs that begin with a digit are edits of a sample.
 
 use crate::documents::read;
 use crate::scratch::Scratch;
@@ -22,5 +22,5 @@ pub fn run(data: &[u8]) {
     black_box(report::render(&study, &dir, layout));
 }
 
-/// The document that is edited.
+/// The sample that is edited.
 const SAMPLE: &str = include_str!("../../corpus/study_json/sample.json");

@@ -1,5 +1,5 @@
-//! `sut.toml`: any text describes a system under test, or is refused with a place. The file that is written
-//! of it describes the same.
+//! `sut.toml`: any text describes a system under test, or is refused with a place. A description does not change when
+//! it is written and read again.
 
 use crate::refusals::check_refusal;
 use plimsoll_report::disclosure::Sut;

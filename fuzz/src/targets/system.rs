@@ -1,10 +1,10 @@
-//! System files: any text is a system, or refused with a place. A system that is read serves operations
-//! in virtual time, and figures to be fitted are found in its text.
+//! System files: any text is a system, or refused with a place. A system serves operations in virtual time, and its
+//! figures to be fitted are found in the text.
 
 use crate::refusals::check_refusal;
 use plimsoll_sim::{Simulation, System, free_figures, parse, with_figures};
 
-/// Reads a system, and puts it under a little load.
+/// Reads a system, and runs a small load on it.
 pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;

@@ -1,16 +1,16 @@
-//! URLs of targets: any text is one, or refused in a sentence, without a connection.
+//! URLs of targets: any text is a URL, or refused with a sentence, without a connection.
 
 use plimsoll_target::{absolute, check_url, keeps_files, procedures, scheme_of};
 use std::hint::black_box;
 use std::path::Path;
 use std::time::Duration;
 
-/// Checks a URL, and asks what is asked about one before a connection.
+/// Checks a URL, and queries the properties that need no connection.
 pub fn run(data: &[u8]) {
     let Ok(url) = std::str::from_utf8(data) else {
         return;
     };
-    // The system of a simulated one may be any file, which may be a pipe.
+    // The system file of a simulated target may be any file, such as a pipe.
     if url.starts_with("sim:") && (url.contains('/') || url.contains(".toml")) {
         return;
     }

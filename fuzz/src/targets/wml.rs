@@ -1,5 +1,5 @@
-//! Filebench's language: any text is parsed, or refused with a place. A Plan passes its own check, is
-//! printed, and comes back from JSON.
+//! Filebench's language: any text is parsed, or refused with a place. A Plan passes its own check, prints, and can be
+//! read from its JSON form.
 
 use crate::plans::{WmlContext, check_plan};
 use crate::refusals::check_refusal;

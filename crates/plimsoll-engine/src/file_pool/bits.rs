@@ -1,17 +1,17 @@
-//! A set of numbers from which many threads take, and to which they give back, without a lock.
+//! A lock-free set of numbers, from which many threads take, and to which they return numbers.
 
 use plimsoll_runtime::sync::atomic::AtomicU64;
 use plimsoll_runtime::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 
-/// Words of a processor's cache line; blocks that different threads work in do not share one.
+/// Words per cache line of a processor. Blocks in which different threads work do not share a cache line.
 #[cfg(not(loom))]
 const LINE: usize = 8;
 
-/// In a model, so that a small set has several levels.
+/// One word per line in a model, so that a small set has several levels.
 #[cfg(loom)]
 const LINE: usize = 1;
 
-/// Numbers in a cache line.
+/// Numbers per cache line.
 pub(crate) const LINE_BITS: u32 = LINE as u32 * 64;
 
 #[repr(align(64))]
@@ -35,16 +35,16 @@ impl Level {
     }
 }
 
-/// A set of numbers below a bound, as a bitmap with summaries: a bit of a level is set if a word of
-/// the level below may be nonzero. Taking, inserting and finding the next number read one word per
-/// level, so their cost hardly grows with the set.
+/// A set of numbers below a bound: a bitmap with summaries. A bit of a level is set if a word of the level below may be
+/// nonzero. Taking, inserting and finding the next number read one word per level, so the cost hardly grows with the
+/// size of the set.
 pub(crate) struct Bits {
     levels: Vec<Level>,
     len: u32,
 }
 
 impl Bits {
-    /// The set of the bits in `words`, numbers below `len`.
+    /// The set of the bits in `words`; all numbers are below `len`.
     pub(crate) fn new(len: u32, words: impl Iterator<Item = u64>) -> Self {
         let mut levels = vec![Level::new((len as usize).div_ceil(64).max(1))];
         while levels[levels.len() - 1].words() > LINE {
@@ -78,8 +78,8 @@ impl Bits {
         }
     }
 
-    /// Inserts a number. Every store is sequentially consistent, so that a caller that then checks for
-    /// waiters needs no fence.
+    /// Inserts a number. Every store is sequentially consistent, so a caller that checks for waiters afterwards needs
+    /// no fence.
     #[inline]
     pub(crate) fn insert(&self, i: u32) {
         debug_assert!(i < self.len, "{i} of {}", self.len);
@@ -92,7 +92,7 @@ impl Bits {
         }
     }
 
-    /// Takes a number; `false` if it is not in the set.
+    /// Takes a number; `false` if the number is not in the set.
     #[inline]
     pub(crate) fn take(&self, i: u32) -> bool {
         debug_assert!(i < self.len, "{i} of {}", self.len);
@@ -104,8 +104,8 @@ impl Bits {
         before & bit != 0
     }
 
-    /// Takes the smallest number from `from` to before `to`, if it is in the same word as `from` and no
-    /// other thread takes it at the same time.
+    /// Takes the smallest number from `from` to before `to`, if the number is in the same word as `from` and no other
+    /// thread takes the number at the same time.
     #[inline(always)]
     pub(crate) fn take_near(&self, from: u32, to: u32) -> Option<u32> {
         if from >= to {
@@ -129,14 +129,15 @@ impl Bits {
         (before & bit != 0).then_some(next)
     }
 
-    /// Removes the marks of word `at` of the lowest level, which became zero.
+    /// Removes the marks of word `at` of the lowest level after the word became zero.
     #[cold]
     fn unmark(&self, at: usize) {
         let mut at = at;
         for l in 1..self.levels.len() {
             let bit = 1u64 << (at % 64);
             let before = self.levels[l].word(at / 64).fetch_and(!bit, AcqRel);
-            // Another thread may have inserted a number since: the second one sets the mark again.
+            // A concurrent insert may have made the word nonzero: check after clearing the mark, and set the mark
+            // again.
             if self.levels[l - 1].word(at).load(Acquire) != 0 {
                 self.mark(l, at);
                 return;
@@ -152,7 +153,7 @@ impl Bits {
         self.levels[0].word(i as usize / 64).load(Acquire) >> (i % 64) & 1 == 1
     }
 
-    /// The bits of the numbers from `64 · at` on.
+    /// The bits of the 64 numbers from `64 · at` on.
     pub(crate) fn word(&self, at: usize) -> u64 {
         self.levels[0].word(at).load(Acquire)
     }
@@ -163,7 +164,7 @@ impl Bits {
         if from >= to {
             return None;
         }
-        // Most often it is in the same word.
+        // The next number is usually in the same word.
         let at = from as usize / 64;
         let word = self.levels[0].word(at).load(Acquire) & (u64::MAX << (from % 64));
         let next = if word == 0 {
@@ -174,13 +175,13 @@ impl Bits {
         (next < to).then_some(next)
     }
 
-    /// The smallest number in the set behind this word of the lowest level.
+    /// The smallest number in the set after this word of the lowest level.
     #[inline(never)]
     fn find_behind(&self, word: usize) -> Option<u32> {
         self.find(0, (word + 1) * 64).map(|i| i as u32)
     }
 
-    /// The first bit of a level that is set, at or after `from`.
+    /// The first bit of a level that is set, at or after bit `from`.
     fn find(&self, level: usize, from: usize) -> Option<usize> {
         let mut at = from / 64;
         if at >= self.levels[level].words() {
@@ -192,7 +193,7 @@ impl Bits {
         }
         loop {
             at = self.next_word(level, at + 1)?;
-            // A mark may be set before its word.
+            // A mark may be set before the word is nonzero.
             let word = self.levels[level].word(at).load(Acquire);
             if word != 0 {
                 return Some(at * 64 + word.trailing_zeros() as usize);
@@ -200,7 +201,7 @@ impl Bits {
         }
     }
 
-    /// The first word of a level that may be nonzero, at or after `from`.
+    /// The first word of a level that may be nonzero, at or after word `from`.
     fn next_word(&self, level: usize, from: usize) -> Option<usize> {
         if level + 1 < self.levels.len() {
             return self.find(level + 1, from);
@@ -227,7 +228,7 @@ mod tests {
             let mut model = BTreeSet::new();
             for (put, a, b) in steps {
                 let (a, b) = (a % len, b % (len + 1));
-                // A number that is in is not put in again: that would be a release too many.
+                // A number in the set is not inserted again: the insertion would be a second release.
                 if put && model.insert(a) {
                     bits.insert(a);
                 } else if !put {
@@ -277,7 +278,7 @@ mod tests {
         assert!((0..len).all(|i| bits.contains(i) && bits.next(i, i + 1) == Some(i)));
     }
 
-    /// In one thread a bit of a level is set if, and only if, its word of the level below is nonzero.
+    /// Without concurrency, a bit of a level is set if, and only if, its word of the level below is nonzero.
     fn assert_summaries_are_exact(bits: &Bits) {
         for l in 1..bits.levels.len() {
             let (below, level) = (&bits.levels[l - 1], &bits.levels[l]);
@@ -319,7 +320,7 @@ mod tests {
                     0 => {}
                     1 => prop_assert_eq!(bits.take(a), model.remove(&a)),
                     _ => {
-                        // Near is what is in the same word.
+                        // `take_near` looks only in the same word.
                         let end = to.min((a / 64 + 1) * 64).max(a);
                         let near = model.range(a..end).next().copied();
                         prop_assert_eq!(bits.take_near(a, to), near);
@@ -340,7 +341,7 @@ mod tests {
 
     #[test]
     fn a_set_has_as_many_levels_as_it_needs() {
-        // The top level is one cache line.
+        // The top level has one cache line.
         let top = u64::from(LINE_BITS);
         for (len, levels) in [
             (1, 1),

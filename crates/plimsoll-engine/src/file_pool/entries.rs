@@ -1,18 +1,18 @@
-//! Choosing entries of a fileset in round-robin order: existing or missing ones.
+//! Choice of entries of a fileset in round-robin order, among existing or missing entries.
 
 use super::bits::{Bits, LINE_BITS};
 use plimsoll_runtime::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use plimsoll_runtime::sync::atomic::{AtomicU32, AtomicU64};
 
-/// Minimum number of blocks of a set, so that every worker visits all of it.
+/// Minimum number of blocks of a set, so that every worker visits the whole set.
 const MIN_BLOCKS_PER_SET: u32 = 64;
 
 /// Whether an entry exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Existence {
-    /// It exists.
+    /// The entry exists.
     Existing,
-    /// It does not exist yet, or no longer.
+    /// The entry does not exist yet, or no longer.
     Missing,
 }
 
@@ -25,22 +25,22 @@ impl Existence {
     }
 }
 
-/// The result of choosing.
+/// The result of a choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// The caller has this entry, which is busy now.
+    /// The caller has taken this entry, which is busy now.
     Taken(u32),
-    /// Other workers have all entries of the kind.
+    /// No entry of the kind is idle; a busy entry exists that may become available.
     AllBusy,
-    /// There is none of the kind.
+    /// No entry of the kind exists, and no busy entry may become one.
     None,
 }
 
 /// A worker's position in its current block of entries.
 ///
-/// One shared cursor sweeps over a set; workers advance it by a block of entries at a time, so that
-/// it is rarely written and two workers do not write the same cache lines. Small sets have blocks of
-/// one entry, so that the order is exact.
+/// A shared cursor sweeps over a set. Workers advance the shared cursor by a block of entries at a time, so that the
+/// cursor is rarely written and two workers do not write the same cache lines. Small sets have blocks of one entry, so
+/// that the order is exact.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BlockCursor {
     next: u32,
@@ -51,7 +51,7 @@ pub struct BlockCursor {
 #[derive(Default)]
 struct SharedPosition(AtomicU32);
 
-/// The entries of one of several processes: those whose number is its rank modulo the ranks.
+/// The entries of one of several processes: the entries whose number is `rank` modulo `ranks`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RankPart {
     pub(crate) rank: u32,
@@ -62,7 +62,7 @@ impl RankPart {
     /// All entries.
     pub(crate) const ALL_ENTRIES: Self = Self { rank: 0, ranks: 1 };
 
-    /// Bits of the entries of the part, of `len` in all, among the 64 from `64 · i` on.
+    /// Bits of the entries of the part among the 64 entries from `64 · i` on, in a set of `len` entries.
     fn mask(self, i: usize, len: u32) -> u64 {
         let first = i as u32 * 64;
         let existing = match len - first {
@@ -76,7 +76,7 @@ impl RankPart {
         existing & ours.fold(0, |word, bit| word | 1 << bit)
     }
 
-    /// The number of entries of the part, of `len` in all.
+    /// Number of entries of the part in a set of `len` entries.
     fn count(self, len: u32) -> u64 {
         u64::from(len.saturating_sub(self.rank).div_ceil(self.ranks))
     }
@@ -99,13 +99,13 @@ pub(crate) struct Entries {
     cursors: [SharedPosition; 2],
     block: u32,
     part: RankPart,
-    /// The word of the last busy entry that was found.
+    /// Word in which the latest search found a busy entry.
     busy: AtomicU32,
 }
 
 impl Entries {
-    /// Entries below `len`; those with a bit in `initial`, 64 from `64 · at` on, exist. Entries outside
-    /// the part are neither existing nor missing.
+    /// Entries below `len`. `initial(at)` has the bits of the existing entries among the 64 entries from `64 · at` on.
+    /// Entries outside the part are neither existing nor missing.
     pub(crate) fn new(len: u32, initial: impl Fn(u32) -> u64, part: RankPart) -> Self {
         // Existing and missing entries of each word.
         let words = || {
@@ -121,7 +121,7 @@ impl Entries {
         });
         let idle_existing = Bits::new(len, existing);
         let idle_missing = Bits::new(len, words().map(|(_, missing)| missing));
-        // A power of two, so that blocks of a large set begin with a cache line.
+        // A power of two, so that the blocks of a large set begin at cache lines.
         let block = 1 << (len / MIN_BLOCKS_PER_SET).clamp(1, LINE_BITS).ilog2();
         Self {
             idle_existing,
@@ -139,7 +139,7 @@ impl Entries {
         self.idle_existing.len()
     }
 
-    /// The number of existing entries, idle or busy.
+    /// Number of existing entries, idle or busy.
     pub(crate) fn existing_count(&self) -> u64 {
         self.count.load(Acquire)
     }
@@ -193,7 +193,7 @@ impl Entries {
         }
     }
 
-    /// Moves the cursor to the next block with an idle entry of the kind; `false` if there is none.
+    /// Moves the cursor to the next block with an idle entry of the kind; `false` if no entry of the kind is idle.
     #[cold]
     fn next_block(&self, kind: Existence, cursor: &mut BlockCursor) -> bool {
         let (set, shared, len) = (self.set(kind), &self.cursors[kind as usize].0, self.len());
@@ -208,7 +208,7 @@ impl Entries {
             *cursor = BlockCursor { next: begin, end };
             return true;
         }
-        // The summaries find an entry in the rest of the set, and the shared cursor jumps there.
+        // The summaries find an entry in the rest of the set, and the shared cursor jumps to the block of the entry.
         let Some(i) = set.next(end, len).or_else(|| set.next(0, begin)) else {
             return false;
         };
@@ -221,8 +221,8 @@ impl Entries {
         true
     }
 
-    /// Takes the entry of this number (modulo the size of the set), or the next one that is idle and
-    /// of the kind.
+    /// Takes entry `number` (modulo the size of the set) if the entry is idle and of the kind, otherwise the next idle
+    /// entry of the kind.
     pub(crate) fn choose_at(&self, kind: Existence, number: u64) -> Choice {
         let (set, len) = (self.set(kind), self.len());
         if len == 0 {
@@ -237,7 +237,7 @@ impl Entries {
         self.nothing(kind)
     }
 
-    /// Takes this entry if it exists and is idle; `Choice::None` if it is missing.
+    /// Takes entry `i` if the entry exists and is idle; `Choice::None` if the entry is missing.
     pub(crate) fn claim(&self, i: u32) -> Choice {
         if self.idle_existing.take(i) {
             Choice::Taken(i)
@@ -248,24 +248,24 @@ impl Entries {
         }
     }
 
-    /// The result of choosing if no entry of the kind was idle: there is none only if none is of the kind,
-    /// idle or busy, and no other is busy, because a busy one may become of the kind.
+    /// The result of a choice when no entry of the kind was idle. `Choice::None` requires that no entry is of the kind,
+    /// idle or busy, and that no other entry is busy, because a busy entry may change its kind.
     #[cold]
     pub(super) fn nothing(&self, kind: Existence) -> Choice {
         loop {
             let before = self.changes.load(Acquire);
-            // Counted, because one that is released and taken meanwhile may never be seen idle or busy.
+            // Counted, because an entry that is released and taken during the search may never be seen idle or busy.
             if self.count_of(kind) > 0 || self.is_one_busy() {
                 return Choice::AllBusy;
             }
-            // If no entry has changed its kind, none was about to become of this kind.
+            // If no entry has changed its kind since `before`, no entry was about to become one of this kind.
             if self.changes.load(Acquire) == before {
                 return Choice::None;
             }
         }
     }
 
-    /// The number of entries of the kind, idle or busy.
+    /// Number of entries of the kind, idle or busy.
     fn count_of(&self, kind: Existence) -> u64 {
         match kind {
             Existence::Existing => self.existing_count(),
@@ -273,12 +273,12 @@ impl Entries {
         }
     }
 
-    /// Whether there is an idle entry of the kind.
+    /// Whether an entry of the kind is idle.
     pub(super) fn has_idle(&self, kind: Existence) -> bool {
         self.set(kind).next(0, self.len()).is_some()
     }
 
-    /// Whether an entry of the part is busy. Begins with the word in which one was found last.
+    /// Whether an entry of the part is busy. Begins with the word in which the latest search found a busy entry.
     fn is_one_busy(&self) -> bool {
         let words = self.len().div_ceil(64);
         let hint = self.busy.load(Relaxed).min(words);
@@ -293,20 +293,20 @@ impl Entries {
         at.is_some()
     }
 
-    /// Whether no entry is busy, and as many exist as are counted.
+    /// Whether no entry is busy, and the number of existing entries equals the count.
     pub(crate) fn are_idle(&self) -> bool {
         let words = 0..self.len().div_ceil(64) as usize;
         let existing = words.map(|at| u64::from(self.idle_existing.word(at).count_ones()));
         !self.is_one_busy() && existing.sum::<u64>() == self.existing_count()
     }
 
-    /// Makes an entry that was taken idle again.
+    /// Makes a taken entry idle again.
     #[inline]
     pub(super) fn put(&self, i: u32, now: Existence) {
         self.set(now).insert(i);
     }
 
-    /// Counts that a taken entry was created or deleted.
+    /// Counts the creation or deletion of a taken entry.
     pub(crate) fn set_existence(&self, now: Existence) {
         self.changes.fetch_add(1, AcqRel);
         match now {

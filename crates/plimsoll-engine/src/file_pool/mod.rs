@@ -1,4 +1,4 @@
-//! Filesets during a run: which files exist, which are busy, and which one is next.
+//! Filesets during a run: the files that exist, the files that are busy, and the file that is next.
 //!
 //! A worker that finds no idle entry of the wanted kind waits as long as any entry is busy, because a busy entry may
 //! become one of the wanted kind. The fileset is exhausted when no entry is busy; all waiters for the kind are then
@@ -22,15 +22,15 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// A fileset in use.
 ///
-/// With the layout, a file of a tree that is a table takes twelve bytes: four for its directory and eight
-/// for its size (none if all are of one size); a file of a tree that is a formula takes none. Two bits
-/// per file say whether it is idle and exists, and four bytes count how often it is open once a file of
-/// its chunk was opened. Workers of mixes keep books of their own, so that a fileset that only they work
-/// on has neither.
+/// The layout takes twelve bytes for a file of a tree that is a table: four for the file's directory and eight for the
+/// file's size (none if all files have the same size). A file of a tree that is a formula takes no memory in the
+/// layout. Two bits per file record whether the file is idle and exists. An open count of four bytes per file is
+/// allocated when a file of the same chunk is first opened. Workers of mixes keep their own records, so a fileset of
+/// mixes alone has neither bits nor counts.
 pub struct FilesetState {
-    /// Index in the Plan.
+    /// Index of the fileset in the Plan.
     pub id: FilesetId,
-    /// The tree.
+    /// Tree of the fileset.
     pub layout: Arc<Layout>,
     pub(crate) files: EntryPool,
     pub(crate) leaf_dirs: EntryPool,
@@ -39,13 +39,13 @@ pub struct FilesetState {
 }
 
 impl FilesetState {
-    /// The state at the start of a run.
+    /// The state at the start of a run with one rank: every entry of `layout` is idle.
     #[must_use]
     pub fn new(id: FilesetId, layout: Arc<Layout>) -> Self {
         Self::part(id, layout, RankPart::ALL_ENTRIES)
     }
 
-    /// The state of a rank's part of a fileset; the other entries are never chosen.
+    /// The state of a rank's part of a fileset; this rank never chooses the other entries.
     pub(crate) fn part(id: FilesetId, layout: Arc<Layout>, part: RankPart) -> Self {
         Self {
             id,
@@ -57,8 +57,8 @@ impl FilesetState {
         }
     }
 
-    /// The state of a fileset whose entries are never chosen here, since only mixes work on it: it has
-    /// nothing but the layout.
+    /// The state of a fileset that only mixes use, so that its entries are never chosen here: the state has only the
+    /// layout.
     pub(crate) fn without_entries(id: FilesetId, layout: Arc<Layout>) -> Self {
         let nothing = || EntryPool::new(0, |_| 0, RankPart::ALL_ENTRIES);
         Self {
@@ -102,7 +102,8 @@ impl FilesetState {
         session.locate_entry(self.id, &self.layout, entry);
     }
 
-    /// A directory of the tree: the one of this number, or the next in round-robin order.
+    /// A directory of the tree: directory `index` modulo the number of directories, or the next directory in
+    /// round-robin order.
     pub(crate) fn pick_dir(&self, index: Option<u64>) -> DirId {
         let dirs = self.layout.dirs();
         let number = match index {
@@ -124,7 +125,7 @@ impl FilesetState {
         self.open.get(file.0)
     }
 
-    /// Ends the work on a file: it is idle again.
+    /// Ends the work on a file, which becomes idle again.
     #[inline]
     pub(crate) fn release(&self, file: FileId, now: Existence) {
         self.files.release(file.0, now);
@@ -171,7 +172,7 @@ mod tests {
             for file in ours.iter().chain(&ours) {
                 assert_eq!(state.touch_next(&mut cursor), Some(FileId(*file)));
             }
-            // A busy one is passed over, and a deleted one is not there.
+            // A choice skips a busy file, and finds a deleted file no more.
             assert_eq!(state.files.claim(ours[0]), Choice::Taken(ours[0]));
             assert_eq!(state.touch_next(&mut cursor), Some(FileId(ours[1])));
             state.files.set_existence(Existence::Missing);

@@ -1,15 +1,15 @@
-//! How often each file of a fileset is open.
+//! Open counts of the files of a fileset.
 
 use std::sync::OnceLock;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
-/// Files of a chunk: four pages of counts.
+/// Files per chunk: the counts of a chunk fill four pages.
 const CHUNK: usize = 4096;
 
 type Chunk = Box<[AtomicU32; CHUNK]>;
 
-/// Open counts of files; chunks of them take memory once a file of theirs is opened.
+/// Open counts of files. A chunk takes memory once a file of the chunk is opened.
 pub(super) struct OpenCounts(Box<[OnceLock<Chunk>]>);
 
 impl OpenCounts {
@@ -49,7 +49,7 @@ fn new_chunk() -> Chunk {
 mod tests {
     use super::*;
 
-    /// More workers than 16 bits count may have one file open; a delete has to see them.
+    /// More workers than 16 bits can count may have the same file open, and a delete has to see all of them.
     #[test]
     fn a_file_may_be_open_more_often_than_16_bits_count() {
         let open = OpenCounts::new(1);

@@ -1,4 +1,4 @@
-//! The entries of a fileset and the workers that wait for them.
+//! The entries of a fileset, and the workers that wait for entries.
 
 use super::entries::{Choice, Entries, Existence, RankPart};
 use crate::sync::{BlockedCount, Fifo, Wait, WaitQueue, Woken, lock};
@@ -10,25 +10,25 @@ use std::collections::HashMap;
 use std::ops::Deref;
 use std::task::Waker;
 
-/// Retries of a worker with a thread of its own before an entry is kept for it.
+/// Number of retries of a worker that has its own thread, before a releasing worker hands an entry to the worker.
 const MAX_RETRIES_BEFORE_GRANT: u32 = 32;
 
-/// Entries of a fileset, and the workers that wait for them in order of arrival.
+/// Entries of a fileset, and the workers that wait for entries in the order of arrival.
 ///
-/// Among workers that share threads, a worker that releases an entry hands it to the first waiter,
-/// which is woken and has it.
+/// Among workers that share threads, a worker that releases an entry hands the entry to the first waiter and wakes this
+/// waiter.
 ///
-/// If each worker has a thread of its own, a handover would cost every operation a thread wakeup.
-/// There the first waiter is woken to retry, and running workers may take the entry meanwhile. Only
-/// one waiter is woken at a time; it wakes the next if it got an entry and there is another. After
-/// [`MAX_RETRIES_BEFORE_GRANT`] failed retries it is handed an entry.
+/// If each worker has its own thread, a handover would cost every operation a thread wakeup. The release then wakes the
+/// first waiter to retry, and running workers may take the entry before the waiter does. Only one waiter is awake at a
+/// time; a waiter that gets an entry wakes the next waiter if another entry is idle. After [`MAX_RETRIES_BEFORE_GRANT`]
+/// failed retries, the waiter is handed an entry.
 pub(crate) struct EntryPool {
     entries: Entries,
     waiting: WaiterCount,
     queues: Mutex<Queues>,
 }
 
-/// Workers in the queues. Every release reads it, so it has a cache line of its own.
+/// Number of workers in the queues. Every release reads this number, so it has its own cache line.
 #[repr(align(64))]
 #[derive(Default)]
 struct WaiterCount(AtomicUsize);
@@ -37,29 +37,29 @@ struct WaiterCount(AtomicUsize);
 struct Queues {
     /// Workers that wait for any entry of a kind.
     kinds: [Fifo<Request, Choice>; 2],
-    /// Whether the first of them was woken to retry and has not done so yet.
+    /// For each kind, whether the first waiter was woken to retry and has not retried yet.
     trying: [bool; 2],
-    /// Workers that wait for one particular entry, by its number.
+    /// Workers that wait for a particular entry, by the number of the entry.
     claims: HashMap<u32, Fifo<Request, Choice>>,
-    /// Requests so far.
+    /// Number of requests so far.
     arrivals: u64,
 }
 
 struct Request {
     /// Number of the request in the order of arrival in all queues.
     arrival: u64,
-    /// Entry to begin the search with.
+    /// Entry with which the search begins.
     from: Option<u64>,
-    /// Retries before the worker is handed an entry.
+    /// Number of retries left before the worker is handed an entry.
     tries_left: u32,
 }
 
-/// The entry that a worker waits for.
+/// The wish of a worker that waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Want {
-    /// Any entry of the kind; with a number, that one or the next of the kind.
+    /// Any entry of the kind; with a number, this entry or the next of the kind.
     Any(Existence, Option<u64>),
-    /// This entry.
+    /// A particular entry.
     This(u32),
 }
 
@@ -86,7 +86,7 @@ impl Queues {
         WaitPosition { want, at }
     }
 
-    /// Whether a new waiter would not be the first.
+    /// Whether a new waiter would wait behind others.
     fn has_waiters(&self, want: Want) -> bool {
         let queue = match want {
             Want::Any(kind, _) => Some(&self.kinds[kind as usize]),
@@ -124,8 +124,8 @@ struct Handover<'a> {
 }
 
 impl Handover<'_> {
-    /// Hands entry `i`, released as one of the kind `now`, to its first waiter. If no entry is busy
-    /// any more, waiters for the other kind are informed that there is none.
+    /// Hands entry `i`, released with existence `now`, to the first waiter for the entry. If no entry is busy any more,
+    /// waiters for the other kind are informed that no entry is left for them.
     fn hand_over(&mut self, i: u32, now: Existence) {
         let arrival = |q: &Fifo<Request, Choice>| q.first().map(|r| r.arrival);
         let of_kind = arrival(&self.queues.kinds[now as usize]);
@@ -139,13 +139,13 @@ impl Handover<'_> {
         if of_this.is_some() && !claim_first {
             has_gone |= self.serve_claims(i);
         }
-        // While an entry is busy, or about to be, it may become one of the other kind.
+        // An entry that is busy, or about to be, may become an entry of the other kind.
         if !has_gone && self.queues.kinds[now as usize].first().is_none() {
             self.serve_kind(now.other(), i);
         }
     }
 
-    /// Serves the waiters for this entry. Returns whether one of them got it.
+    /// Serves the waiters for entry `i`. Returns whether a waiter got the entry.
     fn serve_claims(&mut self, i: u32) -> bool {
         let Some(queue) = self.queues.claims.get_mut(&i) else {
             return false;
@@ -163,9 +163,9 @@ impl Handover<'_> {
         taken
     }
 
-    /// Serves the waiters for an entry of this kind: the first gets one or is woken to retry, or all
-    /// are informed that there is none. Returns whether one got an entry; at most one does, because
-    /// every release hands over its own entry.
+    /// Serves the waiters for an entry of this kind. The first waiter gets an entry or is woken to retry, or all
+    /// waiters are informed that no entry is left. Returns whether a waiter got an entry; at most one waiter does,
+    /// because every release hands over its own entry.
     fn serve_kind(&mut self, kind: Existence, i: u32) -> bool {
         let (entries, at) = (self.entries, kind as usize);
         while let Some(first) = self.queues.kinds[at].first() {
@@ -195,7 +195,7 @@ impl Handover<'_> {
         self.waiting.fetch_sub(1, SeqCst);
     }
 
-    /// Wakes the first waiter for an entry of this kind, unless it was woken and has yet to retry.
+    /// Wakes the first waiter for an entry of this kind, unless the waiter was woken already and has not retried yet.
     fn wake_first_to_retry(&mut self, kind: Existence) {
         let queue = &mut self.queues.kinds[kind as usize];
         if queue.first().is_some() && !self.queues.trying[kind as usize] {
@@ -204,7 +204,7 @@ impl Handover<'_> {
         }
     }
 
-    /// Retries for the worker that was woken to do so; returns what it got.
+    /// Retries for a worker that was woken to retry; returns the worker's grant.
     fn retry(&mut self, kind: Existence, at: u32) -> Option<Choice> {
         let (queue, trying) = (
             &mut self.queues.kinds[kind as usize],
@@ -222,10 +222,10 @@ impl Handover<'_> {
         queue.leave(at);
         self.waiting.fetch_sub(1, SeqCst);
         match choice {
-            // There may be another one for the next waiter.
+            // Another entry is idle for the next waiter.
             Choice::Taken(_) if self.entries.has_idle(kind) => self.wake_first_to_retry(kind),
             Choice::Taken(_) | Choice::AllBusy => {}
-            // There is none for the others either.
+            // The other waiters find no entry either.
             Choice::None => drop(self.serve_kind(kind, 0)),
         }
         Some(choice)
@@ -233,7 +233,7 @@ impl Handover<'_> {
 }
 
 impl EntryPool {
-    /// A pool of `len` entries; those with a bit in `initial` exist, as of [`Entries::new`].
+    /// A pool of `len` entries; `initial` and `part` as in [`Entries::new`].
     pub(crate) fn new(len: u32, initial: impl Fn(u32) -> u64, part: RankPart) -> Self {
         Self {
             entries: Entries::new(len, initial, part),
@@ -242,7 +242,7 @@ impl EntryPool {
         }
     }
 
-    /// Ends the work on an entry that was taken; the first worker that waits for it gets it.
+    /// Ends the work on a taken entry, and hands the entry to the first waiter for it.
     #[inline]
     pub(crate) fn release(&self, i: u32, now: Existence) {
         self.entries.put(i, now);
@@ -281,7 +281,7 @@ impl EntryPool {
         result
     }
 
-    /// Waits for an entry while all candidates are busy; `look` checks once more whether they are.
+    /// Waits for an entry while all candidates are busy; `look` checks once more whether the candidates are busy.
     pub(crate) async fn wait(
         &self,
         want: Want,
@@ -299,7 +299,7 @@ impl EntryPool {
         }
     }
 
-    /// Joins the waiters, unless there are none and `look` finds that there is nothing to wait for.
+    /// Joins the waiters, unless the queue is empty and `look` finds no reason to wait.
     fn join(
         &self,
         want: Want,
@@ -307,8 +307,8 @@ impl EntryPool {
         look: impl FnOnce() -> Choice,
     ) -> Result<WaitPosition, Choice> {
         let mut queues = lock(&self.queues);
-        // From now on every release hands its entry over; `look` sees earlier releases, unless
-        // they were handed to earlier waiters.
+        // From now on every release hands its entry over. `look` sees earlier releases, except entries that were handed
+        // to earlier waiters.
         self.waiting.0.fetch_add(1, SeqCst);
         fence(SeqCst);
         if !queues.has_waiters(want) {
@@ -348,7 +348,7 @@ impl WaitQueue for EntryPool {
     }
 
     fn leave(&self, place: WaitPosition) {
-        // Only existing entries are claimed.
+        // Only existing entries have claims.
         let (kind, first_of) = match place.want {
             Want::Any(kind, _) => (kind, Some(kind)),
             Want::This(_) => (Existence::Existing, None),
@@ -360,7 +360,7 @@ impl WaitQueue for EntryPool {
             if given.is_none() {
                 handover.waiting.fetch_sub(1, SeqCst);
             }
-            // It was woken to retry: the next worker does so instead.
+            // The waiter was woken to retry: the next waiter retries instead.
             if let Some(kind) = was_first
                 && std::mem::take(&mut handover.queues.trying[kind as usize])
             {

@@ -7,20 +7,20 @@ use rand::RngExt;
 /// Maximum number of files that a worker keeps open.
 const OPEN_FILES: u64 = 32;
 
-/// Descriptors of an operation that opens files of its own: a copy has two.
+/// Descriptors of an operation that opens its own files: a copy opens two.
 pub(crate) const EXTRA_DESCRIPTORS: u32 = 2;
 
 /// A compiled mix, shared by the workers of its group.
 pub(crate) struct MixProgram {
     pub(crate) mix: Mix,
-    /// Cumulative percentages, operations and rows.
+    /// Cumulative percentage, operation and row of each entry of the operation table.
     pub(crate) table: Vec<(f64, MixOp, u32)>,
     pub(crate) prepare: u32,
-    /// Whether data files are opened for writing too.
+    /// Whether data files are opened for reading and writing.
     pub(crate) writes_data: bool,
-    /// Whether data files are mapped for reading; an empty one is lengthened first.
+    /// Whether data files are mapped for reading; an empty file is lengthened before a mapping.
     pub(crate) maps_data: bool,
-    /// Workers of the group.
+    /// Number of workers of the group.
     pub(crate) workers: u64,
     /// Wait after each operation, in nanoseconds.
     pub(crate) delay: Nanos,
@@ -46,9 +46,9 @@ impl MixProgram {
         }
     }
 
-    /// The number of descriptor slots of each worker, if there are `files` data files.
+    /// Number of descriptor slots of each worker, for a fileset of `files` data files.
     pub(crate) fn slots(&self, files: u64) -> u32 {
-        // A file may be open twice, once with direct I/O.
+        // A file may be open twice: with direct I/O, and without.
         let members = self.mix.working_set.size(files);
         let own = self.mix.files.data_of(0, self.workers, members);
         let open = match self.mix.flags.keep_open {
@@ -61,7 +61,7 @@ impl MixProgram {
     pub(crate) fn draw(&self, rng: &mut Rng) -> (MixOp, u32) {
         let at = rng.random::<f64>() * 100.0;
         let found = self.table.iter().find(|(sum, ..)| at < *sum);
-        // The sum of the percentages may be a little less than 100.
+        // Rounding may make the sum of the percentages a little less than 100.
         let found = found.or(self.table.last());
         let (_, op, row) = found.expect("a Plan's check refuses a mix without operations");
         (*op, *row)
@@ -149,7 +149,7 @@ mod tests {
             seen[at] += 1;
         }
         assert_eq!(seen[1], 0);
-        // Six deviations of a binomial of 40 000 and a quarter are 520.
+        // Six standard deviations of a binomial of 40 000 and a quarter are 520.
         assert!(seen[0].abs_diff(10_000) < 520, "{seen:?}");
     }
 
@@ -169,7 +169,7 @@ mod tests {
             (O::Append, true),
             (O::Truncate, true),
             (O::Lock, true),
-            // These change other files.
+            // Operations that change other files than data files.
             (O::Create, false),
             (O::Unlink, false),
             (O::WriteFile, false),
@@ -188,7 +188,7 @@ mod tests {
             mix.flags.keep_open = keep_open;
             program(&mix).slots(files)
         };
-        // Each of a worker's files twice, one more file for parts that differ by one, and two.
+        // Each file of a worker twice, one more file because the parts differ by one, and two extra descriptors.
         for (files, own) in [(4, 1), (8, 2), (20, 5), (56, 14)] {
             assert_eq!(slots(files, false, true), 2 * (own + 1) + 2, "{files}");
         }

@@ -5,14 +5,14 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, OnceLock};
 
-/// Files of a chunk. A file that is resized alone takes a KiB, and the table of chunks 16 bytes a chunk, an
-/// eighth of a byte for each file of the working set.
+/// Files per chunk. The first resize of a file of a chunk allocates 1 KiB. The table of chunks takes 16 bytes per
+/// chunk, an eighth of a byte per file of the working set.
 const CHUNK: u64 = 128;
 
 type Chunk = Box<[AtomicU64; CHUNK as usize]>;
 
-/// The current sizes of the files of the working set of a mix. A file has its planned size until it is
-/// resized; chunks of sizes take memory once a file of theirs is.
+/// The current sizes of the files in the working set of a mix. A file has its planned size until a resize. A chunk of
+/// sizes takes memory once a file of the chunk is resized.
 pub(crate) struct MixFileSizes {
     layout: Arc<Layout>,
     working_set: WorkingSet,
@@ -21,7 +21,7 @@ pub(crate) struct MixFileSizes {
 }
 
 impl MixFileSizes {
-    /// The planned sizes of the data files of a mix, whose tree is `layout`.
+    /// The planned sizes of the data files of a mix; `layout` is the tree of the data files.
     pub(crate) fn new(mix: &Mix, layout: Arc<Layout>) -> Self {
         let working_set = mix.working_set;
         let members = working_set.size(u64::from(layout.files()));
@@ -52,9 +52,9 @@ impl MixFileSizes {
         self.resized(member).store(size, Relaxed);
     }
 
-    /// Notes that a file has at least `size` bytes.
+    /// Records that a file has at least `size` bytes.
     pub(crate) fn grow(&self, member: u64, size: u64) {
-        // Most writes are within the file, which then needs no size of its own.
+        // Most writes end within the file and allocate no chunk.
         if self.get(member) < size {
             self.resized(member).fetch_max(size, Relaxed);
         }
@@ -73,7 +73,7 @@ impl MixFileSizes {
         &chunk[(member % CHUNK) as usize]
     }
 
-    /// Chunks that take memory.
+    /// Number of chunks that take memory.
     #[cfg(test)]
     fn allocated(&self) -> usize {
         let filled = self.chunks.iter().filter(|chunk| chunk.get().is_some());

@@ -15,7 +15,7 @@ const ROTATING_SLOTS: u32 = 128;
 
 /// One instruction of a flat program.
 pub(crate) enum Instr {
-    /// An operation, `iters` times.
+    /// Executes an operation `iters` times.
     Op {
         row: u32,
         iters: Value,
@@ -23,9 +23,9 @@ pub(crate) enum Instr {
         /// Index into the worker's semaphores, blocks or caps, by the kind of operation.
         state: u32,
     },
-    /// A composite begins: it runs `iters` times and ends before `exit`.
+    /// Begin of a composite, which runs `iters` times and ends before instruction `exit`.
     LoopBegin { iters: Value, exit: u32 },
-    /// A composite ends.
+    /// End of a composite.
     LoopEnd,
 }
 
@@ -61,7 +61,7 @@ pub(crate) struct Compiled {
     pub(crate) rows: Vec<u32>,
     /// Whether the operations follow a schedule.
     pub(crate) paced: bool,
-    /// The mix, if it is one; then there is no code.
+    /// The mix, if the program is a mix; a mix has no code.
     pub(crate) mix: Option<Arc<MixProgram>>,
 }
 
@@ -88,7 +88,7 @@ impl Compiled {
                 compiled.slots = program.slots(plan.fileset(mix.files.data).entries);
                 compiled.mix = Some(Arc::new(program));
             }
-            // A rank generates its steps.
+            // Ranks of a pattern generate their steps.
             Program::Pattern(pattern) => {
                 pattern.for_each_row(&mut |row| compiled.rows.push(row.0));
             }
@@ -135,7 +135,8 @@ impl Compiled {
             self.rows.push(open.0);
         }
         let state = match op {
-            // Semblocks and blocks of one name are one: posts and wakeups refer to the name.
+            // Semblocks of the same name share one entry, and so do blocks, because posts and wakeups refer to the
+            // name.
             Op::SemBlock { high_water, .. } => {
                 let known = self.semblocks.iter().position(|(r, _)| *r == row);
                 known.unwrap_or_else(|| push(&mut self.semblocks, (row, *high_water)))
@@ -166,7 +167,7 @@ impl Compiled {
         });
     }
 
-    /// Assigns the slots named by number, and behind them those of rotating opens.
+    /// Assigns the slots that the program names by number, and after these slots the slots of rotating opens.
     fn assign_slots(&mut self, plan: &Plan) {
         let mut rotating = Vec::new();
         for instr in &self.code {
@@ -197,18 +198,18 @@ impl Compiled {
     }
 }
 
-/// Appends to a list; returns the index.
+/// Appends an item to a list; returns the index of the item.
 fn push<T>(list: &mut Vec<T>, item: T) -> usize {
     list.push(item);
     list.len() - 1
 }
 
-/// Properties of a row for its workers.
+/// Properties of a row that workers need.
 #[derive(Clone, Copy)]
 pub(crate) struct RowInfo {
-    /// Whether it counts in the summary.
+    /// Whether the row counts in the summary.
     pub(crate) counts: bool,
-    /// Whether it moves data.
+    /// Whether the operation of the row moves data.
     pub(crate) moves: bool,
 }
 

@@ -4,11 +4,11 @@
 //! *holder*, whose name is the run's [`ClaimId`]. A claim consists of nothing else: each change of a claim is one
 //! operation on names, which the file system or the server executes as a whole, and of which one caller succeeds.
 //!
-//! - **A free directory** is claimed by a rename. The run prepares `.plimsoll.claim.ID` with the holder `ID` inside, and
-//!   renames `.plimsoll.claim.ID` to `.plimsoll.claim`. A rename onto a directory with entries fails (POSIX, RFC 1813
-//!   and RFC 8881), so one rename succeeds, and the claim has its holder from the first instant. (An exclusive create
-//!   does not suffice: a run that is killed before writing its name into the new file leaves a claim that nobody can
-//!   attribute.)
+//! - **A free directory** is claimed by a rename. The run prepares `.plimsoll.claim.ID` with the holder `ID` inside,
+//!   and renames `.plimsoll.claim.ID` to `.plimsoll.claim`. A rename onto a directory with entries fails (POSIX, RFC
+//!   1813 and RFC 8881), so one rename succeeds, and the claim has its holder from the first instant. (An exclusive
+//!   create does not suffice: a run that is killed before writing its name into the new file leaves a claim that nobody
+//!   can attribute.)
 //! - **A claim whose owner has ended** is taken over by renaming its holder from the old [`ClaimId`] to the new one. A
 //!   name can be renamed away once, so one rename succeeds. No two claims have the same id, so a run whose listing is
 //!   outdated renames either the holder in the listing or nothing, and never the holder of a faster run.
@@ -17,8 +17,8 @@
 //!
 //! No run relies on what an operation returned: a run has the directory when the run has listed `.plimsoll.claim` and
 //! found its own holder and no other holder of a process that may be running. A lost reply, after which a repeated
-//! request fails, therefore makes no run a loser, and a false success makes no run a winner. A repeated request that the
-//! server executes late does not find the name to rename or remove: every such name contains an id, except
+//! request fails, therefore makes no run a loser, and a false success makes no run a winner. A repeated request that
+//! the server executes late does not find the name to rename or remove: every such name contains an id, except
 //! `.plimsoll.claim`, which is removed only when empty.
 //!
 //! **Why two runs never have a directory.** Assume that A and B have both found their own holder and not the other's. A
@@ -29,12 +29,12 @@
 //! directories; on such a server, two runs at the same instant may both be refused.
 //!
 //! **Why one run gets the directory.** A run is refused only after seeing the holder of another process that may be
-//! running. Where renames are exclusive, `.plimsoll.claim` has one holder at a time, and the run of this holder finds no
-//! other holder. An attempt that fails without an error of the target fails because an attempt of another run has
+//! running. Where renames are exclusive, `.plimsoll.claim` has one holder at a time, and the run of this holder finds
+//! no other holder. An attempt that fails without an error of the target fails because an attempt of another run has
 //! succeeded.
 //!
-//! `models` executes this code in every order of its operations, with processes that end at any operation, lost replies,
-//! and repeated requests.
+//! `models` executes this code in every order of its operations, with processes that end at any operation, lost
+//! replies, and repeated requests.
 //!
 //! **Who has made the directory** is unknown to the run that gets the directory if a refused run has made it. The
 //! refused run leaves a *note*, the directory `.plimsoll.madeLEVEL+ID` beside the claim: level 0 is the guarded
@@ -94,7 +94,7 @@ pub(crate) trait ClaimDir {
     /// Removes an empty directory, which may be the guarded directory.
     async fn remove(&mut self, dir: &str) -> Result<(), OpError>;
 
-    /// What this process knows of an owner.
+    /// State of an owner, as far as this process knows.
     async fn state(&mut self, owner: &OwnerProcess) -> OwnerState;
 }
 
@@ -232,7 +232,7 @@ fn in_claim(name: impl std::fmt::Display) -> String {
     format!("{CLAIM}/{name}")
 }
 
-/// Why a directory is not claimed.
+/// Reason why a directory is not claimed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NotClaimed {
     /// Another process holds the claim.
@@ -419,7 +419,7 @@ async fn leave_notes(
     Ok(())
 }
 
-/// What became of a guarded directory that a run leaves.
+/// Result of leaving a guarded directory.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Departure {
     /// The directory is removed, or stays: because Plimsoll did not make it, because of its contents, or for another
@@ -489,8 +489,8 @@ async fn has_others(dir: &mut impl ClaimDir, names: &[String]) -> bool {
     false
 }
 
-/// Removes those entries of a guarded directory that are prepared claims of this process or of processes that have
-/// ended.
+/// Removes prepared claims from a guarded directory: the claims of this process, of ended processes, and with
+/// `RemoteOwner::TakeOver` also of processes of other machines.
 async fn sweep(
     dir: &mut impl ClaimDir,
     names: &[String],

@@ -1,4 +1,4 @@
-//! Cleaning up after runs that could not.
+//! Cleanup after runs that could not clean up themselves.
 
 use super::claim::RemoteOwner;
 use super::marker::{self, GuardError, GuardState};
@@ -13,13 +13,14 @@ use plimsoll_target::{EntryKind, Purpose, Session, Target, Visitor};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Removes what runs left in a directory with Plimsoll's marker: the trees that the marker lists, the
-/// marker, and the directory if Plimsoll created it. Returns what is left; the marker stays with the
-/// rest of a tree. `stop` may end the removal. `force`: even if the marker names a process of another
-/// machine, which may be alive.
+/// Removes the remains of runs in a directory: the trees that Plimsoll's marker lists, the marker, claims of ended
+/// runs, and the directory if Plimsoll created the directory. Returns what is left; if a part of a tree is left, the
+/// marker stays too. `stop` can end the removal. With `force`, cleans the directory even if its claim names a process
+/// of another machine, which may be running.
 ///
 /// # Errors
-/// [`EngineError::Refused`] if the directory has no marker or a run is using it.
+/// [`EngineError::Refused`] if the directory has neither a marker nor remains of a claim, or if a run is using the
+/// directory.
 pub fn clean(
     dir: &Path,
     settings: &Settings,
@@ -33,9 +34,9 @@ pub fn clean(
     end(dir, settings, others, false, stop)?.map_err(EngineError::Refused)
 }
 
-/// Ends the use of a directory that runs of this process have claimed ([`Settings::holds`]): its files are removed,
-/// unless it `keeps` them, and others may use it. Returns what is left that should not be; nothing if no run has come as
-/// far as to claim it.
+/// Ends the use of a directory that runs of this process have claimed ([`Settings::holds`]). Removes the files unless
+/// `keeps`, and lets other processes use the directory. Returns what is left against the request; returns nothing if no
+/// run has claimed the directory.
 ///
 /// # Errors
 /// [`EngineError::Refused`] if another run is using the directory.
@@ -49,7 +50,7 @@ pub fn end_claim(
     Ok(ended.unwrap_or_default())
 }
 
-/// Releases a directory, and removes its files unless `keeps`. The inner error is that there is nothing to release.
+/// Releases a directory, and removes its files unless `keeps`. The inner error says that no claim is to be released.
 fn end(
     dir: &Path,
     settings: &Settings,
@@ -85,7 +86,7 @@ fn end(
         .map(Ok)
 }
 
-/// The work directory of the run that guarded `dir` as `guard` below it.
+/// The work directory of the run in which `dir` was the guarded directory `guard`.
 fn work_dir(dir: &Path, guard: &RelPath) -> Result<PathBuf, EngineError> {
     let mut at = dir;
     for name in guard.as_str().rsplit('/').filter(|n| !n.is_empty()) {
@@ -157,7 +158,7 @@ impl Visitor for CleanVisitor<'_> {
             }
             let removes = make_room(&pool, self.plan, self.others);
             is_removed |= removes;
-            // A server may free the room of a removed file later.
+            // A server may free the space of a removed file later.
             let may_help = removes || (is_removed && patience.wait(attempt));
             if !may_help {
                 break;
@@ -183,8 +184,8 @@ impl Visitor for CleanVisitor<'_> {
 /// Removes the files of one directory of a tree that the marker lists, so that a full file system has room for a claim.
 /// Returns whether a file was removed.
 ///
-/// No run uses the files: a run has a claim, and `look` finds none. A run that claims the directory in the short time until
-/// the removal has ended finds its files incomplete, and fails.
+/// No run uses the files: a run has a claim, and `look` finds no claim. A run that claims the directory in the short
+/// time until the end of the removal finds its files incomplete, and fails.
 fn make_room<T: Target>(pool: &SetupPool<T>, plan: &Plan, others: RemoteOwner) -> bool {
     let guard = &plan.work_dir.guards[0];
     let Ok(GuardState::Marked(marker)) = marker::look(pool, plan, guard, others) else {
@@ -198,7 +199,7 @@ fn make_room<T: Target>(pool: &SetupPool<T>, plan: &Plan, others: RemoteOwner) -
             let Ok(entries) = pool.at(&dir, async |s| s.entries().await) else {
                 break false;
             };
-            // Entries of a pattern are known by their depth below the root.
+            // A pattern's entries are recognised by their depth below the root, so a removal begins at the root.
             let mut below = entries.iter().filter(|(name, kind)| {
                 names.is_none() && *kind == EntryKind::Dir && is_named(None, 0, name, *kind)
             });

@@ -1,6 +1,6 @@
-//! Dropping data from the machine's caches, so that the next reads come from storage.
+//! Dropping cached data of the machine, so that the next reads come from storage.
 //!
-//! For a pattern, the dropped data is of the files that this process wrote and read in earlier stages. These files
+//! For a pattern, the dropped data belongs to the files that this process wrote and read in earlier stages. These files
 //! follow from the rounds that the ranks completed, so nothing is recorded while the ranks run.
 
 use super::EngineError;
@@ -17,17 +17,17 @@ use std::ops::Range;
 /// Drops the caches of the whole machine: pages, names and attributes.
 ///
 /// # Errors
-/// If the kernel does not permit it.
+/// `EngineError::Failed` if the kernel does not permit the drop.
 pub(super) fn drop_system() -> Result<(), EngineError> {
     rustix::fs::sync();
     std::fs::write("/proc/sys/vm/drop_caches", "3")
         .map_err(|e| EngineError::Failed(format!("cannot drop the machine's caches: {e}")))
 }
 
-/// Drops the located file from the page cache, if it is there.
+/// Drops the located file from the page cache; has no effect on a missing file.
 async fn drop_file<S: Session>(session: &mut S) -> Result<(), OpError> {
     let handle = match session.open(OpenHow::plain(OpenMode::Read)).await {
-        // An earlier phase deleted it.
+        // An earlier phase deleted the file.
         Err(OpError(Errno::NOENT)) => return Ok(()),
         other => other?,
     };
@@ -41,8 +41,8 @@ fn path_of(push: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
     path
 }
 
-/// Drops files from the page cache. The function appends the path of a file to a buffer, or nothing
-/// for one that never existed.
+/// Drops files from the page cache. The function appends the path of a file to a buffer, or appends nothing for a file
+/// that never existed.
 struct DropCaches<F>(F);
 
 impl<S: Session, F: Fn(u64, &mut Vec<u8>) + Sync> BulkTask<S> for DropCaches<F> {
@@ -70,15 +70,15 @@ pub(super) fn drop_tree<T: Target>(pool: &SetupPool<T>, layout: &Layout) -> Resu
 
 /// A stage of a pattern that has ended.
 pub(super) struct PastStage {
-    /// Its number in the pattern.
+    /// Number of the stage in the pattern.
     pub(super) stage: u32,
-    /// The progress of all ranks before it.
+    /// The progress of all ranks before the stage.
     pub(super) before: RankStates,
-    /// Rounds that the rank of this process executed.
+    /// Number of rounds that the rank of this process executed.
     pub(super) rounds: u64,
 }
 
-/// Objects of a set, by their numbers.
+/// A range of objects of a set, by their numbers.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct ObjectRange {
     owner: u32,
@@ -87,20 +87,20 @@ struct ObjectRange {
     end: u64,
 }
 
-/// The objects that a rank of a pattern has read or written, to be dropped before the next stage.
+/// The objects that a rank of a pattern has read or written, whose cached data is dropped before the next stage.
 pub(super) struct PatternFiles<'a> {
     pub(super) pattern: &'a Pattern,
     /// The rank of this process.
     pub(super) rank: u32,
-    /// The stages so far.
+    /// The stages that have ended.
     pub(super) past: &'a [PastStage],
-    /// The progress of the ranks.
+    /// The progress of all ranks.
     pub(super) now: &'a RankStates,
 }
 
 impl PatternFiles<'_> {
-    /// Drops the objects that this rank wrote or read from its machine's page cache; before the first
-    /// stage, those that an earlier run left in its sets.
+    /// Drops the objects that this rank wrote or read from its machine's page cache. Before the first stage, drops the
+    /// objects that an earlier run left in the rank's sets.
     ///
     /// # Errors
     /// If a file cannot be opened, written out or dropped.
@@ -136,7 +136,7 @@ impl PatternFiles<'_> {
         Ok(paths)
     }
 
-    /// Objects that this rank wrote or read in earlier stages and that were not deleted since.
+    /// Objects that this rank wrote or read in earlier stages and that no stage has deleted since.
     fn touched(&self) -> Vec<ObjectRange> {
         let mut all = Vec::new();
         for past in self.past {
@@ -193,7 +193,7 @@ impl PatternFiles<'_> {
         }
     }
 
-    /// The number below which the objects of a set have been deleted.
+    /// The number below which all objects of a set have been deleted.
     fn deleted_below(&self, owner: u32, set: u32) -> u64 {
         let mut below = 0;
         for past in self.past {
@@ -235,7 +235,7 @@ fn merged(mut all: Vec<ObjectRange>) -> Vec<ObjectRange> {
     out
 }
 
-/// Objects in several sets, numbered one after the other.
+/// Objects of several sets, numbered consecutively.
 struct Ranges<'a> {
     pattern: &'a Pattern,
     objects: Vec<ObjectRange>,

@@ -1,8 +1,8 @@
-//! Commands of the user that run beside a run: to their end, or until their time is up.
+//! Commands of the user that run beside a run, to their end or to a time limit.
 //!
-//! A command runs in a background process group, in which an access to the terminal would block for ever. A command and
-//! all processes that the command started are ended when its time is up, when the run is stopped, and when the command
-//! accesses the terminal; they are killed when Plimsoll exits at once.
+//! A command runs in a background process group, in which an access to the terminal would block for ever. The command
+//! and its descendants are ended at the time limit, when the run is stopped, and when the command accesses the
+//! terminal. They are killed when Plimsoll exits at once.
 
 use super::EngineError;
 use crate::sync::lock;
@@ -15,37 +15,37 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// Interval of the checks of a command.
+/// Interval of the checks of a running command.
 const COMMAND_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// How long a command may take to end after SIGTERM.
+/// Maximum time that a command may take to end after SIGTERM.
 const COMMAND_KILL_DELAY: Duration = Duration::from_secs(2);
 
-/// How long a command may take.
+/// Time limits of a command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Maximum time from its start; `None` for no limit.
+    /// Maximum time since the command's start; `None` for no limit.
     pub time: Option<Duration>,
-    /// Maximum time from its start if the run is to stop.
+    /// Maximum time since the command's start once the run is to stop.
     pub time_once_stopped: Duration,
 }
 
-/// How a command ended.
+/// The end of a command.
 #[derive(Debug)]
 pub enum CommandEnd {
-    /// By itself.
+    /// The command ended before any limit.
     Ended(ExitStatus),
-    /// It was ended, after this long.
+    /// The command was ended at this limit.
     TimedOut(Duration),
 }
 
-/// The error of a command that would ask for a password.
+/// The error of a command that accesses the terminal, for example to ask for a password.
 const WANTS_TERMINAL: &str = "it tried to use the terminal, which belongs to the run";
 
 /// Process groups of the running commands.
 static RUNNING: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
-/// A group in [`RUNNING`] while its command runs.
+/// The process group of a command, in [`RUNNING`] while the command runs.
 struct Running(i32);
 
 impl Running {
@@ -61,25 +61,26 @@ impl Drop for Running {
     }
 }
 
-/// Kills the running commands and their descendants, for a program that exits at once.
+/// Kills the running commands and their descendants, for a program that is about to exit.
 pub fn kill_commands() {
     for group in lock(&RUNNING).iter().filter_map(|g| Pid::from_raw(*g)) {
-        // It may have ended by itself meanwhile.
+        // The command may have ended already.
         let _ = rustix::process::kill_process_group(group, Signal::KILL);
     }
 }
 
-/// Runs a command to its end. When its time is up, it and its descendants are terminated, and killed
-/// a little later.
+/// Runs a command to its end or to a limit. At the limit, the command and its descendants receive SIGTERM, and at most
+/// 2 s later SIGKILL.
 ///
 /// # Errors
-/// If it cannot be started or waited for, or if it wants to use the terminal: then it is ended.
+/// If the command cannot be started or waited for, or if the command accesses the terminal, in which case the command
+/// is ended.
 pub fn run_command(
     command: &mut Command,
     limits: Limits,
     stopped: &dyn Fn() -> bool,
 ) -> io::Result<CommandEnd> {
-    // A group of its own: Ctrl-C on the terminal is for the run, which then ends the command.
+    // A separate process group: Ctrl-C on the terminal stops the run, which then ends the command.
     let mut child = command.process_group(0).spawn()?;
     let _running = Running::new(child.id() as i32);
     let begun = Instant::now();
@@ -106,8 +107,8 @@ pub fn run_command(
     }
 }
 
-/// Whether a command was stopped because it wants to read from the terminal or set it, which processes
-/// in the background may not.
+/// Whether the system has stopped a command because the command reads from the terminal or sets the terminal, which
+/// background processes may not do.
 fn wants_terminal(child: &Child) -> bool {
     let Some(pid) = Pid::from_raw(child.id() as i32) else {
         return false;
@@ -124,24 +125,24 @@ fn end(child: &mut Child) -> io::Result<()> {
     let group = Pid::from_raw(child.id() as i32);
     let signal = |signal| {
         if let Some(group) = group {
-            // It may have ended by itself meanwhile.
+            // The command may have ended already.
             let _ = rustix::process::kill_process_group(group, signal);
         }
     };
     signal(Signal::TERM);
-    // A stopped process receives it when it continues.
+    // A stopped process receives SIGTERM when the process continues.
     signal(Signal::CONT);
     let begun = Instant::now();
     while begun.elapsed() < COMMAND_KILL_DELAY && child.try_wait()?.is_none() {
         std::thread::sleep(COMMAND_POLL_INTERVAL);
     }
-    // Its descendants may outlive it.
+    // Descendants may outlive the command.
     signal(Signal::KILL);
     child.wait().map(drop)
 }
 
-/// Runs a shell command of the workload, which front ends have allowed. When the run is stopped, the
-/// command and its descendants are ended too.
+/// Runs a shell command of the workload; the front end has allowed shell commands. When the run is stopped, the command
+/// and its descendants are ended too.
 pub(super) fn run_shell(
     command: &str,
     stopped: &dyn Fn() -> bool,
@@ -180,7 +181,7 @@ mod tests {
         assert_eq!(ended.unwrap_err().to_string(), WANTS_TERMINAL);
     }
 
-    /// A signal to end comes to a process that is stopped when it goes on.
+    /// A stopped process receives a signal to end when the process continues.
     #[test]
     fn a_command_that_wants_the_terminal_can_tidy_up() {
         let dir = tempfile::tempdir().unwrap();
@@ -210,7 +211,7 @@ mod tests {
         assert!(run_command(&mut Command::new("/nowhere/x"), limits(None, 0), &|| false).is_err());
     }
 
-    /// Whether a process is gone, or has ended and is not reaped.
+    /// Whether a process is gone, or is a zombie.
     fn is_gone(pid: &str) -> bool {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
         stat.map_or(true, |s| s.contains(") Z "))
@@ -221,7 +222,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let pid = dir.path().join("pid");
         let named = dir.path().join("named");
-        // Neither heeds the signal that asks it to end.
+        // Neither process heeds SIGTERM.
         let script = format!(
             "trap '' TERM; sh -c 'trap \"\" TERM; echo $$ > {0}; mv {0} {1}; sleep 1000' & \
              while true; do sleep 1; done",
@@ -241,7 +242,7 @@ mod tests {
     fn time_that_is_up_ends_a_command() {
         let ended = run_command(&mut shell("sleep 1000"), limits(Some(50), 0), &|| false).unwrap();
         assert!(matches!(ended, CommandEnd::TimedOut(t) if t == Duration::from_millis(50)));
-        // A stop never lengthens it.
+        // A stop never lengthens the time limit.
         let ended = run_command(&mut shell("sleep 1000"), limits(Some(50), 60_000), &|| true);
         assert!(
             matches!(ended.unwrap(), CommandEnd::TimedOut(t) if t == Duration::from_millis(50))

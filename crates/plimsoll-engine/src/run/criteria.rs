@@ -1,16 +1,16 @@
-//! Whether schedules were achieved, the load of a mix was sustained, and the client caused a failure.
+//! Criteria of a result: schedules were achieved, the load of a mix was sustained, and the client caused no failure.
 
 use plimsoll_measure::{Latency, Outcome, ScheduleCounts};
 use plimsoll_plan::{Criteria, OperationId, Plan, Reason};
 use std::time::Duration;
 
-/// Mean start delay, in nanoseconds, up to which the client is never to blame.
+/// Mean start delay, in nanoseconds, up to which the client never makes the result invalid.
 const MIN_BLAMED_DELAY_NS: f64 = 1e6;
 
-/// Maximum start delay as a fraction of the mean response time.
+/// Maximum mean start delay of the client, as a fraction of the mean response time.
 const MAX_CLIENT_DELAY_SHARE: f64 = 0.1;
 
-/// Why the result of a load with a schedule is invalid; empty for other workloads.
+/// Reasons why the schedule of a load, or the criteria of a business metric, make the result invalid.
 pub(super) fn reasons(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
     let Some(window) = outcome.windows.last() else {
         return vec![];
@@ -63,7 +63,7 @@ pub(super) fn reasons(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
     reasons
 }
 
-/// The scheduled and the completed operations or events of a schedule.
+/// Numbers of scheduled and completed operations or events of a schedule.
 fn achieved(counts: &ScheduleCounts) -> (u64, u64) {
     (counts.scheduled, counts.completed)
 }

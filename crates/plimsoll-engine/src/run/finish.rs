@@ -10,9 +10,8 @@ use plimsoll_measure::{Cleanup, Outcome};
 use plimsoll_plan::{Failure, Plan};
 use plimsoll_target::Target;
 
-/// The outcome of a run before its files are removed. Measurements are kept, whatever failed later;
-/// the first failure is the one that is reported. Only rank 0 has an outcome of a run that measured
-/// nothing.
+/// The outcome of a run before the run's files are removed. Measurements are kept, whatever failed later, and the first
+/// failure is reported. Of a run that measured nothing, only rank 0 has an outcome.
 pub(super) fn outcome_or_refusal(
     ran: Result<(), EngineError>,
     plan: &Plan,
@@ -21,7 +20,7 @@ pub(super) fn outcome_or_refusal(
 ) -> Result<Outcome, EngineError> {
     let measured = !outcome.windows.is_empty() || outcome.failure.is_some();
     let ran = match ran {
-        // It does not affect what was measured.
+        // A refusal after the measurement does not affect the measurements.
         Err(EngineError::Refused(error)) if measured => Err(EngineError::Failed(error)),
         ran => ran,
     };
@@ -42,12 +41,12 @@ pub(super) fn outcome_or_refusal(
     Ok(outcome)
 }
 
-/// Whether a run was not ended early.
+/// Whether the run has no failure and was not interrupted.
 fn ran_to_its_end(outcome: &Outcome) -> bool {
     outcome.failure.is_none() && !outcome.interrupted
 }
 
-/// Adds notes on replies that violate their protocol, in place of those `said` before; returns them.
+/// Adds notes on replies that violate the protocol, in place of the earlier notes `said`. Returns the added notes.
 pub(super) fn note_long_replies(outcome: &mut Outcome, said: &[String]) -> Vec<String> {
     let texts = outcome.long_replies.iter().map(ToString::to_string);
     let texts: Vec<String> = texts.collect();
@@ -61,7 +60,7 @@ pub(super) fn keeps_files(plan: &Plan) -> bool {
     plan.options.keep || plan.pattern().is_some_and(|p| p.leaves_objects)
 }
 
-/// The end of a run, once all that was measured is known.
+/// The last step of a run, after all measurements.
 pub(super) struct CleanupStep<'a, 'b, T: Target> {
     pub(super) cleaner: &'a SetupPool<T>,
     pub(super) plan: &'b Plan,
@@ -69,14 +68,14 @@ pub(super) struct CleanupStep<'a, 'b, T: Target> {
     pub(super) stop: &'b Stop,
     /// Whether no other rank works any more.
     pub(super) is_quiet: bool,
-    /// Whether workers hang.
+    /// Whether the run has hung workers.
     pub(super) is_stuck: bool,
-    /// Whether the files stay.
+    /// Whether the run keeps its files.
     pub(super) keeps: bool,
 }
 
 impl<'a, T: Target> CleanupStep<'a, '_, T> {
-    /// Removes the files of the run, or keeps them; returns what is left, and notes.
+    /// Removes the files of the run, or keeps the files. Returns what is left, and notes.
     pub(super) fn finish(
         self,
         mut place: ClaimedWorkDir<'a, T>,
@@ -115,7 +114,7 @@ impl<'a, T: Target> CleanupStep<'a, '_, T> {
         (cleanup, notes)
     }
 
-    /// Why files are kept that should be removed.
+    /// The reason why files stay that should be removed.
     fn keep_reason(&self) -> Option<&'static str> {
         match (self.is_quiet, self.is_stuck) {
             (false, _) => {

@@ -15,13 +15,13 @@ pub(super) type Hosts = BTreeMap<String, Host>;
 /// The ranks of one machine together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Host {
-    /// Processors that the ranks may use together: a launcher may bind each rank to its own.
+    /// Processors that the ranks may use together. A launcher may bind each rank to its own processors.
     cpus: BTreeSet<u32>,
     /// Processor time in each window, in seconds.
     used_s: Vec<f64>,
     /// Control groups of the ranks that a CPU quota limits, by [`ControlGroups::cpu_group_id`].
     groups: BTreeMap<u64, QuotaGroup>,
-    /// Traffic of its NFS mounts in each window, the same for all ranks of a machine.
+    /// Traffic of the machine's NFS mounts in each window; the same counters for all ranks of the machine.
     mounts: Vec<Option<Mounts>>,
 }
 
@@ -40,7 +40,7 @@ struct QuotaGroup {
 pub(super) type Mounts = BTreeMap<String, NfsMountUse>;
 
 impl Host {
-    /// This machine, with the processor time and the traffic of this process in each window; the process has `lanes`
+    /// This machine, with the processor time and the traffic of this process in each window. The process has `lanes`
     /// lanes.
     pub(super) fn of_this_process(lanes: usize, windows: &[&SystemUse]) -> Self {
         let used = |w: &&SystemUse| w.process.as_ref().map_or(0.0, |p| p.cpu_s());
@@ -87,8 +87,8 @@ impl Host {
         self.cpus.len().max(1) as f64
     }
 
-    /// Fraction of the processors that the ranks used in a window of this length; of a control group with a quota, the
-    /// fraction of the quota. The largest fraction counts.
+    /// Fraction of the processors that the ranks used, or of a CPU quota that a control group used, whichever is
+    /// largest, in a window of `seconds`. `None` for an unknown window.
     pub(super) fn cpu_share(&self, window: usize, seconds: f64) -> Option<f64> {
         let all = (*self.used_s.get(window)?, self.processors());
         let groups = self.groups.values().filter_map(|g| {
@@ -120,7 +120,7 @@ impl Host {
     }
 }
 
-/// Adds the elements of `theirs` to those of `mine`; a missing element counts as 0.
+/// Adds the elements of `theirs` to the elements of `mine`; a missing element counts as 0.
 fn add_each(mine: &mut Vec<f64>, theirs: &[f64]) {
     mine.resize(mine.len().max(theirs.len()), 0.0);
     for (mine, theirs) in mine.iter_mut().zip(theirs) {
@@ -128,7 +128,7 @@ fn add_each(mine: &mut Vec<f64>, theirs: &[f64]) {
     }
 }
 
-/// Adds the machines of other ranks.
+/// Merges the machines of other ranks into `hosts`.
 pub(super) fn add(hosts: &mut Hosts, others: Hosts) {
     for (name, theirs) in others {
         match hosts.get_mut(&name) {
@@ -138,7 +138,7 @@ pub(super) fn add(hosts: &mut Hosts, others: Hosts) {
     }
 }
 
-/// The largest fraction of the processors of a machine that was used.
+/// The largest fraction of a machine's processors or CPU quota that was used, over all machines.
 pub(super) fn busiest(hosts: &Hosts, window: usize, seconds: f64) -> Option<f64> {
     let shares = hosts.values().filter_map(|h| h.cpu_share(window, seconds));
     shares.max_by(f64::total_cmp)
@@ -157,14 +157,14 @@ pub(super) fn most_throttled(hosts: &Hosts, window: usize, seconds: f64) -> Opti
     all.max_by(|a, b| a.share.total_cmp(&b.share))
 }
 
-/// Traffic of the NFS mounts of all machines together; `None` if one is unknown.
+/// Traffic of the NFS mounts of all machines together; `None` if the traffic of a machine is unknown.
 pub(super) fn mounted(hosts: &Hosts, window: usize) -> Option<Mounts> {
     let each = hosts.values().map(|h| h.mounts.get(window)?.clone());
     let sum = |all, one| both(all, one, u64::saturating_add);
     each.reduce(sum)?
 }
 
-/// Joins the traffic of two machines or ranks, by mount point.
+/// Merges the traffic of two machines or ranks, by mount point; `join` merges the counts.
 fn both(a: Option<Mounts>, b: Option<Mounts>, join: fn(u64, u64) -> u64) -> Option<Mounts> {
     let mut all = a?;
     for (point, theirs) in b? {

@@ -25,7 +25,7 @@ fn cold<T: Target>(target: &T, plan: &Plan) -> Option<String> {
     Some(format!("{option} changes nothing: {why}"))
 }
 
-/// A pattern that is to leave more memory free than is available.
+/// A note if a pattern is to leave more memory free than is available.
 fn memory(plan: &Plan, available: Option<u64>) -> Option<String> {
     let (pattern, available) = (plan.pattern()?, available?);
     let squeezed = pattern.stages.iter().filter_map(|s| s.squeeze_memory);
@@ -48,7 +48,7 @@ fn rate(plan: &Plan) -> Option<String> {
             let pacing = g.program.mix().map(|m| m.pacing.map(|p| p.rate))?;
             Some(pacing? * g.workers() as f64)
         });
-        // A mix without a rate executes as many as it can.
+        // A mix without a rate executes as many operations as it can.
         paced.sum::<Option<f64>>()
     };
     let (what, rate) = match plan.event_rate {
@@ -75,7 +75,7 @@ fn rate(plan: &Plan) -> Option<String> {
         }
     }
     let due = rate * seconds;
-    // Without the rounding errors of the sum.
+    // Removes the rounding errors of the sum.
     let rate = (rate * 1e6).round() / 1e6;
     (due < 1.0).then(|| {
         format!(
@@ -85,7 +85,7 @@ fn rate(plan: &Plan) -> Option<String> {
     })
 }
 
-/// A rate for limiters, if there are none.
+/// A note if the Plan has an event rate and no limiters.
 fn limit(plan: &Plan) -> Option<String> {
     let rate = plan.event_rate.filter(|rate| *rate > 0.0)?;
     let limited = plan.operations.iter().any(|o| o.kind == OpKind::Limit);

@@ -1,8 +1,8 @@
-//! Trees that grow from load point to load point: what is missing is created, what a load point has
-//! changed is repaired, and the rest is left unchanged.
+//! Trees that grow from load point to load point: missing files are created, files that a load point changed are
+//! repaired, and all other files are left unchanged.
 //!
-//! The marker has the state `growing` and the number of files that were created, from the first. A check of every file
-//! in use finds files that a load point changed or that a killed process left incomplete.
+//! The marker has the state `growing` and the number of leading files that were created. A check of every file in use
+//! finds files that a load point changed or that a killed process left incomplete.
 
 use super::marker::{Tree, TreeState};
 use super::setup_pool::{BulkTask, SetupError};
@@ -13,13 +13,14 @@ use plimsoll_target::{EntryKind, OpError, Session, Target};
 use rustix::io::Errno;
 
 impl<T: Target> ClaimedWorkDir<'_, T> {
-    /// The number of files, from the first, that earlier runs created in a tree that grows.
+    /// Number of leading files that earlier runs created in a growing tree; `None` if the tree is not this layout's
+    /// growing tree.
     pub(super) fn files_made(&mut self, id: FilesetId, layout: &Layout) -> Option<u64> {
         let root = self.plan.root_of(id);
         self.tree_at(&root)?.files_made(layout)
     }
 
-    /// Creates the missing directories of a tree that grows, and restores its leaf directories.
+    /// Creates the missing directories of a growing tree, and restores the tree's leaf directories.
     pub(super) fn begin_growth(
         &mut self,
         id: FilesetId,
@@ -42,7 +43,7 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
         self.setup_pool.all(used.end - first, &repair, tell)
     }
 
-    /// Records in the marker how far a tree has grown.
+    /// Records in the marker that the first `made` files of a growing tree exist.
     pub(super) fn note_growth(
         &mut self,
         id: FilesetId,

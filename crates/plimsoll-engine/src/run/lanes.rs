@@ -15,21 +15,21 @@ use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Lets lanes and the controller wait for each other before the first operation.
+/// Barrier between the lanes and the controller before the first operation.
 #[derive(Default)]
 pub(crate) struct StartGate {
-    /// The number of ready lanes, and whether the gate is open.
+    /// Number of ready lanes, and whether the gate is open.
     state: Monitor<(usize, bool)>,
 }
 
 impl StartGate {
-    /// Reports a lane as ready; returns when the gate opens.
+    /// Reports a lane as ready; returns once the gate is open.
     fn pass(&self) {
         self.state.update(|(ready, _)| *ready += 1);
         drop(self.state.wait_while(|(_, open)| !*open));
     }
 
-    /// Waits until this number of lanes is ready.
+    /// Waits until `lanes` lanes are ready.
     pub(crate) fn wait_for(&self, lanes: usize) {
         drop(self.state.wait_while(|(ready, _)| *ready < lanes));
     }
@@ -39,8 +39,8 @@ impl StartGate {
     }
 }
 
-/// The workers of a Plan that this rank runs, in the order of their groups: those whose number is
-/// the rank modulo the ranks, so that each rank has its part of each group.
+/// The workers of a Plan that this rank runs, in the order of their groups: the workers whose number is `rank` modulo
+/// `ranks`, so that each rank has a part of each group.
 pub(crate) fn workers(plan: &Plan, rank: u32, ranks: u32) -> Vec<WorkerId> {
     let groups = plan.groups.iter().enumerate();
     let all = groups
@@ -55,7 +55,7 @@ pub(crate) fn workers(plan: &Plan, rank: u32, ranks: u32) -> Vec<WorkerId> {
         .collect()
 }
 
-/// The number of lanes of a rank with `workers` workers; `lanes` is the number that the user wants.
+/// Number of lanes of a rank with `workers` workers; `lanes` is the number that the user requests.
 pub(crate) fn count(kind: LaneKind, lanes: Option<usize>, workers: usize) -> usize {
     let count = match kind {
         LaneKind::Blocking => workers,
@@ -67,7 +67,7 @@ pub(crate) fn count(kind: LaneKind, lanes: Option<usize>, workers: usize) -> usi
     count.max(1)
 }
 
-/// The workers of each lane.
+/// The workers of each lane, distributed round-robin.
 pub(crate) fn assign(kind: LaneKind, lanes: Option<usize>, all: &[WorkerId]) -> Vec<Vec<WorkerId>> {
     let mut lanes = vec![Vec::new(); count(kind, lanes, all.len())];
     for (i, worker) in all.iter().enumerate() {
@@ -77,7 +77,7 @@ pub(crate) fn assign(kind: LaneKind, lanes: Option<usize>, all: &[WorkerId]) -> 
     lanes
 }
 
-/// The rows that a lane records: those of its workers' programs and the target's procedures.
+/// The rows that a lane records: the rows of its workers' programs and of the target's procedures.
 pub(crate) fn specs(shared: &RunState, workers: &[WorkerId]) -> Vec<RowSpec> {
     let paced = paced_rows(shared);
     let unused = RowSpec {
@@ -99,14 +99,14 @@ pub(crate) fn specs(shared: &RunState, workers: &[WorkerId]) -> Vec<RowSpec> {
     specs
 }
 
-/// Rows whose operations may have an intended start: those of every paced program. Programs may share
-/// rows, and a row's response times are those of all its operations.
+/// Rows whose operations may have an intended start: the rows of every paced program. Programs may share rows, and a
+/// row has the response times of all its operations.
 fn paced_rows(shared: &RunState) -> BTreeSet<u32> {
     let paced = shared.programs.iter().filter(|p| p.paced);
     paced.flat_map(|p| p.rows.iter().copied()).collect()
 }
 
-/// Rows and names of what the target records: procedures that it calls on a server, and the times until
+/// Rows and names of the target's own measurements: procedures that the target calls on a server, and the times until
 /// completions are seen.
 fn procedures(plan: &Plan) -> impl Iterator<Item = (u32, &str)> {
     let rows = (0..).zip(&plan.operations);
@@ -114,7 +114,7 @@ fn procedures(plan: &Plan) -> impl Iterator<Item = (u32, &str)> {
         .map(|(row, o)| (row, o.name.as_str()))
 }
 
-/// The recorder of the procedures of a lane's sessions.
+/// Recorder and rows of the procedures of a lane's sessions; `None` if the target has no procedures.
 fn rpc_rows(plan: &Plan, recorder: &Rc<Recorder>) -> Option<RpcRows> {
     let rows = procedures(plan).map(|(row, name)| (name.to_owned(), row));
     let rows: Arc<[(String, u32)]> = rows.collect();
@@ -124,7 +124,7 @@ fn rpc_rows(plan: &Plan, recorder: &Rc<Recorder>) -> Option<RpcRows> {
     })
 }
 
-/// A lane before its start: everything that its thread needs.
+/// A lane before its start: all data that its thread needs.
 pub(crate) struct LanePlan<T: Target> {
     pub(crate) target: Arc<T>,
     pub(crate) content: ContentPool,
@@ -138,8 +138,7 @@ pub(crate) struct LanePlan<T: Target> {
 }
 
 impl<T: Target> LanePlan<T> {
-    /// Starts the lane's thread. It is not joined, because a thread that hangs in a system call does
-    /// not end.
+    /// Starts the lane's thread. The thread is not joined, because a thread that hangs in a system call does not end.
     pub(crate) fn spawn(self) -> std::io::Result<()> {
         let name = match self.workers.first() {
             Some(w) if self.kind == LaneKind::Blocking => worker_name(&self.shared.plan, *w),
@@ -158,7 +157,7 @@ impl<T: Target> LanePlan<T> {
         let mut passed = false;
         let work = std::panic::catch_unwind(AssertUnwindSafe(|| self.work(&mut passed)));
         if work.is_err() {
-            // A defect of Plimsoll: the run ends instead of waiting for the lane.
+            // A worker panicked, a defect of Plimsoll: the run ends instead of waiting for the lane.
             let error = "internal error: a worker panicked; please report this".into();
             let now = shared.clock.now();
             shared.fail(Failure::of("run", error), now);

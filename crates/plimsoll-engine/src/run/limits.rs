@@ -14,13 +14,13 @@ use plimsoll_target::Target;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// Descriptors that the program itself needs, such as those of result files and directories.
+/// Descriptors that the program itself needs, for example for result files and directories.
 const PROGRAM_DESCRIPTORS: u64 = 64;
 
-/// Address space for all memory whose size is not computed, such as the heap.
+/// Address space for memory whose size is not computed, such as the heap.
 const PROGRAM_BYTES: u64 = 64 << 20;
 
-/// Unit to which the needed address space is rounded up, so that the next attempt needs the same amount.
+/// Unit to which the required address space is rounded up, so that the next attempt requires the same amount.
 const ADDRESS_SPACE_STEP: u64 = 4 << 20;
 
 /// Address space of a thread in addition to its stack: guard page, signal stack, the system's own data.
@@ -128,7 +128,7 @@ impl Needs {
         needs
     }
 
-    /// Why the memory does not suffice, as a sentence.
+    /// Refusal for lack of memory, as a sentence; `None` if the memory suffices.
     fn memory(&self, available: Option<AvailableMemory>) -> Option<String> {
         let available = available.filter(|a| self.buffers > a.bytes.into())?;
         Some(format!(
@@ -137,7 +137,7 @@ impl Needs {
         ))
     }
 
-    /// Why the descriptor limit is too low, as a sentence.
+    /// Refusal for a too low descriptor limit, as a sentence; `None` if the limit suffices.
     fn descriptors(&self, limit: u64) -> Option<String> {
         let of_run = self.open_files.saturating_add(self.lane_descriptors);
         let needed = of_run.saturating_add(PROGRAM_DESCRIPTORS);
@@ -160,7 +160,7 @@ impl Needs {
         })
     }
 
-    /// Why a limit of address space is too low, as a sentence.
+    /// Refusal for a too low limit of address space, as a sentence; `None` if the limit suffices.
     fn address_space(&self, space: &AddressSpace) -> Option<String> {
         let thread = THREAD_STACK_BYTES as u64 + THREAD_BYTES;
         let stacks = self.lanes.saturating_mul(thread);

@@ -1,4 +1,4 @@
-//! A part of a run in which workers work: from their start to their stop.
+//! Load phases: the parts of a run in which workers work, from their start to their stop.
 
 mod end;
 
@@ -32,12 +32,12 @@ const CONTROL_POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Interval of the observer's ticks.
 const TICK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// Consecutive checks at which all workers wait for each other before that is a deadlock.
+/// Number of consecutive checks at which all workers wait for each other, before the waits count as a deadlock.
 const DEADLOCK_POLLS: u32 = 250;
 
-/// The window that is open.
+/// The open window.
 struct ActiveWindow {
-    /// The machine's counters at its start.
+    /// The machine's counters at the start of the window.
     system: Option<Snapshot>,
     started: SystemTime,
     instant: Instant,
@@ -60,7 +60,7 @@ pub(crate) struct LoadPhaseSpec<'a, 'b, T: Target> {
     pub(crate) stop: &'a Stop,
     pub(crate) clock: &'b Clock,
     pub(crate) team: &'a RankTeam<'a>,
-    /// The stage and the progress of the ranks, if workers are ranks of a pattern.
+    /// The stage, and the progress of the ranks, if the workers are ranks of a pattern.
     pub(crate) stage: Option<(u32, RankStates)>,
 }
 
@@ -122,7 +122,7 @@ impl<T: Target> LoadPhaseSpec<'_, '_, T> {
         assert!(first, "the lanes of a phase are started once");
         for (started, lane) in lanes.into_iter().enumerate() {
             if let Err(e) = lane.spawn() {
-                // Those that were started end at once.
+                // The lanes that were started end at once.
                 shared.end_run(0);
                 gate.open();
                 let begun = plimsoll_runtime::now();
@@ -141,16 +141,16 @@ impl<T: Target> LoadPhaseSpec<'_, '_, T> {
     }
 }
 
-/// A part of a run in which workers work.
+/// A load phase in progress.
 pub(crate) struct LoadPhase<'a> {
     plan: &'a Plan,
     stop: &'a Stop,
     team: &'a RankTeam<'a>,
-    /// Intervals that are reported together with those of the other ranks.
+    /// Intervals of this rank, which are reported together with the intervals of the other ranks.
     intervals: Vec<PackedInterval>,
-    /// Whether the ranks have agreed on the rounds of a stage.
+    /// Whether the processes have agreed on the rounds of a stage.
     agreed: bool,
-    /// When this rank learned that all ranks had ended the stage; 0 before.
+    /// Instant at which this rank learned that all ranks had ended the stage; 0 before.
     all_ended: Nanos,
     trouble: Option<EngineError>,
     shared: Arc<RunState>,
@@ -161,7 +161,7 @@ pub(crate) struct LoadPhase<'a> {
     outcome: &'a mut Outcome,
     kind: LaneKind,
     open: Option<ActiveWindow>,
-    /// Whether the window of the next [`Phase::OpenWindow`] is open already.
+    /// Whether the window of the next [`Phase::OpenWindow`] is already open.
     scheduled: bool,
     /// Whether the script has a window that was not opened.
     missed_window: bool,
@@ -174,7 +174,7 @@ pub(crate) struct LoadPhase<'a> {
 }
 
 impl<'a> LoadPhase<'a> {
-    /// Starts the lanes; they wait at the gate.
+    /// Starts the lanes, which wait at the gate.
     pub(crate) fn new<T: Target>(
         spec: LoadPhaseSpec<'a, '_, T>,
         filesets: Vec<Arc<FilesetState>>,
@@ -222,15 +222,15 @@ impl<'a> LoadPhase<'a> {
         })
     }
 
-    /// Ends the lanes before their workers begin, because another rank cannot start its lanes.
+    /// Ends the lanes before their workers begin, because the ranks cannot start together.
     pub(crate) fn abandon(self) {
         self.shared.end_run(0);
         self.gate.open();
     }
 
-    /// Opens the gate, at the instant `start` of several ranks, and executes the script from `at` until
-    /// the workers are stopped; returns the position of the next phase. `counters` were read before: on a busy
-    /// machine workers do much while they are read.
+    /// Opens the gate, at the instant `start` if the run has several ranks, and executes the script from phase `at`
+    /// until the workers are stopped. Returns the position of the next phase. `counters` were read before the start,
+    /// because on a busy machine workers do much during the reading.
     pub(crate) fn run(
         &mut self,
         at: usize,
@@ -272,7 +272,7 @@ impl<'a> LoadPhase<'a> {
                 }
                 // A run that is over executes no more commands.
                 Phase::System { .. } | Phase::Echo { .. } if self.is_cut_short() => {}
-                // The result is the window that was open when the run ended, not an empty one.
+                // The result is the window that was open when the run ended, not another, empty window.
                 Phase::OpenWindow if !self.scheduled && self.has_run_out() => {
                     self.missed_window = true;
                 }
@@ -290,7 +290,7 @@ impl<'a> LoadPhase<'a> {
         Ok(at)
     }
 
-    /// Compares the start of this rank with those of the others. A rank that is lost is noticed when they
+    /// Compares the start of this rank with the starts of the other ranks. A lost rank is noticed later, when the ranks
     /// are polled.
     fn report_start(&mut self) {
         let spread = self
@@ -331,14 +331,14 @@ impl<'a> LoadPhase<'a> {
                 let stopped = || self.stop.is_requested();
                 super::command::run_shell(command, &stopped, self.outcome)?;
             }
-            // Populating precedes the start; a second start has nothing to start.
+            // Populating precedes the start, and a second start has no effect.
             Phase::Populate { .. } | Phase::Start | Phase::StartStage { .. } | Phase::Stop => {}
         }
         Ok(())
     }
 
-    /// Opens the first window before the workers start, if its instants depend on time alone, so that
-    /// all workers see the same two.
+    /// Opens the first window before the workers start, if its instants depend on time alone, so that all workers see
+    /// the same begin and end.
     fn schedule(&mut self, phases: &[Phase]) {
         let mut at = self.cursor;
         for (i, phase) in phases.iter().enumerate() {
@@ -360,8 +360,8 @@ impl<'a> LoadPhase<'a> {
         }
     }
 
-    /// Opens a window at the cursor. The next phases may determine its end, and that the run ends
-    /// with it.
+    /// Opens a window at the cursor. The next phases may determine the end of the window, and that the run ends with
+    /// the window.
     fn open_window(&mut self, next: &[Phase]) {
         let mut end = Nanos::MAX;
         let mut at = self.cursor;
@@ -389,7 +389,7 @@ impl<'a> LoadPhase<'a> {
         });
     }
 
-    /// Whether the run ended before its script.
+    /// Whether the run ended before the end of its script.
     fn is_cut_short(&self) -> bool {
         self.outcome.interrupted || lock(&self.shared.failure).is_some() || self.has_run_out()
     }
@@ -399,15 +399,15 @@ impl<'a> LoadPhase<'a> {
         lock(&self.shared.ran_out).is_some()
     }
 
-    /// Whether the run ends with the first worker, and one of this rank has ended.
+    /// Whether the run ends with the first worker, and a worker of this rank has ended.
     fn is_first_done(&self) -> bool {
         self.plan.quit == QuitMode::FirstDone && self.shared.live.load(Relaxed) < self.all.len()
     }
 
-    /// Whether the workers have all ended or are about to.
+    /// Whether all workers have ended, or the deadline has passed.
     fn is_over(&self) -> bool {
         let have_ended = match self.all.is_empty() {
-            // Rank 0 that only coordinates the others.
+            // A rank 0 without workers only coordinates the other ranks.
             true => self.team.others_wait(),
             false => self.collector.lanes().iter().all(|l| l.ended()),
         };
@@ -427,14 +427,14 @@ impl<'a> LoadPhase<'a> {
         });
         while self.shared.clock.now() < end && !self.is_over() {
             self.check_progress(observer);
-            // In virtual time only the lane knows when it is over.
+            // In virtual time only the lane knows when the wait is over.
             let left = match self.kind {
                 LaneKind::Virtual => CONTROL_POLL_INTERVAL,
                 _ => Duration::from_nanos(end.saturating_sub(self.shared.clock.now())),
             };
             self.bell.wait(left.min(CONTROL_POLL_INTERVAL));
         }
-        // It may have been requested after the last check.
+        // A stop may have been requested after the last check.
         self.heed_stop();
         self.cursor = if self.is_over() {
             self.shared.clock.now().min(end)
@@ -475,14 +475,14 @@ impl<'a> LoadPhase<'a> {
         }
     }
 
-    /// Informs the other ranks if this one stops early, and stops if another one does.
+    /// Informs the other ranks if this rank stops early, and stops if another rank stops early.
     fn poll_ranks(&mut self) {
         if self.is_cut_short() || self.is_first_done() {
             self.team.request_stop_all();
         }
         match self.team.poll_group_status() {
             GroupStatus::Nothing => {}
-            // The rank that requested it reports the reason.
+            // The rank that requested the stop reports the reason.
             GroupStatus::Stop => self.shared.end_run(self.shared.clock.now()),
             GroupStatus::Failed(e) => {
                 self.shared
@@ -495,8 +495,8 @@ impl<'a> LoadPhase<'a> {
         }
     }
 
-    /// Agrees with the other processes on the rounds of a stage whose stonewall has a wear-out. Every
-    /// process does so exactly once, even if its worker failed.
+    /// Agrees with the other processes on the rounds of a stage whose stonewall has a wear-out. Every process takes
+    /// part exactly once, even if its worker failed.
     fn agree_on_rounds(&mut self, rounds: u64) {
         let Some(run) = self.shared.stage.as_ref() else {
             return;
@@ -514,7 +514,8 @@ impl<'a> LoadPhase<'a> {
         }
     }
 
-    /// Reads the clocks at the window's first instant, and the machine's counters unless the workers start with it.
+    /// Reads the clocks once the window has begun, and the machine's counters unless the workers started with the
+    /// window.
     fn watch_window(&mut self, observer: &mut dyn Observer) {
         let WindowBounds { number, start, .. } = self.shared.window.bounds();
         let now = self.shared.clock.now();
@@ -529,13 +530,13 @@ impl<'a> LoadPhase<'a> {
                 .checked_sub(late)
                 .unwrap_or(SystemTime::UNIX_EPOCH);
             open.instant = instant.checked_sub(late).unwrap_or(instant);
-            // After the clocks: it takes milliseconds on a busy machine.
+            // Taken after the clocks, because taking the counters lasts milliseconds on a busy machine.
             open.system.get_or_insert_with(Snapshot::take);
             observer.event(Event::WindowOpened { number, at: start });
         }
     }
 
-    /// Ends the run if all workers wait for each other and the time is not limited.
+    /// Ends the run if all workers wait for each other and the run has no deadline.
     fn watch_deadlock(&mut self) {
         let live = self.shared.live.load(Relaxed);
         let (done, _) = self.shared.done(None);
@@ -579,8 +580,8 @@ impl<'a> LoadPhase<'a> {
     }
 }
 
-/// The run's clock, the time of day and the system's monotonic clock at one instant: of several readings the one that
-/// took the shortest time, as a thread may lose the processor between two of them.
+/// The run's clock, the time of day and the system's monotonic clock at one instant. Of several readings, the shortest
+/// one counts, because a thread may lose the processor between two clocks.
 fn read_clocks(clock: &Clock) -> (Nanos, SystemTime, Instant) {
     const READINGS: usize = 5;
     let readings = (0..READINGS).map(|_| {
@@ -593,7 +594,7 @@ fn read_clocks(clock: &Clock) -> (Nanos, SystemTime, Instant) {
     (now, time_of_day, instant)
 }
 
-/// The limit of a wait in nanoseconds; `None` if it has none.
+/// The maximum length of a wait in nanoseconds; `None` without a limit.
 fn max_wait(until: Until) -> Option<Nanos> {
     let time = match until {
         Until::Elapsed { time } => Some(time),

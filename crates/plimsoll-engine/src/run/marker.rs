@@ -11,13 +11,13 @@ use plimsoll_target::{EntryKind, OpError, Session, Target};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-/// Name of the marker file.
+/// Name of the marker file in a guarded directory.
 pub(crate) const MARKER: &str = ".plimsoll";
 
-/// Name of the marker file until all of it is written: a crash may leave one.
+/// Temporary name of the marker file; a crash can leave the file behind.
 const NEW_MARKER: &str = ".plimsoll.new";
 
-/// A file system's own directory in its root, which does not make the root foreign.
+/// A directory that file systems make in their root; its presence does not make the root foreign.
 pub(crate) const IGNORED_ENTRIES: &[u8] = b"lost+found";
 
 /// Maximum number of looks at a directory; each look but the last finds that another run has ended during the look.
@@ -26,36 +26,36 @@ const MAX_LOOKS: u32 = 64;
 /// The contents of a marker file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Marker {
-    /// Version of this form.
+    /// Version of the marker format.
     pub(crate) plimsoll: u32,
-    /// Workload of the last run here.
+    /// Workload of the latest run in the directory.
     pub(crate) workload: String,
-    /// Seed of the last run here.
+    /// Seed of the latest run in the directory.
     pub(crate) seed: u64,
     /// The guarded directory, relative to the work directory.
     #[serde(default)]
     pub(crate) guard: RelPath,
-    /// Whether Plimsoll created the directory, and removes it when it is empty.
+    /// Whether Plimsoll created the directory, and so removes the directory when empty.
     pub(crate) made_dir: bool,
-    /// Trees below the directory.
+    /// Trees in the directory.
     pub(crate) trees: Vec<Tree>,
 }
 
-/// A fileset's tree.
+/// The tree of a fileset or of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Tree {
-    /// Its root, relative to the work directory.
+    /// Root of the tree, relative to the work directory.
     pub(crate) root: RelPath,
-    /// The layout's fingerprint as text, because JSON numbers do not have 64 bits.
+    /// Fingerprint of the layout or pattern as hexadecimal text, because JSON numbers do not have 64 bits.
     pub(crate) fingerprint: String,
     pub(crate) state: TreeState,
-    /// The number of files, from the first, that were created in a tree that grows.
+    /// Number of leading files already created in a growing tree.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) made: Option<u64>,
     /// Names of a pattern's sets and objects; `None` for a fileset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) names: Option<PatternNames>,
-    /// The shape of a pattern, for later runs of it.
+    /// The shape of a pattern, which later runs of the pattern compare with theirs; `None` for a fileset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) shape: Option<PatternShape>,
 }
@@ -83,7 +83,7 @@ impl PatternShape {
         }
     }
 
-    /// The differences of this shape, of existing objects, from the wanted one.
+    /// The differences between this shape, of existing objects, and the wanted shape, as texts.
     fn differences(&self, wanted: &Self) -> Vec<String> {
         let verify = |shape: &Self| match shape.verify {
             true => "verified",
@@ -107,7 +107,7 @@ impl PatternShape {
     }
 }
 
-/// Names that a pattern gives.
+/// Templates of the names that a pattern gives.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PatternNames {
     pub(crate) set: NameTemplate,
@@ -115,8 +115,8 @@ pub(crate) struct PatternNames {
 }
 
 impl PatternNames {
-    /// Whether a pattern gives these names. What has them is removed, and a marker that another user
-    /// wrote could list those of any files.
+    /// Whether a pattern gives these names. A cleanup removes all entries with these names, and a marker written by
+    /// another user could list the names of any files.
     fn are_known(&self) -> bool {
         let is_known = |template: &NameTemplate, known: &[&str]| {
             template.is_empty()
@@ -136,7 +136,7 @@ impl PatternNames {
 }
 
 impl Tree {
-    /// The tree of a fileset's layout.
+    /// The record of a fileset's tree.
     pub(crate) fn of_layout(root: &RelPath, layout: &Layout, state: TreeState) -> Self {
         Self {
             root: root.clone(),
@@ -148,20 +148,19 @@ impl Tree {
         }
     }
 
-    /// The number of files, from the first, that were created, if this is the growing tree of the
-    /// layout.
+    /// Number of leading files already created, if this is the growing tree of `layout`.
     pub(crate) fn files_made(&self, layout: &Layout) -> Option<u64> {
         let same = self.state == TreeState::Growing && self.fingerprint == fingerprint_hex(layout);
         same.then_some(self.made).flatten()
     }
 
-    /// Whether this is the tree of the layout, as it was laid out when it was created.
+    /// Whether this is the tree of `layout`, unchanged since its creation.
     pub(crate) fn is_whole(&self, layout: &Layout) -> bool {
-        // The fingerprint of many files takes time.
+        // The state is compared first, because the fingerprint of many files takes time.
         self.state == TreeState::Whole && self.fingerprint == fingerprint_hex(layout)
     }
 
-    /// The tree of a pattern.
+    /// The record of a pattern's tree.
     pub(crate) fn of_pattern(pattern: &Pattern) -> Self {
         Self {
             root: pattern.root.clone(),
@@ -174,7 +173,7 @@ impl Tree {
     }
 }
 
-/// Why a pattern cannot use its root; `None` if it can.
+/// The reason why a pattern cannot use its root; `None` if the pattern can.
 pub(crate) fn pattern_refusal(plan: &Plan, found: &GuardState) -> Option<String> {
     let pattern = plan.pattern()?;
     let place = path_in(plan, pattern.root.as_str());
@@ -218,7 +217,7 @@ pub(crate) fn pattern_refusal(plan: &Plan, found: &GuardState) -> Option<String>
     }
 }
 
-/// A layout's fingerprint in the form of markers.
+/// The fingerprint of a layout in the format of markers: 16 hexadecimal digits.
 fn fingerprint_hex(layout: &Layout) -> String {
     format!("{:016x}", layout.fingerprint())
 }
@@ -227,31 +226,31 @@ fn fingerprint_hex(layout: &Layout) -> String {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TreeState {
-    /// Being created.
+    /// The tree is being created.
     Making,
-    /// As it was laid out.
+    /// The tree is unchanged since its creation.
     Whole,
-    /// Changed by a run.
+    /// A run has changed the tree, or may have.
     Used,
-    /// Its directories and a part of its files were created; files may be changed.
+    /// All directories and a part of the files were created; runs may have changed files.
     Growing,
 }
 
 /// The state of a guarded directory.
 #[derive(Debug)]
 pub(crate) enum GuardState {
-    /// Missing.
+    /// The directory is missing.
     Nothing,
     /// Empty, except for remains of a run that ended before marking the directory.
     Empty {
         /// Whether the directory has remains of a run.
         has_remains: bool,
     },
-    /// Plimsoll's.
+    /// The directory has a marker, and so belongs to Plimsoll.
     Marked(Marker),
 }
 
-/// Why a directory cannot be used.
+/// Reason why a directory cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum GuardError {
     #[error(
@@ -290,7 +289,7 @@ impl GuardError {
         }
     }
 
-    /// Whether another run uses the directory.
+    /// Whether the error is that another run uses the directory.
     pub(crate) fn is_held(&self) -> bool {
         matches!(self, Self::InUse(..) | Self::Elsewhere(..))
     }
@@ -346,7 +345,7 @@ pub(crate) fn is_own_path(dir: &str, path: &[u8]) -> bool {
     name.is_some_and(is_own_name)
 }
 
-/// Whether Plimsoll makes such an entry of a guarded directory before the marker.
+/// Whether Plimsoll makes an entry of this name and kind in a guarded directory before the marker.
 fn is_remains(name: &[u8], kind: EntryKind) -> bool {
     match kind {
         EntryKind::Dir => claim::is_claim_name(name),
@@ -461,7 +460,7 @@ fn state_of(shown: String, found: Inspected) -> Result<GuardState, GuardError> {
     Ok(GuardState::Marked(marker))
 }
 
-/// Refuses a tree's root with foreign files. The marker may be in it, if the root is the guarded
+/// Refuses a tree's root that contains foreign files. The root may contain the marker, if the root is the guarded
 /// directory.
 pub(crate) fn check_vacant<T: Target>(
     pool: &SetupPool<T>,
@@ -486,7 +485,7 @@ pub(crate) fn check_vacant<T: Target>(
     }
 }
 
-/// Writes a marker.
+/// Writes the marker of a guarded directory.
 pub(crate) fn write<T: Target>(
     pool: &SetupPool<T>,
     guard: &RelPath,

@@ -1,4 +1,4 @@
-//! Occupying memory, so that caches have less of it.
+//! Occupying memory, so that less memory is available to caches.
 
 use super::{Stop, host};
 use memmap2::MmapMut;
@@ -6,17 +6,17 @@ use memmap2::MmapMut;
 /// Bytes per allocation.
 const ALLOCATION_STEP_BYTES: usize = 16 << 20;
 
-/// Smallest size of a page, each of which is touched.
+/// Smallest page size in bytes: every page of an allocation is written once.
 const MIN_PAGE_BYTES: usize = 4096;
 
-/// Memory that is occupied until this is dropped.
+/// Memory that stays occupied until the allocation is dropped.
 pub(crate) struct PressureAllocation {
     _pieces: Vec<MmapMut>,
 }
 
 impl PressureAllocation {
-    /// Allocates memory until only `leave` bytes are available to this process, an allocation fails, or
-    /// the run is to stop. Other processes may do the same: each checks before every allocation.
+    /// Allocates memory until only `leave` bytes are available to this process, an allocation fails, or the run is to
+    /// stop. Other processes may allocate at the same time, so the available memory is checked before every allocation.
     pub(crate) fn fill_until_available(leave: u64, stop: &Stop) -> Self {
         let mut pieces = Vec::new();
         while !stop.is_requested()

@@ -51,16 +51,16 @@ use team::RankTeam;
 /// Maximum number of connections to a work directory that other runs remove before this run claims the directory.
 const MAX_CONNECTIONS: u32 = 16;
 
-/// Settings of a run that are not in the Plan.
+/// Settings of a run that do not belong to the workload and so are not in the Plan.
 #[derive(Debug, Clone)]
 pub struct Settings {
     /// URL of the target.
     pub target: String,
     /// Real or virtual time.
     pub clock: ClockKind,
-    /// The number of lanes, on targets whose lanes are shared; by default one per processor.
+    /// Number of lanes per rank, on targets whose workers share lanes; `None` for one lane per processor.
     pub lanes: Option<usize>,
-    /// Length of the intervals of the series.
+    /// Length of the intervals of the time series.
     pub interval: Duration,
     /// Whether a run that keeps its files keeps the work directory claimed, until this process ends
     /// or calls [`end_claim`].
@@ -79,7 +79,7 @@ impl Default for Settings {
     }
 }
 
-/// Stops a run from outside: it ends as interrupted, with what was measured so far.
+/// A request to stop a run from outside. The run ends as interrupted, with the measurements so far.
 #[derive(Debug, Clone, Default)]
 pub struct Stop {
     run: Arc<AtomicBool>,
@@ -87,39 +87,39 @@ pub struct Stop {
 }
 
 impl Stop {
-    /// Requests the run to stop. Its files are removed nevertheless.
+    /// Requests the run to stop. The run's files are removed nevertheless.
     pub fn request(&self) {
         self.run.store(true, Relaxed);
     }
 
-    /// Whether the run is requested to stop.
+    /// Whether a stop of the run is requested.
     #[must_use]
     pub fn is_requested(&self) -> bool {
         self.run.load(Relaxed)
     }
 
-    /// Leaves the files where they are, even if their removal has begun.
+    /// Requests that the run's files stay, even if their removal has begun.
     pub fn skip_removal(&self) {
         self.removal.store(true, Relaxed);
     }
 
-    /// Whether files are to be left where they are.
+    /// Whether the run's files are to stay.
     #[must_use]
     pub fn skips_removal(&self) -> bool {
         self.removal.load(Relaxed)
     }
 }
 
-/// Why there is no outcome.
+/// Reason why a run has no outcome.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum EngineError {
-    /// The run was not begun, because of bad input.
+    /// The run was refused before it began, for example because of bad input.
     #[error("{0}")]
     Refused(String),
     /// The run failed.
     #[error("{0}")]
     Failed(String),
-    /// The run was stopped from outside before there was anything to measure.
+    /// The run was stopped from outside before anything was measured.
     #[error("interrupted")]
     Interrupted,
 }
@@ -133,12 +133,12 @@ impl EngineError {
         }
     }
 
-    /// Adds what could not be removed. An interrupted run has an outcome with it instead.
+    /// Appends the names of files that could not be removed. `Interrupted` has no text, so the names are dropped.
     pub(crate) fn and_unremoved(self, unremoved: &[String]) -> Self {
         self.map(|e| [&[e], unremoved].concat().join("\n"))
     }
 
-    /// The error as other ranks report it.
+    /// The error as other ranks report it, with the number of the rank.
     pub(crate) fn of_rank(self, rank: u32) -> Self {
         self.map(|e| format!("rank {rank}: {e}"))
     }
@@ -150,28 +150,28 @@ impl EngineError {
 
 /// Receives the events of a run.
 pub trait Observer {
-    /// Receives an event.
+    /// Called with each event of the run, in order.
     fn event(&mut self, event: Event<'_>);
 
-    /// Called before a phase; only at rank 0, while no worker works. The run waits for it to return,
-    /// and `stopped` returns true when the run is to end instead.
+    /// Called before a phase; only at rank 0, while no worker works. The run waits for the return of the call;
+    /// `stopped` returns true once the run is to end, in which case the call should return soon.
     ///
     /// # Errors
-    /// Why the phase must not begin, as a sentence: the run fails.
+    /// The reason why the phase must not begin, as a sentence. The run fails.
     fn before(&mut self, _phase: PhaseInfo<'_>, _stopped: &dyn Fn() -> bool) -> Result<(), String> {
         Ok(())
     }
 
-    /// Called after a phase that [`before`](Self::before) let begin, even if it failed.
+    /// Called after a phase that [`before`](Self::before) let begin, even if the phase failed; only at rank 0.
     fn after(&mut self, _phase: PhaseInfo<'_>, _stopped: &dyn Fn() -> bool) {}
 
-    /// Called with the outcome so far when all is measured; only at rank 0, before
-    /// [`after`](Self::after) the last phase, which may take long. `None` if there is no outcome.
-    /// [`measured`](Self::measured) has it again when the run is over.
+    /// Called when nothing more will be measured, before [`after`](Self::after) the last phase, which may take long;
+    /// only at rank 0. The argument returns the outcome so far, or `None` without an outcome. [`measured`](Self::measured)
+    /// receives the outcome again when the run is over.
     fn all_measured(&mut self, _outcome: &dyn Fn() -> Option<Outcome>) {}
 
-    /// Called with the outcome when the run is over; only at rank 0. Its files have not been removed
-    /// yet: the outcome that the run returns has what could not be removed.
+    /// Called with the outcome when the run is over, before the run's files are removed; only at rank 0. The outcome
+    /// that the run returns also lists the files that could not be removed.
     fn measured(&mut self, _outcome: &Outcome) {}
 }
 
@@ -186,7 +186,7 @@ pub enum PhaseInfo<'a> {
     Stage {
         /// Name of the stage.
         name: &'a str,
-        /// Number of the repetition, from 0.
+        /// Number of the repetition of the stage, from 0.
         iteration: u32,
     },
 }
@@ -202,7 +202,7 @@ impl<'a> PhaseInfo<'a> {
         }
     }
 
-    /// Number of the repetition of a stage, from 0.
+    /// Number of the repetition of a stage, from 0; `None` for other phases.
     #[must_use]
     pub fn iteration(self) -> Option<u32> {
         match self {
@@ -219,16 +219,16 @@ pub enum Event<'a> {
     PopulateStart {
         /// Name of the fileset.
         fileset: &'a str,
-        /// Files that it will have.
+        /// Number of files to create.
         files: u64,
-        /// Bytes that they will have.
+        /// Number of bytes to write.
         bytes: ByteSum,
     },
-    /// Progress of populating; with several ranks an estimate from that of rank 0.
+    /// Progress of populating; with several ranks, an estimate from the progress of rank 0.
     PopulateProgress {
-        /// Files begun.
+        /// Number of files begun.
         files: u64,
-        /// Bytes written.
+        /// Number of bytes written.
         bytes: u64,
     },
     /// A fileset is populated.
@@ -241,34 +241,34 @@ pub enum Event<'a> {
         lanes: usize,
         /// The clock of the run.
         clock: &'a Clock,
-        /// When they started, by that clock.
+        /// Instant of the start, in nanoseconds of `clock`.
         at: Nanos,
     },
     /// A measured window has opened.
     WindowOpened {
         /// Number of the window, from 1.
         number: u32,
-        /// When it opened, by the clock of the run.
+        /// Instant of the opening, in nanoseconds of the run's clock.
         at: Nanos,
     },
-    /// An interval of the series is complete.
+    /// An interval of the time series is complete.
     Interval(&'a Interval),
-    /// A periodic event while workers work.
+    /// Sent periodically while workers work.
     Tick {
         /// Time since the workers started.
         elapsed: Duration,
-        /// Operations that count, since the workers started.
+        /// Counted operations since the workers started.
         ops: u64,
-        /// Bytes they moved.
+        /// Bytes that the counted operations moved.
         bytes: u128,
     },
-    /// Statistics that the workload requested.
+    /// Periodic statistics that the workload requested.
     Snapshot {
         /// Time since the window opened.
         elapsed: Duration,
-        /// The time in which they were measured.
+        /// Period that the statistics cover.
         period: Duration,
-        /// One entry per row.
+        /// Totals of the period, one entry per row.
         rows: &'a [OpTotals],
     },
     /// The workload prints a line.
@@ -279,18 +279,18 @@ pub enum Event<'a> {
         stage: u32,
         /// One entry per rank, in rank order.
         ranks: &'a [RankStage],
-        /// All ranks together, one entry per row; empty for a warm-up, which is not measured.
+        /// Totals of all ranks together, one entry per row; empty for a warm-up, which is not measured.
         rows: &'a [OpTotals],
     },
-    /// The times of all operations of a row by a rank in a stage, if they are kept.
+    /// The times of all operations of a row, by one rank in one stage, if the pattern keeps times.
     Samples {
         /// Number of the stage in the pattern, from 0.
         stage: u32,
-        /// The rank.
+        /// Number of the rank.
         rank: u32,
         /// Row of the results.
         row: u32,
-        /// In the order of the operations.
+        /// Start and duration of each operation, in the order of the operations.
         samples: &'a [Sample],
     },
     /// The files of the run are being read again.
@@ -302,8 +302,8 @@ pub enum Event<'a> {
 /// Runs a Plan in this process alone.
 ///
 /// # Errors
-/// [`EngineError::Refused`] before anything was changed. A run that failed later has an outcome with
-/// a [`failure`](crate::Outcome::failure).
+/// [`EngineError::Refused`] before anything was changed. A run that fails later has an outcome with a
+/// [`failure`](crate::Outcome::failure).
 pub fn run(
     plan: &Plan,
     settings: &Settings,
@@ -313,13 +313,12 @@ pub fn run(
     run_ranks(plan, settings, stop, observer, &Solo::default())
 }
 
-/// Runs a Plan together with other processes, which all call this with the same Plan and
-/// settings. Worker i belongs to rank i modulo the ranks. Rank 0 returns the outcome of all ranks,
-/// the others their own part of it.
+/// Runs a Plan together with other processes, all of which call this function with the same Plan and settings. Worker i
+/// belongs to rank i modulo the number of ranks. Rank 0 returns the outcome of all ranks, any other rank the outcome of
+/// its own part.
 ///
 /// # Errors
-/// Those of [`run`] at rank 0; the other ranks also return an error instead of an outcome without a
-/// window.
+/// The errors of [`run`] at rank 0. Any other rank also returns an error instead of an outcome without a window.
 pub fn run_ranks(
     plan: &Plan,
     settings: &Settings,
@@ -360,7 +359,7 @@ pub fn run_ranks(
         match connect(&settings.target, &plan.work_dir, purpose, visitor) {
             Ok(Visit::Ended(outcome)) => return *outcome,
             Ok(Visit::Vanished(again)) => visitor = *again,
-            // The visitor was not called; the other ranks wait for the result.
+            // The visitor was not called, and the other ranks wait for this rank's result.
             Err(e) => return Err(team.abort_run(EngineError::refused(e))),
         }
     }
@@ -370,8 +369,8 @@ pub fn run_ranks(
     ))))
 }
 
-/// The commands that remove the files of a run that was killed or skipped their removal; `None` if
-/// there are none, or if they are to stay.
+/// The commands that remove the files of a run that was killed or skipped the removal; `None` if the target keeps no
+/// files, or if the files are to stay.
 #[must_use]
 pub fn clean_commands(plan: &Plan, target: &str) -> Option<String> {
     let removes = plimsoll_target::keeps_files(target) && !plan.options.keep;
@@ -379,11 +378,11 @@ pub fn clean_commands(plan: &Plan, target: &str) -> Option<String> {
     work_dir::clean_commands(plan, guards, target)
 }
 
-/// The trees of a Plan.
+/// The trees of a Plan's filesets, in the Plan's order.
 type Layouts = Vec<Arc<Layout>>;
 
-/// Checks a Plan before the work directory exists. Returns its trees, and at rank 0 the server's
-/// replies that violate its protocol, and remarks on the run.
+/// Checks a Plan before the work directory exists. Returns the Plan's trees, and at rank 0 also the server's replies
+/// that violated the protocol, and remarks on the run.
 fn layouts(
     plan: &Plan,
     settings: &Settings,
@@ -446,7 +445,7 @@ pub(crate) fn setup_error<T: Target>(
     }
 }
 
-/// The draws of testrandvar, by operation.
+/// Statistics of the values that each testrandvar operation drew.
 pub(crate) fn drawn_variables(
     plan: &Plan,
     stats: &[(u32, plimsoll_measure::VariableStats)],

@@ -1,5 +1,4 @@
-//! Populating filesets by all ranks together: rank 0 creates the directories, every rank its part of
-//! the files.
+//! Populating filesets by all ranks together: rank 0 creates the directories, and every rank its part of the files.
 
 use super::marker::TreeState;
 use super::setup_pool::SetupError;
@@ -13,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 impl<T: Target> ClaimedWorkDir<'_, T> {
-    /// Creates a fileset's tree, or reuses that of an earlier run. All ranks call this.
+    /// Creates a fileset's tree, or reuses the tree of an earlier run. All ranks call this function.
     ///
     /// # Errors
     /// The error of any rank, at all ranks.
@@ -65,7 +64,7 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
             }
             team.agree_on_outcome(made.map_err(|e| self.failed(e)))?;
             let noted = match team.is_root() {
-                // Other runs would read its contents instead of those that they choose.
+                // The files have contents for this run's verification, not the contents that another run would choose.
                 true if self.plan.options.verify => self.note(id, layout, TreeState::Used),
                 true if fileset.grows => self.note_growth(id, layout, used.end),
                 true => self.note(id, layout, TreeState::Whole),
@@ -82,7 +81,7 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
         Ok(report)
     }
 
-    /// The planned contents of a fileset.
+    /// Report on a fileset before populating: the planned contents.
     fn report(&self, id: FilesetId, layout: &Layout) -> PopulatedFileset {
         let sizes = layout.size_summary_of(self.plan.files_used(id), true);
         PopulatedFileset {
@@ -121,7 +120,7 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
         whole.map_err(|e| self.failed(e))
     }
 
-    /// Creates the directories of a tree, unless the tree of an earlier run is whole: then `true`.
+    /// Creates the directories of a tree; returns `true`, without creating any, if the tree of an earlier run is whole.
     fn begin_tree(
         &mut self,
         id: FilesetId,

@@ -12,51 +12,52 @@ use plimsoll_target::{DirectIo, Purpose, Space, Target, Visitor};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Files that a pool creates per second and bytes that it writes per second, for an estimate of the
-/// duration of populating: those of an average local file system.
+/// Rates at which a pool creates files (per second) and writes bytes (per second), for an estimate of the duration of
+/// populating. The rates are typical of a local file system.
 const ESTIMATED_FILES_PER_S: f64 = 20_000.0;
 const ESTIMATED_BYTES_PER_S: f64 = 600e6;
 
-/// The requirements of a run.
+/// The requirements of a run, and the reasons why the run may not begin.
 #[derive(Debug)]
 pub struct Preflight {
     /// Trees of the filesets, in the Plan's order.
     pub layouts: Vec<Arc<Layout>>,
-    /// For each fileset, whether the tree of an earlier run can be reused, if it is whole.
+    /// For each fileset, whether the marker allows reusing the tree of an earlier run. The check of the files follows
+    /// in the run.
     pub reusable: Vec<bool>,
-    /// For each fileset that grows, the files that earlier load points have created.
+    /// For each growing fileset, the number of files that earlier load points created.
     made: Vec<u64>,
     /// Bytes that populating needs on the target, in whole blocks.
     pub bytes_needed: ByteSum,
-    /// Inodes that populating needs.
+    /// Number of inodes that populating needs.
     pub inodes_needed: u64,
-    /// Bytes if every file of the filesets existed with its planned size.
+    /// Bytes that the filesets would need if every file existed with its planned size.
     pub bytes_at_most: ByteSum,
-    /// Free space of the target; `None` if it keeps no files.
+    /// Free space of the target; `None` if the target keeps no files.
     pub space: Option<Space>,
     /// Estimated duration of populating.
     pub populate_estimate: Duration,
     /// Bytes of the workers' I/O buffers; 0 on a target that moves no data.
     pub buffer_bytes: u128,
-    /// Description of the target.
+    /// Description of the target, as the target gives it.
     pub target: String,
-    /// Why the run would be refused; empty if it may begin.
+    /// Reasons why the run would be refused, as sentences; empty if the run may begin.
     pub refusals: Vec<String>,
     /// Settings without effect, as sentences.
     pub notes: Vec<String>,
-    /// Replies of a server that were longer than its protocol allows.
+    /// Server replies that were longer than the protocol allows.
     pub long_replies: Vec<LongReplies>,
 }
 
 /// Determines the requirements of a run and whether it may begin; changes nothing.
 ///
 /// # Errors
-/// [`EngineError::Refused`] if that cannot be determined.
+/// [`EngineError::Refused`] if the requirements cannot be determined.
 pub fn preflight(plan: &Plan, settings: &Settings) -> Result<Preflight, EngineError> {
     look(plan, settings, 1)
 }
 
-/// The preflight of a run of several ranks.
+/// The preflight of a run of `ranks` ranks.
 pub(super) fn look(plan: &Plan, settings: &Settings, ranks: u32) -> Result<Preflight, EngineError> {
     plan.check().map_err(EngineError::refused)?;
     let look = InspectVisitor {
@@ -127,7 +128,7 @@ pub(crate) fn inspect<T: Target>(
     Ok(found)
 }
 
-/// Why a rank cannot take part in a run that rank 0 has begun.
+/// Reasons why a rank cannot take part in a run that rank 0 has begun.
 pub(super) fn of_member<T: Target>(
     pool: &SetupPool<T>,
     plan: &Plan,
@@ -141,7 +142,7 @@ pub(super) fn of_member<T: Target>(
 }
 
 impl Preflight {
-    /// The requirements before any check.
+    /// The preflight before any check.
     fn of<T: Target>(
         pool: &SetupPool<T>,
         plan: &Plan,
@@ -175,7 +176,7 @@ impl Preflight {
             match marker::look(pool, plan, guard, RemoteOwner::Refuse) {
                 Err(e) => self.refuse(e.to_string()),
                 Ok(found) => {
-                    // A target that keeps no files has no objects of another pattern.
+                    // A target that keeps no files has no objects of an earlier pattern.
                     let keeps = pool.target.keeps_files();
                     if let Some(why) = marker::pattern_refusal(plan, &found).filter(|_| keeps) {
                         self.refuse(why);
@@ -193,7 +194,7 @@ impl Preflight {
             let root = plan.root_of(FilesetId(i as u32));
             let layout = &self.layouts[i];
             match trees.iter().find(|t| t.root == root) {
-                // It is created again, with contents that can be verified.
+                // The tree will be created again, with contents that can be verified.
                 Some(_) if plan.options.verify => {}
                 Some(t) if fileset.grows => {
                     self.made[i] = t.files_made(layout).unwrap_or(0);
@@ -223,7 +224,7 @@ impl Preflight {
         }
     }
 
-    /// Checks whether a pattern can use direct I/O.
+    /// Refuses a pattern with direct I/O that the target's file system does not support.
     fn direct<T: Target>(&mut self, pool: &SetupPool<T>, plan: &Plan) {
         let Some(pattern) = plan.pattern().filter(|p| p.direct) else {
             return;
@@ -248,7 +249,7 @@ impl Preflight {
         }
     }
 
-    /// Checks the space that a pattern needs.
+    /// Determines and checks the space that a pattern needs.
     fn pattern(&mut self, plan: &Plan) {
         let (Some(pattern), Some(space)) = (plan.pattern(), self.space) else {
             return;
@@ -261,7 +262,8 @@ impl Preflight {
         self.check_space(plan, "the objects take", advice);
     }
 
-    /// Refuses a run for which the target has too little space; `advice` is for bytes and inodes.
+    /// Refuses a run for which the target has too little space. `advice` has a text for missing bytes and a text for
+    /// missing inodes.
     fn check_space(&mut self, plan: &Plan, what: &str, advice: [&str; 2]) {
         let Some(space) = self.space else { return };
         let place = plan.work_dir.dir.display();
@@ -323,9 +325,9 @@ impl Preflight {
         }
     }
 
-    /// Refuses operations of mixes that the target does not support, by reason.
+    /// Refuses operations of mixes that the target does not support, grouped by reason.
     fn operations<T: Target>(&mut self, pool: &SetupPool<T>, plan: &Plan, settings: &Settings) {
-        // Files are created also where a load could not use them.
+        // A Plan without a load only creates files, which needs no support for operations.
         if !plan.script.iter().any(Phase::begins_load) {
             return;
         }

@@ -6,7 +6,7 @@ use crate::file_pool::RankPart;
 use plimsoll_measure::ClockKind;
 use plimsoll_plan::{FilesetId, OpsLimit, Phase, Plan, QuitMode};
 
-/// Why a Plan cannot be distributed over this number of ranks.
+/// Reasons why a Plan cannot be distributed over the ranks of `team`.
 pub(super) fn refusals(plan: &Plan, settings: &Settings, team: &RankTeam<'_>) -> Vec<String> {
     let ranks = team.worker_ranks();
     let mut refusals = Vec::new();
@@ -80,21 +80,21 @@ pub(super) fn refusals(plan: &Plan, settings: &Settings, team: &RankTeam<'_>) ->
     refusals
 }
 
-/// Whether every rank has its own part of the fileset. It must have if entries come and go, because
-/// only one process knows which ones exist.
+/// Whether the entries of the fileset are divided among the ranks. Entries that come and go must be divided, because
+/// only one process knows whether an entry exists.
 fn is_divided(plan: &Plan, id: FilesetId) -> bool {
     let mut divided = false;
     for group in &plan.groups {
         group.program.for_each_op(&mut |_, _, op| {
             let op = op.properties();
-            // An operation without a fileset works on any file in the slot.
+            // An operation without a fileset works on the file in its slot, which may belong to any fileset.
             divided |= op.takes.is_some() && op.any_fileset().is_none_or(|f| f == id);
         });
     }
     divided
 }
 
-/// The rank of a worker, by its number in the run.
+/// The rank of a worker, by the worker's number in the run.
 pub(super) fn rank_of_worker(worker: u64, ranks: u32) -> u32 {
     (worker % u64::from(ranks)) as u32
 }
@@ -105,7 +105,7 @@ pub(super) fn part(plan: &Plan, id: FilesetId, team: &RankTeam<'_>) -> RankPart 
         RankPart::ALL_ENTRIES
     } else {
         RankPart {
-            // Without workers nothing is chosen.
+            // A rank without workers never chooses, so any number will do.
             rank: team.worker_rank().unwrap_or_default(),
             ranks: team.worker_ranks(),
         }

@@ -1,4 +1,4 @@
-//! Removing trees: Plimsoll's files are removed, foreign ones stay, and what remains is named.
+//! Removal of trees: Plimsoll's files are removed, foreign files stay, and remaining entries are named.
 //!
 //! Directories are removed one by one, through descriptors that are opened without following symbolic links, and
 //! entries whose name or kind is not Plimsoll's stay. Entries that cannot be removed become notes, because cleaning
@@ -15,29 +15,29 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Total time of a cleanup for retries of directories that should be empty. Servers that remove files
-/// behind a cache report for a moment that such a directory is not empty, or fail.
+/// Total time of a cleanup for retries of directories that should be empty. Servers that remove files behind a cache
+/// report for a moment that a directory is not empty, or fail.
 const EMPTY_DIR_RETRY_TIMEOUT: Duration = Duration::from_secs(8);
 
-/// First pause before a retry; each further one is twice as long.
+/// First pause before a retry; each further pause is twice as long.
 const MIN_RETRY_PAUSE: Duration = Duration::from_millis(10);
 
-/// Longest pause.
+/// Maximum pause before a retry.
 const MAX_RETRY_PAUSE: Duration = Duration::from_millis(500);
 
-/// Maximum number of entries that are named if they cannot be removed.
+/// Maximum number of named entries among the entries that cannot be removed.
 const MAX_NAMED: usize = 8;
 
-/// The remains of removed trees and of the directories around them.
+/// The remains of removed trees and of the directories above them.
 #[derive(Debug, Default)]
 pub(crate) struct Leftovers {
     /// Paths of entries that Plimsoll did not create.
     pub(crate) foreign: Vec<Vec<u8>>,
-    /// The first entries that could not be removed, and why.
+    /// Errors of the first entries that could not be removed.
     named: Vec<SetupError>,
-    /// The number of further ones.
+    /// Number of further entries that could not be removed.
     more: u64,
-    /// Whether the target is not responding any more, so that the cleanup ends.
+    /// Whether the target no longer responds or the removal was stopped, so that the cleanup ends.
     pub(crate) is_gone: bool,
 }
 
@@ -51,19 +51,19 @@ impl Leftovers {
         }
     }
 
-    /// Adds the error of a removal or change, if it failed.
+    /// Adds the error of a failed removal or change.
     pub(crate) fn note(&mut self, done: Result<(), SetupError>) {
         if let Err(e) = done {
             self.refused(e);
         }
     }
 
-    /// Whether everything of Plimsoll's was removed.
+    /// Whether no entry of Plimsoll's failed to be removed; foreign entries may be left.
     pub(crate) fn is_clean(&self) -> bool {
         self.named.is_empty()
     }
 
-    /// The named entries that could not be removed, and the number of others.
+    /// The errors of the named entries that could not be removed, and the number of further entries.
     pub(crate) fn into_refused(self) -> (Vec<SetupError>, u64) {
         (self.named, self.more)
     }
@@ -86,7 +86,7 @@ impl Leftovers {
     }
 }
 
-/// Whether an error is that of a connection: further operations fail as well, and may take long.
+/// Whether an error is a connection error: further operations would fail too, and may take long.
 pub(crate) fn is_of_connection(e: &SetupError) -> bool {
     let SetupError::Failed { error, .. } = e else {
         return false;
@@ -109,10 +109,10 @@ pub(crate) fn may_pass(error: OpError) -> bool {
     matches!(error.0, Errno::NOTEMPTY | Errno::EXIST | Errno::IO)
 }
 
-/// The time for retries.
+/// Time limit and pauses of retries.
 #[derive(Debug)]
 pub(crate) struct RetryWindow {
-    /// End of the retries; set at the first one.
+    /// End of the retries; set at the first retry.
     end: Option<Instant>,
     longest: Duration,
 }
@@ -127,7 +127,7 @@ impl Default for RetryWindow {
 }
 
 impl RetryWindow {
-    /// Waits before the next attempt; `false` if there is none.
+    /// Waits before the next attempt; `false` if the time for retries is over.
     pub(crate) fn wait(&mut self, attempt: u32) -> bool {
         let end = *self
             .end
@@ -142,19 +142,19 @@ impl RetryWindow {
     }
 }
 
-/// One level of a tree that is being removed.
+/// Removes the files in the directories of one level of a tree.
 struct Remove<'a> {
     dirs: &'a [Vec<u8>],
     names: Option<&'a PatternNames>,
     depth: usize,
     below: Mutex<Vec<Vec<u8>>>,
     left: &'a Mutex<Leftovers>,
-    /// The rest is to stay.
+    /// Whether the removal is to stop and the remaining entries are to stay.
     stop: &'a AtomicBool,
 }
 
 impl Remove<'_> {
-    /// Adds an entry that cannot be removed; fails if no further entry can.
+    /// Adds an entry that cannot be removed; returns an error if no further entry can be removed.
     fn refused(&self, e: SetupError) -> Result<(), SetupError> {
         if is_of_connection(&e) {
             return Err(e);
@@ -174,7 +174,7 @@ impl<S: Session> BulkTask<S> for Remove<'_> {
             Ok(entries) => entries,
         };
         for (name, kind) in entries {
-            // A directory may have millions of entries.
+            // Checked for each entry, because a directory may have millions of entries.
             if self.stop.load(Relaxed) {
                 return Err(SetupError::Stopped);
             }
@@ -184,11 +184,11 @@ impl<S: Session> BulkTask<S> for Remove<'_> {
                 false => [dir, &b"/"[..], &name].concat(),
             };
             match kind {
-                // Of a link only the link itself is removed.
+                // Removes only the link itself, not the target of the link.
                 EntryKind::File | EntryKind::Link if ours => {
                     session.locate(|p| p.extend_from_slice(&path));
                     match session.remove(EntryKind::File).await {
-                        // A server that removes behind a cache may list removed entries.
+                        // A server with a write-behind cache may list removed entries.
                         Ok(()) | Err(OpError(Errno::NOENT)) => {}
                         Err(e) => self.refused(SetupError::failed("remove", &path, e))?,
                     }
@@ -201,7 +201,7 @@ impl<S: Session> BulkTask<S> for Remove<'_> {
     }
 }
 
-/// Directories of one level whose entries have been removed.
+/// Removes directories of one level whose entries have been removed.
 struct RemoveDirs<'a> {
     dirs: &'a [Vec<u8>],
     refused: Mutex<Vec<(Vec<u8>, OpError)>>,
@@ -225,7 +225,7 @@ impl<S: Session> BulkTask<S> for RemoveDirs<'_> {
     }
 }
 
-/// The directories above these paths, up to the work directory.
+/// The directories above `paths`, up to and including the work directory.
 fn holders<'a>(paths: impl Iterator<Item = &'a [u8]>) -> HashSet<Vec<u8>> {
     let mut all = HashSet::new();
     for path in paths {
@@ -241,8 +241,7 @@ fn holders<'a>(paths: impl Iterator<Item = &'a [u8]>) -> HashSet<Vec<u8>> {
     all
 }
 
-/// Removes a tree: every entry whose name and kind are Plimsoll's, or those of a pattern if `names`
-/// are given.
+/// Removes a tree: every entry with a name and kind of Plimsoll's files, or of a pattern's files if `names` is given.
 pub(crate) fn remove<T: Target>(
     pool: &SetupPool<T>,
     root: &str,
@@ -277,7 +276,7 @@ pub(crate) fn remove<T: Target>(
         }
         // The work directory is not part of a tree.
         dirs.retain(|dir| !dir.is_empty() && !closed.contains(dir));
-        // Directories above entries that stay are not empty, and stay too.
+        // Directories above entries that stay are not empty, and so stay too.
         let foreign = left.foreign.iter().map(Vec::as_slice);
         let holders = holders(foreign.chain(left.refused_paths()));
         let all_named = left.more == 0;
@@ -298,12 +297,12 @@ struct Level<'a, T: Target, F> {
     setup_pool: &'a SetupPool<T>,
     names: Option<&'a PatternNames>,
     depth: usize,
-    /// Whether a directory is known to be empty.
+    /// Whether a directory, by its path, must be empty.
     is_empty: F,
 }
 
 impl<T: Target, F: Fn(&[u8]) -> bool> Level<'_, T, F> {
-    /// Removes the directories; the removal of empty ones is retried for a while.
+    /// Removes the directories. The removal of a directory that must be empty is retried for a while.
     fn remove(
         &self,
         mut dirs: Vec<Vec<u8>>,
@@ -337,7 +336,7 @@ impl<T: Target, F: Fn(&[u8]) -> bool> Level<'_, T, F> {
         left
     }
 
-    /// The directories whose removal may succeed in a moment.
+    /// The directories whose removal may succeed after a moment.
     fn retryable(
         &self,
         refused: Vec<(Vec<u8>, OpError)>,
@@ -348,7 +347,7 @@ impl<T: Target, F: Fn(&[u8]) -> bool> Level<'_, T, F> {
             let is_empty = (self.is_empty)(&dir);
             match (may_pass(e), is_empty) {
                 (true, true) => again.push((dir, e)),
-                // It is not empty, which some servers report as an I/O error.
+                // The directory is not empty, which some servers report as an I/O error.
                 (true, false) => {}
                 (false, _) => left.refused(SetupError::failed("remove directory", &dir, e)),
             }
@@ -356,8 +355,8 @@ impl<T: Target, F: Fn(&[u8]) -> bool> Level<'_, T, F> {
         again
     }
 
-    /// Empties directories again that should be empty: removed entries may reappear on a server with a
-    /// cache. Directories with foreign entries, or entries that cannot be removed, stay.
+    /// Empties directories that should be empty again: on a server with a cache, removed entries may reappear. Takes
+    /// directories with foreign entries, or with entries that cannot be removed, off the list.
     fn empty_again(&self, dirs: &mut Vec<Vec<u8>>, left: &mut Leftovers, tell: &mut impl FnMut()) {
         let found = Mutex::new(Leftovers::default());
         let job = Remove {
@@ -375,7 +374,7 @@ impl<T: Target, F: Fn(&[u8]) -> bool> Level<'_, T, F> {
         let holders = holders(foreign.chain(found.refused_paths()));
         dirs.retain(|dir| !holders.contains(dir));
         if found.more > 0 {
-            // Unnamed entries may be in any of them, and would be refused again.
+            // Entries without names may be in any of the directories, and would fail again.
             dirs.clear();
         }
         left.add(found);
@@ -402,7 +401,7 @@ mod tests {
             longest: Duration::from_millis(25),
             ..RetryWindow::default()
         };
-        // The first pause is 10 ms, the second is the rest of the time.
+        // The first pause is 10 ms, and the second pause is the rest of the time.
         assert_eq!([0, 1, 2].map(|n| patience.wait(n)), [true, true, false]);
         let may = [Errno::NOTEMPTY, Errno::EXIST, Errno::IO];
         assert!(may.iter().all(|e| may_pass(OpError(*e))));

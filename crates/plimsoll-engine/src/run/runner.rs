@@ -30,20 +30,20 @@ pub(super) struct Runner<'a> {
     pub(super) stop: &'a Stop,
     pub(super) observer: &'a mut dyn Observer,
     pub(super) layouts: Vec<Arc<Layout>>,
-    /// Replies of the server that violated its protocol before the run.
+    /// Replies before the run that violated the server's protocol.
     pub(super) long_replies: Vec<LongReplies>,
-    /// Remarks on the run before it begins.
+    /// Remarks on the run from before its begin.
     pub(super) notes: Vec<String>,
     pub(super) team: &'a RankTeam<'a>,
-    /// What is known of the files, if the run is verified.
+    /// Known contents of the files, if the run is verified.
     pub(super) ledger: Option<Arc<Ledger>>,
-    /// The process that claimed the work directory, if another rank did.
+    /// The process that claimed the work directory, if the process is another rank.
     pub(super) claimed_by: Option<OwnerProcess>,
     /// The progress of the ranks of a pattern.
     pub(super) states: Option<RankStates>,
     /// Completed stages of a pattern, if their objects are to be dropped from caches.
     pub(super) past: Vec<PastStage>,
-    /// Memory that a pattern occupies while it runs.
+    /// Memory that a pattern occupies during the run.
     pub(super) held: Option<PressureAllocation>,
 }
 
@@ -69,7 +69,7 @@ impl<'a> Visitor for Runner<'a> {
 impl<'a> Runner<'a> {
     fn execute<T: Target>(self, target: T) -> Visit<'a> {
         let (team, plan) = (self.team, self.plan);
-        // The other ranks wait for rank 0's work directory, and rank 0 then for them.
+        // The other ranks wait for rank 0's work directory, and rank 0 then waits for the other ranks.
         let mut pool = match setup_pool(Arc::new(target), plan) {
             Ok(pool) => pool,
             Err(e) => return Visit::Ended(Box::new(Err(team.abort_run(e)))),
@@ -94,7 +94,7 @@ impl<'a> Runner<'a> {
         mut place: ClaimedWorkDir<'_, T>,
     ) -> Result<Outcome, EngineError> {
         let (team, target) = (self.team, &pool.target);
-        // Removes files in any case; a pool that is stopped would not.
+        // A separate pool for removing files, because a stop of the run would also stop `pool`.
         let cleaner = SetupPool {
             target: target.clone(),
             content: pool.content.clone(),
@@ -114,7 +114,7 @@ impl<'a> Runner<'a> {
             Some(ledger) => ran.and_then(|()| self.verify(pool, &ledger, &mut outcome)),
             None => ran,
         };
-        // Files are removed only when no other rank works on them.
+        // Files are removed only when no other rank uses them.
         let met = match has_begun {
             true => team.barrier(),
             false => Ok(()),
@@ -130,7 +130,7 @@ impl<'a> Runner<'a> {
         }
         let quiet = match met {
             Ok(()) => true,
-            // Rank 0 cleans up, once the others have ended.
+            // Rank 0 cleans up once the other ranks have ended.
             Err(_) => team.is_root() && team.wait_for_ends(),
         };
         let finish = CleanupStep {
@@ -153,7 +153,7 @@ impl<'a> Runner<'a> {
         Ok(outcome)
     }
 
-    /// Waits until all ranks see the work directory that rank 0 created and none refuses.
+    /// Waits until all ranks see the work directory that rank 0 claimed, and no rank refuses the run.
     fn join<T: Target>(
         &self,
         pool: &SetupPool<T>,
@@ -171,7 +171,8 @@ impl<'a> Runner<'a> {
         self.check_memory_of_hosts(pool)
     }
 
-    /// Checks that the memory of each machine suffices for all its ranks together; each rank has checked its own part.
+    /// Checks that the memory of each machine suffices for all ranks of the machine together; each rank has checked its
+    /// own part.
     fn check_memory_of_hosts<T: Target>(&self, pool: &SetupPool<T>) -> Result<(), EngineError> {
         if self.team.is_alone() {
             return Ok(());
@@ -185,7 +186,7 @@ impl<'a> Runner<'a> {
         })
     }
 
-    /// Checks that only this rank can make on its machine.
+    /// Checks that each rank must make on its own machine.
     fn inspect_client<T: Target>(
         &self,
         pool: &SetupPool<T>,
@@ -285,12 +286,12 @@ impl<'a> Runner<'a> {
         let ran = team
             .agree_on_outcome(ready)
             .and_then(|()| self.segment(pool, clock, states, stage, at, outcome));
-        // Even if it failed: what was started before it is to be stopped.
+        // Also after a failure: what the observer started before the phase must be stopped.
         self.after_work(info, &ran, outcome);
         ran
     }
 
-    /// Informs the observer before a phase; no rank begins it before the observer returns.
+    /// Informs the observer before a phase; no rank begins the phase before the observer returns.
     fn before(&mut self, phase: PhaseInfo<'_>) -> Result<(), EngineError> {
         let (team, stop) = (self.team, self.stop);
         let stopped = || team.is_stopped(stop);
@@ -317,8 +318,8 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Informs the observer after a phase in which workers worked, and before that of the outcome, if
-    /// it was the last such phase.
+    /// Informs the observer after a load phase. If no further load phase follows, first passes the outcome to the
+    /// observer.
     fn after_work(
         &mut self,
         phase: PhaseInfo<'_>,
@@ -336,7 +337,7 @@ impl<'a> Runner<'a> {
         self.after(phase);
     }
 
-    /// A stage of the Plan's pattern, for the observer.
+    /// Describes a stage of the Plan's pattern for the observer.
     fn stage_info(plan: &Plan, stage: u32) -> PhaseInfo<'_> {
         let pattern = plan.pattern().expect("only patterns have stages");
         let stage = &pattern.stages[stage as usize];
@@ -424,7 +425,7 @@ impl<'a> Runner<'a> {
                 return Err(e);
             }
         };
-        // Before the ranks agree on the start, which is milliseconds later.
+        // Taken before the ranks agree on the start, which is milliseconds later.
         let counters = Snapshot::take();
         let ran = match self.start_instant() {
             Ok(start) => segment.run(at + 1, start, counters, self.observer),
@@ -486,7 +487,7 @@ impl<'a> Runner<'a> {
         self.team.agree_on_outcome(ran)
     }
 
-    /// The instant at which all ranks start their workers; `None` for one rank.
+    /// The instant at which all ranks start their workers; `None` if the run has only one rank.
     fn start_instant(&self) -> Result<Option<Instant>, EngineError> {
         match self.team.is_alone() {
             true => Ok(None),
@@ -494,7 +495,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Reports the intervals of all ranks.
+    /// Reports the intervals of all ranks, at rank 0.
     fn report_intervals(&mut self, merged: &MergedPhase) {
         if self.team.is_root() {
             for interval in &merged.intervals {
@@ -503,7 +504,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Reports events that are known only when all ranks have ended.
+    /// Reports, at rank 0, events that are known only when all ranks have ended.
     fn report_event(&mut self, stage: Option<u32>, outcome: &Outcome, merged: &MergedPhase) {
         if !self.team.is_root() {
             return;
@@ -532,7 +533,7 @@ impl<'a> Runner<'a> {
         });
     }
 
-    /// The states of all filesets; one that was not populated has no files.
+    /// The states of all filesets; a fileset that was not populated here has the initial state of its layout.
     fn all_states(&self, made: &[Option<Arc<FilesetState>>]) -> Vec<Arc<FilesetState>> {
         let ids = (0..).map(FilesetId);
         let states = ids.zip(made);
@@ -550,7 +551,7 @@ impl<'a> Runner<'a> {
         })
     }
 
-    /// Drops the files that are to be cold from the page cache.
+    /// Drops the files that the Plan wants cold from the page cache.
     fn make_cold<T: Target>(
         &self,
         pool: &SetupPool<T>,
@@ -572,7 +573,7 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Drops the objects that are to be cold before a stage of a pattern.
+    /// Drops the objects that the Plan wants cold before a stage of a pattern.
     fn make_stage_cold<T: Target>(&self, pool: &SetupPool<T>) -> Result<(), EngineError> {
         let Some(pattern) = self.plan.pattern().filter(|_| pool.target.keeps_files()) else {
             return Ok(());
@@ -581,7 +582,7 @@ impl<'a> Runner<'a> {
             Cold::No => Ok(()),
             Cold::System => cold::drop_system(),
             Cold::Files => {
-                // Rank 0 that only coordinates the others has not read or written any.
+                // A rank 0 that only coordinates the others has read and written no objects.
                 let Some(rank) = self.team.worker_rank() else {
                     return Ok(());
                 };
@@ -602,7 +603,7 @@ impl<'a> Runner<'a> {
 /// Interval at which a wait of the script checks for a stop.
 const STOP_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// A sleep of the script while no worker runs.
+/// Sleep of the script while no worker runs; ends early when a stop is requested.
 fn idle_wait(until: plimsoll_plan::Until, stop: &Stop, team: &RankTeam<'_>) {
     let plimsoll_plan::Until::Elapsed { time } = until else {
         return;

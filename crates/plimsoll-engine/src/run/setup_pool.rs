@@ -11,33 +11,33 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Threads of a pool on a target with blocking lanes.
+/// Number of threads of a pool on a target with blocking lanes.
 pub(super) const BLOCKING_POOL_THREADS: usize = 16;
 
-/// Workers per thread of a pool on any other target.
+/// Number of workers per thread of a pool on any other target.
 const WORKERS_PER_LANE: usize = 64;
 
-/// Items that a worker takes at a time.
+/// Number of items that a worker takes at a time.
 const ITEMS_PER_BATCH: u64 = 16;
 
 /// Interval of the progress reports of a pool.
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Maximum time without a reply of a server while files are removed.
+/// Maximum time without a reply of the server while files are removed or read again.
 pub(crate) const MAX_SERVER_SILENCE: Duration = Duration::from_secs(4);
 
-/// Why a pool stopped.
+/// Reason why a pool stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SetupError {
     /// A stop was requested.
     Stopped,
     /// An operation failed.
     Failed {
-        /// The operation, as a verb with its object.
+        /// The operation, as a verb with its object, such as `make directory`.
         action: &'static str,
-        /// Its path, relative to the work directory.
+        /// Path of the operation, relative to the work directory.
         path: String,
-        /// Its error.
+        /// Error of the operation.
         error: OpError,
     },
 }
@@ -62,7 +62,7 @@ impl SetupError {
         )
     }
 
-    /// The failure at a path that `push` composes.
+    /// The failure of an operation on the path that `push` composes.
     pub(crate) fn failed_at(
         action: &'static str,
         push: impl FnOnce(&mut Vec<u8>),
@@ -74,22 +74,22 @@ impl SetupError {
     }
 }
 
-/// A task for each of many items, numbered from 0.
+/// A task for many items, numbered from 0.
 pub(crate) trait BulkTask<S: Session>: Sync {
-    /// Executes the task for one item.
+    /// Executes the task for item `index`.
     async fn item(&self, session: &mut S, index: u64) -> Result<(), SetupError>;
 }
 
-/// A target and what its sessions need.
+/// A target, and the parameters of sessions for unmeasured work.
 pub(crate) struct SetupPool<T: Target> {
     pub(crate) target: Arc<T>,
     pub(crate) content: ContentPool,
     pub(crate) stop: Arc<AtomicBool>,
-    /// Maximum time without a reply of the server until calls fail; `None` for no limit.
+    /// Maximum time without a reply of the server before calls fail; `None` for no limit.
     pub(crate) silence: Option<Duration>,
 }
 
-/// The time of the lanes of a pool.
+/// Clock and deadline of the lanes of a pool.
 #[derive(Clone)]
 struct PoolClock {
     clock: Clock,
@@ -104,14 +104,14 @@ impl PoolClock {
         }
     }
 
-    /// Abandons calls that remain without a reply.
+    /// Abandons calls that have no reply yet.
     fn end(&self) {
         self.deadline.bring_forward(self.clock.now());
     }
 }
 
 impl<T: Target> SetupPool<T> {
-    /// Runs a future on a session of its own, on this thread.
+    /// Runs a future on a new session, on this thread.
     pub(crate) fn one<R>(
         &self,
         work: impl AsyncFnOnce(&mut T::Session) -> R,
@@ -119,12 +119,12 @@ impl<T: Target> SetupPool<T> {
         let (lane, mut session) = self.lane(&PoolClock::begin(), 0)?;
         let mut result = None;
         let task: Task<'_> = Box::pin(async { result = Some(work(&mut session).await) });
-        // There is no deadlock on a clock of real time.
+        // On a real clock, a lane reports no deadlock.
         let _ = lane.run(vec![task]);
         result.ok_or(OpError(rustix::io::Errno::CANCELED))
     }
 
-    /// Runs a future on a session of its own with this path located, on this thread.
+    /// Runs a future on a new session with `path` located, on this thread.
     pub(crate) fn at<R>(
         &self,
         path: impl AsRef<[u8]>,
@@ -163,7 +163,7 @@ impl<T: Target> SetupPool<T> {
         }
     }
 
-    /// Executes a task for `items` items on several threads, and calls `tell` regularly.
+    /// Executes a task for `items` items on several threads, and calls `tell` periodically.
     pub(crate) fn all<J: BulkTask<T::Session>>(
         &self,
         items: u64,

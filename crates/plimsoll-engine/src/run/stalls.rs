@@ -1,20 +1,20 @@
-//! Stalls of the target: those that make a result invalid, and remarks on the others.
+//! Stalls of the target: reasons for stalls that make a result invalid, and remarks on other stalls.
 
 use plimsoll_measure::{MeasuredWindow, Outcome, Stall, expected_max_gap};
 use plimsoll_plan::{Plan, Reason};
 
-/// Stalls that make the result invalid; one reason per window.
+/// Reasons for stalls that make the result invalid; one reason per window, or per rank if only single ranks stalled.
 pub(super) fn reasons(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
     let texts = texts(plan, outcome, |stall| stall.counts).into_iter();
     texts.map(|text| Reason::new("stalled", text)).collect()
 }
 
-/// Remarks on the other stalls.
+/// Remarks on stalls that do not make the result invalid.
 pub(super) fn notes(plan: &Plan, outcome: &Outcome) -> Vec<String> {
     texts(plan, outcome, |stall| !stall.counts)
 }
 
-/// The texts on the stalls of each window of the result.
+/// Texts on the wanted stalls in each window of the result.
 fn texts(plan: &Plan, outcome: &Outcome, wanted: fn(&Stall) -> bool) -> Vec<String> {
     let Some(pattern) = plan.pattern() else {
         let last = outcome.windows.last();
@@ -30,7 +30,7 @@ fn texts(plan: &Plan, outcome: &Outcome, wanted: fn(&Stall) -> bool) -> Vec<Stri
     texts
 }
 
-/// The texts on the stalls of all ranks; if there are none, those of single ranks.
+/// The text on the stalls of all ranks together; without such stalls, texts on the stalls of single ranks.
 fn of_window(
     plan: &Plan,
     window: &MeasuredWindow,
@@ -79,7 +79,7 @@ fn sentence(who: &str, stalls: &[Stall], part: &str) -> String {
     format!("{who} completed for {length:.1} s, {when}, although some were in flight{others}")
 }
 
-/// The maximum gap that is likely at the rate of the rest of the window.
+/// A clause on the longest gap that is likely at the rate of the rest of the window.
 fn likely(plan: &Plan, window: &MeasuredWindow) -> String {
     let totals = &window.totals;
     let rows = totals.rows.iter().zip(&plan.operations);

@@ -1,4 +1,4 @@
-//! The ranks of a run: an error of one is an error of all, and their measurements become one result.
+//! The ranks of a run: an error of one rank is an error of all ranks, and the ranks' measurements become one result.
 
 mod merge;
 mod packed_interval;
@@ -18,17 +18,16 @@ use std::time::{Duration, Instant};
 /// The ranks of a run.
 pub(crate) struct RankTeam<'a> {
     ranks: &'a dyn Ranks,
-    /// Whether the others were requested to stop.
+    /// Whether this rank has requested the other ranks to stop.
     stop_requested: Cell<bool>,
-    /// Whether workers have worked: an earlier request to stop was for them.
+    /// Whether a load phase has ended: an earlier request to stop was for its workers.
     is_stop_stale: Cell<bool>,
 }
 
-/// How long the other ranks may take to end after one was lost: as long as a worker may hang in a
-/// system call.
+/// Maximum time that other ranks may take to end after a rank was lost: as long as a worker may hang in a system call.
 const RANK_END_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The precedence of a rank's error, or its absence, over those of other ranks.
+/// Precedence of a rank's packed error, or of its absence, over the errors of other ranks.
 fn precedence(error: &[u8]) -> u8 {
     match unpack::<Option<(u32, EngineError)>>(error) {
         Ok(None) => 0,
@@ -77,8 +76,7 @@ impl<'a> RankTeam<'a> {
         self.ranks.size()
     }
 
-    /// The number of this rank among those that have workers; `None` for rank 0 if it only coordinates
-    /// the others.
+    /// The number of this rank among the ranks with workers; `None` for a rank 0 that only coordinates the other ranks.
     pub(crate) fn worker_rank(&self) -> Option<u32> {
         match self.ranks.root_works() {
             true => Some(self.rank()),
@@ -91,7 +89,7 @@ impl<'a> RankTeam<'a> {
         self.ranks.root_works()
     }
 
-    /// Whether all other ranks wait for this one, rank 0, in a collective call.
+    /// Whether this rank is rank 0 and all other ranks wait for it in a collective call.
     pub(crate) fn others_wait(&self) -> bool {
         self.ranks.others_wait()
     }
@@ -101,7 +99,7 @@ impl<'a> RankTeam<'a> {
         self.size() - u32::from(!self.ranks.root_works())
     }
 
-    /// The name of this rank's machine in results.
+    /// The name of this rank's machine, as in results.
     pub(crate) fn host(&self) -> String {
         match self.ranks.host() {
             Some(host) => host.to_owned(),
@@ -109,7 +107,7 @@ impl<'a> RankTeam<'a> {
         }
     }
 
-    /// An error of this rank with the name of its machine, if that is another than rank 0's.
+    /// An error of this rank, with the name of its machine if the machine is not rank 0's.
     fn of_host(&self, e: &EngineError) -> EngineError {
         match self.ranks.host() {
             Some(host) => e.clone().map(|text| format!("host {host}: {text}")),
@@ -117,13 +115,12 @@ impl<'a> RankTeam<'a> {
         }
     }
 
-    /// The instant at which this rank starts its workers, at about the same time as the others.
+    /// The instant at which this rank starts its workers, about the same instant as at the other ranks.
     pub(crate) fn agree_on_start(&self) -> Result<Instant, EngineError> {
         self.ranks.agree_on_start().map_err(lost)
     }
 
-    /// Reports that this rank started its workers at the instant. Returns at rank 0 how far the starts lie
-    /// apart.
+    /// Reports that this rank started its workers at `started`. At rank 0, returns the spread of the ranks' starts.
     pub(crate) fn report_start(
         &self,
         started: Instant,
@@ -139,8 +136,8 @@ impl<'a> RankTeam<'a> {
         self.size() == 1
     }
 
-    /// Waits for all ranks. If any has an error, every rank returns one: its own, or the first of the
-    /// highest precedence.
+    /// Waits for all ranks. If a rank has an error, every rank returns an error: its own error, or the first error of
+    /// the highest precedence.
     pub(crate) fn agree_on_outcome<T>(
         &self,
         result: Result<T, EngineError>,
@@ -160,24 +157,25 @@ impl<'a> RankTeam<'a> {
             }
         };
         let all = self.ranks.reduce(pack(&mine), &mut first).map_err(lost)?;
-        // Only rank 0 has a value, which it broadcasts.
+        // Only rank 0 has the reduced value, and broadcasts the value.
         let all = self.ranks.broadcast(all.unwrap_or_default());
         match (result, unpack(&all.map_err(lost)?)?) {
             (result, None) => result,
-            // A rank that stopped because of another's error reports that error.
+            // A rank that stopped because of another rank's error reports the other rank's error.
             (Err(e), _) if e != EngineError::Interrupted => Err(e),
             (_, Some((rank, e))) => Err(EngineError::of_rank(e, rank)),
         }
     }
 
-    /// Reports the error of this rank where the others agree next; returns the error of all.
+    /// Reports the error of this rank at the next agreement of the other ranks. Returns the error that all ranks agree
+    /// on.
     pub(crate) fn abort_run(&self, e: EngineError) -> EngineError {
         self.agree_on_outcome::<()>(Err(e.clone()))
             .err()
             .unwrap_or(e)
     }
 
-    /// The value of rank 0, at every rank.
+    /// Returns the `value` of rank 0, at every rank.
     pub(crate) fn broadcast_from_root<V: Serialize + DeserializeOwned>(
         &self,
         value: V,
@@ -188,28 +186,28 @@ impl<'a> RankTeam<'a> {
         unpack(&self.ranks.broadcast(pack(&value)).map_err(lost)?)
     }
 
-    /// Whether this rank is to stop, while no workers work: because a stop was requested from it or
-    /// another rank, or because a rank was lost.
+    /// Whether this rank is to stop while no workers work, because this rank or another rank received a request to
+    /// stop, or because a rank was lost.
     pub(crate) fn is_stopped(&self, stop: &Stop) -> bool {
         if stop.is_requested() {
             self.request_stop_all();
         }
         match self.poll_group_status() {
             GroupStatus::Nothing => {}
-            // The request was for the workers, which have ended.
+            // The request was for workers, which have ended.
             GroupStatus::Stop if self.is_stop_stale.get() => {}
             GroupStatus::Stop | GroupStatus::Failed(_) => stop.request(),
         }
         stop.is_requested()
     }
 
-    /// Waits for the other ranks to end after one was lost. Returns whether they have, so that they
+    /// Waits for the other ranks to end after a rank was lost. Returns whether the other ranks have ended, and so
     /// cannot change anything.
     pub(crate) fn wait_for_ends(&self) -> bool {
         self.ranks.wait_for_ends(RANK_END_TIMEOUT)
     }
 
-    /// This rank's part of `total` numbers.
+    /// This rank's contiguous part of the numbers below `total`; empty without workers.
     pub(crate) fn portion(&self, total: u64) -> Range<u64> {
         match self.worker_rank() {
             Some(rank) => portion(total, rank, self.worker_ranks()),
@@ -217,12 +215,12 @@ impl<'a> RankTeam<'a> {
         }
     }
 
-    /// Whether `mine` is true at any rank.
+    /// Whether `mine` is true at any rank; a collective call.
     pub(crate) fn any_rank(&self, mine: bool) -> Result<bool, EngineError> {
         self.max_over_ranks(u64::from(mine)).map(|all| all > 0)
     }
 
-    /// The largest number of all ranks.
+    /// The largest `mine` of all ranks; a collective call.
     pub(crate) fn max_over_ranks(&self, mine: u64) -> Result<u64, EngineError> {
         if self.is_alone() {
             return Ok(mine);
@@ -244,7 +242,7 @@ impl<'a> RankTeam<'a> {
         }
     }
 
-    /// The latest message of the other ranks.
+    /// The latest message from other ranks.
     pub(crate) fn poll_group_status(&self) -> GroupStatus {
         if self.is_alone() {
             return GroupStatus::Nothing;
@@ -252,13 +250,13 @@ impl<'a> RankTeam<'a> {
         self.ranks.poll()
     }
 
-    /// This rank's part of a number if worker i belongs to rank i modulo the ranks.
+    /// This rank's share of `total` workers or operations, if item i belongs to rank i modulo the number of ranks.
     pub(crate) fn share_of(&self, total: u64) -> u64 {
         let rank = self.worker_rank();
         rank.map_or(0, |rank| share(total, rank, self.worker_ranks()))
     }
 
-    /// The values of all ranks in rank order, at rank 0.
+    /// At rank 0, the values of all ranks in rank order.
     pub(crate) fn gather<V: Serialize + DeserializeOwned>(
         &self,
         mine: V,
@@ -346,33 +344,33 @@ impl<'a> RankTeam<'a> {
 /// The results of a load phase that are not in the outcome.
 #[derive(Default)]
 pub(crate) struct MergedPhase {
-    /// Those of this rank; at rank 0, once they are merged, those of all.
+    /// Intervals of this rank; at rank 0 after the merge, the intervals of all ranks.
     pub(crate) intervals: Vec<PackedInterval>,
-    /// The results of a stage in rank order; only at rank 0.
+    /// Results of the ranks in a stage, in rank order; only at rank 0.
     pub(crate) ranks: Vec<RankStage>,
-    /// The times of all operations by rank and row, if they are kept.
+    /// Times of all operations by rank and row, if the pattern keeps times.
     pub(crate) samples: Vec<(u32, Vec<Vec<Sample>>)>,
 }
 
-/// The results of the ranks of this process in a stage: of one, or in virtual time of all.
+/// The results of a stage for the ranks of this process: one rank, or in virtual time all ranks.
 pub(crate) struct LocalStageResult {
     pub(crate) stage: u32,
     pub(crate) ranks: Vec<RankStage>,
-    /// The times of all operations by rank and row, if they are kept.
+    /// Times of all operations by rank and row, if the pattern keeps times.
     pub(crate) samples: Vec<(u32, Vec<Vec<Sample>>)>,
 }
 
-/// The number of `total` numbers that are the rank modulo the ranks.
+/// Count of the numbers below `total` that are `rank` modulo `size`.
 fn share(total: u64, rank: u32, size: u32) -> u64 {
     let (rank, size) = (u64::from(rank), u64::from(size.max(1)));
     total / size + u64::from(rank < total % size)
 }
 
-/// A rank's part of `total` numbers, if all parts are contiguous and of equal size.
+/// A rank's part of the numbers below `total`. All parts are contiguous, and their lengths differ by at most 1.
 fn portion(total: u64, rank: u32, size: u32) -> Range<u64> {
     let at = |rank: u64| {
         let at = u128::from(total) * u128::from(rank) / u128::from(size.max(1));
-        // No more than `total`.
+        // The quotient is at most `total`, so the cast loses nothing.
         at as u64
     };
     at(u64::from(rank))..at(u64::from(rank) + 1)

@@ -1,4 +1,4 @@
-//! Creating, repairing and checking the tree of a fileset.
+//! Creation, repair and check of the tree of a fileset.
 
 use super::marker::{self, PatternNames};
 use super::setup_pool::{BulkTask, SetupError, SetupPool};
@@ -13,14 +13,14 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Bytes per write when a file is created.
 const WRITE_CHUNK_BYTES: u64 = 1 << 20;
 
-/// Progress of populating.
+/// Numbers of files begun and of bytes written so far.
 #[derive(Default)]
 pub(crate) struct Progress {
     pub(crate) files: AtomicU64,
     pub(crate) bytes: AtomicU64,
 }
 
-/// The directories that a fileset begins with.
+/// Number of directories that a fileset begins with.
 pub(super) fn initial_dirs(plan: &Plan, id: FilesetId, layout: &Layout) -> u64 {
     u64::from(layout.dirs()) + layout.count_initial_leaf_dirs(plan.leaf_dirs_used(id))
 }
@@ -28,7 +28,7 @@ pub(super) fn initial_dirs(plan: &Plan, id: FilesetId, layout: &Layout) -> u64 {
 struct MakeDirs<'a> {
     layout: &'a Layout,
     dirs: &'a [u32],
-    /// Whether they may exist.
+    /// Whether directories may exist already.
     missing_only: bool,
 }
 
@@ -49,12 +49,12 @@ impl<S: Session> BulkTask<S> for MakeDirs<'_> {
 struct MakeFiles<'a> {
     id: FilesetId,
     layout: &'a Layout,
-    /// Generates the contents of the files.
+    /// Stream from which the contents of the files are generated.
     content: Stream,
     progress: &'a Progress,
     /// Number of the first file.
     first: u64,
-    /// Whether files may exist, right or wrong.
+    /// Whether files may exist already, with right or wrong sizes.
     repair: bool,
 }
 
@@ -70,12 +70,12 @@ impl MakeFiles<'_> {
         session.begin_content(self.content.branch(u64::from(file.0)));
         let written = fill(session, &handle, 0..self.layout.size(file), self.progress).await;
         let closed = session.close(handle).await;
-        // Nothing was read; what was written need not be remembered.
+        // Populating reads nothing; the check only forgets what was written.
         session.check_reads();
         closed.and(written)
     }
 
-    /// Makes a file that may exist what it should be.
+    /// Creates, resizes or removes a file, so that the file is as in the layout.
     async fn repair<S: Session>(&self, session: &mut S, file: FileId) -> Result<(), OpError> {
         let found = match session.stat().await {
             Err(OpError(Errno::NOENT)) => None,
@@ -106,7 +106,7 @@ impl MakeFiles<'_> {
         size: u64,
     ) -> Result<(), OpError> {
         let handle = session.open(OpenHow::plain(OpenMode::Write)).await?;
-        // A file that grows twice does not grow by the same bytes.
+        // A branch for each size, so that a file that grows twice does not repeat the bytes of its first growth.
         let content = self.content.branch(u64::from(file.0));
         session.begin_content(match from {
             0 => content,
@@ -172,8 +172,8 @@ impl<S: Session> BulkTask<S> for MakeLeafDirs<'_> {
     }
 }
 
-/// Creates the directories of a tree without its leaf directories, or only the missing ones. The
-/// root's parent exists.
+/// Creates the directories of a tree except its leaf directories, or only the missing directories. The root's parent
+/// must exist.
 pub(crate) fn make_dirs<T: Target>(
     pool: &SetupPool<T>,
     layout: &Layout,
@@ -222,7 +222,7 @@ fn content_of<T: Target>(pool: &SetupPool<T>, layout: &Layout) -> Stream {
         .stream_of_files(&String::from_utf8_lossy(&root))
 }
 
-/// Creates the files of a tree whose numbers are in `part`, or repairs them. The directories exist.
+/// Creates or repairs the files of a tree whose numbers are in `part`. The directories must exist.
 pub(crate) fn make_files<T: Target>(
     pool: &SetupPool<T>,
     (id, layout): (FilesetId, &Layout),
@@ -246,7 +246,7 @@ struct CheckFiles<'a> {
     layout: &'a Layout,
 }
 
-/// The error of a tree that is not as it was laid out.
+/// Error of a check that finds a tree other than laid out.
 const TREE_DIFFERS: OpError = OpError(Errno::STALE);
 
 impl<S: Session> BulkTask<S> for CheckFiles<'_> {
@@ -294,8 +294,8 @@ impl<S: Session> BulkTask<S> for CheckDirs<'_> {
     }
 }
 
-/// Whether the tree is exactly as it was laid out: every file with its size, and nothing else. Of a
-/// `trusted` tree only the directories are checked: that they exist and are not symbolic links.
+/// Whether the tree is exactly as it was laid out: every file with its size, and no other entries. Of a `trusted` tree
+/// only the directories are checked: that they exist, are not symbolic links, and have as many entries as planned.
 pub(crate) fn is_whole<T: Target>(
     pool: &SetupPool<T>,
     layout: &Layout,
@@ -311,8 +311,8 @@ pub(crate) fn is_whole<T: Target>(
     for file in layout.initial_file_ids() {
         entries[layout.dir_of(file).0 as usize] += 1;
     }
-    // Leaf directories share their parents with directories of the tree: a fileset with leaf
-    // directories is re-created, because its entries cannot be counted.
+    // Leaf directories share their parents with other directories of the tree, so the entries of the parents cannot be
+    // counted, and a fileset with leaf directories is created again.
     if layout.leaf_dirs() > 0 {
         return Ok(false);
     }
@@ -332,7 +332,7 @@ pub(crate) fn is_whole<T: Target>(
     }
 }
 
-/// Whether Plimsoll creates entries of this name and kind at this depth below a root.
+/// Whether Plimsoll, or a pattern with these `names`, creates entries of this name and kind at this depth below a root.
 pub(super) fn is_named(
     names: Option<&PatternNames>,
     depth: usize,

@@ -6,13 +6,13 @@ use plimsoll_measure::{MeasuredWindow, Outcome};
 use plimsoll_plan::{Plan, Reason, counted};
 use std::collections::BTreeSet;
 
-/// Throttled fraction of a window above which a CPU quota has determined the result.
+/// Throttled fraction of a window above which a CPU quota makes the result invalid.
 const CLIENT_THROTTLED_SHARE: f64 = 0.05;
 
-/// Fraction of all processors above which the client counts as the bottleneck.
+/// Used fraction of all processors above which the client counts as the bottleneck.
 const CLIENT_SATURATED_SHARE: f64 = 0.95;
 
-/// That a server stopped replying, and when.
+/// The reason that a server stopped replying.
 fn unanswered(outcome: &Outcome) -> Option<Reason> {
     let window = &outcome.windows.last()?.totals;
     let since = window.unanswered_since?;
@@ -36,7 +36,7 @@ fn result_windows<'a>(plan: &Plan, outcome: &'a Outcome) -> &'a [MeasuredWindow]
     }
 }
 
-/// That operations failed, that none completed, or that nothing was measured.
+/// The reasons that operations failed, that no operation completed, or that nothing was measured.
 fn completions(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
     let result = result_windows(plan, outcome);
     let failed = outcome.failure.is_some();
@@ -131,7 +131,7 @@ fn client_throttled(plan: &Plan, outcome: &Outcome) -> Option<Reason> {
     })
 }
 
-/// That something acknowledged was lost, or that it is not known.
+/// The reasons that acknowledged data was lost, or that the loss of data is unknown.
 fn lost_data(outcome: &Outcome) -> Vec<Reason> {
     let Some(found) = &outcome.verification else {
         return vec![];
@@ -166,7 +166,7 @@ fn lost_data(outcome: &Outcome) -> Vec<Reason> {
     reasons
 }
 
-/// Why the result is invalid.
+/// All reasons why the result is invalid; empty for a valid result.
 pub(super) fn verdict(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
     let mut reasons = completions(plan, outcome);
     let ran_out = outcome.ran_out.as_ref();
@@ -229,7 +229,7 @@ mod tests {
             ))
         };
         assert_eq!(of(0.06), expected(6));
-        // Time and throttling are not read at the same instant, so that the share may exceed 1.
+        // Time and throttling are read at different instants, so the share may exceed 1.
         assert_eq!(of(1.01), expected(100));
         assert_eq!(text(vec![window(None)]), None);
         assert_eq!(text(vec![]), None);

@@ -1,4 +1,4 @@
-//! The verification of a run: what its files must be, and reading them again.
+//! The verification of a run: the expected contents of files, and reading the files again.
 
 use super::rank_partition::rank_of_worker;
 use super::runner::Runner;
@@ -15,10 +15,10 @@ use rustix::io::Errno;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-/// Failures that are described at each rank; the others are only counted.
+/// Maximum number of failures that are described at each rank; further failures are only counted.
 const MAX_EXAMPLES: usize = 10;
 
-/// What a rank knows of the files of a Plan before its run.
+/// The known contents of a Plan's files before the run.
 pub(super) fn ledger(plan: &Plan, layouts: &[Arc<Layout>], ranks: u32) -> Arc<Ledger> {
     let ids = (0..).map(FilesetId);
     let filesets = ids.zip(layouts).map(|(id, layout)| VerifiedFileset {
@@ -29,7 +29,7 @@ pub(super) fn ledger(plan: &Plan, layouts: &[Arc<Layout>], ranks: u32) -> Arc<Le
     Arc::new(Ledger::new(plan.seed, filesets.collect()))
 }
 
-/// The mixes of a Plan, each with the number of its first worker and its workers.
+/// The mixes of a Plan, each with the numbers of its workers in the run.
 fn mixes(plan: &Plan) -> impl Iterator<Item = (Range<u64>, &Mix)> {
     let mut first = 0;
     let groups = plan.groups.iter().map(move |group| {
@@ -40,7 +40,7 @@ fn mixes(plan: &Plan) -> impl Iterator<Item = (Range<u64>, &Mix)> {
     groups.flatten()
 }
 
-/// Whether a mix may truncate the files of a fileset that workers share.
+/// Whether a mix may set the lengths of the files of this fileset, as the mix's data files.
 fn may_truncate(mix: &Mix, id: FilesetId) -> bool {
     let truncates = |op: MixOp| match op {
         MixOp::Write => !mix.flags.overwrite,
@@ -50,7 +50,7 @@ fn may_truncate(mix: &Mix, id: FilesetId) -> bool {
     mix.files.data == id && mix.table.iter().any(|row| truncates(row.op))
 }
 
-/// The files of a fileset that belong to one worker each, with the rank of the worker.
+/// The files of a fileset that belong to one worker each, as ranges with the rank of the worker, in order.
 fn owned_parts(plan: &Plan, id: FilesetId, files: u64, ranks: u32) -> Vec<(Range<u64>, u32)> {
     let mut parts = Vec::new();
     for (workers, mix) in mixes(plan) {
@@ -66,7 +66,7 @@ fn owned_parts(plan: &Plan, id: FilesetId, files: u64, ranks: u32) -> Vec<(Range
     parts
 }
 
-/// The files of a fileset that a rank reads again.
+/// The files of a fileset that the ranks read again.
 struct FilesToRead {
     id: FilesetId,
     files: u64,
@@ -74,8 +74,8 @@ struct FilesToRead {
 }
 
 impl FilesToRead {
-    /// The rank that reads a file: that of the worker whose file it is. Files without an owner are
-    /// divided as the entries that ranks create and delete.
+    /// The rank that reads a file: the rank of the file's owner. Files without an owner are divided like entries that
+    /// ranks create and delete.
     fn rank_of(&self, file: u64, ranks: u32) -> u32 {
         let at = self.parts.partition_point(|(part, _)| part.end <= file);
         match self.parts.get(at) {
@@ -93,7 +93,7 @@ struct Reread<'a> {
     rank: u32,
     ranks: u32,
     filesets: Vec<FilesToRead>,
-    /// Memory of the readers that wait for a file.
+    /// Buffers that no reader uses at the moment.
     buffers: Mutex<Vec<MmapMut>>,
     found: Mutex<Verification>,
 }
@@ -139,7 +139,7 @@ impl Reread<'_> {
     }
 }
 
-/// A failure whose path is relative to the work directory, with the whole path.
+/// A failure with its absolute path in place of the path relative to the work directory.
 fn absolute(plan: &Plan, failure: VerificationFailure) -> VerificationFailure {
     VerificationFailure {
         path: path_in(plan, &failure.path),
@@ -169,8 +169,8 @@ impl<S: Session> BulkTask<S> for Reread<'_> {
 }
 
 impl Runner<'_> {
-    /// Reads the files of the run again, when all ranks have ended their work. Rank 0 has the
-    /// verification of all.
+    /// Reads the files of the run again, when all ranks have ended their work. Rank 0 has the merged verification of
+    /// all ranks.
     pub(super) fn verify<T: Target>(
         &mut self,
         pool: &SetupPool<T>,
@@ -209,7 +209,7 @@ impl Runner<'_> {
     }
 
     fn read_again<T: Target>(&mut self, pool: &SetupPool<T>, ledger: &Ledger) -> Verification {
-        // Rank 0 that only coordinates the others has no part of the files.
+        // A rank 0 that only coordinates the other ranks has no part of the files.
         let Some(rank) = self.team.worker_rank() else {
             return Verification::default();
         };

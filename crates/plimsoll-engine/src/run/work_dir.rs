@@ -44,7 +44,7 @@ pub(crate) struct ClaimedWorkDir<'a, T: Target> {
 }
 
 impl<'a, T: Target> ClaimedWorkDir<'a, T> {
-    /// The work directory of a process that did not claim it.
+    /// The work directory of a process that did not claim the directory.
     pub(crate) fn claimed_elsewhere(pool: &'a SetupPool<T>, plan: &'a Plan) -> Self {
         Self::new(pool, plan, true)
     }
@@ -67,7 +67,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         !self.of_another
     }
 
-    /// Creates the directories above a guarded one; returns those that were missing.
+    /// Creates the directories above `guard`; returns the directories that were missing.
     pub(super) fn make_dirs_above(&self, guard: &RelPath) -> Result<Vec<String>, SetupError> {
         let mut made = Vec::new();
         for (at, _) in guard.as_str().match_indices('/') {
@@ -79,7 +79,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         Ok(made)
     }
 
-    /// Creates a directory; `false` if it exists.
+    /// Creates a directory; `false` if the directory exists.
     fn make_dir(&self, path: &str) -> Result<bool, SetupError> {
         match self.setup_pool.at(path, async |s| s.make_dir().await) {
             Ok(()) => Ok(true),
@@ -97,7 +97,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         self.guarded.iter_mut().find(|g| above(&g.guard))
     }
 
-    /// Records a tree in the marker; `None` removes its record.
+    /// Records a tree in the marker; with `None`, removes the tree's record.
     pub(super) fn note_tree(
         &mut self,
         root: &RelPath,
@@ -131,7 +131,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         trees.find(|t| t.root == *root)
     }
 
-    /// Refuses a root with foreign files: only a tree that the marker lists may be replaced.
+    /// Refuses a root with foreign files, because only a tree that the marker lists may be replaced.
     pub(super) fn claim_root(&mut self, id: FilesetId) -> Result<(), EngineError> {
         let root = self.plan.root_of(id);
         if self.tree_at(&root).is_some() {
@@ -140,8 +140,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         marker::check_vacant(self.setup_pool, self.plan, &root).map_err(EngineError::refused)
     }
 
-    /// Removes the tree of an earlier run at this root, which may be the guarded directory with the
-    /// marker in it.
+    /// Removes the tree of an earlier run at `root`, which may be the guarded directory with the marker in it.
     pub(super) fn clear_root(
         &mut self,
         root: &RelPath,
@@ -160,7 +159,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         }
     }
 
-    /// Records that workers are about to change the trees.
+    /// Records in the marker that workers are about to change the trees.
     pub(crate) fn mark_in_use(&mut self) -> Result<(), EngineError> {
         for id in self.populated.clone() {
             let changes = self.plan.changes_tree(id) && !self.plan.fileset(id).grows;
@@ -178,13 +177,12 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         Ok(())
     }
 
-    /// Continues with another pool, which is not stopped.
+    /// Continues with `pool`, which unlike the run's pool is not stopped with the run.
     pub(crate) fn work_with(&mut self, pool: &'a SetupPool<T>) {
         self.setup_pool = pool;
     }
 
-    /// Releases the directory. Unless the run keeps its files, removes what it created and nothing
-    /// else; returns what is left.
+    /// Releases the guarded directories. Unless `keep`, removes exactly what the run created. Returns what is left.
     pub(crate) fn release(&mut self, keep: bool) -> Leftovers {
         if !keep {
             return self.clean();
@@ -197,7 +195,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         left
     }
 
-    /// Removes everything that can be removed from the claimed directories.
+    /// Removes the trees of this run, and leaves the claimed directories.
     fn clean(&mut self) -> Leftovers {
         let populated = std::mem::take(&mut self.populated);
         let roots = populated.into_iter().map(|id| self.plan.root_of(id));
@@ -240,7 +238,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         left
     }
 
-    /// Removes a tree. The marker lists it until it is removed completely.
+    /// Removes a tree. The marker lists the tree until the removal is complete.
     fn remove_tree(&mut self, root: &RelPath, patience: &mut RetryWindow) -> Leftovers {
         let names = self.tree_at(root).and_then(|tree| tree.names.clone());
         let names = names.as_ref();
@@ -248,14 +246,14 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         left.foreign
             .retain(|p| !marker::is_own_path(root.as_str(), p));
         if left.is_clean() {
-            // While the marker lists the tree, a crash leaves nothing that is taken for a user's.
+            // The marker still lists the tree, so that after a crash no remains are taken for a user's files.
             let removed = self.remove_empty_above(root, patience);
             left.note(removed.and_then(|()| self.forget_tree(root, patience)));
         }
         left
     }
 
-    /// Removes the record of a removed tree. A server may free the room of removed files later than their names.
+    /// Removes the record of a removed tree. A server may free the space of removed files later than their names.
     fn forget_tree(
         &mut self,
         root: &RelPath,
@@ -270,7 +268,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         }
     }
 
-    /// Removes the directories between a guarded one and a tree's root, which Plimsoll created.
+    /// Removes the directories between a guarded directory and a tree's root, all of which Plimsoll created.
     fn remove_empty_above(
         &mut self,
         root: &RelPath,
@@ -303,7 +301,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         }
     }
 
-    /// What is left, as sentences. `settings`: those of a cleanup, whose rest can be removed later.
+    /// Describes what is left, as sentences. `settings` are given if a later cleanup can remove the rest.
     pub(crate) fn cleanup(&self, left: Leftovers, settings: Option<&Settings>) -> Cleanup {
         let text = |p: Vec<u8>| String::from_utf8_lossy(&p).into_owned();
         let foreign = left.foreign.clone().into_iter().map(text).collect();
@@ -324,7 +322,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         Cleanup { foreign, unremoved }
     }
 
-    /// How the rest can be removed later; `None` if no directory has a marker.
+    /// A sentence on the commands that remove the rest later; `None` if no directory has a marker.
     pub(crate) fn cleanup_hint(&self, settings: &Settings) -> Option<String> {
         let commands = clean_commands(self.plan, &self.marked, &settings.target)?;
         Some(format!(
@@ -337,7 +335,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
     }
 }
 
-/// The commands that clean guarded directories; `None` if there are none.
+/// The commands that clean guarded directories; `None` if `guards` is empty.
 pub(crate) fn clean_commands(plan: &Plan, guards: &[RelPath], target: &str) -> Option<String> {
     let target = match target {
         plimsoll_target::DEFAULT_TARGET => String::new(),

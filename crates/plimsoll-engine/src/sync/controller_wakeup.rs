@@ -3,7 +3,7 @@
 use plimsoll_runtime::Monitor;
 use std::time::Duration;
 
-/// Wakes the controller when it has something to do, such as when a lane has ended.
+/// Wakes the controller, for example when a lane has ended.
 #[derive(Default)]
 pub(crate) struct ControllerWakeup {
     rung: Monitor<bool>,
@@ -14,7 +14,7 @@ impl ControllerWakeup {
         self.rung.update(|rung| *rung = true);
     }
 
-    /// Waits for a ring, at most for this time.
+    /// Waits for a ring for at most `at_most`.
     pub(crate) fn wait(&self, at_most: Duration) {
         *self.rung.wait_timeout_while(at_most, |rung| !*rung) = false;
     }

@@ -1,19 +1,19 @@
-//! Waiters in the order of their arrival.
+//! Waiters in the order of arrival.
 
 use std::task::Waker;
 
-/// The number of no position.
+/// Index that no position has: end of a list of positions.
 const NO_NODE: u32 = u32::MAX;
 
-/// Waiters in order of arrival, each of which leaves with what it was granted. The cost of joining,
-/// granting and leaving does not depend on the number of waiters.
+/// Waiters in the order of arrival; each waiter leaves with its grant. The cost of joining, granting and leaving does
+/// not depend on the number of waiters.
 pub(crate) struct Fifo<R, G> {
     places: Vec<FifoNode<R, G>>,
-    /// First of the vacant positions, which are linked by their `next`.
+    /// First vacant position; vacant positions are linked by `next`.
     vacant: u32,
     first: u32,
     last: u32,
-    /// Positions that are not vacant.
+    /// Number of positions that are not vacant.
     used: usize,
 }
 
@@ -44,7 +44,7 @@ impl<R, G> Default for Fifo<R, G> {
 }
 
 impl<R, G> Fifo<R, G> {
-    /// Joins the end of the queue. Returns the number of the position, which is the waiter's until it
+    /// Joins the end of the queue. Returns the number of the position, which belongs to the waiter until the waiter
     /// takes its grant or leaves.
     pub(crate) fn join(&mut self, request: R) -> u32 {
         let waiter = FifoNode::Waiting(Waiter {
@@ -82,7 +82,7 @@ impl<R, G> Fifo<R, G> {
         }
     }
 
-    /// The request of the first waiter, to be changed.
+    /// The request of the first waiter, for changes.
     pub(crate) fn first_mut(&mut self) -> Option<&mut R> {
         let first = self.first;
         self.waiter(first).map(|waiter| &mut waiter.request)
@@ -93,18 +93,18 @@ impl<R, G> Fifo<R, G> {
         self.first == at
     }
 
-    /// The waker of the first waiter, which keeps waiting; `None` if it was not polled yet.
+    /// The waker of the first waiter, who keeps waiting; `None` if the first waiter was not polled yet.
     pub(crate) fn waker_of_first(&mut self) -> Option<Waker> {
         let first = self.first;
         self.waiter(first)?.waker.clone()
     }
 
-    /// Whether no position is in use, not even by a waiter that has yet to take its grant.
+    /// Whether no position is in use, not even by a waiter that has not taken its grant yet.
     pub(crate) fn is_unused(&self) -> bool {
         self.used == 0
     }
 
-    /// Grants something to the first waiter. Returns its waker; `None` if it was not polled yet.
+    /// Grants `given` to the first waiter. Returns the waiter's waker; `None` if the waiter was not polled yet.
     ///
     /// # Panics
     /// If there is no waiter.
@@ -115,7 +115,7 @@ impl<R, G> Fifo<R, G> {
         waker
     }
 
-    /// Takes the waiter's grant; if there is none yet, `waker` is woken when there is.
+    /// Takes the waiter's grant; without a grant, `waker` is woken once the waiter has a grant.
     pub(crate) fn take(&mut self, at: u32, waker: &Waker) -> Option<G> {
         match &mut self.places[at as usize] {
             FifoNode::Waiting(waiter) => {
@@ -128,7 +128,7 @@ impl<R, G> Fifo<R, G> {
         }
     }
 
-    /// Removes the waiter; returns a grant that it has not taken.
+    /// Removes the waiter; returns a grant that the waiter has not taken.
     pub(crate) fn leave(&mut self, at: u32) -> Option<G> {
         self.unlink(at);
         let vacant = FifoNode::Vacant { next: self.vacant };
@@ -149,7 +149,7 @@ impl<R, G> Fifo<R, G> {
         }
     }
 
-    /// Unlinks a waiter from the queue, if it is still in it.
+    /// Unlinks a waiter from the queue, if the waiter is still in the queue.
     fn unlink(&mut self, at: u32) -> Option<&mut Waiter<R>> {
         let waiter = self.waiter(at)?;
         let (before, behind) = (waiter.before, waiter.behind);
@@ -169,7 +169,7 @@ impl<R, G> Fifo<R, G> {
 #[derive(Default)]
 pub(crate) struct Woken {
     first: Option<Waker>,
-    /// Most often there are none.
+    /// Further wakers; usually empty.
     more: Vec<Waker>,
 }
 
@@ -209,7 +209,7 @@ mod tests {
     enum Step {
         Join,
         Give,
-        /// The waiter that joined as this one of those that are there.
+        /// The waiter with this index among the present waiters takes its grant.
         Take(usize),
         Leave(usize),
     }
@@ -225,7 +225,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a model that is slow and plain.
+        /// Compares the queue with a slow and simple model.
         #[test]
         fn the_first_to_come_is_the_first_to_be_given(steps in steps()) {
             let mut fifo = Fifo::<u32, u32>::default();
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!((fifo.take(a, &waker), fifo.take(a, &waker)), (None, None));
         let mut woken = Woken::default();
         woken.add(fifo.grant(1));
-        // This one has yet to look: it finds what it was given when it does.
+        // The second waiter has not looked for its grant yet, and finds the grant when it looks.
         woken.add(fifo.grant(2));
         woken.wake();
         assert_eq!(count.0.load(SeqCst), 1);

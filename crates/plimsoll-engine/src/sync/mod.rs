@@ -1,9 +1,9 @@
-//! Waiting of workers for each other, with the same code on every kind of lane.
+//! Waits of workers for each other, with the same code on every kind of lane.
 //!
-//! A worker that waits for something that only one can have, an entry of a fileset or the posts of a
-//! semaphore, waits in a [`Fifo`]: the worker that releases it hands it to the first waiter and wakes
-//! only that one, so that every wakeup makes progress and its cost does not depend on the number of
-//! waiters. An event that releases all waiters wakes all ([`Broadcast`]).
+//! A worker waits in a [`Fifo`] for something that only one worker can have, such as an entry of a fileset or the posts
+//! of a semaphore. The worker that releases the entry or post hands it to the first waiter and wakes only this waiter,
+//! so that every wakeup makes progress and its cost does not depend on the number of waiters. An event that releases
+//! all waiters wakes all of them ([`Broadcast`]).
 
 mod controller_wakeup;
 mod fifo;
@@ -24,21 +24,21 @@ use std::task::{Context, Poll, Waker};
 
 /// A queue in which each waiter waits for a grant.
 pub(crate) trait WaitQueue {
-    /// A waiter's position.
+    /// Position of a waiter in the queue.
     type Position: Copy + Unpin;
-    /// A waiter's grant.
+    /// Value that a waiter waits for.
     type Grant;
 
-    /// Takes the waiter's grant, which leaves the queue; if there is none yet, `waker` is woken when
-    /// there is.
+    /// Takes the waiter's grant, and removes the grant from the queue; without a grant, `waker` is woken once the
+    /// waiter has a grant.
     fn take(&self, place: Self::Position, waker: &Waker) -> Option<Self::Grant>;
 
-    /// Removes the waiter; a grant that it has not taken goes to the next one.
+    /// Removes the waiter; a grant that the waiter has not taken goes to the next waiter.
     fn leave(&self, place: Self::Position);
 }
 
-/// The wait of a worker in a queue. A worker that is dropped, or stopped by the end of the run,
-/// leaves the queue, so that its grant is not lost.
+/// The wait of a worker in a queue. If the worker is dropped, or stopped by the end of the run, the wait leaves the
+/// queue, so that the worker's grant is not lost.
 pub(crate) struct Wait<'a, Q: WaitQueue> {
     queue: &'a Q,
     place: Option<Q::Position>,
@@ -66,7 +66,7 @@ impl<Q: WaitQueue> Future for Wait<'_, Q> {
     type Output = Result<Q::Grant, Stopped>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        // No grants once the run is over.
+        // A waiter takes no grant once the run is over.
         let over = self.lane.now() >= self.lane.deadline();
         let (Some(place), false) = (self.place, over) else {
             return Poll::Ready(Err(Stopped));
@@ -96,7 +96,7 @@ pub(crate) struct Broadcast {
     round: Mutex<Round>,
 }
 
-/// Workers that wait for the next event.
+/// Workers that wait for the next event of a broadcast.
 #[derive(Default)]
 struct Round {
     number: u64,
@@ -104,7 +104,7 @@ struct Round {
 }
 
 impl Broadcast {
-    /// Waits until `look` returns something; it is called again after every event.
+    /// Waits until `look` returns `Some`; calls `look` again after every event.
     pub(crate) async fn until<T>(
         &self,
         lane: &Lane,
@@ -118,7 +118,7 @@ impl Broadcast {
         let mut round = None;
         std::future::poll_fn(|context| {
             self.register(&mut round, context);
-            // Checked again after registering: an event in between would wake no worker.
+            // Looks again after registering: an event between the first look and the registration would wake no worker.
             if let Some(found) = look() {
                 return Poll::Ready(Ok(found));
             }
@@ -130,7 +130,7 @@ impl Broadcast {
         .await
     }
 
-    /// Registers a waker, unless it is registered in this round already.
+    /// Registers a waker, unless the waker is registered in this round already.
     fn register(&self, left_in: &mut Option<u64>, context: &Context<'_>) {
         let mut round = lock(&self.round);
         if left_in.replace(round.number) != Some(round.number) {
@@ -154,7 +154,7 @@ impl Broadcast {
     }
 }
 
-/// Counts workers that wait for other workers, to detect a deadlock.
+/// Number of workers that wait for other workers, to detect a deadlock.
 #[derive(Default)]
 pub(crate) struct BlockedCount {
     waiting: AtomicUsize,
@@ -180,8 +180,7 @@ impl Drop for BlockedGuard<'_> {
     }
 }
 
-/// A block's wakeups. They are counted, so that none is lost between a worker's decision to wait and
-/// its wait.
+/// Wakeups of a block. Wakeups are counted, so that no wakeup between a worker's decision to wait and the wait is lost.
 #[derive(Default)]
 pub(crate) struct Wakeups {
     count: AtomicU64,
@@ -189,7 +188,7 @@ pub(crate) struct Wakeups {
 }
 
 impl Wakeups {
-    /// Waits for a wakeup after the first `seen`; returns their number.
+    /// Waits for a wakeup after the first `seen` wakeups; returns the number of wakeups so far.
     pub(crate) async fn wait(
         &self,
         lane: &Lane,
@@ -209,7 +208,7 @@ impl Wakeups {
     }
 }
 
-/// The operations that a run may still begin.
+/// Number of operations that a run may still begin.
 pub(crate) struct OpBudget {
     left: AtomicU64,
     workers: u64,
@@ -226,7 +225,7 @@ impl OpBudget {
         })
     }
 
-    /// Grants a few operations; 0 if none are left.
+    /// Grants at most `OPS_PER_GRANT` operations; returns their number, 0 if none are left.
     pub(crate) fn take(&self) -> u64 {
         let share = |left: u64| {
             (left / (2 * self.workers))

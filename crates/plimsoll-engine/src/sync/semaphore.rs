@@ -7,8 +7,8 @@ use std::task::Waker;
 
 /// The semaphore of one worker's semblock.
 ///
-/// A change also executes the waiting takes and posts that have become possible, in order of
-/// arrival, and wakes their workers.
+/// Each change also executes the waiting takes and posts that have become possible, in the order of arrival, and wakes
+/// their workers.
 pub(crate) struct Semaphore {
     state: Mutex<State>,
 }
@@ -16,25 +16,25 @@ pub(crate) struct Semaphore {
 #[derive(Default)]
 struct State {
     posted: u64,
-    /// Posts above which blocking posters wait.
+    /// Number of posts above which blocking posters wait.
     high_water: u64,
-    /// The worker has ended and will not take again.
+    /// Whether the taker's worker has ended and will not take again.
     retired: bool,
-    /// Takers and their counts; there is at most one, since a semblock has one worker.
+    /// Takers and their counts; at most one taker, because a semblock has one worker.
     takers: Fifo<u64, ()>,
     /// Blocking posters and their counts.
     posters: Fifo<u64, ()>,
 }
 
 impl State {
-    /// Whether a blocking poster need not wait: there is room, the taker waits for more than the
-    /// high water allows, or the taker has ended.
+    /// Whether a blocking poster need not wait: posts are not above the high water, or the taker waits for more than is
+    /// posted, or the taker has ended.
     fn takes_posts(&self) -> bool {
         let wanted = self.takers.first().copied().unwrap_or(0);
         self.posted <= self.high_water || self.posted < wanted || self.retired
     }
 
-    /// Takes `count` posts.
+    /// Removes `count` posts.
     fn withdraw(&mut self, count: u64) {
         debug_assert!(self.posted >= count, "more is taken than was posted");
         self.posted -= count;
@@ -59,7 +59,7 @@ impl State {
     }
 }
 
-/// A position in one of the two queues.
+/// A position in the queue of takers or in the queue of posters.
 #[derive(Clone, Copy)]
 pub(crate) enum QueueKind {
     Taker { at: u32, count: u64 },
@@ -86,7 +86,7 @@ impl WaitQueue for Semaphore {
                     state.posted = state.posted.saturating_add(count);
                 }
             }
-            // Its posts stay.
+            // The posts of a poster that leaves after its grant stay.
             QueueKind::Poster { at } => drop(state.posters.leave(at)),
         }
         let woken = state.advance();
@@ -105,7 +105,7 @@ impl Semaphore {
         }
     }
 
-    /// Waits until `count` are posted, and takes them.
+    /// Waits until `count` posts are pending, and takes them.
     pub(crate) async fn take(
         &self,
         lane: &Lane,
@@ -126,8 +126,8 @@ impl Semaphore {
                     count,
                 }),
             };
-            // Posters may continue in both cases: there is room again, or the taker needs more than
-            // the high water allows.
+            // Posters may continue in both cases: after a take the semaphore has room again, and a taker that waits may
+            // need more than the high water allows.
             (state.advance(), place)
         };
         woken.wake();
@@ -137,8 +137,8 @@ impl Semaphore {
         }
     }
 
-    /// Posts `count`; with `blocking`, waits while more than the high water is pending and the
-    /// taker is not itself waiting for more.
+    /// Posts `count`. If `blocking`, waits while more than the high water is pending, unless the taker waits for more
+    /// than is pending.
     pub(crate) async fn post(
         &self,
         lane: &Lane,
@@ -148,7 +148,7 @@ impl Semaphore {
     ) -> Result<(), Stopped> {
         let (woken, place) = {
             let mut state = lock(&self.state);
-            // There is no room while other posters wait.
+            // While other posters wait, the semaphore has no room.
             if blocking && !state.takes_posts() {
                 let at = state.posters.join(count);
                 (Woken::default(), Some(QueueKind::Poster { at }))
@@ -170,7 +170,7 @@ impl Semaphore {
         lock(&self.state).posted
     }
 
-    /// Releases all posters, because the worker has ended.
+    /// Releases all posters, because the taker's worker has ended.
     pub(crate) fn release_posters(&self) {
         let mut state = lock(&self.state);
         state.retired = true;
@@ -209,7 +209,7 @@ mod tests {
                 takes.set(takes.get() + 1);
             }
         });
-        // The taker needs 30 at a time although the high water is 10: posters must not starve it.
+        // The taker needs 30 at a time although the high water is 10: posters must not block the taker.
         let poster = || -> Task<'_> {
             Box::pin(async {
                 for _ in 0..150 {

@@ -14,9 +14,9 @@ pub(crate) struct CallSequence {
 }
 
 impl CallSequence {
-    /// Called before each call; `done` is 0 before the first call. Before a later call, notes that a call has
-    /// completed, which is a sign of life of the target, and ends the operation if the run is over, because an
-    /// operation may last for minutes.
+    /// Called before each call; `done` is 0 before the first call. Before a later call, notes the completion of a call,
+    /// which is a sign of life of the target, and ends the operation if the run is over, because an operation may last
+    /// for minutes.
     #[inline]
     pub(crate) fn next(&self, done: u64) -> Result<(), OpError> {
         if done > 0 {
@@ -31,14 +31,14 @@ impl CallSequence {
 }
 
 impl WorkerContext {
-    /// The calls of the next operation, which transfers `total` bytes, at most `piece` in each call.
+    /// Plans the calls of the next operation, which transfers `total` bytes, at most `piece` bytes per call.
     pub(crate) fn calls(&self, total: u64, piece: u64) -> CallSequence {
         let calls = total.div_ceil(piece.max(1));
         self.in_flight.plan_calls(calls, piece.min(total));
         self.call_sequence()
     }
 
-    /// The calls of the next operation, which transfers no data.
+    /// Plans the calls of the next operation, which transfers no data.
     pub(crate) fn calls_without_data(&self, calls: u64) -> CallSequence {
         self.in_flight.plan_calls(calls, 0);
         self.call_sequence()
@@ -51,7 +51,7 @@ impl WorkerContext {
         }
     }
 
-    /// Notes an operation that took long and so may have been a stall. Called before the operation is recorded.
+    /// Notes an operation that took so long that it may have been a stall. Called before the operation is recorded.
     #[inline(always)]
     pub(crate) fn note_if_long(&self, start: Nanos, end: Nanos) {
         if end.saturating_sub(start) >= STALL_NS {

@@ -1,4 +1,4 @@
-//! The part of a worker that does not depend on its target: time, choice of files, records.
+//! The part of a worker that does not depend on the worker's target: time, choice of files, records.
 
 use super::Chosen;
 use super::sampling::CpuSampling;
@@ -19,9 +19,9 @@ use std::num::NonZeroU64;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Executes and records an operation: between the two readings of the clock there is nothing but the
-/// call and a store of the start time. A macro, because a function would take a closure or a future,
-/// which costs some nanoseconds. Gives `None` if the operation failed and failures are counted.
+/// Executes and records an operation. Between the two readings of the clock are only the call and a store of the start
+/// time. A macro, because a function would take a closure or a future, which costs some nanoseconds. Evaluates to
+/// `Ok(None)` if the operation failed and failures are counted.
 macro_rules! timed {
     ($worker:expr, $row:expr, $subject:expr, $bytes:expr, $call:expr) => {
         match $worker.context.begin($row) {
@@ -39,8 +39,8 @@ macro_rules! timed {
 /// Error code of an operation that was not issued because the open of its file failed.
 const NOT_OPEN: &str = "NOT_OPEN";
 
-/// Why a worker stops. One word, so that results with it are returned in registers: a larger one
-/// costs every operation some nanoseconds.
+/// Reason for the end of a worker. One word, so that results with a `WorkerExit` are returned in registers: a larger
+/// type costs every operation some nanoseconds.
 pub(crate) struct WorkerExit(pub(crate) Box<ExitReason>);
 
 const _: () = assert!(size_of::<WorkerExit>() == size_of::<usize>());
@@ -51,9 +51,9 @@ pub(crate) enum ExitReason {
     Stopped,
     /// The program is finished, or the requested operations are completed.
     Finished,
-    /// The operation's supply is used up.
+    /// The supply of an operation is used up.
     RanOut { row: u32, supply: Supply },
-    /// The operation was not executed: the budget is used up, or it failed after the end.
+    /// The operation was not executed because the budget is used up, or failed after the end of the run.
     NotDone,
     /// An operation failed.
     Failed(Failure),
@@ -78,9 +78,8 @@ impl From<Stopped> for WorkerExit {
     }
 }
 
-/// The file or directory of an operation, for its error message: kind (2 bits), fileset (30 bits) and
-/// number in it (32 bits). One word: written in parts and read as a whole, it would stall every
-/// operation.
+/// The file or directory of an operation, for its error message: kind (2 bits), fileset (30 bits) and number in the
+/// fileset (32 bits). One word, because writing parts and then reading the whole would stall every operation.
 #[derive(Clone, Copy)]
 pub(crate) struct OpSubject(u64);
 
@@ -111,7 +110,7 @@ impl OpSubject {
         Self::of(Self::LEAF_DIR, fileset, dir)
     }
 
-    /// Appends the path, relative to the work directory; nothing without a subject.
+    /// Appends the path, relative to the work directory; appends nothing without a subject.
     fn push_path(self, filesets: &[Arc<FilesetState>], out: &mut Vec<u8>) {
         let fileset = (self.0 >> 32) as usize & ((1 << 30) - 1);
         let number = self.0 as u32;
@@ -125,9 +124,9 @@ impl OpSubject {
     }
 }
 
-/// An operation that has begun.
+/// An operation between its start and its end.
 pub(crate) struct StartedOp {
-    /// Processor time of the thread before it, if it is sampled.
+    /// Processor time of the thread before the operation, in nanoseconds; `None` unless the operation is sampled.
     pub(crate) cpu: Option<NonZeroU64>,
     pub(crate) start: Nanos,
 }
@@ -145,32 +144,31 @@ pub(crate) struct CapUsage {
 pub(crate) struct FileCursors {
     pub(crate) files: [BlockCursor; 2],
     pub(crate) leaf_dirs: [BlockCursor; 2],
-    /// Next file of rotating opens.
+    /// Number of the next file of rotating opens.
     pub(crate) rotating: u64,
 }
 
 pub(crate) struct WorkerContext {
     pub(crate) lane: Lane,
     pub(crate) recorder: Rc<Recorder>,
-    /// The operation in flight, for the controller.
+    /// The operation in flight, as the controller sees it.
     pub(crate) in_flight: Arc<InFlight>,
     pub(crate) shared: Arc<RunState>,
     pub(crate) program: Arc<Compiled>,
     pub(crate) id: WorkerId,
     pub(crate) rng: Rng,
-    /// One stream per variable, so that the draws of one do not shift those of another.
+    /// A random stream per variable, so that the draws of a variable do not shift the draws of another.
     pub(crate) variable_rngs: Box<[Rng]>,
     pub(crate) cursors: Box<[FileCursors]>,
-    /// Operations begun so far.
+    /// Number of operations begun and of waits completed.
     pub(crate) recorded: u64,
-    /// When the schedule meant the next operation to start.
+    /// Intended start of the next operation in the schedule.
     pub(crate) intended: Option<Nanos>,
     pub(crate) budget: Option<u64>,
-    /// The operation in flight is charged to the budget when it ends, if it ends in the measured
-    /// window.
+    /// Whether the operation in flight is charged to the budget once it has ended in the measured window.
     pub(crate) owes_budget: bool,
     pub(crate) cap_usage: Box<[CapUsage]>,
-    /// Events that the worker has taken.
+    /// Counts of the events that the worker has taken.
     pub(crate) events: WindowCounts,
     pub(crate) seen: Box<[u64]>,
     pub(crate) semaphores: Box<[Arc<Semaphore>]>,
@@ -179,7 +177,7 @@ pub(crate) struct WorkerContext {
 }
 
 impl WorkerContext {
-    /// The value of a parameter of the program.
+    /// The value of a parameter of the program; drawn if the parameter is a random variable.
     #[inline]
     pub(crate) fn draw(&mut self, value: Value) -> u64 {
         match value {
@@ -191,10 +189,10 @@ impl WorkerContext {
         }
     }
 
-    /// Executes and records an operation. Returns `None` if it failed and failures are counted.
+    /// Executes and records an operation. Returns `None` if the operation failed and failures are counted.
     ///
-    /// Short operations use `timed!` instead: a future passed to this function is copied into
-    /// another one first, which costs some nanoseconds.
+    /// Short operations use `timed!` instead: a future passed to this function is first copied into another future,
+    /// which costs some nanoseconds.
     pub(crate) async fn timed<T>(
         &mut self,
         row: u32,
@@ -207,7 +205,7 @@ impl WorkerContext {
         self.finish(row, subject, begun, bytes, result)
     }
 
-    /// Begins an operation, charged to the budget if there is one.
+    /// Begins an operation, and charges the operation to the budget if the worker has a budget.
     #[inline(always)]
     pub(crate) fn begin(&mut self, row: u32) -> Result<StartedOp, WorkerExit> {
         if let Some(left) = self.budget {
@@ -216,7 +214,7 @@ impl WorkerContext {
         Ok(self.start(row))
     }
 
-    /// Starts an operation: the last steps are the reading of the clock and a store of the time.
+    /// Starts an operation. The last steps are the reading of the clock and a store of the time.
     #[inline(always)]
     pub(crate) fn start(&mut self, row: u32) -> StartedOp {
         self.recorded += 1;
@@ -226,8 +224,8 @@ impl WorkerContext {
         StartedOp { cpu, start }
     }
 
-    /// Ends an operation: the first step is the reading of the clock. Returns `None` if the
-    /// operation failed and failures are counted.
+    /// Ends an operation. The first step is the reading of the clock. Returns `None` if the operation failed and
+    /// failures are counted.
     #[inline(always)]
     pub(crate) fn finish<T>(
         &mut self,
@@ -253,8 +251,8 @@ impl WorkerContext {
         }
     }
 
-    /// Records an operation that succeeded. Not inlined: the code that runs after every system call
-    /// should be short and the same for all operations.
+    /// Records an operation that succeeded. Not inlined, because the code that runs after every system call should be
+    /// short and the same for all operations.
     #[inline(never)]
     fn record_success(
         &mut self,
@@ -307,13 +305,13 @@ impl WorkerContext {
         }
     }
 
-    /// The intended start of an operation; only the first operation that counts after an event has an intended start.
+    /// The intended start of an operation. Only the first counted operation after an event has an intended start.
     fn take_intended(&mut self, row: u32) -> Option<Nanos> {
         let counts = self.shared.rows[row as usize].counts;
         self.intended.take_if(|_| counts)
     }
 
-    /// Executes and records something that waits for other workers.
+    /// Executes and records a wait for other workers.
     pub(crate) async fn timed_wait<T>(
         &mut self,
         row: u32,
@@ -347,7 +345,8 @@ impl WorkerContext {
         self.check_deadline(end)
     }
 
-    /// Charges an operation that counts to the budget, or notes that it has to be when it ends.
+    /// Charges a counted operation to the budget, or, before the measured window, notes that the operation is to be
+    /// charged at its end.
     #[cold]
     fn begin_with_budget(&mut self, row: u32, left: u64) -> Result<(), WorkerExit> {
         if self.shared.rows[row as usize].counts {
@@ -360,7 +359,7 @@ impl WorkerContext {
         Ok(())
     }
 
-    /// Whether this instant is not before the measured window.
+    /// Whether `at` is in the latest measured window or after it.
     fn is_measured(&self, at: Nanos) -> bool {
         let window = self.shared.window.bounds();
         window.number > 0 && at >= window.start
@@ -377,8 +376,8 @@ impl WorkerContext {
         }
     }
 
-    /// Charges an operation that began before the measured window to the budget, if it ended in it.
-    /// If the budget is used up, the operation is one too many.
+    /// Charges an operation that began before the measured window to the budget, if the operation ended in the window.
+    /// If the budget is used up, the operation is not recorded and the worker ends.
     #[cold]
     fn pay_budget(&mut self, row: u32, start: Nanos, end: Nanos) -> Result<(), WorkerExit> {
         self.owes_budget = false;
@@ -403,7 +402,7 @@ impl WorkerContext {
         Err(WorkerExit::new(ExitReason::Stopped))
     }
 
-    /// Adds an operation to those that the worker's caps will charge.
+    /// Adds an operation to the operations that the worker's caps will charge.
     fn charge(&mut self, row: u32, bytes: u64) {
         let info = self.shared.rows[row as usize];
         for (cap, sum) in self.program.caps.iter().zip(&mut self.cap_usage) {
@@ -435,7 +434,8 @@ impl WorkerContext {
         }
     }
 
-    /// Records an operation that failed. Returns whether that ends the run; otherwise it is counted.
+    /// Records an operation that failed. Returns whether the failure ends the run; otherwise the failure is only
+    /// counted.
     pub(crate) fn record_failure(
         &mut self,
         row: u32,
@@ -452,7 +452,7 @@ impl WorkerContext {
             return Err(WorkerExit::new(ExitReason::NotDone));
         }
         let timed_out = error.0 == Errno::TIMEDOUT;
-        // Every further operation on a silent server would fail as late.
+        // On a silent server every further operation would also end by timeout.
         let is_lost = timed_out && self.recorder.is_server_silent();
         if on_error == OnError::Count && !is_lost {
             return Ok(false);
@@ -463,7 +463,7 @@ impl WorkerContext {
         Ok(true)
     }
 
-    /// Counts an operation that was not issued because its open failed: without a latency or a charge.
+    /// Counts an operation that was not issued because its open failed, without a latency and without a charge.
     #[cold]
     pub(crate) fn not_issued(&mut self, row: u32) -> Result<(), WorkerExit> {
         let now = self.lane.now();
@@ -473,7 +473,7 @@ impl WorkerContext {
         Ok(())
     }
 
-    /// A failure that ends the run, whatever the options.
+    /// A failure that ends the run, regardless of the error policy.
     pub(crate) fn refuse(&self, row: u32, subject: OpSubject, error: String) -> WorkerExit {
         let mut path = Vec::new();
         subject.push_path(&self.shared.filesets, &mut path);
@@ -494,12 +494,13 @@ impl WorkerContext {
         }))
     }
 
-    /// The name of the worker: `process-1/thread-3`.
+    /// The name of the worker, such as `process-1/thread-3`.
     pub(crate) fn name(&self) -> String {
         worker_name(&self.shared.plan, self.id)
     }
 
-    /// Takes an idle file of the kind: the one of this number, or the next in round-robin order.
+    /// Takes an idle file of the kind: file `number` or the next idle one, or without a number the next file in
+    /// round-robin order.
     #[inline(always)]
     pub(crate) fn choose_now(
         &mut self,
@@ -515,7 +516,7 @@ impl WorkerContext {
         }
     }
 
-    /// Takes a file as [`WorkerContext::choose_now`] does; waits while all of them are busy.
+    /// Takes a file as [`WorkerContext::choose_now`] does; waits while all files of the kind are busy.
     #[inline]
     pub(crate) async fn choose(
         &mut self,
@@ -539,7 +540,7 @@ impl WorkerContext {
         taken(choice, row, fileset, supply).map(FileId)
     }
 
-    /// Takes a leaf directory of the kind; waits while all of them are busy.
+    /// Takes a leaf directory of the kind; waits while all leaf directories of the kind are busy.
     pub(crate) async fn choose_leaf_dir(
         &mut self,
         row: u32,
@@ -567,7 +568,7 @@ impl WorkerContext {
         taken(choice, row, fileset, supply)
     }
 
-    /// Takes this file if it exists; waits while another worker has it.
+    /// Takes file `at` if the file exists; waits while another worker has the file. Returns whether the file exists.
     pub(crate) async fn claim(&self, at: Chosen) -> Result<bool, WorkerExit> {
         let set: &FilesetState = &self.shared.filesets[at.fileset as usize];
         let look = || set.files.claim(at.file.0);
@@ -581,7 +582,7 @@ impl WorkerContext {
     }
 }
 
-/// The entry that was taken; if there is none, the end of the worker.
+/// The entry that was taken; without an entry, the reason for the end of the worker.
 #[inline]
 fn taken(choice: Choice, row: u32, fileset: u32, kind: SupplyKind) -> Result<u32, WorkerExit> {
     let Choice::Taken(entry) = choice else {
@@ -592,12 +593,12 @@ fn taken(choice: Choice, row: u32, fileset: u32, kind: SupplyKind) -> Result<u32
     Ok(entry)
 }
 
-/// The text of an error of a check that a path does not leave the work directory.
+/// Text of the error that a path has left the work directory.
 pub(crate) fn replaced(error: OpError) -> String {
     format!("the directory was replaced during the run: {error}")
 }
 
-/// A path below the work directory as text; none for an empty path.
+/// A path below the work directory as text; `None` for an empty path.
 pub(crate) fn path_in(plan: &Plan, path: &[u8]) -> Option<String> {
     if path.is_empty() {
         return None;
@@ -606,7 +607,7 @@ pub(crate) fn path_in(plan: &Plan, path: &[u8]) -> Option<String> {
     Some(plan.work_dir.dir.join(below).display().to_string())
 }
 
-/// The name of a worker: `process-1/thread-3`.
+/// The name of a worker, such as `process-1/thread-3`.
 pub(crate) fn worker_name(plan: &Plan, id: WorkerId) -> String {
     let g = &plan.groups[id.group as usize];
     let process = id.number / g.thread_instances;

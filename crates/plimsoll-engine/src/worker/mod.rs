@@ -1,4 +1,4 @@
-//! Workers: they run a program until the run ends, and record every operation.
+//! Workers, which run a program until the run ends, and record every operation.
 
 mod calls;
 #[macro_use]
@@ -20,8 +20,8 @@ use plimsoll_target::{OpError, Session};
 use rustix::io::Errno;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Bytes that a worker of the group reads at once if it reads whole files and the workload sets no
-/// size; 0 if there is no such read.
+/// Bytes that a worker of the group reads at once in reads of whole files for which the workload sets no size; 0
+/// without such reads.
 pub(crate) fn whole_file_buffer(plan: &Plan, group: &WorkerGroup) -> u64 {
     let mut reads_whole = false;
     group.program.for_each_op(&mut |_, _, op| {
@@ -36,17 +36,17 @@ pub(crate) fn whole_file_buffer(plan: &Plan, group: &WorkerGroup) -> u64 {
     if !reads_whole {
         return 0;
     }
-    // A drawn size has no known bound, but a call has.
+    // A drawn file size has no known bound, but the size of a call has.
     let max = ops::MAX_WHOLE_FILE_CALL_BYTES;
     let sizes = plan.filesets.iter().map(|f| f.size.constant());
     let sizes = sizes.map(|size| size.unwrap_or(max).min(max));
     sizes.max().unwrap_or(0)
 }
 
-/// A file that was chosen: no other worker works on it.
+/// A chosen file, on which no other worker works.
 #[derive(Clone, Copy)]
 pub(crate) struct Chosen {
-    /// Index of its fileset.
+    /// Index of the file's fileset.
     pub(crate) fileset: u32,
     pub(crate) file: FileId,
 }
@@ -61,13 +61,13 @@ impl Chosen {
 /// A descriptor slot.
 pub(crate) struct Slot<H> {
     pub(crate) handle: Option<H>,
-    /// The file that was last chosen for it.
+    /// The file that was last chosen for the slot.
     pub(crate) file: Option<Chosen>,
-    /// Planned size of that file.
+    /// Planned size of the slot's file in bytes.
     pub(crate) planned: u64,
-    /// Next position of sequential transfers.
+    /// Next position of sequential transfers, in bytes.
     pub(crate) position: u64,
-    /// Whether the last open of it failed, which was counted.
+    /// Whether the latest open into the slot failed and the failure was counted.
     pub(crate) open_failed: bool,
 }
 
@@ -84,7 +84,7 @@ impl<H> Default for Slot<H> {
 }
 
 impl<H> Slot<H> {
-    /// A slot whose open failed. It has no file, so that no operation is done on the one before.
+    /// A slot whose open failed. The slot has no file, so that no operation uses the slot's previous file.
     #[cold]
     pub(crate) fn not_opened() -> Self {
         Self {
@@ -93,7 +93,7 @@ impl<H> Slot<H> {
         }
     }
 
-    /// The handle of a slot that an operation has opened.
+    /// The handle of an open slot.
     #[inline(always)]
     pub(crate) fn opened(&self) -> &H {
         self.handle.as_ref().expect("the slot was opened before")
@@ -107,23 +107,23 @@ impl<H> Slot<H> {
 
 /// A worker: its session on the target, its descriptors, and its context.
 pub(crate) struct Worker<S: Session> {
-    // Dropped first: it waits for writes to descriptors in the slots.
+    // First field, because fields are dropped in order: the session waits for writes to descriptors in the slots.
     pub(crate) session: S,
     pub(crate) slots: Vec<Slot<S::Handle>>,
     pub(crate) context: WorkerContext,
-    /// Where each running composite begins, and how often it runs again.
+    /// For each running composite, its first instruction and the number of further iterations.
     loops: Box<[(usize, u64)]>,
 }
 
 /// The position of a worker in its program.
 struct ProgramCounter {
-    /// Instruction.
+    /// Index of the current instruction.
     at: usize,
-    /// Remaining iterations, once it has begun.
+    /// Remaining iterations of the current instruction, once the instruction has begun.
     left: Option<u64>,
-    /// The number of running composites.
+    /// Number of running composites.
     depth: usize,
-    /// Operations recorded when the program began.
+    /// Value of `WorkerContext::recorded` when the program began.
     recorded: u64,
 }
 
@@ -138,10 +138,10 @@ impl ProgramCounter {
     }
 }
 
-/// The error of a read that did not return what was written.
+/// Error of a read that did not return what was written.
 const WRONG_CONTENTS: OpError = OpError(Errno::BADMSG);
 
-/// Pause of a worker that found nothing to do in its whole program, in nanoseconds.
+/// Pause of a worker after an execution of its whole program without an operation, in nanoseconds.
 const IDLE_PROGRAM_PAUSE_NS: u64 = 1_000;
 
 impl<S: Session> Worker<S> {
@@ -156,9 +156,9 @@ impl<S: Session> Worker<S> {
         }
     }
 
-    /// A task that runs until the run or the program ends. A block for each kind of program: a future
-    /// that has both is as large as the larger one, and an `async fn` of a worker by value, or a call
-    /// of one, has room for the worker twice.
+    /// A task that runs until the run or the program ends. Each kind of program has its own `async` block: a future
+    /// with both kinds would be as large as the larger one, and an `async fn` that takes a worker by value, or a call
+    /// of such a function, has room for the worker twice.
     pub(crate) fn into_task<'a>(mut self) -> Task<'a>
     where
         S: 'a,
@@ -181,7 +181,7 @@ impl<S: Session> Worker<S> {
         loop {
             if self.context.recorded == 0 && self.context.lane.now() >= self.context.lane.deadline()
             {
-                // The run was over before it began.
+                // The run was over before the worker began.
                 break WorkerExit::new(ExitReason::Stopped);
             }
             if !self.context.lane.consume_poll_budget() {
@@ -212,10 +212,10 @@ impl<S: Session> Worker<S> {
         Ok(())
     }
 
-    /// Executes the program, over and over, up to an operation that may have to wait, which is
-    /// returned. `None` at the end of the program, if the poll budget is used up or nothing was done.
+    /// Executes the program repeatedly, up to an operation that may have to wait, and returns this operation. Returns
+    /// `None` at the end of the program, if the poll budget is used up or the program recorded nothing.
     ///
-    /// The operations must be inlined here: see [`Session::is_immediate`].
+    /// The operations must be inlined into this function: see [`Session::is_immediate`].
     #[inline(never)]
     fn advance<'p>(
         &mut self,
@@ -280,8 +280,8 @@ impl<S: Session> Worker<S> {
         }
     }
 
-    /// Checks what the last operation has read, if the run is verified. A wrong read is counted as an error
-    /// of the operation, whatever the options: the run goes on, and its result is invalid.
+    /// Checks the data that the latest operation read, if the run is verified. A wrong read is counted as an error of
+    /// the operation, regardless of the error policy: the run goes on, and its result is invalid.
     #[inline(always)]
     pub(super) fn check_reads(&mut self, row: u32) {
         for _ in 0..self.session.check_reads() {
@@ -291,7 +291,7 @@ impl<S: Session> Worker<S> {
         }
     }
 
-    /// Notes why the worker ended, and closes its files.
+    /// Notes the reason for the end of the worker, and closes the worker's files.
     async fn end(&mut self, exit: WorkerExit) {
         let shared = self.context.shared.clone();
         let now = self.context.lane.now();
@@ -309,7 +309,7 @@ impl<S: Session> Worker<S> {
         }
         // The run does not wait for the files to be closed.
         shared.worker_exited(now);
-        // Other workers need not wait for this one any more.
+        // Other workers need not wait for this worker any more.
         let semaphores = self.context.semaphores.iter();
         semaphores.for_each(|s| s.release_posters());
         self.take_last_completions().await;
@@ -337,7 +337,7 @@ impl<S: Session> Worker<S> {
         for (row, start) in self.session.aio_abandon() {
             self.context.recorder.note_in_flight_at_end(row, start);
         }
-        // The first of several errors ends the run; here it has ended already.
+        // The run has ended, so only the first of several errors is reported.
         if let Err(exit) = self.record_completions(done)
             && let ExitReason::Failed(failure) = *exit.0
         {

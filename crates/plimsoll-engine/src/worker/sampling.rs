@@ -29,7 +29,7 @@ const ALWAYS_SAMPLED_OPS: u32 = 16;
 /// load that changes.
 const MEMORY_SAMPLES: u32 = 1000;
 
-/// Decides which operations of a worker are sampled, and divides the thread's processor time among all operations.
+/// Selects the operations of a worker that are sampled, and divides the thread's processor time among all operations.
 pub(crate) struct CpuSampling {
     /// Operations of each row until the next sample; empty if nothing is sampled.
     left: Box<[u32]>,
@@ -56,7 +56,7 @@ struct SampledRow {
 }
 
 impl CpuSampling {
-    /// The sampling of a worker of `lane` in a Plan with `rows` rows. No operation is sampled unless `wanted`.
+    /// The sampling of a worker of `lane` in a Plan with `rows` rows. Without `wanted`, no operation is sampled.
     pub(crate) fn new(lane: &Lane, rows: usize, wanted: bool, rng: Rng) -> Self {
         let is_sampled = wanted && lane.thread_cpu().is_some();
         let rows = if is_sampled { rows } else { 0 };
@@ -85,8 +85,8 @@ impl CpuSampling {
         let used = lane.thread_cpu()?;
         let left = &mut self.left[row as usize];
         if *left == 1 {
-            // A reading without a sample: a preemption that is due happens now, and the code of the reading is cached
-            // when the sample is taken.
+            // Reads the time without a sample: a preemption that is due happens now, and the next reading, which begins
+            // the sample, runs from cached code.
             *left = 0;
             return None;
         }
@@ -266,7 +266,7 @@ mod tests {
         }
     }
 
-    /// Calls `test` on a processor that two other threads want too, so that the test is preempted all the time.
+    /// Calls `test` on a processor that two other threads use too, so that the test is preempted all the time.
     fn on_a_busy_processor(test: impl FnOnce() + Send) {
         let cpu = plimsoll_lane::os::processors().next().unwrap();
         let is_over = AtomicBool::new(false);

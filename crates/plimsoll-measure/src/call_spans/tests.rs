@@ -33,8 +33,7 @@ fn a_gap_without_some_times_is_the_parts_between_them() {
     assert_eq!((parts(12, 18), parts(20, 30)), (vec![], vec![span(20, 30)]));
 }
 
-/// The usual time in seconds of a call, in a row of four operations that take a second each and move `row_bytes`
-/// together.
+/// Usual duration of a call in seconds, in a row of four operations of one second each that move `row_bytes` in total.
 fn usual_s(bytes: u64, calls: u64, row_bytes: u64) -> f64 {
     let row = OpTotals {
         ops: 4,
@@ -48,17 +47,17 @@ fn usual_s(bytes: u64, calls: u64, row_bytes: u64) -> f64 {
 
 #[test]
 fn a_call_usually_takes_its_part_of_the_operation_and_more_for_more_bytes() {
-    // A call that moves no more than the row's mean takes as long as the median operation.
+    // A call that moves at most the row's mean bytes takes as long as the median operation.
     assert_eq!(
         (usual_s(0, 1, 0), usual_s(0, 1, 400), usual_s(90, 1, 400)),
         (1.0, 1.0, 1.0)
     );
     // Many bytes in one call; powers of two round down.
     assert_eq!((usual_s(6400, 1, 400), usual_s(127, 1, 400)), (40.96, 1.0));
-    // One of many calls: without bytes, of a file as large as the others, and of a larger file.
+    // One of many calls: without bytes, in a file of mean size, and in a larger file.
     assert_eq!((usual_s(0, 200, 0), usual_s(0, 128, 400)), (0.008, 0.008));
     assert_eq!((usual_s(50, 2, 400), usual_s(32, 156, 400)), (0.5, 0.32));
-    // Bytes do not matter in a row that moves none, and an empty row has no usual time.
+    // Bytes do not matter in a row without bytes, and an empty row has no usual duration.
     assert_eq!(usual_s(6400, 1, 0), 1.0);
     assert_eq!(
         CallShape::new(6400, 1).usual_time(&OpTotals::default()),

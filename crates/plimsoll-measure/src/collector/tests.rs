@@ -54,7 +54,7 @@ fn operations_that_are_abandoned_at_the_end_are_counted() {
     let (window, lanes, mut collector) = bench(1);
     window.open(0, SECOND);
     let lane = &lanes[0];
-    // A call that timed out in the middle of the run is not one of them.
+    // A call that timed out in the middle of the run does not count.
     lane.note_abandoned_call(false, None);
     lane.count_failed_at_end();
     lane.note_lost_to_silence();
@@ -112,7 +112,7 @@ fn intervals_close_in_order_once_all_lanes_have_passed() {
     assert_eq!((totals.rows[0].ops, totals.rows[1].ops), (3, 1));
 }
 
-/// Intervals are closed while lanes deliver them, again and again.
+/// Intervals are repeatedly closed while lanes deliver records.
 #[test]
 fn what_lanes_deliver_meanwhile_is_in_its_own_interval() {
     const INTERVALS: u64 = 4000;
@@ -121,7 +121,7 @@ fn what_lanes_deliver_meanwhile_is_in_its_own_interval() {
     let window = &window;
     window.open(0, INTERVALS * SECOND);
     let mut seen = Vec::new();
-    // Nobody may fall behind by so much that an interval is closed without it.
+    // No lane may fall so far behind that an interval is closed without its records.
     let together = &std::sync::Barrier::new(3);
     std::thread::scope(|scope| {
         for lane in lanes {
@@ -229,7 +229,7 @@ fn each_operation_counts_with_its_response_time_or_else_its_service_time() {
     let expected = Latency::of([900, 200, 300, 50]);
     assert_eq!((rows[0].paced, rows[0].latency()), (1, &expected));
     assert_eq!(rows[0].service, Latency::of([100, 200, 300, 50]));
-    // A row that was said never to be paced has service times alone.
+    // A row declared as never paced has only service times.
     assert_eq!((rows[1].paced, rows[1].latency()), (0, &rows[1].service));
 }
 
@@ -273,7 +273,7 @@ fn a_buffer_that_is_used_again_has_forgotten_what_was_paced() {
 fn a_lane_that_hangs_keeps_sixty_intervals_open() {
     let (window, lanes, mut collector) = bench(2);
     window.open(0, Nanos::MAX);
-    // The last one is not delivered yet.
+    // The last interval has not been delivered.
     for second in 0..70 {
         lanes[0].record(0, OpTimes::unpaced(second * SECOND, second * SECOND), 1);
     }
@@ -283,7 +283,7 @@ fn a_lane_that_hangs_keeps_sixty_intervals_open() {
         (0..9).collect::<Vec<_>>()
     );
     assert_eq!(collector.drain(), []);
-    // What comes late is in the oldest interval that is still open, but did not complete in it.
+    // Late records are added to the oldest open interval, although the operation did not complete in it.
     lanes[1].record(0, OpTimes::unpaced(0, SECOND / 2), 1);
     lanes[1].record(0, OpTimes::unpaced(0, 69 * SECOND), 1);
     let rest = collector.drain();
@@ -336,7 +336,7 @@ fn what_a_lane_records_of_a_window_that_was_finished_is_dropped() {
     assert_eq!(collector.finish().1.rows[0].ops, 1);
     lanes[0].record(0, OpTimes::unpaced(0, SECOND), 1);
     assert_eq!(collector.drain(), []);
-    // A window that was left open: what was merged of it does not count in the next.
+    // Merged records of a window that was never finished do not count in the next window.
     window.open(20 * SECOND, 30 * SECOND);
     lanes[0].record(0, OpTimes::unpaced(20 * SECOND, 21 * SECOND), 1);
     lanes[0].record(0, OpTimes::unpaced(20 * SECOND, 23 * SECOND), 1);

@@ -1,19 +1,18 @@
-//! Comparisons of like with like, simulated: every difference in them is chance.
+//! Simulated comparisons of equal systems: every difference is due to chance.
 
 use super::*;
 use std::collections::HashMap;
 
-/// Figures of a comparison.
+/// Number of figures per comparison.
 const FIGURES: usize = 60;
 
-/// Simulated comparisons.
+/// Number of simulated comparisons.
 const COMPARISONS: usize = 1000;
 
-/// How the figures of a run depend on each other.
+/// Dependence between the figures of a run.
 #[derive(Debug, Clone, Copy)]
 struct Figures {
-    /// Correlation of two figures, without its sign: a factor of the run moves latencies one way, and
-    /// rates the other.
+    /// Absolute correlation of two figures: a factor of the run moves latencies one way and rates the other.
     correlation: f64,
     /// Whether figures are whole numbers with many ties, like counts of errors.
     counts: bool,
@@ -30,7 +29,7 @@ impl Normal {
 }
 
 impl Figures {
-    /// The figures of a run.
+    /// Generates the figures of a run.
     fn run(self, normal: &mut Normal) -> Vec<f64> {
         let (common, own) = (self.correlation.sqrt(), (1.0 - self.correlation).sqrt());
         let factor = normal.draw();
@@ -46,8 +45,8 @@ impl Figures {
     }
 }
 
-/// The p-value of the Mann–Whitney test. Measurements without ties have it from a table by `u`, which is
-/// much quicker than to count for each of them.
+/// The p-value of the Mann–Whitney test. For measurements without ties, p-values are cached by `u`, which is much
+/// faster than counting.
 fn test_p(first: &[f64], second: &[f64], table: &mut HashMap<u64, f64>) -> f64 {
     let wins = |a: &f64| second.iter().filter(|b| a > *b).count();
     let u: usize = first.iter().map(wins).sum();
@@ -61,8 +60,8 @@ fn test_p(first: &[f64], second: &[f64], table: &mut HashMap<u64, f64>) -> f64 {
 
 /// The p-values of the tests of all figures of two sets of runs.
 ///
-/// The bootstrap intervals are left out: a [`Difference`] has no smaller p-value than its test, so that
-/// fewer are found with them.
+/// Bootstrap intervals are omitted: they can only raise the p-value of a [`Difference`], so they can only reduce the
+/// number of significant figures.
 fn p_values(
     figures: Figures,
     runs: usize,
@@ -76,8 +75,8 @@ fn p_values(
     (0..FIGURES).map(p).collect()
 }
 
-/// Of comparisons of like with like, at most one in twenty finds anything. The limit is 6 %, because the
-/// fraction of a thousand comparisons varies: its standard deviation is 0.7 %.
+/// At most one in twenty comparisons of equal systems finds a difference. The limit is 6 %, because the fraction among
+/// a thousand comparisons has a standard deviation of 0.7 %.
 #[test]
 fn chance_is_found_in_at_most_one_of_twenty_comparisons() {
     let of = |correlation, counts| Figures {
@@ -102,7 +101,7 @@ fn chance_is_found_in_at_most_one_of_twenty_comparisons() {
             }
             let limit = COMPARISONS * 6 / 100;
             assert!(found <= limit, "{figures:?}, {runs} runs: {found}");
-            // Tests of each figure by itself find something in every third comparison or more.
+            // Separate tests of the figures find a difference in at least every third comparison.
             if figures.correlation <= 0.5 {
                 assert!(
                     3 * found_singly > COMPARISONS,

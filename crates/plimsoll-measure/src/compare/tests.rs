@@ -1,9 +1,8 @@
 use super::*;
 use proptest::prelude::*;
 
-/// The test's probability by its definition: over all ways to choose which of the measurements
-/// are the first set's, how many have a `u` at least as far from the middle. Equal measurements count
-/// half.
+/// The p-value by definition: the fraction of assignments of the measurements to the sets whose `u` is at least as far
+/// from the middle. Equal measurements count half.
 fn by_counting(first: &[f64], second: &[f64]) -> f64 {
     let all = [first, second].concat();
     let (n, total) = (first.len(), all.len());
@@ -34,8 +33,8 @@ fn by_counting(first: &[f64], second: &[f64]) -> f64 {
 
 #[test]
 fn the_test_gives_published_figures() {
-    // Mann and Whitney's statistic for two groups of ages, whose exact and approximate
-    // probabilities other programs give as 1/9 and 0.11134688653314041.
+    // Mann and Whitney's statistic for two groups of ages; other programs give the exact and approximate p-values 1/9
+    // and 0.11134688653314041.
     let (a, b) = ([19.0, 22.0, 16.0, 29.0, 24.0], [20.0, 11.0, 17.0, 12.0]);
     let test = mann_whitney(&a, &b).unwrap();
     assert_eq!((test.u, test.exact), (17.0, true));
@@ -113,8 +112,8 @@ fn a_difference_has_the_p_of_the_test_if_its_interval_excludes_zero() {
 
 #[test]
 fn the_false_discovery_rate_is_controlled_as_published() {
-    // The fifteen p-values of the example of Benjamini and Hochberg (1995), of which the first four are
-    // significant; Bonferroni's procedure finds three.
+    // The fifteen p-values of the example of Benjamini and Hochberg (1995): the first four are significant;
+    // Bonferroni's procedure finds three.
     let published = [
         0.0001, 0.0004, 0.0019, 0.0095, 0.0201, 0.0278, 0.0298, 0.0344, 0.0459, 0.3240, 0.4262,
         0.5719, 0.6528, 0.7590, 1.0000,
@@ -122,17 +121,17 @@ fn the_false_discovery_rate_is_controlled_as_published() {
     let found = significant(&published);
     assert_eq!(found.iter().filter(|s| **s).count(), 4);
     assert_eq!(found[..5], [true, true, true, true, false]);
-    // In any order.
+    // The order does not matter.
     let mut backwards = published;
     backwards.reverse();
     let mut expected = found.clone();
     expected.reverse();
     assert_eq!(significant(&backwards), expected);
-    // One p-value has the whole rate, and the limit itself is significant.
+    // A single p-value has the whole rate, and the limit itself is significant.
     assert_eq!(significant(&[0.05]), [true]);
     assert_eq!(significant(&[0.051]), [false]);
     assert_eq!(significant(&[]), [false; 0]);
-    // A p-value above its own limit is significant below that of a greater one.
+    // A p-value above its own limit is significant if a greater p-value is within its limit.
     assert_eq!(significant(&[0.03, 0.04, 0.05]), [true; 3]);
     assert_eq!(significant(&[0.03, 0.04, 0.06]), [false; 3]);
     assert_eq!(significant(&[0.02, f64::NAN, 0.02]), [true, false, true]);
@@ -198,7 +197,7 @@ fn from_zero_there_is_a_difference_like_any_other() {
     let d = Difference::of(&[0.0; 5], &[3.0, 5.0, 4.0, 1.0, 9.0]).unwrap();
     assert!(d.test.separated && d.interval.0 > 0.0);
     assert!((d.p() - 2.0 / 252.0).abs() < 1e-12);
-    // There is one zero.
+    // Zero and negative zero are equal.
     let same = Difference::of(&[0.0; 5], &[-0.0; 5]).unwrap();
     assert_eq!((same.test.p, same.test.separated), (1.0, false));
 }
@@ -242,8 +241,7 @@ fn equal_measurements_are_no_difference() {
     );
 }
 
-/// All draws of three measurements with replacement, of both sets, are 729: the interval is
-/// read from their exact distribution.
+/// Two sets of three measurements have 729 draws with replacement: the interval is read from their exact distribution.
 #[test]
 fn the_interval_is_that_of_all_possible_draws() {
     let (a, b) = ([10.0, 11.0, 13.0], [12.0, 15.0, 16.0]);
@@ -257,7 +255,7 @@ fn the_interval_is_that_of_all_possible_draws() {
         .collect();
     differences.sort_by(f64::total_cmp);
     let (low, high) = bootstrap(&a, &b);
-    // Within a percent of the probability to either side.
+    // Within 1 % probability on both sides.
     let at = |share: f64| differences[(share * 728.0) as usize];
     assert!((at(0.015)..=at(0.035)).contains(&low), "{low}");
     assert!((at(0.965)..=at(0.985)).contains(&high), "{high}");
@@ -283,7 +281,7 @@ proptest! {
     fn what_is_significant_is_what_the_definition_says(
         p in prop::collection::vec((0.0f64..1.0).prop_map(|p| p * p * p), 0..40),
     ) {
-        // The largest k, found by trying all of them.
+        // The largest k, by trying all values.
         let below = |limit: f64| p.iter().filter(|p| **p <= limit).count();
         let limit = |k: usize| 0.05 * k as f64 / p.len() as f64;
         let k = (0..=p.len()).rev().find(|k| below(limit(*k)) >= *k).unwrap();

@@ -1,7 +1,7 @@
 use super::*;
 use tempfile::TempDir;
 
-/// Files in the kernel's format, below a root directory of their own.
+/// Files in the kernel's format, below a temporary root directory.
 struct Tree(TempDir);
 
 impl Tree {
@@ -59,7 +59,7 @@ fn the_smallest_quota_on_the_way_to_the_root_counts() {
     tree.write(&format!("{group}/cpu.max"), "5000 50000\n");
     tree.write("sys/fs/cgroup/job/cpu.max", "200000 100000\n");
     assert_eq!(tree.quota(), Some((0.1, group.into())));
-    // Groups that are not above the process's own group do not count.
+    // Groups outside the path from the process's own group to the root do not count.
     tree.write("sys/fs/cgroup/job/other/cpu.max", "1000 100000\n");
     assert_eq!(tree.quota(), Some((0.1, group.into())));
 }
@@ -118,14 +118,14 @@ fn the_smallest_limit_of_memory_counts_and_the_smallest_rest() {
         "anon 200000000\ninactive_file 30000000\nactive_file 20000000\nslab_reclaimable 5000000\n",
     );
     assert_eq!(limit(), Some((100_000_000, app.into())));
-    // Another container uses memory that this container may have.
+    // Another container uses memory that is shared with this container.
     assert_eq!(available(), Some((65_000_000, pod.into())));
     tree.write(&format!("{pod}/memory.high"), "90000000\n");
     assert_eq!(limit(), Some((90_000_000, pod.into())));
     assert_eq!(available(), Some((0, pod.into())));
 }
 
-/// The mounts of containers, whose groups are below one that is not visible.
+/// Mounts of containers, whose groups are below an invisible group.
 #[test]
 fn a_container_sees_its_own_groups_only() {
     // With a control group namespace, whose groups are mounted inside the namespace.
@@ -226,7 +226,7 @@ fn throttling_is_that_of_the_time_between_two_readings() {
     };
     assert_eq!(used, expected);
 
-    // The larger of the two times is the time that the process lost.
+    // The larger of the two times is the time lost by the process.
     tree.write(
         &format!("{task}/cpu.stat.local"),
         "throttled_usec 2500000\n",
@@ -261,7 +261,7 @@ fn the_quota_that_held_up_its_group_most_is_named() {
     write(job, "100000 100000\n", 0);
     let before = counters();
     assert_eq!(named(before.until(&counters())), (false, Some(0.9), 0.0));
-    // The larger quota is shared with other groups, which use it up.
+    // The larger quota is exhausted by other groups that share it.
     write(job, "100000 100000\n", 2_500_000);
     assert_eq!(named(before.until(&counters())), (true, Some(1.0), 2.5));
     write(task, "90000 100000\n", 3_000_000);

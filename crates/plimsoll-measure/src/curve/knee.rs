@@ -1,28 +1,25 @@
-//! Where a curve turns up.
+//! The knee of a load curve (Kneedle).
 
 use super::{Curve, Point};
 
-/// Minimum number of points: with three, any bend would be a knee.
+/// Minimum number of points: with three points, any bend would be a knee.
 const MIN_POINTS: usize = 4;
 
-/// Kneedle's sensitivity S: how far the curve must turn back after a candidate, in mean steps of
-/// load, for the candidate to be a knee. Its authors use 1.
+/// Kneedle's sensitivity S: required return of the curve after a candidate knee, in mean load steps. The authors use 1.
 const SENSITIVITY: f64 = 1.0;
 
 impl Curve {
-    /// The point at which latency turns from nearly flat to steep, if the curve has one.
+    /// The point at which latency turns from nearly flat to steep; `None` if there is no such point.
     ///
     /// The method is Kneedle (Satopää, Albrecht, Irwin and Raghavan, "Finding a 'Kneedle' in a
     /// Haystack", 2011) for a rising convex curve: load and latency are scaled to 0–1, and the
     /// knee is where the curve lies farthest below the straight line from its first to its last
-    /// point, provided it comes back towards that line by at least one mean step of load before
-    /// it turns away again. Published curves have too few points for the smoothing that the
-    /// method begins with, so there is none.
+    /// point, provided the curve returns towards that line by at least one mean load step before turning away again.
+    /// Kneedle's initial smoothing is omitted, because published curves have too few points.
     ///
-    /// Limits: `None` with fewer than 4 points, for a flat curve, and for one that is nowhere below
-    /// that line (it bends the other way). The knee is always one of the points, so its precision is
-    /// their distance. It depends on the highest load: the steeper the last point, the closer the
-    /// knee is to it.
+    /// Limits: `None` with fewer than 4 points, for a flat curve, and for a curve that is nowhere below the line (a
+    /// concave curve). The knee is always one of the points, so the distance of the points limits its precision. The
+    /// knee depends on the highest load: the steeper the last point, the closer the knee is to the last point.
     #[must_use]
     pub fn knee(&self) -> Option<&Point> {
         let points = self.points();
@@ -36,7 +33,7 @@ impl Curve {
         let is_knee = |i: usize| {
             let back = below[i] - SENSITIVITY * step;
             let after = &below[i + 1..];
-            // Up to where it turns away again, farther than here.
+            // Up to the point where the curve turns away again, beyond this distance.
             let reach = after.iter().take_while(|d| **d <= below[i]);
             below[i] > 0.0 && reach.into_iter().any(|d| *d <= back)
         };
@@ -48,7 +45,7 @@ impl Curve {
     }
 }
 
-/// Values as fractions of their range; `None` if they are all the same.
+/// Scales values to fractions of their range; `None` if all values are equal.
 fn scaled(values: impl Iterator<Item = f64> + Clone) -> Option<Vec<f64>> {
     let low = values.clone().fold(f64::INFINITY, f64::min);
     let high = values.clone().fold(f64::NEG_INFINITY, f64::max);

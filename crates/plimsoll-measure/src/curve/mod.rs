@@ -1,13 +1,12 @@
-//! Load curves: what was measured at each load point, and what follows from that.
+//! Load curves: measured load points, and figures derived from the points.
 //!
 //! A [`Curve`] is a list of [`Point`]s in increasing order of load. It gives the
 //! [overall response time](Curve::overall_response_time) by the [`Rule`] of a benchmark, the
 //! [knee](Curve::knee), where latency turns up, and a [fit](Curve::fit_usl) of the Universal
 //! Scalability Law.
 //!
-//! Figures that stand for the system (overall response time, [peak](Curve::peak)) rest on valid
-//! points alone. The shape of the curve (knee, fit) rests on all points: most invalid points are
-//! those of too high a load, where the curve bends.
+//! Figures of the system (overall response time, [peak](Curve::peak)) use only valid points. The shape of the curve
+//! (knee, fit) uses all points: most invalid points have too high a load, where the curve bends.
 
 mod knee;
 mod ort;
@@ -23,8 +22,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Maximum of the numbers of a point, and its inverse the minimum load: far beyond any measurement,
-/// and small enough that products of three stay finite.
+/// Maximum of the numbers of a point; its inverse is the minimum load. Far beyond any measurement, and small enough
+/// that products of three numbers stay finite.
 const MAX_VALUE: f64 = 1e100;
 
 /// Whether a load point counts.
@@ -57,7 +56,7 @@ pub struct Curve {
     points: Vec<Point>,
 }
 
-/// Why points are not a curve, or a curve does not give the requested figure.
+/// Reason why points do not form a curve, or why a curve lacks the requested figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum CurveError {
     /// A number is negative, greater than 1e100, not a number, or a load of zero.
@@ -65,20 +64,20 @@ pub enum CurveError {
         /// Index of the point, from 0.
         index: usize,
     },
-    /// A load (or, for [`Rule::Sfs2008`], a throughput) does not exceed the one before it.
+    /// A load (or, for [`Rule::Sfs2008`], a throughput) does not exceed the previous value.
     NotIncreasing {
-        /// Index of the later point, from 0; among valid points only if a rule found it.
+        /// Index of the later point, from 0; counts only valid points if a rule reports the error.
         index: usize,
-        /// The value before.
+        /// The previous value.
         before: f64,
-        /// The value that should be greater.
+        /// The value that should be greater than `before`.
         value: f64,
     },
-    /// There are fewer valid points than the rule needs.
+    /// Fewer valid points than the rule needs.
     TooFew {
-        /// Valid points there are.
+        /// Number of valid points.
         have: usize,
-        /// Valid points needed.
+        /// Required number of valid points.
         need: usize,
     },
 }
@@ -111,14 +110,14 @@ impl fmt::Display for CurveError {
 impl std::error::Error for CurveError {}
 
 impl Curve {
-    /// A curve of points that are already in order; it may be empty.
+    /// A curve of points in increasing order of load; may be empty.
     ///
-    /// Points are not sorted: a load that was measured twice, or after a higher one, found the
-    /// system in a state that a curve would hide.
+    /// Points are not sorted: a repeated load, or a load measured after a higher load, may have found the system in
+    /// another state, which sorting would hide.
     ///
     /// # Errors
     /// [`CurveError::OutOfRange`] for a number outside the range of its field,
-    /// [`CurveError::NotIncreasing`] if a load does not exceed the one before it.
+    /// [`CurveError::NotIncreasing`] if a load does not exceed the previous load.
     pub fn new(points: Vec<Point>) -> Result<Self, CurveError> {
         let in_range = |p: &Point| {
             (1.0 / MAX_VALUE..=MAX_VALUE).contains(&p.load)
@@ -139,20 +138,20 @@ impl Curve {
         &self.points
     }
 
-    /// The points that count, in increasing order of load.
+    /// The valid points, in increasing order of load.
     pub fn valid(&self) -> impl DoubleEndedIterator<Item = &Point> {
         let counts = |p: &&Point| p.verdict == PointVerdict::Valid;
         self.points.iter().filter(counts)
     }
 
-    /// The valid point with the highest load, if any point is valid.
+    /// The valid point with the highest load; `None` without valid points.
     #[must_use]
     pub fn peak(&self) -> Option<&Point> {
         self.valid().next_back()
     }
 }
 
-/// Checks that every value exceeds the one before it.
+/// Checks that every value exceeds the previous value.
 fn increasing(values: impl Iterator<Item = f64>) -> Result<(), CurveError> {
     let mut last = f64::NEG_INFINITY;
     for (index, value) in values.enumerate() {

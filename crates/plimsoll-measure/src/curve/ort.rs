@@ -1,4 +1,4 @@
-//! Overall response time: one number for the latency of a whole curve.
+//! Overall response time (ORT): a single latency figure for a curve.
 
 use super::{Curve, CurveError, increasing};
 use schemars::JsonSchema;
@@ -23,10 +23,9 @@ impl Curve {
     /// Overall response time in milliseconds, over the valid points.
     ///
     /// # Errors
-    /// [`CurveError::TooFew`] with fewer than one ([`Rule::Sfs2008`]) or two
-    /// ([`Rule::Sfs2014`]) valid points; [`CurveError::NotIncreasing`] if
-    /// [`Rule::Sfs2008`] finds a throughput that does not exceed the one before it: the system was
-    /// past its peak, and the area is not defined.
+    /// [`CurveError::TooFew`] with fewer than one ([`Rule::Sfs2008`]) or two ([`Rule::Sfs2014`]) valid points;
+    /// [`CurveError::NotIncreasing`] if a throughput under [`Rule::Sfs2008`] does not exceed the previous throughput:
+    /// the system was past its peak, and the area is undefined.
     pub fn overall_response_time(&self, rule: Rule) -> Result<f64, CurveError> {
         let (mut corners, need) = match rule {
             Rule::Sfs2008 => (vec![(0.0, 0.0)], 1),
@@ -42,12 +41,12 @@ impl Curve {
             Rule::Sfs2014 => (p.load, p.latency_ms),
         }));
         if rule == Rule::Sfs2008 {
-            // Without the origin, so that the first point has the index 0.
+            // Without the origin, for the first point to have index 0.
             increasing(corners[1..].iter().map(|c| c.0))?;
         }
         let (first, last) = (corners[0].0, corners[corners.len() - 1].0);
         if last <= first {
-            // Only a single point that achieved nothing gets here.
+            // Only a single point without throughput gets here.
             return Err(CurveError::NotIncreasing {
                 index: 0,
                 before: first,
@@ -58,7 +57,7 @@ impl Curve {
     }
 }
 
-/// Area under straight lines through the corners.
+/// Area under the polyline through the corners.
 fn area(corners: &[(f64, f64)]) -> f64 {
     let trapezoid = |w: &[(f64, f64)]| (w[1].0 - w[0].0) * (w[0].1 + w[1].1) / 2.0;
     corners.windows(2).map(trapezoid).sum()

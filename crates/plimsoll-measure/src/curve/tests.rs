@@ -3,8 +3,8 @@ mod properties;
 use super::*;
 use proptest::prelude::*;
 
-/// A published curve: name, points (load or throughput: mean latency in ms), the overall response
-/// time that was published and the one computed by hand with four digits.
+/// A published curve: name, points (load or throughput, mean latency in ms), published overall response time, and
+/// overall response time computed by hand to four digits.
 struct Published {
     name: &'static str,
     points: &'static [(f64, f64)],
@@ -118,7 +118,7 @@ const VDA_2014: Published = Published {
     computed: 4.1222,
 };
 
-/// Operations a second that the VDA curve's points achieved.
+/// Achieved operations per second at the points of the VDA curve.
 const VDA_OPS: [f64; 10] = [
     1700.0, 3401.0, 5102.0, 6803.0, 8503.0, 10204.0, 11904.0, 13605.0, 15306.0, 16980.0,
 ];
@@ -132,7 +132,7 @@ fn point(load: f64, achieved: f64, latency_ms: f64) -> Point {
     }
 }
 
-/// A curve whose throughput is its load.
+/// A curve whose throughput equals its load.
 fn curve(points: &[(f64, f64)]) -> Curve {
     let points = points.iter().map(|(x, y)| point(*x, *x, *y));
     Curve::new(points.collect()).unwrap()
@@ -163,7 +163,7 @@ fn the_published_curve_of_2014_gives_its_published_figure() {
         VDA_2014.name
     );
     assert_eq!(format!("{ort:.2}"), format!("{:.2}", VDA_2014.published));
-    // The other rule does not hold for it.
+    // The other rule gives another figure.
     let other = c.overall_response_time(Rule::Sfs2008).unwrap();
     assert!((other - 3.79).abs() < 0.005, "{other}");
 }
@@ -192,7 +192,7 @@ fn invalid_points_are_kept_but_count_for_nothing() {
     assert!((ort - 2.5 / 3.0).abs() < 1e-12);
 }
 
-/// The area over the throughput is not defined beyond the peak; over the load it is.
+/// Beyond the peak, the area over throughput is undefined; the area over load is defined.
 #[test]
 fn beyond_the_peak_only_the_newer_rule_has_a_figure() {
     let points = vec![
@@ -245,7 +245,7 @@ fn numbers_out_of_range_are_refused() {
 
 #[test]
 fn knees_of_published_curves() {
-    // Found apart from this code, by the largest distance from the chord.
+    // Computed independently, by the largest distance from the chord.
     let knee = |p: &Published| curve(p.points).knee().map(|k| k.load);
     assert_eq!(knee(&NFS_2008[0]), Some(1160562.0));
     assert_eq!(knee(&NFS_2008[1]), Some(125280.0));
@@ -264,7 +264,7 @@ fn no_knee_where_there_is_none() {
     assert_eq!(of(&[2.0; 8]), None, "flat");
     assert_eq!(of(&[1.0, 2.0, 3.0, 4.0, 5.0]), None, "straight");
     assert_eq!(of(&[1.0, 6.0, 8.0, 9.0, 9.5]), None, "bends the other way");
-    // A dent that does not come back by a step of load is no knee; the bend after it is.
+    // A dent without a return by a load step is no knee; the bend after the dent is.
     assert_eq!(of(&[1.0, 1.0, 1.3, 1.3, 1.3, 1.3, 9.0]), Some(6.0));
 }
 
@@ -325,7 +325,7 @@ fn the_published_vda_curve_scales_all_but_linearly() {
     let points = VDA_2014.points.iter().zip(VDA_OPS);
     let points = points.map(|((load, ms), ops)| point(*load, ops, *ms));
     let fit = Curve::new(points.collect()).unwrap().fit_usl().unwrap();
-    // Ten operations a second for each stream, less 0.1 % at the end.
+    // Ten operations per second per stream, less 0.1 % at the end.
     assert!((fit.throughput(1000.0) - 10_003.0).abs() < 15.0, "{fit:?}");
     assert!(fit.sigma * 1700.0 < 0.01, "{fit:?}");
     assert!(fit.r_squared > 0.999_99, "{fit:?}");
@@ -335,7 +335,7 @@ fn the_published_vda_curve_scales_all_but_linearly() {
 
 #[test]
 fn parameters_stay_in_their_ranges() {
-    // Better than linear: σ would be negative, so it is zero.
+    // Superlinear: σ would be negative, so σ is zero.
     let up = [(1.0, 1.0), (2.0, 2.2), (3.0, 3.4), (4.0, 4.8)];
     let points = up.map(|(n, x)| point(n, x, 1.0)).to_vec();
     let fit = Curve::new(points).unwrap().fit_usl().unwrap();
@@ -343,7 +343,7 @@ fn parameters_stay_in_their_ranges() {
     assert_eq!(fit.peak_load(), None);
     // Best λ of X = λN by hand: ΣNX / ΣN² = 34.8 / 30.
     assert!((fit.lambda - 34.8 / 30.0).abs() < 1e-9, "{fit:?}");
-    // Never gains anything: all contention.
+    // Retrograde: all contention.
     let down = [(1.0, 9.0), (2.0, 5.0), (3.0, 3.0), (4.0, 2.0)];
     let points = down.map(|(n, x)| point(n, x, 1.0)).to_vec();
     let fit = Curve::new(points).unwrap().fit_usl().unwrap();
@@ -353,8 +353,8 @@ fn parameters_stay_in_their_ranges() {
     );
 }
 
-/// Curves whose best parabola has parameters out of range: throughput more than linear at first, never
-/// above that of one unit, all but the same.
+/// Curves whose best parabola has parameters out of range: throughput that is initially superlinear, never above the
+/// throughput of one unit, or almost constant.
 #[test]
 fn no_law_on_a_grid_fits_better() {
     let curves: [&[f64]; 6] = [

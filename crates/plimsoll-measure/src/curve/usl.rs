@@ -5,27 +5,26 @@
 //! work that is serialised (contention), κ the cost of each pair of units that has to agree
 //! (coherency).
 //!
-//! With d(N) = N/X(N) the law is a parabola, d = a + bN + cN², where a = (1−σ)/λ,
-//! b = (σ−κ)/λ, c = κ/λ. Fitting d by linear least squares would weigh slow points most, so that
-//! is only the first guess; Levenberg and Marquardt's method then minimises the squares of the
-//! differences in throughput. Load and throughput are scaled by their maxima, so that the fit does
-//! not depend on their units.
+//! With d(N) = N/X(N) the law is a parabola, d = a + bN + cN², where a = (1−σ)/λ, b = (σ−κ)/λ, c = κ/λ. Linear least
+//! squares for d would overweight slow points, so the linear fit is only the first guess; the method of Levenberg and
+//! Marquardt then minimises the squared differences in throughput. Load and throughput are scaled by their maxima,
+//! which makes the fit independent of units.
 //!
-//! λ > 0, 0 ≤ σ ≤ 1 and κ ≥ 0 hold for every fit: where the best parabola has another sign, the
-//! parameter is 0 (or 1) and the others are fitted again; the fit with the smallest squares wins.
+//! Every fit has λ > 0, 0 ≤ σ ≤ 1 and κ ≥ 0. If the best parabola violates a bound, the parameter is set to the bound
+//! and the other parameters are fitted again; the fit with the smallest sum of squares wins.
 
 use super::Curve;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Minimum number of points for a fit: one more than there are parameters.
+/// Minimum number of points for a fit: the number of parameters plus one.
 const MIN_POINTS: usize = 4;
 
-/// Maximum number of iterations; the first guess is so close that a handful suffice.
+/// Maximum number of iterations; a handful suffices after the first guess.
 const MAX_FIT_STEPS: usize = 200;
 
-/// Rounding error of a parameter that is zero, in scaled units.
+/// Rounding error, in scaled units, below which a parameter counts as zero.
 const ROUNDING: f64 = 1e-12;
 
 /// Maximum number of parameters of a fit.
@@ -65,22 +64,22 @@ impl UslFit {
     }
 }
 
-/// Why a curve has no fit.
+/// Reason why a curve has no fit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum UslError {
-    /// Three parameters cannot be determined from fewer than four points.
+    /// Fewer than four points cannot determine three parameters.
     TooFew {
-        /// Points there are.
+        /// Number of points.
         have: usize,
     },
-    /// A point achieved nothing, which no parameters of the law do.
+    /// A point has no throughput, which the law excludes.
     NothingAchieved {
         /// Load of the point.
         load: f64,
     },
-    /// Throughput is the same everywhere: there is nothing for the law to explain.
+    /// Throughput is constant: there is nothing to fit.
     Flat,
-    /// The iteration found no parameters.
+    /// The iteration did not converge to valid parameters.
     NoFit,
 }
 
@@ -100,11 +99,11 @@ impl fmt::Display for UslError {
 impl std::error::Error for UslError {}
 
 impl Curve {
-    /// Fits the Universal Scalability Law to throughput over load, by least squares over all
-    /// points.
+    /// Fits the Universal Scalability Law to throughput over load, by least squares over all points. All numbers of a
+    /// fit are finite.
     ///
     /// # Errors
-    /// Why there is no fit; all numbers of a fit are finite.
+    /// The reason why there is no fit.
     pub fn fit_usl(&self) -> Result<UslFit, UslError> {
         let data = Scaled::of(self)?;
         let n1 = 1.0 / data.max_load;
@@ -115,7 +114,7 @@ impl Curve {
             &[one, n],
             &[one, [0.0, -n1, 1.0]],
             &[one],
-            // σ = 1: nothing is gained by a second unit.
+            // σ = 1: a second unit adds nothing.
             &[n, n_squared],
             &[n],
         ];
@@ -125,7 +124,7 @@ impl Curve {
                 let (q, squares) = data.fit(family)?;
                 Some((Denominator::of(family, &q).law(n1)?, squares))
             })
-            // Of two equally good fits, the first has more free parameters.
+            // Of two equally good fits, the fit with more free parameters comes first.
             .min_by(|a, b| a.1.total_cmp(&b.1))
             .and_then(|(law, _)| data.finish(law, self))
             .ok_or(UslError::NoFit)
@@ -148,9 +147,9 @@ impl Denominator {
         Self(sum(0), sum(1), sum(2))
     }
 
-    /// The parameters of the law, if they are in their ranges; `n1` is one unit of load.
+    /// Parameters of the law, if within their ranges; `n1` is one unit of load in scaled units.
     fn law(&self, n1: f64) -> Option<UslParameters> {
-        // Signs are judged in scaled units, where the terms are of one size.
+        // Signs are judged in scaled units, where all terms have comparable size.
         let Self(a, b, c) = *self;
         let near_zero = ROUNDING * (a.abs() + b.abs() + c.abs());
         let clean = |v: f64| if v.abs() <= near_zero { 0.0 } else { v };
@@ -173,7 +172,7 @@ impl Denominator {
 
 /// Load and throughput as fractions of their maxima.
 struct Scaled {
-    /// (n, x) by point, both more than 0 and at most 1.
+    /// (n, x) of each point, both above 0 and at most 1.
     points: Vec<(f64, f64)>,
     max_load: f64,
     max_throughput: f64,
@@ -201,7 +200,7 @@ impl Scaled {
         })
     }
 
-    /// The best coefficients of these terms and the sum of squares that they leave.
+    /// Best coefficients of the family's terms, and the remaining sum of squares.
     fn fit(&self, family: &[Vector]) -> Option<(Vector, f64)> {
         let mut q = self.first_guess(family)?;
         let mut squares = self.squares(family, &q)?;
@@ -233,7 +232,7 @@ impl Scaled {
         Some((q, squares))
     }
 
-    /// Linear least squares of n/x, weighted so that its errors are those of x in first order.
+    /// Linear least squares of n/x, weighted to make the errors equal to the errors of x in first order.
     fn first_guess(&self, family: &[Vector]) -> Option<Vector> {
         let (mut normal, mut right) = (Matrix::default(), Vector::default());
         for (n, x) in &self.points {
@@ -254,7 +253,7 @@ impl Scaled {
         terms.iter().zip(q).map(|(t, q)| t * q).sum()
     }
 
-    /// Sum of the squared differences in throughput; `None` if the law has no meaning.
+    /// Sum of the squared differences in throughput; `None` if the law is undefined at a point.
     fn squares(&self, family: &[Vector], q: &Vector) -> Option<f64> {
         let mut sum = 0.0;
         for (n, x) in &self.points {
@@ -284,10 +283,10 @@ impl Scaled {
         (normal, gradient)
     }
 
-    /// The fit in the units of the curve.
+    /// Converts the fit to the units of the curve.
     fn finish(&self, law: UslParameters, curve: &Curve) -> Option<UslFit> {
         let mut fit = UslFit {
-            // n = N·n1 and x = X/max, so n/x has to be multiplied by max_load/max_throughput.
+            // n = N·n1 and x = X/max, so n/x must be multiplied by max_load/max_throughput.
             lambda: law.lambda * self.max_throughput / self.max_load,
             sigma: law.sigma,
             kappa: law.kappa,
@@ -305,7 +304,7 @@ impl Scaled {
     }
 }
 
-/// The values of the terms at a scaled load.
+/// Values of the family's terms at a scaled load.
 fn terms(family: &[Vector], n: f64) -> Vector {
     let mut values = Vector::default();
     for (value, [a, b, c]) in values.iter_mut().zip(family) {
@@ -314,7 +313,7 @@ fn terms(family: &[Vector], n: f64) -> Vector {
     values
 }
 
-/// Solves the first `size` equations by elimination with pivots; `None` if they are singular.
+/// Solves the first `size` equations by Gaussian elimination with pivoting; `None` if singular.
 fn solve(mut a: Matrix, mut b: Vector, size: usize) -> Option<Vector> {
     for column in 0..size {
         let pivot = (column..size).max_by(|i, j| {
@@ -360,7 +359,7 @@ mod tests {
                 assert!((value - expected).abs() < 1e-12, "{solved:?}");
             }
         }
-        // The first place is zero, and only two of three are equations.
+        // A zero pivot, and only two of the three equations.
         let some = solve(
             [[0.0, 4.0, 9.0], [2.0, 6.0, 9.0], [9.0; 3]],
             [8.0, 18.0, 9.0],
@@ -428,7 +427,7 @@ mod tests {
         assert_eq!(law(0.0, 0.0, 1.0), Some((4.0, 1.0, 1.0)));
         assert_eq!(law(0.0, 0.0, 0.0), None);
         assert_eq!(law(1e-310, 0.0, 0.0), None, "no finite throughput");
-        // What rounding leaves of a zero depends on the size of all three.
+        // The rounding error of a zero depends on the size of all three coefficients.
         assert_eq!(law(-1.5e-12, 1.0, 1.0), Some((4.0 / 3.0, 1.0, 1.0 / 3.0)));
         assert_eq!(law(-2.5e-12, 1.0, 1.0), None);
         assert_eq!(law(1.0, 1.0, -1.5e-12).map(|l| l.2), Some(0.0));
@@ -440,7 +439,7 @@ mod tests {
         let family = &ALL[..2];
         let guess = data().first_guess(family).unwrap();
         assert_eq!(guess[2], 0.0);
-        // There the squares of n/x, each weighted by (x²/n)², change with no parameter.
+        // At the optimum, the squares of n/x, each weighted by (x²/n)², are stationary in all parameters.
         let slope = |of: fn(f64) -> f64| -> f64 {
             let points = data().points.into_iter();
             points

@@ -5,7 +5,7 @@ use std::sync::Arc;
 const SECOND: Nanos = 1_000_000_000;
 const MS: Nanos = 1_000_000;
 
-/// A slot of an interval of a second.
+/// Slot length for an interval of one second.
 const SLOT: Nanos = 1 << 21;
 
 /// The intervals of a window of 12 s in which `load` is recorded: row 0 counts, row 1 does not.
@@ -24,7 +24,7 @@ fn intervals(load: impl FnOnce(&Recorder)) -> Vec<IntervalSummary> {
     all.iter().map(sum).collect()
 }
 
-/// An operation of a millisecond each 10 ms: a hundred per second.
+/// Operations of 1 ms, one every 10 ms: a hundred per second.
 fn busy(lane: &Recorder, from: Nanos, to: Nanos) {
     for at in (from..to).step_by(10 * MS as usize) {
         lane.record(0, OpTimes::unpaced(at, at + MS), 0);
@@ -39,7 +39,7 @@ fn a_server_that_is_killed_and_restarted_is_an_outage_of_two_events() {
             lane.record_error(0, at, at + MS, "EIO");
         }
         lane.record_error(1, 5700 * MS, 5701 * MS, "ESTALE");
-        // Not one of the operations of the run.
+        // Does not belong to the operations of the run.
         lane.record(1, OpTimes::unpaced(5800 * MS, 5801 * MS), 0);
         busy(lane, 6500 * MS, 12 * SECOND);
     });
@@ -48,9 +48,9 @@ fn a_server_that_is_killed_and_restarted_is_an_outage_of_two_events() {
         panic!("one effect for each event");
     };
     assert_eq!(killed.before_per_s, Some(100.0));
-    // The interval from 4 s; the middle of the next is at the restart, whose it is.
+    // The interval from 4 s; the middle of the next interval is at the restart, so it belongs to the restart.
     assert_eq!(killed.during_per_s, Some(0.0));
-    // The interval from 6 s has half of it, the one from 7 s all.
+    // The interval from 6 s has half of the throughput, the interval from 7 s all.
     assert_eq!(killed.time_to_recover, Some(3 * SECOND));
     assert_eq!(killed.after_per_s, Some(100.0));
     // From the end of the last success before 4 s, which is before the event, to 6.501 s.
@@ -58,11 +58,11 @@ fn a_server_that_is_killed_and_restarted_is_an_outage_of_two_events() {
     assert!(killed.max_gap.to.abs_diff(6501 * MS) <= SLOT, "{killed:?}");
     assert_eq!(killed.gap_resolution, SLOT);
     assert_eq!(killed.errors, BTreeMap::from([("EIO".into(), 2)]));
-    // Nothing was done before the restart, so that there is nothing to come back to.
+    // Without throughput before the restart there is no recovery.
     assert_eq!(restarted.before_per_s, Some(0.0));
     assert_eq!(restarted.time_to_recover, None);
     assert_eq!(restarted.after_per_s, None);
-    // Intervals from 5 s, with nothing, from 6 s, with 50, and five with 100.
+    // Intervals from 5 s, with none, from 6 s, with 50, and five with 100.
     assert_eq!(restarted.during_per_s, Some(550.0 / 7.0));
     assert_eq!(restarted.max_gap.from, 5500 * MS);
     assert!(restarted.max_gap.to.abs_diff(6501 * MS) <= SLOT);
@@ -79,7 +79,7 @@ fn what_brings_the_throughput_back_does_not_end_the_time_after() {
     let events = [3 * SECOND, 5 * SECOND + 50 * MS, 8 * SECOND];
     let effect = &event_effects(&all, 12 * SECOND, &events)[0];
     assert_eq!(effect.time_to_recover, Some(2 * SECOND));
-    // 90 operations, then 100 and 100; what the last event does is its own.
+    // 90 operations, then 100 and 100; the effect of the last event is separate.
     assert_eq!(effect.after_per_s, Some(290.0 / 3.0));
 }
 
@@ -101,7 +101,7 @@ fn the_throughput_is_back_with_three_intervals_in_a_row() {
     assert_eq!(effect.time_to_recover, Some(6 * SECOND - at));
     assert_eq!(effect.during_per_s, Some(75.0));
     assert_eq!(effect.after_per_s, Some(580.0 / 6.0));
-    // Nothing between the last of 50 operations, in the fourth second, and the next second.
+    // No success between the last of 50 operations, in the fourth second, and the next second.
     let gap = effect.max_gap;
     assert!(gap.from.abs_diff(3491 * MS) <= SLOT, "{gap:?}");
     assert!(gap.to.abs_diff(4001 * MS) <= SLOT, "{gap:?}");
@@ -118,7 +118,7 @@ fn an_event_without_an_effect_has_recovered_at_once() {
     assert_eq!(effects[0].after_per_s, Some(100.0));
     assert!(effects[0].max_gap.length() <= 10 * MS + SLOT);
     assert!(effects[0].errors.is_empty());
-    // The time after it ends with the next event, also one in the same interval.
+    // The time after the event ends with the next event, even within the same interval.
     let followed = event_effects(&all, 12 * SECOND, &[2500 * MS, 2700 * MS]);
     assert_eq!(followed[0].after_per_s, None);
     // After the window nothing is known.
@@ -138,12 +138,12 @@ fn what_stops_for_ever_does_not_come_back() {
         (effect.max_gap.from, effect.max_gap.to),
         (9 * SECOND, 12 * SECOND)
     );
-    // Before the first complete interval of the window there is nothing to compare with.
+    // Before the first complete interval there is nothing to compare with.
     let effect = &event_effects(&all, 12 * SECOND, &[500 * MS])[0];
     assert_eq!((effect.before_per_s, effect.time_to_recover), (None, None));
-    // The middle of the first interval is the event itself.
+    // The middle of the first interval is at the event itself.
     assert_eq!(effect.during_per_s, Some(900.0 / 12.0));
-    // A window of which no interval is known.
+    // A window without known intervals.
     let effect = &event_effects(&[], SECOND, &[0])[0];
     assert_eq!(
         (effect.before_per_s, effect.max_gap.length()),
@@ -151,7 +151,7 @@ fn what_stops_for_ever_does_not_come_back() {
     );
 }
 
-/// After an outage up to the end there may be nothing but a last interval, which is shorter.
+/// After an outage up to the window end, the only interval may be the last, shorter interval.
 #[test]
 fn the_length_of_intervals_is_known_from_the_last_one() {
     let last = |index: u64, start: Nanos, length: Nanos| IntervalSummary {
@@ -194,7 +194,7 @@ fn errors_are_those_from_an_event_to_the_next() {
     };
     assert_eq!(errors(&[2 * SECOND, 4 * SECOND]), [4 + 8, 16 + 32]);
     assert_eq!(errors(&[0]), [63]);
-    // Two in one interval have it both.
+    // Both events of an interval have its errors.
     assert_eq!(
         errors(&[2100 * MS, 2900 * MS, 5 * SECOND]),
         [4, 4 + 8 + 16, 32]
@@ -218,7 +218,7 @@ fn means_are_of_the_intervals_between_events() {
     assert_eq!(effects[0].during_per_s, Some(400.0));
     assert_eq!(effects[1].during_per_s, Some(160.0 / 3.0));
     assert_eq!(effects[1].after_per_s, None);
-    // An interval that an event lies in is neither before nor after it.
+    // An interval that contains an event is neither before nor after the event.
     let effects = event_effects(&all, 6 * SECOND, &[1400 * MS]);
     assert_eq!(effects[0].before_per_s, Some(100.0));
     assert_eq!(
@@ -298,7 +298,7 @@ fn the_longest_gap_is_that_of_the_event_before_it() {
     let slot = |at: Nanos| at / SECOND * SECOND + (at % SECOND) / SLOT * SLOT;
     let end = |at: Nanos| slot(at) + SLOT;
     assert_eq!(gaps(&[0]), [(end(6 * SECOND), 12 * SECOND)]);
-    // From the second event on, which lies in a gap, and from the success before to the first.
+    // From the second event, which is in a gap, and from the previous success to the first event.
     assert_eq!(
         gaps(&[0, 3 * SECOND, 5500 * MS]),
         [
@@ -307,7 +307,7 @@ fn the_longest_gap_is_that_of_the_event_before_it() {
             (end(6 * SECOND), 12 * SECOND)
         ]
     );
-    // Of two equal ones the first; at its end an event has none of it.
+    // The first of two equal gaps; an event at the end of a gap has no part of the gap.
     assert_eq!(
         gaps(&[0, SECOND]),
         [(0, SECOND), (end(6 * SECOND), 12 * SECOND)]

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 const SECOND: Nanos = 1_000_000_000;
 
-/// A slot of an interval of a second: the least power of two of which 512 are as long.
+/// Slot length for an interval of one second: the smallest power of two with which 512 slots cover the interval.
 const SLOT: Nanos = 1 << 21;
 
-/// Lanes with one recorder each; row 2 is none that counts.
+/// Lanes with one recorder each; row 2 does not count.
 fn lanes(count: usize) -> (Arc<WindowState>, Vec<Recorder>, Collector) {
     let window = Arc::new(WindowState::new(SECOND));
     let specs = [RowSpec::default(); 3];
@@ -24,7 +24,7 @@ fn about(got: Nanos, wanted: Nanos) -> bool {
     got <= wanted && wanted - got <= 2 * SLOT
 }
 
-/// Records an operation that its worker executed.
+/// Records an operation executed by its worker.
 fn executed(lane: &Recorder, row: u32, start: Nanos, end: Nanos) {
     let worker = lane.worker();
     worker.begin(row, start);
@@ -40,7 +40,7 @@ fn long_call(shape: CallShape, span: Gap) -> CallSpans {
     calls
 }
 
-/// A millisecond's operation each 10 ms of row 0, from one instant to another.
+/// Operations of row 0 of 1 ms, one every 10 ms, from one instant to another.
 fn busy(lane: &Recorder, from: Nanos, to: Nanos) {
     for at in (from..to).step_by(10_000_000) {
         lane.record(0, OpTimes::unpaced(at, at + 1_000_000), 0);
@@ -85,7 +85,7 @@ fn one_that_comes_back_late_is_no_less_a_stall() {
     window.open(SECOND, 5 * SECOND);
     busy(&lanes[0], SECOND, 3 * SECOND);
     executed(&lanes[0], 1, 3 * SECOND, 7 * SECOND);
-    // It was not in the window at all.
+    // Completed outside the window.
     executed(&lanes[0], 1, 7 * SECOND, 8 * SECOND);
     let totals = finish(&lanes, collector);
     assert_eq!(totals.rows[1].in_flight.counts().len(), 1);
@@ -109,7 +109,7 @@ fn what_failed_after_the_end_was_under_way_too() {
     assert_eq!(totals.stalls.len(), 1);
 }
 
-/// A stall in the middle counts by its share of the window.
+/// A stall in the middle counts by its fraction of the window.
 #[test]
 fn a_short_stall_in_the_middle_is_only_a_remark() {
     for (end, counts) in [(20, true), (60, false)] {
@@ -142,7 +142,7 @@ fn where_another_lane_goes_on_nothing_stands_still() {
     assert!(about(totals.gaps.rows[1].length(), 9 * SECOND));
 }
 
-/// The stalls of a window with this many completions, of which none is in the first two seconds.
+/// Stalls of a window with this number of completions, none of them in the first two seconds.
 fn stalls_of(window: Nanos, completions: u64) -> Vec<Stall> {
     let gap = Gap {
         from: 0,
@@ -201,16 +201,16 @@ fn a_stall_begins_when_an_operation_that_usually_takes_less_is_in_flight() {
     let at = |from: u64| Some((from * SECOND / 10, 12 * SECOND, false));
     assert_eq!(from((50, 130)), at(100));
     assert_eq!(from((105, 120)), at(105));
-    // A second is not long enough, and it has to last to the end.
+    // One second is not long enough, and the call must last to the end.
     assert_eq!((from((110, 130)), from((109, 130))), (None, at(109)));
     assert_eq!((from((100, 119)), from((120, 130))), (None, None));
-    // Its median may be a tenth of the gap.
+    // The median may be a tenth of the gap.
     assert_eq!(stalls_with((50, 130), 200_000_000).len(), 1);
     assert_eq!(stalls_with((50, 130), 200_000_001), []);
 }
 
-/// Number of stalls in a gap of two seconds, in which a call of this shape was in flight, in a window that is
-/// hardly longer.
+/// Number of stalls in a gap of two seconds with a call of this shape in flight, in a window hardly longer than the
+/// gap.
 fn stalls_in_a_gap_with(shape: CallShape, row: OpTotals) -> usize {
     let gap = Gap {
         from: 0,
@@ -267,7 +267,7 @@ fn the_first_of_the_longest_gaps_is_kept() {
     let gaps = watch.clone().finish(5020);
     assert_eq!(gaps.rows, [gap(120, 5000), gap(40, 5030)]);
     assert_eq!(gaps.all, gap(120, 5000));
-    // The end of the window, as far away as the longest and one farther.
+    // The window end, once at the distance of the longest gap and once farther.
     let end = 5010 + 4880;
     assert_eq!(watch.clone().finish(end).all, gap(120, 5000));
     let longer = watch.clone().finish(end + 1);
@@ -302,7 +302,7 @@ fn sleep_is_no_stall() {
     let (window, lanes, collector) = lanes(1);
     window.open(0, 10 * SECOND);
     busy(&lanes[0], 0, 2 * SECOND);
-    // A sleep is a row too, but nothing the target does.
+    // A sleep has a row, too, but is no operation on the target.
     lanes[0].record(2, OpTimes::unpaced(2 * SECOND, 6 * SECOND), 0);
     busy(&lanes[0], 6 * SECOND, 10 * SECOND);
     let totals = finish(&lanes, collector);
@@ -355,12 +355,11 @@ fn a_second_window_knows_nothing_of_the_first() {
 fn the_longest_of_distances_grows_with_the_logarithm() {
     assert!((expected_max_gap(SECOND, 0) - 1e9).abs() < 1.0);
     assert!((expected_max_gap(SECOND, 1) - 0.577e9).abs() < 1e6);
-    // A million in ten seconds: 10 µs apart, and the longest about 144 µs.
+    // A million in ten seconds: 10 µs apart, and the longest gap about 144 µs.
     assert!((expected_max_gap(10 * SECOND, 1_000_000) / 1e3 - 143.9).abs() < 0.1);
 }
 
-/// Reads a file in `pieces` calls of 20 ms each; in call `held` the target stands still for 3 s. Returns the end of the
-/// read.
+/// Reads a file in `pieces` calls of 20 ms each; the target stalls for 3 s in call `held`. Returns the end of the read.
 fn read_in_pieces(lane: &Recorder, start: Nanos, pieces: u64, held: Option<u64>) -> Nanos {
     let worker = lane.worker();
     worker.plan_calls(pieces, 8 << 10);
@@ -425,7 +424,7 @@ fn a_call_that_hangs_in_a_long_operation_is_a_stall() {
     }
 }
 
-/// The window ends within the read of a file; the target still answers, or has stopped answering.
+/// The window ends during the read of a file; the target still answers, or has stopped answering.
 #[test]
 fn an_operation_of_many_calls_at_the_end_is_judged_by_its_latest_call() {
     for (last_call, stalled) in [(9_990_000_000, None), (6 * SECOND, Some(4 * SECOND))] {

@@ -24,7 +24,7 @@ fn record(lane: &Recorder, start: Nanos, end: Nanos) {
     lane.record(0, OpTimes::unpaced(start, end), 10);
 }
 
-/// The intervals that were delivered, each with its window, and the operations of row 0.
+/// Delivered intervals with their windows, and the operations of row 0.
 fn delivered(lane: &Recorder) -> Vec<(u32, u64, u64)> {
     let of = |d: Delivery| {
         let ops = d.buffer.rows[0]
@@ -84,7 +84,7 @@ fn a_lane_tells_how_far_it_has_come() {
     lane.finish();
     assert_eq!(upto(7), u64::MAX);
     assert_eq!(delivered(&lane), [(2, 1, 1)]);
-    // Nothing is left to deliver.
+    // Nothing remains to be delivered.
     lane.finish();
     assert_eq!(delivered(&lane), []);
 }
@@ -105,12 +105,12 @@ fn few_buffers_are_kept_and_they_are_empty() {
         assert_eq!(lane.shared.lock().spare.len(), given.min(SPARE_BUFFERS));
     }
     assert!(lane.shared.lock().spare.iter().all(|b| b.is_empty()));
-    // They are used first.
+    // Returned buffers are used first.
     record(&lane, 6 * SECOND, 6 * SECOND);
     assert_eq!(lane.shared.lock().spare.len(), SPARE_BUFFERS - 1);
 }
 
-/// Ages of the operations of row 0 that were in flight at the end of a window, and the call spans of the window.
+/// Ages of the operations of row 0 in flight at a window end, and the call spans of the window.
 fn notes_of(bounds: WindowBounds, lane: &Recorder) -> (Vec<(Nanos, u64)>, CallSpans) {
     let (mut ages, mut calls) = (vec![InFlightAges::default(); 3], CallSpans::new(3));
     lane.shared.take_notes(bounds, &mut ages, &mut calls);
@@ -152,10 +152,10 @@ fn an_operation_that_has_returned_is_in_flight_no_more() {
     let worker = lane.worker();
     worker.begin(0, 8192);
     assert_eq!(notes(&window, &lane).0, [(1808, 1)]);
-    // It returned after the end, and its worker has not ended it yet.
+    // The operation returned after the window end, and its worker has not ended the operation yet.
     record(&lane, 8192, 10_001);
     assert_eq!(notes(&window, &lane).0, [(1808, 1)]);
-    // One that began after the end.
+    // An operation that began after the window end.
     worker.begin(0, 10_240);
     assert_eq!(notes(&window, &lane).0, []);
     worker.begin(0, 9984);
@@ -174,7 +174,7 @@ fn notes_of_a_later_window_are_kept_for_it() {
     assert_eq!(notes(&window, &lane).0, [(20, 1)]);
 }
 
-/// Call spans of row 0: `long` has the times of long calls, `signs` the times in which calls completed.
+/// Call spans of row 0: `long` has the spans of long calls, `signs` the spans with frequent completions.
 fn calls(shape: CallShape, long: &[(Nanos, Nanos)], signs: &[(Nanos, Nanos)]) -> CallSpans {
     let span = |(from, to): &(Nanos, Nanos)| Gap {
         from: *from,
@@ -206,7 +206,7 @@ fn a_call_of_a_second_is_a_long_one() {
         notes(&window, &lane).1,
         calls(CallShape::new(4096, 1), &long, &[])
     );
-    // Without a statement, the next operation moves no bytes.
+    // Without a declaration, the next operation moves no bytes.
     worker.begin(0, 20 * SECOND);
     worker.note_long(22 * SECOND);
     let (_, noted) = notes(&window, &lane);
@@ -233,13 +233,13 @@ fn signs_of_life_are_times_in_which_calls_complete() {
     execute(1, &[s + 5, s + 10, 2 * s, 3 * s - 1], 3 * s + 7);
     let mut expected = calls(shape, &[], &[(s + 5, 3 * s - 1)]);
     assert_eq!(notes(&window, &lane).1, expected);
-    // A long call between other calls, and a long last call.
+    // A long call between short calls, and a long last call.
     execute(10, &[10 * s + 5, 10 * s + 9, 12 * s, 12 * s + 1], 15 * s);
     let long = [(10 * s + 9, 12 * s), (12 * s + 1, 15 * s)];
     let signs = [(10 * s + 5, 10 * s + 9), (12 * s, 12 * s + 1)];
     expected.merge(&calls(shape, &long, &signs));
     assert_eq!(notes(&window, &lane).1, expected);
-    // All calls take long, and an operation of one call has no signs of the previous operation.
+    // Only long calls; an operation of one call does not inherit signs from the previous operation.
     execute(20, &[22 * s, 24 * s], 26 * s);
     execute(30, &[], 32 * s);
     let long = [
@@ -251,7 +251,7 @@ fn signs_of_life_are_times_in_which_calls_complete() {
     let signs = [(22 * s, 22 * s), (24 * s, 24 * s)];
     expected.merge(&calls(shape, &long, &signs));
     assert_eq!(notes(&window, &lane).1, expected);
-    // In flight when the window ends.
+    // In flight at the window end.
     worker.plan_calls(8, 100);
     worker.begin(0, 90 * s);
     [90 * s + 5, 91 * s]
@@ -282,7 +282,7 @@ fn a_completion_takes_the_lane_to_its_interval_and_its_window() {
     window.open(0, 10 * SECOND);
     lane.record_completed_at(0, 0, SECOND - 1, 0);
     lane.record_completed_at(0, 0, SECOND, 0);
-    // The lane is in the second interval, and stays there.
+    // The lane stays in the second interval.
     lane.record_completed_at(0, 0, 5, 0);
     window.open(20 * SECOND, 30 * SECOND);
     lane.record_completed_at(0, 20 * SECOND, 22 * SECOND, 0);
@@ -338,7 +338,7 @@ fn completions_are_marked_in_their_slots_of_the_interval() {
     let slot = |slot: u64| 9 * SECOND + (slot << shift);
     record(&lane, slot(3), slot(3));
     lane.record_completed_at(0, slot(5), slot(5) + 1, 0);
-    // Of an interval before.
+    // Belongs to an earlier interval.
     lane.record_completed_at(0, 8 * SECOND, 8 * SECOND, 0);
     lane.record_error(0, slot(8), slot(8), "EIO");
     let all = lane.shared.take_all().1;

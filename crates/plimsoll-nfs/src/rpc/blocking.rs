@@ -1,4 +1,4 @@
-//! A caller that waits for each reply: for mounting, and for questions before a run.
+//! A blocking caller, for mounting and for requests before a run.
 
 use super::message::{Credentials, Kind, RpcError, Target, call, first_xid, kind};
 use super::record::RecordReader;
@@ -21,7 +21,7 @@ pub struct BlockingTransport {
 }
 
 impl BlockingTransport {
-    /// Connects. `timeout` limits connecting, and each call.
+    /// Connects to a server. `timeout` limits the connection attempt and each call.
     ///
     /// # Errors
     /// [`RpcError::Connection`], [`RpcError::TimedOut`].
@@ -36,11 +36,10 @@ impl BlockingTransport {
         })
     }
 
-    /// Calls a procedure and returns the message of its reply, for
-    /// [`result`](super::message::result).
+    /// Calls a procedure and returns the reply message, for [`result`](super::message::result).
     ///
     /// # Errors
-    /// The error that kept the reply from coming.
+    /// The connection error, or the timeout, of a call without a reply.
     pub fn call(
         &mut self,
         target: Target,

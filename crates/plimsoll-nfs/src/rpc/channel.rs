@@ -1,9 +1,9 @@
 //! Connections that the workers of a lane share.
 //!
 //! A worker queues its call. A background task of the lane writes queued calls, reads replies and
-//! wakes the workers that wait for them. It runs after all workers that can make progress, so that
-//! the calls of many workers leave in one system call. It also re-establishes a broken connection
-//! and retransmits the calls without a reply.
+//! wakes the waiting workers. The task runs after all workers that can make progress, so that the
+//! calls of many workers leave in one system call. The task also re-establishes a broken connection
+//! and retransmits calls without a reply.
 
 use super::connection::{Connection, ReplyState};
 use super::message::{RpcError, Target, call, first_xid};
@@ -24,12 +24,12 @@ use std::task::{Context, Poll};
 pub struct Channel {
     shared: Rc<ChannelShared>,
     connections: Rc<[Rc<Connection>]>,
-    /// The connection and the xid of the next call.
+    /// The next connection and the next xid.
     next: Rc<Cell<(usize, u32)>>,
 }
 
 impl Channel {
-    /// A channel of a lane. Connections are made when they are first needed.
+    /// Creates a channel of a lane. The channel connects when it is first used.
     #[must_use]
     pub fn new(lane: &Lane, spec: ChannelSpec, observer: Option<Rc<dyn ChannelObserver>>) -> Self {
         let count = spec.connections.max(1);
@@ -53,15 +53,15 @@ impl Channel {
         &self.shared.lane
     }
 
-    /// Calls a procedure. The call is queued at once, on each connection in turn; awaiting the
-    /// result gives the reply.
+    /// Calls a procedure. The call is queued at once, on the connections in turn; awaiting the
+    /// result waits for the reply.
     #[must_use]
     pub fn call(&self, target: Target, args: &impl Encode) -> Call {
         self.queue_call(target, args, None)
     }
 
-    /// Calls a procedure whose reply also goes to `handler`, with `token`, even if the result is
-    /// dropped before.
+    /// Calls a procedure whose reply also goes to `handler`, together with `token`, even if the
+    /// returned future is dropped earlier.
     #[must_use]
     pub fn call_with_handler(
         &self,
@@ -73,7 +73,8 @@ impl Channel {
         self.queue_call(target, args, Some((handler, token)))
     }
 
-    /// Sets the handler of the server's calls. Without one they break the connection.
+    /// Sets the handler of the server's calls. Without a handler, a call of the server breaks the
+    /// connection.
     pub fn set_callback_handler(&self, handler: Option<Rc<dyn CallbackHandler>>) {
         *self.shared.callbacks.borrow_mut() = handler;
     }
@@ -109,8 +110,8 @@ pub struct Call {
 }
 
 impl Call {
-    /// Whether the call was sent more than once before its reply came, so that an earlier
-    /// transmission than the one replied to may have been executed.
+    /// Whether the call was sent more than once before its reply came, so that the server may have
+    /// executed an earlier transmission.
     #[must_use]
     pub fn was_sent_again(&self) -> bool {
         self.may_have_run_twice
@@ -118,7 +119,7 @@ impl Call {
 }
 
 impl Future for Call {
-    /// The message of the reply, for [`result`](super::message::result), and the time it came.
+    /// The reply message, for [`result`](super::message::result), and the time of its arrival.
     type Output = (Result<Vec<u8>, RpcError>, Nanos);
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {

@@ -1,4 +1,4 @@
-//! One connection of a channel: its calls in flight, and the task that drives it.
+//! One connection of a channel: the calls in flight, and the task that drives the connection.
 
 mod live;
 
@@ -29,27 +29,28 @@ const READ_CHUNK_BYTES: usize = 128 << 10;
 /// The maximum number of calls written in one system call.
 const MAX_CALLS_PER_WRITE: usize = 64;
 
-/// The time between two searches for calls that have waited too long, in nanoseconds.
+/// The time between two searches for expired calls, in nanoseconds.
 const TIMEOUT_SCAN_INTERVAL_NS: Nanos = 50_000_000;
 
-/// The minimum pause between two attempts to connect, in nanoseconds; each is twice as long as the
-/// one before.
+/// The minimum pause between two connection attempts, in nanoseconds; the pause doubles with each
+/// attempt.
 const MIN_RECONNECT_PAUSE_NS: Nanos = 10_000_000;
 
-/// The maximum pause between two attempts to connect, in nanoseconds.
+/// The maximum pause between two connection attempts, in nanoseconds.
 const MAX_RECONNECT_PAUSE_NS: Nanos = 500_000_000;
 
-/// The pause before a call that the server is still processing is retransmitted, in nanoseconds.
+/// The pause before the retransmission of a call that the server is still executing, in
+/// nanoseconds.
 const BUSY_RETRANSMIT_DELAY_NS: Nanos = 20_000_000;
 
 /// The time for which calls stay in flight after the end of the run, in nanoseconds.
 const CALL_GRACE_AFTER_RUN_NS: Nanos = 3_000_000_000;
 
-/// Calls made at most this long before the server last sent something were in transit then, in
-/// nanoseconds: it may have stopped before it received them.
+/// Tolerance in nanoseconds of the start of a server's silence: calls made this long before the
+/// server's last message may have been in transit when the server stopped.
 const SILENCE_SLACK_NS: Nanos = 500_000_000;
 
-/// A hasher for xids, which are consecutive and hardly need hashing.
+/// A hasher for xids; consecutive numbers need little mixing.
 #[derive(Default)]
 struct XidHasher(u64);
 
@@ -67,22 +68,22 @@ impl Hasher for XidHasher {
     }
 }
 
-/// A call whose outcome has not been taken.
+/// A call whose outcome the worker has not taken.
 struct CallSlot {
     target: Target,
     request: Rc<Vec<u8>>,
-    /// The time at which the call was made.
+    /// The time of the call's first transmission.
     first: Nanos,
-    /// The time at which it was last sent.
+    /// The time of the call's last transmission.
     sent: Nanos,
-    /// The time at which it is to be retransmitted, if the server was busy with it.
+    /// The time of the next retransmission, if the server was still executing the call.
     retransmit_at: Option<Nanos>,
-    /// Whether an earlier transmission than the one replied to may have been executed.
+    /// Whether the server may have executed an earlier transmission than the one with the reply.
     may_have_run_twice: bool,
     waker: Option<Waker>,
     outcome: Option<(Result<Vec<u8>, RpcError>, Nanos)>,
     handler: ReplyToken,
-    /// Whether the call was dropped, so that only the handler gets the outcome.
+    /// Whether the worker has dropped the call, so that only the handler gets the outcome.
     dropped: bool,
 }
 
@@ -91,21 +92,21 @@ struct ConnectionState {
     slots: HashMap<u32, CallSlot, BuildHasherDefault<XidHasher>>,
     /// The number of calls without an outcome.
     open: usize,
-    /// Messages to be written.
+    /// Messages that were not completely written.
     queue: VecDeque<Rc<Vec<u8>>>,
-    /// The number of bytes of the first message that have been written.
+    /// The number of written bytes of the first queued message.
     written: usize,
     /// The waker of the task that drives the connection.
     driver: Option<Waker>,
-    /// The time at which something was last received; reset by a new connection.
+    /// The time of the last receipt; a new connection resets the time.
     last_received: Nanos,
-    /// The time at which the server last sent something, on any connection.
+    /// The time of the server's last message on any connection.
     answered: Nanos,
-    /// The local address of the last connection. The next one uses it too, since servers recognise
-    /// a retransmission by its xid and its source.
+    /// The local address of the last connection. The next connection reuses the address, because
+    /// servers recognise a retransmission by xid and source address.
     from: Option<SocketAddr>,
-    /// The time at which the connection broke, until something is received on another: a relay may
-    /// accept a connection although the server is down.
+    /// The time at which the connection broke; kept until data arrives on a new connection, because
+    /// a relay may accept a connection although the server is down.
     broke_at: Option<Nanos>,
 }
 
@@ -118,15 +119,15 @@ pub(super) struct Connection {
 
 /// The state of a call.
 pub(super) enum ReplyState {
-    /// There is no reply yet.
+    /// The call has no outcome yet.
     Pending,
-    /// The outcome, its time, and whether the call was sent more than once.
+    /// The outcome, the time of the outcome, and whether the call was sent more than once.
     Done(Result<Vec<u8>, RpcError>, Nanos, bool),
 }
 
 impl ConnectionState {
-    /// Completes a call, unless the server is still busy with it. Does nothing if it is complete:
-    /// the reply to a retransmitted call may come twice.
+    /// Completes a call, unless the server is still executing it. Ignores complete calls: the reply
+    /// to a retransmitted call may come twice.
     fn complete(&mut self, xid: u32, outcome: Result<Vec<u8>, RpcError>, now: Nanos) {
         let Some(slot) = self.slots.get_mut(&xid).filter(|s| s.outcome.is_none()) else {
             return;
@@ -150,19 +151,19 @@ impl ConnectionState {
         }
     }
 
-    /// The time at which the first of the open calls was made.
+    /// The time at which the oldest open call was made.
     fn first(&self) -> Option<Nanos> {
         let open = self.slots.values().filter(|slot| slot.outcome.is_none());
         open.map(|slot| slot.first).min()
     }
 
-    /// Whether the server has sent nothing for this time although calls are open.
+    /// Whether calls are open and the server has sent nothing for at least `limit` nanoseconds.
     fn is_silent(&self, limit: Nanos, now: Nanos) -> bool {
         let first = self.first();
         first.is_some_and(|first| now.saturating_sub(first.max(self.answered)) >= limit)
     }
 
-    /// The time since when the server has sent nothing, if all open calls were made after it.
+    /// The start of the server's silence, if the silence began before all open calls.
     fn silent_since(&self) -> Option<Nanos> {
         let first = self.first()?;
         match self.answered {
@@ -171,12 +172,13 @@ impl ConnectionState {
         }
     }
 
-    /// Completes all calls with an error.
+    /// Completes all open calls with an error.
     fn fail_all(&mut self, error: RpcError, now: Nanos) {
         let all: Vec<u32> = self.slots.keys().copied().collect();
         all.into_iter()
             .for_each(|xid| self.complete(xid, Err(error), now));
-        // A message that has been begun must be completed, or the next would be taken for its rest.
+        // A partly written message must be completed; otherwise the next message would be taken for
+        // the rest.
         self.queue.truncate(usize::from(self.written > 0));
     }
 }
@@ -238,7 +240,7 @@ impl Connection {
         }
     }
 
-    /// Drops a call; its handler still gets the outcome.
+    /// Drops a call; a handler of the call still gets the outcome.
     pub(super) fn forget(&self, xid: u32) {
         let mut state = self.state.borrow_mut();
         let Some(slot) = state.slots.get_mut(&xid) else {
@@ -254,7 +256,7 @@ impl Connection {
         }
     }
 
-    /// Drives the connection for as long as the lane drives its workers.
+    /// Drives the connection as long as the lane runs.
     pub(super) fn drive(
         self: Rc<Self>,
         shared: Rc<ChannelShared>,
@@ -282,7 +284,7 @@ impl Connection {
                 let mut state = self.state.borrow_mut();
                 state.broke_at.get_or_insert(now);
                 if let RpcError::NoReply(_) = error {
-                    // The server does not speak this protocol: trying again would not help.
+                    // The server does not use this protocol, so another attempt would not help.
                     state.fail_all(error, now);
                 }
             }
@@ -304,7 +306,7 @@ impl Connection {
         .await;
     }
 
-    /// Sleeps, and meanwhile fails calls that have waited too long.
+    /// Sleeps, and fails expired calls during the sleep.
     async fn sleep_until(&self, shared: &ChannelShared, until: Nanos) {
         let lane = &shared.lane;
         while lane.now() < until {
@@ -314,13 +316,13 @@ impl Connection {
         }
     }
 
-    /// Connects within the timeout of a call.
+    /// Connects within the timeout of one call.
     async fn connect(&self, shared: &ChannelShared) -> Result<TcpStream, RpcError> {
         let lane = &shared.lane;
         let to = shared.spec.relay.unwrap_or(shared.spec.address);
         let from = self.state.borrow().from;
         let begun = match begin_connect(to, from) {
-            // The local address may be in use by now.
+            // The local address may be in use again.
             Err(_) if from.is_some() => begin_connect(to, None),
             begun => begun,
         };
@@ -353,13 +355,13 @@ impl Connection {
         Ok(stream)
     }
 
-    /// Queues all open calls on a new connection, in the order in which they were made.
+    /// Queues all open calls on a new connection, in the order of the calls.
     fn resend_all(&self, shared: &ChannelShared) {
         let now = shared.lane.now();
         let mut state = self.state.borrow_mut();
         let state = &mut *state;
         let queued = std::mem::take(&mut state.queue);
-        // A part of the first may have been sent.
+        // A part of the first message may have been sent.
         let begun = usize::from(std::mem::take(&mut state.written) > 0);
         let unsent: HashSet<_> = queued.iter().skip(begun).map(Rc::as_ptr).collect();
         let mut open: Vec<_> = state.slots.iter_mut().collect();
@@ -375,8 +377,8 @@ impl Connection {
         state.last_received = now;
     }
 
-    /// Fails calls that have waited too long, and queues those that may be retransmitted. Returns
-    /// whether the server has been silent for so long that the connection is to be re-established.
+    /// Fails expired calls, and queues calls that may be retransmitted on this connection. Returns
+    /// whether the connection must be re-established because of the server's silence.
     fn expire_calls(&self, shared: &ChannelShared, connected: bool) -> bool {
         let now = shared.lane.now();
         let spec = &shared.spec;
@@ -435,7 +437,7 @@ impl Connection {
 }
 
 impl CallSlot {
-    /// Notes that the call is retransmitted.
+    /// Notes a retransmission of the call.
     fn retransmitted(&mut self, shared: &ChannelShared, now: Nanos) {
         self.may_have_run_twice = true;
         if let Some(observer) = &shared.observer {
@@ -453,7 +455,7 @@ impl Drop for DriverGuard {
     }
 }
 
-/// Begins to connect a socket, from the given local address if there is one.
+/// Begins to connect a socket, from a given local address or from any.
 fn begin_connect(to: SocketAddr, from: Option<SocketAddr>) -> Result<std::os::fd::OwnedFd, Errno> {
     let family = match to {
         SocketAddr::V4(_) => AddressFamily::INET,
@@ -471,7 +473,7 @@ fn begin_connect(to: SocketAddr, from: Option<SocketAddr>) -> Result<std::os::fd
     }
 }
 
-/// The output of the first future; `None` if the second is ready before.
+/// The output of the first future; `None` if the second future is ready earlier.
 async fn first_of<T>(
     first: impl Future<Output = T>,
     second: impl Future<Output = ()>,

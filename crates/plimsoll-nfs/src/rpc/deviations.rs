@@ -1,4 +1,4 @@
-//! Replies of a server that deviate from its protocol: longer ones, which are accepted, and those
+//! Server replies that deviate from the protocol: longer replies, which are accepted, and replies
 //! that cannot be decoded.
 
 use super::message::{RpcError, result};
@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 /// A procedure and the document that specifies it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ProcedureName {
-    /// The name, such as `FSSTAT`.
+    /// The name of the procedure, such as `FSSTAT`.
     pub name: &'static str,
     /// The document, such as `RFC 1813`.
     pub standard: &'static str,
@@ -19,27 +19,27 @@ pub struct ProcedureName {
 /// A deviation of one reply from its protocol.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Deviation<'a> {
-    /// The number of bytes beyond the result.
+    /// The number of bytes after the result.
     Surplus(u32),
-    /// The field that cannot be decoded, and why.
+    /// The field that cannot be decoded, and the error.
     Malformed(&'a FieldPath, XdrError),
-    /// The call failed; counts only if the server is to blame.
+    /// The error of the call; counts only if the server has caused the error.
     Error(RpcError),
 }
 
-/// The number of replies that were longer than specified, and by how much.
+/// The number of replies with bytes after the result, and the range of the surplus.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TrailingBytes {
-    /// The number of longer replies.
+    /// The number of replies with bytes after the result.
     pub replies: u64,
-    /// The minimum number of bytes beyond the result.
+    /// The minimum surplus in bytes.
     pub min_bytes: u32,
-    /// The maximum number of bytes beyond the result.
+    /// The maximum surplus in bytes.
     pub max_bytes: u32,
 }
 
 impl TrailingBytes {
-    /// One reply with this number of bytes beyond its result.
+    /// The statistics of one reply with a surplus of `bytes` bytes.
     #[must_use]
     pub fn of_reply(bytes: u32) -> Self {
         Self {
@@ -49,7 +49,7 @@ impl TrailingBytes {
         }
     }
 
-    /// The sum of both.
+    /// The merged statistics.
     fn and(self, other: Self) -> Self {
         match (self.replies, other.replies) {
             (_, 0) => self,
@@ -68,18 +68,19 @@ impl TrailingBytes {
 struct ProcedureDeviations {
     procedure: ProcedureName,
     surplus: TrailingBytes,
-    /// The first reply that could not be decoded.
+    /// Describes the first reply that could not be decoded.
     malformed: Option<String>,
 }
 
-/// Deviations of a server's replies, seen by all of its clients.
+/// Deviations in the replies of a server to all of its clients.
 #[derive(Debug, Default)]
 pub struct Deviations {
     state: Mutex<Vec<ProcedureDeviations>>,
 }
 
 impl Deviations {
-    /// Adds a deviation of a procedure's reply; of those that cannot be decoded only the first.
+    /// Adds a deviation of a procedure's reply; keeps only the first description of a reply that
+    /// cannot be decoded.
     #[cold]
     pub(crate) fn add(&self, procedure: ProcedureName, deviation: Deviation<'_>) {
         match deviation {
@@ -100,14 +101,14 @@ impl Deviations {
         }
     }
 
-    /// Adds a reply that could not be decoded; only the first of a procedure is put into words.
+    /// Adds a reply that could not be decoded; keeps only the first description of each procedure.
     fn add_malformed(&self, procedure: ProcedureName, why: impl FnOnce() -> String) {
         self.with(procedure, |p| {
             p.malformed.get_or_insert_with(why);
         });
     }
 
-    /// Adds replies of a procedure that were longer than specified.
+    /// Adds statistics of replies with a surplus.
     fn add_surplus(&self, procedure: ProcedureName, surplus: TrailingBytes) {
         if surplus.replies > 0 {
             self.with(procedure, |p| p.surplus = p.surplus.and(surplus));
@@ -130,7 +131,7 @@ impl Deviations {
         change(&mut state[at]);
     }
 
-    /// Returns the longer replies by procedure, and resets their counts.
+    /// Takes the statistics of replies with a surplus by procedure, and resets them.
     #[must_use]
     pub fn take_surplus(&self) -> Vec<(ProcedureName, TrailingBytes)> {
         let mut state = lock(&self.state);
@@ -140,8 +141,8 @@ impl Deviations {
             .collect()
     }
 
-    /// The reasons why replies could not be decoded: a sentence without full stop for each
-    /// procedure that had any.
+    /// The reasons why replies could not be decoded: one sentence without a full stop for each
+    /// affected procedure.
     #[must_use]
     pub fn malformed(&self) -> Vec<String> {
         let state = lock(&self.state);
@@ -165,8 +166,8 @@ fn malformed(procedure: ProcedureName, field: &FieldPath, error: XdrError) -> St
     }
 }
 
-/// Decodes the result of a procedure (RFC 5531, 9). Bytes that follow it are ignored, as other
-/// clients do. `note` is told how the reply deviates from the protocol.
+/// Decodes the result of a procedure (RFC 5531, 9). Ignores bytes after the result, as other
+/// clients do. `note` receives the reply's deviations from the protocol.
 ///
 /// # Errors
 /// The error of the call, or [`RpcError::BadResult`].
@@ -189,7 +190,7 @@ pub(crate) fn read_reply<'a, T: Decode<'a>>(
     Ok(value)
 }
 
-/// Counters of a lane, added to the server's [`Deviations`] when dropped.
+/// Counters of a lane; added to the server's [`Deviations`] when dropped.
 #[derive(Debug)]
 pub(crate) struct LaneDeviations {
     all: Arc<Deviations>,
@@ -197,7 +198,7 @@ pub(crate) struct LaneDeviations {
 }
 
 impl LaneDeviations {
-    /// Counters of these procedures, in the order of their numbers.
+    /// Counters of `procedures`, in the order of their numbers.
     pub(crate) fn new(
         all: Arc<Deviations>,
         procedures: impl Iterator<Item = ProcedureName>,
@@ -208,7 +209,7 @@ impl LaneDeviations {
         }
     }
 
-    /// Counts a deviation of a reply to the procedure with this number.
+    /// Counts a deviation of a reply to procedure number `number`.
     #[cold]
     pub(crate) fn add(&self, number: usize, deviation: Deviation<'_>) {
         let (procedure, surplus) = &self.procedures[number];

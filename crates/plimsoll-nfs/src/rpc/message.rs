@@ -14,10 +14,10 @@ const MAX_AUTH_BYTES: u32 = 400;
 /// The maximum number of bytes of a machine's name in AUTH_SYS (RFC 5531, appendix A).
 const MAX_MACHINE_NAME_BYTES: usize = 255;
 
-/// The `reply_stat` of a call that was accepted (RFC 5531, 9).
+/// The `reply_stat` of an accepted call (RFC 5531, 9).
 const MSG_ACCEPTED: u32 = 0;
 
-/// The `reply_stat` of a call that was refused (RFC 5531, 9).
+/// The `reply_stat` of a refused call (RFC 5531, 9).
 const MSG_DENIED: u32 = 1;
 
 choices! {
@@ -27,7 +27,7 @@ choices! {
         Reply = 1,
     }
 
-    /// The outcome of a call that was accepted, `accept_stat` (RFC 5531, 9).
+    /// The outcome of an accepted call, `accept_stat` (RFC 5531, 9).
     Accepted {
         Success = 0,
         /// The server does not have the program.
@@ -46,7 +46,7 @@ choices! {
     Flavor {
         /// AUTH_NONE: no credentials.
         None = 0,
-        /// AUTH_SYS: user, group and machine, stated by the client.
+        /// AUTH_SYS: user, group and machine name, as the client states them.
         Sys = 1,
     }
 }
@@ -63,16 +63,16 @@ structures! {
     }
 }
 
-/// An error of a call without a result (RFC 5531, 9).
+/// An error because of which a call has no result (RFC 5531, 9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RpcError {
-    /// The connection cannot be made or broke.
+    /// The connection cannot be established, or is broken.
     #[error("{}", of_system(*.0))]
     Connection(Errno),
     /// No reply came in time.
     #[error("no reply in time")]
     TimedOut,
-    /// The run is over, and no reply came for a while.
+    /// The run has ended, and no reply came within the grace period.
     #[error("the run is over")]
     Stopped,
     /// The message is not a reply.
@@ -84,23 +84,23 @@ pub enum RpcError {
     /// The server does not support this version of RPC.
     #[error("the server speaks another version of RPC")]
     RpcMismatch,
-    /// The server refused the credentials, `auth_stat`.
+    /// The server refused the credentials for the reason `auth_stat`.
     #[error("the credentials were refused ({})", auth_name(*.0))]
     Denied(u32),
     /// The server does not have the program.
     #[error("the server does not have the program")]
     ProgUnavail,
-    /// The server does not have the version of the program, only those from the first to the
-    /// second.
+    /// The server does not have the version of the program; the numbers are the lowest and the
+    /// highest supported version.
     #[error("the server has versions {0} to {1} of the program")]
     ProgMismatch(u32, u32),
     /// The program does not have the procedure.
     #[error("the server does not have the procedure")]
     ProcUnavail,
-    /// The server did not understand the arguments.
+    /// The server cannot decode the arguments.
     #[error("the server did not understand the arguments")]
     GarbageArgs,
-    /// The server failed.
+    /// An error in the server, such as lack of memory.
     #[error("the server failed")]
     SystemErr,
 }
@@ -126,7 +126,7 @@ fn auth_name(stat: u32) -> &'static str {
 }
 
 impl RpcError {
-    /// The name in statistics.
+    /// The name of the error in statistics.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -145,7 +145,7 @@ impl RpcError {
         }
     }
 
-    /// The closest error number of the system.
+    /// The closest error number of the operating system.
     #[must_use]
     pub fn errno(self) -> Errno {
         match self {
@@ -171,7 +171,7 @@ impl From<std::io::Error> for RpcError {
     }
 }
 
-/// Credentials of a caller, encoded (RFC 5531, 8.2).
+/// Encoded credentials of a caller (RFC 5531, 8.2).
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials(Vec<u8>);
 
@@ -182,12 +182,13 @@ impl Credentials {
         Self::new(Flavor::None, b"")
     }
 
-    /// The user as the client states it, AUTH_SYS (RFC 5531, appendix A), without further groups.
+    /// The user as the client states it, AUTH_SYS (RFC 5531, appendix A), without additional
+    /// groups.
     #[must_use]
     pub fn sys(machine: &str, uid: u32, gid: u32) -> Self {
         let machine = machine.as_bytes();
         let mut body = Vec::new();
-        // A number that tells calls of one machine apart; servers ignore it.
+        // The stamp distinguishes callers on one machine; servers ignore it.
         std::process::id().encode(&mut body);
         put_opaque(
             &machine[..machine.len().min(MAX_MACHINE_NAME_BYTES)],
@@ -222,8 +223,8 @@ fn skip_auth(from: &mut Decoder<'_>) -> Result<(), XdrError> {
     from.opaque(MAX_AUTH_BYTES).map(|_| ())
 }
 
-/// A random xid to begin with, so that a server that remembers replies does not mistake the calls
-/// of this process for those of an earlier one.
+/// A random first xid: a server that caches replies must not mistake the calls of this process for
+/// the calls of an earlier process.
 pub(super) fn first_xid() -> u32 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one(std::process::id()) as u32
@@ -241,25 +242,25 @@ pub fn call(xid: u32, target: Target, who: &Credentials, args: &impl Encode) -> 
     out
 }
 
-/// Writes the mark of a record of one fragment into its first four bytes (RFC 5531, 11).
+/// Writes the record mark of a single-fragment record into the first four bytes (RFC 5531, 11).
 pub fn seal(record: &mut [u8]) {
     let len = (record.len() - 4) as u32;
     record[..4].copy_from_slice(&(len | 1 << 31).to_be_bytes());
 }
 
-/// The head of a call, as its recipient decodes it (RFC 5531, 9).
+/// The decoded head of a call (RFC 5531, 9).
 #[derive(Debug, Clone, Copy)]
 pub struct IncomingCall {
     /// The transaction identifier.
     pub xid: u32,
-    /// The procedure that is called.
+    /// The called procedure.
     pub target: Target,
 }
 
-/// Decodes the head of a call (RFC 5531, 9); the arguments follow.
+/// Decodes the head of a call (RFC 5531, 9); `from` continues with the arguments.
 ///
 /// # Errors
-/// See [`XdrError`]; a message of another version of RPC is [`XdrError::NoSuchChoice`].
+/// See [`XdrError`]; [`XdrError::NoSuchChoice`] for a message of another RPC version.
 pub fn called(from: &mut Decoder<'_>) -> Result<IncomingCall, XdrError> {
     let xid = from.get()?;
     match from.get()? {
@@ -276,8 +277,8 @@ pub fn called(from: &mut Decoder<'_>) -> Result<IncomingCall, XdrError> {
     Ok(IncomingCall { xid, target })
 }
 
-/// Begins the record of the reply to a call that was accepted (RFC 5531, 9). The result follows,
-/// and [`seal`] completes the record.
+/// Begins the record of the reply to an accepted call (RFC 5531, 9). The result follows, and
+/// [`seal`] completes the record.
 #[must_use]
 pub fn reply(xid: u32, accepted: Accepted) -> Vec<u8> {
     let mut out = Vec::with_capacity(256);
@@ -297,10 +298,10 @@ pub fn kind(message: &[u8]) -> Result<(u32, Kind), XdrError> {
     Ok((from.get()?, from.get()?))
 }
 
-/// Decodes the head of a reply (RFC 5531, 9); the result follows.
+/// Decodes the head of a reply (RFC 5531, 9); the returned decoder continues with the result.
 ///
 /// # Errors
-/// The server's error, or [`RpcError::NoReply`].
+/// The server's error, or [`RpcError::NoReply`] for a message that is not a reply.
 pub fn result(message: &[u8]) -> Result<Decoder<'_>, RpcError> {
     let mut from = Decoder::new(message);
     match head(&mut from).map_err(RpcError::NoReply)? {
@@ -361,7 +362,7 @@ mod tests {
         assert_eq!((read.xid, read.target), (77, GETATTR));
         assert_eq!(from.get::<u32>(), Ok(9));
         assert_eq!(from.finish(), Ok(()));
-        // AUTH_SYS: stamp, machine, user, group, no further groups.
+        // AUTH_SYS: stamp, machine, user, group, no additional groups.
         let body = &record[36..];
         assert_eq!(&body[4..8], &4u32.to_be_bytes());
         assert_eq!(&body[8..12], b"here");
@@ -394,7 +395,7 @@ mod tests {
     }
 
     proptest! {
-        /// Any bytes are a result or an error.
+        /// Decoding returns a result or an error for any bytes.
         #[test]
         fn any_bytes_are_survived(bytes in prop::collection::vec(any::<u8>(), 0..600)) {
             let _ = result(&bytes).map(|from| from.rest().len());

@@ -1,5 +1,5 @@
-//! ONC RPC version 2 (RFC 5531) over TCP: messages, records, and two kinds of caller, one that
-//! blocks and one that many workers of a lane share.
+//! ONC RPC version 2 (RFC 5531) over TCP: messages, records, a blocking caller, and a caller that
+//! many workers of a lane share.
 
 mod blocking;
 mod channel;

@@ -1,31 +1,32 @@
-//! Records in a stream of bytes (RFC 5531, 11): each is one or more fragments. The mark of four
-//! bytes before a fragment has its length and whether it is the record's last.
+//! Records in a byte stream (RFC 5531, 11): a record is one or more fragments. The four-byte mark
+//! before each fragment has the length of the fragment and whether it is the last fragment of the
+//! record.
 
 use std::borrow::Cow;
 
-/// A record exceeds the maximum number of bytes (RFC 5531, 11).
+/// A record exceeds the maximum number of bytes, which the field gives (RFC 5531, 11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a record is longer than {0} bytes")]
 pub struct RecordTooLong(pub usize);
 
-/// The memory reserved in advance for an unfinished record, in bytes; twice as much for a large
-/// one.
+/// The memory reserved in advance for an unfinished record, in bytes; a large record reserves twice
+/// as much.
 const RETAINED_RECORD_BYTES: usize = 64 << 10;
 
-/// A reader of records in a stream (RFC 5531, 11). Its memory grows by the bytes received, never by
-/// a length that was merely announced.
+/// Reads records from a byte stream (RFC 5531, 11). Memory grows by the received bytes, never by an
+/// announced length alone.
 #[derive(Debug)]
 pub struct RecordReader {
     /// The maximum number of bytes of a record.
     max: usize,
-    /// The mark of the fragment, of which the first `marked` bytes have been received.
+    /// The mark of the current fragment; the first `marked` bytes have been received.
     mark: [u8; 4],
     marked: usize,
-    /// The number of bytes of the fragment that are missing.
+    /// The number of missing bytes of the current fragment.
     left: usize,
-    /// Whether the fragment is the record's last.
+    /// Whether the current fragment is the last of the record.
     last: bool,
-    /// The bytes of the record received so far.
+    /// The received bytes of the record.
     partial: Vec<u8>,
 }
 
@@ -43,10 +44,10 @@ impl RecordReader {
         }
     }
 
-    /// Takes the next bytes of the stream and passes each record that ends in them to `deliver`.
+    /// Takes the next bytes of the stream and passes each completed record to `deliver`.
     ///
     /// # Errors
-    /// [`RecordTooLong`], after which nothing more can be taken from the stream.
+    /// [`RecordTooLong`], after which the stream cannot be read further.
     pub fn push(
         &mut self,
         mut bytes: &[u8],
@@ -101,7 +102,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Records as a stream, each cut into fragments of `fragment` bytes.
+    /// The byte stream of `records`, each split into fragments of `fragment` bytes.
     fn stream(records: &[Vec<u8>], fragment: usize) -> Vec<u8> {
         let mut out = Vec::new();
         for record in records {
@@ -119,7 +120,7 @@ mod tests {
     }
 
     proptest! {
-        /// However records are cut into fragments and the stream into reads, they come out.
+        /// Records are complete for all sizes of fragments and reads.
         #[test]
         fn records_come_out_whole(
             records in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..40), 0..8),
@@ -148,7 +149,7 @@ mod tests {
         let mut split = RecordReader::new(100);
         let mark = (101u32 | 1 << 31).to_be_bytes();
         assert_eq!(split.push(&mark, |_| panic!()), Err(RecordTooLong(100)));
-        // Nor in pieces.
+        // A record that is too long in several fragments is refused too.
         let mut split = RecordReader::new(100);
         split.push(&60u32.to_be_bytes(), |_| panic!()).unwrap();
         split.push(&[0; 60], |_| panic!()).unwrap();

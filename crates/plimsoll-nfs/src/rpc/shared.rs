@@ -1,4 +1,4 @@
-//! What a channel, its connections and their users agree on.
+//! The types that a channel, its connections and its users share.
 
 use super::message::{Credentials, RpcError, Target};
 use plimsoll_lane::Lane;
@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-/// An observer of a channel.
+/// Receives the events of a channel.
 pub trait ChannelObserver {
     /// A call first sent at `first` was retransmitted because no reply had come.
     fn retransmitted(&self, target: Target, first: Nanos, now: Nanos);
@@ -15,24 +15,24 @@ pub trait ChannelObserver {
     /// A connection that broke at `since` was re-established.
     fn reconnected(&self, since: Nanos, now: Nanos);
 
-    /// Calls without a reply were abandoned, `at_end` because the run is over. `silent_since`: the
-    /// time since when the server has sent nothing, if that was before the calls were made.
+    /// Calls without a reply were abandoned; `at_end` if the run has ended. `silent_since` is the
+    /// start of the server's silence, if the silence began before the calls were made.
     fn abandoned(&self, _at_end: bool, _silent_since: Option<Nanos>) {}
 }
 
-/// What happens to a call whose reply has come.
+/// The effect of a reply on its call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Disposition {
     /// The reply is the outcome of the call.
     Complete,
-    /// The server is still processing the same call: it is retransmitted unchanged after a pause,
-    /// and the reply is dropped.
+    /// The server is still executing the call: the reply is dropped, and the call is retransmitted
+    /// unchanged after a pause.
     Retransmit,
 }
 
-/// A handler of replies, called at once and even if no worker waits for the reply.
+/// A handler of replies, called when a reply arrives, even if no worker waits for the reply.
 pub trait ReplyHandler {
-    /// Handles the message of a reply, or the error of the call, after which it is complete in any
+    /// Handles a reply message or the error of a call; a call with an error is complete in any
     /// case. `token` was given with the call.
     fn on_reply(&self, token: u32, reply: Result<&[u8], RpcError>) -> Disposition;
 }
@@ -44,31 +44,32 @@ pub trait CallbackHandler {
     fn answer(&self, call: &[u8]) -> Option<Vec<u8>>;
 }
 
-/// The handler of a call's reply, and the token to pass it.
+/// The handler of a call's reply, and the token for the handler.
 pub(super) type ReplyToken = Option<(Rc<dyn ReplyHandler>, u32)>;
 
 /// The configuration of a channel.
 #[derive(Debug, Clone)]
 pub struct ChannelSpec {
-    /// The server.
+    /// The address of the server.
     pub address: SocketAddr,
-    /// The relay that connections to the server go through, if there is one.
+    /// The address of a relay that all connections go through, if there is one.
     pub relay: Option<SocketAddr>,
     /// The credentials of all calls.
     pub credentials: Credentials,
-    /// The number of connections among which calls are distributed; at least 1.
+    /// The number of connections that share the calls; at least 1.
     pub connections: u32,
     /// The time without a reply after which a call is retransmitted, in nanoseconds.
     pub timeout: Nanos,
     /// The number of retransmissions before a call fails.
     pub retries: u32,
-    /// Whether a call may be retransmitted on the same connection. Version 4 forbids it (RFC 7530,
-    /// 3.1.1 and RFC 8881, 2.9.2): the connection is re-established instead.
+    /// Whether a call may be retransmitted on the same connection. Version 4 forbids such
+    /// retransmissions (RFC 7530, 3.1.1 and RFC 8881, 2.9.2), so the connection is re-established
+    /// instead.
     pub may_retransmit_in_place: bool,
     /// The maximum number of bytes of a reply.
     pub max_reply_bytes: usize,
-    /// The time after which all calls fail if the server has sent nothing since the first of them,
-    /// in nanoseconds; without it each call fails when it has waited too long.
+    /// The duration of the server's silence after which all calls fail, in nanoseconds; `None` if
+    /// each call fails after its own time limit.
     pub silence: Option<Nanos>,
 }
 

@@ -8,11 +8,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-/// The maximum number of bytes of queued replies of a connection; senders wait at the limit.
+/// The maximum number of bytes of queued replies of a connection; senders wait while the queue is
+/// full.
 const MAX_QUEUED_REPLY_BYTES: usize = 64 << 20;
 
-/// A thread that sends replies at their scheduled times. It ends after the last of them when this
-/// is dropped, and when the client has closed the connection.
+/// A thread that sends replies at their scheduled times. Once this value is dropped, the thread
+/// ends after the last reply; it also ends when the client closes the connection.
 pub(super) struct DelayedReplies {
     delay: Duration,
     shared: Arc<DelayQueueShared>,
@@ -29,7 +30,7 @@ struct DelayQueue {
     /// Replies with their scheduled times.
     replies: VecDeque<(Instant, Vec<u8>)>,
     bytes: usize,
-    /// Whether no further replies are queued.
+    /// Whether the queue is complete.
     over: bool,
     /// Whether the client has closed the connection.
     closed: bool,
@@ -42,7 +43,7 @@ impl DelayQueueShared {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the next reply; `None` after the last.
+    /// Waits for the next reply; `None` after the last reply of a complete queue.
     fn next(&self) -> Option<(Instant, Vec<u8>)> {
         let mut queue = lock(&self.queue);
         loop {
@@ -67,13 +68,13 @@ impl DelayQueueShared {
         }
         lock(&self.queue).closed = true;
         self.changed.notify_all();
-        // Wakes the thread that reads.
+        // Wakes the thread that reads calls.
         let _ = stream.shutdown(Shutdown::Both);
     }
 }
 
 impl DelayedReplies {
-    /// Starts a thread that sends to this stream, `delay` later.
+    /// Starts a thread that sends replies to `stream` with a delay.
     pub(super) fn start(stream: TcpStream, delay: Duration) -> io::Result<Self> {
         let shared = Arc::new(DelayQueueShared::default());
         let of_thread = shared.clone();
@@ -83,7 +84,7 @@ impl DelayedReplies {
         Ok(Self { delay, shared })
     }
 
-    /// Queues a reply, after waiting while too many bytes are queued.
+    /// Queues a reply; waits while the queue is full.
     ///
     /// # Errors
     /// If the client has closed the connection.

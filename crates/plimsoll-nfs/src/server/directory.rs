@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-/// The names of a directory. Each has a cookie, at which a listing can resume although names have
-/// been added and removed.
+/// The names of a directory. Each name has a cookie from which a listing can resume after other
+/// names were added or removed.
 pub(super) struct Directory {
-    /// The number of the parent; the root is its own.
+    /// The node number of the parent; the root is its own parent.
     pub(super) parent: u64,
-    /// The number and the cookie of each name.
+    /// The node number and the cookie of each name.
     by_name: HashMap<Vec<u8>, (u64, u64)>,
     by_cookie: BTreeMap<u64, Vec<u8>>,
 }
@@ -27,12 +27,12 @@ impl Directory {
         self.by_name.len()
     }
 
-    /// The number of a name.
+    /// The node number of a name.
     pub(super) fn find(&self, name: &[u8]) -> Option<u64> {
         self.by_name.get(name).map(|(number, _)| *number)
     }
 
-    /// Adds a name, which must not exist. `cookie` must be greater than all before it.
+    /// Adds a name that must not exist. `cookie` must be greater than all earlier cookies.
     pub(super) fn enter(&mut self, name: &[u8], number: u64, cookie: u64) {
         let last = self.by_cookie.last_key_value();
         assert!(
@@ -44,14 +44,14 @@ impl Directory {
         self.by_cookie.insert(cookie, name.to_vec());
     }
 
-    /// Removes a name; returns its number.
+    /// Removes a name; returns its node number.
     pub(super) fn leave(&mut self, name: &[u8]) -> Option<u64> {
         let (number, cookie) = self.by_name.remove(name)?;
         self.by_cookie.remove(&cookie);
         Some(number)
     }
 
-    /// Cookies, names and numbers after a cookie, in the order in which the names came.
+    /// Cookies, names and node numbers after a cookie, in the order in which the names were added.
     pub(super) fn after(&self, cookie: u64) -> impl Iterator<Item = (u64, &[u8], u64)> {
         let names = self.by_cookie.range(cookie.saturating_add(1)..);
         names.filter_map(|(cookie, name)| Some((*cookie, &name[..], self.find(name)?)))
@@ -64,8 +64,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// A listing that is interrupted and resumed has each name that stays once, whatever names
-        /// are added and removed meanwhile.
+        /// An interrupted and resumed listing returns each permanent name exactly once, even if
+        /// other names are added or removed in between.
         #[test]
         fn listings_go_on(
             before in prop::collection::hash_set(0u8..40, 0..40),

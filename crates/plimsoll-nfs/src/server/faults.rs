@@ -9,20 +9,20 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 pub enum Fault {
     /// The call fails with this status.
     Status(Status),
-    /// The call is executed, and its reply is never sent.
+    /// The call is executed, but the reply is not sent.
     DropReply,
-    /// The connection is closed.
+    /// The server closes the connection.
     Close,
-    /// A message is sent that is not a reply.
+    /// The server sends a message that is not a reply.
     Garbage,
     /// Four bytes follow the result.
     Surplus,
-    /// The last four bytes are missing.
+    /// The result lacks its last four bytes.
     Short,
 }
 
 impl Fault {
-    /// Whether it requires a reply with a result.
+    /// Whether the fault requires a procedure with a result.
     fn needs_result(self) -> bool {
         matches!(self, Self::Status(_) | Self::Short)
     }
@@ -31,10 +31,10 @@ impl Fault {
 /// A rule that injects a fault into calls: `PROCEDURE=FAULT:RATE`.
 #[derive(Debug)]
 pub struct FaultRule {
-    /// The procedure; all without it.
+    /// The affected procedure; `None` for all procedures.
     proc: Option<Proc>,
     fault: Fault,
-    /// The fraction of the calls, from 0 to 1.
+    /// The affected fraction of calls, from 0 to 1.
     rate: f64,
     calls: AtomicU64,
 }
@@ -49,7 +49,7 @@ impl Clone for FaultRule {
 }
 
 impl FaultRule {
-    /// A rule that injects the fault at even intervals, so that `rate` times n of n calls have it.
+    /// A rule that injects the fault at even intervals: into `rate` times n of n calls.
     #[must_use]
     pub fn new(proc: Option<Proc>, fault: Fault, rate: f64) -> Self {
         Self {
@@ -60,7 +60,7 @@ impl FaultRule {
         }
     }
 
-    /// The fault of the next call of a procedure, if it has one.
+    /// The fault of the next call of a procedure, if the rule injects one.
     pub fn next(&self, proc: Proc) -> Option<Fault> {
         let without_result = proc == Proc::Null && self.fault.needs_result();
         if without_result || self.proc.is_some_and(|p| p != proc) {

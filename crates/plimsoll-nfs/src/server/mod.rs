@@ -30,15 +30,15 @@ const MAX_CALL_BYTES: usize = MAX_TRANSFER_BYTES as usize + (64 << 10);
 /// The maximum number of bytes read at a time.
 const READ_CHUNK_BYTES: usize = 256 << 10;
 
-/// The number of bytes of replies that are sent at once rather than after the received calls.
+/// The size in bytes at which collected replies are sent before all received calls are executed.
 const FLUSH_THRESHOLD_BYTES: usize = 1 << 20;
 
 /// Options of a server.
 #[derive(Debug, Clone, Default)]
 pub struct ServerOptions {
-    /// The time between a call and its reply. Calls do not wait for each other.
+    /// The delay between a call and its reply. Calls do not wait for the replies of other calls.
     pub delay: Duration,
-    /// The faults to inject; the first that applies to a call counts.
+    /// The injected faults; the first rule that applies to a call counts.
     pub faults: Vec<FaultRule>,
 }
 
@@ -51,7 +51,7 @@ struct ServerShared {
     calls: [AtomicU64; v3::Proc::ALL.len()],
 }
 
-/// A running server. Dropping it stops it.
+/// A running server. Dropping the value stops the server.
 pub struct Server {
     address: SocketAddr,
     shared: Arc<ServerShared>,
@@ -59,10 +59,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Serves files in memory.
+    /// Starts a server of files in memory.
     ///
     /// # Errors
-    /// If it cannot listen at the address.
+    /// If the server cannot listen at the address.
     pub fn start(
         listen: SocketAddr,
         tree: Arc<Mutex<Tree>>,
@@ -71,16 +71,16 @@ impl Server {
         let listener = TcpListener::bind(listen)?;
         let port = listener.local_addr()?.port();
         let since = SystemTime::now().duration_since(UNIX_EPOCH);
-        // A clock before 1970 is as good as any other.
+        // The fallback for a clock before 1970 is as good as any other value.
         let life = since.unwrap_or_default().as_nanos() as u64;
         let memory = MemoryService::new(tree, port, life);
         Self::serve(listener, memory, behaviour)
     }
 
-    /// Serves the connections of a socket.
+    /// Serves the connections that a socket accepts.
     ///
     /// # Errors
-    /// If the system provides no address or thread.
+    /// If the operating system provides no local address or no thread.
     pub fn serve(
         listener: TcpListener,
         service: impl Service,
@@ -105,19 +105,19 @@ impl Server {
         })
     }
 
-    /// The address at which it listens.
+    /// The address at which the server listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The number of calls of a procedure of NFS.
+    /// The number of calls of an NFS procedure.
     #[must_use]
     pub fn calls(&self, procedure: v3::Proc) -> u64 {
         self.shared.calls[procedure as usize].load(Relaxed)
     }
 
-    /// Closes all connections, and accepts new ones.
+    /// Closes all connections; the server continues to accept connections.
     pub fn cut(&self) {
         for stream in lock(&self.shared.streams).values() {
             let _ = stream.shutdown(Shutdown::Both);
@@ -129,7 +129,7 @@ impl Server {
         self.end();
     }
 
-    /// Waits forever, until a signal ends the program.
+    /// Waits until a signal ends the program.
     pub fn wait(mut self) {
         if let Some(thread) = self.accepting.take() {
             let _ = thread.join();
@@ -138,7 +138,7 @@ impl Server {
 
     fn end(&mut self) {
         self.shared.stop.store(true, Relaxed);
-        // Wakes the thread that accepts.
+        // Wakes the accepting thread.
         let _ = TcpStream::connect_timeout(&self.address, Duration::from_secs(1));
         if let Some(thread) = self.accepting.take() {
             let _ = thread.join();
@@ -159,7 +159,7 @@ fn accept(listener: &TcpListener, shared: &Arc<ServerShared>) {
             return;
         }
         let Ok(stream) = stream else {
-            // Probably out of descriptors: some will be freed.
+            // Most likely the process is out of descriptors; connections that end will free some.
             std::thread::sleep(Duration::from_millis(10));
             continue;
         };
@@ -211,7 +211,8 @@ fn serve(mut stream: &TcpStream, shared: &ServerShared) -> io::Result<()> {
         let mut sent = Ok(());
         let split = records.push(&bytes[..read], |record| {
             close |= !shared.answer(&record, &mut out);
-            // Short calls may have long replies: a client that reads none gets no more.
+            // Short calls may have long replies: a client that reads no replies gets no further
+            // replies.
             if out.len() >= FLUSH_THRESHOLD_BYTES && sent.is_ok() {
                 sent = send(&mut out);
             }

@@ -1,4 +1,4 @@
-//! The procedures of the server, over files in memory.
+//! The procedures of the server on files in memory.
 #![allow(clippy::result_large_err)] // failures have attributes beside the status, by the protocol
 
 use super::tree::{ListedEntry, MAX_NAME_BYTES, NODE_BYTES, Tree};
@@ -18,15 +18,15 @@ const PREFERRED_READDIR_BYTES: u32 = 32 << 10;
 
 /// A service that replies to calls.
 pub trait Service: Send + Sync + 'static {
-    /// Executes a call and appends its result to `out`.
+    /// Executes a call and appends the encoded result to `out`.
     fn answer(&self, target: Target, args: Decoder<'_>, out: &mut Vec<u8>) -> Accepted;
 }
 
 /// NFS version 3, MOUNT and the port mapper over files in memory.
 ///
-/// It exports `/`. Permissions are stored and shown, but not enforced. A server that restarts with
-/// the same files loses nothing, but its write verifier changes, so that a client must treat
-/// unstable data as lost.
+/// The service exports `/`. Permissions are stored and returned, but not enforced. A server that
+/// restarts with the same files loses no data, but the write verifier changes, so a client must
+/// treat unstable data as lost.
 pub struct MemoryService {
     tree: Arc<Mutex<Tree>>,
     verifier: [u8; 8],
@@ -36,12 +36,12 @@ pub struct MemoryService {
 /// The outcome of a call, or the error of decoding its arguments.
 type CallOutcome = Result<Accepted, XdrError>;
 
-/// The result of a procedure; on failure the status and the result besides it.
+/// The result of a procedure; a failure consists of the status and the result for failures.
 type Outcome<T, F> = Result<T, (Status, F)>;
 
 impl MemoryService {
-    /// Serves these files at a port, which the port mapper reports. `life` must change with each
-    /// start of the server.
+    /// A service of the files `tree` on a port that the port mapper reports. `life` must change
+    /// with each start of the server.
     #[must_use]
     pub fn new(tree: Arc<Mutex<Tree>>, port: u16, life: u64) -> Self {
         Self {
@@ -72,7 +72,7 @@ impl MemoryService {
                 let _: Name<'_> = args.get()?;
             }
             Some(mount::Proc::Export) => {
-                // One export without a list of groups.
+                // One export, without a list of groups.
                 let path: Name<'_> = Name(b"/");
                 (true, path, false, false).encode(out);
             }
@@ -215,7 +215,7 @@ fn answer<'t, P: Procedure>(
     Ok(())
 }
 
-/// Adds the result besides the status of a failure.
+/// Combines a status with the result for failures.
 fn and<T>(beside: T) -> impl FnOnce(Status) -> (Status, T) {
     move |status| (status, beside)
 }
@@ -340,20 +340,20 @@ fn fs_info(tree: &Tree, h: &Handle) -> Outcome<FsInfoDone, Option<Attributes>> {
             seconds: 0,
             nanoseconds: 1,
         },
-        // Hard links, symbolic links, homogeneous, times can be set (RFC 1813, 3.3.19).
+        // Hard links, symbolic links, homogeneous, settable times (RFC 1813, 3.3.19).
         properties: 0x1b,
     })
 }
 
-/// The encoded size of `len` bytes with their length and padding.
+/// The encoded size of `len` opaque bytes, with length and padding.
 fn padded(len: usize) -> usize {
     4 + len.next_multiple_of(4)
 }
 
-/// The encoded size of a READDIR result without entries: status, attributes, verifier, end.
+/// The encoded size of a READDIR result without entries: status, attributes, verifier, end of list.
 const FRAME_BYTES: usize = 4 + 88 + 8 + 8;
 
-/// The bytes of entries that fit a result of at most `count` bytes.
+/// The room for entries in a result of at most `count` bytes.
 fn entry_bytes(count: u32) -> usize {
     (count.min(MAX_TRANSFER_BYTES) as usize).saturating_sub(FRAME_BYTES)
 }
@@ -390,7 +390,7 @@ fn read_dir_plus(tree: &Tree, args: Decoder<'_>, out: &mut Vec<u8>) -> Result<()
         let listed = tree.list(&a.dir, a.cookie, |entry| {
             let name = 8 + padded(entry.name.len()) + 8;
             let bytes = 4 + name + 88 + 4 + padded(entry.handle.bytes().len());
-            // The first is returned even if there is little room for names.
+            // The first entry is returned even if it exceeds the limit for names.
             let fits = bytes <= room && (name <= names || found.is_empty());
             if fits {
                 (room, names) = (room - bytes, names.saturating_sub(name));
@@ -409,7 +409,7 @@ fn read_dir_plus(tree: &Tree, args: Decoder<'_>, out: &mut Vec<u8>) -> Result<()
     })
 }
 
-/// The listing of these entries; `listed` is whether they are the last.
+/// The listing of `entries`; a successful `listed` is whether the entries are the last.
 fn listing<E>(
     tree: &Tree,
     dir: &Handle,

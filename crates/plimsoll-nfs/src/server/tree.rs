@@ -12,10 +12,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// The maximum number of bytes of a name.
 pub const MAX_NAME_BYTES: usize = 255;
 
-/// The number of the file system.
+/// The file system id.
 const FILESYSTEM_ID: u64 = 0x504c_494d;
 
-/// The bytes of memory counted for a name, besides its file's data.
+/// The memory counted for a name, in bytes, in addition to the file's data.
 pub(super) const NODE_BYTES: u64 = 512;
 
 /// The type and the content of a node.
@@ -35,7 +35,7 @@ struct Node {
     accessed: Time,
     modified: Time,
     changed: Time,
-    /// The verifier of the CREATE that created it.
+    /// The verifier of the exclusive CREATE that created the file.
     exclusive: Option<[u8; 8]>,
 }
 
@@ -56,7 +56,7 @@ pub struct Tree {
     nodes: HashMap<u64, Node>,
     next: u64,
     next_cookie: u64,
-    /// The part of handles that tells them from those of other trees.
+    /// The part of handles that distinguishes this tree from other trees.
     mark: u64,
     /// The bytes of memory in use.
     used: u64,
@@ -64,10 +64,10 @@ pub struct Tree {
     max: u64,
 }
 
-/// The number of the root.
+/// The node number of the root.
 const ROOT: u64 = 1;
 
-/// The cookies of `.` and `..`; those of names follow.
+/// The cookies of `.` and `..`; the cookies of names are higher.
 const DOT: u64 = 1;
 const DOT_DOT: u64 = 2;
 
@@ -83,7 +83,7 @@ fn now() -> Time {
 type TreeResult<T> = Result<T, Status>;
 
 impl Tree {
-    /// An empty root, with `max` bytes of memory.
+    /// A tree with an empty root and `max` bytes of memory.
     #[must_use]
     pub fn new(max: u64) -> Self {
         let mark = u64::from(std::process::id()) << 32 | u64::from(now().nanoseconds);
@@ -112,7 +112,7 @@ impl Tree {
         Handle::new(&bytes).unwrap_or_else(|| unreachable!("16 bytes are not too many"))
     }
 
-    /// The maximum number of bytes, the number in use, and the number of nodes.
+    /// The maximum number of bytes, the number of used bytes, and the number of nodes.
     #[must_use]
     pub fn space(&self) -> (u64, u64, u64) {
         (self.max, self.used, self.nodes.len() as u64)
@@ -213,7 +213,7 @@ impl Tree {
         number
     }
 
-    /// Checks that there is memory for more bytes.
+    /// Checks that `bytes` more bytes of memory are available.
     fn reserve(&mut self, bytes: u64) -> TreeResult<()> {
         match self.used.checked_add(bytes) {
             Some(used) if used <= self.max => Ok(()),
@@ -240,7 +240,7 @@ impl Tree {
         }
     }
 
-    /// The handle of a name.
+    /// The handle of a name in a directory.
     pub fn lookup(&self, dir: &Handle, name: &[u8]) -> TreeResult<Handle> {
         let number = self.find(self.number(dir)?, name)?;
         Ok(self.handle(number))
@@ -308,7 +308,7 @@ impl Tree {
                 Err(Status::IsDir)
             }
             CreateHow::Unchecked(set) => {
-                // Only the size is set (RFC 1813, 3.3.8).
+                // Of the attributes, only the size applies to an existing file (RFC 1813, 3.3.8).
                 if let Some(size) = set.size {
                     let number = self.number(&there)?;
                     self.resize(number, size)?;
@@ -337,7 +337,7 @@ impl Tree {
         set: &Setting,
         to: &[u8],
     ) -> TreeResult<Handle> {
-        // `make` counts the node, and the path is counted once the link exists.
+        // `make` counts the node; the path is counted once the link exists.
         self.reserve(NODE_BYTES + to.len() as u64)?;
         let made = self.make(dir, name, Content::Link(to.to_vec()), set)?;
         self.used += to.len() as u64;
@@ -383,7 +383,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Removes a hard link, and the node with its last one.
+    /// Removes a hard link, and the node with its last link.
     fn unlink(&mut self, number: u64) {
         let node = self.nodes.get_mut(&number).expect("a name has a node");
         assert!(node.links > 0, "node {number} has a name but no links");
@@ -399,7 +399,7 @@ impl Tree {
         }
     }
 
-    /// Removes a name that is not a directory's.
+    /// Removes a name unless it names a directory.
     pub fn remove(&mut self, dir: &Handle, name: &[u8]) -> TreeResult<()> {
         Self::check_name(name)?;
         let parent = self.number(dir)?;
@@ -432,7 +432,7 @@ impl Tree {
         parent.expect("a directory has a parent").links -= 1;
     }
 
-    /// Renames, and replaces what has the new name.
+    /// Renames an object; replaces the object at the new name.
     pub fn rename(&mut self, from: (&Handle, &[u8]), to: (&Handle, &[u8])) -> TreeResult<()> {
         Self::check_name(from.1)?;
         Self::check_name(to.1)?;
@@ -470,7 +470,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Whether a directory is another one or is below it.
+    /// Whether a directory is `above` or is below `above`.
     fn is_below(&self, mut dir: u64, above: u64) -> bool {
         loop {
             match self.dir(dir) {
@@ -489,9 +489,8 @@ impl Tree {
         }
     }
 
-    /// Passes the entries of a directory after a cookie to `more`, `.` and `..` first, until it
-    /// returns
-    /// `false`. Returns whether they were the last.
+    /// Passes the entries of a directory after a cookie to `more`, beginning with `.` and `..`,
+    /// until `more` returns `false`. Returns whether the listing is complete.
     pub fn list(
         &self,
         dir: &Handle,

@@ -12,17 +12,17 @@ use std::marker::PhantomData;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The pause before the first retry that the server asks for, in nanoseconds; each further one is
-/// twice as long.
+/// The pause before the first retry that the server requests, in nanoseconds; the pause doubles
+/// with each retry.
 const MIN_RETRY_PAUSE_NS: Nanos = 10_000_000;
 
-/// The maximum pause, in nanoseconds.
+/// The maximum pause before a retry, in nanoseconds.
 const MAX_RETRY_PAUSE_NS: Nanos = 1_000_000_000;
 
 /// An error of a procedure (RFC 1813, 2.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NfsError {
-    /// No valid reply.
+    /// The server has sent no valid reply.
     #[error("{0}")]
     Rpc(#[from] RpcError),
     /// A status other than success.
@@ -31,7 +31,7 @@ pub enum NfsError {
 }
 
 impl NfsError {
-    /// The name in statistics, such as `NFS3ERR_STALE`.
+    /// The name of the error in statistics, such as `NFS3ERR_STALE`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -40,7 +40,7 @@ impl NfsError {
         }
     }
 
-    /// The closest error number of the system; see [`Status::errno`].
+    /// The closest error number of the operating system; see [`Status::errno`].
     #[must_use]
     pub fn errno(self) -> Errno {
         match self {
@@ -52,11 +52,11 @@ impl NfsError {
 
 /// An observer of procedure calls.
 pub trait RpcObserver {
-    /// The outcome of a call is known.
+    /// Called when the outcome of a call is known; times are in nanoseconds.
     fn done(&self, procedure: Proc, start: Nanos, end: Nanos, outcome: Result<(), NfsError>);
 }
 
-/// Reads a reply. `take` extracts the result; `note` is told how the reply deviates from the
+/// Decodes a reply. `take` extracts the result; `note` receives the reply's deviations from the
 /// protocol.
 fn read<P: Procedure, R>(
     reply: Result<&[u8], RpcError>,
@@ -91,7 +91,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that calls through a channel. Deviations of the server's replies are added to
+    /// A client that calls through `channel`. Adds deviations of the server's replies to
     /// `deviations` when the last clone is dropped.
     #[must_use]
     pub fn new(
@@ -110,8 +110,8 @@ impl Client {
         }
     }
 
-    /// Calls a procedure and passes its result to `take` if it succeeded. The call is repeated as
-    /// long as the server asks for that, until the end of the run.
+    /// Calls a procedure and passes a successful result to `take`. Repeats the call while the
+    /// server requests a retry, until the end of the run.
     ///
     /// # Errors
     /// See [`NfsError`].
@@ -123,7 +123,7 @@ impl Client {
         let mut take = Some(take);
         let mut tries = 0;
         loop {
-            // Only a success is taken, and ends the loop.
+            // `take` is called at most once: a success ends the loop.
             let done = self
                 .send::<P>(args)
                 .done(|done| take.take().map(|t| t(done)));
@@ -135,11 +135,11 @@ impl Client {
         }
     }
 
-    /// Waits until a failed call, which has been repeated `tries` times, is to be repeated: only
-    /// after NFS3ERR_JUKEBOX, with which the server asks for it (RFC 1813, 2.6).
+    /// Waits before the repetition of a failed call that was already repeated `tries` times: only
+    /// after NFS3ERR_JUKEBOX, with which the server requests a retry (RFC 1813, 2.6).
     ///
     /// # Errors
-    /// `e` if the call is not to be repeated; [`RpcError::Stopped`] at the end of the run.
+    /// `e` if the call must not be repeated; [`RpcError::Stopped`] at the end of the run.
     pub async fn wait_to_repeat(&self, e: NfsError, tries: u32) -> Result<(), NfsError> {
         if e != NfsError::Status(Status::Jukebox) {
             return Err(e);
@@ -169,7 +169,7 @@ pub struct PendingCall<P> {
 }
 
 impl<P: Procedure> PendingCall<P> {
-    /// Waits for the reply and passes the result to `take` if the procedure succeeded.
+    /// Waits for the reply and passes a successful result to `take`.
     ///
     /// # Errors
     /// See [`NfsError`].
@@ -187,8 +187,8 @@ impl<P: Procedure> PendingCall<P> {
     }
 }
 
-/// Calls a procedure and blocks until the reply has come (RFC 1813, 3). Deviations of the reply are
-/// added to `deviations`.
+/// Calls a procedure and blocks until the reply arrives (RFC 1813, 3). Adds deviations of the reply
+/// to `deviations`.
 ///
 /// # Errors
 /// See [`NfsError`].

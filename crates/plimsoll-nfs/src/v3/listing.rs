@@ -1,4 +1,4 @@
-//! The result of the two procedures that read directories (RFC 1813, 3.3.16 and 3.3.17).
+//! The result of the procedures that read directories (RFC 1813, 3.3.16 and 3.3.17).
 
 use super::types::Attributes;
 use crate::xdr::{Decode, Decoder, Encode, FieldPath, XdrError, put_list};
@@ -8,7 +8,7 @@ use crate::xdr::{Decode, Decoder, Encode, FieldPath, XdrError, put_list};
 pub struct Listing<E> {
     /// Attributes of the directory.
     pub dir: Option<Attributes>,
-    /// The verifier, to be sent back with a cookie.
+    /// The verifier, which the client returns with a cookie.
     pub verifier: [u8; 8],
     /// The entries.
     pub entries: Vec<E>,
@@ -28,7 +28,7 @@ impl<'a, E: Decode<'a>> Decode<'a> for Listing<E> {
     fn decode(from: &mut Decoder<'a>) -> Result<Self, XdrError> {
         let (dir, verifier) = (from.get()?, from.get()?);
         let mut entries = Vec::new();
-        // An entry takes at least 24 bytes, so the message limits their number.
+        // An entry takes at least 24 bytes, so the message size limits the number of entries.
         while let Some(entry) = from.get()? {
             entries.push(entry);
         }

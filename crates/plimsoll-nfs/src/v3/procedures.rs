@@ -21,13 +21,13 @@ pub const PROTOCOL_RFC: &str = "RFC 1813";
 
 /// A procedure (RFC 1813, 3): its arguments, and its results on success and on failure.
 pub trait Procedure {
-    /// The number.
+    /// The procedure number.
     const PROC: Proc;
     /// The arguments.
     type Args<'a>: Encode + Decode<'a>;
     /// The result on success.
     type ResOk<'a>: Encode + Decode<'a>;
-    /// The result on failure, besides the status.
+    /// The result on failure, without the status.
     type Failed: Encode + Default + for<'a> Decode<'a>;
 }
 
@@ -132,14 +132,14 @@ procedures! {
 }
 
 impl Proc {
-    /// The procedure with this name, in upper or lower case.
+    /// The procedure with this name; case is ignored.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let found = |p: &Self| p.name().eq_ignore_ascii_case(name);
         Self::ALL.iter().copied().find(found)
     }
 
-    /// The RPC target of a call.
+    /// The RPC target of calls of the procedure.
     pub(crate) fn target(self) -> Target {
         Target {
             program: PROGRAM,
@@ -156,7 +156,7 @@ structures! {
         object: Handle,
         /// The attributes to set.
         set: Setting,
-        /// The change time that the object must have.
+        /// The change time that the object must have, if given.
         guard: Option<Time>,
     }
 
@@ -210,7 +210,7 @@ structures! {
         attributes: Option<Attributes> = "file_attributes",
         /// The number of bytes read.
         count: u32,
-        /// Whether the file ends after them.
+        /// Whether the file ends after the bytes read.
         eof: bool,
         /// The bytes.
         data: Data<'a>,
@@ -224,7 +224,7 @@ structures! {
         offset: u64,
         /// The number of bytes.
         count: u32,
-        /// How stable they must be.
+        /// The stability that the data must have.
         stable: Stable,
         /// The bytes.
         data: Data<'a>,
@@ -232,11 +232,11 @@ structures! {
 
     /// The result of WRITE (RFC 1813, 3.3.7).
     Written {
-        /// Attributes before and after.
+        /// Attributes of the file before and after the write.
         file: Change = "file_wcc",
         /// The number of bytes written.
         count: u32,
-        /// How stable they are.
+        /// The stability that the data has.
         committed: Stable,
         /// The write verifier, which changes when the server may have lost unstable data.
         verifier: [u8; 8] = "verf",
@@ -294,7 +294,7 @@ structures! {
         to: Entry<'a>,
     }
 
-    /// The result of RENAME: attributes of both directories (RFC 1813, 3.3.14).
+    /// The result of RENAME: attributes of both directories before and after (RFC 1813, 3.3.14).
     #[derive(Default)]
     Renamed {
         /// The directory of the old name.
@@ -382,11 +382,11 @@ structures! {
         available_bytes: u64 = "abytes",
         /// The number of files that the file system can have.
         total_files: u64 = "tfiles",
-        /// The number of further files it can have.
+        /// The number of free files that the file system can still have.
         free_files: u64 = "ffiles",
-        /// The number of further files this user can create.
+        /// The number of files that this user can still create.
         available_files: u64 = "afiles",
-        /// The number of seconds for which this will not change.
+        /// The number of seconds for which these values will not change.
         invariant_s: u32 = "invarsec",
     }
 
@@ -398,13 +398,13 @@ structures! {
         read_max: u32 = "rtmax",
         /// The preferred number of bytes of a READ.
         read_preferred: u32 = "rtpref",
-        /// The number of which that of a READ should be a multiple.
+        /// READ sizes should be multiples of this number of bytes.
         read_multiple: u32 = "rtmult",
         /// The maximum number of bytes of a WRITE.
         write_max: u32 = "wtmax",
         /// The preferred number of bytes of a WRITE.
         write_preferred: u32 = "wtpref",
-        /// The number of which that of a WRITE should be a multiple.
+        /// WRITE sizes should be multiples of this number of bytes.
         write_multiple: u32 = "wtmult",
         /// The preferred number of bytes of a READDIR.
         dir_preferred: u32 = "dtpref",
@@ -424,13 +424,13 @@ structures! {
         most_links: u32 = "linkmax",
         /// The maximum number of bytes of a name.
         longest_name: u32 = "name_max",
-        /// Whether longer names are refused instead of cut.
+        /// Whether the server refuses longer names instead of truncating them.
         no_trunc: bool,
         /// Whether only root may give files away.
         chown_restricted: bool,
-        /// Whether upper and lower case are the same.
+        /// Whether names that differ only in case are equal.
         case_insensitive: bool,
-        /// Whether upper and lower case are preserved.
+        /// Whether the case of names is preserved.
         case_preserving: bool,
     }
 
@@ -446,9 +446,9 @@ structures! {
 
     /// The result of COMMIT (RFC 1813, 3.3.21).
     Committed {
-        /// Attributes before and after.
+        /// Attributes of the file before and after the commit.
         file: Change = "file_wcc",
-        /// The write verifier, to compare with those of the WRITEs.
+        /// The write verifier, to be compared with the verifiers of the WRITEs.
         verifier: [u8; 8] = "verf",
     }
 }

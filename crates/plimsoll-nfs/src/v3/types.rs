@@ -11,7 +11,7 @@ use rustix::io::Errno;
 /// A file handle, `nfs_fh3`, of at most `NFS3_FHSIZE` bytes (RFC 1813, 2.4).
 pub type Handle = FileHandle<64>;
 
-/// Data of a file (RFC 1813, 3.3.6), limited only by the message that contains it.
+/// Data of a file (RFC 1813, 3.3.6); only the size of the message limits the data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Data<'a>(pub &'a [u8]);
 
@@ -76,7 +76,7 @@ choices! {
 }
 
 impl Status {
-    /// The status with this name, with `NFS3ERR_` or without, in upper or lower case.
+    /// The status with this name, with or without `NFS3ERR_`; case is ignored.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let name = name.to_ascii_uppercase();
@@ -85,8 +85,8 @@ impl Status {
         Self::ALL.iter().copied().find(|s| short(s) == Some(bare))
     }
 
-    /// The closest error number of the system. Statuses without one have the numbers that the Linux
-    /// kernel gives them, 521 to 528.
+    /// The closest error number of the operating system. A status without an equivalent gets the
+    /// number that the Linux kernel uses, 521 to 528.
     #[must_use]
     pub fn errno(self) -> Errno {
         let number = self as u32;
@@ -99,7 +99,7 @@ structures! {
     Time {
         /// Whole seconds.
         seconds: u32,
-        /// Nanoseconds above them.
+        /// Nanoseconds within the second.
         nanoseconds: u32 = "nseconds",
     }
 
@@ -117,7 +117,7 @@ structures! {
         gid: u32,
         /// The size in bytes.
         size: u64,
-        /// The bytes of storage that it occupies.
+        /// The bytes of storage that the object occupies.
         used: u64,
         /// The device numbers.
         device: Device = "rdev",
@@ -151,13 +151,13 @@ structures! {
         changed: Time = "ctime",
     }
 
-    /// Attributes before and after an operation, `wcc_data` (RFC 1813, 2.6); none if the server
-    /// has not sent them.
+    /// Attributes before and after an operation, `wcc_data` (RFC 1813, 2.6); empty if the server
+    /// has not sent attributes.
     #[derive(Default)]
     Change {
-        /// The attributes before it.
+        /// The attributes before the operation.
         before: Option<Before>,
-        /// The attributes after it.
+        /// The attributes after the operation.
         after: Option<Attributes>,
     }
 
@@ -187,7 +187,7 @@ structures! {
 }
 
 impl Setting {
-    /// Changes nothing (RFC 1813, 2.6).
+    /// Changes no attribute (RFC 1813, 2.6).
     pub const NOTHING: Self = Self {
         mode: None,
         uid: None,
@@ -201,17 +201,17 @@ impl Setting {
 unions! {
     /// A change of a time, `set_atime` and `set_mtime` (RFC 1813, 2.6).
     SetTime {
-        /// The time stays.
+        /// The time is not changed.
         0 => Keep,
-        /// The time is set to the server's clock.
+        /// The time is set to the time of the server.
         1 => Server,
-        /// The time is set to this one.
+        /// The time is set to the given time.
         2 => To(time: Time),
     }
 
-    /// How a file is created, `createhow3` (RFC 1813, 3.3.8).
+    /// The mode of creating a file, `createhow3` (RFC 1813, 3.3.8).
     CreateHow {
-        /// An existing file is kept, with these attributes.
+        /// An existing file is kept; a new file gets these attributes.
         0 => Unchecked(set: Setting),
         /// The file must not exist.
         1 => Guarded(set: Setting),

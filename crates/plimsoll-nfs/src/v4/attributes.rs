@@ -1,9 +1,9 @@
-//! Attributes, which a bitmap selects (RFC 7530, 5 and RFC 8881, 5).
+//! File attributes, selected by a bitmap (RFC 7530, 5 and RFC 8881, 5).
 
 use super::types::{FileType, FsId, Handle, Time};
 use crate::xdr::{Decode, Decoder, Encode, FieldPath, XdrError, put_opaque};
 
-/// The maximum number of words of a bitmap; the supported attributes are in the first two.
+/// The maximum number of words of a bitmap; the first two words contain all supported attributes.
 const MAX_BITMAP_WORDS: u32 = 8;
 
 /// A set of attributes, `bitmap4` (RFC 7530, 2.1): bit *n* is attribute *n*.
@@ -43,7 +43,7 @@ impl Encode for Bitmap {
 }
 
 impl Decode<'_> for Bitmap {
-    /// Refuses attributes from 64 on, whose values could not be skipped.
+    /// Refuses attribute numbers of 64 and above, whose values could not be skipped.
     fn decode(from: &mut Decoder<'_>) -> Result<Self, XdrError> {
         let count: u32 = from.get()?;
         if count > MAX_BITMAP_WORDS {
@@ -69,14 +69,14 @@ macro_rules! attributes {
             $($(#[$of])* pub const $constant: u32 = $number;)*
         }
 
-        /// Attributes of an object, those that are present, `fattr4` (RFC 7530, 2.1).
+        /// The present attributes of an object, `fattr4` (RFC 7530, 2.1).
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
         pub struct Attributes {
             $($(#[$of])* pub $field: Option<$type>,)*
         }
 
         impl Attributes {
-            /// The set of the attributes that are present.
+            /// The set of the present attributes.
             #[must_use]
             pub fn given(&self) -> Bitmap {
                 let mut bits = 0;
@@ -97,7 +97,8 @@ macro_rules! attributes {
         }
 
         impl Decode<'_> for Attributes {
-            /// Refuses unknown attributes: values have no lengths, so theirs cannot be skipped.
+            /// Refuses unknown attributes: a value has no length prefix, so an unknown value cannot
+            /// be skipped.
             fn decode(from: &mut Decoder<'_>) -> Result<Self, XdrError> {
                 let given: Bitmap = from.get()?;
                 let mut values = Decoder::new(from.opaque(u32::MAX)?);
@@ -133,23 +134,23 @@ macro_rules! attributes {
 attributes! {
     /// The type (5.8.1.2).
     1 KIND kind: FileType,
-    /// The number of changes (5.8.1.4).
+    /// The change counter (5.8.1.4).
     3 CHANGE change: u64,
     /// The size in bytes (5.8.1.5).
     4 SIZE size: u64,
-    /// The file system (5.8.1.9).
+    /// The file system id (5.8.1.9).
     8 FSID fsid: FsId,
-    /// The lease in seconds (5.8.1.11).
+    /// The duration of a lease in seconds (5.8.1.11).
     10 LEASE_TIME lease_time: u32,
-    /// The status because of which READDIR has no other attribute of an entry (5.8.1.12).
+    /// The status because of which READDIR returns no other attribute of an entry (5.8.1.12).
     11 READ_ERROR read_error: u32,
     /// The file handle (5.8.1.13).
     19 HANDLE handle: Handle,
     /// The number of the object in its file system (5.8.2.9).
     20 FILE_ID file_id: u64,
-    /// The number of further files this user can create (5.8.2.10).
+    /// The number of files that this user can still create (5.8.2.10).
     21 FILES_AVAILABLE files_available: u64,
-    /// The number of further files the file system can have (5.8.2.11).
+    /// The number of free files that the file system can still have (5.8.2.11).
     22 FILES_FREE files_free: u64,
     /// The number of files the file system can have (5.8.2.12).
     23 FILES_TOTAL files_total: u64,

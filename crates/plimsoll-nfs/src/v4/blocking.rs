@@ -1,4 +1,4 @@
-//! A client that waits for each reply: for questions before a run, and for the shutdown after it.
+//! A blocking client, for requests before a run and for the shutdown after a run.
 
 use super::compound::{Compound, NfsError, Request, Results, TARGET, add_deviation, read};
 use super::operations::{
@@ -15,10 +15,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// The program that callbacks call: any number of those that are not assigned (RFC 5531, 8.1).
+/// The RPC program number of callbacks, from the numbers for transient use (RFC 5531, 8.1).
 const CALLBACK_PROGRAM: u32 = 0x4000_0000;
 
-/// The pause before a call is repeated at the server's request.
+/// The pause before a call is repeated on the server's request.
 const DELAY_RETRY_PAUSE: Duration = Duration::from_millis(100);
 
 /// Eight random bytes.
@@ -47,8 +47,8 @@ struct BlockingSession {
 }
 
 impl BlockingClient {
-    /// Connects. `timeout` limits connecting, and each call with its repetitions. Deviations of the
-    /// server's replies are added to `deviations`.
+    /// Connects to a server. `timeout` limits the connection attempt, and each call with its
+    /// repetitions. Adds deviations of the server's replies to `deviations`.
     ///
     /// # Errors
     /// See [`NfsError`].
@@ -69,8 +69,8 @@ impl BlockingClient {
         })
     }
 
-    /// Calls a compound of one operation outside a session, and repeats it while the server asks
-    /// for that.
+    /// Calls a compound of one operation outside a session; repeats the call while the server
+    /// requests a retry.
     ///
     /// # Errors
     /// See [`NfsError`].
@@ -91,9 +91,8 @@ impl BlockingClient {
         )
     }
 
-    /// Establishes the client id and a session on 4.1; on 4.0 calls need none.
-    /// `max_message_bytes` limits requests and replies. Returns the limits that the server agreed
-    /// to.
+    /// Establishes the client id and a session on 4.1; calls on 4.0 need neither.
+    /// `max_message_bytes` limits requests and replies. Returns the limits that the server accepts.
     ///
     /// # Errors
     /// See [`NfsError`].
@@ -118,7 +117,7 @@ impl BlockingClient {
         Ok(Some(made.fore))
     }
 
-    /// Calls a compound, and repeats it while the server asks for that.
+    /// Calls a compound; repeats the call while the server requests a retry.
     ///
     /// # Errors
     /// See [`NfsError`].
@@ -133,7 +132,8 @@ impl BlockingClient {
         )
     }
 
-    /// Repeats a call while it fails with a status of `again`, within the timeout.
+    /// Repeats a call within the timeout while it fails with a status for which `again` returns
+    /// `true`.
     fn repeat<R>(
         &mut self,
         again: impl Fn(Status) -> bool,
@@ -185,7 +185,7 @@ impl BlockingClient {
         done
     }
 
-    /// Calls a compound once, whose name is for reports of deviations.
+    /// Calls a compound once; reports of deviations use the compound's name.
     fn message<R>(
         &mut self,
         request: &impl Encode,
@@ -198,7 +198,7 @@ impl BlockingClient {
         })
     }
 
-    /// Ends the session and has the server forget the client.
+    /// Ends the session and makes the server forget the client.
     ///
     /// # Errors
     /// See [`NfsError`].
@@ -211,8 +211,8 @@ impl BlockingClient {
     }
 }
 
-/// Arguments of SETCLIENTID. `callbacks`: the network and the address of callbacks, if there are
-/// any.
+/// Arguments of SETCLIENTID. `callbacks`: the network and the address for callbacks, if the client
+/// accepts callbacks.
 pub(super) fn set_client_id_args<'a>(
     id: &'a str,
     verifier: [u8; 8],

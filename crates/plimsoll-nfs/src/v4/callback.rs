@@ -12,34 +12,34 @@ const CB_NULL: u32 = 0;
 /// The procedure that executes operations (RFC 7530, 17.2).
 const CB_COMPOUND: u32 = 1;
 
-/// The number that stands for an operation that does not exist (RFC 7530, 17.2.3).
+/// The number of the result for an operation that does not exist (RFC 7530, 17.2.3).
 const CB_ILLEGAL: u32 = 10044;
 
 /// The maximum number of operations of a callback.
 const MAX_COMPOUND_OPS: u32 = 16;
 
-/// The maximum number of sessions, and of calls of each, that a CB_SEQUENCE may refer to.
+/// The maximum number of sessions in a CB_SEQUENCE, and of referring calls per session.
 const MAX_REFERRING_CALLS: u32 = 1024;
 
 choices! {
-    /// The operations of callbacks that are supported (RFC 7530, 17.2 and RFC 8881, 19.2).
+    /// The supported operations of callbacks (RFC 7530, 17.2 and RFC 8881, 19.2).
     CallbackOp {
-        /// Queries attributes of a file that is delegated for writing (RFC 7530, 17.2.1).
+        /// Queries attributes of a file with a write delegation (RFC 7530, 17.2.1).
         GetAttr = 3,
         /// Recalls a delegation (RFC 7530, 17.2.2).
         Recall = 4,
-        /// Recalls some of all delegations (RFC 8881, 20.6).
+        /// Recalls delegations of the client's choice (RFC 8881, 20.6).
         RecallAny = 8,
         /// Names the slot of the callback (RFC 8881, 20.9).
         Sequence = 11,
     }
 }
 
-/// The numbers of the operations of 4.1's callbacks, supported or not (RFC 8881, 20).
+/// The numbers of the operations of 4.1 callbacks, including unsupported operations (RFC 8881, 20).
 const CALLBACK_OPS_4_1: std::ops::RangeInclusive<u32> = 5..=14;
 
 impl CallbackOp {
-    /// Whether callbacks of the minor version may have the operation.
+    /// Whether callbacks of the minor version may contain the operation.
     fn is_of(self, minor: u32) -> bool {
         minor > 0 || matches!(self, Self::GetAttr | Self::Recall)
     }
@@ -73,7 +73,7 @@ structures! {
     }
 }
 
-/// The operations of callbacks, as a client implements them (RFC 7530, 17 and RFC 8881, 20).
+/// The callback operations that a client implements (RFC 7530, 17 and RFC 8881, 20).
 pub trait CallbackOps {
     /// Checks the slot and the seqid of a callback (RFC 8881, 20.9).
     ///
@@ -81,26 +81,26 @@ pub trait CallbackOps {
     /// The status of the refusal.
     fn sequence(&self, args: &SequenceArgs) -> Result<(), Status>;
 
-    /// The cached reply to a callback that is a retransmission.
+    /// The cached reply to a retransmitted callback; `None` for a new callback.
     fn replay(&self, args: &SequenceArgs) -> Option<Vec<u8>>;
 
-    /// Caches the reply to a callback until the next one of its slot.
+    /// Caches the reply to a callback until the next callback in the same slot.
     fn store_reply(&self, args: &SequenceArgs, reply: &[u8]);
 
     /// Recalls a delegation.
     fn recall(&self, recall: &Recall) -> Status;
 
-    /// Recalls all delegations that are not in use.
+    /// Recalls all delegations that no open file uses.
     fn recall_any(&self) -> Status;
 
-    /// Returns attributes of a file that is delegated for writing.
+    /// Returns attributes of a file with a write delegation.
     ///
     /// # Errors
     /// The status of the refusal.
     fn attributes(&self, args: &CallbackGetAttr) -> Result<Attributes, Status>;
 }
 
-/// Decodes the arguments of CB_SEQUENCE, and skips its lists of referring calls.
+/// Decodes the arguments of CB_SEQUENCE; skips the lists of referring calls.
 fn sequence(from: &mut Decoder<'_>) -> Result<SequenceArgs, XdrError> {
     let args = from.get()?;
     for _ in 0..list_length(from)? {
@@ -139,12 +139,12 @@ pub fn answer(call: &[u8], minor: u32, callbacks: &impl CallbackOps) -> Option<V
     Some(out)
 }
 
-/// The results of operations, one after the other.
+/// The encoded results of a callback's operations.
 struct CallbackResults {
     status: Status,
     count: u32,
     bytes: Vec<u8>,
-    /// The slot, once CB_SEQUENCE has succeeded.
+    /// The slot of the callback, once CB_SEQUENCE has succeeded.
     slot: Option<SequenceArgs>,
 }
 
@@ -156,7 +156,7 @@ impl CallbackResults {
     }
 }
 
-/// Executes a compound; returns its encoded results.
+/// Executes a CB_COMPOUND; returns the encoded results.
 fn compound(
     from: &mut Decoder<'_>,
     minor: u32,
@@ -197,26 +197,26 @@ fn compound(
     Ok(out)
 }
 
-/// The operation with this number, or the number and status with which it is refused.
+/// The operation with this number, or the number and the status of the refusal.
 fn refusal(number: u32, minor: u32, is_first: bool) -> Result<CallbackOp, (u32, Status)> {
     let op = CallbackOp::of(number).filter(|op| op.is_of(minor));
     let is_sequence = op == Some(CallbackOp::Sequence);
-    // On 4.1 CB_SEQUENCE comes first, and nothing without it (RFC 8881, 20.9).
+    // On 4.1, CB_SEQUENCE must be the first operation, and only the first (RFC 8881, 20.9).
     if minor > 0 && is_sequence != is_first {
         return Err(match is_sequence {
             true => (number, Status::SequencePos),
             false => (number, Status::OpNotInSession),
         });
     }
-    // The arguments of an unsupported operation cannot be skipped either.
+    // The arguments of an unsupported operation cannot be skipped, so the callback ends here.
     op.ok_or(match minor > 0 && CALLBACK_OPS_4_1.contains(&number) {
         true => (number, Status::NotSupp),
         false => (CB_ILLEGAL, Status::OpIllegal),
     })
 }
 
-/// Executes one operation. Returns the cached results of the whole callback if it is a
-/// retransmission.
+/// Executes one operation. For a retransmitted callback, returns the cached results of the whole
+/// callback.
 fn execute(
     op: CallbackOp,
     from: &mut Decoder<'_>,
@@ -234,7 +234,7 @@ fn execute(
             results.add(number, checked.err().unwrap_or(Status::Ok));
             if checked.is_ok() {
                 (args.session, args.sequence, args.slot).encode(&mut results.bytes);
-                // The highest slot that exists, and the highest that is wanted.
+                // The highest existing slot, and the highest slot that the client wants to be used.
                 (args.highest_slot, args.highest_slot).encode(&mut results.bytes);
                 results.slot = Some(args);
             }

@@ -13,16 +13,16 @@ pub const TARGET: Target = Target {
     procedure: COMPOUND,
 };
 
-/// The maximum number of operations of a compound that is decoded.
+/// The maximum number of operations of a decoded compound.
 pub(super) const MAX_COMPOUND_OPS: u32 = 64;
 
 /// An error of a compound (RFC 7530, 13).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NfsError {
-    /// No valid reply.
+    /// The server has sent no valid reply.
     #[error("{0}")]
     Rpc(#[from] RpcError),
-    /// The status of an operation; of none if it is the status of the whole compound.
+    /// The status of an operation; without an operation, the status of the whole compound.
     #[error("{}", describe(*.0, *.1))]
     Status(Option<Op>, Status),
 }
@@ -38,7 +38,7 @@ impl From<XdrError> for NfsError {
 }
 
 impl NfsError {
-    /// The name in statistics, such as `NFS4ERR_STALE`.
+    /// The name of the error in statistics, such as `NFS4ERR_STALE`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -47,7 +47,7 @@ impl NfsError {
         }
     }
 
-    /// The closest error number of the system; see [`Status::errno`].
+    /// The closest error number of the operating system; see [`Status::errno`].
     #[must_use]
     pub fn errno(self) -> Errno {
         match self {
@@ -81,11 +81,11 @@ impl Compound<'_> {
     }
 }
 
-/// The arguments of a compound (RFC 7530, 15.2), added by a function.
+/// The arguments of a compound, whose operations a function adds (RFC 7530, 15.2).
 pub struct Request<F> {
     /// The minor version.
     pub minor: u32,
-    /// Adds the operations.
+    /// The function that adds the operations.
     pub build: F,
 }
 
@@ -110,7 +110,7 @@ struct Malformed {
     error: XdrError,
 }
 
-/// The results of a compound's operations, one after the other (RFC 7530, 15.2).
+/// Decodes the results of a compound's operations in sequence (RFC 7530, 15.2).
 #[derive(Debug, Clone)]
 pub struct Results<'a> {
     from: Decoder<'a>,
@@ -142,7 +142,7 @@ impl<'a> Results<'a> {
     /// Decodes the result of the next operation.
     ///
     /// # Errors
-    /// [`NfsError::Status`] if it or an earlier one failed.
+    /// [`NfsError::Status`] if this operation or an earlier operation failed.
     pub fn get<O: Operation>(&mut self) -> Result<O::ResOk<'a>, NfsError> {
         if self.left == 0 {
             return Err(match self.status {
@@ -188,7 +188,7 @@ impl<'a> Results<'a> {
         error.into()
     }
 
-    /// The number of bytes beyond the results, once all of these have been decoded; 0 before.
+    /// The number of bytes after the results, once all results have been decoded; 0 before.
     fn surplus(&self) -> u32 {
         match self.left {
             0 => self.from.surplus(),
@@ -223,8 +223,8 @@ pub(super) fn procedure_name(name: &'static str, minor: u32) -> ProcedureName {
     }
 }
 
-/// Adds a deviation of a reply from a server of this minor version. `op`: the operation concerned,
-/// if it is only one of the compound.
+/// Adds a deviation of a reply from a server of this minor version. `op` is the affected operation;
+/// `None` for the whole compound.
 pub(super) fn add_deviation(
     all: &Deviations,
     minor: u32,
@@ -235,8 +235,8 @@ pub(super) fn add_deviation(
     all.add(procedure_name(name, minor), deviation);
 }
 
-/// Reads the results of a compound with `take`. `note` is told how the reply deviates from the
-/// protocol, and in which operation if only one is concerned.
+/// Decodes the results of a compound by `take`. `note` receives the reply's deviations from the
+/// protocol, and the affected operation if only one is affected.
 pub(super) fn read<R>(
     reply: Result<&[u8], RpcError>,
     take: impl FnOnce(&mut Results<'_>) -> Result<R, NfsError>,

@@ -1,4 +1,4 @@
-//! Compounds as a server decodes them: the operations, one after the other.
+//! Compounds as a server decodes them: the operations in sequence.
 
 use super::compound::MAX_COMPOUND_OPS;
 use super::operations::{Op, skip_args};
@@ -21,12 +21,12 @@ pub struct CompoundArgs<'a> {
 pub struct ArgOp<'a> {
     /// The operation.
     pub op: Op,
-    /// Its number and arguments, encoded.
+    /// The encoded operation number and arguments.
     pub bytes: &'a [u8],
 }
 
 impl<'a> CompoundArgs<'a> {
-    /// The position of the first of these operations.
+    /// The position of the first operation `op`.
     #[must_use]
     pub fn find(&self, op: Op) -> Option<usize> {
         self.ops.iter().position(|p| p.op == op)
@@ -69,7 +69,8 @@ mod tests {
     use crate::v4::types::{Handle, Owner, Stable, StateId};
     use proptest::prelude::*;
 
-    /// A compound of many operations with arguments of all lengths, and which they are.
+    /// An encoded compound of many operations with arguments of various lengths, and its
+    /// operations.
     fn compound(name: &[u8], data: &[u8], size: Option<u64>) -> (Vec<u8>, Vec<Op>) {
         let state = StateId::ANONYMOUS;
         let set = Attributes {

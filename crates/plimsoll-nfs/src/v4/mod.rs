@@ -1,7 +1,7 @@
 //! NFS version 4: 4.0 (RFC 7530) and 4.1 (RFC 8881).
 //!
-//! [`operations`] and [`state`] have the arguments and results of operations, [`compound`] combines
-//! them into calls, and [`Client`] has a client's state.
+//! [`operations`] and [`state`] define the arguments and results of operations, [`compound`]
+//! combines operations into calls, and [`Client`] manages the state of a client.
 
 pub mod attributes;
 mod blocking;

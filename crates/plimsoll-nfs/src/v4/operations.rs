@@ -1,5 +1,5 @@
 //! The operations of NFS version 4 (RFC 7530, 16 and RFC 8881, 18), and the arguments and results
-//! of those on files and names. Those on state are in [`state`](super::state).
+//! of operations on files and names. Operations on state are in [`state`](super::state).
 
 pub use crate::common::access;
 
@@ -32,15 +32,15 @@ pub trait Operation {
     type ResOk<'a>: Encode + Decode<'a>;
 }
 
-/// Declares the operations as a table: number, the protocol's name, section of the RFC; arguments,
-/// result, and a note on these.
+/// Declares the operations as a table: number, name in the protocol, section of the RFC; arguments,
+/// result, and a note on arguments or result.
 macro_rules! operations {
     ($(
         $op:ident = $number:literal $name:literal $section:literal
             $(: $args:ty => $done:ty $(, $note:literal)?)?;
     )*) => {
         named_choices! {
-            /// The operations that are supported, `nfs_opnum4` (RFC 7530, 15.2 and RFC 8881, 17).
+            /// The supported operations, `nfs_opnum4` (RFC 7530, 15.2 and RFC 8881, 17).
             Op { $($op = $number $name $section,)* }
         }
 
@@ -119,7 +119,7 @@ structures! {
     Accessible {
         /// The bits that the server can check.
         supported: u32,
-        /// Those of them that are granted.
+        /// The granted bits, a subset of `supported`.
         granted: u32 = "access",
     }
 
@@ -127,7 +127,7 @@ structures! {
     Range {
         /// The offset of the first byte.
         offset: u64,
-        /// The number of bytes; 0 for all to the end.
+        /// The number of bytes; 0 for all bytes up to the end of the file.
         count: u32,
     }
 
@@ -195,7 +195,7 @@ structures! {
     RenameArgs<'a> {
         /// The name in the saved directory.
         from: Text<'a>,
-        /// The name in the current one.
+        /// The name in the current directory.
         to: Text<'a>,
     }
 
@@ -221,7 +221,7 @@ structures! {
         state: StateId,
         /// The offset of the first byte.
         offset: u64,
-        /// How stable the data must be.
+        /// The stability that the data must have.
         stable: Stable,
         /// The bytes.
         data: Data<'a>,
@@ -231,7 +231,7 @@ structures! {
     Written {
         /// The number of bytes written.
         count: u32,
-        /// How stable the data is.
+        /// The stability that the data has.
         committed: Stable,
         /// The write verifier, which changes when the server restarts.
         verifier: [u8; 8] = "writeverf",
@@ -243,26 +243,26 @@ structures! {
         session: SessionId = "sessid",
         /// The use of the connection, such as [`FORE_OR_BOTH`].
         direction: u32 = "dir",
-        /// Whether it uses RDMA.
+        /// Whether the connection uses RDMA.
         rdma: bool = "use_conn_in_rdma_mode",
     }
 }
 
-/// Value of [`BindArgs::direction`], `CDFC4_FORE_OR_BOTH`: calls, and callbacks if the server agrees
-/// (RFC 8881, 18.34). A connection that has carried calls cannot be bound for callbacks alone.
+/// The value `CDFC4_FORE_OR_BOTH` of [`BindArgs::direction`]: calls, and callbacks if the server agrees (RFC 8881,
+/// 18.34). A connection that has carried calls cannot be bound for callbacks alone.
 pub const FORE_OR_BOTH: u32 = 3;
 
-/// Bit of the direction in a result that includes callbacks: `CDFS4_BACK`, also in `CDFS4_BOTH`.
+/// The bit of a result's direction for callbacks: `CDFS4_BACK`, which `CDFS4_BOTH` contains.
 pub const BACK: u32 = 2;
 
 /// The type of an object that CREATE creates, `createtype4` (RFC 7530, 16.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CreateType<'a> {
-    /// A symbolic link with this path.
+    /// A symbolic link with this target path.
     Link(Text<'a>),
-    /// A block or character device with these numbers.
+    /// A block or character device with these major and minor numbers.
     Device(FileType, u32, u32),
-    /// A type without further data.
+    /// A type without additional data.
     Other(FileType),
 }
 
@@ -288,11 +288,11 @@ impl<'a> Decode<'a> for CreateType<'a> {
     }
 }
 
-/// A part of a directory, `READDIR4resok` (RFC 7530, 16.24). Decoding it checks the entries, which
-/// are decoded again when they are read.
+/// A part of a directory, `READDIR4resok` (RFC 7530, 16.24). Decoding the part checks the entries;
+/// reading the entries decodes them again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listing<'a> {
-    /// The verifier, to be sent back with a cookie.
+    /// The verifier, which the client returns with a cookie.
     pub verifier: [u8; 8],
     /// Whether the directory ends after the entries.
     pub eof: bool,
@@ -300,7 +300,7 @@ pub struct Listing<'a> {
 }
 
 impl<'a> Listing<'a> {
-    /// The entries.
+    /// Decodes the entries of the part.
     pub fn entries(&self) -> impl Iterator<Item = ListEntry<'a>> + use<'a> {
         let mut from = Decoder::new(self.entries);
         std::iter::from_fn(move || match from.rest() {
@@ -309,7 +309,7 @@ impl<'a> Listing<'a> {
         })
     }
 
-    /// Creates a part with these entries, which are encoded into `bytes`.
+    /// Creates a part of a directory; `bytes` receives the encoded entries.
     #[must_use]
     pub fn new(
         verifier: [u8; 8],

@@ -75,7 +75,7 @@ structures! {
         seqid: u32,
         /// The access: bits of [`share`].
         access: u32,
-        /// The access that others are denied meanwhile.
+        /// The access denied to others while the file is open.
         deny: u32,
         /// The owner of the open.
         owner: Owner<'a>,
@@ -115,11 +115,11 @@ structures! {
     LockArgs<'a> {
         /// The kind.
         kind: LockType,
-        /// Whether the lock was held before the server restarted.
+        /// Whether the client reclaims a lock that it held before the server restarted.
         reclaim: bool,
         /// The offset of the range.
         offset: u64,
-        /// The number of bytes; all ones for all to the end.
+        /// The number of bytes; all ones for all bytes up to the end of the file.
         len: u64,
         /// The owner of the lock.
         locker: LockOwnerArg<'a>,
@@ -139,7 +139,7 @@ structures! {
 
     /// A further lock, `exist_lock_owner4` (RFC 7530, 16.10).
     NextLock {
-        /// The stateid of its locks.
+        /// The stateid of the lock owner's locks.
         state: StateId,
         /// The next seqid of the owner of the lock (4.0).
         seqid: u32,
@@ -151,7 +151,7 @@ structures! {
         kind: LockType,
         /// The next seqid of the owner of the lock (4.0).
         seqid: u32,
-        /// The stateid of its locks.
+        /// The stateid of the lock owner's locks.
         state: StateId,
         /// The offset of the range.
         offset: u64,
@@ -201,7 +201,7 @@ structures! {
     Exchanged<'a> {
         /// The client id.
         client: u64 = "clientid",
-        /// The sequence number of the next CREATE_SESSION.
+        /// The sequence number of the client's next CREATE_SESSION.
         sequence: u32 = "sequenceid",
         /// Flags, such as [`CONFIRMED`].
         flags: u32,
@@ -211,7 +211,7 @@ structures! {
         minor: u64 = "so_minor_id",
         /// The major identifier of the server's owner.
         major: Opaque<'a> = "so_major_id",
-        /// The scope of its client ids.
+        /// The scope of the server's client ids.
         scope: Opaque<'a> = "server_scope",
         /// The implementation of the server.
         made_by: AtMostOne<MadeBy<'a>> = "server_impl_id",
@@ -219,11 +219,11 @@ structures! {
 
     /// The implementation of a client or server, `nfs_impl_id4` (RFC 8881, 3.3.21).
     MadeBy<'a> {
-        /// The domain name of its authors.
+        /// The domain name of the authors.
         domain: Text<'a>,
-        /// The name.
+        /// The name of the implementation.
         name: Text<'a>,
-        /// The build time.
+        /// The build time of the implementation.
         date: Time,
     }
 
@@ -249,7 +249,7 @@ structures! {
     SessionMade {
         /// The session.
         session: SessionId = "sessionid",
-        /// The client's sequence number.
+        /// The sequence number of the executed CREATE_SESSION.
         sequence: u32,
         /// Flags, such as [`BACK_CHANNEL`].
         flags: u32,
@@ -271,7 +271,7 @@ structures! {
         max_cached_bytes: u32 = "maxresponsesize_cached",
         /// The maximum number of operations of a compound.
         operations: u32 = "maxoperations",
-        /// The maximum number of calls in flight, which is that of slots.
+        /// The maximum number of calls in flight, which is the number of slots.
         requests: u32 = "maxrequests",
         /// The number of RDMA reads, only for RDMA.
         rdma: AtMostOne<u32> = "rdma_ird",
@@ -287,7 +287,7 @@ structures! {
         slot: u32,
         /// The highest slot in use.
         highest_slot: u32,
-        /// Whether the server is to cache the reply for a retransmission.
+        /// Whether the server must cache the reply for a retransmission.
         cache_this: bool,
     }
 
@@ -301,7 +301,7 @@ structures! {
         slot: u32 = "slotid",
         /// The highest slot that the server supports.
         highest_slot: u32 = "highest_slotid",
-        /// The highest slot that the server wants to be used.
+        /// The highest slot that the server wants the client to use.
         target: u32 = "target_highest_slotid",
         /// Bits of [`sequence_status`].
         status: u32 = "status_flags",

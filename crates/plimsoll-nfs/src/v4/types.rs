@@ -12,7 +12,7 @@ pub type Handle = FileHandle<128>;
 /// The name of an owner or a client, of at most `NFS4_OPAQUE_LIMIT` bytes (RFC 7530, 2.1).
 pub type Opaque<'a> = Text<'a, 1024>;
 
-/// Data of a file (RFC 7530, 16.23), limited only by the message that contains it.
+/// Data of a file (RFC 7530, 16.23); only the size of the message limits the data.
 pub type Data<'a> = Text<'a, { u32::MAX }>;
 
 /// The identifier of a session, `sessionid4` (RFC 8881, 3.3).
@@ -128,13 +128,13 @@ named_choices! {
     }
 }
 
-/// The base of error numbers for statuses that have no equivalent in the system, which are
-/// `ERRNO_BASE` + status - 10000. The system's own numbers end at 529.
+/// The base of error numbers for statuses without an equivalent in the operating system; the error
+/// number is `ERRNO_BASE` + status - 10000. The operating system's own numbers end at 529.
 const ERRNO_BASE: i32 = 1000;
 
 impl Status {
-    /// The closest error number of the system (RFC 7530, 13.1). Statuses without one have numbers
-    /// of their own, which [`Status::of_errno`] converts back.
+    /// The closest error number of the operating system (RFC 7530, 13.1). A status without an
+    /// equivalent gets a number of its own, which [`Status::of_errno`] converts back.
     #[must_use]
     pub fn errno(self) -> Errno {
         match self {
@@ -147,8 +147,8 @@ impl Status {
         }
     }
 
-    /// The status that an error number of [`Status::errno`] stands for, if it stands for nothing
-    /// else.
+    /// The status to which [`Status::errno`] gives the error number `e` of its own; `None` for
+    /// other error numbers.
     #[must_use]
     pub fn of_errno(e: Errno) -> Option<Self> {
         let above = u32::try_from(e.raw_os_error() - ERRNO_BASE).ok()?;
@@ -212,7 +212,7 @@ structures! {
     Time {
         /// Whole seconds, in two's complement.
         seconds: u64,
-        /// Nanoseconds above them.
+        /// Nanoseconds within the second.
         nanoseconds: u32,
     }
 
@@ -226,17 +226,17 @@ structures! {
 
     /// The change of a directory, `change_info4` (RFC 7530, 2.1).
     ChangeInfo {
-        /// Whether no other change came between.
+        /// Whether no other change happened between the two values.
         atomic: bool,
-        /// The `change` attribute before.
+        /// The `change` attribute before the operation.
         before: u64,
-        /// The `change` attribute after.
+        /// The `change` attribute after the operation.
         after: u64,
     }
 
     /// The identifier of an open, lock or delegation, `stateid4` (RFC 7530, 9.1.4).
     StateId {
-        /// The number of changes.
+        /// The number of changes of the state.
         seqid: u32,
         /// The opaque part.
         other: [u8; 12],
@@ -246,13 +246,13 @@ structures! {
     Owner<'a> {
         /// The client.
         client: u64,
-        /// The name that the client gives it.
+        /// The name that the client gives the owner.
         name: Opaque<'a>,
     }
 }
 
 impl StateId {
-    /// The stateid without state (RFC 7530, 9.1.4.3): for SETATTR of a file that is not open.
+    /// The anonymous stateid (RFC 7530, 9.1.4.3), for SETATTR of a file that is not open.
     pub const ANONYMOUS: Self = Self {
         seqid: 0,
         other: [0; 12],

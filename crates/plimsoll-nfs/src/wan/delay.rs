@@ -1,6 +1,6 @@
-//! The times at which data that enters a link leaves it.
+//! The times at which data leaves a link.
 //!
-//! Nothing here waits: the functions compute instants.
+//! The functions only compute instants; no function waits.
 
 use crate::wan::link::{BitRate, Link};
 use rand::{RngExt, SeedableRng};
@@ -10,12 +10,11 @@ use std::time::{Duration, Instant};
 /// The number of bytes of TCP data in an Ethernet packet.
 pub(crate) const TCP_SEGMENT_BYTES: usize = 1448;
 
-/// The minimum time that Linux adds to the round-trip time for its retransmission timeout:
+/// The minimum by which the Linux retransmission timeout exceeds the round-trip time:
 /// `TCP_RTO_MIN`.
 pub(crate) const MIN_RETRANSMIT_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// The bandwidth of one direction of a link, which all connections share: bytes leave one after the
-/// other.
+/// The bandwidth of one direction of a link, shared by all connections: data is serialised.
 pub(crate) struct LinkDirection {
     bandwidth: Option<BitRate>,
     free_at: Option<Instant>,
@@ -29,7 +28,7 @@ impl LinkDirection {
         }
     }
 
-    /// The time at which the last of these bytes has been sent.
+    /// The time at which the last of `bytes` bytes has been sent.
     pub(crate) fn sent_at(&mut self, now: Instant, bytes: usize) -> Instant {
         let Some(bandwidth) = self.bandwidth else {
             return now;
@@ -40,14 +39,14 @@ impl LinkDirection {
         sent
     }
 
-    /// The time that data arriving now would wait before it is sent.
+    /// The time for which data that arrives now would wait before it is sent.
     pub(crate) fn backlog(&self, now: Instant) -> Duration {
         let free_at = self.free_at.unwrap_or(now);
         free_at.saturating_duration_since(now)
     }
 }
 
-/// The propagation of data that must stay in order: of a connection in one direction, or of all
+/// The propagation of data that must stay in order: of one connection in one direction, or of all
 /// packets in one direction.
 pub(crate) struct DeliveryOrder {
     link: Link,
@@ -56,7 +55,7 @@ pub(crate) struct DeliveryOrder {
 }
 
 impl DeliveryOrder {
-    /// Creates one whose random numbers depend on `number` alone.
+    /// The propagation with random numbers that depend only on `number`.
     pub(crate) fn new(link: &Link, number: u64) -> Self {
         Self {
             link: link.clone(),
@@ -65,18 +64,18 @@ impl DeliveryOrder {
         }
     }
 
-    /// Changes the round-trip time. The jitter stays at most as long.
+    /// Changes the round-trip time, and limits the jitter to the round-trip time.
     pub(crate) fn set_rtt(&mut self, rtt: Duration) {
         self.link.rtt = rtt;
         self.link.jitter = self.link.jitter.min(rtt);
     }
 
-    /// The time at which data sent at `sent` arrives.
+    /// The arrival time of data sent at `sent`.
     pub(crate) fn arrives_at(&mut self, sent: Instant) -> Instant {
         let mut delay = self.link.rtt / 2;
         if !self.link.jitter.is_zero() {
             let range = self.link.jitter.as_nanos() as u64;
-            // Uniformly distributed from half the jitter early to half of it late.
+            // Uniformly distributed from half the jitter early to half the jitter late.
             let shift = Duration::from_nanos(self.random.random_range(0..=range));
             delay = (delay + shift).saturating_sub(self.link.jitter / 2);
         }
@@ -92,8 +91,8 @@ impl DeliveryOrder {
         self.link.loss > 0.0 && self.random.random_bool(self.link.loss)
     }
 
-    /// The time by which a chunk of a stream is delayed because one of its packets was lost and
-    /// retransmitted.
+    /// The delay of a stream's chunk if one of its packets is lost and retransmitted; `None`
+    /// without a loss.
     pub(crate) fn stalls(&mut self, bytes: usize) -> Option<Duration> {
         let packets = bytes.div_ceil(TCP_SEGMENT_BYTES);
         let lost = (0..packets).any(|_| self.loses());
@@ -113,7 +112,7 @@ mod tests {
         }
     }
 
-    /// At 8 Mbit/s a kilobyte takes a millisecond, and the next waits for it.
+    /// At 8 Mbit/s, a kilobyte takes a millisecond, and later data waits.
     #[test]
     fn bytes_leave_one_after_the_other() {
         let mut wire = LinkDirection::new(&Link {
@@ -139,9 +138,9 @@ mod tests {
         };
         let mut order = DeliveryOrder::new(&lossy, 3);
         let lost = (0..10_000).filter(|_| order.loses()).count();
-        // Ten standard deviations, which are 30 each.
+        // Ten standard deviations of 30 each.
         assert!((700..1300).contains(&lost), "{lost}");
-        // Of ten packets one is lost in 65 of 100 chunks.
+        // Of 100 chunks of ten packets, 65 lose at least one packet.
         let stalled = (0..10_000)
             .filter(|_| order.stalls(10 * TCP_SEGMENT_BYTES).is_some())
             .count();

@@ -7,10 +7,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// The maximum delay that is recorded, in nanoseconds; longer ones count as this.
+/// The maximum recorded delay, in nanoseconds; longer delays count as this delay.
 const MAX_RECORDED_DELAY_NS: u64 = 600_000_000_000;
 
-/// Totals that many threads add to.
+/// Totals to which many threads add.
 #[derive(Default)]
 pub(crate) struct Counters {
     pub(crate) connections: AtomicU64,
@@ -19,7 +19,7 @@ pub(crate) struct Counters {
     pub(crate) down: Direction,
 }
 
-/// Totals of one direction.
+/// Totals of one direction of a link.
 #[derive(Default)]
 pub(crate) struct Direction(Mutex<DirectionCounters>);
 
@@ -27,7 +27,7 @@ struct DirectionCounters {
     bytes: u64,
     dropped: u64,
     stalled: u64,
-    /// Times between the ends of the link, in nanoseconds.
+    /// Times from one end of the link to the other, in nanoseconds.
     delays: Histogram<u64>,
 }
 
@@ -90,24 +90,24 @@ impl Counters {
 /// Totals of a link.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Summary {
-    /// The number of connections accepted; 0 in a tunnel, which transfers packets only.
+    /// The number of accepted connections; 0 for a tunnel, which transfers packets only.
     pub connections: u64,
-    /// The number of these that the server did not accept.
+    /// The number of accepted connections that the relay could not pass on to the server.
     pub refused: u64,
-    /// The direction to the server; in a tunnel, from the first namespace to the second.
+    /// The direction to the server; for a tunnel, from the first namespace to the second.
     pub up: DirectionTotals,
-    /// The other direction.
+    /// The direction from the server; for a tunnel, from the second namespace to the first.
     pub down: DirectionTotals,
 }
 
 /// Totals of a link in one direction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DirectionTotals {
-    /// The number of bytes: of data, or of packets with their IP headers.
+    /// The number of transferred bytes: of TCP data, or of packets with their IP headers.
     pub bytes: u64,
-    /// The number of packets that were lost or found the queue full.
+    /// The number of packets that were lost or found a full queue.
     pub dropped: u64,
-    /// The number of chunks of connections that were delayed because a packet counted as lost.
+    /// The number of chunks of connections that were delayed by an emulated packet loss.
     pub stalled: u64,
     /// The median time in the link.
     pub delay_p50: Option<Duration>,

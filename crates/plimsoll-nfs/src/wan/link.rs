@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// The maximum round-trip time. A link by satellite takes less than two seconds.
+/// The maximum round-trip time; even a satellite link has less than two seconds.
 pub const MAX_RTT: Duration = Duration::from_secs(10);
 
 /// A link with the same properties in both directions.
@@ -12,16 +12,16 @@ pub const MAX_RTT: Duration = Duration::from_secs(10);
 pub struct Link {
     /// The round-trip time, at most [`MAX_RTT`]; half of it in each direction.
     pub rtt: Duration,
-    /// The maximum deviation of the round-trip time, at most that time itself. The delay of each
-    /// direction deviates by up to half of it, uniformly distributed, without reordering.
+    /// The maximum deviation of the round-trip time, at most the round-trip time. The delay of each
+    /// direction deviates by up to half of the jitter, uniformly distributed, without reordering.
     pub jitter: Duration,
-    /// The maximum rate of each direction, of all connections together.
+    /// The maximum rate of each direction, shared by all connections.
     pub bandwidth: Option<BitRate>,
     /// The probability that a packet is lost, from 0 to 1.
     pub loss: f64,
 }
 
-/// A property that is out of its range.
+/// A property of a link that is out of range.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum LinkError {
     /// The round-trip time is too long.
@@ -36,7 +36,7 @@ pub enum LinkError {
 }
 
 impl Link {
-    /// A link that only delays.
+    /// A link with a round-trip time, and without jitter, rate limit and loss.
     #[must_use]
     pub fn of_rtt(rtt: Duration) -> Self {
         Self {
@@ -48,7 +48,7 @@ impl Link {
     /// Checks the ranges of all values.
     ///
     /// # Errors
-    /// The first value that is out of its range.
+    /// The first value that is out of range.
     pub fn check(&self) -> Result<(), LinkError> {
         if self.rtt > MAX_RTT {
             return Err(LinkError::Rtt(self.rtt));
@@ -79,11 +79,11 @@ impl fmt::Display for Link {
     }
 }
 
-/// A rate in bits per second; at least one.
+/// A rate in bits per second, at least 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BitRate(u64);
 
-/// The units of rates, the largest first.
+/// The units of rates, in descending order.
 const UNITS: [(&str, u64); 4] = [
     ("gbit", 1_000_000_000),
     ("mbit", 1_000_000),
@@ -92,14 +92,14 @@ const UNITS: [(&str, u64); 4] = [
 ];
 
 impl BitRate {
-    /// The time that this number of bytes takes.
+    /// The duration of the transmission of `bytes` bytes.
     #[must_use]
     pub fn time(self, bytes: usize) -> Duration {
         let nanos = bytes as u128 * 8 * 1_000_000_000 / u128::from(self.0);
         Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
     }
 
-    /// The number of bits per second.
+    /// The rate in bits per second.
     #[must_use]
     pub fn bits(self) -> u64 {
         self.0
@@ -116,7 +116,7 @@ impl FromStr for BitRate {
         let split = units.find_map(|(name, factor)| Some((text.strip_suffix(name)?, factor)));
         let (number, factor) = split.ok_or_else(wrong)?;
         let number = number.trim_end();
-        // `f64` would take `inf` and `1e3` too.
+        // The `f64` parser would also accept `inf` and `1e3`.
         if number.is_empty() || number.chars().any(|c| !c.is_ascii_digit() && c != '.') {
             return Err(wrong());
         }

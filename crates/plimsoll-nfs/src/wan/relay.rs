@@ -13,31 +13,32 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// The maximum number of bytes read at a time.
+/// The maximum number of bytes of one read.
 const MAX_CHUNK_BYTES: usize = 64 << 10;
 
 /// The maximum time that a chunk occupies a link of limited bandwidth, so that other connections
-/// get a turn.
+/// get a share.
 const MAX_CHUNK_LINK_TIME: Duration = Duration::from_millis(2);
 
 /// The maximum memory of delayed data in one direction of a connection, in bytes.
 const MAX_IN_FLIGHT_BYTES: usize = 64 << 20;
 
-/// The maximum memory of delayed data in one direction of all connections, in bytes, which they
-/// share evenly.
+/// The maximum memory of delayed data in one direction of all connections, in bytes; the
+/// connections share the memory evenly.
 const MAX_TOTAL_IN_FLIGHT_BYTES: usize = 512 << 20;
 
-/// The memory that one direction of a connection may have however many there are, in bytes.
+/// The minimum share of memory for one direction of a connection, in bytes, for any number of
+/// connections.
 const MIN_IN_FLIGHT_BYTES: usize = 256 << 10;
 
-/// The maximum time that data waits for a link of limited bandwidth; until then nothing more is
-/// read.
+/// The maximum time that data waits for a link of limited bandwidth; beyond this limit the relay
+/// stops reading.
 const MAX_LINK_WAIT: Duration = Duration::from_millis(100);
 
 /// The maximum time that the server may take to accept a connection.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A running relay. Dropping it closes all its connections.
+/// A running relay. Dropping the value closes all connections.
 pub struct Relay {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -48,16 +49,16 @@ pub struct Relay {
 struct Shared {
     upstream: Vec<SocketAddr>,
     link: Link,
-    /// The round-trip time now, in nanoseconds; that of `link` is the first one.
+    /// The current round-trip time, in nanoseconds; `link` has the initial round-trip time.
     rtt_ns: AtomicU64,
     counters: Counters,
     directions: [Mutex<LinkDirection>; 2],
     stop: AtomicBool,
     connections: Mutex<BTreeMap<u64, Arc<Connection>>>,
-    /// The number of times that all connections were cut. A connection accepted before the last
-    /// time must be cut too, and may not be in the map yet.
+    /// The number of cuts of all connections. A connection accepted before the last cut must be cut
+    /// too, although it may not be in the map yet.
     cuts: AtomicU64,
-    /// The number of connections.
+    /// The number of open connections.
     count: AtomicUsize,
     /// Notified when a connection has ended.
     ended: Condvar,
@@ -68,35 +69,35 @@ impl Shared {
         Duration::from_nanos(self.rtt_ns.load(Relaxed))
     }
 
-    /// The maximum memory of one direction of a connection now, in bytes.
+    /// The current memory limit of one direction of a connection, in bytes.
     fn room(&self) -> usize {
         let share = MAX_TOTAL_IN_FLIGHT_BYTES / self.count.load(Relaxed).max(1);
         share.clamp(MIN_IN_FLIGHT_BYTES, MAX_IN_FLIGHT_BYTES)
     }
 }
 
-/// A connection of a client and the one to the server.
+/// A connection of a client, and the connection to the server.
 struct Connection {
-    /// The client's end, and the server's.
+    /// The client's end and the server's end.
     ends: [TcpStream; 2],
-    /// From the first end to the second, and back.
+    /// The queues from the first end to the second, and back.
     pipes: [DirectionQueue; 2],
 }
 
 impl Connection {
-    /// Closes both ends at once.
+    /// Closes both ends immediately.
     fn cut(&self) {
         for stream in &self.ends {
-            // It may be closed already.
+            // The stream may be closed already.
             let _ = stream.shutdown(Shutdown::Both);
         }
         self.pipes.iter().for_each(DirectionQueue::cut);
     }
 
-    /// Closes both ends at once, this one with a reset.
+    /// Closes both ends immediately, `end` with a reset.
     fn reset(&self, end: usize) {
         reset_when_closed(&self.ends[end]);
-        // Wakes the thread that reads; closing sends the reset.
+        // Wakes the reading thread; closing the stream sends the reset.
         let _ = self.ends[end].shutdown(Shutdown::Read);
         let _ = self.ends[1 - end].shutdown(Shutdown::Both);
         self.pipes.iter().for_each(DirectionQueue::cut);
@@ -107,19 +108,19 @@ fn nanos(rtt: Duration) -> u64 {
     u64::try_from(rtt.as_nanos()).expect("a round trip takes at most seconds")
 }
 
-/// Makes closing a connection reset it.
+/// Makes the close of a connection send a reset.
 fn reset_when_closed(stream: &TcpStream) {
-    // If that fails, the connection is closed in order.
+    // If this fails, the connection closes without a reset.
     let _ = rustix::net::sockopt::set_socket_linger(stream, Some(Duration::ZERO));
 }
 
 impl Relay {
-    /// Listens at `listen` (port 0 takes a free one) and passes connections on to `upstream`:
-    /// addresses of one server, of which the first that accepts a connection gets it.
+    /// Listens at `listen` (port 0 selects a free port) and passes connections on to `upstream`:
+    /// addresses of one server, of which the first that accepts a connection is used.
     ///
     /// # Errors
-    /// If it cannot listen at the address, or that is also an address of the server. A server that is
-    /// down is not an error: each connection tries to reach it.
+    /// If the relay cannot listen at the address, or the address is also an address of the server. An unreachable
+    /// server is not an error: each connection tries to reach the server.
     pub fn start(listen: SocketAddr, upstream: &[SocketAddr], link: &Link) -> io::Result<Self> {
         let listener = TcpListener::bind(listen)?;
         let address = listener.local_addr()?;
@@ -150,7 +151,7 @@ impl Relay {
         })
     }
 
-    /// The address at which it listens.
+    /// The address at which the relay listens.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -162,11 +163,11 @@ impl Relay {
         self.shared.counters.summary()
     }
 
-    /// Changes the round-trip time, also of connections that exist. Data that is on its way is not
+    /// Changes the round-trip time, also of existing connections. Data already in flight is not
     /// overtaken.
     ///
     /// # Panics
-    /// If it is longer than [`MAX_RTT`](crate::wan::MAX_RTT).
+    /// If `rtt` is longer than [`MAX_RTT`](crate::wan::MAX_RTT).
     pub fn set_rtt(&self, rtt: Duration) {
         assert!(
             rtt <= crate::wan::MAX_RTT,
@@ -175,7 +176,8 @@ impl Relay {
         self.shared.rtt_ns.store(nanos(rtt), Relaxed);
     }
 
-    /// Cuts all connections and drops their delayed data. New ones are accepted.
+    /// Cuts all connections and drops their delayed data; the relay continues to accept
+    /// connections.
     pub fn cut(&self) {
         let connections = lock(&self.shared.connections);
         self.shared.cuts.fetch_add(1, Relaxed);
@@ -194,7 +196,7 @@ impl Relay {
             return;
         };
         self.shared.stop.store(true, Relaxed);
-        // Wakes the thread that accepts. A listener at all addresses is reached at the local one.
+        // Wakes the accepting thread. A listener at all addresses is reached at the local address.
         let mut own = self.address;
         if own.ip().is_unspecified() {
             own.set_ip(match own.is_ipv4() {
@@ -225,7 +227,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             return;
         }
         let Ok(client) = stream else {
-            // Probably out of descriptors: some will be freed.
+            // Most likely the process is out of descriptors; connections that end will free some.
             std::thread::sleep(Duration::from_millis(10));
             continue;
         };
@@ -241,7 +243,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
     }
 }
 
-/// Connects to the first of these addresses that accepts the connection.
+/// Connects to the first address that accepts the connection.
 fn connect(upstream: &[SocketAddr]) -> io::Result<TcpStream> {
     let mut last = io::Error::from(ErrorKind::AddrNotAvailable);
     for address in upstream {
@@ -254,10 +256,10 @@ fn connect(upstream: &[SocketAddr]) -> io::Result<TcpStream> {
 }
 
 /// Connects to the server, and passes data on until both directions have ended. `cuts` is the
-/// number of cuts when the client's connection was accepted.
+/// number of cuts at the time when the client's connection was accepted.
 fn relay(client: TcpStream, number: u64, cuts: u64, shared: &Arc<Shared>) {
-    // This machine's kernel has accepted the client's connection at once. The round trip that this
-    // takes over the link delays the first bytes.
+    // The local kernel has accepted the client's connection at once. The handshake's round trip
+    // over the emulated link delays the first bytes instead.
     let opened = Instant::now() + shared.rtt();
     let ready = connect(&shared.upstream).and_then(|server| {
         client.set_nodelay(true)?;
@@ -320,9 +322,9 @@ fn pass(connection: &Connection, number: u64, shared: &Shared, opened: Instant) 
 #[derive(Default)]
 struct DirectionQueue {
     queue: Mutex<Queue>,
-    /// Notified when a chunk is added, or the connection cut.
+    /// Notified when a chunk is added or the connection is cut.
     more: Condvar,
-    /// Notified when a chunk is removed, or the connection cut.
+    /// Notified when a chunk is removed or the connection is cut.
     less: Condvar,
 }
 
@@ -331,16 +333,16 @@ struct Queue {
     chunks: VecDeque<Chunk>,
     /// The memory of the chunks, in bytes.
     memory: usize,
-    /// Whether the connection is cut: nothing is read or written.
+    /// Whether the connection is cut, so that nothing more is read or written.
     cut: bool,
-    /// Whether the last chunk was removed: nothing more is written.
+    /// Whether the last chunk was removed, so that nothing more is written.
     over: bool,
 }
 
 /// The content of a chunk.
 enum StreamItem {
     Bytes(Vec<u8>),
-    /// The stream ends in order.
+    /// The stream ends without a reset.
     End,
     /// The stream is reset.
     Reset,
@@ -349,14 +351,14 @@ enum StreamItem {
 /// A piece of a stream.
 struct Chunk {
     what: StreamItem,
-    /// The time at which it was read, or the connection was established if that is later.
+    /// The time at which the chunk was read, or the connection was established if that is later.
     came: Instant,
-    /// The time at which it is to be written.
+    /// The time at which the chunk must be written.
     due: Instant,
 }
 
 impl Chunk {
-    /// Its memory in bytes.
+    /// The memory of the chunk in bytes.
     fn memory(&self) -> usize {
         let bytes = match &self.what {
             StreamItem::Bytes(bytes) => bytes.capacity(),
@@ -373,8 +375,8 @@ impl DirectionQueue {
         self.less.notify_all();
     }
 
-    /// Waits until less than `room` bytes of memory are used; returns `false` if the connection is
-    /// cut.
+    /// Waits until the chunks use less than `room` bytes of memory; returns `false` if the
+    /// connection is cut.
     fn wait_for_room(&self, room: impl Fn() -> usize) -> bool {
         let mut queue = lock(&self.queue);
         while queue.memory >= room() && !queue.cut {
@@ -383,13 +385,13 @@ impl DirectionQueue {
         !queue.cut
     }
 
-    /// Waits for this time, or until a chunk is removed; returns `false` if the connection is cut.
+    /// Waits for `time`, or until a chunk is removed; returns `false` if the connection is cut.
     fn pause(&self, time: Duration) -> bool {
         let queue = lock(&self.queue);
         !queue.cut && !wait(&self.less, queue, Some(time)).cut
     }
 
-    /// Adds a chunk; returns `false` if it will not be written.
+    /// Adds a chunk; returns `false` if the chunk will not be written.
     fn push(&self, chunk: Chunk) -> bool {
         let mut queue = lock(&self.queue);
         if queue.cut || queue.over {
@@ -397,7 +399,7 @@ impl DirectionQueue {
         }
         queue.memory += chunk.memory();
         queue.chunks.push_back(chunk);
-        // The other thread waits only for the first, since chunks stay in order.
+        // The other thread waits only for the first chunk, since chunks stay in order.
         if queue.chunks.len() == 1 {
             self.more.notify_one();
         }
@@ -446,7 +448,7 @@ impl<'a> DirectionDelay<'a> {
         }
     }
 
-    /// The maximum number of bytes to read at a time.
+    /// The maximum number of bytes of one read.
     fn chunk_bytes(&self) -> usize {
         let Some(bandwidth) = self.shared.link.bandwidth else {
             return MAX_CHUNK_BYTES;
@@ -457,7 +459,8 @@ impl<'a> DirectionDelay<'a> {
             .clamp(TCP_SEGMENT_BYTES, MAX_CHUNK_BYTES)
     }
 
-    /// Waits while too much data waits for the link; returns `false` if the connection is cut.
+    /// Waits while the backlog of the link exceeds the limit; returns `false` if the connection is
+    /// cut.
     fn wait_for_link(&self, pipe: &DirectionQueue) -> bool {
         loop {
             let backlog = lock(&self.shared.directions[self.way]).backlog(Instant::now());
@@ -471,7 +474,7 @@ impl<'a> DirectionDelay<'a> {
         }
     }
 
-    /// The time at which bytes that were read at `came` are to be written.
+    /// The time at which bytes that were read at `came` must be written.
     fn due(&mut self, came: Instant, bytes: usize, counters: &Direction) -> Instant {
         let sent = lock(&self.shared.directions[self.way]).sent_at(came, bytes);
         self.order.set_rtt(self.shared.rtt());
@@ -483,7 +486,7 @@ impl<'a> DirectionDelay<'a> {
     }
 }
 
-/// Reads a stream until it ends.
+/// Reads a stream until its end.
 fn take(mut from: DirectionDelay<'_>, connection: &Connection, counters: &Direction) {
     let (mut stream, pipe) = (&connection.ends[from.way], &connection.pipes[from.way]);
     let mut bytes = vec![0; from.chunk_bytes()];
@@ -510,9 +513,9 @@ fn take(mut from: DirectionDelay<'_>, connection: &Connection, counters: &Direct
     }
 }
 
-/// Makes the kernel acknowledge at once what has been read, instead of up to 40 ms later with data
-/// of the other direction. A sender with a small congestion window would wait for that, a delay
-/// that no option of the link requests. The setting lasts for this acknowledgement only.
+/// Makes the kernel acknowledge read data at once, instead of up to 40 ms later with data of the
+/// other direction. A sender with a small congestion window would wait for the acknowledgement, a
+/// delay that no property of the link requests. The setting applies to this acknowledgement only.
 fn acknowledge(stream: &TcpStream) {
     #[cfg(target_os = "linux")]
     let _ = rustix::net::sockopt::set_tcp_quickack(stream, true);
@@ -520,10 +523,11 @@ fn acknowledge(stream: &TcpStream) {
     let _ = stream;
 }
 
-/// Writes chunks to a stream when they are due. When the stream is closed by its peer, the other
-/// end is reset, `delay` later and after the data that is delayed.
+/// Writes chunks to a stream when they are due. If the peer has closed the stream, the other end is
+/// reset after `delay` and after the delayed data.
 fn put(connection: &Connection, way: usize, delay: Duration, counters: &Direction) {
-    // Without this the kernel may wake the thread 50 µs late, which is little here.
+    // Without this setting the kernel may wake the thread 50 µs late; the error is small, so a
+    // failure is ignored.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     let (mut stream, pipe) = (&connection.ends[1 - way], &connection.pipes[way]);
     while let Some(chunk) = pipe.pop() {

@@ -24,40 +24,40 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// The addresses of the ends of the tunnel with this number, from 198.18.0.0/15, which is reserved
+/// The addresses of the two ends of tunnel number `number`, from 198.18.0.0/15, which is reserved
 /// for benchmarks (RFC 2544, C.2.2).
 fn addresses(number: u8) -> [Ipv4Addr; 2] {
     [1, 2].map(|last| Ipv4Addr::new(198, 19, number, last))
 }
 
-/// The number of packets that a device queues until they are read; it drops further ones.
+/// The maximum number of unread packets in a device's queue; the device drops further packets.
 const DEVICE_QUEUE_PACKETS: &str = "10000";
 
 /// The maximum number of bytes of a packet.
 const MAX_PACKET_BYTES: usize = 64 << 10;
 
-/// The maximum number of packets in flight in one direction; further ones are dropped.
+/// The maximum number of packets in flight in one direction; further packets are dropped.
 const MAX_IN_FLIGHT_PACKETS: usize = 1 << 16;
 
-/// The maximum time that packets wait for a link of limited bandwidth, as in the buffer of a
-/// router; further ones are dropped.
+/// The maximum time that packets wait for a link of limited bandwidth, as in a router's buffer;
+/// further packets are dropped.
 const MAX_LINK_WAIT: Duration = Duration::from_millis(100);
 
-/// The type of the file system of namespaces: `NSFS_MAGIC` of Linux's `magic.h`.
+/// The file system type of namespaces: `NSFS_MAGIC` of Linux's `magic.h`.
 const NSFS_MAGIC: FsWord = 0x6e73_6673;
 
-/// The time between two checks whether the tunnel is to end.
+/// The time between two checks for the end of the tunnel.
 const STOP_POLL_INTERVAL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 50_000_000,
 };
 
-/// A network namespace.
+/// A network namespace, given by this process or by a path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Namespace {
     /// The namespace of this process, `self`.
     Own,
-    /// A namespace by its path, such as `/proc/1/ns/net`, or its name of `ip netns add`.
+    /// A namespace by its path, such as `/proc/1/ns/net`, or by its name of `ip netns add`.
     At(PathBuf),
 }
 
@@ -89,14 +89,14 @@ impl Namespace {
             _ => Err(Errno::INVAL.into()),
         });
         opened.map_err(|error| match error.kind() {
-            // The namespace of another user's process; a tunnel needs root in any case.
+            // The namespace belongs to another user's process; a tunnel needs root in any case.
             ErrorKind::PermissionDenied if !is_root() => TunnelError::NotRoot,
             _ => TunnelError::Namespace { path, error },
         })
     }
 }
 
-/// An error of starting a tunnel.
+/// An error at the start of a tunnel.
 #[derive(Debug, thiserror::Error)]
 pub enum TunnelError {
     /// Only root may create devices.
@@ -107,13 +107,13 @@ pub enum TunnelError {
     Namespace {
         /// The path of the namespace.
         path: PathBuf,
-        /// The error of the system.
+        /// The error of the operating system.
         error: io::Error,
     },
     /// Both ends are in one namespace.
     #[error("both ends are in the same network namespace: no packets would use the tunnel")]
     Same,
-    /// All addresses are in use.
+    /// All tunnel addresses are in use.
     #[error("256 tunnels end in these network namespaces: there are no more addresses")]
     Full,
     /// The device cannot be created.
@@ -124,15 +124,15 @@ pub enum TunnelError {
     Address {
         /// The arguments of `ip`.
         command: String,
-        /// Its error message.
+        /// The error message of `ip`.
         said: String,
     },
-    /// Threads cannot be started.
+    /// A thread cannot be started.
     #[error("a tunnel needs threads: {0}")]
     Threads(io::Error),
 }
 
-/// A hint about an error, after a colon.
+/// A hint at the cause of an error, after a colon.
 fn hint(error: &io::Error, missing: &str) -> String {
     match error.kind() {
         ErrorKind::NotFound => format!(": {missing}"),
@@ -144,7 +144,7 @@ fn hint(error: &io::Error, missing: &str) -> String {
     }
 }
 
-/// A running tunnel. Dropping it removes both devices.
+/// A running tunnel. Dropping the value removes both devices.
 pub struct Tunnel {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
@@ -152,7 +152,7 @@ pub struct Tunnel {
     addresses: [Ipv4Addr; 2],
 }
 
-/// The state that the threads share.
+/// The state that the threads of a tunnel share.
 struct Shared {
     counters: Counters,
     stop: AtomicBool,
@@ -163,7 +163,7 @@ struct Shared {
 #[derive(Default)]
 struct Pipe {
     packets: Mutex<VecDeque<Packet>>,
-    /// Notified when a packet is added, or the tunnel is to end.
+    /// Notified when a packet is added or the tunnel ends.
     more: Condvar,
 }
 
@@ -229,13 +229,14 @@ impl Tunnel {
         Ok(())
     }
 
-    /// Addresses of the first and of the second end, which no other device in their namespaces had.
+    /// Addresses of the first and the second end, which no other device in their namespaces used at
+    /// the start.
     #[must_use]
     pub fn addresses(&self) -> [Ipv4Addr; 2] {
         self.addresses
     }
 
-    /// Names of the devices of the first and of the second end.
+    /// Device names of the first and the second end.
     #[must_use]
     pub fn devices(&self) -> &[String; 2] {
         &self.names
@@ -257,7 +258,7 @@ impl Tunnel {
     fn end(&mut self) {
         self.shared.stop.store(true, Relaxed);
         for pipe in &self.shared.pipes {
-            // A thread checks the flag and begins to wait under the lock, so it is woken.
+            // A thread checks the flag under the lock before it waits, so no wakeup is lost.
             drop(lock(&pipe.packets));
             pipe.more.notify_all();
         }
@@ -284,8 +285,8 @@ fn is_same(one: &File, other: &File) -> bool {
     }
 }
 
-/// Runs `work` in a namespace, on a thread of its own, so that no other thread changes its
-/// namespace.
+/// Runs `work` in a network namespace, on a separate thread, so that the namespaces of other
+/// threads do not change.
 fn within<R: Send>(
     space: &File,
     at: &Namespace,
@@ -331,7 +332,7 @@ fn networks_in_use() -> Result<Vec<u8>, TunnelError> {
     Ok(numbers(&ip(&["-4", "-o", "addr", "show"])?))
 }
 
-/// Parses the output of `ip -o addr`, in which addresses follow the word `inet`.
+/// Parses the output of `ip -o addr`, in which each address follows the word `inet`.
 fn numbers(listed: &str) -> Vec<u8> {
     let address = |line: &str| {
         let mut words = line.split_whitespace().skip_while(|w| *w != "inet").skip(1);
@@ -371,8 +372,8 @@ fn ip(args: &[&str]) -> Result<String, TunnelError> {
     }
 }
 
-/// The argument of [`TUNSETIFF`]: `struct ifreq` of netdevice(7), of which only the name and the
-/// flags are used.
+/// The argument of [`TUNSETIFF`]: `struct ifreq` of netdevice(7); only the name and the flags are
+/// used.
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Request {
@@ -387,7 +388,8 @@ const TUNSETIFF: Opcode = opcode::write::<i32>(b'T', 202);
 /// `IFF_TUN | IFF_NO_PI`: IP packets without a header.
 const FLAGS: u16 = 0x0001 | 0x1000;
 
-/// Creates a device in the namespace of this thread. It disappears when the file is closed.
+/// Creates a device in the network namespace of this thread; the device disappears when the file is
+/// closed.
 fn device() -> io::Result<(File, String)> {
     let end = OpenOptions::new()
         .read(true)
@@ -400,8 +402,8 @@ fn device() -> io::Result<(File, String)> {
         rest: [0; 22],
     };
     // SAFETY: TUNSETIFF reads and writes a `struct ifreq`, which is 40 bytes long and begins with
-    // 16 bytes of name and a short of flags, as `Request` does; every byte of it is initialised,
-    // and any bytes are valid in it. It outlives the call.
+    // 16 bytes of name and a short of flags, as `Request` does. Every byte of `Request` is
+    // initialised, any bytes are valid in `Request`, and the value outlives the call.
     unsafe { ioctl(&end, Updater::<TUNSETIFF, Request>::new(&mut request)) }?;
     let name = request.name.split(|b| *b == 0).next();
     let name = name.expect("a split has a first part");
@@ -409,7 +411,7 @@ fn device() -> io::Result<(File, String)> {
     Ok((end, name))
 }
 
-/// The totals of the direction that begins at this end.
+/// The totals of the direction that begins at the end `from`.
 fn counters(shared: &Shared, from: usize) -> &Direction {
     match from {
         0 => &shared.counters.up,
@@ -417,7 +419,7 @@ fn counters(shared: &Shared, from: usize) -> &Direction {
     }
 }
 
-/// Reads packets from an end until the tunnel is to end.
+/// Reads packets from an end until the tunnel ends.
 fn take(shared: &Shared, from: usize, link: &Link) {
     let (mut end, pipe) = (&shared.ends[from], &shared.pipes[from]);
     let counters = counters(shared, from);
@@ -429,11 +431,11 @@ fn take(shared: &Shared, from: usize, link: &Link) {
             Ok(read) => read,
             Err(e) if e.kind() == ErrorKind::WouldBlock => {
                 let mut waits = [PollFd::new(end, PollFlags::IN)];
-                // Reading reports errors.
+                // The read below reports errors.
                 let _ = poll(&mut waits, Some(&STOP_POLL_INTERVAL));
                 continue;
             }
-            // The device is down, and may come up again.
+            // The device is down; it may come up again.
             Err(_) => {
                 std::thread::sleep(Duration::from_millis(10));
                 continue;
@@ -454,7 +456,7 @@ fn take(shared: &Shared, from: usize, link: &Link) {
         };
         let mut packets = lock(&pipe.packets);
         packets.push_back(packet);
-        // The other thread waits only for the first, since packets stay in order.
+        // The other thread waits only for the first packet, since packets stay in order.
         if packets.len() == 1 {
             pipe.more.notify_one();
         }
@@ -465,7 +467,8 @@ fn take(shared: &Shared, from: usize, link: &Link) {
 fn put(shared: &Shared, from: usize) {
     let (mut end, pipe) = (&shared.ends[1 - from], &shared.pipes[from]);
     let counters = counters(shared, from);
-    // Without this the kernel may wake the thread 50 µs late, which is little here.
+    // Without this setting the kernel may wake the thread 50 µs late; the error is small, so a
+    // failure is ignored.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     let mut packets = lock(&pipe.packets);
     while !shared.stop.load(Relaxed) {
@@ -476,10 +479,10 @@ fn put(shared: &Shared, from: usize) {
             continue;
         };
         drop(packets);
-        // A device accepts a packet whole or not at all.
+        // A device accepts a whole packet or nothing.
         match end.write_all(&packet.bytes) {
             Ok(()) => counters.passed(packet.bytes.len(), packet.came.elapsed()),
-            // A device that is down loses packets, as any link.
+            // A device that is down loses packets, as any link does.
             Err(_) => counters.dropped(),
         }
         packets = lock(&pipe.packets);
@@ -513,7 +516,7 @@ mod tests {
         assert_eq!(numbers("no list\ninet\ninet x/3\n"), [0_u8; 0]);
     }
 
-    /// The kernel reads a `struct ifreq`.
+    /// `Request` has the layout of the kernel's `struct ifreq`.
     #[test]
     fn the_request_has_the_kernels_form() {
         assert_eq!(size_of::<Request>(), 40);

@@ -4,7 +4,7 @@ use super::names;
 use crate::{Access, Bytes, Count, Fileset, Layout, Plan, SizeSummary, counted};
 use std::fmt::{self, Formatter};
 
-/// Columns of the longest bar of a distribution.
+/// Length of the longest bar of a size distribution, in columns.
 const BAR: u64 = 30;
 
 pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan, layouts: &[&Layout]) -> fmt::Result {

@@ -2,7 +2,7 @@
 
 use crate::{Bytes, Count, FilesetId, OperationId, Plan, Value, counted};
 
-/// A constant, or the name of the variable that is drawn.
+/// A constant, or the name of the random variable of a draw.
 pub(super) fn value(plan: &Plan, value: Value, show: impl Fn(u64) -> String) -> String {
     match value {
         Value::Const(n) => show(n),
@@ -21,7 +21,7 @@ pub(super) fn count(plan: &Plan, v: Value) -> String {
     value(plan, v, |n| Count(n).to_string())
 }
 
-/// A number of things, in the plural for a random variable.
+/// A number with its noun; a random variable has the plural noun.
 pub(super) fn things(plan: &Plan, v: Value, one: &str, many: &str) -> String {
     match v {
         Value::Const(n) => counted(n, one, many),

@@ -51,7 +51,7 @@ pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan, p: &Pattern) -> fmt::Res
     Ok(())
 }
 
-/// Number of the first object, or the range of those of the ranks.
+/// Number of the first object, or the range of the ranks' first objects.
 fn first_objects(p: &Pattern) -> String {
     match (p.positions.iter().min(), p.positions.iter().max()) {
         (Some(min), Some(max)) => format!("{min} to {max} by rank"),
@@ -69,7 +69,7 @@ fn is_alike(a: &Stage, b: &Stage) -> bool {
     *a == same
 }
 
-/// Writes stages that are alike in one line.
+/// Writes consecutive stages that are alike in one line.
 fn stage(f: &mut Formatter<'_>, plan: &Plan, s: &Stage, alike: &[Stage]) -> fmt::Result {
     let number = |s: &Stage| u64::from(s.iteration) + 1;
     match (number(s), alike.last().map_or(0, number)) {

@@ -1,7 +1,7 @@
-//! Division by numbers that are known when a fileset is planned.
+//! Division by constants that are known when a fileset is planned.
 
-/// A divisor with its reciprocal: a quotient is a multiplication. Names are computed before every
-/// operation, several quotients for each.
+/// A divisor with its reciprocal, which makes a division a multiplication. Every operation computes names, and each
+/// name takes several quotients.
 ///
 /// The reciprocal is ⌈2⁶⁴ / d⌉, with which quotients of all 32-bit numbers are exact (Lemire, Kaser,
 /// Kurz 2019, "Faster remainder by direct computation").
@@ -46,7 +46,7 @@ mod tests {
     proptest! {
         #[test]
         fn quotients_are_exact(n: u32, by in 1u32.., near in 0u32..3) {
-            // Products, and their neighbours, are where a quotient would be wrong first.
+            // An inexact reciprocal would be wrong first at multiples of the divisor and their neighbours.
             let product = (n / by * by).saturating_add(near).saturating_sub(1);
             for n in [n, product, u32::MAX - near] {
                 prop_assert_eq!(Divisor::new(by).divide(n), (n / by, n % by));

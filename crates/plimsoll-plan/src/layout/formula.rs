@@ -1,35 +1,34 @@
-//! Trees whose widths and depth are exact: directories and names are formulas of the numbers of entries.
+//! Trees with exact widths and depth: directories and names are formulas of entry numbers.
 
 use super::divisor::Divisor;
 use super::{MAX_ENTRIES, MAX_LEVELS};
 
-/// A tree in which every directory has the same number of entries, except the last ones, and all
-/// entries are on the same level.
+/// A tree in which every directory except the last ones has the same number of entries, and all entries are on the same
+/// level.
 ///
-/// Directories are numbered from the root, each before those below it and those before the next one of
-/// its parent (preorder), as [`TableTree`](super::table::TableTree) numbers them. A directory that is
-/// full and its subdirectories therefore have as many numbers as its level says, and the path of a
-/// directory is its number divided by these sums, level by level.
+/// Directories are numbered from the root in preorder, as [`TableTree`](super::table::TableTree) numbers directories. A
+/// full subtree therefore has a number of directories that follows from its level, and the path of a directory is its
+/// number divided by these subtree sizes, level by level.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct FormulaTree {
     /// Entries of a directory.
     width: Divisor,
-    /// For each level from that below the root to that of the entries' directories: number of
-    /// directories of a full subtree, its root among them. Sums that exceed 32 bits are their maximum,
-    /// since no tree has more: its first subtree of that level is not full.
+    /// Number of directories of a full subtree, including its root, for each level from the root's children to the
+    /// level of the entries' directories. Numbers beyond 32 bits are cut to the maximum: no tree has as many
+    /// directories, so the first subtree of the level is not full.
     subtrees: Vec<Divisor>,
     files: Forest,
     leaf_dirs: Forest,
 }
 
-/// The subtrees of the root that hold files, or those that hold leaf directories.
+/// The subtrees of the root that hold files, or the subtrees that hold leaf directories.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct Forest {
     entries: u32,
-    /// Directories of the tree before the first one here, without the root.
+    /// Number of directories of the tree before the forest's first directory, without the root.
     dirs_before: u32,
     dirs: u32,
-    /// Entries of the root before the first one here.
+    /// Number of entries of the root before the forest's first subtree.
     subtrees_before: u32,
 }
 
@@ -40,8 +39,8 @@ struct DirPlace {
 }
 
 impl FormulaTree {
-    /// The tree of some files and leaf directories; `None` if it has too many directories. Those of
-    /// level `depth`, at least level 2, hold the entries; the root has level 1.
+    /// Builds the tree of `files` files and `leaf_dirs` leaf directories; `None` if the tree has too many directories.
+    /// Directories of level `depth`, at least level 2, hold the entries; the root has level 1.
     pub(super) fn new(files: u32, leaf_dirs: u32, width: u64, depth: usize) -> Option<Self> {
         let width = width.clamp(1, u64::from(u32::MAX));
         let levels = depth.clamp(2, MAX_LEVELS) - 1;
@@ -73,7 +72,7 @@ impl FormulaTree {
         Some(tree)
     }
 
-    /// Numbers of directories that `entries` entries need, and of those that the root has.
+    /// Number of directories, and of children of the root, that `entries` entries need.
     fn extent(&self, entries: u32) -> (u64, u32) {
         match entries.checked_sub(1) {
             None => (0, 0),
@@ -84,11 +83,11 @@ impl FormulaTree {
         }
     }
 
-    /// Number, in its forest from 1, of the `n`-th directory that holds entries, and number of its
-    /// subtree of the root from 0.
+    /// Number (from 1, in the forest) of the `n`-th directory that holds entries, and number (from 0) of the root's
+    /// subtree that contains the directory.
     #[inline]
     fn holder(&self, n: u32) -> (u64, u32) {
-        // Itself and the directories on the path to it.
+        // The directory itself and the directories on the path to it.
         let mut number = self.subtrees.len() as u64;
         let mut left = n;
         for subtree in self.subtrees[1..].iter().rev() {
@@ -147,7 +146,7 @@ impl FormulaTree {
         self.walk(dir, |_| ()).level
     }
 
-    /// Passes the position of each directory from the root's child to `dir`, which is not the root.
+    /// Calls `visit` with the position of each directory from the root's child down to `dir`, which is not the root.
     #[inline]
     pub(super) fn for_each_position(&self, dir: u32, visit: impl FnMut(u32)) {
         self.walk(dir, visit);
@@ -178,7 +177,7 @@ impl FormulaTree {
         unreachable!("a subtree of the last level is one directory")
     }
 
-    /// The numbers that determine the tree.
+    /// Numbers that determine the tree: files, leaf directories, width and levels.
     pub(super) fn parameters(&self) -> [u64; 4] {
         [
             self.files.entries.into(),

@@ -1,14 +1,14 @@
-//! Which entries of a fileset exist when a run starts.
+//! Fileset entries that exist when a run starts.
 
 use crate::seed::Stream;
 use rand::Rng as _;
 use std::ops::Range;
 
-/// Bits of the fixed-point number that stands for a probability.
+/// Fraction bits of a fixed-point probability.
 const PROBABILITY_BITS: u32 = 32;
 
-/// The entries that exist when a run starts, each with the same probability, as a function of their
-/// numbers: 64 consecutive entries have one branch of the stream.
+/// Entries that exist when a run starts, each with the same probability, as a function of their numbers: 64 consecutive
+/// entries share one branch of the stream.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct InitialEntries {
     len: u32,
@@ -18,7 +18,7 @@ pub(super) struct InitialEntries {
 }
 
 impl InitialEntries {
-    /// The entries of `len` that exist with a probability of `percent`.
+    /// Entries 0 to `len` − 1, each of which exists with a probability of `percent` %.
     pub(super) fn new(len: u32, percent: u8, stream: Stream) -> Self {
         let all = 1u64 << PROBABILITY_BITS;
         Self {
@@ -37,7 +37,7 @@ impl InitialEntries {
         self.probability >> PROBABILITY_BITS == 1
     }
 
-    /// Bits of the entries from `64 · at` on, lowest first.
+    /// Bit mask of the existing entries: bit `i` (0 to 63, lowest first) is entry `64 · at + i`.
     pub(super) fn word(&self, at: u32) -> u64 {
         let existing = match self.len.saturating_sub(at.saturating_mul(64)) {
             left @ 0..64 => (1 << left) - 1,
@@ -51,8 +51,8 @@ impl InitialEntries {
             }
     }
 
-    /// Draws 64 bits at once. Each digit of the probability, from the lowest, halves the chance of every
-    /// bit so far, and a 1 adds a half: `and` and `or` with random bits.
+    /// Draws 64 bits at once. Per binary digit of the probability, from the lowest: a 0 halves the chance of every bit
+    /// (`and` with random bits), a 1 halves it and adds one half (`or`).
     fn draw(&self, at: u32) -> u64 {
         let mut rng = self.stream.branch(u64::from(at)).rng();
         let lowest = self.probability.trailing_zeros();
@@ -66,7 +66,7 @@ impl InitialEntries {
         entry < self.len && (self.is_all() || self.word(entry / 64) >> (entry % 64) & 1 == 1)
     }
 
-    /// Words of the entries in `part` and their numbers; entries outside it are not in them.
+    /// Numbers and bit masks of the words that overlap `part`; bits outside `part` are 0.
     fn words(&self, part: Range<u32>) -> impl Iterator<Item = (u32, u64)> + '_ {
         let end = part.end.min(self.len);
         let start = part.start.min(end);
@@ -79,7 +79,7 @@ impl InitialEntries {
         })
     }
 
-    /// The number of entries in `part` that exist.
+    /// Number of existing entries in `part`.
     pub(super) fn count(&self, part: Range<u32>) -> u64 {
         if self.is_all() {
             let end = part.end.min(self.len);
@@ -90,7 +90,7 @@ impl InitialEntries {
             .sum()
     }
 
-    /// The entries in `part` that exist.
+    /// Numbers of the existing entries in `part`, in order.
     pub(super) fn numbers(&self, part: Range<u32>) -> impl Iterator<Item = u32> + '_ {
         self.words(part).flat_map(|(at, word)| {
             let bits = std::iter::successors(Some(word), |w| (*w != 0).then(|| w & (w - 1)));
@@ -126,7 +126,7 @@ mod tests {
             let initial = InitialEntries::new(LEN, percent, Stream::new(u64::from(percent)));
             let (p, n) = (f64::from(percent) / 100.0, f64::from(LEN));
             let found = initial.count(0..LEN) as f64;
-            // Five standard deviations of a binomial.
+            // Five standard deviations of a binomial distribution.
             let slack = 5.0 * (n * p * (1.0 - p)).sqrt();
             assert!(
                 (found - n * p).abs() <= slack,
@@ -135,8 +135,8 @@ mod tests {
         }
     }
 
-    /// Neighbours in a word, and words, are independent: each position, and each pair of positions,
-    /// is as likely as the percentage says.
+    /// Bits of one word and bits of different words are independent: each bit, and each pair of bits, is as likely as
+    /// the percentage requires.
     #[test]
     fn positions_are_independent() {
         const WORDS: u32 = 20_000;

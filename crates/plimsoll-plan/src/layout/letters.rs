@@ -1,14 +1,14 @@
-//! Letters around the numbers that are the names of files.
+//! Letters around the numbers in file names.
 
 use crate::fileset::Letters;
 use crate::seed::Stream;
 use rand::Rng;
 
-/// The letter, by which `plimsoll clean` recognises names.
+/// The letter in file names, by which `plimsoll clean` recognises them.
 pub(super) const LETTER: u8 = b'n';
 
 impl Letters {
-    /// Numbers of letters before and after the number of a file.
+    /// Numbers of letters before and after a file's number.
     fn of(self, position: u32) -> (usize, usize) {
         let mut rng = Stream::new(u64::from(position)).named("letters").rng();
         let mut draw = |[least, most]: [u8; 2]| {

@@ -18,9 +18,8 @@ fn push_long_name(position: u32, out: &mut Vec<u8>) {
     out.extend_from_slice(position.to_string().as_bytes());
 }
 
-/// Returns the eight decimal digits of a number below 10⁸. Every name of a path is made here before
-/// each operation, so the digits are split in three steps, both halves in one word, instead of by
-/// eight dependent divisions.
+/// Returns the eight decimal digits of a number below 10⁸. Every operation computes its path, so three steps split the
+/// digits, with both halves in one word, instead of eight dependent divisions.
 fn eight_digits(n: u32) -> [u8; 8] {
     debug_assert!(n < 100_000_000, "{n} has more than eight digits");
     let (high, low) = (u64::from(n / 10_000), u64::from(n % 10_000));
@@ -45,7 +44,7 @@ mod tests {
             String::from_utf8(out).unwrap()
         };
         let edges = [0, 1, 99_999_999, 100_000_000, u32::MAX];
-        // Every group of four digits in both halves: the halves are split alike.
+        // Every group of four digits in both halves: both halves use the same arithmetic.
         let groups = (0..10_000).flat_map(|n| [n, n * 10_000, n * 10_001]);
         for n in edges.into_iter().chain(groups) {
             assert_eq!(name(n), format!("/{n:08}"));

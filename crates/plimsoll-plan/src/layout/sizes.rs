@@ -8,9 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
-/// Maximum number of drawn sizes that a tree keeps if it is a formula, in 8 MiB: a draw may take longer
-/// than finding the file. If it has more files, a size is drawn whenever it is needed, and a summary is
-/// that of a sample of this many.
+/// Maximum number of drawn sizes that a formula tree keeps (8 MiB): a draw can take longer than finding the file. In a
+/// tree with more files, every use draws the size, and a summary takes a sample of this number of files.
 pub(super) const MAX_SIZES_DRAWN: u32 = 1 << 20;
 
 /// Distribution of the sizes of the files of a [`Layout`](super::Layout).
@@ -46,18 +45,18 @@ impl SizeSummary {
     }
 }
 
-/// Sizes in bytes, by the number of the file.
+/// File sizes in bytes, by file number.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Sizes {
-    /// All files have this one.
+    /// Size of every file.
     Same(u64),
-    /// Drawn before.
+    /// Sizes of all files, drawn when the fileset is laid out.
     Table(Box<[u64]>),
-    /// Drawn whenever they are needed.
+    /// Sizes drawn at every use.
     Formula(SizeDraws),
 }
 
-/// The sizes of files as a function of their numbers: each file has a branch of the stream.
+/// File sizes as a function of file numbers: each file has a branch of the stream.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct SizeDraws {
     pub(super) sampler: Sampler,
@@ -71,7 +70,7 @@ impl SizeDraws {
         self.sampler.draw(&mut branch.rng())
     }
 
-    /// The sizes of all files.
+    /// Draws the sizes of files 0 to `files` − 1.
     pub(super) fn table(&self, files: u32) -> Sizes {
         Sizes::Table((0..files).map(|file| self.of(file)).collect())
     }
@@ -87,7 +86,7 @@ impl Sizes {
         }
     }
 
-    /// Summary of the files in `part`, or of those of them that exist when the run starts.
+    /// Summary of the sizes in `part`, or of the files in `part` that exist when the run starts (`initial`).
     pub(super) fn summary(
         &self,
         part: Range<u32>,
@@ -109,7 +108,7 @@ impl Sizes {
         tally.summary()
     }
 
-    /// Summary of the files in `part` as of [`Self::summary`], from a sample of the files.
+    /// Summary as in [`Self::summary`], from `sample` files at equal distances.
     pub(super) fn estimate(
         &self,
         part: Range<u32>,
@@ -127,7 +126,7 @@ impl Sizes {
     }
 }
 
-/// The number of files in `part`, or of those of them that exist when the run starts.
+/// Number of files in `part`, or of the files in `part` that exist when the run starts (`initial`).
 fn count(part: &Range<u32>, initial: Option<&InitialEntries>) -> u64 {
     match initial {
         Some(initial) => initial.count(part.clone()),
@@ -135,13 +134,13 @@ fn count(part: &Range<u32>, initial: Option<&InitialEntries>) -> u64 {
     }
 }
 
-/// Figures of sizes while they are added up.
+/// Running sums of sizes.
 struct Tally {
     files: u64,
     total: u128,
     min: u64,
     max: u64,
-    /// Bucket b > 0 holds sizes in (2^(b-2), 2^(b-1)].
+    /// Bucket b > 0 counts the sizes in (2^(b-2), 2^(b-1)].
     buckets: [u64; 66],
 }
 
@@ -193,7 +192,7 @@ impl Tally {
         }
     }
 
-    /// The summary of `files` files of which these are a sample.
+    /// Extrapolates the summary of a sample to `files` files.
     fn scaled_to(self, files: u64) -> SizeSummary {
         let mut s = self.summary();
         let factor = match s.files {
@@ -287,7 +286,7 @@ mod tests {
         );
     }
 
-    /// Only the initial files of the sample count, and all initial files of the part.
+    /// A summary of initial files samples only initial files, and its number of files is exact.
     #[test]
     fn a_sample_of_initial_files_stands_for_all_of_them() {
         let sizes = draws();

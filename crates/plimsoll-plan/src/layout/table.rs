@@ -1,27 +1,27 @@
-//! Trees whose widths or depths are random: tables of their directories and entries.
+//! Trees with random widths or depths, as tables of directories and entries.
 
 use super::{MAX_LEVELS, Number};
 use crate::fileset::Fileset;
 use crate::seed::Rng;
 use rand_distr::{Distribution as _, Gamma};
 
-/// A directory that is part of the tree.
+/// A directory of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Dir {
     pub(super) parent: u32,
     /// Position in the parent from 1, which is its name.
     pub(super) position: u32,
-    /// First file in it; its files are consecutive.
+    /// Number of the directory's first file; the files of a directory have consecutive numbers.
     pub(super) first_file: u32,
 }
 
-/// A tree as it was laid out, directory by directory. The width and the depth of a directory are draws,
-/// so where it begins follows only from those before it.
+/// A tree in the form of tables, in the order in which the directories were laid out. Widths and depths are draws, so
+/// the position of a directory depends on all directories before it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct TableTree {
     pub(super) dirs: Vec<Dir>,
     pub(super) file_dir: Vec<u32>,
-    /// Leaf directories: parent and position.
+    /// Parent and position of each leaf directory.
     pub(super) leaf_dirs: Vec<(u32, u32)>,
 }
 
@@ -40,7 +40,7 @@ impl TableTree {
         tree
     }
 
-    /// Passes the position of each directory from the root's child to `dir`.
+    /// Calls `visit` with the position of each directory from the root's child down to `dir`.
     #[inline]
     pub(super) fn for_each_position(&self, dir: u32, mut visit: impl FnMut(u32)) {
         let mut positions = [0u32; MAX_LEVELS];
@@ -77,11 +77,10 @@ impl TableTree {
     }
 }
 
-/// Mean depth of a tree.
+/// Mean depth of a fileset's tree in levels.
 pub(super) fn mean_depth(fileset: &Fileset) -> f64 {
     let all = fileset.entries + fileset.leaf_dirs;
-    // ln 1000 / ln 10 is 2.9999999999999996: without the addend 1000 entries of width 10 would be one
-    // level too high.
+    // ln 1000 / ln 10 is 2.9999999999999996; without the addend, 1000 entries of width 10 would have a level too few.
     (all.max(1) as f64).ln() / fileset.width.mean.ln() + 1e-9
 }
 
@@ -89,7 +88,7 @@ pub(super) fn mean_depth(fileset: &Fileset) -> f64 {
 struct Frame {
     dir: u32,
     level: usize,
-    /// Entries still to be added; the root has no limit.
+    /// Number of entries that may still be added; no limit for the root.
     left: u64,
     next_position: u32,
     holds_files: bool,
@@ -161,7 +160,7 @@ impl<'a> Builder<'a> {
         );
     }
 
-    /// Adds leaves to the tree while they are `wanted`; returns the root's next free position.
+    /// Adds leaves to the tree while `wanted` holds; returns the root's next free position.
     fn fill(
         &mut self,
         first_position: u32,

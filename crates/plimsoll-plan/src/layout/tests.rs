@@ -150,7 +150,7 @@ proptest! {
     }
 }
 
-/// Files of each directory that holds files, in the order the directories were made.
+/// Number of files of each directory that holds files, by the directory's number.
 fn files_by_dir(layout: &Layout) -> BTreeMap<u32, u64> {
     let mut files = BTreeMap::new();
     for i in 0..layout.files() {
@@ -159,7 +159,7 @@ fn files_by_dir(layout: &Layout) -> BTreeMap<u32, u64> {
     files
 }
 
-/// Draws of a gamma distribution of this mean, cut to whole numbers of at least 1.
+/// Draws of a gamma distribution with this mean, truncated to whole numbers of at least 1.
 fn whole_draws(shape: f64, mean: f64) -> Vec<f64> {
     let gamma = Gamma::new(shape, mean / shape).unwrap();
     let mut rng = Stream::new(7).rng();
@@ -178,7 +178,7 @@ proptest! {
     fn exact_widths_and_depths_are_exact(entries in 1u64..20_000, width in 2u64..200, seed: u64) {
         let p = plan(fileset(entries, 0, width as f64, None), seed);
         let layout = Layout::new(&p, FilesetId(0)).unwrap();
-        // Levels of a tree of that width that has so many entries; the root holds no files.
+        // Levels of a full tree of the width for this number of entries; the root holds no files.
         let levels = (1..).take_while(|l| width.pow(*l) <= entries).count().max(2);
         let mut files = files_by_dir(&layout);
         for dir in files.keys() {
@@ -189,8 +189,7 @@ proptest! {
         prop_assert!(files.values().all(|n| *n == width), "{files:?}");
     }
 
-    /// The width of a directory, and the depth at which a path ends in files, are drawn anew at
-    /// every directory: a directory of level L holds files if a draw of the depth is at most L.
+    /// Each directory draws a width and a depth: a directory of level L holds files if the drawn depth is at most L.
     #[test]
     fn random_widths_and_depths_follow_their_distributions(
         dirs in 400u64..1500,
@@ -214,11 +213,11 @@ proptest! {
             expected += p;
             variance += p * (1.0 - p);
         }
-        // Six deviations of chance, and a hundredth for the chances being sampled themselves.
+        // Six standard deviations, and 1 % because the chances are sampled themselves.
         let slack = 6.0 * f64::sqrt(variance) + 0.01 * f64::from(layout.dirs()) + 1.0;
         prop_assert!(f64::abs(found - expected) <= slack, "{found}, not {expected}");
 
-        // The last directory is cut short by the number of entries.
+        // The last directory is not full.
         files.pop_last();
         let widths = whole_draws(shape, width);
         let expected = widths.iter().sum::<f64>() / widths.len() as f64;
@@ -235,7 +234,7 @@ fn both(plan: &Plan) -> (Layout, Layout) {
     let table = Layout::tabulated(plan, FilesetId(0)).unwrap();
     assert!(matches!(formula.tree, Tree::Formula(_)));
     assert!(matches!(table.tree, Tree::Table(_)));
-    // Sizes of no files at all are a table of none.
+    // The sizes of an empty fileset are an empty table.
     let none = formula.files() == 0;
     assert!(none || matches!(formula.sizes, Sizes::Formula(_) | Sizes::Same(_)));
     assert!(matches!(table.sizes, Sizes::Table(_) | Sizes::Same(_)));
@@ -287,13 +286,13 @@ proptest! {
         for initial in [false, true] {
             prop_assert_eq!(formula.size_summary(initial), table.size_summary(initial));
         }
-        // A run has the formula with a table of sizes, and the same files and fingerprint.
+        // A run uses the formula with a table of sizes, which has the same files and fingerprint.
         let layout = Layout::new(&p, FilesetId(0)).unwrap();
         prop_assert_eq!(layout.fingerprint(), formula.fingerprint());
         prop_assert!((0..layout.files()).all(|n| layout.size(FileId(n)) == table.size(FileId(n))));
     }
 
-    /// What the tree is made of must not be taken for another.
+    /// A fingerprint identifies the numbers of a tree.
     #[test]
     fn another_tree_has_another_fingerprint(
         entries in 1u64..2000, width in 2u64..50, seed: u64, change in 0..6,

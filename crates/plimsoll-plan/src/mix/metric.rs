@@ -24,17 +24,17 @@ pub struct BusinessMetric {
 }
 
 impl BusinessMetric {
-    /// Whether data and rates are less than the full ones.
+    /// Whether the data and the rates are less than full, that is, the scale is below 1.
     #[must_use]
     pub fn is_scaled(&self) -> bool {
         self.scale != 1.0
     }
 }
 
-/// Mark of results of less than the full data and rates, in every report.
+/// Mark of every reported result with a scale below 1.
 pub const SCALED: &str = "scaled: not comparable";
 
-/// The mark of a scaled result with its scale.
+/// `SCALED` with the scale, a fraction.
 #[must_use]
 pub fn scaled(scale: f64) -> String {
     format!("{SCALED} (data and rates are {scale} of the full ones)")
@@ -63,21 +63,20 @@ impl Default for Criteria {
     }
 }
 
-/// A criterion that failed.
+/// A failed criterion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedCriterion {
-    /// Code for scripts: `process_rate`, `total_rate` or `latency`.
+    /// Code of the criterion in results: `process_rate`, `total_rate` or `latency`.
     pub code: &'static str,
-    /// A sentence for users.
+    /// The measured figure and the limit, as a sentence.
     pub text: String,
 }
 
 impl Criteria {
-    /// Returns the criteria that failed.
+    /// Returns the failed criteria; empty for a valid load point.
     ///
-    /// `processes` are the scheduled and completed operations of each process; `mean` is the mean
-    /// response time of all operations. The one operation that a process may have in flight at the
-    /// end counts as completed.
+    /// `processes` has the scheduled and the completed operations of each process; `mean` is the mean response time of
+    /// all operations. One more operation of each process counts as completed, because it may be in flight at the end.
     #[must_use]
     pub fn missed(&self, processes: &[(u64, u64)], mean: Option<Duration>) -> Vec<FailedCriterion> {
         let mut failed = Vec::new();
@@ -123,12 +122,12 @@ impl Criteria {
         failed
     }
 
-    /// The failed criterion of all schedules together, if less than [`Criteria::total_percent`] of the scheduled
+    /// The failed criterion of all schedules together; `None` if at least [`Criteria::total_percent`] of the scheduled
     /// operations of mixes, or of the scheduled events of other workloads, was completed.
     ///
     /// `schedules` has the scheduled and the completed operations or events of each schedule; one more of each schedule
-    /// may be in flight at the end. The message begins with `who`, such as `the workers used`; `done` names the
-    /// operations or events.
+    /// counts as completed, because it may be in flight at the end. The message begins with `who`, such as `the workers
+    /// used`; `done` names the operations or events.
     #[must_use]
     pub fn missed_total(
         &self,
@@ -159,7 +158,8 @@ fn fraction(completed: u64, scheduled: u64) -> f64 {
     completed as f64 / scheduled.max(1) as f64
 }
 
-/// Whether schedules together achieved this percentage; one operation in flight of each schedule counts as completed.
+/// Whether the schedules together completed `percent` % of their operations; one operation in flight per schedule
+/// counts as completed.
 fn is_achieved(schedules: &[(u64, u64)], percent: f64) -> bool {
     let (scheduled, completed) = sums(schedules);
     (completed + schedules.len() as u64) as f64 >= scheduled as f64 * percent / 100.0
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn a_load_is_sustained_down_to_its_thresholds() {
         assert!(codes(&[(1000, 1000), (1000, 950)], 20).is_empty());
-        // 749 and the one under way are 75 %; 748 are not.
+        // 749 completed operations and one in flight are 75 %; 748 and one are less.
         assert_eq!(codes(&[(9000, 9000), (1000, 749)], 1), [] as [&str; 0]);
         assert_eq!(codes(&[(9000, 9000), (1000, 748)], 1), ["process_rate"]);
         assert_eq!(codes(&[(1000, 948), (1000, 950)], 1), [] as [&str; 0]);

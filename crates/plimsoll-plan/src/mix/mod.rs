@@ -1,5 +1,5 @@
-//! Operation mixes: workers that draw their operations from a weighted table, each at its own rate, as
-//! load generators of business metrics do.
+//! Operation mixes: workers that draw their operations from a weighted table, each at its own rate, as the load
+//! generators of business metrics do.
 
 mod metric;
 mod op;
@@ -104,7 +104,7 @@ pub struct MixFiles {
 }
 
 impl MixFiles {
-    /// The files of `part`, of `all` files; each file is in one part.
+    /// Numbers of the files in part `part` of `all` files, from 0; the parts are disjoint.
     #[must_use]
     pub fn part(&self, part: u64, all: u64) -> std::ops::Range<u64> {
         debug_assert!(part < self.parts, "part {part} of {}", self.parts);
@@ -113,7 +113,7 @@ impl MixFiles {
         begin(part)..begin(part + 1)
     }
 
-    /// The data files, of `all`, that worker `number` of `workers` uses.
+    /// Numbers of the data files, of `all`, that worker `number` of `workers` uses.
     #[must_use]
     pub fn data_of(&self, number: u64, workers: u64, all: u64) -> std::ops::Range<u64> {
         match self.shared {
@@ -192,7 +192,7 @@ pub struct MixFlags {
     pub keep_open: bool,
 }
 
-/// Unit in bytes of sizes and positions of transfers that bypass the page cache.
+/// Alignment in bytes of sizes and positions of transfers that bypass the page cache.
 pub const DIRECT_BLOCK: u64 = 4096;
 
 impl Default for MixFlags {
@@ -219,16 +219,16 @@ impl Default for WorkingSet {
 }
 
 impl WorkingSet {
-    /// Number of the first `files` files that are in the working set.
+    /// Number of working set files among the first `files` files.
     #[must_use]
     pub fn size(&self, files: u64) -> u64 {
         (u128::from(files) * u128::from(self.millionths) / u128::from(MILLION)) as u64
     }
 
-    /// Number of the file that is the `n`-th of the working set, both from 0.
+    /// Number of the `n`-th file of the working set, both from 0.
     ///
-    /// The set is spread evenly (distances between neighbours differ by at most one), so that any
-    /// range of files contains its share of the working set.
+    /// The working set is spread evenly (distances between neighbours differ by at most one), so any range of files
+    /// contains its share.
     #[must_use]
     pub fn file(&self, n: u64) -> u64 {
         debug_assert!(self.millionths > 0, "an empty working set");
@@ -238,13 +238,13 @@ impl WorkingSet {
 }
 
 impl Mix {
-    /// Filesets of the mix.
+    /// Filesets of the mix: data files, turnover files and empty files.
     pub fn filesets(&self) -> impl Iterator<Item = FilesetId> {
         let more = [self.files.turnover, self.files.empty];
         std::iter::once(self.files.data).chain(more.into_iter().flatten())
     }
 
-    /// Whether it may create, remove or resize files of a fileset.
+    /// Whether an operation of the mix may create, remove or resize files of a fileset.
     #[must_use]
     pub fn changes_tree(&self, id: FilesetId) -> bool {
         let pool_of = |pool| match pool {
@@ -258,14 +258,14 @@ impl Mix {
             .any(|row| row.op.changes_tree() && pool_of(row.op.pool()) == Some(id))
     }
 
-    /// Rows that the workers record.
+    /// Rows that the workers record: operations, preparation, and starts if the mix is paced.
     pub fn rows(&self) -> impl Iterator<Item = OperationId> {
         let start = self.pacing.map(|p| p.start);
         let rows = self.table.iter().map(|r| r.row);
         rows.chain(std::iter::once(self.prepare)).chain(start)
     }
 
-    /// Whether any operation is one of these.
+    /// Whether the mix contains any of these operations.
     #[must_use]
     pub fn has(&self, ops: &[MixOp]) -> bool {
         self.table.iter().any(|row| ops.contains(&row.op))
@@ -283,7 +283,7 @@ mod tests {
             let set = WorkingSet { millionths, ..WorkingSet::default() };
             let size = set.size(files);
             prop_assert!(size <= files);
-            // Its members are among the files, the next one would not be.
+            // All files of the working set are among the first `files`, and the next file of the set is not.
             if size > 0 {
                 prop_assert!(set.file(size - 1) < files);
             }
@@ -315,7 +315,7 @@ mod tests {
                 next = range.end;
             }
             prop_assert_eq!(next, all);
-            // Half of the workers share half of the files, or have a part each of that half.
+            // Half of the workers share half of the files, or each uses its own part of that half.
             let half = parts.div_ceil(2);
             let end = files.part(half - 1, all).end;
             let expected = if shared { 0..end } else { files.part(half - 1, all) };

@@ -1,4 +1,4 @@
-//! The operations a mix is made of.
+//! The operations of mixes.
 
 use crate::operation::OpKind;
 use schemars::JsonSchema;
@@ -105,7 +105,7 @@ operations! {
     Readdirplus, "readdirplus", ListDirPlus;
 }
 
-/// Names that an operation of a mix works on.
+/// Files or directories that an operation of a mix works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pool {
     /// Files that exist throughout the run.
@@ -121,13 +121,13 @@ pub enum Pool {
 }
 
 impl MixOp {
-    /// The operation of this name.
+    /// The operation with this name in workload files; `None` if the name is unknown.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|op| op.name() == name)
     }
 
-    /// The files or directories it works on.
+    /// The files or directories that the operation works on.
     #[must_use]
     pub fn pool(self) -> Pool {
         match self {
@@ -139,13 +139,13 @@ impl MixOp {
         }
     }
 
-    /// Whether it can change which files and directories exist or how long they are.
+    /// Whether the operation can change which files and directories exist, or the length of a file.
     #[must_use]
     pub fn changes_tree(self) -> bool {
         match self.pool() {
             Pool::Turnover | Pool::Empty => true,
             Pool::Dirs => matches!(self, Self::Mkdir | Self::Rmdir),
-            // A random write past the page cache may round a file up to whole blocks.
+            // A random write that bypasses the page cache may round a file up to whole blocks.
             Pool::Data => matches!(
                 self,
                 Self::Write
@@ -159,7 +159,7 @@ impl MixOp {
         }
     }
 
-    /// Whether its size is drawn from the table of reads.
+    /// Whether the operation draws transfer sizes from the table of reads.
     #[must_use]
     pub fn reads(self) -> bool {
         matches!(
@@ -168,7 +168,7 @@ impl MixOp {
         )
     }
 
-    /// Whether its size is drawn from the table of writes.
+    /// Whether the operation draws sizes from the table of writes.
     #[must_use]
     pub fn writes(self) -> bool {
         matches!(
@@ -204,7 +204,7 @@ mod tests {
         assert_eq!(format!("{:>6}|", MixOp::Read), "  read|");
     }
 
-    /// The names of the operations that fit.
+    /// Names of the operations that fit.
     fn those(fits: impl Fn(MixOp) -> bool) -> String {
         let names = MixOp::ALL.into_iter().filter(|op| fits(*op));
         names.map(MixOp::name).collect::<Vec<_>>().join(" ")

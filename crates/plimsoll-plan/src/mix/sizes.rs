@@ -1,4 +1,4 @@
-//! Tables from which sizes are drawn.
+//! Size tables, from which transfer and file sizes are drawn.
 
 use crate::seed::Rng;
 use rand::RngExt;
@@ -6,13 +6,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Maximum number of slots of a table.
+/// Maximum number of slots in a table.
 const MAX_TABLE_SLOTS: usize = 16;
 
 /// Maximum size of a slot in bytes: the largest transfer.
 const MAX_SIZE_BYTES: u64 = 1 << 30;
 
-/// Tolerance of sums of percentages that must be 100.
+/// Tolerance of sums of percentages that must be 100, in percentage points.
 pub(crate) const TOLERANCE: f64 = 0.01;
 
 /// A table of sizes: a slot is drawn by its percentage, then a size uniform within it.
@@ -46,7 +46,7 @@ impl SizeTable {
     /// that sum to 100.
     ///
     /// # Errors
-    /// One sentence without a subject.
+    /// The first violation, as a sentence without its subject.
     pub fn check(&self) -> Result<(), String> {
         let slots = self.0.len();
         if slots == 0 || slots > MAX_TABLE_SLOTS {
@@ -76,21 +76,21 @@ impl SizeTable {
         Ok(())
     }
 
-    /// Mean size in bytes.
+    /// Mean of the drawn sizes in bytes.
     #[must_use]
     pub fn mean(&self) -> f64 {
         let of = |s: &SizeSlot| s.percent / 100.0 * (s.min as f64 + s.max as f64) / 2.0;
         self.0.iter().map(of).sum()
     }
 
-    /// Maximum size that can be drawn.
+    /// Maximum drawn size in bytes; slots with 0 % do not count.
     #[must_use]
     pub fn greatest(&self) -> u64 {
         let drawn = self.0.iter().filter(|s| s.percent > 0.0);
         drawn.map(|s| s.max).max().unwrap_or(0)
     }
 
-    /// Draws a size.
+    /// Draws a size in bytes.
     #[inline]
     #[must_use]
     pub fn draw(&self, rng: &mut Rng) -> u64 {
@@ -221,7 +221,7 @@ mod tests {
             small += u64::from(n < 10);
             sum += n;
         }
-        // Three standard deviations of a binomial are 411; of the mean, 0.7.
+        // Three standard deviations of the binomial count are 411; of the mean, 0.7.
         assert!((24_600..=25_400).contains(&small), "{small}");
         let mean = sum as f64 / 1e5;
         assert!(

@@ -253,7 +253,7 @@ fn draws(variable: &Variable, count: usize) -> Vec<u64> {
     (0..count).map(|_| sampler.draw(&mut rng)).collect()
 }
 
-/// A variable that always is this number before it is clamped and rounded.
+/// A variable whose every draw, before clamping and rounding, is `x`.
 fn always(x: f64) -> Variable {
     Variable::new("x", Distribution::Uniform { lower: x, upper: x })
 }
@@ -296,7 +296,7 @@ fn bounds_clamp_draws_and_are_in_order() {
     assert_eq!(Value::Draw(VariableId(3)).constant(), None);
 }
 
-/// The fraction of draws up to each of some numbers is that of the distribution function.
+/// The fraction of draws up to each of several numbers agrees with the distribution function.
 #[test]
 fn draws_follow_the_distribution_function() {
     const DRAWS: usize = 40_000;
@@ -304,7 +304,7 @@ fn draws_follow_the_distribution_function() {
         let found = draws(&Variable::new("x", d.clone()), DRAWS);
         for x in numbers {
             let p = function(*x);
-            // Draws are rounded: half of a unit above `x` belongs to it.
+            // Draws are rounded, so a result of `x` includes values up to `x` + 0.5.
             let n = found.iter().filter(|n| **n as f64 <= x - 0.5).count();
             let slack = 5.0 * (DRAWS as f64 * p * (1.0 - p)).sqrt() + 0.001 * DRAWS as f64;
             let expected = p * DRAWS as f64;

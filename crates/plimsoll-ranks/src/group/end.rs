@@ -1,4 +1,4 @@
-//! The end of a group, in order or after a failure.
+//! Drop of a group: the orderly end, or the end after a failure.
 
 use super::TreeGroup;
 use crate::frame::Frame;

@@ -1,10 +1,10 @@
-//! Starting at the same time, without comparing clocks.
+//! Synchronised start without clock comparison.
 //!
-//! Each rank measures the time that a frame takes to each of its children: half of the shortest of a few
-//! round trips. Rank 0 chooses an instant that is as far in the future as the longest way down the
-//! tree takes, and informs each child how long after the arrival of the message that is. So the error is
-//! half the difference of the two directions of a way, and what the way varies by. Afterwards each
-//! rank reports its start at that instant, and its parent compares the arrival with its own start.
+//! Each rank measures the transfer time of a frame to each of its children as half of the shortest of a few round
+//! trips. Rank 0 chooses a start instant that is far enough in the future for the slowest path down the tree, and sends
+//! each child the remaining time at the arrival of the message. The start error is half the asymmetry of a path plus
+//! the variation of the path's delay. After the start each rank reports the start to its parent, and the parent
+//! compares the arrival with its own start.
 
 use super::TreeGroup;
 use crate::frame::{Call, CallId};
@@ -12,13 +12,13 @@ use crate::link::Link;
 use crate::{RankError, StartSpread};
 use std::time::{Duration, Instant};
 
-/// Round trips to each child; the first also waits for the child to make the call.
+/// Round trips to each child. The first round trip includes the time until the child makes the call.
 const ROUND_TRIPS: u32 = 4;
-/// Time for informing all children of a rank, one after the other.
+/// Allowance for sending to all children of a rank sequentially.
 const SEND_ALLOWANCE: Duration = Duration::from_millis(2);
 
 impl<L: Link> TreeGroup<L> {
-    /// The instant at which this rank starts, at about the same time as the others.
+    /// Start instant of this rank, approximately simultaneous on all ranks.
     pub(super) fn start_instant(&self) -> Result<Instant, RankError> {
         let id = self.begin(Call::Start)?;
         if let Some(parent) = self.parent() {
@@ -53,7 +53,7 @@ impl<L: Link> TreeGroup<L> {
         Ok(start)
     }
 
-    /// Measures the time that a frame takes to each child.
+    /// Measures the transfer time of a frame to each child.
     fn measure_delays(&self, id: CallId) -> Result<Vec<Duration>, RankError> {
         let mut shortest = vec![Duration::MAX; self.children().len()];
         for _ in 0..ROUND_TRIPS {
@@ -71,11 +71,11 @@ impl<L: Link> TreeGroup<L> {
         Ok(shortest.into_iter().map(|trip| trip / 2).collect())
     }
 
-    /// How far the starts of all ranks lie apart, at rank 0.
+    /// Spread of the starts of all ranks; `None` at ranks other than 0.
     pub(super) fn start_spread(&self, started: Instant) -> Result<Option<StartSpread>, RankError> {
         let id = self.begin(Call::Started)?;
         if let Some(parent) = self.parent() {
-            // Its arrival tells the parent when this rank started.
+            // The arrival time tells the parent when this rank started.
             self.send(parent, id, &[])?;
         }
         let mut starts = Starts::default();
@@ -101,7 +101,7 @@ impl<L: Link> TreeGroup<L> {
     }
 }
 
-/// The time from one instant to another, in nanoseconds.
+/// Signed time from one instant to another, in nanoseconds.
 fn signed_ns(from: Instant, to: Instant) -> i64 {
     match to.checked_duration_since(from) {
         Some(later) => later.as_nanos() as i64,
@@ -109,17 +109,17 @@ fn signed_ns(from: Instant, to: Instant) -> i64 {
     }
 }
 
-/// The starts of the ranks of a subtree, relative to that of its first rank.
+/// Start times of the ranks of a subtree, relative to the start of the subtree's first rank.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 struct Starts {
     earliest_ns: i64,
     latest_ns: i64,
-    /// The longest way to a rank of the subtree.
+    /// Longest transfer time to a rank of the subtree, in nanoseconds.
     delay_ns: i64,
 }
 
 impl Starts {
-    /// Adds the subtree of a child that started `offset_ns` after this rank and is `delay` away.
+    /// Merges the subtree of a child that started `offset_ns` after this rank, at transfer time `delay`.
     fn add(&mut self, child: &Self, offset_ns: i64, delay: Duration) {
         self.earliest_ns = self.earliest_ns.min(offset_ns + child.earliest_ns);
         self.latest_ns = self.latest_ns.max(offset_ns + child.latest_ns);

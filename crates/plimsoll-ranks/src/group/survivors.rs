@@ -1,22 +1,22 @@
-//! What the ranks that are left have measured when one has failed.
+//! Collection of the measurements of surviving ranks after a failure.
 //!
-//! After a failure there are no collective calls: a rank may be gone, or at another place of the program.
-//! So each rank that has something sends it to its parent once, unrequested, and waits for nothing but the
-//! values of its children, which it does without if they are gone or late.
+//! After a failure there are no collective calls: a rank may be gone, or at another point of the program. Each rank
+//! therefore sends its value to its parent once, unrequested, and waits only for the values of its children, skipping
+//! children that are gone or late.
 
 use super::TreeGroup;
 use crate::frame::{Call, CallId, MAX_PAYLOAD, encode_part};
 use crate::link::{Link, PollRate};
 use std::time::{Duration, Instant};
 
-/// The call of these values. Ranks may have made different numbers of calls.
+/// Collective call id of survivors' values, with a fixed number: after a failure, ranks may be at different calls.
 const SURVIVORS: CallId = CallId {
     call: Call::Survivors,
     number: 0,
 };
 
 impl<L: Link> TreeGroup<L> {
-    /// Combines the values of this rank and of those below that arrive in time; returns the result at rank 0.
+    /// Combines the values of this rank and of ranks below that arrive in time; returns the result at rank 0.
     pub(super) fn combine_survivors(
         &self,
         mine: Vec<u8>,
@@ -26,7 +26,7 @@ impl<L: Link> TreeGroup<L> {
         if self.check().is_ok() || !L::REPORTS_PEER_EXIT {
             return None;
         }
-        // A rank gives up its children before its parent gives it up.
+        // Half the limit: a rank must give up its children before the rank's own parent gives up.
         let limit = match self.parent() {
             None => limit,
             Some(_) => limit / 2,
@@ -55,7 +55,7 @@ impl<L: Link> TreeGroup<L> {
         }
     }
 
-    /// The value of a child; `None` if it is gone, or the value has not come by the deadline.
+    /// Value of a child; `None` if the child is gone, or the value is incomplete at the deadline.
     fn survivor_value(&self, child: usize, deadline: Instant) -> Option<Vec<u8>> {
         let is_complete = || {
             let parts = &self.state.borrow().heard[child].parts;
@@ -68,7 +68,7 @@ impl<L: Link> TreeGroup<L> {
         if !is_complete() {
             return None;
         }
-        // Those of earlier calls are of no use any more.
+        // Parts of earlier collective calls are discarded.
         let parts = std::mem::take(&mut self.state.borrow_mut().heard[child].parts);
         let parts = parts.into_iter().filter(|part| part.id == SURVIVORS);
         Some(parts.flat_map(|part| part.payload).collect())

@@ -8,13 +8,13 @@ use std::os::unix::net::UnixStream;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Runs `body` at every rank of a group, each a thread; what they give, in rank order.
+/// Runs `body` at every rank of a group, with a thread per rank; returns the results in rank order.
 fn run<T: Send>(size: u32, fan_out: u32, body: impl Fn(&dyn Ranks) -> T + Sync) -> Vec<T> {
     let given = run_and_catch(size, fan_out, body);
     given.into_iter().map(Option::unwrap).collect()
 }
 
-/// The same, with `None` for a rank that panics.
+/// As `run`, with `None` for a rank that panics.
 fn run_and_catch<T: Send>(
     size: u32,
     fan_out: u32,
@@ -23,7 +23,7 @@ fn run_and_catch<T: Send>(
     run_over(|link| link, size, fan_out, body)
 }
 
-/// The same, over what `link` makes of the sockets.
+/// As `run_and_catch`, over links that `link` makes from the sockets.
 fn run_over<L: Link, T: Send>(
     link: impl Fn(SocketLink) -> L + Sync,
     size: u32,
@@ -58,7 +58,7 @@ fn run_over<L: Link, T: Send>(
     })
 }
 
-/// Bytes that only this rank has.
+/// Distinct bytes for each rank.
 fn bytes_of(rank: u32, len: usize) -> Vec<u8> {
     let byte = |i: usize| (i as u32).wrapping_mul(2_654_435_761).wrapping_add(rank) >> 7;
     (0..len).map(|i| byte(i) as u8).collect()
@@ -123,7 +123,7 @@ proptest! {
     ) {
         let who = who.index(size as usize) as u32;
         let seen = run(size, fan_out, |ranks| {
-            // The failure may come before this barrier has ended elsewhere.
+            // The failure may arrive before this barrier has completed on other ranks.
             let _ = ranks.barrier();
             if ranks.rank() == who {
                 ranks.fail("out of luck");
@@ -136,7 +136,7 @@ proptest! {
                 3 => ranks.collect(mine, &mut |_, _| {}),
                 _ => ranks.sum(1).map(drop),
             };
-            // A rank that only gives may have given before it heard; then the next call tells.
+            // A rank that only sends may have finished before the failure arrives; then the next call fails.
             (outcome.and_then(|()| ranks.barrier()), ranks.poll())
         });
         let expected = error(who, "out of luck");
@@ -277,7 +277,7 @@ fn after_a_failure_rank_0_waits_for_all_that_are_below_it() {
             let last = size - 1;
             if ranks.rank() == last {
                 ranks.fail("out of luck");
-                // As if an operation took long.
+                // Simulates a slow operation.
                 std::thread::sleep(Duration::from_millis(50));
             }
             ranks.barrier().unwrap_err();
@@ -292,7 +292,7 @@ fn after_a_failure_rank_0_waits_for_all_that_are_below_it() {
     }
 }
 
-/// Sockets that are closed together. Each notes how many ranks had come to their end by then.
+/// Sockets that are closed collectively. Each link records how many ranks had reached their end when it was closed.
 struct Together<'a> {
     sockets: SocketLink,
     come: &'a AtomicU32,
@@ -347,7 +347,7 @@ fn links_are_closed_when_all_ranks_have_come_to_their_end() {
                     ranks.fail("out of luck");
                 }
                 let outcome = ranks.barrier();
-                // As if it had to clean up.
+                // Simulates a cleanup.
                 if ranks.rank() == size / 2 {
                     std::thread::sleep(Duration::from_millis(30));
                 }

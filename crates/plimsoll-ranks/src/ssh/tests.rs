@@ -5,7 +5,7 @@ use std::path::Path;
 #[test]
 fn a_command_reaches_the_program_through_any_quotes() {
     let command = remote_command("/opt/it's a test/plimsoll", None);
-    // What a login shell does, with a program that prints its arguments.
+    // Emulates a login shell, with a program that prints its arguments.
     let script = command.replace("exec /bin/sh", "exec printf '%s\\n'");
     let output = Command::new("/bin/sh")
         .args(["-c", &script])
@@ -19,7 +19,7 @@ fn a_command_reaches_the_program_through_any_quotes() {
     assert!(!command.contains('\\'), "{command}");
 }
 
-/// What is kept of the standard error of a shell script.
+/// Kept standard error of a shell script.
 fn tail_of(script: &str) -> StderrTail {
     let mut child = Command::new("/bin/sh")
         .args(["-c", script])
@@ -48,7 +48,7 @@ fn exit_codes_of_shells_are_signals_too() {
     assert_eq!(end_of(255), "ended with exit code 255");
 }
 
-/// An `ssh` that is this script for a shell.
+/// An `ssh` command that runs this shell script.
 fn ssh(script: &str) -> String {
     format!("sh -c {} ssh", quoted(script))
 }
@@ -76,14 +76,14 @@ fn host(name: &str) -> Host {
     }
 }
 
-/// The error of a group that cannot be connected.
+/// Error of connecting a group.
 fn refusal(group: &HostGroup) -> String {
     let error = connect_hosts(group).err().expect("a group that is refused");
     assert!(!error.is_usage() && !error.is_reported_elsewhere());
     error.to_string()
 }
 
-/// The error of a host whose `ssh` is a script.
+/// Error of a host whose `ssh` is a script.
 fn refused(script: &str) -> String {
     refusal(&group(script, None))
 }
@@ -110,8 +110,8 @@ fn an_ssh_that_ends_early_is_described_by_its_exit_code() {
         ("exit 255", "host h: cannot be reached by ssh: four"),
         (
             "exit 127",
-            "host h: `plimsoll` was not found there: install it, name it with `program=` in a hosts file, or \
-             send this one with `copy-program=yes`",
+            "host h: `plimsoll` was not found there: install plimsoll there, name the program with `program=` in a \
+             hosts file, or write `copy-program=yes` into a hosts file, which sends this program",
         ),
         (
             "exit 0",
@@ -153,7 +153,7 @@ fn what_a_login_shell_prints_is_shown() {
             "printf '\\n  Welcome back \\n.\\n'; cat >/dev/null",
             "Welcome back",
         ),
-        // The rest of a line, or what there is of it when the shell ends.
+        // The rest of a line, or the part printed before the shell ends.
         (
             "printf Wel; sleep 0.1; echo come; cat >/dev/null",
             "Welcome",
@@ -176,8 +176,8 @@ fn what_a_login_shell_prints_is_shown() {
 
 #[test]
 fn a_program_of_another_version_or_protocol_is_refused() {
-    let version = "host h: plimsoll there is version 0.9, and this one is 1.0: install the same, or \
-                   send this one with `copy-program=yes`";
+    let version = "host h: plimsoll there is version 0.9, and this one is 1.0: install the same version there, \
+                   or write `copy-program=yes` into a hosts file, which sends this program";
     assert_eq!(
         refused("echo plimsoll-rank 0.9 1 -; cat >/dev/null"),
         version
@@ -187,8 +187,8 @@ fn a_program_of_another_version_or_protocol_is_refused() {
     assert_eq!(refused(in_pieces), version);
     assert_eq!(
         refused("echo plimsoll-rank 1.0 2 -; cat >/dev/null"),
-        "host h: plimsoll there has version 2 of the ranks' protocol, and this one has 1: install the \
-         same, or send this one with `copy-program=yes`"
+        "host h: plimsoll there has version 2 of the ranks' protocol, and this one has 1: install the same version \
+         there, or write `copy-program=yes` into a hosts file, which sends this program"
     );
 }
 
@@ -210,7 +210,7 @@ fn a_host_whose_program_does_not_start_is_given_up() {
         error,
         "host h: plimsoll did not start there within 1 s: waiting"
     );
-    // It was killed: its end comes long before that of the script.
+    // The `ssh` was killed: it ends long before its script would.
     let status = wait_for(&mut remote.child, Duration::from_secs(60));
     assert_eq!(status.and_then(|s| s.signal()), Some(9));
 }
@@ -222,12 +222,12 @@ fn the_command_that_connects_is_looked_for() {
     assert!(error.is_usage());
     assert_eq!(
         error.to_string(),
-        "`no-such-command-1 -p 3` was not found, which connects to hosts: install it (Debian: \
-         openssh-client), or name another by PLIMSOLL_SSH or `ssh=` in a hosts file"
+        "`no-such-command-1 -p 3`, the command that connects to hosts, was not found: install it (Debian: \
+         openssh-client), or name another command in PLIMSOLL_SSH or with `ssh=` in a hosts file"
     );
 }
 
-/// A directory for the programs that a test sends, with nothing in it.
+/// Empty directory for the programs that a test sends.
 fn empty_dir(name: &str) -> std::path::PathBuf {
     let dir = std::env::temp_dir().join(format!("plimsoll-ranks-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&dir).unwrap();
@@ -242,7 +242,7 @@ fn entries(dir: &Path) -> usize {
 #[test]
 fn a_program_is_sent_checked_started_and_removed() {
     let dir = empty_dir("copy");
-    // What a host does: the command is the last argument.
+    // Emulates a host, which executes the last argument.
     let host = format!(
         "TMPDIR={}; export TMPDIR; while [ \"$1\" != -- ]; do shift; done; eval \"$3\"",
         quoted(dir.to_str().unwrap())
@@ -273,7 +273,7 @@ fn a_program_is_sent_checked_started_and_removed() {
     assert_eq!(refused(&hello("-"), checksum), other("unknown"));
     let old = hello("-").replace("1.0", "0.9");
     assert!(refused(&old, checksum).contains("there is version 0.9"));
-    // A short checksum is not cut.
+    // A checksum shorter than the limit is not cut.
     let short = refused("#!/bin/sh\necho $* >&2; exit 3\n", "12");
     assert!(short.ends_with(": rank --copied 12"), "{short}");
     assert_eq!(entries(&dir), 0, "what was sent is removed");
@@ -310,7 +310,7 @@ fn lines_of_standard_error_are_kept_from_the_end() {
     assert_eq!(tail.last_lines(0), "");
 }
 
-/// It reads to the end of its input, and is not killed.
+/// The `ssh` reads to the end of its input, and is not killed.
 #[test]
 fn the_ssh_of_a_host_that_is_refused_ends_in_order() {
     let dir = empty_dir("end");
@@ -320,13 +320,13 @@ fn the_ssh_of_a_host_that_is_refused_ends_in_order() {
         quoted(ended.to_str().unwrap())
     );
     assert!(refused(&script).contains("there is version 0.9"));
-    // It has ended before the error is returned.
+    // The `ssh` has ended before the error is returned.
     std::fs::remove_dir(&ended).unwrap();
     std::fs::remove_dir(&dir).unwrap();
 }
 
-/// Its standard error stays open; with ControlPersist `ssh` leaves such a process. This one ends after half a minute at
-/// the latest.
+/// The standard error stays open; with ControlPersist, `ssh` leaves such a process behind. The process of this test
+/// ends after half a minute at the latest.
 #[test]
 fn a_process_that_ssh_leaves_behind_is_not_waited_for() {
     let dir = empty_dir("behind");
@@ -338,6 +338,6 @@ fn a_process_that_ssh_leaves_behind_is_not_waited_for() {
         quoted(dir.to_str().unwrap())
     );
     assert_eq!(refused(&script), "host h: cannot be reached by ssh: last");
-    // Only now does it end, and removes the directory.
+    // Only now the process ends and removes the directory.
     std::fs::create_dir(&go).unwrap();
 }

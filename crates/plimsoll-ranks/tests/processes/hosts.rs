@@ -178,7 +178,7 @@ fn refusals() {
         launched("3"),
         "--hosts cannot be used here: an MPI launcher (PMI) has started the ranks already"
     );
-    assert!(launched("1").starts_with("`no-such-command-2` was not found"));
+    assert!(launched("1").starts_with("`no-such-command-2`, the command that connects to hosts"));
 }
 
 /// Ranks are started with an assignment; anything else is refused.

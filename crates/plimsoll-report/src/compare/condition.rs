@@ -8,22 +8,22 @@ use plimsoll_results::{Percentile, Verdict};
 use std::fmt;
 use std::str::FromStr;
 
-/// A change that must not occur, such as `p99 > +10%`.
+/// A condition on a change, such as `p99 > +10%`; a comparison that meets the condition fails.
 ///
-/// A change that may be chance counts as none, except from zero, which is infinite. A change that was not
-/// tested counts as it is: of single or too few runs, it cannot be distinguished from chance.
+/// A tested change that may be chance counts as no change, except a change from zero, which is infinite. A change that
+/// was not tested, for example with too few runs, counts at its full size.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Condition {
-    /// The operation; `None` for all together.
+    /// Name of the operation; `None` for all operations together.
     operation: Option<String>,
     metric: Metric,
-    /// Whether the figure must not be more than the change, or not less.
+    /// Whether the condition is `>`, not `<`.
     more: bool,
-    /// The change in percent of the first figure.
+    /// Threshold of the change, in percent of the first result's figure.
     percent: f64,
 }
 
-/// A condition that a comparison meets, or that cannot be checked in one of its results.
+/// A met condition, or a condition that cannot be checked in one of the results.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MetCondition {
     /// One sentence.
@@ -39,7 +39,7 @@ impl FromStr for Condition {
                 "{expected} in `{text}`; a condition is like 'p99 > +10%' or 'read1:ops/s < -5%'"
             )
         };
-        // The last sign is the comparison: the name of an operation may contain `<` and `>`, a figure or number cannot.
+        // The last sign is the operator: names of operations may contain `<` and `>`, figures and numbers cannot.
         let at = text
             .rfind(['<', '>'])
             .ok_or_else(|| wrong("expected `<` or `>`"))?;
@@ -90,17 +90,17 @@ impl fmt::Display for Condition {
 }
 
 impl Condition {
-    /// The percentile of the condition.
+    /// Percentile of the condition's figure; `None` for other figures.
     #[must_use]
     pub fn percentile(&self) -> Option<Percentile> {
         self.metric.percentile()
     }
 
-    /// Returns every result that meets the condition, and every one in which it cannot be checked: that
-    /// does not have the figure, or that is not valid, unless `allow_invalid`.
+    /// Checks the condition on every result after the first. Returns a sentence for each result that meets the
+    /// condition, that lacks the figure or that is not valid (unless `allow_invalid`).
     ///
     /// # Errors
-    /// A sentence, if no result has the figure, so that a misspelled name does not pass for a good result.
+    /// A sentence if no result has the figure: a misspelled name must not count as a good result.
     pub fn check(
         &self,
         comparison: &Comparison,
@@ -159,8 +159,8 @@ impl Condition {
         Ok(met.collect())
     }
 
-    /// The operations of the condition with their rows, if the comparison has them. Profiles have no row of
-    /// all together: without a name the condition is on each of their configurations.
+    /// Operations of the condition with their rows, if the comparison has them. Profiles have no row for all
+    /// operations: a condition without a name then applies to each configuration.
     fn rows<'a>(&'a self, comparison: &'a Comparison) -> Vec<(&'a str, Option<&'a Row>)> {
         let rows = comparison.rows();
         let named: Vec<&str> = match self.operation.as_deref() {
@@ -175,7 +175,7 @@ impl Condition {
         named.into_iter().map(|name| (name, find(name))).collect()
     }
 
-    /// Why no result has the figure.
+    /// The error that no result has the figure.
     fn unknown(&self, comparison: &Comparison, named: &[(&str, Option<&Row>)]) -> String {
         let metric = self.metric;
         let has_few = named.iter().find_map(|(name, row)| row.map(|_| name));
@@ -197,10 +197,10 @@ impl Condition {
         }
     }
 
-    /// The figure of a result.
+    /// Returns the figure of a result.
     ///
     /// # Errors
-    /// A sentence, if the result does not have it.
+    /// A sentence if the result lacks the figure, or if the figure is a percentile of too few operations.
     fn usable<'a>(
         &self,
         side: &ComparedResult,
@@ -223,7 +223,7 @@ impl Condition {
     /// Checks the change of a figure.
     ///
     /// # Errors
-    /// A sentence, if the change meets the condition, or may meet it.
+    /// A sentence if the change meets the condition, or may meet it because a figure is a lower bound.
     fn compare(
         &self,
         base: &Value,
@@ -231,7 +231,7 @@ impl Condition {
         figure: &str,
         side: &ComparedResult,
     ) -> Result<(), String> {
-        // Processor time is sampled, and may have missed an operation in any run.
+        // Processor time is sampled, so any run may lack the figure by chance.
         let is_lost = base.runs_without == 0 && value.runs_without > 0;
         if is_lost && self.metric != Metric::CpuUsPerOp {
             let runs = value.runs.len() + value.runs_without;
@@ -261,7 +261,7 @@ impl Condition {
                 ),
             });
         }
-        // The change may be more if this is a lower bound, and less if the first is.
+        // The true change may be greater if the second figure is a lower bound, and smaller if the first is.
         match if self.more {
             value.at_least
         } else {

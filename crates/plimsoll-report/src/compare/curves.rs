@@ -1,11 +1,11 @@
-//! Load curves side by side: measured ones and published ones.
+//! Comparison of load curves, measured and published.
 
 use super::{ALL, ComparedResult, Comparison, Measured, Metric, Row};
 use plimsoll_measure::curve::{Curve, Point, PointVerdict, Rule};
 use plimsoll_plan::Count;
 use plimsoll_results::Verdict;
 
-/// A curve that is one of the compared results.
+/// A load curve as one of the compared results.
 #[derive(Debug, Clone)]
 pub struct CurveSet {
     /// Name of the results.
@@ -16,34 +16,34 @@ pub struct CurveSet {
     pub metric: String,
     /// Unit of the load.
     pub unit: String,
-    /// How the curve ended, in a word.
+    /// End of the curve, in a word.
     pub ending: String,
     /// Verdict on the curve: valid if it ended as planned or by a stop rule.
     pub verdict: Verdict,
     /// Fraction of the full data and rates that was measured; 1 is all.
     pub scale: f64,
-    /// Whether it is a published result of SPEC's own benchmark, not measured by Plimsoll.
+    /// Whether the curve is a published result of SPEC's own benchmark, rather than measured by Plimsoll.
     pub published: bool,
-    /// Its points.
+    /// Points of the curve.
     pub curve: Curve,
-    /// Loads whose runs failed or were interrupted, and how: these are not points.
+    /// Loads whose runs failed or were interrupted, with the verdict; they are not points of the curve.
     pub left_out: Vec<(u64, String)>,
 }
 
-/// The loads at which curves are compared.
+/// Meaning of the loads at which curves are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum LoadAxis {
-    /// The requested loads.
+    /// Requested loads.
     Offered,
-    /// The achieved operations per second, which are the loads of published results of SPECsfs2008.
+    /// Achieved operations per second, the loads of published results of SPECsfs2008.
     Achieved,
 }
 
-/// Compares curves by their figures and by the latency at each load at which any of them was measured:
-/// between two valid points of a curve the latency is interpolated linearly, beyond its ends, beside
-/// an invalid point and across a load whose run failed there is none.
+/// Compares curves by their figures, and by the latency at each load at which any curve was measured. Between two valid
+/// points of a curve the latency is interpolated linearly; beyond the ends, beside an invalid point and across a load
+/// whose run failed, the curve has no latency.
 ///
-/// Curves by the rule of SPECsfs2008 with different units of load are compared at the achieved
+/// If the units of load differ and a curve follows the rule of SPECsfs2008, curves are compared at their achieved
 /// operations per second. A point at which no operation completed has no figures.
 #[must_use]
 pub fn of_curves(sets: &[CurveSet]) -> Comparison {
@@ -113,7 +113,7 @@ fn figure(set: &CurveSet, point: Option<&Point>, pick: fn(&Point) -> f64) -> Mea
     Measured::new(vec![point.map(pick)], verdict)
 }
 
-/// What the loads of an axis are.
+/// Name of the axis with its unit.
 fn axis_name(sets: &[CurveSet], axis: LoadAxis) -> String {
     match axis {
         LoadAxis::Achieved => "achieved operations/s".into(),
@@ -134,7 +134,7 @@ fn axis(sets: &[CurveSet]) -> LoadAxis {
     }
 }
 
-/// Position of a point on the axis; throughputs to thousandths, as reports print them.
+/// Position of a point on the axis; throughputs are rounded to thousandths, as in printed reports.
 fn position(point: &Point, axis: LoadAxis) -> f64 {
     match axis {
         LoadAxis::Offered => point.load,
@@ -142,9 +142,9 @@ fn position(point: &Point, axis: LoadAxis) -> f64 {
     }
 }
 
-/// The points by their position on the axis. Nothing is known where an entry is none, nor between it and
-/// its neighbours: no operation completed there, the run failed, or the throughput was not above that of
-/// a lower load, so that it does not have a single latency.
+/// The points by position on the axis. `None` marks a load without a known latency, and interrupts interpolation: no
+/// operation completed, the run failed, or the throughput was not above the throughput at a lower load and so would
+/// have two latencies.
 fn line(set: &CurveSet, axis: LoadAxis) -> Vec<Option<Point>> {
     let points = set.curve.points().iter().map(|p| (p.load, Some(p)));
     let left_out = set.left_out.iter().map(|(load, _)| (*load as f64, None));
@@ -162,7 +162,7 @@ fn line(set: &CurveSet, axis: LoadAxis) -> Vec<Option<Point>> {
     loads.into_iter().map(entry).collect()
 }
 
-/// The point at a load, or the interpolation between the valid points beside it.
+/// The point at a load, or the interpolation between the two adjacent valid points.
 fn between(line: &[Option<Point>], load: f64) -> Option<Point> {
     if let Some(point) = line.iter().flatten().find(|p| p.load == load) {
         return Some(*point);
@@ -184,7 +184,7 @@ fn between(line: &[Option<Point>], load: f64) -> Option<Point> {
     })
 }
 
-/// The letters and digits of a name in lower case: reports write `Job_Sets` for `job sets`.
+/// Letters and digits of a name in lower case, because reports write `Job_Sets` for `job sets`.
 fn key(name: &str) -> String {
     let kept = name.chars().filter(|c| c.is_alphanumeric());
     kept.flat_map(char::to_lowercase).collect()

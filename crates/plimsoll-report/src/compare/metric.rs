@@ -6,7 +6,7 @@ use plimsoll_results::Percentile;
 use serde::Serialize;
 use std::fmt;
 
-/// A compared figure, in the order of the tables. In JSON it is a name such as `ops_per_s` or `p99_ms`.
+/// A compared figure, in the order of the tables. The JSON form is a name such as `ops_per_s` or `p99_ms`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(into = "String")]
 pub enum Metric {
@@ -14,7 +14,7 @@ pub enum Metric {
     OpsPerS,
     /// MiB per second.
     MibPerS,
-    /// Mean latency in milliseconds: response time of paced operations, service time of the others.
+    /// Mean latency in milliseconds: response time of paced operations, service time of other operations.
     MeanMs,
     /// Percentile of the latency in milliseconds.
     PercentileMs(Percentile),
@@ -34,7 +34,7 @@ pub enum Metric {
     Ort2008Ms,
 }
 
-/// Figures other than percentiles, with their names in conditions and in JSON.
+/// Figures other than percentiles: name in conditions and name in JSON.
 const NAMED_METRICS: [(Metric, &str, &str); 9] = [
     (Metric::OpsPerS, "ops/s", "ops_per_s"),
     (Metric::MibPerS, "MiB/s", "mib_per_s"),
@@ -47,12 +47,12 @@ const NAMED_METRICS: [(Metric, &str, &str); 9] = [
     (Metric::Ort2008Ms, "ort2008", "ort_2008_ms"),
 ];
 
-/// The names of figures in conditions.
+/// List of the figures in conditions, for error messages.
 pub(super) const METRIC_HELP: &str = "ops/s, MiB/s, mean, a percentile such as p50 or p99.99, service mean, service p99 and \
                                 other percentiles of the service time, cpu, errors, highest-valid-load, ort, ort2008";
 
 impl Metric {
-    /// Name in conditions.
+    /// Name of the figure in conditions.
     #[must_use]
     pub fn name(self) -> String {
         match self {
@@ -62,7 +62,7 @@ impl Metric {
         }
     }
 
-    /// The figure of a name in a condition.
+    /// The figure with a name in conditions.
     #[must_use]
     pub fn of_name(name: &str) -> Option<Self> {
         let percentile = |text: &str| -> Option<Percentile> {
@@ -82,14 +82,14 @@ impl Metric {
         }
     }
 
-    /// Name in conditions and in JSON of a figure that is not a percentile.
+    /// Names in conditions and in JSON of a figure other than a percentile.
     fn named(self) -> (&'static str, &'static str) {
         let found = NAMED_METRICS.iter().find(|(m, ..)| *m == self);
         let (_, name, json) = found.expect("every figure but percentiles has a name");
         (name, json)
     }
 
-    /// Heading of a table of the figure.
+    /// Title of a table of the figure.
     #[must_use]
     pub fn title(self) -> String {
         let of = |p: Percentile, what: &str| match p {
@@ -109,7 +109,7 @@ impl Metric {
         }
     }
 
-    /// Formats a value.
+    /// Formats a value of the figure.
     #[must_use]
     pub fn show(self, value: f64) -> String {
         match self {
@@ -122,7 +122,7 @@ impl Metric {
         }
     }
 
-    /// The percentile, if it is one.
+    /// The percentile; `None` for other figures.
     #[must_use]
     pub fn percentile(self) -> Option<Percentile> {
         match self {
@@ -131,19 +131,19 @@ impl Metric {
         }
     }
 
-    /// Whether it is of the service time, which is the latency if nothing was paced.
+    /// Whether the figure is a service time, which equals the latency of unpaced operations.
     pub(super) fn is_service(self) -> bool {
         matches!(self, Self::ServiceMeanMs | Self::ServicePercentileMs(_))
     }
 
-    /// Whether more of it is better.
+    /// Whether a greater value is better.
     #[must_use]
     pub fn more_is_better(self) -> bool {
         matches!(self, Self::OpsPerS | Self::MibPerS | Self::Peak)
     }
 }
 
-/// Name of a percentile in JSON: `p99_ms`, `p99.99_ms`; that of 99.9 has no dot.
+/// Name of a percentile in JSON, such as `p99_ms` and `p99.99_ms`; the 99.9th percentile is `p999_ms`.
 fn json_name(percentile: Percentile) -> String {
     match percentile {
         Percentile::P999 => "p999_ms".into(),

@@ -1,4 +1,4 @@
-//! Results side by side: figures, their changes, and whether a change is more than chance.
+//! Comparison of results: figures, their changes, and the significance of the changes.
 
 mod condition;
 mod curves;
@@ -25,20 +25,20 @@ use serde::{Serialize, Serializer};
 /// Name of the row of all operations together.
 pub const ALL: &str = "all";
 
-/// Results side by side; changes are from the first of them.
+/// Results side by side; changes are relative to the first result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
     /// The compared results.
     pub sets: Vec<ComparedResult>,
-    /// Warnings about differences that make the comparison difficult.
+    /// Warnings about differences between the results that impair the comparison.
     pub warnings: Vec<String>,
-    /// Of load curves what the loads of the rows are, such as `load in streams`.
+    /// Meaning of the rows' loads, such as `load in streams`; `None` unless load curves are compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load_axis: Option<String>,
-    /// Whether the rows named [`ALL`] are of all operations together, and not of a configuration of that name.
+    /// Whether rows named [`ALL`] are the total of all operations, rather than a configuration of that name.
     #[serde(skip)]
     has_total: bool,
-    /// The tests of all figures together.
+    /// Summary of the tests of all figures.
     tests: Tests,
     /// One entry per operation and figure.
     rows: Vec<Row>,
@@ -51,23 +51,23 @@ pub struct ComparedResult {
     pub name: String,
     /// Name of the workload, or of the metric of a published curve.
     pub workload: String,
-    /// The number of its runs.
+    /// Number of runs of the result.
     pub runs: usize,
-    /// The different verdicts of its runs, such as `valid`.
+    /// The distinct verdicts of the runs, such as `valid`.
     pub verdict: String,
 }
 
-/// One figure of one operation in each of the results.
+/// One figure of one operation in each result.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Row {
-    /// Name of the operation, [`ALL`] for all together.
+    /// Name of the operation; [`ALL`] for all operations together.
     pub operation: String,
-    /// Of load curves the load, or the achieved operations per second, that the row belongs to.
+    /// Load of the row, or achieved operations per second; null unless load curves are compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load: Option<f64>,
     /// The figure.
     pub metric: Metric,
-    /// One entry per result; null if it does not have the figure.
+    /// One entry per result; null if the result lacks the figure.
     pub values: Vec<Option<Value>>,
 }
 
@@ -76,21 +76,21 @@ pub struct Row {
 pub struct Value {
     /// Mean over the runs that have the figure.
     pub mean: f64,
-    /// The figure of each of these runs; at least one.
+    /// The figure of each run that has it; at least one.
     pub runs: Vec<f64>,
-    /// Number of the result's runs that do not have the figure.
+    /// Number of the result's runs without the figure.
     pub runs_without: usize,
     /// Worst verdict of the runs, or of the load point.
     pub verdict: Verdict,
     /// Whether the figure is the rate at which an open load offered operations, which its schedule sets.
     pub offered: bool,
-    /// Whether every run has as many operations as a percentile needs; true of other figures.
+    /// Whether every run has enough operations for the percentile; true of other figures.
     pub enough_samples: bool,
-    /// Whether the figure is only a lower bound in some run, because of operations in flight at the end.
+    /// Whether the figure of any run is only a lower bound, because of operations in flight at the end.
     pub at_least: bool,
-    /// Change from the first result as a fraction of its figure: 0.1 is ten percent more. In JSON the
-    /// change from zero to another figure is the text `Infinity`. Null for the first result itself, and
-    /// if there is nothing to compare with.
+    /// Change from the first result as a fraction of the first figure: 0.1 is ten percent more. A change from zero to
+    /// another figure is infinite, in JSON the text `Infinity`. Null for the first result itself, and if the first
+    /// result has no usable figure.
     #[serde(serialize_with = "change_in_json")]
     pub change: Option<f64>,
     /// Statistics of the change; null without repeated runs.
@@ -99,7 +99,7 @@ pub struct Value {
     pub statement: ChangeVerdict,
 }
 
-/// JSON has no infinite numbers; `Infinity` is what languages that read JSON call them.
+/// JSON has no infinite numbers; the text `Infinity` is a valid number in languages that read JSON.
 fn change_in_json<S: Serializer>(change: &Option<f64>, json: S) -> Result<S::Ok, S::Error> {
     match change {
         Some(change) if change.is_infinite() => json.serialize_str(match *change > 0.0 {
@@ -113,7 +113,7 @@ fn change_in_json<S: Serializer>(change: &Option<f64>, json: S) -> Result<S::Ok,
 /// A figure of one result before it is compared.
 #[derive(Debug, Clone)]
 struct Measured {
-    /// The figure of each run; none of a run that does not have it.
+    /// The figure of each run; `None` for a run without the figure.
     runs: Vec<Option<f64>>,
     /// Worst verdict of the runs, or of the load point.
     verdict: Verdict,
@@ -133,7 +133,7 @@ impl Measured {
         }
     }
 
-    /// The figure, not yet compared; none if no run has it.
+    /// The figure before comparison; `None` if no run has the figure.
     fn value(self) -> Option<Value> {
         let runs: Vec<f64> = self.runs.iter().copied().flatten().collect();
         (!runs.is_empty()).then(|| Value {
@@ -151,7 +151,7 @@ impl Measured {
     }
 }
 
-/// The items without duplicates, in the order of their first occurrence.
+/// Distinct items, in the order of their first occurrence.
 #[must_use]
 pub fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
     let mut distinct = Vec::new();
@@ -164,7 +164,7 @@ pub fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
 }
 
 impl Row {
-    /// A row of a figure of each result; `None` if no result has the figure.
+    /// A row with a figure of each result; `None` if no result has the figure.
     fn new(operation: &str, metric: Metric, figures: Vec<Measured>) -> Option<Self> {
         let values: Vec<_> = figures.into_iter().map(Measured::value).collect();
         values.iter().any(Option::is_some).then(|| Self {
@@ -175,7 +175,7 @@ impl Row {
         })
     }
 
-    /// Whether tables show the row: errors and bytes that are zero in all results are left out.
+    /// Whether tables show the row: rows of errors or bytes that are zero in all results are hidden.
     #[must_use]
     pub fn is_shown(&self) -> bool {
         let zero = self.values.iter().flatten().all(|v| v.mean == 0.0);
@@ -184,7 +184,7 @@ impl Row {
 }
 
 impl Comparison {
-    /// Compares the rows of figures.
+    /// Compares and tests the rows.
     fn new(
         sets: Vec<ComparedResult>,
         warnings: Vec<String>,
@@ -207,13 +207,13 @@ impl Comparison {
         &self.rows
     }
 
-    /// The tests of all figures together.
+    /// Summary of the tests of all figures.
     #[must_use]
     pub fn tests(&self) -> Tests {
         self.tests
     }
 
-    /// Removes rows. The others are tested without them.
+    /// Removes rows, and tests the remaining rows anew.
     pub fn retain_rows(&mut self, is_kept: impl Fn(&Row) -> bool) {
         self.rows.retain(is_kept);
         self.tests = significance::test(&mut self.rows);

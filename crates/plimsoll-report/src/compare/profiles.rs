@@ -1,4 +1,4 @@
-//! Profiles side by side: the configurations are the rows.
+//! Comparison of profiles: a row for each configuration.
 
 use super::runs::{of_all_metrics, row_of_all, side, warnings_of};
 use super::{ComparedResult, Comparison, Row, RunSet, distinct};
@@ -11,18 +11,18 @@ pub struct ProfileSet {
     pub name: String,
     /// Name of the profile.
     pub profile: String,
-    /// Runs by the name of their configuration, in the order of the profile; none if it was not run.
+    /// Runs by name of the configuration, in the order of the profile; no runs for a configuration that was not run.
     pub cases: Vec<(String, Vec<Run>)>,
-    /// Configurations that cannot be run, and why.
+    /// Configurations that cannot be run, with the reason.
     pub not_run: Vec<(String, String)>,
 }
 
 impl ProfileSet {
-    /// Reads the runs of a profile by file system, in the order of the profile, with the requested
-    /// percentiles; `dir` is their directory.
+    /// Reads the runs of a profile by file system, in the order of the profile, with the requested percentiles; `dir`
+    /// is the results directory of the profile.
     ///
     /// # Errors
-    /// A run that is listed cannot be read.
+    /// An error if a listed run cannot be read.
     pub fn read(
         profile: SeriesOf<'_, Profile>,
         dir: &SeriesDir,
@@ -51,7 +51,7 @@ impl ProfileSet {
         profile.filesystems().into_iter().map(set).collect()
     }
 
-    /// The runs of a configuration; none if it was not run.
+    /// Runs of a configuration; empty if the configuration was not run.
     #[must_use]
     pub fn runs(&self, case: &str) -> &[Run] {
         let mut cases = self.cases.iter();
@@ -61,8 +61,8 @@ impl ProfileSet {
     }
 }
 
-/// Compares profiles configuration by configuration, by the figures of all operations together, with the
-/// requested percentiles, which the runs must have; changes are from the first set.
+/// Compares profiles configuration by configuration, by the total of all operations, with the requested percentiles,
+/// which the runs must have. Changes are relative to the first set.
 #[must_use]
 pub fn of_profiles(sets: &[ProfileSet], percentiles: Option<&Percentiles>) -> Comparison {
     let cases = sets.iter().flat_map(|s| &s.cases);
@@ -94,7 +94,7 @@ fn side_of(set: &ProfileSet) -> ComparedResult {
     }
 }
 
-/// Warnings about differences that make the comparison difficult, each once for all configurations.
+/// Warnings about differences between the sets that impair the comparison, each once for all configurations.
 fn warnings(sets: &[ProfileSet], names: &[&str]) -> Vec<String> {
     let mut found: Vec<(String, Vec<&str>)> = Vec::new();
     for name in names {
@@ -122,7 +122,7 @@ fn warnings(sets: &[ProfileSet], names: &[&str]) -> Vec<String> {
     warnings.chain(not_run(sets)).collect()
 }
 
-/// Warnings about configurations that cannot be run, and in which sets, if not in all.
+/// Warnings about configurations that cannot be run; a warning names the sets unless it holds for all.
 fn not_run(sets: &[ProfileSet]) -> Vec<String> {
     let warning = |one: &(String, String)| {
         let of: Vec<&str> = sets

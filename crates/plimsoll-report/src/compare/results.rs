@@ -7,23 +7,23 @@ use plimsoll_results::{
 };
 use std::path::Path;
 
-/// One of the results that are compared, by its kind.
+/// A compared result, by kind.
 #[derive(Debug, Clone)]
 pub enum Results {
-    /// A run, or repeated ones: their name, and warnings about files that they lack.
+    /// A run or repeated runs: their name, and warnings about missing files.
     Runs(String, Vec<Run>, Vec<String>),
-    /// The runs of a profile: a set for each file system, and warnings about files that they lack.
+    /// The runs of a profile: a set for each file system, and warnings about missing files.
     Profile(Vec<ProfileSet>, Vec<String>),
     /// A load curve.
     Curve(CurveSet),
 }
 
 impl Results {
-    /// Reads a results directory of any kind, with the requested percentiles; `name` is its name in
-    /// the comparison.
+    /// Reads a results directory of any kind, with the requested percentiles; `name` is the name of the result in the
+    /// comparison.
     ///
     /// # Errors
-    /// A sentence, if it has no results, damaged ones, or a search, which is not one result.
+    /// A sentence if the directory holds no results, damaged results, or a search, which is not one result.
     pub fn read(
         path: &Path,
         name: &str,
@@ -62,7 +62,7 @@ impl Results {
     }
 }
 
-/// Warnings about the files that runs in a results directory lack; the figures that are compared need only `run.json`.
+/// Warnings about missing files of runs; a comparison only needs `run.json`.
 fn lacking(name: &str, root: &Path) -> Result<Vec<String>, String> {
     let warning = |run: &RunDir| {
         let lacks = run.lacks().join(" and ");
@@ -95,7 +95,7 @@ fn of_curve(name: &str, curve: SeriesOf<'_, LoadCurve>) -> Result<Results, Strin
         Verdict::Failed => Some((run.load?, "failed".to_owned())),
         Verdict::Interrupted => Some((run.load?, "was interrupted".to_owned())),
     });
-    // A name that no report may have is compared unchanged.
+    // A workload without a permitted report name keeps its own name.
     let metric = crate::disclosure::style(&curve.name);
     Ok(Results::Curve(CurveSet {
         name: name.to_owned(),
@@ -130,7 +130,7 @@ fn of_profile(name: &str, path: &Path, mut sets: Vec<ProfileSet>) -> Result<Resu
 /// Compares results of one kind, with the requested percentiles.
 ///
 /// # Errors
-/// A sentence, if they are of different kinds.
+/// A sentence if the results are of different kinds.
 pub fn side_by_side(
     results: Vec<Results>,
     percentiles: Option<&Percentiles>,

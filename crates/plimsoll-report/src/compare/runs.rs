@@ -1,4 +1,4 @@
-//! Runs side by side, each alone or repeated.
+//! Comparison of runs, single or repeated.
 
 use super::{ALL, ComparedResult, Comparison, Measured, Metric, Row, distinct};
 use crate::format::MIB;
@@ -8,23 +8,23 @@ use plimsoll_results::{
     LatencyKind, OperationFigures, Percentile, PercentileFigure, Percentiles, Run, Verdict,
 };
 
-/// Runs that are one of the compared results.
+/// Runs that together form one of the compared results.
 #[derive(Debug, Clone, Copy)]
 pub struct RunSet<'a> {
     /// Name of the results.
     pub name: &'a str,
-    /// Its runs, of one Plan except for the seed.
+    /// Runs with one Plan, except for the seed.
     pub runs: &'a [Run],
 }
 
-/// Default percentiles of all operations together.
+/// Default percentiles for all operations together.
 pub const TOTAL_PERCENTILES: [Percentile; 2] = [Percentile::P50, Percentile::P99];
 
-/// Default percentiles of an operation.
+/// Default percentiles for a single operation.
 pub const OPERATION_PERCENTILES: [Percentile; 3] =
     [Percentile::P50, Percentile::P99, Percentile::P999];
 
-/// Figures of operations, with these percentiles; of the service time too if the load was paced.
+/// Figures of operations, with these percentiles; including service times if the load was paced.
 fn metrics(percentiles: &[Percentile], paced: bool) -> Vec<Metric> {
     let mut metrics = vec![Metric::OpsPerS, Metric::MibPerS, Metric::MeanMs];
     let all = || percentiles.iter().copied();
@@ -36,7 +36,6 @@ fn metrics(percentiles: &[Percentile], paced: bool) -> Vec<Metric> {
     metrics
 }
 
-/// Figures of all operations together.
 pub(super) fn of_all_metrics(percentiles: Option<&Percentiles>, paced: bool) -> Vec<Metric> {
     metrics(
         Percentiles::shown_percentiles(percentiles, &TOTAL_PERCENTILES),
@@ -44,7 +43,7 @@ pub(super) fn of_all_metrics(percentiles: Option<&Percentiles>, paced: bool) -> 
     )
 }
 
-/// A row of figures of runs, with marks for too few operations, for lower bounds and for offered rates.
+/// A row of a figure, with marks for too few operations, for lower bounds and for offered rates.
 fn row_of<'a>(
     name: &str,
     metric: Metric,
@@ -78,7 +77,7 @@ fn row_of<'a>(
     Row::new(name, metric, sets.iter().map(of_set).collect())
 }
 
-/// Whether a run completed less than its load offered, so that its rate is what the target can do.
+/// Whether a run missed its offered rate, so that its rate is a measurement of the target.
 fn fell_short(run: &Run) -> bool {
     let mut reasons = run.validity.reasons.iter();
     reasons.any(|r| ["process_rate", "total_rate"].contains(&r.code.as_str()))
@@ -96,8 +95,8 @@ pub(super) fn row_of_all(name: &str, metric: Metric, sets: &[&[Run]]) -> Option<
     )
 }
 
-/// Compares runs operation by operation, with the requested percentiles, which the runs must have;
-/// changes are from the first set.
+/// Compares runs operation by operation, with the requested percentiles, which the runs must have. Changes are relative
+/// to the first set.
 #[must_use]
 pub fn of_runs<'a>(sets: &[RunSet<'a>], percentiles: Option<&Percentiles>) -> Comparison {
     let mut rows: Vec<Row> = Vec::new();
@@ -133,7 +132,7 @@ pub fn of_runs<'a>(sets: &[RunSet<'a>], percentiles: Option<&Percentiles>) -> Co
     Comparison::new(sides, warnings_of(sets), None, rows)
 }
 
-/// Names and kinds of all operations that count, in the order of the runs.
+/// Names and kinds of all operations that count, in the order of their first occurrence.
 fn operations(sets: &[RunSet<'_>]) -> Vec<(String, String)> {
     let all = sets.iter().flat_map(|s| s.runs).flat_map(|r| &r.operations);
     let occurred = all.filter(|o| o.kind.counts() && o.ops + o.errors + o.in_flight > 0);
@@ -189,7 +188,7 @@ pub(super) fn side(set: &RunSet<'_>) -> ComparedResult {
     }
 }
 
-/// Warnings about differences that make the comparison difficult.
+/// Warnings about differences between the sets that impair the comparison.
 pub(super) fn warnings_of(sets: &[RunSet<'_>]) -> Vec<String> {
     let mut warnings = Vec::new();
     for set in sets {

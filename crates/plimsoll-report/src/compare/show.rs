@@ -1,11 +1,11 @@
-//! The report on a comparison.
+//! Report on a comparison.
 
 use super::{ChangeVerdict, ComparedResult, Comparison, Metric, Row, Value};
 use crate::document::{self, Block, Cell, Document, Line, Table, Tone};
 use crate::html::charts;
 use crate::percentiles::{LOWER_BOUND_MARK, UNCERTAIN_MARK};
 
-/// Letter of a result: A for the first.
+/// Letter of a result by its index: A for the first.
 #[must_use]
 pub fn letter(i: usize) -> String {
     let letters = u8::try_from(i).ok().and_then(|i| b'A'.checked_add(i));
@@ -25,8 +25,7 @@ fn percent(change: f64) -> String {
     }
 }
 
-/// The change from the first result. Between two lower bounds it is not known; from or to one it is a
-/// bound itself.
+/// The change from the first result. `-` between two lower bounds; a bound if only one of the figures is a lower bound.
 fn change(row: &Row, value: Option<&Value>) -> Cell {
     let Some((value, change)) = value.and_then(|v| Some((v, v.change?))) else {
         return Cell::from("-".to_owned());
@@ -105,7 +104,7 @@ fn legend(comparison: &Comparison) -> impl Iterator<Item = Block> {
     comparison.sets.iter().enumerate().map(line)
 }
 
-/// What is compared, a chart of compared curves, a table per figure, and what their marks mean.
+/// Legend, chart of compared curves, a table per figure, and explanations of marks.
 #[must_use]
 pub fn blocks(comparison: &Comparison) -> Vec<Block> {
     let warnings = comparison.warnings.iter();

@@ -1,5 +1,5 @@
-//! Whether changes are more than chance: the figures of a comparison are tested together, once, and
-//! tables, pages, JSON and conditions show the same statements.
+//! Significance of changes: all figures of a comparison are tested together, once, and tables, pages, JSON and
+//! conditions show the same statements.
 
 use super::{Comparison, Metric, Row, Value, distinct, letter};
 use crate::percentiles::{LOWER_BOUND_NOTE, UNCERTAIN_NOTE};
@@ -11,17 +11,17 @@ use plimsoll_plan::counted;
 use plimsoll_results::Verdict;
 use serde::Serialize;
 
-/// The tests of all figures of a comparison together.
+/// Summary of the tests of all figures of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Tests {
-    /// Number of figures that were tested, each of each result against the first.
+    /// Number of tested figures: each figure of each result against the first result.
     pub tested: usize,
-    /// Number of differences that are real.
+    /// Number of significant differences.
     pub real: usize,
-    /// Limit of the expected fraction of chance among the differences that are real.
+    /// Maximum expected fraction of chance among the significant differences.
     pub false_discovery_rate: f64,
-    /// Number of runs of each result with which a difference in a single figure can be shown, if all
-    /// figures with too few runs are tested too.
+    /// Number of runs of each result that suffices to show a difference in a single figure, counting the figures with
+    /// too few runs too.
     pub runs_needed: usize,
 }
 
@@ -29,26 +29,26 @@ pub struct Tests {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeVerdict {
-    /// The first result, to which the others are compared.
+    /// The first result, with which the others are compared.
     Base,
-    /// One run each: no statement.
+    /// One run of each result: no statement.
     OneRunEach,
     /// Too few runs for a test.
     TooFewRuns,
     /// The figure is the same in every run.
     Same,
-    /// The rate at which an open load offers operations: the schedule sets it, and it is not tested.
+    /// The rate at which an open load offers operations: set by the schedule, and so not tested.
     Offered,
     /// The figure is a percentile of too few operations, or a lower bound, and is not tested.
     NotKnown,
     /// The difference is real: more than chance.
     Real,
-    /// The runs do not show that the difference is more than chance.
+    /// Tested: the difference may be chance.
     NotShown,
-    /// The runs of the two results do not overlap, which among so many figures may be chance: more runs
+    /// The runs of the two results do not overlap, but among so many figures the difference may be chance: more runs
     /// are needed.
     NotDecided,
-    /// There is nothing to compare with.
+    /// The first result has no usable figure.
     NoBase,
     /// The figure is of an invalid load point.
     InvalidPoint,
@@ -73,7 +73,7 @@ impl ChangeVerdict {
         }
     }
 
-    /// Whether it is the result of a test, or that of one for which there are too few runs.
+    /// Whether the statement comes from a test, or from too few runs for a test.
     fn is_of_test(self) -> bool {
         matches!(
             self,
@@ -101,7 +101,7 @@ impl ChangeVerdict {
     }
 }
 
-/// Compares every figure with that of the first result, and tests all of them together.
+/// Compares every figure with the first result, and tests all figures together.
 pub(super) fn test(rows: &mut [Row]) -> Tests {
     let mut tested: Vec<(&mut Value, Difference)> = Vec::new();
     let mut too_few = 0;
@@ -151,7 +151,7 @@ pub(super) fn test(rows: &mut [Row]) -> Tests {
     for ((value, difference), is_real) in tested.into_iter().zip(found) {
         value.statement = match is_real {
             true => ChangeVerdict::Real,
-            // No order of the runs would be better evidence.
+            // No order of the runs would be stronger evidence: only more runs can help.
             false if difference.test.separated => ChangeVerdict::NotDecided,
             false => ChangeVerdict::NotShown,
         };
@@ -163,7 +163,7 @@ fn is_invalid_point(value: &Value, is_point: bool) -> bool {
     is_point && value.verdict == Verdict::Invalid
 }
 
-/// Why a figure is not tested; none if it is.
+/// Reason why a figure is not tested; `None` if it is tested.
 fn untested(first: Option<&Value>, value: &Value, is_point: bool) -> Option<ChangeVerdict> {
     if is_invalid_point(value, is_point) {
         return Some(ChangeVerdict::InvalidPoint);
@@ -190,7 +190,7 @@ fn untested(first: Option<&Value>, value: &Value, is_point: bool) -> Option<Chan
 }
 
 impl Comparison {
-    /// Explanations of the tests and of the marks in the tables, in sentences.
+    /// Explanations of the tests and of the marks in tables, as sentences.
     #[must_use]
     pub fn remarks(&self) -> Vec<String> {
         let shown = self.rows.iter().filter(|r| r.is_shown());
@@ -233,7 +233,7 @@ impl Comparison {
         remarks
     }
 
-    /// What was tested, what the marks mean, and which figures have too few runs.
+    /// Sentences on the tests, on the meaning of their marks, and on figures with too few runs.
     fn remarks_on_tests(&self) -> Vec<String> {
         let Tests {
             tested,
@@ -283,8 +283,8 @@ impl Comparison {
         remarks
     }
 
-    /// The figures that tables show and of which something is true, by result: `p99 latency (all) in B`, or
-    /// `every figure in B` if it is true of all that are `among` those in question.
+    /// Shown figures for which `is_it` holds, by result: `p99 latency (all) in B`, or `every figure in B` if `is_it`
+    /// holds for all figures for which `among` holds.
     fn named(
         &self,
         is_it: impl Fn(&Value) -> bool,
@@ -311,7 +311,7 @@ impl Comparison {
     }
 }
 
-/// Rows by their figures: `p99 latency (all, read1), MiB/s (all)`.
+/// Names of rows by figure: `p99 latency (all, read1), MiB/s (all)`.
 fn by_figure(rows: &[&Row]) -> String {
     let mut metrics: Vec<Metric> = distinct(rows.iter().map(|r| r.metric));
     metrics.sort_unstable();

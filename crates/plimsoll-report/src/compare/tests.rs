@@ -41,7 +41,7 @@ fn second(c: &Comparison) -> &Value {
     c.rows[0].values[1].as_ref().unwrap()
 }
 
-/// The only remark with these words.
+/// The only remark that contains these words.
 fn remark(c: &Comparison, words: &str) -> String {
     let mut all = c.remarks().into_iter().filter(|r| r.contains(words));
     let one = all.next().unwrap_or_else(|| panic!("{words}: {c:?}"));
@@ -95,7 +95,8 @@ fn a_figure_that_is_tested_alone_is_judged_by_its_runs() {
     }
 }
 
-/// A comparison of as many figures, each of these runs; the runs of those from `same` on are mixed.
+/// A comparison of `figures` figures with `runs` runs each. The runs of the first `differing` figures do not overlap;
+/// the runs of the other figures are mixed.
 fn of_many(figures: usize, differing: usize, runs: usize) -> Comparison {
     let names: Vec<String> = (0..figures).map(|i| format!("op{i}")).collect();
     let numbers = |from: usize| (0..runs).map(|i| (from + 2 * i) as f64).collect::<Vec<_>>();
@@ -114,7 +115,7 @@ fn statements(c: &Comparison) -> Vec<ChangeVerdict> {
 
 #[test]
 fn figures_are_judged_together() {
-    // With seven runs of each a difference in one of sixty figures is shown: 2 / C(14, 7) · 60 < 0.05.
+    // Seven runs of each result show a difference in one of sixty figures: 2 / C(14, 7) · 60 < 0.05.
     let c = of_many(60, 1, 7);
     assert_eq!((c.tests().tested, c.tests().real), (60, 1));
     assert_eq!(
@@ -123,7 +124,7 @@ fn figures_are_judged_together() {
     );
     assert!(remark(&c, "60 figures were tested").contains("false discovery rate of 5 %"));
     assert!(remark(&c, "* the difference is real").contains("at most 5 %"));
-    // With six it is not, although the runs do not overlap, and the text says so.
+    // Six runs of each result do not, although the runs do not overlap, and the text says so.
     let c = of_many(60, 1, 6);
     assert_eq!((c.tests().tested, c.tests().real), (60, 0));
     assert_eq!(
@@ -135,13 +136,13 @@ fn figures_are_judged_together() {
         "too few runs to exclude chance among 60 figures, although those of both results do not \
          overlap: p99 latency (op0) in B; 7 runs of each result that have the figure are needed"
     );
-    // 2 / C(12, 6) · 60 / 3 < 0.05: three figures together are shown.
+    // Six runs of each result show differences in three figures together: 2 / C(12, 6) · 60 / 3 < 0.05.
     assert_eq!(of_many(60, 2, 6).tests().real, 0);
     assert_eq!(of_many(60, 3, 6).tests().real, 3);
-    // 2 / C(8, 4) · 60 / 35 < 0.05.
+    // Four runs of each result show differences in 35 figures together: 2 / C(8, 4) · 60 / 35 < 0.05.
     assert_eq!(of_many(60, 34, 4).tests().real, 0);
     assert_eq!(of_many(60, 35, 4).tests().real, 35);
-    // Rows that are removed count no more.
+    // Removed rows do not count.
     let mut c = of_many(60, 1, 6);
     c.retain_rows(|r| ["op0", "op1"].contains(&r.operation.as_str()));
     assert_eq!((c.tests().tested, c.tests().real), (2, 1));
@@ -168,7 +169,7 @@ fn figures_with_too_few_runs_are_named() {
         "too few runs for a test: every figure in B; at least 4 runs of each result that have the \
          figure are needed"
     );
-    // Others could not be tested with any number of runs.
+    // Figures that are equal in all runs are not named: no number of runs would permit a test.
     let rows = vec![
         row(ALL, P99, &[&LOW[..3], &HIGH[..3]]),
         row(ALL, Metric::OpsPerS, &[&[5.0; 3], &[5.0; 3]]),
@@ -195,7 +196,7 @@ fn the_rate_of_an_open_load_and_what_is_not_known_are_not_tested() {
     assert!(
         remarks.contains("open load that was sustained are not tested: its schedule sets them")
     );
-    // Against a closed loop, or one that did less than was offered, the rate is a measurement.
+    // Compared with a closed loop, or with a load that was not sustained, the rate is a measurement.
     assert_eq!(tested(|m, i| m.offered = i == 0).0, ChangeVerdict::Real);
     for i in [0, 1] {
         let unknown: [fn(&mut Measured, usize); 2] = match i {
@@ -360,7 +361,7 @@ fn values(c: &Comparison, operation: &str, metric: Metric) -> Vec<Option<Value>>
         .clone()
 }
 
-/// The curve with some points made anew.
+/// A curve with some points replaced.
 fn changed(set: CurveSet, change: impl Fn(&mut Point)) -> CurveSet {
     let mut points = set.curve.points().to_vec();
     points.iter_mut().for_each(change);
@@ -382,11 +383,11 @@ fn invalid_points_are_marked_and_no_change_is_counted_from_or_to_them() {
     let (a, b) = (changed(ours, invalid(5.0)), changed(theirs, invalid(3.0)));
     let c = of_curves(&[a, b]);
     let mean = |load: &str| values(&c, load, Metric::MeanMs);
-    // The second is invalid: shown, marked, and no change.
+    // The second curve is invalid at load 3: the figure is shown and marked, without a change.
     let three = mean("load 3")[1].clone().unwrap();
     assert_eq!((three.mean, three.change), (9.0, None));
     assert_eq!(three.statement, ChangeVerdict::InvalidPoint);
-    // The first is: there is nothing to count from.
+    // The first curve is invalid at load 5: there is no base for a change.
     let five = mean("load 5");
     let statements = five.iter().flatten().map(|v| (v.statement, v.change));
     assert_eq!(
@@ -396,7 +397,7 @@ fn invalid_points_are_marked_and_no_change_is_counted_from_or_to_them() {
             (ChangeVerdict::NoBase, None)
         ]
     );
-    // Between valid points there is a line, beside an invalid one none.
+    // Latency is interpolated between valid points, but not beside an invalid point.
     assert_eq!(mean("load 2")[0].as_ref().unwrap().mean, 1.5);
     assert_eq!(mean("load 6")[0], None);
     let text = markdown(&c);
@@ -483,7 +484,7 @@ fn another_scale_is_not_comparable() {
 
 #[test]
 fn curves_of_2008_in_two_units_are_compared_at_what_was_achieved() {
-    // Loads are hundreds of operations a second, which are achieved but for the last.
+    // Loads are in hundreds of operations per second, which all points but the last achieve.
     let ours = CurveSet {
         metric: "SFS 2008 NFSv3-style".into(),
         unit: "hundreds of operations a second".into(),
@@ -517,7 +518,7 @@ fn curves_of_2008_in_two_units_are_compared_at_what_was_achieved() {
         c.warnings
     );
     assert_eq!(c.load_axis.as_deref(), Some("achieved operations/s"));
-    // Two of one unit are compared at the loads asked for.
+    // Curves with the same unit are compared at the requested loads.
     let two = of_curves(&[ours.clone(), ours]);
     let axis = two.load_axis.as_deref();
     assert_eq!(axis, Some("load in hundreds of operations a second"));
@@ -541,7 +542,7 @@ fn nothing_is_interpolated_across_a_load_whose_run_failed() {
             .mean,
         2.0
     );
-    // Nor where the achieved operations are the axis.
+    // A failed load is not bridged on the axis of achieved operations per second either.
     let ours = |points: &[(f64, f64)], left_out| CurveSet {
         metric: "SFS 2008 NFSv3-style".into(),
         unit: "hundreds of operations a second".into(),

@@ -1,8 +1,8 @@
-//! Layout of text and numbers.
+//! Layout of text and numbers in full disclosure reports.
 
 use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 
-/// Options to wrap text to a width, at spaces only, whatever features of the wrapping library other
+/// Options for wrapping text to a width at spaces only, independent of the features of the wrapping library that other
 /// crates enable.
 pub(crate) fn at_spaces<'a>(width: usize) -> Options<'a> {
     Options::new(width)

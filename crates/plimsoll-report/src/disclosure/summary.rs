@@ -1,4 +1,4 @@
-//! A disclosure on one screen.
+//! Summary of a full disclosure report on one screen.
 
 use crate::disclosure::import::NO_FIGURE;
 use crate::disclosure::layout::at_spaces;
@@ -11,8 +11,8 @@ use std::fmt::Write;
 const WIDTH: usize = 80;
 
 impl Disclosure {
-    /// The report on one screen: vendor and product, the claim, what follows from the curve, the load
-    /// points, and the names of the sections.
+    /// Summary on one screen: vendor and product, the claim, figures derived from the curve, the load points, and the
+    /// names of the sections.
     #[must_use]
     pub fn summary(&self) -> String {
         let mut out = format!("{}\n", self.title);
@@ -51,14 +51,14 @@ impl Disclosure {
         out
     }
 
-    /// Knee and scaling law of the curve.
+    /// Lines on knee and Universal Scalability Law of the curve.
     fn shape(&self, curve: &Curve) -> Vec<(&'static str, String)> {
         let knee = match curve.knee() {
             Some(p) => format!("{} {} at {} ms (Kneedle)", p.load, self.unit, p.latency_ms),
             None => "none".into(),
         };
         let mut rows = vec![("knee", knee)];
-        // If the report has one figure for load and throughput, they cannot differ.
+        // If the report has one figure for both load and throughput, the throughput cannot deviate from the load.
         if self.points.iter().any(|p| p.ops_per_s.is_some()) {
             let law = match curve.fit_usl() {
                 Ok(f) => format!(
@@ -75,7 +75,7 @@ impl Disclosure {
     fn table(&self, out: &mut String) {
         let with_rates = self.points.iter().any(|p| p.ops_per_s.is_some());
         const COLUMN: usize = 14;
-        // A unit that is wider than its column is named in the line of the peak.
+        // A unit that is wider than its column is only shown on the line of the peak.
         let unit = match self.unit.len() <= COLUMN {
             true => &self.unit,
             false => "load",

@@ -11,12 +11,12 @@ pub const MAX_HEAT_COLUMNS: usize = 96;
 /// Rows of a heat map per factor of ten.
 const ROWS_PER_DECADE: f64 = 8.0;
 
-/// Samples of an operation by time and latency.
+/// Heat map: numbers of samples of an operation by time and latency.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Heat {
-    /// Begin and end of each column, in seconds since the beginning of the first window shown.
+    /// Begin and end of each column, in seconds since the first shown window opened.
     pub columns: Vec<(f64, f64)>,
-    /// Samples by column and row; see [`Heat::row_ms`].
+    /// Samples by column and row; [`Heat::row_ms`] gives the latencies of a row.
     pub cells: Vec<BTreeMap<i32, u64>>,
 }
 
@@ -33,7 +33,7 @@ impl Heat {
         let Some(cells) = behind.checked_sub(1).and_then(|i| self.cells.get_mut(i)) else {
             return;
         };
-        // Values are in increasing order, so a row is looked up once for all of its values.
+        // Values are in increasing order, so each row is computed once.
         let (mut row, mut end, mut samples) = (0, 0.0, 0);
         for (value, n) in &histogram.counts {
             let value = (*value).max(1) as f64;
@@ -71,19 +71,19 @@ pub struct LatencyDistribution {
     pub heat: Heat,
 }
 
-/// Adds up the lines of a log while they are read.
+/// Builder of latency distributions, fed line by line from a log.
 pub struct LatencyDistributions {
-    /// Windows that are shown.
+    /// Shown windows.
     spans: Vec<WindowSpan>,
     /// When the first window opened, in seconds since the run's clock began.
     origin_s: f64,
-    /// Operation of each tag, and whether the tag is of its latencies.
+    /// Operation of each tag, and whether the tag is of the operation's latencies (not service times).
     tags: BTreeMap<String, (usize, bool)>,
     distributions: Vec<LatencyDistribution>,
 }
 
 impl LatencyDistributions {
-    /// Selects windows and operations, with heat maps of these columns.
+    /// Selects the windows, operations and heat map columns.
     #[must_use]
     pub fn new(
         spans: &[WindowSpan],
@@ -112,7 +112,7 @@ impl LatencyDistributions {
         }
     }
 
-    /// Adds a line.
+    /// Adds a line of the log.
     pub fn add(&mut self, line: &SparseInterval) {
         let Some((op, is_latency)) = self.tags.get(&line.tag) else {
             return;
@@ -125,7 +125,7 @@ impl LatencyDistributions {
             distribution.service.add(&line.histogram);
         } else {
             distribution.latency.add(&line.histogram);
-            // The log rounds times to milliseconds, but the middle is certainly in the column.
+            // The log rounds times to milliseconds; the middle is in the right column nevertheless.
             let middle = line.start.as_secs_f64() + line.length.as_secs_f64() / 2.0;
             distribution
                 .heat
@@ -133,7 +133,7 @@ impl LatencyDistributions {
         }
     }
 
-    /// Returns one entry per operation, in the order of the operations.
+    /// Distributions, in the order of the operations.
     #[must_use]
     pub fn finish(self) -> Vec<LatencyDistribution> {
         self.distributions

@@ -1,4 +1,4 @@
-//! A run and its series, as pages show them.
+//! A run with its time series and distributions, for pages.
 
 use crate::html::latency_distribution::{
     LatencyDistribution, LatencyDistributions, MAX_HEAT_COLUMNS,
@@ -8,18 +8,18 @@ use crate::html::timeline::{Timeline, WindowSpan};
 use plimsoll_results::{Annotations, OperationFigures, Percentiles, ResultsError, Run, RunDir};
 use std::path::Path;
 
-/// A run and its series, as pages show them.
+/// A run with its time series and distributions, for pages.
 #[derive(Debug, Clone)]
 pub struct LoadedResult {
     /// Content of `run.json`.
     pub run: Run,
     /// Name of the results directory.
     pub name: String,
-    /// Tags and note.
+    /// The user's tags and note.
     pub annotations: Annotations,
-    /// Operations that the summary counts and that occurred, the most frequent first.
+    /// Operations that count in the summary and that occurred, the most frequent first.
     pub operations: Vec<OpName>,
-    /// Throughput and latency over time, of [`LoadedResult::operations`].
+    /// Throughput and latency over time for [`LoadedResult::operations`].
     pub timeline: Timeline,
     /// Latency distributions of [`LoadedResult::operations`].
     pub distributions: Vec<LatencyDistribution>,
@@ -29,7 +29,7 @@ impl LoadedResult {
     /// Reads a results directory, with the requested percentiles.
     ///
     /// # Errors
-    /// A file cannot be read or is damaged.
+    /// An error if a file cannot be read or is damaged.
     pub fn read(dir: &RunDir, percentiles: Option<&Percentiles>) -> Result<Self, ResultsError> {
         let run = dir.read_with(percentiles)?;
         let rows = dir.read_intervals()?;
@@ -51,7 +51,7 @@ impl LoadedResult {
     }
 }
 
-/// The windows of the run's figures, and when the first of them opened, in seconds of the run's clock.
+/// Windows of the run's figures, and the time at which the first window opened, in seconds of the run's clock.
 fn spans(run: &Run) -> (Vec<WindowSpan>, f64) {
     let windows: Vec<(u32, f64, f64)> = if run.stages.is_empty() {
         match run.window_number {

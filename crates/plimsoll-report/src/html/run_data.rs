@@ -1,4 +1,4 @@
-//! Results of any kind, as pages show them: a run, a load curve, or a search for a load line.
+//! Results of any kind, as pages show them: a run or a series.
 
 use crate::document::Document;
 use crate::html::chart::Chart;
@@ -15,11 +15,11 @@ pub enum RunData {
     Run(Box<LoadedResult>),
     /// A load curve, or a search for a load line.
     Series {
-        /// Name of the directory.
+        /// Name of the results directory.
         name: String,
         /// Content of `series.json`.
         series: Box<Series>,
-        /// Tags and note.
+        /// The user's tags and note.
         annotations: Box<Annotations>,
     },
 }
@@ -28,7 +28,7 @@ impl RunData {
     /// Reads a results directory of any kind, with the requested percentiles.
     ///
     /// # Errors
-    /// It is not a results directory, or a file cannot be read or is damaged.
+    /// An error if the path is not a results directory, or if a file cannot be read or is damaged.
     pub fn read(path: &Path, percentiles: Option<&Percentiles>) -> Result<Self, ResultsError> {
         let dir = SeriesDir::at(path);
         if dir.exists() {
@@ -53,7 +53,7 @@ impl RunData {
         }
     }
 
-    /// Tags and note.
+    /// The user's tags and note.
     #[must_use]
     pub fn annotations(&self) -> &Annotations {
         match self {
@@ -70,14 +70,14 @@ impl RunData {
             Self::Series { series, .. } => match (series.as_curve(), series.as_search()) {
                 (Some(curve), _) => curve::document(curve),
                 (_, Some(search)) => find::document(search),
-                // The runs of others are results of their own.
+                // Pages of other series list runs, each with its own report.
                 (None, None) => Document::default(),
             },
         };
         document.named(self.name())
     }
 
-    /// All charts, in the order of the page, as separate pictures.
+    /// All charts in the order of the page, as separate pictures.
     #[must_use]
     pub fn charts(&self) -> Vec<Chart> {
         let is_scaled = match self {

@@ -3,7 +3,7 @@
 use crate::html::op_name::OpName;
 use plimsoll_results::IntervalRow;
 
-/// Maximum number of points of a series; more intervals than these are merged.
+/// Maximum number of points of a series; more intervals are merged into fewer points.
 pub const MAX_POINTS: u64 = 720;
 
 /// A window of a run.
@@ -11,16 +11,16 @@ pub const MAX_POINTS: u64 = 720;
 pub struct WindowSpan {
     /// Number, from 1.
     pub number: u32,
-    /// When it opened, in seconds since the beginning of the first window shown.
+    /// Time at which the window opened, in seconds since the first shown window opened.
     pub start_s: f64,
     /// Length in seconds.
     pub length_s: f64,
 }
 
-/// Points in time, and the figures of each operation between them.
+/// Points in time, and the figures of each operation at each point.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Timeline {
-    /// Begin of each point, in seconds since the beginning of the first window shown.
+    /// Begin of each point, in seconds since the first shown window opened.
     pub start_s: Vec<f64>,
     /// Length of each point in seconds.
     pub length_s: Vec<f64>,
@@ -43,7 +43,7 @@ pub struct Series {
     pub errors: Vec<u64>,
     /// Operations that had an intended start.
     pub paced: Vec<u64>,
-    /// Latencies: response times of paced operations, service times of the others.
+    /// Latencies: response times of paced operations, service times of other operations.
     pub latency: LatencySeries,
     /// Service times.
     pub service: LatencySeries,
@@ -52,9 +52,9 @@ pub struct Series {
 /// Latencies of an operation, point by point.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LatencySeries {
-    /// Sum of all in milliseconds.
+    /// Sum of the latencies of a point in milliseconds.
     pub sum_ms: Vec<f64>,
-    /// 99th percentile in milliseconds; the maximum of several intervals.
+    /// 99th percentile of a point in milliseconds; the maximum over the merged intervals.
     pub p99_ms: Vec<f64>,
 }
 
@@ -112,7 +112,7 @@ impl Series {
     }
 }
 
-/// The points of a window.
+/// Points of a window.
 struct WindowPoints {
     span: WindowSpan,
     first: usize,
@@ -121,8 +121,8 @@ struct WindowPoints {
 }
 
 impl Timeline {
-    /// Merges the rows of some windows and operations to at most [`MAX_POINTS`] points, and at least
-    /// one per window. An interval without a row, in which nothing completed, is a point too.
+    /// Merges the rows of the selected windows and operations to at most [`MAX_POINTS`] points, but at least one per
+    /// window. Intervals without a row, in which no operation completed, count too.
     #[must_use]
     pub fn of(rows: &[IntervalRow], spans: &[WindowSpan], operations: &[OpName]) -> Self {
         let interval_s = rows.iter().map(|r| r.length_s).fold(0.0, f64::max);
@@ -131,7 +131,7 @@ impl Timeline {
         }
         let intervals = |s: &WindowSpan| {
             let happened = rows.iter().any(|r| r.window == s.number);
-            // The end of a window may be a rounding error after the end of an interval.
+            // Rounding may put the end of a window slightly after the end of an interval.
             let by_length = (s.length_s / interval_s - 1e-6).ceil().max(0.0) as u64;
             by_length.max(u64::from(happened))
         };
@@ -162,8 +162,8 @@ impl Timeline {
             if let (Some(op), Some(window)) = (op, window)
                 && window.intervals > 0
             {
-                // Operations that completed at the end of the window are in an interval of length 0,
-                // and are counted in the interval before.
+                // Operations that completed exactly at the end of the window are in an interval of length 0; count them
+                // in the preceding interval.
                 let interval = row.interval.min(window.intervals - 1);
                 let point = window.first + (interval / intervals_per_point) as usize;
                 line.operations[op].add(point, row);

@@ -1,4 +1,4 @@
-//! What this program and those that it calls write to the terminal while the screen is shown.
+//! Capture of the output of this program and its subprocesses while the screen is shown.
 
 use plimsoll_diagnostics::foreign;
 use rustix::io::dup;
@@ -10,24 +10,22 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Bytes of a stream that are kept for after the screen; what comes then is only counted.
+/// Maximum number of bytes of a stream that are printed after the screen; further bytes are only counted.
 const MAX_KEPT_BYTES: usize = 4 << 20;
 
-/// Bytes of a line that are shown.
+/// Maximum number of bytes of a line on the screen.
 const MAX_LINE_BYTES: usize = 4096;
 
-/// Maximum time for which the rest of a stream is awaited: a program that still runs in the background may hold
-/// it open.
+/// Maximum wait for the end of a stream: a program in the background may keep the stream open.
 const END_TIMEOUT: Duration = Duration::from_millis(300);
 
-/// A standard stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stream {
     Out,
     Err,
 }
 
-/// What was written to a stream, which its reader and its owner share.
+/// Output to a stream, shared by the reader thread and the owner of the capture.
 #[derive(Default)]
 struct Written {
     state: Mutex<WrittenState>,
@@ -37,16 +35,16 @@ struct Written {
 #[derive(Default)]
 struct WrittenState {
     kept: Vec<u8>,
-    /// Bytes that were not kept.
+    /// Number of discarded bytes.
     lost: usize,
-    /// The pipe has been read to its end.
+    /// Whether the pipe has been read to its end.
     is_whole: bool,
-    /// What was kept has been printed, and what follows goes to the terminal.
+    /// Whether the kept bytes have been printed, so that further output goes to the terminal.
     is_over: bool,
 }
 
 impl WrittenState {
-    /// What was kept, and how much was not.
+    /// Takes the kept bytes, with a note on discarded bytes.
     fn take(&mut self) -> Vec<u8> {
         let mut kept = std::mem::take(&mut self.kept);
         if self.lost > 0 {
@@ -61,23 +59,23 @@ fn lock(state: &Mutex<WrittenState>) -> MutexGuard<'_, WrittenState> {
     state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A stream that goes to a pipe instead of the terminal.
+/// A stream whose output goes to a pipe instead of the terminal.
 struct CapturedStream {
     stream: Stream,
-    /// The terminal.
+    /// Descriptor of the terminal.
     before: OwnedFd,
     written: Arc<Written>,
 }
 
 impl CapturedStream {
-    /// Prints what was written, and lets the rest go to the terminal.
+    /// Prints the kept output, and lets further output pass to the terminal.
     fn print(&self) {
         let state = lock(&self.written.state);
         let changed = &self.written.changed;
         let waited = changed.wait_timeout_while(state, END_TIMEOUT, |state| !state.is_whole);
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         let kept = state.take();
-        // The reader waits for the state, so that what follows comes after this.
+        // The reader waits for this lock, so further output follows the kept output.
         let _ = match self.stream {
             Stream::Out => io::stdout().lock().write_all(&kept),
             Stream::Err => io::stderr().lock().write_all(&kept),
@@ -87,16 +85,16 @@ impl CapturedStream {
     }
 }
 
-/// The standard streams that would go to the terminal.
+/// The captured standard streams.
 pub(crate) struct Capture {
     streams: Vec<CapturedStream>,
 }
 
 impl Capture {
-    /// Captures standard error, and standard output if it is a terminal. `show` is given each line.
+    /// Captures standard error, and standard output if it is a terminal. `show` receives each line.
     pub(crate) fn begin(show: impl Fn(&str) + Clone + Send + 'static) -> io::Result<Self> {
         let mut capture = Self { streams: vec![] };
-        // Output that is buffered belongs before the screen.
+        // Buffered output belongs before the screen.
         io::stdout().flush()?;
         if io::stdout().is_terminal() {
             capture.add(Stream::Out, show.clone())?;
@@ -129,7 +127,7 @@ impl Capture {
         Ok(())
     }
 
-    /// Gives the streams back, and what was written to each: standard output first.
+    /// Restores the streams and prints their output: standard output first.
     pub(crate) fn end(self) {
         drop(self);
     }
@@ -139,7 +137,7 @@ impl Drop for Capture {
     fn drop(&mut self) {
         let _ = io::stdout().flush();
         for captured in &self.streams {
-            // The pipe ends with its last descriptor.
+            // Replacing the last descriptor of the pipe ends the pipe.
             let _ = match captured.stream {
                 Stream::Out => dup2_stdout(&captured.before),
                 Stream::Err => dup2_stderr(&captured.before),
@@ -149,7 +147,7 @@ impl Drop for Capture {
     }
 }
 
-/// Shows the lines of a stream.
+/// Splits output into lines for the screen.
 struct Lines<F> {
     show: F,
     line: Vec<u8>,
@@ -170,8 +168,8 @@ impl<F: Fn(&str)> Lines<F> {
     }
 }
 
-/// Reads a stream to its end; shows each line, and keeps everything. What comes when the capture is over goes to
-/// the terminal.
+/// Reads a stream to its end; shows each line, and keeps the output up to a limit. Output after the end of the capture
+/// goes to the terminal.
 fn read_all(mut pipe: File, written: &Written, show: impl Fn(&str), late: OwnedFd) {
     let mut late = File::from(late);
     let mut lines = Lines { show, line: vec![] };

@@ -1,4 +1,4 @@
-//! A view as cells of a terminal.
+//! Drawing of a view as cells of a terminal.
 
 use crate::live_screen::view::{CHART_SPAN, LiveView, Machine, Sample};
 use crate::{MIB, latency, mib_per_s, rate};
@@ -11,25 +11,24 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Axis, Block, Cell, Chart, Dataset, GraphType, Paragraph, Row, Table};
 use std::collections::VecDeque;
 
-/// Rows of a screen below which the charts are left out.
+/// Minimum number of rows of a screen with charts.
 const MIN_ROWS_WITH_CHARTS: u16 = 18;
 
-/// Columns of a screen from which on the charts are side by side, and lists too.
+/// Minimum number of columns of a screen with charts and lists side by side.
 const MIN_COLUMNS_SIDE_BY_SIDE: u16 = 70;
 
 /// Rows of title, state and machine.
 const HEAD_ROWS: u16 = 3;
 
-/// Rows of a chart, its frame included.
+/// Rows of a chart, including its frame.
 const CHART_ROWS: std::ops::RangeInclusive<u16> = 7..=14;
 
-/// Rows of the lists at the bottom, their frames included.
+/// Rows of the lists at the bottom, including their frames.
 const LIST_ROWS: u16 = 5;
 
-/// Colours, or none.
+/// Palette of the screen: colours, or none.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Palette {
-    /// Whether colours are wanted.
     pub(crate) color: bool,
 }
 
@@ -42,7 +41,7 @@ impl Palette {
     }
 }
 
-/// Draws the view. Any size is drawn; a small one has the head and what fits of the table.
+/// Draws the view at any size; a small screen has the head and as much of the table as fits.
 pub(crate) fn draw(frame: &mut Frame<'_>, view: &LiveView, palette: Palette) {
     let area = frame.area();
     let has_charts = area.height >= MIN_ROWS_WITH_CHARTS;
@@ -52,7 +51,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, view: &LiveView, palette: Palette) {
     } else {
         0
     };
-    // The rows of the operations matter more than high charts.
+    // Rows of operations take precedence over high charts.
     let operations = u16::try_from(view.operations.len() + 1).unwrap_or(u16::MAX);
     let room = area.height.saturating_sub(HEAD_ROWS + lists);
     let room = room.saturating_sub(operations).min(area.height / 3);
@@ -77,7 +76,7 @@ pub(crate) fn draw(frame: &mut Frame<'_>, view: &LiveView, palette: Palette) {
     draw_operations(frame, table, view, palette);
 }
 
-/// Title, what the run does with its rates, and this machine.
+/// Draws title, phase with rates, and this machine.
 fn draw_head(frame: &mut Frame<'_>, area: Rect, view: &LiveView, palette: Palette) {
     let bold = Style::new().add_modifier(Modifier::BOLD);
     let errors: u64 = view.errors.values().sum();
@@ -117,7 +116,7 @@ fn draw_head(frame: &mut Frame<'_>, area: Rect, view: &LiveView, palette: Palett
     frame.render_widget(Paragraph::new(lines), area);
 }
 
-/// This machine in one line: the processors, then the busiest disks, then the network.
+/// This machine in one line: processors, the busiest disks, network.
 fn machine_line(machine: &Machine) -> String {
     let mut parts = Vec::new();
     if let Some(cpus) = machine.process_cpus {
@@ -152,7 +151,7 @@ fn draw_charts(frame: &mut Frame<'_>, area: Rect, view: &LiveView, palette: Pale
     let at = view.elapsed.unwrap_or_default().as_secs_f64();
     let [left, right] = match area.width >= MIN_COLUMNS_SIDE_BY_SIDE {
         true => Layout::horizontal([Constraint::Percentage(50); 2]).areas(area),
-        // The rate alone, where there is no room for both.
+        // Without room for two charts, only the rate is drawn.
         false => [area, Rect::default()],
     };
     let rates = Curve {
@@ -192,7 +191,7 @@ fn draw_charts(frame: &mut Frame<'_>, area: Rect, view: &LiveView, palette: Pale
     }
 }
 
-/// A curve of a chart.
+/// A line of a chart.
 struct Curve<'a> {
     name: &'a str,
     samples: &'a VecDeque<Sample>,
@@ -308,7 +307,7 @@ fn draw_lists(frame: &mut Frame<'_>, area: Rect, view: &LiveView) {
     let messages = messages.block(Block::bordered().title("messages"));
     let side_by_side = area.width >= MIN_COLUMNS_SIDE_BY_SIDE;
     match events {
-        // Most runs have none.
+        // Without events, the messages take the whole width.
         (events, true) if side_by_side => {
             let [left, right] = Layout::horizontal([Constraint::Percentage(50); 2]).areas(area);
             frame.render_widget(events, left);

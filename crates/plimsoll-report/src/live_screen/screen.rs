@@ -1,4 +1,4 @@
-//! The thread that draws, and the ways out.
+//! Drawing thread, and exit paths that restore the terminal.
 
 use crate::live_screen::capture::Capture;
 use crate::live_screen::draw::{Palette, draw};
@@ -20,27 +20,25 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Time between two drawings.
 const FRAME_INTERVAL: Duration = Duration::from_millis(250);
 
-/// Time between two looks at this machine.
+/// Time between two samples of this machine's use.
 const MACHINE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Signals that end a process which does not expect them. What else does is handled by whoever shows the screen,
-/// or cannot be.
+/// Signals that end a process by default. Other fatal signals are handled by the caller, or cannot be handled.
 const FATAL_SIGNALS: [i32; 8] = [
     SIGABRT, SIGALRM, SIGPROF, SIGQUIT, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
 ];
 
-/// The screen that is shown, of which a process has one: every way out ends it.
+/// The shown screen, at most one per process: every exit path takes it.
 static SHOWN: Mutex<Option<Shown>> = Mutex::new(None);
 
 struct Shown {
     terminal: Terminal,
     capture: Capture,
-    /// The terminal is that of others for now: this process is being stopped.
+    /// Whether this process is being stopped, so that other processes have the terminal.
     is_suspended: bool,
-    /// The next drawing is a whole one, because the terminal has shown something else.
+    /// Whether the next drawing must be complete, because the terminal has shown something else.
     is_stale: bool,
 }
 
@@ -48,10 +46,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Shows the terminal as it was, and what was written to it meanwhile; for ways out that drop nothing. Does
-/// nothing without a screen.
+/// Ends the screen: restores the terminal and prints the captured output, for exit paths that do not drop the
+/// `LiveScreen`. No effect without a screen.
 pub fn leave() {
-    // Another way out, which may end the process, waits until all is restored.
+    // The lock makes another exit path, which may end the process, wait until the terminal is restored.
     let mut shown = lock(&SHOWN);
     if let Some(Shown {
         terminal, capture, ..
@@ -62,8 +60,8 @@ pub fn leave() {
     }
 }
 
-/// Prepares the ways out that no drop is on: a panic, signals such as that of Ctrl-\, and Ctrl-Z, which shows the
-/// terminal to others.
+/// Handles exit paths without a drop: a panic, fatal signals such as SIGQUIT (Ctrl-\), and SIGTSTP (Ctrl-Z), which
+/// gives the terminal to other processes.
 fn prepare_ways_out() -> io::Result<()> {
     static PREPARED: Once = Once::new();
     let mut prepared = Ok(());
@@ -92,7 +90,7 @@ fn handle_stops() -> io::Result<()> {
                 shown.is_suspended = true;
                 shown.terminal.leave();
             }
-            // Stops this process until it is continued.
+            // Stops this process until SIGCONT.
             let _ = signal_hook::low_level::emulate_default_handler(signal);
             if let Some(shown) = &mut *lock(&SHOWN) {
                 let _ = shown.terminal.enter();
@@ -104,11 +102,11 @@ fn handle_stops() -> io::Result<()> {
     thread.spawn(handle).map(|_| ())
 }
 
-/// What the drawing thread and its owner share.
+/// State shared by the drawing thread and its owner.
 #[derive(Default)]
 struct Shared {
     view: Mutex<LiveView>,
-    /// Whether the thread is to end.
+    /// Whether the thread must end.
     ends: Mutex<bool>,
     changed: Condvar,
 }
@@ -120,10 +118,10 @@ pub struct LiveScreen {
 }
 
 impl LiveScreen {
-    /// Shows a screen on the terminal that standard error goes to, with colours or without.
+    /// Shows a screen on the terminal of standard error, with or without colours.
     ///
     /// # Errors
-    /// The system's error if the terminal cannot be used, or there is a screen already.
+    /// The error of the system if the terminal cannot be used; an error if a screen is shown already.
     pub fn show(view: LiveView, color: bool) -> io::Result<Self> {
         prepare_ways_out()?;
         let mut shown = lock(&SHOWN);
@@ -152,7 +150,7 @@ impl LiveScreen {
         let thread = std::thread::Builder::new()
             .name("screen".into())
             .spawn(move || draw_until_end(&drawn, Palette { color }));
-        // Without a thread, the terminal is left when this is dropped.
+        // If the thread cannot be started, dropping `screen` restores the terminal.
         let mut screen = Self {
             shared,
             thread: None,
@@ -161,7 +159,7 @@ impl LiveScreen {
         Ok(screen)
     }
 
-    /// Changes what is shown; the next drawing shows it.
+    /// Changes the view; the next drawing shows the change.
     pub fn update(&self, change: impl FnOnce(&mut LiveView)) {
         change(&mut lock(&self.shared.view));
     }
@@ -178,7 +176,7 @@ impl Drop for LiveScreen {
     }
 }
 
-/// Draws until the end is requested, or another way out has been taken.
+/// Draws until the owner requests the end, or until another exit path has ended the screen.
 fn draw_until_end(shared: &Shared, palette: Palette) {
     let mut machine = MachineWatch::begin();
     let mut frames: Option<Frames> = None;
@@ -198,7 +196,7 @@ fn draw_until_end(shared: &Shared, palette: Palette) {
     }
 }
 
-/// Bytes of a frame, which drawing writes and its thread takes.
+/// Bytes of a frame, which drawing appends and the thread writes to the terminal.
 #[derive(Clone, Default)]
 struct FrameBytes(Rc<RefCell<Vec<u8>>>);
 
@@ -217,7 +215,7 @@ impl Write for FrameBytes {
 struct Frames {
     size: (u16, u16),
     terminal: ratatui::Terminal<CrosstermBackend<FrameBytes>>,
-    /// What the terminal has not taken of the last frame.
+    /// Bytes of the last frame that the terminal has not accepted yet.
     unwritten: FrameBytes,
 }
 
@@ -225,7 +223,7 @@ impl Frames {
     fn new(size: (u16, u16)) -> io::Result<Self> {
         let viewport = Viewport::Fixed(Rect::new(0, 0, size.0, size.1));
         let unwritten = FrameBytes::default();
-        // Not by `Terminal::clear`, which asks the terminal where its cursor is.
+        // Cleared explicitly: `Terminal::clear` would query the terminal for the cursor position.
         unwritten.0.borrow_mut().extend_from_slice(b"\x1b[2J");
         let backend = CrosstermBackend::new(unwritten.clone());
         let terminal = ratatui::Terminal::with_options(backend, TerminalOptions { viewport })?;
@@ -237,7 +235,7 @@ impl Frames {
     }
 }
 
-/// Draws what has changed since the last frame. An error means that there is no terminal any more.
+/// Draws the changes since the last frame. An error means that the terminal is gone or the screen has ended.
 fn draw_once(frames: &mut Option<Frames>, view: &LiveView, palette: Palette) -> io::Result<()> {
     let (size, is_stale) = match &mut *lock(&SHOWN) {
         None => return Err(io::ErrorKind::NotConnected.into()),
@@ -249,7 +247,7 @@ fn draw_once(frames: &mut Option<Frames>, view: &LiveView, palette: Palette) -> 
         *frames = Some(Frames::new(size)?);
     }
     let frames = frames.as_mut().expect("made above");
-    // A frame is begun when the terminal has taken the one before.
+    // A frame is drawn only when the terminal has accepted the previous frame.
     if is_new || frames.unwritten.0.borrow().is_empty() {
         frames.terminal.draw(|frame| draw(frame, view, palette))?;
     }
@@ -265,7 +263,7 @@ fn draw_once(frames: &mut Option<Frames>, view: &LiveView, palette: Palette) -> 
     }
 }
 
-/// What this machine does, looked at once a second.
+/// Use of this machine, sampled once a second.
 struct MachineWatch {
     last: Snapshot,
     at: Instant,

@@ -1,4 +1,4 @@
-//! The terminal of the screen: its alternate buffer, and its attributes.
+//! Terminal of the screen: alternate buffer and attributes.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -9,28 +9,28 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::time::Duration;
 
-/// Begins the alternate buffer, and hides the cursor.
+/// Switches to the alternate buffer, hides the cursor and clears the screen.
 const ENTER: &[u8] = b"\x1b[?1049h\x1b[?25l\x1b[2J";
 
-/// Shows the cursor, resets colours, and ends the alternate buffer.
+/// Resets colours, shows the cursor and leaves the alternate buffer.
 const LEAVE: &[u8] = b"\x1b[0m\x1b[?25h\x1b[?1049l";
 
-/// Columns and rows of a terminal that does not state its size.
+/// Default columns and rows, for a terminal that does not report its size.
 const DEFAULT_SIZE: (u16, u16) = (80, 24);
 
-/// Maximum time for which a terminal is given to take the end of the screen.
+/// Maximum wait until a stopped terminal accepts output.
 const LEAVE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// A terminal, of which this is a description of its own: that of the standard streams is shared with other
-/// programs, for whom it must go on blocking.
+/// A terminal with an open file description of its own: the non-blocking mode must not affect the description of the
+/// standard streams, which other programs share.
 pub(crate) struct Terminal {
     file: File,
-    /// Attributes as they were.
+    /// Attributes of the terminal before the screen.
     before: Termios,
 }
 
 impl Terminal {
-    /// Opens the terminal that standard error goes to.
+    /// Opens the terminal of standard error.
     pub(crate) fn open() -> io::Result<Self> {
         let file = File::options()
             .read(true)
@@ -41,7 +41,7 @@ impl Terminal {
         Ok(Self { file, before })
     }
 
-    /// Columns and rows.
+    /// Size of the terminal in columns and rows.
     pub(crate) fn size(&self) -> (u16, u16) {
         match tcgetwinsize(&self.file) {
             Ok(size) if size.ws_col > 0 && size.ws_row > 0 => (size.ws_col, size.ws_row),
@@ -49,7 +49,7 @@ impl Terminal {
         }
     }
 
-    /// Shows the screen. What is typed is not shown; signals of keys remain.
+    /// Shows the screen. Typed characters are not echoed; keys still send signals.
     pub(crate) fn enter(&self) -> io::Result<()> {
         let mut quiet = self.before.clone();
         quiet.local_modes -= LocalModes::ECHO;
@@ -58,14 +58,14 @@ impl Terminal {
         Ok(())
     }
 
-    /// Shows what was there before the screen.
+    /// Restores the content and attributes of the terminal.
     pub(crate) fn leave(&self) {
         self.write_whole(LEAVE);
         let _ = tcsetattr(&self.file, OptionalActions::Now, &self.before);
     }
 
-    /// Writes what the terminal takes now: a terminal that is stopped (Ctrl-S) causes no wait. Returns
-    /// the number of bytes.
+    /// Writes as much as the terminal accepts without blocking, which is nothing if the terminal is stopped (Ctrl-S).
+    /// Returns the number of bytes.
     pub(crate) fn write(&self, bytes: &[u8]) -> io::Result<usize> {
         match rustix::io::write(&self.file, bytes) {
             Ok(n) => Ok(n),
@@ -74,7 +74,7 @@ impl Terminal {
         }
     }
 
-    /// Waits until the terminal takes something, at most for this time.
+    /// Waits until the terminal accepts output, at most for `limit`; returns whether it does.
     fn await_room(&self, limit: Duration) -> bool {
         let mut fds = [PollFd::from_borrowed_fd(self.file.as_fd(), PollFlags::OUT)];
         let limit = Timespec::try_from(limit).expect("a time limit of seconds");
@@ -86,7 +86,7 @@ impl Terminal {
             match self.write(bytes) {
                 Ok(0) if !self.await_room(LEAVE_TIMEOUT) => return,
                 Ok(n) => bytes = &bytes[n..],
-                // It has been closed.
+                // The terminal has been closed.
                 Err(_) => return,
             }
         }

@@ -1,37 +1,37 @@
-//! What the screen shows.
+//! Content of the screen.
 
 use plimsoll_measure::system::SystemUse;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-/// Time that the charts show.
+/// Length of time that the charts show.
 pub const CHART_SPAN: Duration = Duration::from_secs(300);
 
-/// Maximum number of points of a chart. More would not be seen on any terminal.
+/// Maximum number of points of a chart: more than any terminal can show.
 const MAX_SAMPLES: usize = 1200;
 
-/// Maximum number of messages that are kept for the screen.
+/// Maximum number of kept messages.
 const MAX_MESSAGES: usize = 100;
 
-/// A figure at a time.
+/// A value of a figure at a time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sample {
     /// Seconds since the workers started.
     pub at_s: f64,
-    /// The figure.
+    /// Value of the figure.
     pub value: f64,
 }
 
-/// An operation in the last interval.
+/// Figures of an operation in the last interval.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OperationRow {
-    /// Its name in the workload.
+    /// Name of the operation in the workload.
     pub name: String,
     /// Operations per second.
     pub ops_per_s: f64,
     /// Bytes per second.
     pub bytes_per_s: f64,
-    /// Mean latency in milliseconds; `None` if none completed.
+    /// Mean latency in milliseconds; `None` if no operation completed.
     pub mean_ms: Option<f64>,
     /// 99th percentile of the latency in milliseconds.
     pub p99_ms: Option<f64>,
@@ -41,23 +41,23 @@ pub struct OperationRow {
     pub errors: u64,
 }
 
-/// This machine in the last second.
+/// Use of this machine in the last second.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Machine {
-    /// Processors that this process kept busy, such as 1.5.
+    /// Processor time of this process per second, in processors, such as 1.5.
     pub process_cpus: Option<f64>,
-    /// CPU quota in processors, and the time for which the quota throttled threads, in seconds per second.
+    /// CPU quota in processors, and throttled time of threads in seconds per second.
     pub quota: Option<(Option<f64>, f64)>,
-    /// Part of all processors that is busy, from 0 to 1, and their number.
+    /// Busy fraction of all processors, from 0 to 1, and number of processors.
     pub busy: Option<(f64, u32)>,
-    /// Disks in use: name, bytes read and written per second, part of the time with I/O in flight.
+    /// Disks in use: name, bytes read and written per second, fraction of the time with I/O in flight.
     pub disks: Vec<(String, f64, f64, f64)>,
     /// Bytes received and sent per second through all network interfaces.
     pub network: Option<(f64, f64)>,
 }
 
 impl Machine {
-    /// The figures of what was used.
+    /// Figures from the use of the machine over a period.
     #[must_use]
     pub fn of(used: &SystemUse) -> Self {
         let seconds = used.seconds.max(f64::MIN_POSITIVE);
@@ -96,12 +96,12 @@ impl Machine {
     }
 }
 
-/// What the screen shows.
+/// Content of the screen.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LiveView {
     /// The workload, its files and the target.
     pub title: String,
-    /// What the run does now, such as `measuring (window 1)`.
+    /// Present phase of the run, such as `measuring (window 1)`.
     pub phase: String,
     /// Time since the workers started; `None` before.
     pub elapsed: Option<Duration>,
@@ -109,19 +109,19 @@ pub struct LiveView {
     pub bytes_per_s: f64,
     /// Operations per second over time.
     pub rates: VecDeque<Sample>,
-    /// Means of the latency in milliseconds over time, an interval each.
+    /// Mean latencies in milliseconds over time, one per interval.
     pub means: VecDeque<Sample>,
-    /// 99th percentiles of the latency in milliseconds over time.
+    /// 99th percentiles of the latency in milliseconds over time, one per interval.
     pub p99s: VecDeque<Sample>,
-    /// The operations.
+    /// Operations of the last interval, a row each.
     pub operations: Vec<OperationRow>,
-    /// Errors since the workers started, by their code.
+    /// Errors since the workers started, by code.
     pub errors: BTreeMap<String, u64>,
     /// This machine; `None` in the first second.
     pub machine: Option<Machine>,
-    /// Events of the run that have begun, the last one last.
+    /// Events of the run that have begun, the latest last.
     pub events: Vec<String>,
-    /// Messages, the last one last.
+    /// Messages, the latest last.
     pub messages: VecDeque<String>,
 }
 
@@ -157,7 +157,7 @@ impl LiveView {
         self.messages.push_back(line.to_owned());
     }
 
-    /// Begins the charts anew, when workers start.
+    /// Clears the charts when workers start.
     pub fn restart(&mut self) {
         for samples in [&mut self.rates, &mut self.means, &mut self.p99s] {
             samples.clear();
@@ -168,7 +168,7 @@ impl LiveView {
     }
 }
 
-/// Adds a point, and removes those that no chart shows any more.
+/// Adds a point, and removes points that are older than the chart.
 fn push(samples: &mut VecDeque<Sample>, sample: Sample) {
     let first = sample.at_s - CHART_SPAN.as_secs_f64();
     while samples.front().is_some_and(|s| s.at_s < first) || samples.len() >= MAX_SAMPLES {

@@ -1,25 +1,25 @@
-//! Errors of tables.
+//! Errors of Parquet exports.
 
 use plimsoll_diagnostics::foreign;
 use plimsoll_results::ResultsError;
 use std::path::PathBuf;
 
-/// The reason why there are no tables.
+/// Reason why the tables cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum ParquetError {
     /// Results cannot be read.
     #[error(transparent)]
     Results(#[from] ResultsError),
-    /// Results hold no run.
+    /// A results directory contains no run.
     #[error("{} has no run in it", foreign::escaped(&path.display().to_string()))]
     NoRun {
-        /// Their directory.
+        /// Results directory without a run.
         path: PathBuf,
     },
-    /// A file is there.
+    /// A file of the export exists already.
     #[error("{} already exists and is not overwritten", foreign::escaped(&path.display().to_string()))]
     Exists {
-        /// The file.
+        /// Path of the existing file.
         path: PathBuf,
     },
     /// A number does not fit its column.
@@ -28,19 +28,19 @@ pub enum ParquetError {
         i64::MAX
     )]
     TooLarge {
-        /// Name of the file.
+        /// Name of the file with the column.
         file: &'static str,
-        /// The column.
+        /// Name of the column.
         column: &'static str,
-        /// The number.
+        /// The number that is too large.
         value: u64,
     },
     /// A file cannot be written.
     #[error("cannot write {}: {reason}", foreign::escaped(&path.display().to_string()))]
     Write {
-        /// The file, or its directory.
+        /// Path of the file, or of its directory.
         path: PathBuf,
-        /// The reason.
+        /// Reason, from the system or the Parquet library.
         reason: String,
     },
 }

@@ -1,4 +1,4 @@
-//! All three files, or none.
+//! The three files of an export: all are written, or none.
 
 use crate::parquet::run_facts::RunFacts;
 use crate::parquet::source::sources;
@@ -18,7 +18,7 @@ pub const FILES: [&str; 3] = [
     "histograms.parquet",
 ];
 
-/// Columns of the file of this name, in their order; none if it is not one of [`FILES`].
+/// Columns of the file `file`, in order; empty if the name is not among [`FILES`].
 #[must_use]
 pub fn columns(file: &str) -> Vec<&'static str> {
     fn names<R>(columns: &[crate::parquet::table::Column<R>]) -> Vec<&'static str> {
@@ -32,11 +32,11 @@ pub fn columns(file: &str) -> Vec<&'static str> {
     }
 }
 
-/// Writes the tables of some results directories into `dir`, which is created if it is missing; the paths
-/// of the files. There are all of them, whole, or none.
+/// Writes the tables of some results directories into `dir`, which is created if it is missing; returns the paths of
+/// the files. On an error, no new file remains.
 ///
 /// # Errors
-/// If results cannot be read, if a file exists, or if one cannot be written.
+/// If results cannot be read, if a file exists already, or if a file cannot be written.
 pub fn write(results: &[PathBuf], dir: &Path) -> Result<Vec<PathBuf>, ParquetError> {
     let mut all = Vec::new();
     for path in results {
@@ -70,9 +70,9 @@ pub fn write(results: &[PathBuf], dir: &Path) -> Result<Vec<PathBuf>, ParquetErr
     ])
 }
 
-/// Gives the files their names; if one is taken meanwhile, none stays.
+/// Renames all files into place; if a name is taken, removes the renamed files again.
 fn publish(files: Vec<(NamedTempFile, PathBuf)>) -> Result<Vec<PathBuf>, ParquetError> {
-    // Also after a power cut a file is whole if it has its name.
+    // Synced before the rename, so a file with its final name is complete even after a power cut.
     for (file, path) in &files {
         file.as_file().sync_all().map_err(|e| ParquetError::Write {
             path: path.clone(),
@@ -83,7 +83,7 @@ fn publish(files: Vec<(NamedTempFile, PathBuf)>) -> Result<Vec<PathBuf>, Parquet
     for (file, path) in files {
         if let Err(e) = file.persist_noclobber(&path) {
             for made in &published {
-                // It was made here, and is of no use without the others.
+                // The file was created here, and is useless without the others.
                 let _ = std::fs::remove_file(made);
             }
             return Err(match e.error.kind() {

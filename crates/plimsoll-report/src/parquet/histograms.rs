@@ -1,4 +1,4 @@
-//! The table of histograms: a row for each bucket of an interval's distributions that has any sample.
+//! Table of histograms: a row for each occupied bucket of an interval's distributions.
 
 use crate::parquet::ParquetError;
 use crate::parquet::level::Level;
@@ -11,10 +11,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// End of the tag of latencies, whose service times have the tag without it.
+/// Suffix of the tag of latencies; the tag of service times lacks the suffix.
 const LATENCY_TAG: &str = "/response";
 
-/// Name and kind of an operation.
 type Named = Arc<(String, String)>;
 
 /// A row of the table.
@@ -28,14 +27,14 @@ pub(crate) struct Row {
     bucket: Bucket,
 }
 
-/// A bucket of latencies.
+/// A bucket of a latency distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Bucket {
-    /// Its maximum, in nanoseconds.
+    /// Greatest latency of the bucket in nanoseconds.
     latency_ns: u64,
-    /// Operations with such a latency.
+    /// Number of operations with a latency in the bucket.
     count: u64,
-    /// Operations with such a service time.
+    /// Number of operations with a service time in the bucket.
     service_count: u64,
 }
 
@@ -101,7 +100,7 @@ pub(crate) fn add(
     }
 }
 
-/// Operations by their tags.
+/// Names and kinds of operations by tag.
 fn names(run: &Run) -> BTreeMap<String, Named> {
     let windows = run.earlier_windows.iter();
     let windows = windows.chain(run.stages.iter().map(|s| &s.window));
@@ -118,15 +117,15 @@ fn names(run: &Run) -> BTreeMap<String, Named> {
         .collect()
 }
 
-/// Combines the two lines of an interval's operation, which follow each other: service times and, of
-/// what may be paced, latencies.
+/// Combines the two consecutive lines of an interval's operation: service times and, if the operation was paced,
+/// latencies.
 struct Adder<'a> {
     table: &'a mut Table<Row>,
     facts: &'a Arc<RunFacts>,
     windows: &'a Windows,
     names: BTreeMap<String, Named>,
     window: Option<(u32, Arc<WindowFacts>)>,
-    /// Service times of which it is not known yet whether latencies follow.
+    /// Service times that may be followed by a line of latencies.
     service: Option<SparseInterval>,
     failure: Option<ParquetError>,
 }
@@ -150,7 +149,7 @@ impl Adder<'_> {
         self.push(&line, &operation, &merged(&line.histogram, &service));
     }
 
-    /// Adds service times that no latencies follow: they are the latencies.
+    /// Adds service times without a following line of latencies: service times are then the latencies.
     fn flush(&mut self) {
         if let Some(line) = self.service.take() {
             let operation = self.operation(&line.tag);
@@ -163,7 +162,7 @@ impl Adder<'_> {
         if let Some(named) = self.names.get(tag) {
             return Arc::clone(named);
         }
-        // The log has operations that the figures do not: those of windows that were dropped.
+        // The log may contain operations that the figures lack, from windows that the workload discarded.
         let (name, kind) = tag.rsplit_once('/').unwrap_or((tag, ""));
         let named = Arc::new((name.to_owned(), kind.to_owned()));
         self.names.insert(tag.to_owned(), Arc::clone(&named));
@@ -194,7 +193,7 @@ impl Adder<'_> {
     }
 }
 
-/// The number of seconds that is nearest; adding whole seconds and a fraction would round twice.
+/// The nearest number of seconds; adding whole seconds and a fraction would round twice.
 fn seconds(time: Duration) -> f64 {
     time.as_nanos() as f64 / 1e9
 }

@@ -1,4 +1,4 @@
-//! The table of intervals: a row for each line of `intervals.csv`.
+//! Table of intervals: a row for each line of `intervals.csv`.
 
 use crate::parquet::ParquetError;
 use crate::parquet::level::Level;
@@ -21,12 +21,12 @@ impl OfRun for Row {
     }
 }
 
-/// A service time: of files of before version 2, whose latencies are service times, the latency.
+/// A service time; equals the latency in files before version 2, whose latencies are service times.
 fn service(line: &IntervalRow, service_ms: Option<f64>, latency_ms: f64) -> Option<f64> {
     (line.ops > 0).then(|| service_ms.unwrap_or(latency_ms))
 }
 
-/// A latency; null without operations.
+/// A latency; null if no operation completed.
 fn latency(line: &IntervalRow, ms: f64) -> Option<f64> {
     (line.ops > 0).then_some(ms)
 }

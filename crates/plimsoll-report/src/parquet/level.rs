@@ -1,18 +1,18 @@
-//! What the figures of a row are of.
+//! Level of a row: the calls that its figures cover.
 
 use plimsoll_plan::OpKind;
 use std::sync::LazyLock;
 
-/// What a row's figures are of.
+/// The calls that a row's figures cover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Level {
-    /// All operations that count.
+    /// All operations that count, together.
     Summary,
-    /// Operations of one name and kind.
+    /// Operations with the same name and kind.
     Operation,
-    /// A procedure called on a server.
+    /// A procedure that the target called on a server.
     Procedure,
-    /// Times from the completion of operations until their workers saw it.
+    /// Completion delays of a ring.
     CompletionDelay,
 }
 
@@ -26,7 +26,7 @@ impl Level {
         }
     }
 
-    /// The level of the rows of a kind of operation.
+    /// Level of the rows of a kind of operation.
     pub(crate) fn of(kind: OpKind) -> Self {
         match kind {
             OpKind::Rpc => Self::Procedure,
@@ -35,10 +35,10 @@ impl Level {
         }
     }
 
-    /// The level of the rows of a kind, by its name in the series. Of names of other versions, which are unknown, all
-    /// are operations.
+    /// Level of the rows of a kind, by its name in the time series. A kind that this version does not know counts as an
+    /// operation.
     pub(crate) fn of_name(kind: &str) -> Self {
-        // Tables have millions of rows, and a name is made by formatting.
+        // Computed once: tables have millions of rows, and formatting a name is slow.
         static BESIDE: LazyLock<[(String, Level); 2]> = LazyLock::new(|| {
             [OpKind::Rpc, OpKind::CompletionDelay].map(|kind| (kind.to_string(), Level::of(kind)))
         });

@@ -1,4 +1,4 @@
-//! The table of operations: the figures of `run.json`.
+//! Table of operations: the figures of `run.json`.
 
 use crate::parquet::ParquetError;
 use crate::parquet::level::Level;
@@ -13,13 +13,11 @@ use plimsoll_results::{
 };
 use std::sync::Arc;
 
-/// Nanoseconds in a millisecond.
 const NS_PER_MS: f64 = 1e6;
 
-/// Nanoseconds in a second.
 const NS_PER_S: f64 = 1e9;
 
-/// The window, stage or rank that rows are of.
+/// Window, stage or rank of a row.
 #[derive(Clone)]
 struct Scope {
     part: Part,
@@ -144,7 +142,7 @@ fn latency_columns() -> [Column<Row>; 14] {
     ]
 }
 
-/// Adds the figures of a run: of all of it, of windows before the last, and of stages and their ranks.
+/// Adds the figures of a run: the whole run, earlier windows, stages and the ranks of stages.
 pub(crate) fn add(
     table: &mut Table<Row>,
     facts: &Arc<RunFacts>,
@@ -159,7 +157,7 @@ pub(crate) fn add(
         window_s: window.window_s,
     };
     let mut rows = Vec::new();
-    // Also of a run that measured nothing: each has exactly one row of this part that is a summary.
+    // Even a run that measured nothing has exactly one summary row of this part.
     let whole = Scope {
         part: Part::Run,
         window: run.window_number,
@@ -288,8 +286,8 @@ fn operation_row(facts: &Arc<RunFacts>, scope: &Scope, o: &OperationFigures) -> 
     }
 }
 
-/// Figures of a row. Of operations that are all still in flight, only lower bounds of the percentiles
-/// and the maximum are known.
+/// Latencies of a row. If all operations are still in flight, only lower bounds of the percentiles and the maximum are
+/// known.
 fn latencies(o: &OperationFigures, f: &LatencyFigures) -> Latencies {
     let completed = |ms: f64| (o.ops > 0).then_some(ms);
     let known = |ms: f64| o.has_latencies().then_some(ms);

@@ -1,4 +1,4 @@
-//! The columns that say which run a row is of.
+//! Columns that identify the run of a row.
 
 use crate::parquet::source::RunSource;
 use crate::parquet::table::{Cell, Column, column};
@@ -8,40 +8,39 @@ use plimsoll_plan::hash::{FNV1A_BASIS, fnv1a};
 use plimsoll_results::Run;
 use std::sync::Arc;
 
-/// Microseconds in a second.
 const MICROS_PER_S: f64 = 1e6;
 
-/// What the rows of a run say of it.
+/// Facts about a run, which every row of the run contains.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunFacts {
-    /// The run's, wherever its results are: 16 hexadecimal digits, the FNV-1a hash of when it began, its
-    /// host, workload, seed and target.
+    /// Identifier of the run wherever its results are: 16 hexadecimal digits, the FNV-1a hash of its start, host,
+    /// workload, seed and target.
     pub run_id: String,
-    /// Where its results are, and what they are a part of.
+    /// Location of the run's results, and the results that contain them.
     pub source: RunSource,
-    /// When it began, in microseconds since 1970; `None` if its results do not say.
+    /// Start of the run, in microseconds since 1970; `None` if the results do not state a start.
     pub started_us: Option<i64>,
-    /// When its clock began, in microseconds since 1970.
+    /// Start of the run's clock, in microseconds since 1970; the start of the run if the results do not state it.
     pub clock_started_us: Option<i64>,
     /// Name of the workload.
     pub workload: String,
-    /// Its verdict.
+    /// Verdict of the run, as in `run.json`.
     pub verdict: String,
     /// Target as given on the command line.
     pub target: String,
-    /// Clock.
+    /// Clock of the run.
     pub clock: ClockKind,
-    /// Root of all random choices.
+    /// Seed: the root of all random choices.
     pub seed: u64,
-    /// Fraction of the full data and rates of an operation mix.
+    /// Fraction of the full data and rates; `None` without an operation mix.
     pub scale: Option<f64>,
-    /// Workers.
+    /// Number of workers.
     pub workers: u64,
-    /// Ranks.
+    /// Number of ranks.
     pub ranks: u32,
     /// Name of the host.
     pub host: String,
-    /// Version of the program.
+    /// Version of the program that made the run.
     pub program_version: String,
 }
 
@@ -70,14 +69,13 @@ impl RunFacts {
         }
     }
 
-    /// The time of day at these seconds of the run's clock, in microseconds since 1970; `None` if the
-    /// clock is virtual.
+    /// Time of day at `clock_s` seconds of the run's clock, in microseconds since 1970; `None` for a virtual clock.
     pub(crate) fn time_us(&self, clock_s: f64) -> Option<i64> {
         let started = self
             .clock_started_us
             .filter(|_| self.clock == ClockKind::Real)?;
         let after = (clock_s * MICROS_PER_S).round();
-        // A conversion of a float saturates, and the sum must not wrap.
+        // The conversion from a float saturates, and the sum must not overflow.
         started.checked_add(after as i64)
     }
 }
@@ -94,9 +92,9 @@ fn run_id(run: &Run) -> String {
     format!("{:016x}", bytes.fold(FNV1A_BASIS, fnv1a))
 }
 
-/// A row of a run.
+/// A row that belongs to a run.
 pub(crate) trait OfRun {
-    /// The facts of its run.
+    /// The facts of the row's run.
     fn run(&self) -> &Arc<RunFacts>;
 }
 
@@ -108,7 +106,7 @@ fn clock_name(clock: ClockKind) -> &'static str {
     }
 }
 
-/// The columns of the run, which each table begins with.
+/// Columns of the run, the first columns of every table.
 pub(crate) fn columns<R: OfRun>() -> Vec<Column<R>> {
     vec![
         column("run_id", Cell::Text(|r: &R| Some(&r.run().run_id))),

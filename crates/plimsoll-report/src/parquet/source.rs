@@ -5,16 +5,16 @@ use plimsoll_diagnostics::foreign;
 use plimsoll_results::{Kind, ResultsError, SeriesDir};
 use std::path::{Path, PathBuf};
 
-/// Where the results of a run are, and what they are a part of.
+/// Location of a run's results, and the results that contain them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunSource {
     /// The results directory of the run.
     pub path: PathBuf,
-    /// Name of the results directory that it is in; its own if that is of one run.
+    /// Name of the results directory that contains the run; for a single run, its own name.
     pub results: String,
-    /// Kind of these results, such as `curve`.
+    /// Kind of the containing results, such as `curve`.
     pub kind: String,
-    /// Its directory below them; `.` if they are of one run.
+    /// Directory of the run relative to the containing results; `.` for a single run.
     pub run_path: String,
     /// Load of a curve or a search.
     pub load: Option<u64>,
@@ -39,10 +39,10 @@ fn escaped(text: &str) -> String {
     foreign::escaped(text).into_owned()
 }
 
-/// The runs in a results directory, in their order.
+/// The runs in a results directory, in order.
 ///
 /// # Errors
-/// If it holds no results, none of a run, or such that cannot be read.
+/// If the directory holds no results, no run, or results that cannot be read.
 pub fn sources(path: &Path) -> Result<Vec<RunSource>, ParquetError> {
     let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let name = whole.file_name().unwrap_or(whole.as_os_str());
@@ -68,7 +68,7 @@ pub fn sources(path: &Path) -> Result<Vec<RunSource>, ParquetError> {
     }
 }
 
-/// Adds the runs of a results directory that is a part of the results of `outer`.
+/// Adds the runs of a results directory that is part of the results `outer`.
 fn collect(path: &Path, outer: &RunSource, found: &mut Vec<RunSource>) -> Result<(), ResultsError> {
     match Kind::of(path)? {
         Kind::Run => found.push(outer.at(path)),

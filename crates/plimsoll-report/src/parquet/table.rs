@@ -1,4 +1,4 @@
-//! A table: its columns, and the file that it is written to by row groups.
+//! A table of an export: columns, and a file that is written by row groups.
 
 use crate::parquet::ParquetError;
 use parquet::basic::{Compression, GzipLevel, LogicalType, Repetition, TimeUnit, Type as Physical};
@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tempfile::NamedTempFile;
 
-/// Rows of a row group: readers work on groups in parallel, and the writer keeps one in memory.
+/// Rows per row group: readers process groups in parallel, and the writer keeps one group in memory.
 const GROUP_ROWS: usize = 1 << 17;
 
-/// Type of a column, and its value in a row; `None` is null.
+/// Type of a column, and function of a row that returns the cell; `None` is null.
 pub(crate) enum Cell<R> {
     /// Text in UTF-8.
     Text(fn(&R) -> Option<&str>),
@@ -64,7 +64,7 @@ pub(crate) struct Table<R> {
 }
 
 impl<R> Table<R> {
-    /// Begins the table that is to be `name` in `dir`.
+    /// Creates a temporary file for the table `name` in `dir`.
     pub(crate) fn create(
         dir: &Path,
         name: &'static str,
@@ -102,7 +102,7 @@ impl<R> Table<R> {
         }
     }
 
-    /// Writes what is left; the file, which is whole and has its temporary name, and its final path.
+    /// Writes the last row group; returns the complete file, which still has its temporary name, and its final path.
     pub(crate) fn finish(mut self) -> Result<(NamedTempFile, PathBuf), ParquetError> {
         self.write_group()?;
         let path = self.path;
@@ -147,7 +147,7 @@ impl<R> Table<R> {
     }
 }
 
-/// Counts as signed integers, or the first that is too large for one.
+/// Counts as signed integers; the error is the first count that is too large.
 fn counts<R>(rows: &[R], get: fn(&R) -> Option<u64>) -> Result<Vec<Option<i64>>, u64> {
     let signed = |value: u64| i64::try_from(value).map_err(|_| value);
     rows.iter()
@@ -163,7 +163,7 @@ fn new_file(dir: &Path) -> std::io::Result<NamedTempFile> {
         .tempfile_in(dir)
 }
 
-/// The message of an error of the file without the library's word for its kind.
+/// Message of an error of the Parquet library, without the library's name for the kind of error.
 fn plain(e: FileError) -> String {
     match e {
         FileError::External(e) => e.to_string(),
@@ -195,7 +195,7 @@ fn write_column<R>(
         Cell::Text(get) => write_values::<ByteArrayType>(group, &texts(rows, *get)),
         Cell::Count(_) => unreachable!("counts are checked before they are written"),
         Cell::Unsigned(get) => {
-            // The bits of an unsigned integer are stored as those of a signed one.
+            // The file stores the bits of an unsigned integer as a signed integer.
             let bits = |row| get(row).map(u64::cast_signed);
             write_values::<Int64Type>(group, &rows.iter().map(bits).collect::<Vec<_>>())
         }
@@ -208,7 +208,7 @@ fn write_column<R>(
     }
 }
 
-/// Texts of a column. Neighbours mostly have the same one, which is then stored once.
+/// Texts of a column. Consecutive rows mostly have the same text, which is then stored once.
 fn texts<R>(rows: &[R], get: fn(&R) -> Option<&str>) -> Vec<Option<ByteArray>> {
     let mut last: Option<(&str, ByteArray)> = None;
     let mut found = Vec::with_capacity(rows.len());

@@ -1,4 +1,4 @@
-//! What the windows of a run are, by their numbers.
+//! Windows of a run by number.
 
 use plimsoll_results::Run;
 use std::collections::BTreeMap;
@@ -6,20 +6,21 @@ use std::collections::BTreeMap;
 /// A window of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct WindowFacts {
-    /// What it is a part of.
+    /// Part of the run to which the window belongs.
     pub(crate) part: Part,
     /// Stage of a pattern, and its repetition.
     pub(crate) stage: Option<(String, u32)>,
-    /// When it opened, in seconds of the run's clock; `None` if its figures were dropped.
+    /// Time at which the window opened, in seconds of the run's clock; `None` if the figures of the window were
+    /// discarded.
     pub(crate) start_s: Option<f64>,
 }
 
-/// What rows are a part of.
+/// Part of a run to which rows belong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
     /// The figures of the run: of its measured window, or of all stages of a pattern.
     Run,
-    /// A window measured before.
+    /// A window that was measured before the last one.
     EarlierWindow,
     /// A stage of a pattern.
     Stage,
@@ -68,7 +69,7 @@ impl Windows {
         Self(windows)
     }
 
-    /// The window of a number; one that `run.json` does not have was dropped.
+    /// The window with a number; a window that `run.json` lacks was discarded.
     pub(crate) fn get(&self, number: u32) -> WindowFacts {
         self.0.get(&number).cloned().unwrap_or(WindowFacts {
             part: Part::DroppedWindow,

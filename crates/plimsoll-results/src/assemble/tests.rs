@@ -22,7 +22,7 @@ fn plan(kinds: &[OpKind]) -> Plan {
     plan
 }
 
-/// Operations of a millisecond and more each, with two bytes.
+/// Totals of `ops` operations with latencies of 1 ms and more and two bytes each.
 fn row(ops: u64) -> OpTotals {
     OpTotals {
         ops,
@@ -82,7 +82,7 @@ fn windows_of_stages_are_one_as_long_as_all() {
     );
     let summary = &whole.summary;
     assert_eq!((summary.ops, summary.bytes, summary.abandoned), (9, 18, 9));
-    // That of the third, which begins after ten seconds of the others.
+    // The gap of the third window, which begins 10 s after the first.
     assert_eq!(summary.max_gap_ms, Some(5000.0));
     assert_eq!(whole.operations[0].max_gap_ms, Some(5000.0));
     let at = |seconds: f64, ns: f64| seconds + ns / 1e9;
@@ -159,7 +159,7 @@ fn rows_are_operations_procedures_or_delays_of_completions() {
     let (used, called, delay) = figures([0; 6]);
     assert_eq!(used, [(OpKind::Read, 0), (OpKind::Write, 0)]);
     assert_eq!((called, delay), (vec![], None));
-    // One that failed or was in flight is used too.
+    // A row with only failed operations or operations in flight counts as used.
     let mut rows = [0; 6].map(row);
     rows[1].errors.insert("EIO".into(), 1);
     rows[3].in_flight.add(1);
@@ -309,7 +309,7 @@ fn the_first_and_the_last_worker_finish_where_there_are_several() {
     };
     let expected = (at(2.0, 50, 25.0, 500, 250.0), at(3.0, 90, 30.0, 900, 300.0));
     assert_eq!(of(3, 3), Some(expected));
-    // Another process had one.
+    // The other workers belong to another process.
     assert_eq!(of(3, 2), None);
     assert_eq!(of(1, 1), None);
 }

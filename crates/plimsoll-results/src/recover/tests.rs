@@ -119,7 +119,7 @@ fn seconds_become_whole_nanoseconds() {
     assert_eq!([-1.0, 0.0, 2.6e-9, 2.0].map(ns), [0, 0, 3, 2_000_000_000]);
 }
 
-/// Both series as a writer makes them, of intervals of a window that begins at 10 s.
+/// Both time series as a writer creates them, with intervals of a window that opens at 10 s.
 fn series(plan: &Plan, intervals: &[plimsoll_measure::Interval]) -> (Vec<u8>, String) {
     let dir = tempfile::tempdir().unwrap();
     let series = crate::interval_series::IntervalSeriesWriter::create(
@@ -221,16 +221,16 @@ fn an_interval_without_all_of_its_lines_is_cut_off_with_all_after_it() {
     };
     assert_eq!(ends(&rows, &lines), (3, rows.len(), lines.len()));
     let one = (1, rows_of_one.len(), lines_of_one.len());
-    // Each interval has three distributions: without the last, the second one is not whole.
+    // Each interval has three distributions: the second interval is incomplete without its third distribution.
     let n = lines_before.len();
     assert_eq!(ends(&rows, &lines[..lines_before[n - 5]]), one);
-    // Of the first nothing is left but the head of both files.
+    // Without any complete interval, only the headers of both files remain.
     let (head, _) = series(&plan, &[]);
     let (ops, rows_end, lines_end) = ends(&rows, &lines[..lines_before[n - 9]]);
     assert_eq!((ops, rows_end), (0, head.len()));
     let (_, head) = series(&plan, &[]);
     assert_eq!(lines_end, head.len());
-    // A row of an operation that the Plan does not have.
+    // A row of an operation that the Plan does not contain.
     let other = String::from_utf8(rows.clone())
         .unwrap()
         .replacen(",b,", ",c,", 1);

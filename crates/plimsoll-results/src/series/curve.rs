@@ -34,7 +34,7 @@ pub struct LoadCurve {
 }
 
 impl LoadCurve {
-    /// A curve without points.
+    /// A curve without runs.
     #[must_use]
     pub fn new(loads: Vec<u64>, stop_rules: StopRules) -> Self {
         Self {
@@ -50,7 +50,7 @@ impl LoadCurve {
     }
 }
 
-/// The measured points as a curve.
+/// The measured runs as points of a curve.
 fn curve_of<'a>(runs: impl Iterator<Item = &'a SeriesRun>) -> Result<Curve, CurveError> {
     let point = |run: &SeriesRun| {
         let verdict = match run.verdict {
@@ -138,15 +138,15 @@ impl Strategy for LoadCurve {
 }
 
 impl Series {
-    /// The measured points as a curve, without runs that failed or were interrupted.
+    /// The measured runs as points of a curve, without failed and interrupted runs.
     ///
     /// # Errors
-    /// [`CurveError`] if a number is out of range, which is never so in a curve that this program wrote.
+    /// [`CurveError`] if a number is out of range; never for a curve that Plimsoll wrote.
     pub fn points(&self) -> Result<Curve, CurveError> {
         curve_of(self.runs.iter())
     }
 
-    /// The first point at which a station of the simulated system is saturated, with that station.
+    /// The lowest measured load at which a station of the simulated system is saturated, and the station.
     #[must_use]
     pub fn saturated_from(&self) -> Option<(u64, &Bottleneck)> {
         self.measured().find_map(|run| {

@@ -1,11 +1,11 @@
-//! The distance of a run from its criteria.
+//! Margin of a run: the smallest relative distance from its criteria.
 
 use crate::Run;
 
-/// The minimum distance of a run from a criterion of its Plan, as a fraction of the criterion: above 0 the run passed,
-/// below 0 it failed. `None` without a comparable figure, and for a run with errors, which is never marginal.
+/// Minimum distance of a run from a criterion of its Plan, as a fraction of the criterion: positive if the run passed,
+/// negative if the run failed. `None` without a comparable figure, and for a run with errors, which is never marginal.
 ///
-/// The operation that each process has in flight at the end counts as completed, as in the criteria.
+/// One operation per process, in flight at the end, counts as completed, as in the criteria.
 pub(super) fn margin(run: &Run) -> Option<f64> {
     let criteria = &run.plan.metric.as_ref()?.criteria;
     let mix = run.mix.as_ref()?;
@@ -35,7 +35,7 @@ pub(super) fn margin(run: &Run) -> Option<f64> {
     ]
     .into_iter()
     .flatten()
-    // A limit of zero leaves nothing to compare with.
+    // A criterion of zero gives no finite fraction.
     .filter(|margin| margin.is_finite())
     .reduce(f64::min)
 }

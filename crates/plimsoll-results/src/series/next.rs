@@ -1,48 +1,48 @@
-//! The rule of a series.
+//! Rule of a series: the choice of the next run.
 
 use crate::series::{Purpose, Series, SeriesRun, SeriesState};
 use plimsoll_plan::Reason;
 
-/// A run that is to be made.
+/// A run that a series requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NextRun {
-    /// Number of its configuration, from 0.
+    /// Number of the run's configuration, from 0.
     pub configuration: u32,
-    /// Load of a curve or a search.
+    /// Load in business metrics, for a curve or a search.
     pub load: Option<u64>,
-    /// Purpose in a search.
+    /// Purpose of the run in a search.
     pub purpose: Option<Purpose>,
     /// Root of all random choices of the run.
     pub seed: u64,
-    /// Results directory, relative to the series'.
+    /// Results directory, relative to the directory of the series.
     pub directory: String,
 }
 
-/// What follows in a series.
+/// Next step of a series.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// A run is to be made.
+    /// The next run.
     Run(NextRun),
-    /// The series has ended in this state, for a reason if a rule or an error ended it.
+    /// End of the series: its final state, with a reason if a rule or an error ended the series.
     End(SeriesState, Option<Reason>),
 }
 
-/// The rule of a kind of series: which run follows the runs so far, and what follows from all of them.
+/// Rule of a kind of series: the next run, and the figures that follow from all runs.
 pub trait Strategy {
     /// The next run, or the end of the series.
     fn next(&self, series: &Series) -> Step;
 
-    /// Runs whose choice does not depend on the outcome of any other, in the order in which [`next`](Self::next) chooses
-    /// them: they may be made at the same time. Runs that were made are left out.
+    /// Runs whose choice does not depend on the outcome of another run, in the order of [`next`](Self::next); they may
+    /// be executed concurrently. Completed runs are left out.
     fn independent(&self, series: &Series) -> Vec<NextRun> {
         let _ = series;
         vec![]
     }
 
-    /// Computes the figures that follow from the runs.
+    /// Recomputes the figures that follow from the runs.
     fn conclude(&mut self, runs: &[SeriesRun]);
 
-    /// Whether the figures of a series that has ended may be used.
+    /// Whether the figures of a completed or stopped series may be used.
     fn is_valid(&self, runs: &[SeriesRun]) -> bool;
 
     /// Whether all runs work on one data set, which grows with the load.
@@ -55,17 +55,17 @@ pub trait Strategy {
         true
     }
 
-    /// Checks what a document may have wrong that was edited or damaged.
+    /// Checks a document for faults that editing or damage can cause.
     ///
     /// # Errors
-    /// A sentence with the first fault.
+    /// One sentence about the first fault.
     fn check(&self, series: &Series) -> Result<(), String> {
         let _ = series;
         Ok(())
     }
 }
 
-/// Whether every run that was measured is valid.
+/// Whether at least one run was measured, and every measured run is valid.
 pub(super) fn all_valid(runs: &[SeriesRun]) -> bool {
     let mut measured = runs.iter().filter(|run| run.is_measured()).peekable();
     measured.peek().is_some() && measured.all(SeriesRun::is_valid)
@@ -74,7 +74,7 @@ pub(super) fn all_valid(runs: &[SeriesRun]) -> bool {
 /// Maximum number of runs of one configuration.
 pub const MAX_REPEATS: u32 = 1000;
 
-/// Refuses a number of runs of a configuration that is out of range.
+/// Checks that the number of runs of a configuration is in range.
 pub(super) fn check_repeats(runs: u32) -> Result<(), String> {
     if (1..=MAX_REPEATS).contains(&runs) {
         return Ok(());
@@ -84,7 +84,7 @@ pub(super) fn check_repeats(runs: u32) -> Result<(), String> {
     ))
 }
 
-/// Refuses a series at several loads without a business metric.
+/// Checks that a series at several loads has a business metric.
 pub(super) fn check_metric(series: &Series) -> Result<(), String> {
     if series.metric().is_none() {
         return Err("the Plan has no business metric to be a load of".into());

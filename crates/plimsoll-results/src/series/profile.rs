@@ -1,4 +1,4 @@
-//! The runs of a Filebench profile.
+//! Profile: the configurations of a Filebench profile, as a series.
 
 use crate::Verdict;
 use crate::series::next::{all_valid, check_repeats};
@@ -33,7 +33,7 @@ pub struct SkippedConfiguration {
 }
 
 impl Profile {
-    /// All runs, in their order.
+    /// All runs of the profile, in order.
     fn runs(&self, series: &Series) -> impl Iterator<Item = NextRun> {
         let repeat = self.repeat;
         let configurations = (0..).zip(&series.configurations);
@@ -84,7 +84,7 @@ impl Strategy for Profile {
         all_valid(runs)
     }
 
-    /// The other configurations need not have the error.
+    /// A failed run does not end the series: other configurations may succeed.
     fn ends_with_a_failed_run(&self) -> bool {
         false
     }

@@ -1,4 +1,4 @@
-//! A run of a series, with the figures that tables of the series show.
+//! A run of a series, with the figures for tables of the series.
 
 use crate::series::margin::margin;
 use crate::series::{NextRun, Purpose};
@@ -100,7 +100,7 @@ pub struct CriterionResult {
 }
 
 impl SeriesRun {
-    /// The entry of a run that was made as `next`, and whose results are in a directory of this name.
+    /// The entry of `run`, which was made for `next`; `directory` is the name of its results directory.
     #[must_use]
     pub fn of(run: &Run, next: &NextRun, directory: &str) -> Self {
         let total = run.mix.as_ref().map(|m| &m.total);
@@ -119,9 +119,9 @@ impl SeriesRun {
             (Some(metric), 1..) => results(run, &metric.criteria),
             _ => vec![],
         };
-        // Without operations there are no latencies.
+        // Without completed operations there are no latencies.
         let of_done = |ms: f64| (summary.ops > 0).then_some(ms);
-        // An operation in flight at the end gives a lower bound, but no mean.
+        // An operation in flight at the end gives a lower bound of percentiles, but no mean.
         let known = |ms: f64| summary.has_latencies().then_some(ms);
         let counted = || run.operations.iter().filter(|o| o.kind.counts());
         let max_ms = counted().map(|o| o.latency.max_ms).fold(0.0, f64::max);
@@ -162,8 +162,8 @@ impl SeriesRun {
         };
         if next.load.is_some() && !entry.is_client_limited() {
             entry.margin = margin(run).map(|m| {
-                // Processes of one kind need not have the same number of scheduled operations, and
-                // only their mean is known here: the verdict itself is exact.
+                // The margin is an estimate, because processes of one component may have different numbers of scheduled
+                // operations, of which only the mean is known here. The exact verdict decides the sign.
                 if entry.is_valid() {
                     m.max(0.0)
                 } else {
@@ -180,19 +180,19 @@ impl SeriesRun {
         self.verdict == Verdict::Valid
     }
 
-    /// Whether the load had a schedule, so that response and service times differ.
+    /// Whether the load was paced, so that response and service times differ.
     #[must_use]
     pub fn is_paced(&self) -> bool {
         self.percentiles.iter().any(|p| p.service_ms.is_some())
     }
 
-    /// Whether the run was measured to its end.
+    /// Whether the run was measured to its end, so that its verdict is valid or invalid.
     #[must_use]
     pub fn is_measured(&self) -> bool {
         matches!(self.verdict, Verdict::Valid | Verdict::Invalid)
     }
 
-    /// The reason why a series ended with this run, which failed.
+    /// The reason why a series ended with this failed run.
     #[must_use]
     pub fn failure(&self) -> Reason {
         let texts: Vec<&str> = self.reasons.iter().map(|r| r.text.as_str()).collect();
@@ -204,7 +204,7 @@ impl SeriesRun {
         Reason::new("failed", text)
     }
 
-    /// Adds percentiles that the entry does not have, from the results of the run.
+    /// Adds missing percentiles from the results of the run.
     pub(crate) fn add_percentiles(
         &mut self,
         run: &RunDir,
@@ -217,7 +217,7 @@ impl SeriesRun {
         Ok(())
     }
 
-    /// A percentile of the response time; none if it is not known.
+    /// A percentile of the response time; `None` if the entry does not have it.
     #[must_use]
     pub fn percentile(&self, percentile: Percentile) -> Option<PercentileFigure> {
         let ms = match percentile {
@@ -226,7 +226,7 @@ impl SeriesRun {
             Percentile::P99 => self.p99_ms,
             _ => None,
         };
-        // The operations are not kept; their rate and time are.
+        // The entry does not contain the number of operations, which follows from rate and time.
         let ops = (self.achieved_ops_per_s * self.window_s).round() as u64;
         let ops = self.mean_ms.map_or(0, |_| ops.max(1));
         let known = self.mean_ms.or(self.p50_ms).is_some();
@@ -234,7 +234,7 @@ impl SeriesRun {
     }
 }
 
-/// Results of the criteria for a run, in their fixed order.
+/// Results of the criteria for a run, in a fixed order.
 fn results(run: &Run, criteria: &Criteria) -> Vec<CriterionResult> {
     let mix = run.mix.as_ref();
     let mut met = Vec::new();

@@ -1,7 +1,7 @@
-//! A search for the load line: the highest load that is sustained.
+//! Search for the load line: the highest load that is sustained.
 //!
-//! The next load is a function of the runs so far ([`SearchRules::next`]), so that an interrupted search can be resumed, and
-//! a search can be tested against systems that are only a formula.
+//! The next load is a function of the runs so far ([`SearchRules::next`]). An interrupted search can therefore be
+//! resumed, and a search can be tested against systems that are only a formula.
 
 use crate::series::next::check_metric;
 use crate::series::{NextRun, Series, SeriesRun, SeriesState, Step, Strategy};
@@ -10,15 +10,14 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Codes of reasons that are the measuring machine's fault.
+/// Codes of reasons that blame the measuring machine.
 const CLIENT_REASONS: [&str; 3] = ["client_saturated", "client_start_delay", "client_throttled"];
 
-/// Margins are clamped to this for the comparison of repeats: the amount of overload is unrelated to
-/// the variation at the limit.
+/// Limit to which margins are clamped before their spread is computed: the amount of overload says nothing about the
+/// variation near the criteria.
 const MAX_COMPARED_MARGIN: f64 = 0.25;
 
-/// Without a resolution, a search ends when the interval is at most this fraction of the sustained
-/// load.
+/// Default resolution of a search: the sustained load divided by this number.
 const DEFAULT_RESOLUTION_DIVISOR: u64 = 50;
 
 /// A search for the load line of a workload: the highest load that is sustained.
@@ -41,7 +40,7 @@ impl LoadSearch {
     }
 }
 
-/// The measured runs as input of the rules.
+/// The measured runs as input of the search rules.
 fn trials(runs: &[SeriesRun]) -> Vec<TrialRun> {
     let measured = runs.iter().filter(|run| run.is_measured());
     measured
@@ -92,7 +91,7 @@ impl Strategy for LoadSearch {
 }
 
 impl SeriesRun {
-    /// Whether the measuring machine limited the run, so that it says little about the system.
+    /// Whether the measuring machine limited the run, which then says little about the system under test.
     #[must_use]
     pub fn is_client_limited(&self) -> bool {
         let mut codes = self.reasons.iter().map(|r| r.code.as_str());
@@ -162,12 +161,12 @@ impl fmt::Display for Purpose {
     }
 }
 
-/// The next step of a search.
+/// Next step of a search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SearchStep {
-    /// This load is to be run.
+    /// A run at this load, for this purpose.
     Measure(u64, Purpose),
-    /// The search has ended.
+    /// End of the search.
     Done(LoadLine),
 }
 
@@ -221,16 +220,16 @@ impl fmt::Display for SearchEnd {
     }
 }
 
-/// The runs of one load.
+/// Counts and margins of the runs at one load.
 #[derive(Debug, Clone, Copy, Default)]
 struct LoadTally {
     passed: u32,
     runs: u32,
-    /// Minimum and maximum margin, within ±[`MAX_COMPARED_MARGIN`].
+    /// Minimum and maximum margin, clamped to ±[`MAX_COMPARED_MARGIN`].
     margins: Option<(f64, f64)>,
-    /// Minimum distance of a run from a criterion.
+    /// Minimum absolute margin of a run.
     nearest: Option<f64>,
-    /// Whether any run is client-limited.
+    /// Whether the client limited any run.
     client_limited: bool,
 }
 
@@ -239,7 +238,7 @@ impl LoadTally {
         2 * self.passed > self.runs
     }
 
-    /// Whether the missing ones of `all` runs cannot change the result.
+    /// Whether the remaining runs, up to a total of `all`, cannot change the judgement.
     fn is_decided(&self, all: u32) -> bool {
         let missed = self.runs - self.passed;
         self.runs >= all || 2 * self.passed > all || 2 * missed >= all
@@ -247,8 +246,8 @@ impl LoadTally {
 }
 
 impl SearchRules {
-    /// A search from `start` to `max`, with three runs of each end of the interval, a resolution
-    /// of 2 % of the load, a minimum margin spread of 2 %, and at most 60 runs.
+    /// Rules of a search from `start` to `max`, with three runs of each end of the interval, a resolution of 2 % of the
+    /// load, a minimum margin spread of 2 %, and at most 60 runs.
     ///
     /// # Errors
     /// One sentence if `start` is 0 or above `max`.
@@ -277,11 +276,11 @@ impl SearchRules {
         Ok(())
     }
 
-    /// Measures until the load line is found; `earlier` runs count as if they were made now.
-    /// Returns all runs, in the order they were made.
+    /// Measures until the search ends; `earlier` runs count like new runs. Returns the load line and all runs, in
+    /// order.
     ///
     /// # Errors
-    /// An error of `measure`, which ends the search.
+    /// An error of `measure` ends the search.
     pub fn run<E>(
         &self,
         earlier: &[TrialRun],
@@ -296,7 +295,7 @@ impl SearchRules {
         }
     }
 
-    /// The step after `trials`.
+    /// The next step after `trials`.
     #[must_use]
     pub fn next(&self, trials: &[TrialRun]) -> SearchStep {
         let tallies = tally(trials);
@@ -310,7 +309,7 @@ impl SearchRules {
         }
     }
 
-    /// The load line as far as `trials` tell; unfinished unless they end the search.
+    /// The load line as far as `trials` determine it; unfinished unless the search has ended.
     #[must_use]
     pub fn load_line(&self, trials: &[TrialRun]) -> LoadLine {
         match self.next(trials) {
@@ -364,14 +363,14 @@ impl SearchRules {
         SearchStep::Done(line(tallies, ended))
     }
 
-    /// Maximum width of the final interval above a sustained load.
+    /// Maximum width of the final interval above a sustained load, in business metrics.
     fn resolution_at(&self, sustained: u64) -> u64 {
         self.resolution
             .unwrap_or(sustained / DEFAULT_RESOLUTION_DIVISOR)
             .max(1)
     }
 
-    /// Maximum difference between the margins of runs of one load.
+    /// Maximum difference between the margins of runs at one load, at least the configured minimum.
     fn spread(&self, tallies: &BTreeMap<u64, LoadTally>) -> f64 {
         let seen = tallies.values().filter_map(|t| t.margins);
         seen.map(|(least, most)| most - least)
@@ -397,7 +396,7 @@ fn tally(trials: &[TrialRun]) -> BTreeMap<u64, LoadTally> {
     tallies
 }
 
-/// The highest sustained load below the lowest one that is not sustained, and that one.
+/// The highest sustained load below the lowest load that is not sustained, and the latter.
 fn bounds(tallies: &BTreeMap<u64, LoadTally>) -> (Option<u64>, Option<u64>) {
     let not_sustained = tallies
         .iter()

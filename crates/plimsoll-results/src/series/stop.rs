@@ -15,7 +15,7 @@ pub struct StopRules {
 }
 
 impl Default for StopRules {
-    /// Two invalid points in a row, or an invalid one that achieved less than the one before.
+    /// Two invalid points in a row, or an invalid point that achieved less than the point before.
     fn default() -> Self {
         Self {
             stop_after_invalid: Some(2),
@@ -51,8 +51,7 @@ pub enum CurveEnd {
 }
 
 impl CurveEnd {
-    /// A word for programs, the tag of the JSON form: `all_measured`, `consecutive_invalid` or
-    /// `past_peak`.
+    /// Code for programs, the tag of the JSON form: `all_measured`, `consecutive_invalid` or `past_peak`.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {
@@ -89,8 +88,8 @@ impl fmt::Display for CurveEnd {
 }
 
 impl StopRules {
-    /// The rule by which a curve ends after `points`, which are in increasing order of load;
-    /// `None` to continue. Consecutive invalid points are checked first.
+    /// The reason why a curve ends after `points`, which are in increasing order of load; `None` to continue.
+    /// Consecutive invalid points are checked before a past peak.
     #[must_use]
     pub fn stop(&self, points: &[Point]) -> Option<CurveEnd> {
         let (last, before) = points.split_last()?;
@@ -104,7 +103,7 @@ impl StopRules {
                 load: last.load,
             });
         }
-        // A valid point may achieve less because repeats differ.
+        // A valid point may achieve slightly less by chance, so only an invalid point counts.
         let before = before.last()?;
         let fell = self.stop_past_peak && invalid(&last) && last.achieved < before.achieved;
         fell.then_some(CurveEnd::PastPeak {

@@ -1,4 +1,4 @@
-//! A series that is being written.
+//! Writer of a series.
 
 use crate::document_writer::DocumentWriter;
 use crate::series::{NextRun, Series, SeriesDir, SeriesRun, SeriesState};
@@ -8,7 +8,7 @@ use plimsoll_plan::Plan;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// The results directory of a series that is being written.
+/// Results directory of a series in progress.
 pub struct SeriesWriter(DocumentWriter<Series>);
 
 impl SeriesWriter {
@@ -26,8 +26,8 @@ impl SeriesWriter {
         DocumentWriter::create(root, &name, series, started).map(Self)
     }
 
-    /// Resumes the series in a directory. Runs that failed or were interrupted are no longer listed, since they are made
-    /// again; their results stay.
+    /// Resumes the series in a directory. Failed and interrupted runs are removed from the list and repeated; their
+    /// results directories stay.
     ///
     /// # Errors
     /// As [`SeriesDir::read`]; [`ResultsError::InUse`] if another process writes to the directory.
@@ -40,7 +40,7 @@ impl SeriesWriter {
         Ok(writer)
     }
 
-    /// The directory.
+    /// Results directory of the series.
     #[must_use]
     pub fn dir(&self) -> &SeriesDir {
         self.0.dir()
@@ -52,7 +52,7 @@ impl SeriesWriter {
         self.0.document()
     }
 
-    /// Changes the series, recomputes the figures that follow from its runs, and writes it.
+    /// Changes the series, recomputes the figures that follow from its runs, and replaces the document.
     ///
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses; the file is then as it was.
@@ -71,7 +71,7 @@ impl SeriesWriter {
         self.change(|series| series.runs.push(run))
     }
 
-    /// Writes the state in which the series ended, and the reason.
+    /// Writes the final state of the series, and the reason.
     ///
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses; the file is then as it was.
@@ -79,7 +79,7 @@ impl SeriesWriter {
         self.change(|series| (series.state, series.stop_reason) = (state, reason))
     }
 
-    /// Shows these percentiles in tables from now on, also of the runs that were made before.
+    /// Sets the percentiles of tables, for earlier runs too.
     ///
     /// # Errors
     /// As [`RunDir::read_with`] of the runs, and [`ResultsError::Io`] if the file system refuses.
@@ -91,7 +91,7 @@ impl SeriesWriter {
         })
     }
 
-    /// The entry of a run whose results are in this directory of the series.
+    /// Makes the entry of a run from its results directory in the directory of the series.
     ///
     /// # Errors
     /// As [`RunDir::read_with`].
@@ -101,7 +101,7 @@ impl SeriesWriter {
         Ok(SeriesRun::of(&run, next, &self.name_of(results)))
     }
 
-    /// The name of results in the document: their path below the series' directory.
+    /// Name of a run's results in the document: the path relative to the directory of the series.
     #[must_use]
     pub fn name_of(&self, results: &RunDir) -> String {
         let path = results.path();
@@ -109,8 +109,8 @@ impl SeriesWriter {
         below.to_string_lossy().into_owned()
     }
 
-    /// The entry of a run that was measured to its end and is not listed: its process ended before it listed the run, or
-    /// the run was measured before runs that precede it.
+    /// Finds a run that was measured to its end but is not in the list, and makes its entry: its process ended before
+    /// listing the run, or the run was measured before runs that precede it. `None` if `next` has no such results.
     #[must_use]
     pub fn unlisted(&self, next: &NextRun) -> Option<SeriesRun> {
         let series = self.series();
@@ -127,10 +127,11 @@ impl SeriesWriter {
         (is_it && is_measured).then(|| SeriesRun::of(&run, next, &next.directory))
     }
 
-    /// A writer of the results of a run.
+    /// Creates a writer of the results of a run.
     ///
     /// # Errors
-    /// As [`RunWriter::create`]; [`ResultsError::None`] if the name of the directory leads out of the series'.
+    /// As [`RunWriter::create`]; [`ResultsError::None`] if the directory of the run leads out of the directory of the
+    /// series.
     pub fn run_writer(
         &self,
         next: &NextRun,
@@ -143,12 +144,12 @@ impl SeriesWriter {
     /// Writes the description of the system under test.
     ///
     /// # Errors
-    /// [`ResultsError::Io`] if the file system refuses, or there is one.
+    /// [`ResultsError::Io`] if the file system refuses, or if the file exists.
     pub fn write_sut(&self, text: &str) -> Result<(), ResultsError> {
         write_new(&self.dir().path().join(SUT_FILE), text)
     }
 
-    /// Writes another file of the results, such as a page, over the one there is.
+    /// Writes another file of the results, such as a page, and replaces an existing file.
     ///
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses.
@@ -156,7 +157,7 @@ impl SeriesWriter {
         self.0.write(name, text)
     }
 
-    /// Whether a refusal leaves nothing of the series: this writer created it, and it has no runs.
+    /// Whether withdrawing removes the whole series: this writer created the directory, and no run is listed.
     #[must_use]
     pub fn is_withdrawable(&self) -> bool {
         self.0.is_new() && self.series().runs.is_empty()
@@ -174,7 +175,8 @@ impl SeriesWriter {
         let below = self.series().configurations.iter();
         let below = below.filter_map(|configuration| self.dir().within(&configuration.directory));
         for path in below {
-            // The directories of runs, of which the first was refused. Others are not empty, or not there.
+            // The run directory of the refused run is empty; other configurations have no directory, or one that is not
+            // empty.
             for parent in path.ancestors().take_while(|p| *p != dir) {
                 let _ = std::fs::remove_dir(parent);
             }
@@ -184,10 +186,11 @@ impl SeriesWriter {
 }
 
 impl SeriesDir {
-    /// A writer of the results of a run of the series in this directory.
+    /// Creates a writer of the results of a run of the series in this directory.
     ///
     /// # Errors
-    /// As [`RunWriter::create`]; [`ResultsError::None`] if the name of the directory leads out of the series'.
+    /// As [`RunWriter::create`]; [`ResultsError::None`] if the directory of the run leads out of the directory of the
+    /// series.
     pub fn run_writer(
         &self,
         series: &Series,

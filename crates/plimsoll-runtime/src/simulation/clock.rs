@@ -4,18 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// The clock of a process of a simulation: nanoseconds since the simulation began.
+/// Clock of a simulated process: nanoseconds since the beginning of the simulation.
 #[derive(Debug, Clone)]
 pub struct SimulatedClock {
     pub(super) now: Arc<AtomicU64>,
-    /// Millionths by which it runs fast.
+    /// Drift in millionths; positive if the clock runs fast.
     pub(super) drift_ppm: i64,
 }
 
-/// Nanoseconds that a reading of a simulated clock takes, so that no two are the same.
+/// Simulated duration of a clock reading in nanoseconds, which makes all readings distinct.
 const READING_NS: u64 = 20;
 
-/// What clocks drift by is stated in parts of this.
+/// Divisor for drifts, which are in millionths.
 const MILLION: i128 = 1_000_000;
 
 impl SimulatedClock {
@@ -35,7 +35,7 @@ impl SimulatedClock {
         }
     }
 
-    /// The time that passes while this clock advances by `time`.
+    /// Simulated time in which this clock advances by `time`.
     pub(super) fn lasts(&self, time: Duration) -> Duration {
         let ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         Duration::from_nanos(scaled(ns, MILLION, MILLION + i128::from(self.drift_ppm)))
@@ -46,7 +46,7 @@ fn scaled(ns: u64, numerator: i128, denominator: i128) -> u64 {
     if numerator == denominator {
         return ns;
     }
-    // Rounded up: who waits until a time does not wake before it.
+    // Rounded up: a thread that waits until a time must not wake before that time.
     let scaled = (i128::from(ns) * numerator + denominator - 1) / denominator;
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }

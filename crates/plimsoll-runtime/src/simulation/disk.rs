@@ -3,32 +3,32 @@
 use crate::DiskCall;
 use std::time::Duration;
 
-/// Error numbers of Linux.
+/// Linux error number.
 const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
 
-/// What is wrong with the disk of a process of a simulation, by the number of its calls before.
+/// Fault of a simulated process's disk, by the number of preceding accesses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiskFault {
-    /// From this call on nothing that takes room succeeds (`ENOSPC`).
+    /// From this access on, nothing that takes space succeeds (`ENOSPC`).
     FullFrom(u64),
-    /// This call fails (`EIO`).
+    /// This access fails (`EIO`).
     BrokenAt(u64),
-    /// From this call on every call fails (`EIO`).
+    /// From this access on, every access fails (`EIO`).
     BrokenFrom(u64),
 }
 
-/// The disk of a process of a simulation.
+/// Disk of a simulated process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SimulatedDisk {
-    /// Time that each call takes.
+    /// Duration of each access.
     pub latency: Duration,
-    /// What is wrong with it.
+    /// Fault of the disk; `None` if it never fails.
     pub fault: Option<DiskFault>,
 }
 
 impl DiskFault {
-    /// The error number of the call before which there were `before`.
+    /// Error number of the access that follows `before` accesses; `None` on success.
     pub(super) fn error(self, call: DiskCall, before: u64) -> Option<i32> {
         let (fails, errno) = match self {
             Self::FullFrom(n) => (call == DiskCall::Write && before >= n, ENOSPC),

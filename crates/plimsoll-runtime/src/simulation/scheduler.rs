@@ -1,4 +1,4 @@
-//! Which thread runs next, and when.
+//! Scheduler of a simulation: selects the next thread and advances time.
 
 use super::SimulationEnd;
 use crate::SimulatedDisk;
@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Nanoseconds that a change of threads takes at most.
+/// Maximum duration of a thread switch in nanoseconds.
 const MAX_SWITCH_NS: u64 = 2_000;
 
-/// The right to run, which a thread of the system waits for.
+/// Permission to run, for which an operating-system thread waits.
 #[derive(Default)]
 pub(super) struct Baton {
     given: Mutex<bool>,
@@ -46,9 +46,9 @@ pub(super) struct ThreadEntry {
     pub(super) name: String,
     pub(super) process: usize,
     pub(super) state: ThreadState,
-    /// When it continues at the latest.
+    /// Latest time at which the thread continues.
     wake_at: Option<u64>,
-    /// Whether it was unparked before it parked.
+    /// Whether the thread was unparked before it parked.
     pub(super) permit: bool,
     pub(super) baton: Arc<Baton>,
 }
@@ -58,10 +58,10 @@ pub(super) struct ProcessEntry {
     pub(super) alive: bool,
     pub(super) stopped: bool,
     pub(super) clock_ahead: i64,
-    /// Millionths by which its clocks run fast.
+    /// Clock drift in millionths; positive if the clocks run fast.
     pub(super) drift_ppm: i64,
     pub(super) disk: SimulatedDisk,
-    /// Calls to it so far, and those that failed.
+    /// Number of disk accesses so far, and number of failed accesses.
     pub(super) disk_calls: u64,
     pub(super) disk_errors: u64,
 }
@@ -71,15 +71,15 @@ pub(super) struct Scheduler {
     clock: Arc<AtomicU64>,
     pub(super) threads: Vec<ThreadEntry>,
     pub(super) processes: Vec<ProcessEntry>,
-    /// Threads that may run now.
+    /// Threads that can run now.
     ready: Vec<usize>,
-    /// Blocked threads with a limit, by its time.
+    /// Blocked threads with a time limit, sorted by time.
     timers: BTreeSet<(u64, usize)>,
     pub(super) running: Option<usize>,
-    /// Nanoseconds after which the simulation ends.
+    /// Time limit of the simulation in nanoseconds.
     pub(super) limit: u64,
     pub(super) end: Option<SimulationEnd>,
-    /// No thread continues any more.
+    /// Whether the simulation is over: no thread continues.
     pub(super) is_over: bool,
     pub(super) panics: Vec<String>,
 }
@@ -101,7 +101,7 @@ impl Scheduler {
         }
     }
 
-    /// Adds a thread that is ready.
+    /// Adds a runnable thread.
     pub(super) fn add_thread(&mut self, process: usize, name: String) -> usize {
         let thread = self.threads.len();
         self.threads.push(ThreadEntry {
@@ -116,7 +116,7 @@ impl Scheduler {
         thread
     }
 
-    /// Notes that the running thread blocks.
+    /// Blocks the running thread.
     pub(super) fn block(&mut self, thread: usize, state: ThreadState, at_most: Option<Duration>) {
         let wake_at = at_most.map(|time| {
             let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
@@ -124,7 +124,7 @@ impl Scheduler {
         });
         let entry = &mut self.threads[thread];
         if entry.state == ThreadState::Ended {
-            // Its process was killed by itself.
+            // The thread's process has killed itself.
             return;
         }
         assert_eq!(entry.state, ThreadState::Running, "{} blocks", entry.name);
@@ -169,7 +169,7 @@ impl Scheduler {
         self.ready.retain(|t| *t != thread);
     }
 
-    /// Ends the running thread, and with the first thread of a process the process.
+    /// Ends the running thread; the first thread of a process ends the process, too.
     pub(super) fn end_thread(&mut self, thread: usize) {
         self.retire(thread);
         let process = self.threads[thread].process;
@@ -178,7 +178,7 @@ impl Scheduler {
         }
     }
 
-    /// Ends all threads of a process. Threads that wait check again what they wait for.
+    /// Ends all threads of a process. Waiting threads of other processes check their conditions again.
     pub(super) fn kill(&mut self, process: usize) {
         if !std::mem::replace(&mut self.processes[process].alive, false) {
             return;
@@ -193,7 +193,7 @@ impl Scheduler {
         }
     }
 
-    /// Chooses the next thread and lets it run; returns whether it is `from`, which runs on then.
+    /// Selects the next thread and lets it run; returns whether the selected thread is `from`, which then continues.
     pub(super) fn hand_over(&mut self, from: Option<usize>) -> bool {
         if self.is_over {
             return false;
@@ -213,7 +213,7 @@ impl Scheduler {
         false
     }
 
-    /// The next thread; `None` at the end of the simulation.
+    /// Selects the next thread; `None` at the end of the simulation.
     fn choose(&mut self) -> Option<usize> {
         loop {
             let now = self.clock.load(Relaxed);
@@ -244,7 +244,7 @@ impl Scheduler {
         }
     }
 
-    /// Names of the threads that have not ended.
+    /// Names of threads that have not ended.
     fn left(&self) -> Vec<String> {
         let left = self.threads.iter();
         let left = left.filter(|t| t.state != ThreadState::Ended);

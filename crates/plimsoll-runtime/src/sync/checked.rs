@@ -1,4 +1,4 @@
-//! What the model checker offers, with the interface of `std`.
+//! Items of the model checker loom, with the interface of `std`.
 
 use crate::sync::Lock;
 pub use loom::hint;
@@ -19,21 +19,21 @@ impl<T> Lock for Mutex<T> {
 pub mod thread {
     pub use loom::thread::{Thread, current, park};
 
-    /// Lets others proceed.
+    /// Lets other threads proceed.
     pub fn spin(_: std::time::Duration) {
         loom::hint::spin_loop();
     }
 
-    /// In a model no time passes while others can proceed.
+    /// Lets other threads proceed; in a model, no time passes while other threads can proceed.
     pub fn park_timeout(_: std::time::Duration) {
         loom::thread::yield_now();
     }
 }
 
-/// Atomics. Loom treats sequentially consistent accesses as acquire and release, but fences exactly. So
-/// such an access has a fence here: behind a store, before a load, on both sides of a read-modify-write,
-/// as processors execute them. That is a little more than the memory model promises between such an access
-/// and a weaker one.
+/// Atomics. Loom treats sequentially consistent accesses as acquire and release, but models fences exactly. Each
+/// sequentially consistent access therefore has a fence, as processors execute it: after a store, before a load, on
+/// both sides of a read-modify-write. These fences promise slightly more than the memory model between a sequentially
+/// consistent access and a weaker access.
 pub mod atomic {
     pub use loom::sync::atomic::fence;
     pub use std::sync::atomic::Ordering;
@@ -51,7 +51,7 @@ pub mod atomic {
             pub struct $name(loom::sync::atomic::$name);
 
             impl $name {
-                /// An atomic of this value.
+                /// An atomic with this value.
                 #[must_use]
                 pub fn new(value: $value) -> Self {
                     Self(loom::sync::atomic::$name::new(value))
@@ -70,7 +70,7 @@ pub mod atomic {
                 }
 
                 $(
-                    /// Changes the value; returns the one before.
+                    /// Changes the value; returns the previous value.
                     pub fn $rmw(&self, value: $value, order: Ordering) -> $value {
                         fence_if_seq_cst(order);
                         let before = self.0.$rmw(value, order);
@@ -79,10 +79,10 @@ pub mod atomic {
                     }
                 )*
 
-                /// Changes the value as `next` says, if it does; returns the one before.
+                /// Replaces the value by the result of `next`, if any; returns the previous value.
                 ///
                 /// # Errors
-                /// The value, if `next` returned none.
+                /// The current value, if `next` returned `None`.
                 pub fn fetch_update(
                     &self,
                     set: Ordering,

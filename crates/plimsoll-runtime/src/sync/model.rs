@@ -1,16 +1,16 @@
-//! Running models.
+//! Execution of models.
 
 use loom::thread::{Builder, JoinHandle};
 
-/// Words of a thread's stack: a lane with its loop and its workers needs more than loom's own.
+/// Stack size of a thread in words: a lane with its loop and workers needs more than loom's default.
 const STACK_WORDS: usize = 0x1_0000;
 
-/// Executes `model` in every order of its threads with at most `preemptions` switches from a thread that
-/// could proceed; `LOOM_MAX_PREEMPTIONS` raises the number. The model begins on a thread of its own and
-/// may have three more.
+/// Executes `model` in every order of its threads with at most `preemptions` switches away from a thread that could
+/// proceed; `LOOM_MAX_PREEMPTIONS` raises the number. The model begins on a new thread and may start three more
+/// threads.
 ///
 /// # Panics
-/// If an execution panics, or none of its threads can ever proceed.
+/// If an execution panics or deadlocks.
 pub fn explore(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     let wanted = builder.preemption_bound.unwrap_or(0);
@@ -25,10 +25,10 @@ pub fn explore(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     });
 }
 
-/// A thread of a model.
+/// Starts a thread of a model.
 ///
 /// # Panics
-/// If the model has too many.
+/// If the model has too many threads.
 pub fn spawn<T: Send + 'static>(body: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
     let builder = Builder::new().stack_size(STACK_WORDS);
     builder.spawn(body).expect("a model has few threads")

@@ -11,23 +11,23 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// Bytes of the end of an output in which its last line is looked for.
+/// Number of bytes at the end of an output that are searched for the last line.
 const TAIL_BYTES: usize = 4096;
 
 /// Maximum length of the last line that is kept, in characters.
 const MAX_LINE_CHARS: usize = 200;
 
-/// Executes the actions of events, each on a thread that waits for it to end.
+/// Executes the actions of events. Each call blocks the event's thread until the action ends.
 pub trait EventExecutor: Send + Sync {
-    /// Executes the action of an event. `stopped` returns true when it is to end, because the run is over or
-    /// interrupted.
+    /// Executes the action of an event. Once `stopped` returns true, because the run is over or interrupted, the action
+    /// must end.
     fn execute(&self, event: &EventSpec, stopped: &dyn Fn() -> bool) -> Execution;
 }
 
-/// How an action ended.
+/// Outcome of an action.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Execution {
-    /// Exit status of a command that ended by itself.
+    /// Exit status of a command; `None` if the command was terminated or never started.
     pub exit_status: Option<i32>,
     /// The signal that ended a command.
     pub signal: Option<i32>,
@@ -40,13 +40,13 @@ pub struct Execution {
 }
 
 impl Execution {
-    /// Whether the action did what it was to.
+    /// Whether the action completed: no exit status other than 0, no signal, no timeout and no error.
     pub fn succeeded(&self) -> bool {
         let status = self.exit_status.is_none_or(|status| status == 0);
         status && self.signal.is_none() && !self.timed_out && self.error.is_none()
     }
 
-    /// An action that could not be executed.
+    /// Outcome of an action that could not be executed.
     pub fn failed(error: impl ToString) -> Self {
         Self {
             error: Some(error.to_string()),
@@ -130,7 +130,7 @@ impl ShellExecutor {
     }
 }
 
-/// The last line of an output that is not blank.
+/// Last non-blank line of an output.
 fn last_line(printed: &[u8]) -> Option<String> {
     let tail = &printed[printed.len().saturating_sub(TAIL_BYTES)..];
     let tail = String::from_utf8_lossy(tail);
@@ -139,8 +139,7 @@ fn last_line(printed: &[u8]) -> Option<String> {
 }
 
 impl ShellExecutor {
-    /// An executor whose commands have these environment variables, and whose results are written to
-    /// a directory.
+    /// An executor with these environment variables for every command, and a results directory for the output.
     pub fn new(facts: Vec<(&'static str, OsString)>, results: &Path) -> Self {
         Self {
             facts,
@@ -179,7 +178,7 @@ mod tests {
             .last_line
             .unwrap();
         assert_eq!(long, "x".repeat(MAX_LINE_CHARS));
-        // What it leaves behind may go on to print.
+        // A background process may print after the command has ended.
         let left = run("(sleep 0.2; echo later) & echo begun");
         assert_eq!(left.last_line.as_deref(), Some("begun"));
         let log = std::fs::read_to_string(dir.path().join("commands.log")).unwrap();

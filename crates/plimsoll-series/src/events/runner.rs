@@ -1,4 +1,4 @@
-//! Execution of events at their times, beside the workers of a run.
+//! Execution of events at their times, concurrently with the workers of a run.
 
 use super::{EventExecutor, EventSpec};
 use plimsoll_engine::Stop;
@@ -11,41 +11,41 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// How long a command that runs when the run is over may take to end by itself.
+/// Grace period for running commands after the end of the run.
 const EVENT_END_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Interval at which a wait for the next event checks for a stop.
 const STOP_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The events of a run, and what is needed to judge them.
+/// The events of a run, with the intervals and windows needed to report the events' effects.
 pub struct EventRunner {
     schedule: Arc<Schedule>,
     thread: Option<JoinHandle<()>>,
-    /// When each window opened, by the run's clock.
+    /// Opening time of each window, on the run's clock.
     windows: BTreeMap<u32, Nanos>,
     summaries: Vec<IntervalSummary>,
-    /// Of each row, whether it counts in the summary, and whether its failures are the workload's.
+    /// Per row: whether the row counts in the summary, and whether failures of the row belong to the workload.
     rows: Vec<(bool, bool)>,
 }
 
-/// The events of a run that is over, and its intervals.
+/// The events of a completed run, and the interval summaries.
 #[derive(Debug, Clone, Default)]
 pub struct ExecutedEvents {
-    /// In the order of time, without figures.
+    /// In order of time. Measured effects are not filled in.
     pub events: Vec<RunEvent>,
     /// All intervals.
     pub summaries: Vec<IntervalSummary>,
 }
 
-/// An event, and what is executed: nothing, if it happens in a simulated system.
+/// An event and its executable action; `None` for an event that a simulated system executes itself.
 struct Scheduled {
     at: Nanos,
     event: Option<EventSpec>,
 }
 
-/// What the threads of the events share.
+/// State shared by the event threads.
 struct Schedule {
-    /// In the order of time.
+    /// In order of time.
     events: Vec<Scheduled>,
     executor: Box<dyn EventExecutor>,
     stop: Stop,
@@ -54,19 +54,19 @@ struct Schedule {
 }
 
 struct State {
-    /// The clock of the run, and its reading when the run began.
+    /// The clock of the run, and the reading at the start of the run.
     begun: Option<(Clock, Nanos)>,
-    /// When the workers had ended.
+    /// Time at which the workers had ended.
     over_since: Option<Instant>,
-    /// Nothing is waited for any more.
+    /// Set to end all waits without executing further events.
     abandoned: bool,
-    /// One for each event.
+    /// Indexed like `Schedule::events`.
     records: Vec<RunEvent>,
 }
 
 impl EventRunner {
-    /// Makes the events of a run ready: those that `executor` executes, and those of a simulated
-    /// system. None if there are none.
+    /// Schedules the events that `executor` executes, and the events of a simulated system. Returns `None` without
+    /// events.
     ///
     /// # Errors
     /// If a thread cannot be started.
@@ -91,7 +91,7 @@ impl EventRunner {
         if all.is_empty() {
             return Ok(None);
         }
-        // Those of the same time stay in the order in which they were given.
+        // The sort is stable: simultaneous events keep the order in which they were given.
         all.sort_by_key(|(_, scheduled)| scheduled.at);
         let record = |(action, scheduled): &(String, Scheduled)| {
             RunEvent::new(scheduled.at, action.clone(), EventState::NotExecuted)
@@ -126,7 +126,7 @@ impl EventRunner {
         }))
     }
 
-    /// The events as they are if this process is killed: whether they were executed is unknown then.
+    /// The events as recorded if this process is killed: state unknown.
     pub fn draft(&self) -> ExecutedEvents {
         let mut events = self.schedule.state().records.clone();
         for event in &mut events {
@@ -138,7 +138,7 @@ impl EventRunner {
         }
     }
 
-    /// Begins the run, at a reading of its clock, unless it has begun: times count from here.
+    /// Starts the event clock at this reading of the run's clock. Later calls have no effect.
     pub fn begin(&self, clock: &Clock, at: Nanos) {
         let mut state = self.schedule.state();
         if state.begun.is_none() {
@@ -147,13 +147,13 @@ impl EventRunner {
         }
     }
 
-    /// Notes that a window opened, at a reading of the run's clock.
+    /// Records the opening of a window, in time of the run's clock.
     pub fn open_window(&mut self, number: u32, at: Nanos) {
         self.windows.insert(number, at);
     }
 
-    /// Takes an interval into account. Returns the actions of the events that began in it, and before
-    /// it the intervals that are missing, because nothing completed, in which some did.
+    /// Adds an interval. Returns the interval with the actions of the events that began in it, preceded by the empty
+    /// intervals (no completions, hence no row so far) in which events began.
     pub fn add(&mut self, interval: &Interval) -> Vec<(Interval, Vec<String>)> {
         let is_counted = |row: usize| self.rows[row].0;
         let is_of_workload = |row: usize| self.rows[row].1;
@@ -164,7 +164,7 @@ impl EventRunner {
         self.summaries.push(summary);
         let mut marked = Vec::new();
         if let Some(length) = interval.start.checked_div(interval.index) {
-            // Of which there may be very many.
+            // Only empty intervals with events: a long pause can contain very many empty intervals.
             for index in self.eventful(interval, length, next) {
                 let silent = Interval {
                     index,
@@ -182,13 +182,13 @@ impl EventRunner {
         marked
     }
 
-    /// When the window of an interval opened: another rank's clock may have been at another time.
+    /// Opening time of an interval's window, on the clock of this rank; the interval may carry another rank's reading.
     fn opened(&self, interval: &Interval) -> Nanos {
         let opened = self.windows.get(&interval.window);
         opened.copied().unwrap_or(interval.opened)
     }
 
-    /// The actions of the events that began in an interval.
+    /// Actions of the events that began in an interval.
     fn begun_in(&self, interval: &Interval) -> Vec<String> {
         let start = self.opened(interval).saturating_add(interval.start);
         let times = start..start.saturating_add(interval.length);
@@ -197,8 +197,8 @@ impl EventRunner {
         begun.map(|(_, action)| action).collect()
     }
 
-    /// The numbers, from `next` to before that of an interval, of the intervals of this length in which
-    /// events began.
+    /// Indices, at least `next` and below the index of `interval`, of the intervals of this length in which events
+    /// began.
     fn eventful(&self, interval: &Interval, length: Nanos, next: u64) -> BTreeSet<u64> {
         let opened = self.opened(interval);
         let starts = self.schedule.begun().into_iter();
@@ -209,7 +209,7 @@ impl EventRunner {
             .collect()
     }
 
-    /// The events that have begun so far, for whoever watches the run.
+    /// The events that have begun so far, for the live view.
     pub fn begun_so_far(&self) -> Vec<LiveEvent> {
         let state = self.schedule.state();
         let Some((clock, zero)) = &state.begun else {
@@ -239,8 +239,8 @@ impl EventRunner {
         begun.collect()
     }
 
-    /// Ends the events of a run whose workers have ended: a command that runs may end by itself for a
-    /// while; what has not begun is not executed.
+    /// Ends the events after the workers have ended. Running commands get a grace period of `EVENT_END_TIMEOUT`; events
+    /// that have not begun are not executed.
     pub fn finish(&mut self) -> ExecutedEvents {
         {
             let mut state = self.schedule.state();
@@ -257,7 +257,7 @@ impl EventRunner {
 
     fn join(&mut self) {
         if let Some(thread) = self.thread.take() {
-            // A panic of the thread has been reported; its events are not executed.
+            // The panic was reported by the thread; its events count as not executed.
             let _ = thread.join();
         }
     }
@@ -284,8 +284,8 @@ impl Schedule {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Executes the events of each time on a thread of their own, so that none waits for one of an
-    /// earlier time.
+    /// Executes simultaneous events sequentially on one thread, with a separate thread per event time: a slow event
+    /// never delays events of a later time.
     fn run(&self) {
         let Some((clock, zero)) = self.wait_for_begin() else {
             return;
@@ -304,7 +304,8 @@ impl Schedule {
                 let execute = move || {
                     let executed = |i: &&usize| self.execute(**i, clock, zero);
                     let executed = group.iter().take_while(executed).count();
-                    // It was due in time, so the run is not the one that was requested.
+                    // The remaining events were due before the end, so the run deviates from the request: the events
+                    // have failed.
                     let rest = &group[executed..];
                     if executed > 0 && !rest.is_empty() && !self.stop.is_requested() {
                         let why = "an event of the same time had not ended when the run did";
@@ -318,7 +319,7 @@ impl Schedule {
         });
     }
 
-    /// Waits until the run begins; none if it does not.
+    /// Blocks until the run begins; `None` if the run ends without a begin.
     fn wait_for_begin(&self) -> Option<(Clock, Nanos)> {
         let waits = |state: &mut State| {
             state.begun.is_none() && state.over_since.is_none() && !state.abandoned
@@ -327,7 +328,7 @@ impl Schedule {
         state.unwrap_or_else(PoisonError::into_inner).begun.clone()
     }
 
-    /// Waits until the clock has this reading; false if the run is over or stopped before.
+    /// Blocks until the clock has this reading; `false` if the run ends or is stopped first.
     fn wait_until(&self, clock: &Clock, due: Nanos) -> bool {
         let mut state = self.state();
         loop {
@@ -345,7 +346,7 @@ impl Schedule {
         }
     }
 
-    /// Executes an event that is due; returns false if the run is over or stopped.
+    /// Executes a due event; `false` if the run is over or stopped.
     fn execute(&self, number: usize, clock: &Clock, zero: Nanos) -> bool {
         let scheduled = &self.events[number];
         let event = scheduled.event.as_ref();
@@ -355,7 +356,7 @@ impl Schedule {
             if state.over_since.is_some() || state.abandoned || self.stop.is_requested() {
                 return false;
             }
-            // Within the lock, so that no interval that ends after it is written without it.
+            // The start time is read under the lock: no later interval can be written without this event.
             let start = clock.now();
             let record = &mut state.records[number];
             record.start_s = Some(seconds(start));
@@ -380,7 +381,7 @@ impl Schedule {
         true
     }
 
-    /// Whether a command that runs is to be ended.
+    /// Whether running commands must end now.
     fn must_end(&self) -> bool {
         let state = self.state();
         let has_had_time = state
@@ -398,7 +399,7 @@ impl Schedule {
         }
     }
 
-    /// Notes which events of a simulated system have happened.
+    /// Marks the events of a simulated system that have happened.
     fn note_simulated(&self) {
         let mut state = self.state();
         let Some((clock, zero)) = state.begun.clone() else {
@@ -414,7 +415,7 @@ impl Schedule {
         }
     }
 
-    /// When the events that have begun did, by the run's clock, and their actions.
+    /// Start times, on the run's clock, and actions of the events that have begun or are simulated.
     fn begun(&self) -> Vec<(Nanos, String)> {
         let state = self.state();
         let Some((_, zero)) = &state.begun else {
@@ -423,7 +424,7 @@ impl Schedule {
         let all = self.events.iter().zip(&state.records);
         let begun = all.filter_map(|(scheduled, record)| {
             let start = match scheduled.event {
-                // It will have.
+                // A simulated event happens exactly at its scheduled time.
                 None => zero.saturating_add(scheduled.at),
                 Some(_) => nanos(record.start_s?),
             };

@@ -1,4 +1,4 @@
-//! Results side by side.
+//! Page that compares results.
 
 use crate::address::{address, run_address};
 use crate::layout::document;
@@ -9,7 +9,6 @@ use axum::response::Html;
 use maud::html;
 use plimsoll_report::compare::{Comparison, Results, side_by_side};
 
-/// Maximum number of results in a comparison.
 const MAX_COMPARED: usize = 26;
 
 pub(crate) async fn show(
@@ -34,7 +33,7 @@ pub(crate) async fn show(
     .await
 }
 
-/// Parses the names of the results to compare, or of runs of them as `RESULTS/RUN`.
+/// Parses the names of compared results, or of single runs as `RESULTS/RUN`.
 pub(crate) fn names(query: &str) -> Result<Vec<String>, Problem> {
     let mut names = Vec::new();
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {

@@ -58,7 +58,7 @@ pub(crate) async fn execute(
     .await
 }
 
-/// Deletes results; tagged ones only if `tagged`.
+/// Deletes results; refuses tagged results unless `tagged` is true.
 pub(crate) fn remove(app: &Shared, name: &str, tagged: bool) -> Result<(), Problem> {
     let results = app.results(name)?;
     let tags = results.entry.said.tags.join(", ");

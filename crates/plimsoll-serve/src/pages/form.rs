@@ -1,4 +1,4 @@
-//! Forms that the pages send.
+//! Forms of the pages.
 
 use crate::problem::Problem;
 use crate::state::App;
@@ -11,7 +11,7 @@ pub(crate) fn field(form: &str, name: &str) -> String {
     found.map_or_else(String::new, |(_, value)| value.into_owned())
 }
 
-/// Refuses a form that is not one of this server's own.
+/// Refuses a form that does not come from one of this server's own pages.
 pub(crate) fn require_own(app: &App, form: &str) -> Result<(), Problem> {
     match app.guard.is_our_form(&field(form, "form")) {
         true => Ok(()),

@@ -42,7 +42,7 @@ pub(crate) async fn show(
     .await
 }
 
-/// The form of the filter, set to the current one.
+/// Form of the filter with the current values.
 fn filter(now: &Filter, choices: &FilterChoices) -> Markup {
     let select = |id: &str, label: &str, all: &[String], chosen: Option<&str>| {
         html! {
@@ -50,7 +50,7 @@ fn filter(now: &Filter, choices: &FilterChoices) -> Markup {
                 label for=(id) { (label) }
                 select id=(id) name=(id) {
                     option value="" { "all" }
-                    // The chosen value stays visible, even if no result has it any more.
+                    // The chosen value stays selectable even if no result has it any more.
                     @if let Some(gone) = chosen.filter(|c| !all.iter().any(|a| a == c)) {
                         option value=(gone) selected { (gone) }
                     }
@@ -138,12 +138,12 @@ fn row(e: &Entry) -> Markup {
     }
 }
 
-/// The service time of a paced load, below its latency.
+/// Service time of a paced load, shown below the latency.
 fn service(ms: Option<f64>) -> Markup {
     html! { @if let Some(ms) = ms { div.about { "service " (latency(ms)) } } }
 }
 
-/// The first line of a note, shortened.
+/// First line of a note, shortened.
 fn shortened(note: &str) -> String {
     const MAX_NOTE_CHARS: usize = 80;
     let line = note.lines().next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Runs in progress.
+//! Pages on runs in progress.
 
 use super::time;
 use crate::layout::document;
@@ -13,7 +13,7 @@ use plimsoll_plan::Count;
 pub(crate) async fn list(State(app): State<Shared>) -> Result<Html<String>, Problem> {
     run_blocking(move || {
         let dirs = app.live()?;
-        // One that has just ended can no longer be read.
+        // A run that has just ended cannot be read and is left out.
         let runs = dirs.iter().filter_map(|d| Some((d.id(), d.read().ok()?)));
         let runs: Vec<_> = runs.collect();
         let body = html! {

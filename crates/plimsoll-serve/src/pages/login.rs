@@ -1,4 +1,4 @@
-//! The page that asks for the token.
+//! Login page, which asks for the token.
 
 use super::form::field;
 use crate::guard::LOGIN;
@@ -39,7 +39,7 @@ fn page(to: &str, wrong: bool) -> Html<String> {
     document("Token", &body)
 }
 
-/// An address of this server; any other is replaced by that of the list.
+/// The address if it is on this server, else the address of the list of results.
 fn local_address(to: &str) -> &str {
     let plain = |to: &str| to.bytes().all(|b| b.is_ascii_graphic() && b != b'\\');
     match to.starts_with('/') && !to.starts_with("//") && plain(to) {

@@ -1,4 +1,4 @@
-//! The pages, one module each, and what several of them show.
+//! Pages, one module each, and shared parts.
 
 pub(crate) mod compare;
 pub(crate) mod delete;
@@ -22,7 +22,7 @@ fn status(status: Status) -> Markup {
     html! { span.status.(class) { (status) } }
 }
 
-/// A tag that links to the results that have it.
+/// A tag as a link to the results that have the tag.
 fn tag(tag: &str) -> Markup {
     let query = form_urlencoded::Serializer::new(String::new())
         .append_pair("tag", tag)
@@ -30,7 +30,7 @@ fn tag(tag: &str) -> Markup {
     html! { a.tag href=(format!("/?{query}")) { (tag) } }
 }
 
-/// A time of results by the clock of this machine; unchanged if it cannot be read.
+/// Start of results in the time zone of this machine; unchanged if `started` is not a time.
 fn time(started: &str) -> String {
     let time: Result<jiff::Timestamp, _> = started.parse();
     time.map_or_else(

@@ -1,4 +1,4 @@
-//! The page on results: the report, and the user's tags and note.
+//! Page on results: the report, and the user's tags and note.
 
 use super::form::{field, require_own};
 use super::{status, tag};
@@ -66,7 +66,7 @@ pub(crate) async fn annotate(
         .map(str::parse)
         .collect::<Result<_, _>>()
         .map_err(Problem::bad)?;
-    // Browsers end lines with two characters.
+    // Browsers end lines of a form with CR LF.
     let note = field(&form, "note").replace("\r\n", "\n").trim().to_owned();
     run_blocking(move || {
         let results = app.results(&name)?;
@@ -76,7 +76,7 @@ pub(crate) async fn annotate(
     .await
 }
 
-/// Directory, status, tags and note.
+/// Head of the page: directory, status, tags and note.
 fn head(results: &Results) -> Markup {
     let said = &results.entry.said;
     html! {
@@ -86,7 +86,7 @@ fn head(results: &Results) -> Markup {
     }
 }
 
-/// Links to the runs of results that have several.
+/// Links to the runs of a series.
 fn runs(results: &Results) -> Result<Markup, Problem> {
     let verdict = |v: Verdict| status(v.into());
     let name = &results.entry.name;
@@ -112,7 +112,7 @@ fn runs(results: &Results) -> Result<Markup, Problem> {
     })
 }
 
-/// The report on results of any kind. Tags and note are shown above it.
+/// Report on results of any kind, without tags and note, which the head shows.
 fn report(path: &FilePath, kind: Kind) -> Result<Markup, Problem> {
     let run = |path: &FilePath| RunData::read(path, None).map(|data| data.document());
     let documents = match kind {
@@ -131,7 +131,7 @@ fn report(path: &FilePath, kind: Kind) -> Result<Markup, Problem> {
     Ok(page::body(&documents))
 }
 
-/// The form that changes tags and note.
+/// Form for tags and note.
 fn annotations(results: &Results, form: &str) -> Markup {
     let said = &results.entry.said;
     let action = format!("{}/annotations", address(&results.entry.name));

@@ -1,4 +1,4 @@
-//! The order in which the paths that drain logs and dirty caches are written out.
+//! Expansion order of the paths that drain logs and dirty caches.
 
 use super::{Element, Resolver};
 use crate::file::PathStep;
@@ -6,7 +6,8 @@ use crate::spanned::Spanned;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl<'a> Resolver<'a> {
-    /// Every buffer and the path that drains it; those that a path fills come before those that it drains.
+    /// All buffers with their drain paths; a buffer filled by a drain path comes before the buffer drained by this
+    /// path.
     pub(super) fn buffers_in_order(&mut self) -> Vec<(u16, &'a Spanned<String>)> {
         let file = self.file;
         let mut drains = BTreeMap::new();
@@ -43,7 +44,7 @@ impl<'a> Resolver<'a> {
         order
     }
 
-    /// The buffers that a path in the background fills.
+    /// The buffers that a background path fills.
     fn buffers_filled_by(&self, path: &'a str) -> BTreeSet<u16> {
         let (mut seen, mut found) = (BTreeSet::new(), BTreeSet::new());
         let mut waiting = vec![path];

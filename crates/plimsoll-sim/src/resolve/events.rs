@@ -1,4 +1,4 @@
-//! Events: what happens to a system, and to what of it.
+//! Events: changes of a system and the affected nodes and stations.
 
 use super::{Element, Resolver};
 use crate::system::{Change, Subject};
@@ -7,7 +7,7 @@ use plimsoll_diagnostics::{Problem, Span};
 use plimsoll_measure::Nanos;
 
 impl Resolver<'_> {
-    /// The events of the file.
+    /// Resolves the events of the file.
     pub(super) fn events(&mut self) {
         for event in &self.file.event {
             let given = [
@@ -58,7 +58,7 @@ impl Resolver<'_> {
         self.system.changes.sort_by_key(|(at, ..)| *at);
     }
 
-    /// Events that are not in the file. Returns the text that their places are in, a line for each.
+    /// Resolves additional events. Returns the text that their spans refer to, with a line per event.
     pub(super) fn more_events(&mut self, events: &[SystemEvent]) -> String {
         let mut lines = String::new();
         for event in events {
@@ -66,13 +66,13 @@ impl Resolver<'_> {
             self.happens(event.at, event.change, event.what(), span);
             lines.push_str(&format!("{event}\n"));
         }
-        // Events of the same time happen in the order in which they are given.
+        // The sort is stable: simultaneous events keep the order in which they were given.
         self.system.changes.sort_by_key(|(at, ..)| *at);
         self.system.events.sort_by_key(|(at, _)| *at);
         lines
     }
 
-    /// Something happens to what `name` stands for.
+    /// Adds a change of the element `name`.
     fn happens(&mut self, at: Nanos, change: Change, name: &str, span: Span) {
         let action = match change {
             Change::Down => format!("down {name}"),
@@ -85,7 +85,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// What `edge.3`, `edge`, `disk.0` or `wan` stands for.
+    /// Resolves the subject of an event, such as `edge.3`, `edge`, `disk.0` or `wan`.
     fn subjects(&mut self, text: &str, span: Span) -> Vec<Subject> {
         let (name, number) = match text.split_once('.') {
             Some((name, number)) => match number.parse::<u32>() {

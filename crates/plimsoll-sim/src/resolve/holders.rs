@@ -7,11 +7,11 @@ use crate::spanned::Spanned;
 use crate::system::{BufferSpec, CacheSpec};
 use plimsoll_diagnostics::{Problem, Span};
 
-/// Bytes of the smallest block of a cache: each block of an operation is looked up.
+/// Minimum block size of a cache in bytes: every block of an operation is looked up, so smaller blocks would be slow.
 const MIN_BLOCK_BYTES: u64 = 512;
 
 impl Resolver<'_> {
-    /// Caches and logs.
+    /// Resolves caches and logs.
     pub(super) fn holders(&mut self) {
         for (name, cache) in &self.file.cache {
             let group = self.group(cache.node.as_ref());
@@ -76,7 +76,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The part of the data set that references fall on.
+    /// Resolves the fraction of the data set that is accessed.
     pub(super) fn working_set(&mut self) {
         let Some(at) = &self.file.working_set else {
             return;
@@ -158,7 +158,7 @@ impl Resolver<'_> {
         let last = self.system.buffers.last().map(|b| b.placement);
         let placement = self.place(group, 1, span, last);
         let number = self.system.buffers.len() as u16;
-        // The path that drains it and the element are filled in when those are known.
+        // The drain path and the element number are filled in later.
         self.system.buffers.push(BufferSpec {
             name,
             placement,

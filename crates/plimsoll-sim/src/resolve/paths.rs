@@ -1,4 +1,4 @@
-//! Paths, written out as steps.
+//! Expansion of paths into steps.
 
 use super::{Element, Resolver};
 use crate::file::{CacheWrite, PathStep, StepTable};
@@ -6,31 +6,31 @@ use crate::spanned::Spanned;
 use crate::system::{Choice, MAX_CACHE_DEPTH, OperationClass, Payload, RebuildSpec, Step};
 use plimsoll_diagnostics::{Problem, Span};
 
-/// Steps that all paths of a system may have together, written out.
+/// Maximum number of steps of all expanded paths of a system.
 const MAX_STEPS: usize = 10_000;
 
-/// Paths that may be written out in all, each as often as it is named.
+/// Maximum number of path expansions, counting repetitions.
 const MAX_WRITTEN_OUT: usize = 10_000;
 
-/// Paths that may be within each other.
+/// Maximum nesting depth of paths.
 const MAX_PATH_DEPTH: usize = 64;
 
-/// Bytes of the smallest piece of a stripe.
+/// Minimum piece size of a stripe in bytes.
 const MIN_PIECE_BYTES: f64 = 512.0;
 
-/// What is known while a path is written out.
+/// State of a path expansion.
 struct Context<'a> {
     class: OperationClass,
-    /// Paths that are being written out, the outermost first.
+    /// Paths in expansion, outermost first.
     open: Vec<&'a str>,
     caches: u8,
-    /// Groups of which a node is chosen, a bit each.
+    /// Bit mask of the groups with a chosen node.
     chosen: u8,
-    /// Groups that a path in the background takes from what began it; `None` elsewhere.
+    /// In a background path, bit mask of the groups whose node comes from the starter of the path; `None` elsewhere.
     inherited: Option<u8>,
 }
 
-/// A path in the background: its first step, and the groups of which its beginner must have chosen a node.
+/// A background path: its first step, and the groups for which the starter must have chosen a node.
 #[derive(Clone, Copy)]
 struct Background {
     step: u32,
@@ -45,7 +45,7 @@ impl<'a> Resolver<'a> {
                 self.name(name, Element::Path);
             }
         }
-        // Background paths first: what begins them refers to their first steps.
+        // Background paths come first: the steps that start them refer to their first steps.
         for (buffer, path) in self.buffers_in_order() {
             self.drain(buffer, path);
         }
@@ -94,7 +94,7 @@ impl<'a> Resolver<'a> {
         self.inherited.insert(buffer, inherited);
     }
 
-    /// Writes out a path that nothing waits for.
+    /// Expands a background path.
     fn background(&mut self, path: &'a Spanned<String>) -> Background {
         let step = self.system.steps.len() as u32;
         let mut context = Context {
@@ -112,7 +112,8 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Writes out the path of a class. One that is missing is that of the class nearest to it.
+    /// Expands the path of a class. A missing path of opens or commits is replaced by the path of metadata reads or
+    /// changes.
     fn entry(&mut self, class: OperationClass) {
         let nearest = match class {
             OperationClass::Open => OperationClass::MetadataRead,
@@ -144,7 +145,7 @@ impl<'a> Resolver<'a> {
         self.system.steps.push(Step::End);
     }
 
-    /// Writes out the path of a name, which is used at `span`.
+    /// Expands the path `name`, used at `span`.
     fn path(&mut self, name: &str, span: Span, context: &mut Context<'a>) {
         let found = self.file.path.iter().find(|(key, _)| key.get_ref() == name);
         let Some((key, steps)) = found else {
@@ -182,7 +183,7 @@ impl<'a> Resolver<'a> {
         }
         context.open.pop();
         if self.is_too_long() {
-            // Said once: `distinct` leaves out what repeats.
+            // Repetitions of this message are removed by `distinct`.
             let message = format!("the paths have more than {MAX_STEPS} steps, written out");
             self.problems.push(Problem::of_text(0, message));
         }
@@ -210,7 +211,7 @@ impl<'a> Resolver<'a> {
                 self.use_name(name);
                 self.element_step(name, element, span, context);
             }
-            // A class of operations may take the path of another one.
+            // A class may reuse the path of another class.
             None if self.class(name).is_some() => self.path(name, span, context),
             None => {
                 let known: Vec<_> = self.names.keys().copied().collect();
@@ -224,7 +225,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// A step that is a table.
+    /// Expands a step that is a table.
     fn table_step(&mut self, table: &'a StepTable, span: Span, context: &mut Context<'a>) {
         let kinds = [
             table.node.is_some(),
@@ -325,7 +326,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// The element of a name, if it is of the kind that a step needs.
+    /// Resolves the element of a name, if it is of the required kind.
     fn named(
         &mut self,
         name: &'a Spanned<String>,
@@ -400,7 +401,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// A node of the group of an element must have been chosen before the element is reached.
+    /// Checks that the path has chosen a node of the element's group before the element.
     fn needs_group(
         &mut self,
         group: Option<u8>,
@@ -470,7 +471,7 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Writes out a path behind a step that is filled in afterwards, whose number is returned.
+    /// Expands a path after a placeholder step, which the caller fills in. Returns the placeholder's number.
     fn body(&mut self, path: &'a Spanned<String>, context: &mut Context<'a>, ends: bool) -> usize {
         let at = self.system.steps.len();
         self.system.steps.push(Step::End);
@@ -542,7 +543,7 @@ impl<'a> Resolver<'a> {
         self.system.steps.push(Step::Append { buffer });
     }
 
-    /// Names what no path uses.
+    /// Reports elements and paths that no path uses.
     fn unused(&mut self) {
         if !self.problems.is_empty() {
             return;

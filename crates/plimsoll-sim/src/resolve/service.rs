@@ -1,4 +1,4 @@
-//! Service times of stations.
+//! Resolution of station service times.
 
 use super::Resolver;
 use crate::figures::{Figure, Time};
@@ -8,7 +8,7 @@ use crate::spanned::Spanned;
 use plimsoll_diagnostics::Problem;
 
 impl Resolver<'_> {
-    /// A time that must be above 0, in nanoseconds.
+    /// Checks that a time is positive; returns nanoseconds.
     fn above_zero(&mut self, figure: &Spanned<Figure<Time>>, what: &str) -> f64 {
         let value = figure.get_ref().value.0;
         if value <= 0.0 {
@@ -17,7 +17,7 @@ impl Resolver<'_> {
         value.max(1.0)
     }
 
-    /// The service time of a station.
+    /// Resolves the service time of a station.
     pub(super) fn service(&mut self, name: &Spanned<String>, station: &Station) -> Service {
         let per_byte = station
             .bandwidth
@@ -75,7 +75,7 @@ impl Resolver<'_> {
         Service { time, per_byte }
     }
 
-    /// Checks that the keys of the distribution are there, and no others.
+    /// Checks that exactly the keys of the distribution are present.
     fn check_shape(&mut self, station: &Station, distribution: Distribution) {
         let of_variation = match distribution {
             Distribution::Hyperexponential => Distribution::Hyperexponential,
@@ -123,7 +123,7 @@ impl Resolver<'_> {
         }
     }
 
-    /// The squared coefficient of variation, which must not be less than `min`.
+    /// Squared coefficient of variation, at least `min`.
     fn squared_cv(&mut self, station: &Station, min: f64) -> f64 {
         let Some(at) = &station.squared_cv else {
             return 1.0;

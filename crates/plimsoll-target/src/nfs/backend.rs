@@ -1,5 +1,5 @@
-//! The operations of NFS sessions on paths and open files: the calls that each version makes, and
-//! what both make of them.
+//! The operations of NFS sessions on paths and open files: the calls of each version, and the
+//! operations that both versions build from the calls.
 
 use super::cache::DelegationId;
 use super::client_state::ClientState;
@@ -24,23 +24,23 @@ pub(crate) type PendingWrite = Pin<Box<dyn Future<Output = Result<u64, OpError>>
 /// A name in a directory.
 pub(crate) type EntryAt<'a, H> = (H, &'a [u8]);
 
-/// The operations of one version, which the sessions of a lane share. Paths are relative to the
-/// work directory. Methods with bodies are built from the others and are the same in all versions.
+/// The operations of one NFS version, which the sessions of a lane share. Paths are relative to the
+/// work directory. Methods with bodies use only the other methods and are the same in all versions.
 pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
     /// The server's identifier of a file.
     type Handle: Copy;
-    /// The identity that opens files: one for each session.
+    /// The identity that opens files; each session has one.
     type Opener;
 
     fn state(&self) -> &ClientState<Self::Handle>;
 
-    /// The delegation of a name that is held now.
+    /// The number of the delegation that the client holds for a name.
     fn delegation_of(&self, _: &[u8]) -> DelegationId;
 
-    /// Counts an operation that was served from the cache because of a delegation.
+    /// Counts an operation that the cache served because of a delegation.
     fn note_delegation_hit(&self);
 
-    /// Looks up a directory in another.
+    /// Looks up a directory in a parent directory.
     async fn sub_dir(&self, at: EntryAt<'_, Self::Handle>) -> Result<Self::Handle, OpError>;
 
     /// Opens an existing file.
@@ -54,8 +54,7 @@ pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
 
     /// Creates a file and opens it.
     ///
-    /// # Errors
-    /// `EEXIST` if the file exists, and is not opened by the same call.
+    /// `EEXIST` if the file exists and the call does not open existing files.
     async fn create(
         &self,
         opener: &Self::Opener,
@@ -76,7 +75,7 @@ pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
         len: u64,
     ) -> Result<PendingWrite, OpError>;
 
-    /// COMMIT of a whole file; returns the server's verifier.
+    /// Sends COMMIT for a whole file; returns the server's write verifier.
     async fn commit_file(&self, file: &Self::File) -> Result<[u8; 8], OpError>;
 
     async fn stat_open(&self, file: &Self::File) -> Result<Attributes, OpError>;
@@ -95,7 +94,7 @@ pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
 
     async fn chmod(&self, path: &[u8], mode: u32) -> Result<(), OpError>;
 
-    /// Removes a file, or an empty directory.
+    /// Removes a file or an empty directory.
     async fn remove_entry(
         &self,
         at: EntryAt<'_, Self::Handle>,
@@ -116,11 +115,11 @@ pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
         to: EntryAt<'_, Self::Handle>,
     ) -> Result<(), OpError>;
 
-    /// Counts the entries of a directory, read with or without their attributes.
+    /// Counts the entries of a directory; `plus` requests attributes as well.
     async fn list(&self, path: &[u8], plus: bool, signs: &CallSigns)
     -> Result<ListTotals, OpError>;
 
-    /// Names and kinds of a directory's entries.
+    /// Names and kinds of the entries of a directory.
     async fn entries(&self, path: &[u8]) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError>;
 
     async fn read_link(&self, path: &[u8]) -> Result<(), OpError>;
@@ -129,8 +128,8 @@ pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
 
     async fn pathconf(&self) -> Result<(), OpError>;
 
-    /// The handle of a directory of the work directory. A component that is not a directory, also
-    /// a symbolic link, is an error.
+    /// The handle of a directory below the work directory. Fails if a component is not a directory;
+    /// a symbolic link is not a directory.
     async fn walk(&self, path: &[u8]) -> Result<Self::Handle, OpError> {
         let state = self.state();
         let step = async |dir, name: &[u8]| {
@@ -140,8 +139,8 @@ pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
         state.dirs.walk(state.config.root, path, step).await
     }
 
-    /// Calls `work` with a name in a directory. A directory whose cached handle has become stale is
-    /// looked up once more.
+    /// Calls `work` with the parent directory and the last component of a path. A directory whose
+    /// cached handle is stale is looked up once more.
     async fn with_entry<R>(
         &self,
         path: &[u8],
@@ -169,7 +168,7 @@ pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
         if how.create {
             let create = (self.state().config.create, how.truncate);
             match self.create(opener, path, how.mode, create).await {
-                // It is opened like any other.
+                // Another client has created the file first: open it as an existing file.
                 Err(OpError(Errno::EXIST)) => {}
                 created => return Ok(Open::new(created?, how.mode, stability)),
             }
@@ -178,8 +177,8 @@ pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
         Ok(Open::new(opened.await?, how.mode, stability))
     }
 
-    /// Commits unstable data, so that other clients see it as after a close by a kernel's client, and
-    /// closes the file.
+    /// Commits unstable data, as a kernel client does at close, so that other clients see the data; then closes the
+    /// file.
     async fn close(&self, open: &Open<Self::File>) -> Result<(), OpError> {
         let committed = match open.is_dirty() {
             true => self.commit(open).await,
@@ -189,7 +188,8 @@ pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
         committed.and(closed)
     }
 
-    /// Puts what was written on stable storage, and checks that nothing of it was lost.
+    /// Commits written data to stable storage, and checks that the server has lost none of the
+    /// data.
     async fn commit(&self, open: &Open<Self::File>) -> Result<(), OpError> {
         open.begin_commit();
         open.committed(self.commit_file(&open.file).await)
@@ -212,7 +212,7 @@ pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
             .await
     }
 
-    /// Creates a symbolic link, unless it is known to exist.
+    /// Creates a symbolic link unless the client knows that the link exists.
     async fn ensure_link(&self, path: &[u8], to: &[u8]) -> Result<(), OpError> {
         let links = &self.state().links;
         if links.borrow().contains(path) {
@@ -227,7 +227,7 @@ pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
         Ok(())
     }
 
-    /// RENAME. Either of the two directories may be stale, and the status does not say which.
+    /// RENAME. Either of the two directory handles may be stale; the status does not say which.
     async fn rename(&self, from: &[u8], to: &[u8]) -> Result<(), OpError> {
         let (from_dir, from_name) = split(from);
         let (to_dir, to_name) = split(to);
@@ -245,7 +245,7 @@ pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
             }
             done => done,
         };
-        // A directory has another path now.
+        // A renamed directory has a new path.
         dirs.invalidate(from);
         dirs.invalidate(to);
         done
@@ -261,14 +261,15 @@ pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
         closed.map(|()| read)
     }
 
-    /// Creates or replaces a small file: written under another name and renamed, so that a crash
-    /// leaves the old one or the new one whole.
+    /// Creates or replaces a small file: writes a temporary file and renames it, so that a crash
+    /// leaves either the old or the new contents.
     async fn put(&self, opener: &Self::Opener, path: &[u8], bytes: &[u8]) -> Result<(), OpError> {
         let new = [path, b".new"].concat();
         let mode = OpenMode::Write;
         let how = (CreateMode::Guarded, false);
         let created = match self.create(opener, &new, mode, how).await {
-            // Left by a crash, or a hard link to a user's file: it is never written to.
+            // A file left by a crash, or a hard link to a user's file: remove it without writing to
+            // it.
             Err(OpError(Errno::EXIST)) => {
                 self.remove(&new, false).await?;
                 self.create(opener, &new, mode, how).await?
@@ -280,7 +281,7 @@ pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
         let closed = self.close(&open).await;
         match written.and(closed) {
             Ok(()) => match self.replace(&new, path).await {
-                // The server may have executed a call whose reply was lost, and refused the repetition.
+                // The server may have executed a call whose reply was lost, and then refused the retransmission.
                 Err(OpError(Errno::NOENT))
                     if self.get(opener, path).await.is_ok_and(|now| now == bytes) =>
                 {
@@ -289,23 +290,22 @@ pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
                 done => done,
             },
             Err(e) => {
-                // No half of a file must stay behind.
+                // Leaves no partly written file behind.
                 let _ = self.remove(&new, false).await;
                 Err(e)
             }
         }
     }
 
-    /// Renames a file onto another, or removes it where that is impossible. Servers may refuse to
-    /// replace a file that they have open, even for themselves (RFC 8881, 18.26.3): such a file is
-    /// removed first.
+    /// Renames a file onto another file, or removes it if renaming fails. Servers may refuse to
+    /// replace a file that is open (RFC 8881, 18.26.3): the old file is then removed first.
     async fn replace(&self, from: &[u8], to: &[u8]) -> Result<(), OpError> {
         let Err(refused) = self.rename(from, to).await else {
             return Ok(());
         };
         let is_open = Status::of_errno(refused.0) == Some(Status::FileOpen);
         if is_open && self.remove(to, false).await.is_ok() {
-            // Even if this fails the new file stays: it is the only one.
+            // If this rename fails, the new file stays, because it is the only copy.
             return self.rename(from, to).await;
         }
         let _ = self.remove(from, false).await;
@@ -313,7 +313,7 @@ pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
     }
 }
 
-/// The contents of a small file that is open.
+/// The contents of an open small file.
 async fn read_whole<B: NfsBackend>(backend: &B, open: &Open<B::File>) -> Result<Vec<u8>, OpError> {
     let size = backend.stat_open(&open.file).await?.size;
     if size > MAX_WHOLE_READ_BYTES {
@@ -326,7 +326,7 @@ async fn read_whole<B: NfsBackend>(backend: &B, open: &Open<B::File>) -> Result<
     Ok(out)
 }
 
-/// Checks that a name does not lead to the directory above.
+/// Refuses a name that leads to the parent directory.
 fn check_plain_component(name: &[u8]) -> Result<(), OpError> {
     match is_plain_component(name) {
         true => Ok(()),

@@ -1,4 +1,4 @@
-//! The client's cache of attributes and data, as kernels' clients have.
+//! The client's cache of attributes and data, modelled on the caches of kernel clients.
 
 use crate::session_types::{Attributes, RpcRows};
 use plimsoll_measure::{Nanos, OpTimes};
@@ -7,32 +7,31 @@ use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, HashMap};
 use std::rc::Rc;
 
-/// Maximum number of names with cached attributes; when it is reached all are dropped.
+/// Maximum number of names with cached attributes; a full cache is emptied.
 const MAX_CACHED_NAMES: usize = 1 << 18;
 
 /// Row of attributes that the cache served.
 pub(crate) const CACHED_ATTRIBUTES: &str = "attribute cache hits";
 
-/// Models of the cache.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum CacheModel {
-    /// Nothing: every operation goes to the server.
+    /// No cache: every operation calls the server.
     None,
-    /// Attributes of names, for their lifetime.
+    /// Attributes of names, until their lifetime ends.
     Attributes,
-    /// Also size and data of a file from its open to its close.
+    /// As `Attributes`, and the size and data of a file from its open to its close.
     OpenToClose,
 }
 
-/// The number of a delegation: while it is held, no other client changes the file. Versions without
-/// delegations have none.
+/// The number of a delegation. No other client changes the file while the delegation is held.
+/// `None` in versions without delegations.
 pub(crate) type DelegationId = Option<u64>;
 
-/// Attributes by path, the instant of their expiry, and the delegation while which they are valid in
-/// any case.
+/// Attributes by path, the instant of their expiry, and the delegation that keeps the attributes valid beyond the
+/// expiry.
 type Names = HashMap<Box<[u8]>, (Attributes, Nanos, DelegationId)>;
 
-/// Cached files by path, each with the delegation while which it is valid.
+/// Cached files by path, each with the delegation that keeps the cached data valid.
 type DelegatedFiles = HashMap<Box<[u8]>, (u64, Rc<CachedFile>)>;
 
 /// The cache that the sessions of a lane share.
@@ -61,14 +60,14 @@ impl Cache {
         }
     }
 
-    /// Counts a hit that served a number of bytes.
+    /// Counts a cache hit that served `bytes` bytes.
     fn count_hit(&self, row: Option<u32>, now: Nanos, bytes: u64) {
         if let (Some(rows), Some(row)) = (&self.rows, row) {
             rows.recorder.record(row, OpTimes::unpaced(now, now), bytes);
         }
     }
 
-    /// Valid attributes of a name, and whether they are valid because of the delegation held now.
+    /// The valid attributes of a name, and whether a held delegation makes the attributes valid.
     pub(crate) fn name(
         &self,
         path: &[u8],
@@ -87,7 +86,7 @@ impl Cache {
         Some((attributes, is_delegated))
     }
 
-    /// Stores the attributes of a name as the server returned them.
+    /// Stores the attributes that the server returned for a name.
     pub(crate) fn store_attributes(
         &self,
         path: &[u8],
@@ -105,7 +104,7 @@ impl Cache {
         names.insert(path.into(), (attributes, now + self.lifetime, delegation()));
     }
 
-    /// Drops what is cached of a name.
+    /// Drops the cached attributes and data of a name.
     pub(crate) fn invalidate(&self, path: &[u8]) {
         if self.model != CacheModel::None {
             self.names.borrow_mut().remove(path);
@@ -113,7 +112,7 @@ impl Cache {
         }
     }
 
-    /// Drops what is cached of a file other than by the open that changes it.
+    /// Drops the cached attributes of a file and the data cached by other opens; `cached` stays.
     pub(crate) fn invalidate_other_opens(&self, cached: &Rc<CachedFile>) {
         self.names.borrow_mut().remove(&cached.path);
         let mut delegated = self.delegated.borrow_mut();
@@ -123,7 +122,7 @@ impl Cache {
         }
     }
 
-    /// Drops what is cached of a directory and of all names below it.
+    /// Drops the cached attributes and data of a directory and of all names below the directory.
     pub(crate) fn invalidate_below(&self, dir: &[u8]) {
         if self.model != CacheModel::None {
             let below = |p: &[u8]| {
@@ -135,7 +134,8 @@ impl Cache {
         }
     }
 
-    /// The cache of a file that is opened: an earlier one if its delegation has been held since.
+    /// The cache of a file that is being opened: the cache of an earlier open if the delegation has
+    /// been held since that open.
     pub(crate) fn open(
         &self,
         path: &[u8],
@@ -170,7 +170,6 @@ impl Cache {
         Some(cached)
     }
 
-    /// Cached attributes of an open file.
     pub(crate) fn open_attributes(
         &self,
         cached: Option<&CachedFile>,
@@ -181,7 +180,7 @@ impl Cache {
         Some(attributes)
     }
 
-    /// The number of bytes in a range of an open file, if all of them are cached.
+    /// The number of bytes in a range of an open file, if all bytes of the range are cached.
     pub(crate) fn data(
         &self,
         cached: Option<&CachedFile>,
@@ -194,21 +193,19 @@ impl Cache {
     }
 }
 
-/// The cache of an open file.
 pub(crate) struct CachedFile {
-    /// Its name.
     pub(crate) path: Box<[u8]>,
-    /// Attributes and data are cached.
+    /// Whether attributes and data are cached.
     data: bool,
-    /// Some of it is from before the file was opened, by a delegation.
+    /// Whether the cache was taken over from an earlier open under a delegation.
     reopened: Cell<bool>,
     attributes: Cell<Option<Attributes>>,
-    /// Ranges of data that were read or written: their ends by their beginnings. None touch.
+    /// Cached ranges of read or written data: end by begin. No two ranges overlap or touch.
     ranges: RefCell<BTreeMap<u64, u64>>,
 }
 
 impl CachedFile {
-    /// Whether some of it is from before the file was opened.
+    /// Whether the cache was taken over from an earlier open under a delegation.
     pub(crate) fn has_cached_before_open(&self) -> bool {
         self.reopened.get()
     }
@@ -218,7 +215,7 @@ impl CachedFile {
         self.attributes.set(Some(attributes));
     }
 
-    /// The number of bytes in a range, if all of them are cached.
+    /// The number of bytes in a range, if all bytes of the range are cached.
     fn read(&self, offset: u64, len: u64) -> Option<u64> {
         let size = self.attributes.get()?.size;
         let end = offset.saturating_add(len).min(size);
@@ -230,7 +227,7 @@ impl CachedFile {
         (*range_end >= end).then_some(end - offset)
     }
 
-    /// Adds a range, united with those that it touches.
+    /// Adds a range and merges it with the ranges that it touches.
     fn add(&self, offset: u64, len: u64) {
         if len == 0 {
             return;
@@ -248,19 +245,19 @@ impl CachedFile {
         ranges.insert(begin, end);
     }
 
-    /// Notes that `read` of `requested` bytes were read.
+    /// Notes a read of `requested` bytes that returned `read` bytes.
     pub(crate) fn note_read(&self, offset: u64, requested: u64, read: u64) {
         if !self.data {
             return;
         }
         self.add(offset, read);
         if read < requested && read > 0 {
-            // The file ends there.
+            // A short read shows the end of the file.
             self.set_size(offset + read);
         }
     }
 
-    /// Notes that `len` bytes were written.
+    /// Notes a write of `len` bytes.
     pub(crate) fn note_write(&self, offset: u64, len: u64) {
         if !self.data || len == 0 {
             return;
@@ -271,7 +268,7 @@ impl CachedFile {
         }
     }
 
-    /// Notes that the length of the file was set.
+    /// Notes a truncation to `len` bytes.
     pub(crate) fn note_truncate(&self, len: u64) {
         let mut ranges = self.ranges.borrow_mut();
         ranges.retain(|begin, _| *begin < len);
@@ -316,7 +313,7 @@ mod tests {
         assert_eq!(name(b"df", 1000), Some(file(2)));
         cache.invalidate(b"df");
         assert_eq!(name(b"df", 1000), None);
-        // Nothing of an open file is cached in this model.
+        // The `Attributes` model caches nothing of an open file.
         let kept = cache.open(b"f", || None).unwrap();
         kept.note_attributes(file(9));
         kept.note_write(0, 9);
@@ -327,7 +324,7 @@ mod tests {
         assert!(none.name(b"f", 0, || None).is_none() && none.open(b"f", || None).is_none());
     }
 
-    /// Cached names and files are valid while their delegation is held, also across opens.
+    /// Cached names and files are valid while their delegation is held, even across opens.
     #[test]
     fn delegations_outlast_lifetimes_and_closes() {
         let cache = Cache::new(CacheModel::OpenToClose, 100, None);
@@ -344,7 +341,7 @@ mod tests {
         let again = open(Some(7));
         assert!(again.has_cached_before_open());
         assert_eq!(cache.data(Some(&again), (1, 9), 0), Some(4));
-        // They share what they write.
+        // Both opens share one cache.
         again.note_write(5, 2);
         cache.invalidate_other_opens(&again);
         assert_eq!(cache.data(Some(&first), (0, 9), 0), Some(7));
@@ -352,7 +349,7 @@ mod tests {
         for promise in [Some(8), None] {
             assert_eq!(cache.data(Some(&open(promise)), (0, 1), 0), None);
         }
-        // None has what another open wrote.
+        // An open without a delegation does not share its cache.
         let other = open(None);
         let third = open(Some(8));
         assert!(third.has_cached_before_open());
@@ -368,7 +365,7 @@ mod tests {
     }
 
     proptest! {
-        /// Exactly the bytes are cached that were read or written and not truncated.
+        /// Exactly the bytes that were read or written and not truncated are cached.
         #[test]
         fn ranges_are_those_of_a_map(
             size in 0u64..60,

@@ -1,4 +1,4 @@
-//! The state of a lane's client that its sessions share, whatever the version.
+//! The client state that the sessions of a lane share in every NFS version.
 
 use super::cache::{Cache, CacheModel};
 use super::create_verifiers::CreateVerifiers;
@@ -13,25 +13,25 @@ use rustix::io::Errno;
 use std::cell::RefCell;
 use std::collections::HashSet;
 
-/// The work directory, and how sessions use it.
+/// The work directory and its transfer, create and cache settings.
 #[derive(Clone, Copy)]
 pub(crate) struct WorkDirConfig<H> {
-    /// The work directory; if it does not exist, its parent.
+    /// The handle of the work directory; of its parent if the work directory does not exist.
     pub(crate) root: H,
     pub(crate) sizes: TransferSizes,
     pub(crate) create: CreateMode,
-    /// The cache, and the lifetime of its attributes in nanoseconds.
+    /// The cache model, and the lifetime of cached attributes in nanoseconds.
     pub(crate) cache: (CacheModel, Nanos),
 }
 
-/// The state of a lane's client that its sessions share.
+/// The client state that the sessions of a lane share.
 pub(crate) struct ClientState<H> {
     pub(crate) lane: Lane,
     pub(crate) config: WorkDirConfig<H>,
     pub(crate) dirs: DirHandleCache<H>,
     pub(crate) cache: Cache,
     pub(crate) verifiers: CreateVerifiers,
-    /// Symbolic links that are known to exist.
+    /// Symbolic links that the client knows to exist.
     pub(crate) links: RefCell<HashSet<Box<[u8]>>>,
 }
 
@@ -48,7 +48,7 @@ impl<H: Copy> ClientState<H> {
         }
     }
 
-    /// Checks between two calls of one operation that the run has not ended.
+    /// Fails with `ECANCELED` if the run has ended; called between two calls of one operation.
     pub(crate) fn check_deadline(&self) -> Result<(), OpError> {
         match self.lane.now() >= self.lane.deadline() {
             true => Err(OpError(Errno::CANCELED)),

@@ -3,13 +3,13 @@
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
 
-/// Generates verifiers that no other create has, so that a server distinguishes a retransmitted create
-/// from another of the same name (RFC 1813, 3.3.8 and RFC 7530, 16.16.5).
+/// Generates a different verifier for each create, so that a server can tell a retransmitted create from another create
+/// of the same name (RFC 1813, 3.3.8 and RFC 7530, 16.16.5).
 pub(crate) struct CreateVerifiers(Cell<u64>);
 
 impl Default for CreateVerifiers {
     fn default() -> Self {
-        // The first is random, so that the ranges of two lanes do not overlap.
+        // The first verifier is random, so that the ranges of two lanes do not overlap.
         Self(Cell::new(RandomState::new().hash_one(0u8)))
     }
 }

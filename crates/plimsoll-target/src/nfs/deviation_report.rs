@@ -1,4 +1,4 @@
-//! How a server's replies deviate from its protocol, in words.
+//! Messages about replies that deviate from the protocol.
 
 use crate::connect::TargetError;
 use crate::error::OpError;
@@ -6,7 +6,7 @@ use plimsoll_measure::LongReplies;
 use plimsoll_nfs::rpc::{Deviations, RpcError};
 use rustix::io::Errno;
 
-/// Explains an error, with the replies of the server that caused it if they could not be decoded.
+/// Explains an error; names the server's replies if they could not be decoded.
 pub(crate) fn explain_io_error(deviations: &Deviations, e: OpError) -> String {
     let malformed = match e {
         OpError(Errno::BADMSG) => deviations.malformed(),
@@ -18,7 +18,8 @@ pub(crate) fn explain_io_error(deviations: &Deviations, e: OpError) -> String {
     }
 }
 
-/// Explains in the same way an error of looking for the work directory.
+/// Explains an error of looking for the work directory; names the replies that could not be
+/// decoded.
 pub(crate) fn explain_work_dir_error(deviations: &Deviations, e: TargetError) -> TargetError {
     match e {
         TargetError::Place { path, error } if error == OpError(Errno::BADMSG) => {
@@ -29,7 +30,8 @@ pub(crate) fn explain_work_dir_error(deviations: &Deviations, e: TargetError) ->
     }
 }
 
-/// The text of an RPC error; of a reply that cannot be decoded, which one and where.
+/// The text of an RPC error; for a reply that cannot be decoded, the reply and the position of the
+/// failure.
 pub(crate) fn rpc_error_text(deviations: &Deviations, e: RpcError) -> String {
     let malformed = match e {
         RpcError::BadResult(_) => deviations.malformed().pop(),
@@ -38,7 +40,7 @@ pub(crate) fn rpc_error_text(deviations: &Deviations, e: RpcError) -> String {
     malformed.unwrap_or_else(|| e.to_string())
 }
 
-/// Explains why there is no connection to a server, with a hint at what is wrong.
+/// Explains why a connection to a server failed, with a hint at the cause.
 pub(crate) fn explain_no_connection(deviations: &Deviations, e: RpcError) -> String {
     let hint = match e {
         RpcError::Connection(Errno::CONNREFUSED) => ": nothing listens there",
@@ -48,7 +50,7 @@ pub(crate) fn explain_no_connection(deviations: &Deviations, e: RpcError) -> Str
     rpc_error_text(deviations, e) + hint
 }
 
-/// Takes the counts of replies that were longer than they may be.
+/// Takes the counts of replies that were longer than the protocol allows.
 pub(crate) fn drain_long_replies(deviations: &Deviations) -> Vec<LongReplies> {
     let long = deviations.take_surplus().into_iter();
     long.map(|(procedure, surplus)| LongReplies {

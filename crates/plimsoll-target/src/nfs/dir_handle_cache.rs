@@ -1,11 +1,11 @@
-//! Cached handles of directories, and the paths that lead to them.
+//! Cached handles of directories by path.
 
 use crate::error::OpError;
 use rustix::io::Errno;
 use std::cell::RefCell;
 use std::collections::HashMap;
 
-/// Maximum number of cached handles; when it is reached all are dropped.
+/// Maximum number of cached handles; a full cache is emptied.
 const MAX_DIR_HANDLES: usize = 1 << 18;
 
 /// Handles of directories by their path in the work directory.
@@ -22,19 +22,19 @@ impl<H> Default for DirHandleCache<H> {
 }
 
 impl<H: Copy> DirHandleCache<H> {
-    /// The cached handle of a directory.
     pub(crate) fn get(&self, path: &[u8]) -> Option<H> {
         self.dirs.borrow().get(path).copied()
     }
 
-    /// The handle of the nearest cached ancestor of a path, and the position of the rest.
+    /// The handle of the nearest cached ancestor of a path, and the position of the remaining
+    /// components.
     fn nearest_ancestor(&self, path: &[u8]) -> Option<(usize, H)> {
         let ends = path.iter().enumerate().rev().filter(|(_, b)| **b == b'/');
         ends.map(|(end, _)| end)
             .find_map(|end| Some((end + 1, self.get(&path[..end])?)))
     }
 
-    /// Goes from the root to a directory, by `step` where a handle is not cached.
+    /// Resolves a path from the root; calls `step` for each directory without a cached handle.
     pub(crate) async fn walk<E>(
         &self,
         root: H,
@@ -61,7 +61,7 @@ impl<H: Copy> DirHandleCache<H> {
         Ok(at)
     }
 
-    /// Calls `work`, once more if a handle on the path to the directory has become stale.
+    /// Calls `work`, and repeats the call once if a handle on the path to the directory was stale.
     pub(crate) async fn within<R, E>(
         &self,
         dir: &[u8],
@@ -77,7 +77,6 @@ impl<H: Copy> DirHandleCache<H> {
         }
     }
 
-    /// Caches the handle of a directory.
     fn remember(&self, path: &[u8], dir: H) {
         let mut dirs = self.dirs.borrow_mut();
         if dirs.len() >= MAX_DIR_HANDLES {
@@ -86,7 +85,7 @@ impl<H: Copy> DirHandleCache<H> {
         dirs.insert(path.into(), dir);
     }
 
-    /// Drops the handles of a directory and of all below it.
+    /// Drops the handles of a directory and of all directories below it.
     pub(crate) fn invalidate(&self, path: &[u8]) {
         let mut dirs = self.dirs.borrow_mut();
         if dirs.remove(path).is_some() {
@@ -107,7 +106,7 @@ impl<H: Copy> DirHandleCache<H> {
     }
 }
 
-/// Splits a path into its directory and the name in it.
+/// Splits a path into the directory and the last component.
 pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     match path.iter().rposition(|b| *b == b'/') {
         Some(at) => (&path[..at], &path[at + 1..]),
@@ -115,12 +114,12 @@ pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Whether a name does not lead to the parent directory.
+/// Whether a name is not `..`.
 pub(crate) fn is_plain_component(name: &[u8]) -> bool {
     name != b".."
 }
 
-/// Checks that a path stays in the work directory. Paths come from Plans, which check it too.
+/// Checks that a path stays in the work directory. Plan validation checks paths too.
 pub(crate) fn check(path: &[u8]) -> Result<(), OpError> {
     match path.split(|b| *b == b'/').any(|name| name == b"..") {
         true => Err(OpError(Errno::INVAL)),

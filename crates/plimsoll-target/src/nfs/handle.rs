@@ -6,13 +6,12 @@ use super::open::Open;
 use plimsoll_measure::Nanos;
 use std::rc::Rc;
 
-/// An open file, and what is cached of it.
+/// An open file and its cached attributes and data.
 pub(crate) struct NfsHandle<F> {
     pub(super) open: Rc<Open<F>>,
     pub(super) cached: Option<Rc<CachedFile>>,
 }
 
-/// An asynchronous write in flight.
 pub(super) struct InFlightWrite<F> {
     pub(super) tag: u32,
     pub(super) start: Nanos,

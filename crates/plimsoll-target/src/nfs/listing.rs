@@ -3,31 +3,31 @@
 use crate::error::OpError;
 use rustix::io::Errno;
 
-/// The end of a part of a listing: the cookie of its last entry, the verifier to send with the next
-/// request, and whether nothing follows.
+/// The end of one part of a listing: the cookie of the last entry, the verifier for the next
+/// request, and whether the listing is complete.
 pub(crate) type ListingEnd = (Option<u64>, [u8; 8], bool);
 
-/// The position at which a listing continues.
+/// The position from which the next part of a listing continues.
 #[derive(Default)]
 pub(crate) struct ListingCursor {
-    /// Cookie of the last entry; 0 at the beginning.
+    /// Cookie of the last entry; 0 before the first part.
     pub(crate) cookie: u64,
-    /// The server's verifier from the last part.
+    /// The verifier that the server returned with the last part.
     pub(crate) verifier: [u8; 8],
-    /// An earlier cookie, with which each one is compared (Brent's cycle detection).
+    /// An earlier cookie, with which each later cookie is compared (Brent's cycle detection).
     seen: u64,
-    /// Parts since then.
+    /// Number of parts since `seen` was set.
     parts: u64,
-    /// Parts after which another cookie is remembered.
+    /// Number of parts after which `seen` is set to the current cookie.
     max_parts: u64,
 }
 
 impl ListingCursor {
-    /// Continues after a part; returns `false` after the last.
+    /// Advances past a part; returns `false` after the last part.
     ///
     /// # Errors
-    /// `EBADMSG` if the server leads back to an earlier position, so that the listing would never end:
-    /// at the latest after three times the number of parts.
+    /// `EBADMSG` if the server returns to an earlier position, so that the listing would never end. The cycle is
+    /// detected after at most three times the number of distinct parts.
     pub(crate) fn next_part(&mut self, (next, verifier, eof): ListingEnd) -> Result<bool, OpError> {
         if eof {
             return Ok(false);
@@ -44,7 +44,7 @@ impl ListingCursor {
     }
 }
 
-/// Whether a server's name may become a component of a path.
+/// Whether a name that a server returned may become a component of a path.
 pub(crate) fn is_name(name: &[u8]) -> bool {
     let leads_away = |b: &u8| matches!(b, b'/' | 0);
     !matches!(name, b"" | b"." | b"..") && !name.iter().any(leads_away)
@@ -74,7 +74,7 @@ mod tests {
     }
 
     proptest! {
-        /// Every finite listing is read to its end, and every circle is left.
+        /// Every finite listing is read to its end, and every cycle is detected.
         #[test]
         fn circles_are_left(way in 0u64..500, circle in 0u64..500) {
             let mut place = ListingCursor::default();

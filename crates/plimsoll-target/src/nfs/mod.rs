@@ -1,4 +1,4 @@
-//! Everything that the targets of NFS share: only calls are left to each version.
+//! The version-independent part of the NFS targets; each version adds only its calls.
 
 pub(crate) mod backend;
 pub(crate) mod cache;

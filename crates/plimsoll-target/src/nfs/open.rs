@@ -1,4 +1,4 @@
-//! An open file on a server, whatever the version.
+//! An open file on a server, independent of the NFS version.
 
 use crate::error::OpError;
 use crate::session_types::{Attributes, EntryKind, OpenMode};
@@ -9,7 +9,7 @@ use std::rc::Rc;
 /// The stability of written data when a WRITE returns (RFC 1813, 3.3.7 and RFC 7530, 16.36).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stability {
-    /// It may be lost until a COMMIT.
+    /// Data may be lost until a COMMIT.
     Unstable,
     /// The data is on stable storage.
     Data,
@@ -17,22 +17,22 @@ pub(crate) enum Stability {
     File,
 }
 
-/// A file, and its attributes if they came with the open.
+/// A file, and its attributes if the open returned them.
 pub(crate) type Opened<F> = (F, Option<Attributes>);
 
-/// An open file: `F` is what the version knows it by.
+/// An open file; `F` is the version's own state of the file.
 pub(crate) struct Open<F> {
     pub(crate) file: F,
     mode: OpenMode,
-    /// Stability of every write that requests no other.
+    /// Stability of every write that does not request another stability.
     pub(crate) stability: Stability,
-    /// The attributes that came with the open.
+    /// The attributes that the open returned.
     pub(crate) attributes: Option<Attributes>,
-    /// A COMMIT has to follow what was written.
+    /// Whether written data needs a COMMIT.
     dirty: Cell<bool>,
     /// The server's write verifier since the last COMMIT.
     verifier: Cell<Option<[u8; 8]>>,
-    /// The verifier has changed since then: unstable data may be lost.
+    /// Whether the verifier has changed since the last COMMIT, so that unstable data may be lost.
     lost: Cell<bool>,
 }
 
@@ -65,12 +65,12 @@ impl<F> Open<F> {
         self.dirty.get()
     }
 
-    /// Notes that unstable data is being or was written.
+    /// Notes that unstable data is being written, or was written.
     pub(crate) fn set_dirty(&self) {
         self.dirty.set(true);
     }
 
-    /// Notes that a COMMIT is sent, which need not be repeated unless it fails.
+    /// Notes that a COMMIT is being sent; only a failed COMMIT must be repeated.
     pub(crate) fn begin_commit(&self) {
         self.dirty.set(false);
     }
@@ -78,9 +78,9 @@ impl<F> Open<F> {
     /// Takes the server's verifier from the reply to a COMMIT.
     ///
     /// # Errors
-    /// `EIO` if the server was restarted since the last COMMIT and lost what it had not committed.
+    /// `EIO` if the server has restarted since the last COMMIT and so lost uncommitted data.
     pub(crate) fn committed(&self, verifier: Result<[u8; 8], OpError>) -> Result<(), OpError> {
-        // After a failure there is still data to commit.
+        // After a failed COMMIT the data is still uncommitted.
         self.note_verifier(verifier.inspect_err(|_| self.set_dirty())?);
         self.verifier.set(None);
         match self.lost.replace(false) {
@@ -89,7 +89,8 @@ impl<F> Open<F> {
         }
     }
 
-    /// A restarted server has another verifier (RFC 1813, 3.3.7 and RFC 7530, 16.36.4).
+    /// Takes the verifier of a reply: a restarted server has a different verifier (RFC 1813, 3.3.7
+    /// and RFC 7530, 16.36.4).
     pub(crate) fn note_verifier(&self, verifier: [u8; 8]) {
         match self.verifier.replace(Some(verifier)) {
             Some(before) if before != verifier => self.lost.set(true),
@@ -98,7 +99,7 @@ impl<F> Open<F> {
     }
 }
 
-/// Checks that something can be opened and read like a file.
+/// Fails unless a directory entry is a file.
 pub(crate) fn check_is_file(kind: EntryKind) -> Result<(), OpError> {
     match kind {
         EntryKind::File => Ok(()),

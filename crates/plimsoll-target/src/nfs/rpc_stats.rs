@@ -6,13 +6,13 @@ use plimsoll_measure::{Nanos, OpTimes};
 use plimsoll_nfs::rpc;
 use std::rc::Rc;
 
-/// Row of retransmitted calls, timed from when they were first sent.
+/// Name of the row of retransmitted calls, timed from their first transmission.
 const RETRANSMISSIONS_ROW: &str = "retransmissions";
 
-/// Row of re-established connections, timed from when they broke.
+/// Name of the row of re-established connections, timed from the break of the connection.
 const RECONNECTS_ROW: &str = "reconnects";
 
-/// Names of all rows of a target that calls these procedures.
+/// Names of all rows of a target that calls `procedures`.
 pub(crate) fn row_names(procedures: impl Iterator<Item = &'static str>) -> Vec<&'static str> {
     procedures
         .chain([CACHED_ATTRIBUTES, CACHED_DATA])
@@ -20,16 +20,16 @@ pub(crate) fn row_names(procedures: impl Iterator<Item = &'static str>) -> Vec<&
         .collect()
 }
 
-/// Records calls, each procedure in its row.
+/// Records each call in the row of its procedure.
 pub(crate) struct ProcedureStats {
     rows: RpcRows,
-    /// The rows of procedures by their numbers; `None` for one without a row.
+    /// Row by procedure number; `None` for a procedure without a row.
     numbers: Vec<Option<u32>>,
 }
 
 impl ProcedureStats {
-    /// The statistics of a lane, if it has rows for them; `procedures` are in the order of their
-    /// numbers.
+    /// The statistics of a lane; `None` if the lane has no rows. `procedures` are in the order of
+    /// their numbers.
     pub(crate) fn of(
         spec: &SessionSpec,
         procedures: impl Iterator<Item = &'static str>,
@@ -42,7 +42,7 @@ impl ProcedureStats {
         })
     }
 
-    /// Records a call, or its error by name.
+    /// Records a call, or the name of its error.
     pub(crate) fn record(
         &self,
         procedure: usize,
@@ -63,14 +63,14 @@ impl ProcedureStats {
     }
 }
 
-/// Records what happens to connections.
+/// Records retransmissions and reconnects.
 struct ConnectionStats {
     rows: RpcRows,
     retransmissions: Option<u32>,
     reconnects: Option<u32>,
 }
 
-/// The observer of a lane's connections, if it has rows for them.
+/// The observer of a lane's connections; `None` if the lane has no rows.
 pub(crate) fn connection_stats(spec: &SessionSpec) -> Option<Rc<dyn rpc::ChannelObserver>> {
     let rows = spec.rpc.clone()?;
     Some(Rc::new(ConnectionStats {

@@ -1,4 +1,4 @@
-//! One worker's operations on an NFS target, whichever its version.
+//! One worker's operations on an NFS target, independent of the NFS version.
 
 mod async_writes;
 mod rare_operations;
@@ -32,14 +32,15 @@ pub(crate) struct NfsSession<B: NfsBackend> {
     name: Vec<u8>,
     /// The destination of operations that take two names.
     destination: Vec<u8>,
-    /// The directory that the name begins with, by its number, and the length of its path.
+    /// The number of the directory at the beginning of the name, and the length of the directory's
+    /// path.
     dir: Option<(u64, usize)>,
     source: WriteData,
-    /// Bytes that are read to be written back.
+    /// Bytes that were read and will be written back.
     buffer: Vec<u8>,
     signs: CallSigns,
     in_flight: Vec<InFlightWrite<B::File>>,
-    /// Asynchronous writes that have completed and were not taken yet.
+    /// Completed asynchronous writes that the worker has not taken yet.
     done: Vec<AioDone>,
 }
 
@@ -68,7 +69,7 @@ impl<B: NfsBackend> NfsSession<B> {
         &self.client.state().cache
     }
 
-    /// Writes these bytes.
+    /// Writes `bytes`.
     async fn write_given(
         &mut self,
         handle: &NfsHandle<B::File>,
@@ -147,8 +148,7 @@ impl<B: NfsBackend> Session for NfsSession<B> {
         push_name(&mut self.name);
     }
 
-    /// There is nothing to reserve: data goes from the pool into messages, and data that is read stays
-    /// in the message.
+    /// Nothing to reserve: written data goes from the pool into messages, and read data stays in the message.
     fn reserve(&mut self, _: u64) -> Result<(), OpError> {
         Ok(())
     }
@@ -252,7 +252,7 @@ impl<B: NfsBackend> Session for NfsSession<B> {
         self.write_given(handle, offset, bytes, stability).await
     }
 
-    /// GETATTR for the end of the file, which another client may have changed, then WRITE.
+    /// GETATTR finds the end of the file, which another client may have changed; then WRITE.
     async fn append(&mut self, handle: &Self::Handle, len: u64) -> Result<(), OpError> {
         handle.open.may_write()?;
         let end = self.stat_handle(handle).await?.size;
@@ -407,7 +407,7 @@ impl<B: NfsBackend> Session for NfsSession<B> {
         .await
     }
 
-    /// All queued writes have begun.
+    /// All queued writes have begun, so no write is discarded.
     fn aio_abandon(&mut self) -> Vec<(u32, Nanos)> {
         self.in_flight.iter().map(|q| (q.tag, q.start)).collect()
     }

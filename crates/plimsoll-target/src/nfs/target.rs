@@ -1,4 +1,4 @@
-//! A work directory on a server, whichever the version of NFS.
+//! A work directory on an NFS server, independent of the NFS version.
 
 use super::backend::NfsBackend;
 use super::deviation_report;
@@ -17,25 +17,25 @@ use rustix::io::Errno;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// A server as one version of the protocol connects to it.
+/// Connects to a server with one version of the protocol.
 pub(crate) trait NfsVersion: Send + Sync + 'static {
     type Handle: Copy + Send + Sync;
     type Probe: ServerProbe<Handle = Self::Handle>;
     type Backend: NfsBackend;
 
-    /// Why locks are not supported; `None` if they are.
+    /// The reason why locks are not supported; `None` if locks are supported.
     const NO_LOCKS: Option<&'static str>;
 
-    /// Connects for questions besides the load.
+    /// Opens a connection for requests outside the load.
     fn probe(&self) -> Result<Self::Probe, OpError>;
 
     /// The deviations of the server's replies from the protocol.
     fn deviations(&self) -> &Deviations;
 
-    /// The client of a lane.
+    /// Creates the client of a lane.
     fn lane_client(self: &Arc<Self>, lane: &Lane, spec: &SessionSpec) -> Rc<Self::Backend>;
 
-    /// The identity that opens the files of a worker of a process.
+    /// The identity that opens the files of a worker of `process`.
     fn opener(client: &Self::Backend, process: u64) -> <Self::Backend as NfsBackend>::Opener;
 }
 
@@ -46,15 +46,15 @@ pub(crate) struct NfsTarget<V: NfsVersion> {
     pub(crate) description: String,
     /// Number of connections of each lane.
     pub(crate) connections: u32,
-    /// Connections go through it as long as it lives.
+    /// The relay of all connections; dropping the relay ends the connections.
     pub(crate) added_rtt_relay: Option<Relay>,
 }
 
-/// Maximum repetitions of a removal whose reply does not arrive.
+/// Maximum repetitions of a removal without a reply.
 const MAX_REPETITIONS: u32 = 3;
 
 impl<V: NfsVersion> NfsTarget<V> {
-    /// Asks over a connection of its own: the server may have been restarted since the last question.
+    /// Asks over a new connection: the server may have restarted since the last question.
     fn ask<R>(
         &self,
         question: impl FnOnce(&mut V::Probe) -> Result<R, OpError>,
@@ -83,11 +83,12 @@ impl<V: NfsVersion> Target for NfsTarget<V> {
     }
 
     fn descriptors(&self) -> Descriptors {
-        // The relay runs in this process, so both sides of each relayed connection count too.
+        // The relay runs in this process, so the process holds both sides of each relayed
+        // connection.
         let per_connection = 1 + 2 * u64::from(self.added_rtt_relay.is_some());
         Descriptors {
             per_open_file: 0,
-            // Polling takes three descriptors: epoll, an eventfd and a timerfd.
+            // Polling takes three descriptors: an epoll descriptor, an eventfd and a timerfd.
             per_lane: 3 + u64::from(self.connections) * per_connection,
         }
     }

@@ -1,5 +1,5 @@
-//! Reading and writing: pieces of at most `rsize` and `wsize` bytes, several of them in flight at
-//! once.
+//! Reads and writes: split into calls of at most `rsize` or `wsize` bytes, with several calls in
+//! flight.
 
 use super::open::{Open, Stability};
 use super::sizes::TransferSizes;
@@ -8,47 +8,45 @@ use crate::write_data::WriteData;
 use rustix::io::Errno;
 use std::collections::VecDeque;
 
-/// Pieces of one transfer that are in flight at once.
+/// Maximum calls of one transfer in flight.
 const MAX_PIPELINED_CALLS: usize = 8;
 
 /// The reply to a WRITE.
 pub(crate) struct Written {
-    /// Bytes that were written.
+    /// Number of bytes written.
     pub(crate) count: u32,
-    /// The data needs a COMMIT.
+    /// Whether the data needs a COMMIT.
     pub(crate) unstable: bool,
     pub(crate) verifier: [u8; 8],
 }
 
-/// The reply to a READ whose bytes were taken.
+/// The reply to a READ, without the data.
 pub(crate) struct PieceRead {
-    /// Bytes that were read.
+    /// Number of bytes read.
     pub(crate) count: u32,
-    /// The file ends with them.
+    /// Whether the file ends after these bytes.
     pub(crate) eof: bool,
 }
 
-/// The calls of one version that transfer pieces.
+/// The READ and WRITE calls of one version.
 pub(crate) trait TransferCalls {
-    /// An open file.
     type File;
-    /// Leave to make one call.
+    /// The permission to make one call.
     type Permit;
     /// A WRITE in flight.
     type Write;
     /// A READ in flight.
     type Read;
-    /// Why a call failed.
+    /// The error of a failed call.
     type CallError;
-    /// The repetitions of a call.
+    /// The state of a call's repetitions.
     type Retries: Default;
 
     fn sizes(&self) -> &TransferSizes;
 
-    /// Waits until a call may be made.
     async fn permit(&self) -> Result<Self::Permit, OpError>;
 
-    /// Returns a permit if there is one without waiting.
+    /// Returns a permit if one is available without waiting.
     fn try_permit(&self) -> Option<Self::Permit>;
 
     fn send_write(
@@ -70,8 +68,7 @@ pub(crate) trait TransferCalls {
         count: u32,
     ) -> Result<Self::Read, OpError>;
 
-    /// Waits for the bytes of a READ of at most `limit`, which `sink` is given; `None` if the server
-    /// sent more.
+    /// Waits for the data of a READ of at most `limit` bytes and passes it to `sink`; `None` if the server sent more.
     async fn read_reply(
         &self,
         sent: Self::Read,
@@ -79,10 +76,10 @@ pub(crate) trait TransferCalls {
         sink: impl FnOnce(&[u8]),
     ) -> Result<Option<PieceRead>, Self::CallError>;
 
-    /// Waits until a call that failed is to be repeated.
+    /// Waits until a failed call may be repeated.
     ///
     /// # Errors
-    /// The call's error, if it is not to be repeated.
+    /// The call's error if the call must not be repeated.
     async fn wait_to_repeat(
         &self,
         file: &Self::File,
@@ -91,14 +88,14 @@ pub(crate) trait TransferCalls {
     ) -> Result<(), OpError>;
 }
 
-/// A part of a transfer that is in flight.
+/// A part of a transfer, in flight.
 pub(crate) struct Piece<C> {
     offset: u64,
     len: u32,
     call: C,
 }
 
-/// Sends a WRITE; `bytes` are at most `wsize`.
+/// Sends a WRITE of `bytes`, at most `wsize`.
 pub(crate) fn send_write<T: TransferCalls>(
     calls: &T,
     open: &Open<T::File>,
@@ -122,7 +119,7 @@ pub(crate) fn send_write<T: TransferCalls>(
     })
 }
 
-/// Waits for a WRITE that cannot be repeated, since its bytes are gone: a short one is an error.
+/// Waits for a WRITE that cannot be repeated because its bytes are gone: a short write is an error.
 pub(crate) async fn written_whole<T: TransferCalls<CallError: Into<OpError>>>(
     calls: &T,
     open: &Open<T::File>,
@@ -135,7 +132,7 @@ pub(crate) async fn written_whole<T: TransferCalls<CallError: Into<OpError>>>(
     }
 }
 
-/// Takes the reply to a WRITE of `len` bytes; returns how many were not written.
+/// Takes the reply to a WRITE of `len` bytes; returns the number of unwritten bytes.
 fn take_written<F>(open: &Open<F>, len: u32, written: Written) -> Result<u32, OpError> {
     if written.unstable {
         open.set_dirty();
@@ -147,7 +144,8 @@ fn take_written<F>(open: &Open<F>, len: u32, written: Written) -> Result<u32, Op
     }
 }
 
-/// Waits for a WRITE; returns how many of its bytes were not written: all if it is to be repeated.
+/// Waits for a WRITE; returns the number of unwritten bytes, which is all bytes if the WRITE must
+/// be repeated.
 async fn written<T: TransferCalls>(
     calls: &T,
     open: &Open<T::File>,
@@ -166,7 +164,7 @@ async fn written<T: TransferCalls>(
     }
 }
 
-/// Writes these bytes, one piece after the other.
+/// Writes `bytes` with one call at a time.
 pub(crate) async fn write_bytes<T: TransferCalls>(
     calls: &T,
     open: &Open<T::File>,
@@ -187,8 +185,7 @@ pub(crate) async fn write_bytes<T: TransferCalls>(
     Ok(())
 }
 
-/// Writes `len` bytes from a source, several pieces at once. `piece_done` is called after every piece except the
-/// last.
+/// Writes `len` bytes from a source with several calls in flight. Calls `piece_done` after every piece except the last.
 pub(crate) async fn write<T: TransferCalls>(
     calls: &T,
     open: &Open<T::File>,
@@ -200,7 +197,7 @@ pub(crate) async fn write<T: TransferCalls>(
     let end = offset.checked_add(len).ok_or(OpError(Errno::FBIG))?;
     let mut at = offset;
     if len > 0 && len <= u64::from(calls.sizes().write) {
-        // Most transfers are one piece; the queue is not for them.
+        // Most transfers are one piece and do not use the queue.
         let permit = calls.permit().await?;
         let bytes = source.next_chunk(len)?;
         let piece = send_write(calls, open, permit, (offset, bytes), stability)?;
@@ -222,8 +219,8 @@ pub(crate) async fn write<T: TransferCalls>(
         piece_done,
     );
     let done = written.await;
-    // If one failed, the others are still in flight. They are waited for, so that nothing of an
-    // operation reaches the server after it, and all of its calls are counted.
+    // After a failed piece, the other pieces are still in flight. Waits for the pieces, so that no
+    // call of an operation reaches the server after the operation, and all calls are counted.
     for piece in pieces {
         if let Ok(written) = calls.write_reply(piece.call).await {
             open.note_verifier(written.verifier);
@@ -261,19 +258,21 @@ async fn write_pieces<T: TransferCalls>(
     Ok(())
 }
 
-/// Leave to send the next piece; `None` if one that is in flight has to be waited for first.
+/// The permission to send the next piece; `None` if the worker must first wait for a piece in
+/// flight.
 async fn next_permit<T: TransferCalls, P>(
     calls: &T,
     pieces: &VecDeque<P>,
 ) -> Result<Option<T::Permit>, OpError> {
     match pieces.is_empty() {
         true => calls.permit().await.map(Some),
-        // A worker that holds a slot must not wait for another, or all might.
+        // A worker that holds a slot must not wait for another slot: all workers might wait for
+        // each other.
         false => Ok(calls.try_permit()),
     }
 }
 
-/// Waits for a WRITE, and writes what the server left of it.
+/// Waits for a WRITE, and writes the bytes that the server did not write.
 async fn finish_piece<T: TransferCalls>(
     calls: &T,
     open: &Open<T::File>,
@@ -295,8 +294,8 @@ async fn finish_piece<T: TransferCalls>(
     Ok(())
 }
 
-/// Reads up to `len` bytes, which `sink` is given with their position in the range; returns the
-/// number of bytes. `piece_done` is called after every piece except the last.
+/// Reads up to `len` bytes and passes the data to `sink` with the position in the range; returns
+/// the number of bytes. Calls `piece_done` after every piece except the last.
 pub(crate) async fn read<T: TransferCalls>(
     calls: &T,
     open: &Open<T::File>,
@@ -308,8 +307,8 @@ pub(crate) async fn read<T: TransferCalls>(
     let mut pieces = VecDeque::new();
     let range = (offset, end);
     let done = read_pieces(calls, open, range, &mut sink, &mut pieces, piece_done).await;
-    // The file ended before them, or one failed: they are waited for, so that all calls of the
-    // operation are counted, and are in its time.
+    // The file has ended before these pieces, or a piece has failed. Waits for the pieces, so that
+    // all calls of the operation are counted and belong to its time.
     for piece in pieces {
         let _ = calls.read_reply(piece.call, piece.len, |_| ()).await;
     }
@@ -372,7 +371,7 @@ async fn read_pieces<T: TransferCalls>(
             if read == len {
                 break;
             }
-            // A server may return less than was requested.
+            // A server may return fewer bytes than requested.
             let permit = calls.permit().await?;
             let rest = (begin + u64::from(read), begin + u64::from(len));
             piece = send_read(calls, open, permit, rest)?;

@@ -11,35 +11,34 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// Port of NFS where nothing states another (RFC 1813, 2.1 and RFC 7530, 3.1).
+/// Default NFS port (RFC 1813, 2.1 and RFC 7530, 3.1).
 pub(crate) const NFS_PORT: u16 = 2049;
 
 /// Maximum number of connections of a lane.
 const MAX_CONNECTIONS: u64 = 64;
 
-/// Maximum number of bytes of a READ or WRITE.
+/// Maximum size of a READ or WRITE, in bytes.
 const MAX_TRANSFER_BYTES: u64 = 16 << 20;
 
-/// Longest reply that is always accepted, in bytes: a server may return more of a directory than was
-/// requested.
+/// Minimum of the reply size limit, in bytes: a server may return more of a directory than requested.
 const MIN_MAX_REPLY_BYTES: usize = 2 << 20;
 
-/// Shortest time without a reply after which a call is retransmitted.
+/// Minimum `timeo`: time without a reply after which a call is retransmitted.
 const MIN_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// Longest such time.
+/// Maximum `timeo`.
 const MAX_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Maximum number of retransmissions of a call.
 const MAX_RETRIES: u64 = 100;
 
-/// Maximum time to find out whether one of several addresses is the server's.
+/// Maximum time to find the reachable address of a server with several addresses.
 const MAX_ADDRESS_PROBE: Duration = Duration::from_secs(3);
 
-/// Lifetime of cached attributes for which the URL gives none.
+/// Default lifetime of cached attributes.
 const DEFAULT_ATTRIBUTE_LIFETIME: Duration = Duration::from_secs(3);
 
-/// Options of both versions.
+/// Options of both NFS versions.
 pub(crate) const OPTIONS: [&str; 12] = [
     "actimeo",
     "added_rtt",
@@ -58,20 +57,20 @@ pub(crate) const OPTIONS: [&str; 12] = [
 /// Modes of creating files (RFC 1813, 3.3.8 and RFC 7530, 16.16).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CreateMode {
-    /// The call also opens a file that exists.
+    /// The call opens an existing file.
     Unchecked,
     /// The call fails if the file exists.
     Guarded,
-    /// As guarded, and a retransmitted call creates no second file.
+    /// As `Guarded`, and a retransmitted call creates no second file.
     Exclusive,
 }
 
-/// The part of a URL that both versions have.
+/// The parts of a URL that both NFS versions have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ServerUrl {
     pub(crate) host: String,
     pub(crate) port: Option<u16>,
-    /// The export or path, with its slash.
+    /// The export or path, with the leading slash.
     pub(crate) path: String,
     pub(crate) uid: Option<u32>,
     pub(crate) gid: Option<u32>,
@@ -81,7 +80,7 @@ pub(crate) struct ServerUrl {
     pub(crate) timeout: Duration,
     pub(crate) retries: u32,
     pub(crate) create: CreateMode,
-    /// Added to the network's round-trip time.
+    /// Round-trip time added to the round-trip time of the network.
     pub(crate) added_rtt: Duration,
     pub(crate) cache: CacheModel,
     pub(crate) attribute_lifetime: Duration,
@@ -94,7 +93,7 @@ pub(crate) struct UrlParser<'a> {
 }
 
 impl<'a> UrlParser<'a> {
-    /// The error that a part of the URL, which is a slice of it, is wrong.
+    /// The error of a wrong part, which must be a slice of the URL.
     pub(crate) fn wrong(&self, part: &str, reason: impl Into<String>) -> TargetError {
         let begin = (part.as_ptr() as usize).checked_sub(self.url.as_ptr() as usize);
         let begin = begin.expect("the part is a slice of the URL");
@@ -111,12 +110,12 @@ impl<'a> UrlParser<'a> {
         }
     }
 
-    /// The error that an option has a wrong value.
+    /// The error of an option with a wrong value.
     fn wrong_value(&self, name: &str, value: &str, expected: &str) -> TargetError {
         self.wrong(value, format!("{name} `{value}`: expected {expected}"))
     }
 
-    /// The error that an option cannot be used.
+    /// The error of an option that cannot be used.
     pub(crate) fn wrong_option(&self, name: &str, reason: &str) -> TargetError {
         let at = self.url.find(&format!("{name}="));
         let at = at.expect("the option is in the URL");
@@ -142,7 +141,7 @@ impl<'a> UrlParser<'a> {
         })
     }
 
-    /// One of a few words.
+    /// Parses a value that is one of a few words.
     pub(crate) fn word<T: Copy>(
         &self,
         name: &str,
@@ -161,7 +160,7 @@ impl<'a> UrlParser<'a> {
         })
     }
 
-    /// A duration within a range, which `expected` describes.
+    /// Parses a duration within a range; `expected` describes the range.
     fn duration(
         &self,
         name: &str,
@@ -175,7 +174,7 @@ impl<'a> UrlParser<'a> {
         }
     }
 
-    /// Bytes of a transfer.
+    /// Parses the size of a transfer, in bytes.
     fn transfer(&self, name: &str, value: &str) -> Result<u32, TargetError> {
         let size = parse_size(value).map_err(|e| self.wrong(value, e))?;
         match u32::try_from(size) {
@@ -197,8 +196,8 @@ impl<'a> UrlParser<'a> {
 }
 
 impl ServerUrl {
-    /// Parses a URL. `path` is what follows the server. `other` is given options that only one
-    /// version has, `own`, and says whether it knows them.
+    /// Parses a URL. `path` is the part after the server. `other` takes the options `own` of one
+    /// version, and returns whether it knows an option.
     pub(crate) fn parse(
         text: &UrlParser<'_>,
         path: &str,
@@ -256,7 +255,7 @@ impl ServerUrl {
         Ok(parsed)
     }
 
-    /// Takes an option; `false` if it is not one of [`OPTIONS`].
+    /// Sets an option; returns `false` if the option is not in [`OPTIONS`].
     fn set(&mut self, text: &UrlParser<'_>, name: &str, value: &str) -> Result<bool, TargetError> {
         let any = 0..=u64::from(u32::MAX);
         match name {
@@ -300,8 +299,8 @@ impl ServerUrl {
         Ok(true)
     }
 
-    /// The address of the host. If it has several, as `localhost` may have, the first at which
-    /// something listens at `port`; the first if nothing listens at any.
+    /// The address of the host. A host with several addresses, such as `localhost`, gets the first
+    /// address at which a server listens on `port`, or the first address if no server listens.
     pub(crate) fn resolve(&self, scheme: &'static str, port: u16) -> Result<IpAddr, TargetError> {
         let found = (&*self.host, port).to_socket_addrs();
         let reason = match found.map(Iterator::collect::<Vec<_>>).as_deref() {
@@ -318,7 +317,7 @@ impl ServerUrl {
         Err(TargetError::of(scheme, reason))
     }
 
-    /// Starts a relay in this process that adds the URL's round-trip time, if there is one.
+    /// Starts a relay in this process if the URL adds a round-trip time.
     pub(crate) fn start_rtt_relay(
         &self,
         scheme: &'static str,
@@ -334,7 +333,7 @@ impl ServerUrl {
         })
     }
 
-    /// The cache, and the lifetime of its attributes in nanoseconds.
+    /// The cache model, and the lifetime of cached attributes in nanoseconds.
     pub(crate) fn cached(&self) -> (CacheModel, Nanos) {
         (self.cache, self.attribute_lifetime.as_nanos() as Nanos)
     }
@@ -360,7 +359,8 @@ impl ServerUrl {
         }
     }
 
-    /// The end of a target's description: transfers, connections, cache and added round-trip time.
+    /// The last part of a target's description: transfers, connections, cache and added round-trip
+    /// time.
     pub(crate) fn description(&self, sizes: &TransferSizes) -> String {
         let cache = match self.cache {
             CacheModel::None => None,
@@ -383,7 +383,8 @@ impl ServerUrl {
         )
     }
 
-    /// The caller: the user of this process, unless the URL gives another.
+    /// The credentials of the calls: the user of this process, unless the URL names a user or
+    /// group.
     pub(crate) fn credentials(&self) -> Credentials {
         let uname = rustix::system::uname();
         let own_uid = || rustix::process::geteuid().as_raw();
@@ -396,7 +397,7 @@ impl ServerUrl {
     }
 }
 
-/// Host and port; an address of IP version 6 is in brackets.
+/// Host and port; an IPv6 address is in brackets.
 fn host_and_port(
     text: &UrlParser<'_>,
     server: &str,

@@ -6,50 +6,50 @@ use crate::session_types::Space;
 use rustix::io::Errno;
 use std::path::{Component, Path, PathBuf};
 
-/// Permissions of files that are created.
+/// Permissions of created files.
 pub(crate) const FILE_MODE: u32 = 0o644;
 
-/// Permissions of directories that are created.
+/// Permissions of created directories.
 pub(crate) const DIR_MODE: u32 = 0o755;
 
-/// A connection for questions besides the load.
+/// A connection for requests outside the load.
 pub(crate) trait ServerProbe {
     /// The server's identifier of a file.
     type Handle: Copy;
 
-    /// Looks a name up; returns also whether it is a directory.
+    /// Looks up a name; returns the handle, and whether the name is a directory.
     fn look_up(&mut self, dir: Self::Handle, name: &[u8]) -> Result<(Self::Handle, bool), OpError>;
 
-    /// Creates a directory; returns the same of it.
+    /// Creates a directory; returns the same as `ServerProbe::look_up`.
     fn make_dir(&mut self, dir: Self::Handle, name: &[u8])
     -> Result<(Self::Handle, bool), OpError>;
 
     /// Removes an empty directory.
     fn remove_dir(&mut self, dir: Self::Handle, name: &[u8]) -> Result<(), OpError>;
 
-    /// Whether names in a directory may be changed.
+    /// Whether this client may add and remove names in a directory.
     fn may_write(&mut self, dir: Self::Handle) -> Result<bool, OpError>;
 
-    /// The free space; `None` if the server does not know it.
+    /// The free space; `None` if the server does not report space.
     fn space(&mut self, dir: Self::Handle) -> Result<Option<Space>, OpError>;
 
-    /// Ends the connection, also for the server.
+    /// Ends the connection; an NFSv4 server also forgets the client.
     fn end(self);
 }
 
-/// The work directory as it was found.
+/// The work directory, or its parent if the work directory does not exist.
 pub(crate) struct WorkDir<H> {
-    /// The work directory; if it does not exist, its parent.
+    /// The handle of the work directory; of its parent if the work directory does not exist.
     pub(crate) dir: H,
-    /// The parent and the name in it, unless it is the root.
+    /// The parent directory and the name of the work directory; `None` for the root.
     pub(crate) parent: Option<(H, Vec<u8>)>,
     pub(crate) exists: bool,
     pub(crate) created: bool,
 }
 
 impl<H: Copy> WorkDir<H> {
-    /// Goes from the root to the work directory, whose last component is created if it does not
-    /// exist and the purpose is load.
+    /// Resolves the path of the work directory from the root. A missing last component is created
+    /// if the purpose is load.
     pub(crate) fn find(
         server: &mut impl ServerProbe<Handle = H>,
         root: H,

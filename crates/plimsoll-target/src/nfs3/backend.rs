@@ -1,4 +1,4 @@
-//! The operations of sessions, as the procedures that they become.
+//! The operations of sessions as NFSv3 procedures.
 
 use super::lane_client::{LaneClient, entry};
 use super::listing::ListedEntry;
@@ -20,7 +20,7 @@ use plimsoll_nfs::v3::{
 use rustix::io::Errno;
 use std::rc::Rc;
 
-/// Attributes that set nothing but the permissions.
+/// Attributes to set: only the permissions.
 fn only_mode(mode: u32) -> Setting {
     Setting {
         mode: Some(mode),
@@ -28,7 +28,7 @@ fn only_mode(mode: u32) -> Setting {
     }
 }
 
-/// Attributes that set nothing but the length.
+/// Attributes to set: only the size.
 fn only_size(size: u64) -> Setting {
     Setting {
         size: Some(size),
@@ -37,7 +37,7 @@ fn only_size(size: u64) -> Setting {
 }
 
 impl LaneClient {
-    /// The handle of what a path names, itself if that is a symbolic link.
+    /// The handle of the object at a path; a symbolic link is not followed.
     async fn object(&self, path: &[u8]) -> Result<Handle, OpError> {
         if path.is_empty() {
             return Ok(self.state.config.root);
@@ -55,7 +55,7 @@ impl LaneClient {
         Ok(self.client.call::<GetAttr, _>(object, |a| a).await?)
     }
 
-    /// ACCESS: checks that all of this is granted.
+    /// ACCESS: checks that all `wanted` bits are granted.
     async fn check_access(&self, object: Handle, wanted: u32) -> Result<(), OpError> {
         let args = AccessArgs { object, wanted };
         let granted = self.client.call::<Access, _>(&args, |a| a.granted).await?;
@@ -101,7 +101,7 @@ impl NfsBackend for LaneClient {
         }
     }
 
-    /// LOOKUP, ACCESS and GETATTR.
+    /// Calls LOOKUP, ACCESS and GETATTR.
     async fn open_existing(
         &self,
         (): &(),
@@ -159,14 +159,14 @@ impl NfsBackend for LaneClient {
             check_is_file(attributes.kind)?;
         }
         if create == CreateMode::Exclusive {
-            // The server may keep the verifier in the file's attributes, so they have to be set now
-            // (RFC 1813, 3.3.8).
+            // The server may store the verifier in the file's attributes, so the attributes must be
+            // set now (RFC 1813, 3.3.8).
             self.set(file, only_mode(FILE_MODE)).await?;
         }
         Ok((file, attributes))
     }
 
-    /// The server knows no open files.
+    /// NFSv3 has no open files: nothing to close.
     async fn close_file(&self, _: &Handle) -> Result<(), OpError> {
         Ok(())
     }
@@ -221,7 +221,7 @@ impl NfsBackend for LaneClient {
         Err(OpError(Errno::NOLCK))
     }
 
-    /// LOOKUP, whose reply has the attributes unless the server leaves them out.
+    /// LOOKUP; GETATTR only if the reply to LOOKUP has no attributes.
     async fn stat(&self, path: &[u8]) -> Result<Attributes, OpError> {
         if path.is_empty() {
             return self.stat_open(&self.state.config.root).await;

@@ -1,4 +1,4 @@
-//! The client of a lane, and conversions of the version's types.
+//! The client of a lane, and conversions of NFSv3 types.
 
 use super::Nfs3;
 use crate::error::OpError;
@@ -38,7 +38,7 @@ fn procedure_names() -> impl Iterator<Item = &'static str> {
     Proc::ALL.iter().map(|p| p.name())
 }
 
-/// Names of all rows.
+/// Names of all rows of the results.
 pub(super) fn row_names() -> Vec<&'static str> {
     rpc_stats::row_names(procedure_names())
 }
@@ -50,7 +50,7 @@ impl RpcObserver for ProcedureStats {
     }
 }
 
-/// A name in a directory as the protocol has it.
+/// Converts a name in a directory to the type of the protocol.
 pub(super) fn entry((dir, name): (Handle, &[u8])) -> Entry<'_> {
     Entry {
         dir,

@@ -9,16 +9,15 @@ use plimsoll_nfs::v3::{
 };
 use rustix::io::Errno;
 
-/// An entry of a directory.
 pub(super) struct ListedEntry<'a> {
     name: &'a [u8],
     kind: Option<FileType>,
-    /// Bytes of the message that it took.
+    /// Size of the entry in the message, in bytes.
     pub(super) bytes: usize,
 }
 
 impl LaneClient {
-    /// Reads a directory to its end by READDIR or READDIRPLUS; `.` and `..` are left out.
+    /// Reads a whole directory by READDIR or READDIRPLUS, without `.` and `..`.
     pub(super) async fn read_dir(
         &self,
         dir: Handle,
@@ -85,7 +84,8 @@ impl LaneClient {
         }
     }
 
-    /// Names and kinds of a directory's entries. On a server without READDIRPLUS each is looked up.
+    /// Names and kinds of the entries of a directory. Looks up each name on a server without
+    /// READDIRPLUS.
     pub(super) async fn named_entries(
         &self,
         path: &[u8],
@@ -131,7 +131,7 @@ impl LaneClient {
     }
 }
 
-/// Bytes of a value that the protocol pads.
+/// Size of an XDR value with its padding, in bytes.
 fn padded(value: &[u8]) -> usize {
     value.len().next_multiple_of(4)
 }

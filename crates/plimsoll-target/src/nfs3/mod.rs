@@ -1,7 +1,7 @@
-//! Files of a server by NFS version 3, without a client of the kernel.
+//! Files of a server by NFS version 3, without a kernel client.
 //!
-//! Every operation goes to the server, unless `cache` has its result: nothing else is cached but the
-//! handles of directories that paths lead through. `backend` has the calls that operations become.
+//! Every operation calls the server unless `cache` has the result. Otherwise only the handles of directories on paths
+//! are cached. `backend` maps operations to calls.
 
 mod backend;
 mod lane_client;
@@ -47,7 +47,7 @@ pub(crate) fn check_url(url: &str) -> Result<(), TargetError> {
     Url::parse(url).map(drop)
 }
 
-/// A server, as lanes and questions connect to it.
+/// The connection parameters of a server, for lanes and for requests outside the load.
 pub(crate) struct Nfs3 {
     channel: ChannelSpec,
     timeout: Duration,
@@ -59,14 +59,14 @@ fn refused(reason: String) -> TargetError {
     TargetError::of(SCHEME.name, reason)
 }
 
-/// Explains why there is no connection to a service.
+/// The error of a connection to a service that failed.
 fn no_connection(what: &str, at: SocketAddr, e: RpcError, deviations: &Deviations) -> TargetError {
     let why = explain_no_connection(deviations, e);
     refused(format!("{what} at {at}: {why}"))
 }
 
-/// Mounts the export and finds the work directory, whose last component is created if it does not
-/// exist.
+/// Mounts the export and finds the work directory. A missing last component is created if the
+/// purpose is load.
 pub(crate) fn connect(
     url: &str,
     place: &WorkDirSpec,
@@ -126,7 +126,7 @@ pub(crate) fn connect(
     })
 }
 
-/// The port of NFS: as the URL or else the port mapper gives it, or the usual one.
+/// The NFS port: from the URL, else from the port mapper, else the default port.
 fn nfs_port(server: &ServerUrl, host: IpAddr) -> u16 {
     server.port.unwrap_or_else(|| {
         let mapped = portmap::port_of(host, v3::PROGRAM, v3::VERSION, server.timeout);
@@ -134,7 +134,7 @@ fn nfs_port(server: &ServerUrl, host: IpAddr) -> u16 {
     })
 }
 
-/// The port of MOUNT, as the port mapper gives it.
+/// The MOUNT port that the port mapper reports.
 fn mapped_mount_port(host: IpAddr, timeout: Duration) -> Result<u16, TargetError> {
     let reason = match portmap::port_of(host, mount::PROGRAM, mount::VERSION, timeout) {
         Ok(Some(port)) => return Ok(port),
@@ -149,7 +149,7 @@ fn mapped_mount_port(host: IpAddr, timeout: Duration) -> Result<u16, TargetError
     )))
 }
 
-/// The root of the export.
+/// The handle of the export's root.
 fn mounted(
     server: &ServerUrl,
     who: &Credentials,

@@ -1,4 +1,4 @@
-//! Questions to a server besides the load.
+//! Requests to an NFSv3 server outside the load.
 
 use crate::error::OpError;
 use crate::nfs::work_dir::{DIR_MODE, ServerProbe};
@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A connection for questions besides the load.
+/// A connection for requests outside the load.
 pub(crate) struct Probe {
     transport: BlockingTransport,
     who: Credentials,
@@ -69,7 +69,7 @@ impl ServerProbe for Probe {
         };
         match self.call::<MkDir, _>(&args, |m| m.object)? {
             Some(object) => Ok((object, true)),
-            // A server need not return the handle of what it created.
+            // A server may omit the handle of a created directory.
             None => self.look_up(dir, name),
         }
     }
@@ -87,7 +87,7 @@ impl ServerProbe for Probe {
 
     fn space(&mut self, dir: Handle) -> Result<Option<Space>, OpError> {
         let stat = self.call::<FsStat, _>(&dir, |s| s)?;
-        // A server that does not know them returns zeros.
+        // A server that does not know its free space returns zeros.
         Ok((stat.total_bytes > 0).then_some(Space {
             bytes: stat.available_bytes,
             inodes: (stat.total_files > 0).then_some(stat.available_files),

@@ -7,7 +7,7 @@ use crate::nfs::url::{ServerUrl, UrlParser};
 /// A parsed URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Url {
-    /// The server; its path is the export.
+    /// The server; the URL's path is the export.
     pub(super) server: ServerUrl,
     pub(super) mount_port: Option<u16>,
 }

@@ -1,4 +1,4 @@
-//! The operations of sessions, as the compounds that they become.
+//! The operations of sessions as NFSv4 compounds.
 
 use super::compounds::{on, result, success};
 use super::lane_client::{LaneClient, STAT_ATTRIBUTES};
@@ -29,7 +29,7 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::task::{Poll, Waker};
 
-/// Attributes that a statfs requests.
+/// Attributes that statfs requests.
 const STATFS_ATTRIBUTES: Bitmap = {
     use number::{
         FILES_AVAILABLE, FILES_FREE, FILES_TOTAL, SPACE_AVAILABLE, SPACE_FREE, SPACE_TOTAL,
@@ -44,10 +44,10 @@ const STATFS_ATTRIBUTES: Bitmap = {
     ])
 };
 
-/// Attributes that a pathconf requests.
+/// Attributes that pathconf requests.
 const PATHCONF_ATTRIBUTES: Bitmap = Bitmap::of(&[number::MAX_LINK, number::MAX_NAME]);
 
-/// Attributes that set nothing but the permissions.
+/// Attributes to set: only the permissions.
 fn only_mode(mode: u32) -> Attributes {
     Attributes {
         mode: Some(mode),
@@ -55,7 +55,7 @@ fn only_mode(mode: u32) -> Attributes {
     }
 }
 
-/// Attributes that set nothing but the length.
+/// Attributes to set: only the size.
 fn only_size(size: u64) -> Attributes {
     Attributes {
         size: Some(size),
@@ -63,7 +63,8 @@ fn only_size(size: u64) -> Attributes {
     }
 }
 
-/// The call that works on a path: on the root itself, or together with the LOOKUP of its name.
+/// The kind of call for a path: `on_root` for the root, `with_lookup` for a path that needs a
+/// LOOKUP.
 fn call_on(path: &[u8], on_root: Call, with_lookup: Call) -> Call {
     match path {
         b"" => on_root,
@@ -99,7 +100,6 @@ impl LaneClient {
         Ok((file, found.try_into().ok()))
     }
 
-    /// Sets attributes of an open file.
     async fn set_open(&self, file: &OpenFile, set: Attributes) -> Result<(), OpError> {
         self.client.changes(file);
         let mut retries = RetryState::default();
@@ -118,7 +118,8 @@ impl LaneClient {
         }
     }
 
-    /// Works on what a path names, as the current file handle: one compound.
+    /// Calls one compound that makes the object at a path the current object and then executes the
+    /// operations of `build`.
     pub(super) async fn compound_on_name<R>(
         &self,
         call: Call,
@@ -156,7 +157,7 @@ impl LaneClient {
         }
     }
 
-    /// Does one operation on what a path names.
+    /// Executes one operation on the object at a path.
     async fn operate_on_name<O: Operation>(
         &self,
         call: Call,
@@ -199,7 +200,8 @@ impl NfsBackend for LaneClient {
         &self.state
     }
 
-    /// A delegation that serves what is opened for reading: no other client writes meanwhile.
+    /// The delegation of a name that is opened for reading; no other client writes to the file
+    /// while the delegation is held.
     fn delegation_of(&self, path: &[u8]) -> DelegationId {
         let (dir, name) = split(path);
         let dir = match dir {
@@ -257,8 +259,8 @@ impl NfsBackend for LaneClient {
         };
         let created = self.open_named(owner, path, mode, how).await?;
         if let How::Exclusive(_) = how {
-            // The server may keep the verifier in the file's attributes, so they have to be set now
-            // (RFC 7530, 16.16.5).
+            // The server may store the verifier in the file's attributes, so the attributes must be
+            // set now (RFC 7530, 16.16.5).
             self.set_open(&created.0, only_mode(FILE_MODE)).await?;
         }
         Ok(created)
@@ -268,8 +270,8 @@ impl NfsBackend for LaneClient {
         Ok(self.client.close(file).await?)
     }
 
-    /// The lane writes beside the worker: a write that waits for a slot must not wait for its
-    /// worker.
+    /// A task of the lane carries out the write: a write that waits for a slot must not wait for
+    /// its worker.
     fn write_later(
         self: &Rc<Self>,
         open: &Rc<Open<OpenFile>>,
@@ -356,8 +358,8 @@ impl NfsBackend for LaneClient {
         self.operate_on_name::<SetAttr>(call, path, &args).await
     }
 
-    /// REMOVE removes files and directories alike; so the same compound first checks which of them
-    /// the name is.
+    /// REMOVE removes files and directories alike, so the same compound first checks the type of
+    /// the object.
     async fn remove_entry(
         &self,
         (dir, name): EntryAt<'_, Handle>,
@@ -456,7 +458,7 @@ impl NfsBackend for LaneClient {
     }
 
     async fn entries(&self, path: &[u8]) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError> {
-        // A symbolic link is not listed, nor is what it leads to.
+        // A symbolic link is not listed, nor is its target.
         self.walk(path).await?;
         let mut all = Vec::new();
         let mut malformed = false;
@@ -491,7 +493,7 @@ impl NfsBackend for LaneClient {
     }
 }
 
-/// An asynchronous write, which the lane carries out beside the worker.
+/// An asynchronous write that a task of the lane carries out.
 #[derive(Default)]
 struct PendingWriteState {
     result: Cell<Option<Result<u64, OpError>>>,
@@ -499,7 +501,7 @@ struct PendingWriteState {
 }
 
 impl PendingWriteState {
-    /// Completes it.
+    /// Completes the write.
     fn end(&self, result: Result<u64, OpError>) {
         self.result.set(Some(result));
         if let Some(waker) = self.waker.take() {
@@ -507,7 +509,7 @@ impl PendingWriteState {
         }
     }
 
-    /// Waits for its end.
+    /// Waits until the write completes.
     async fn ended(&self) -> Result<u64, OpError> {
         std::future::poll_fn(|context| match self.result.take() {
             Some(result) => Poll::Ready(result),

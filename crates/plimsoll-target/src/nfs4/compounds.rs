@@ -1,10 +1,10 @@
-//! Compounds of one operation on a file handle.
+//! Compounds with one operation on a file handle.
 
 use plimsoll_nfs::v4::operations::{Operation, PutFh};
 use plimsoll_nfs::v4::types::Handle;
 use plimsoll_nfs::v4::{Compound, NfsError, Results};
 
-/// Adds PUTFH and an operation to a compound.
+/// Adds PUTFH and one operation to a compound.
 pub(super) fn on<'a, O: Operation>(
     handle: &'a Handle,
     args: &'a O::Args<'a>,

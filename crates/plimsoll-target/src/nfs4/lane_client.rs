@@ -1,4 +1,4 @@
-//! The client of a lane, and conversions of the version's types.
+//! The client of a lane, and conversions of NFSv4 types.
 
 use super::Nfs4;
 use super::compounds::{on, result};
@@ -20,7 +20,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Attributes that a stat requests, as a kernel's client would.
+/// Attributes that stat requests, as a kernel client does.
 pub(super) const STAT_ATTRIBUTES: Bitmap = {
     use number::{
         ACCESSED, CHANGE, CHANGED, FILE_ID, FSID, KIND, LINKS, MODE, MODIFIED, SIZE, SPACE_USED,
@@ -34,7 +34,8 @@ pub(super) const STAT_ATTRIBUTES: Bitmap = {
 pub(crate) struct LaneClient {
     pub(super) client: Client,
     pub(super) state: ClientState<Handle>,
-    /// Owners that workers of the lane share.
+    /// Open owners that workers of the lane share, by process; one owner for all processes has key
+    /// 0.
     owners: RefCell<HashMap<u64, Rc<OpenOwner>>>,
     server: Arc<Nfs4>,
     number: u32,
@@ -65,7 +66,7 @@ impl LaneClient {
         }
     }
 
-    /// The owner that opens the files of a worker of a process.
+    /// The open owner for the files of a worker of `process`.
     pub(super) fn owner(&self, process: u64) -> Rc<OpenOwner> {
         match self.server.shared_owner(process) {
             None => self.client.owner(FifoMutex::default()),
@@ -77,7 +78,6 @@ impl LaneClient {
         }
     }
 
-    /// Attributes of a handle.
     pub(super) async fn attributes(
         &self,
         handle: &Handle,
@@ -88,7 +88,7 @@ impl LaneClient {
         Ok(got.await?)
     }
 
-    /// Handle and attributes of a name.
+    /// The handle and the attributes of a name.
     pub(super) async fn look_up(
         &self,
         (dir, name): (Handle, &[u8]),
@@ -109,13 +109,13 @@ impl LaneClient {
     }
 }
 
-/// Names of calls, then of events.
+/// Names of all calls, followed by the names of all events.
 fn procedure_names() -> impl Iterator<Item = &'static str> {
     let calls = Call::ALL.iter().map(|c| c.name());
     calls.chain(Event::ALL.iter().map(|e| e.name()))
 }
 
-/// Names of all rows.
+/// Names of all rows of the results.
 pub(super) fn row_names() -> Vec<&'static str> {
     rpc_stats::row_names(procedure_names())
 }
@@ -148,7 +148,7 @@ impl From<FileType> for EntryKind {
     }
 }
 
-/// A server has to return kind and size.
+/// Fails unless the server has returned type and size.
 impl TryFrom<Attributes> for session_types::Attributes {
     type Error = OpError;
 

@@ -9,7 +9,7 @@ use plimsoll_nfs::v4::operations::{GetFh, ListEntry, PutFh, ReadDir, ReadDirArgs
 use plimsoll_nfs::v4::types::Handle;
 use plimsoll_nfs::v4::{Call, Results};
 
-/// Attributes of each entry that a listing requests.
+/// Attributes of each entry that a plain listing requests.
 pub(super) const READDIR_ATTRIBUTES: Bitmap =
     Bitmap::of(&[number::KIND, number::READ_ERROR, number::FILE_ID]);
 
@@ -18,7 +18,8 @@ pub(super) const READDIR_PLUS_ATTRIBUTES: Bitmap =
     Bitmap(STAT_ATTRIBUTES.0 | 1 << number::HANDLE | 1 << number::READ_ERROR);
 
 impl LaneClient {
-    /// Reads a directory to its end: the first part together with the LOOKUP of its name.
+    /// Reads a whole directory; the compound of the first part includes the LOOKUP of the
+    /// directory's name.
     pub(super) async fn read_dir(
         &self,
         path: &[u8],
@@ -72,7 +73,7 @@ impl LaneClient {
     }
 }
 
-/// Bytes of an entry in the message.
+/// Size of an entry in the message, in bytes.
 pub(super) fn bytes_of(entry: &ListEntry<'_>) -> u64 {
     use plimsoll_nfs::xdr::Encode;
     let mut values = Vec::new();

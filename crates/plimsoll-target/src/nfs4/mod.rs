@@ -1,8 +1,7 @@
-//! Files of a server by NFS version 4 (4.0 and 4.1), without a client of the kernel.
+//! Files of a server by NFS version 4 (4.0 and 4.1), without a kernel client.
 //!
-//! Every operation goes to the server, unless `cache` has its result: nothing else is cached but the
-//! handles of directories that paths lead through. `backend` has the calls that operations become.
-//! Each lane is a client of its own to the server.
+//! Every operation calls the server unless `cache` has the result. Otherwise only the handles of directories on paths
+//! are cached. `backend` maps operations to calls. Each lane is a separate client of the server.
 
 mod backend;
 mod compounds;
@@ -48,15 +47,15 @@ pub(crate) fn check_url(url: &str) -> Result<(), TargetError> {
     Url::parse(url).map(drop)
 }
 
-/// A server, as lanes and questions connect to it.
+/// The connection parameters of a server, for lanes and for requests outside the load.
 pub(crate) struct Nfs4 {
     client: ClientSpec,
     probe: ProbeSpec,
     work_dir: WorkDirConfig<Handle>,
     owners: Owners,
-    /// Numbers of the clients that exist now.
+    /// Numbers of the existing clients.
     client_numbers: Mutex<BTreeSet<u32>>,
-    /// Locks of the owners that workers share, by process.
+    /// Mutexes of shared open owners, by process; one owner for all processes has key 0.
     owner_locks: Mutex<HashMap<u64, FifoMutex>>,
 }
 
@@ -65,8 +64,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Nfs4 {
-    /// Takes the lowest number that no client has: to the server, a client that follows another on
-    /// the same lane is the same one, restarted.
+    /// Takes the lowest free client number: the server regards a later client with the same number
+    /// as the same client, restarted.
     fn take_client_number(&self) -> u32 {
         let mut numbers = lock(&self.client_numbers);
         let free = (0..).find(|n| !numbers.contains(n));
@@ -80,8 +79,8 @@ impl Nfs4 {
         assert!(was_taken, "client number {number} is released twice");
     }
 
-    /// The open owner that a worker of a process shares with others, if it does, and the lock that
-    /// it shares with them, also on other lanes.
+    /// The key and the mutex of the open owner that a worker of `process` shares with other
+    /// workers, possibly on other lanes; `None` if each worker has its own owner.
     fn shared_owner(&self, process: u64) -> Option<(u64, FifoMutex)> {
         let key = match self.owners {
             Owners::Worker => return None,
@@ -96,7 +95,7 @@ fn refused(reason: String) -> TargetError {
     TargetError::of(SCHEME.name, reason)
 }
 
-/// Explains why a server cannot be used.
+/// The error of a server that cannot be used.
 fn cannot_use(minor: u32, at: SocketAddr, e: NfsError, deviations: &Deviations) -> TargetError {
     let why = match e {
         NfsError::Rpc(e) => explain_no_connection(deviations, e),
@@ -108,7 +107,7 @@ fn cannot_use(minor: u32, at: SocketAddr, e: NfsError, deviations: &Deviations) 
     refused(format!("NFS version 4.{minor} at {at}: {why}"))
 }
 
-/// Finds the work directory, whose last component is created if it does not exist.
+/// Finds the work directory. A missing last component is created if the purpose is load.
 pub(crate) fn connect(
     url: &str,
     place: &WorkDirSpec,
@@ -179,7 +178,7 @@ pub(crate) fn connect(
     })
 }
 
-/// A client id that no other client of the server has.
+/// The name of this client, different from the names of all other clients of the server.
 fn client_id() -> String {
     use std::hash::{BuildHasher, RandomState};
     let uname = rustix::system::uname();
@@ -189,14 +188,14 @@ fn client_id() -> String {
     format!("plimsoll {host} {process} {random:016x}")
 }
 
-/// Bytes of the longest message that may be needed.
+/// Maximum message size in bytes.
 fn max_message_bytes(server: &ServerUrl) -> u32 {
     let sizes = [server.read_size, server.write_size];
     let [read, write] = sizes.map(|size| size.unwrap_or(DEFAULT_MAX_TRANSFER_BYTES));
     read.max(write).max(MAX_LIST_BYTES) + MESSAGE_OVERHEAD_BYTES
 }
 
-/// The state that clients have on the server: owners, slots and delegations.
+/// Describes the server state of the clients: owners, slots and delegations.
 fn state_description(url: &Url) -> String {
     let owners = match url.owners {
         Owners::Worker => "owners worker",

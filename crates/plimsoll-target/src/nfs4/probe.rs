@@ -1,4 +1,4 @@
-//! Questions to a server besides the load: the exported directory, its limits, and the work
+//! Requests to an NFSv4 server outside the load: the exported directory, its limits, and the work
 //! directory.
 
 use super::compounds::{on, result, success};
@@ -23,19 +23,19 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes of a transfer that every server accepts.
+/// Minimum transfer size in bytes; every server accepts this size.
 const MIN_TRANSFER_BYTES: u32 = 512;
 
-/// Maximum number of bytes of a part of a directory.
+/// Maximum size of one part of a directory listing, in bytes.
 pub(super) const MAX_LIST_BYTES: u32 = 64 << 10;
 
-/// Nanoseconds of a lease where the server does not state them.
+/// Lease in nanoseconds if the server does not state one.
 const DEFAULT_LEASE_NS: u64 = 30_000_000_000;
 
-/// Attributes that state what a directory entry is.
+/// Attributes that give the type of a directory entry.
 const KIND: Bitmap = Bitmap::of(&[number::KIND]);
 
-/// The parameters of connections for questions.
+/// The parameters of connections for requests outside the load.
 pub(super) struct ProbeSpec {
     pub(super) address: SocketAddr,
     pub(super) who: Credentials,
@@ -46,17 +46,17 @@ pub(super) struct ProbeSpec {
     pub(super) deviations: Arc<Deviations>,
 }
 
-/// A connection for questions besides the load.
+/// A connection for requests outside the load.
 pub(crate) struct Probe {
     client: BlockingClient,
     /// Limits of messages in a session (4.1).
     limits: Option<ChannelAttributes>,
 }
 
-/// Limits that the server states once.
+/// Limits that the server states.
 pub(super) struct Limits {
     pub(super) sizes: TransferSizes,
-    /// Nanoseconds.
+    /// The lease, in nanoseconds.
     pub(super) lease: u64,
 }
 
@@ -95,7 +95,6 @@ impl Probe {
         Ok(Self { client, limits })
     }
 
-    /// The root of the server.
     pub(super) fn root(&mut self) -> Result<Handle, NfsError> {
         self.client.call(
             |c| {
@@ -108,7 +107,7 @@ impl Probe {
         )
     }
 
-    /// The directory of the URL's path, and its limits.
+    /// The directory at the URL's path, and the limits of the server.
     pub(super) fn export(
         &mut self,
         root: Handle,
@@ -146,7 +145,7 @@ impl Probe {
         self.client.call(build, result::<GetAttr>)
     }
 
-    /// Looks a name up; returns also whether it is a directory.
+    /// Looks up a name; returns the handle, and whether the name is a directory.
     fn find(&mut self, dir: Handle, name: &[u8]) -> Result<(Handle, bool), NfsError> {
         let (found, attributes) = self.client.call(
             |c| {
@@ -210,7 +209,7 @@ impl ServerProbe for Probe {
         use number::{FILES_AVAILABLE, FILES_TOTAL, SPACE_AVAILABLE, SPACE_TOTAL};
         let wanted = Bitmap::of(&[FILES_AVAILABLE, FILES_TOTAL, SPACE_AVAILABLE, SPACE_TOTAL]);
         let said = self.attributes(&dir, &wanted)?;
-        // A server that does not know them returns zeros, or nothing.
+        // A server that does not know its free space returns zeros or no attributes.
         let known = said.space_available.filter(|_| said.space_total != Some(0));
         Ok(known.map(|bytes| Space {
             bytes,
@@ -221,7 +220,7 @@ impl ServerProbe for Probe {
         }))
     }
 
-    /// A server that cannot be told forgets the client by itself.
+    /// An unreachable server forgets the client when the lease ends.
     fn end(self) {
         let _ = self.client.end();
     }

@@ -10,10 +10,10 @@ use plimsoll_nfs::v4::operations::{Read, ReadArgs, Write, WriteArgs};
 use plimsoll_nfs::v4::types::{Stable, StateId, Text};
 use plimsoll_nfs::v4::{Call, NfsError, OpenFile, PendingCall, Permit, RetryState};
 
-/// A call in flight that names the state of an open file.
+/// A call in flight with a stateid of an open file.
 pub(crate) struct StatefulCall {
     call: PendingCall,
-    /// The state by which the server knew the file when the call was sent.
+    /// The stateid by which the server knew the file when the call was sent.
     known_by: StateId,
 }
 
@@ -22,7 +22,7 @@ impl TransferCalls for LaneClient {
     type Permit = Permit;
     type Write = StatefulCall;
     type Read = StatefulCall;
-    /// The error, and the state with which the call was made.
+    /// The error, and the stateid of the call.
     type CallError = (NfsError, StateId);
     type Retries = RetryState;
 

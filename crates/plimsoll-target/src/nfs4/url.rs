@@ -4,20 +4,20 @@ use super::SCHEME;
 use crate::connect::TargetError;
 use crate::nfs::url::{ServerUrl, UrlParser};
 
-/// Maximum number of calls of a session in flight at once.
+/// Maximum number of slots of an NFSv4.1 session.
 const MAX_SESSION_SLOTS: u64 = 1024;
 
-/// Slots that are requested without the option.
+/// Default number of slots that the client requests.
 const DEFAULT_SESSION_SLOTS: u32 = 64;
 
-/// Which open owners there are.
+/// The scope of an open owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owners {
-    /// Each worker is one.
+    /// One open owner for each worker.
     Worker,
-    /// Each process of the workload is one.
+    /// One open owner for each process of the workload.
     Process,
-    /// All workers are one.
+    /// One open owner for all workers.
     One,
 }
 
@@ -31,7 +31,7 @@ pub(super) struct Url {
     pub(super) delegations: bool,
 }
 
-/// The options that only this version has.
+/// The options of NFSv4 only.
 const OWN_OPTIONS: [&str; 4] = ["delegations", "minorversion", "open_owner", "slots"];
 
 impl Url {

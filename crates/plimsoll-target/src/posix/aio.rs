@@ -1,4 +1,4 @@
-//! Asynchronous writes by a pool of threads that all workers of a target share.
+//! Asynchronous writes by a thread pool that all workers of a target share.
 
 use super::thread_pool::{PoolJob, ThreadPool, lock, wait};
 use crate::error::OpError;
@@ -12,7 +12,7 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::task::{Poll, Waker};
 
 pub(super) struct AioRequest {
-    /// Keeps the file open, even if the worker drops it before the write completes.
+    /// Keeps the file open until the write completes, even if the worker drops the file earlier.
     file: Arc<OwnedFd>,
     offset: u64,
     len: u64,
@@ -23,7 +23,7 @@ pub(super) struct AioRequest {
     to: Arc<Completions>,
 }
 
-/// The pool; all workers of a target share it.
+/// The thread pool that all workers of a target share.
 pub(super) type AioThreadPool = ThreadPool<AioRequest>;
 
 /// The results of one worker's writes.
@@ -64,7 +64,8 @@ impl PoolJob for AioRequest {
         let result = self.write();
         let end = self.clock.now();
         let write = self.active();
-        // Before the write is reported, so that a file is no longer open when its close returns.
+        // The file is dropped before the write is reported, so that the file is no longer open when
+        // its close returns.
         drop(self.file);
         let mut state = lock(&self.to.state);
         state.forget(write);
@@ -112,7 +113,7 @@ pub(super) struct SessionAioQueue {
     pool: Arc<AioThreadPool>,
     clock: Clock,
     completions: Arc<Completions>,
-    /// Queued and not yet taken.
+    /// Number of queued writes that the worker has not taken yet.
     pending: usize,
 }
 
@@ -176,7 +177,7 @@ impl SessionAioQueue {
             Poll::Pending
         })
         .await;
-        // Completed writes are taken also when the wait ended early.
+        // Takes completed writes even if the wait ended early.
         let mut state = lock(&self.completions.state);
         self.pending -= state.done.len();
         done.append(&mut state.done);

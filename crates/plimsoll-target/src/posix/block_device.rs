@@ -1,4 +1,4 @@
-//! The block device that a file system is on.
+//! The block device of a file system.
 
 use procfs::FromRead;
 use procfs::process::MountInfos;
@@ -6,7 +6,7 @@ use rustix::fs::{AtFlags, CWD, FileType, StatxFlags};
 use std::os::fd::AsFd;
 use std::path::Path;
 
-/// A block device, by its numbers.
+/// A block device, identified by its device numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BlockDevice {
     major: u32,
@@ -14,12 +14,13 @@ pub(super) struct BlockDevice {
 }
 
 impl BlockDevice {
-    /// The device under an open directory; `None` if its file system is on none, such as tmpfs or NFS.
+    /// The device of an open directory's file system; `None` if the file system has no block device, such as tmpfs or
+    /// NFS.
     pub(super) fn of_dir(dir: impl AsFd) -> Option<Self> {
         Self::at(dir, Path::new(""), AtFlags::EMPTY_PATH)
     }
 
-    /// The device under a path, or under its nearest parent if it is not there yet.
+    /// The device at a path, or at the nearest existing parent directory.
     fn of_path(path: &Path) -> Option<Self> {
         let absolute = std::path::absolute(path).ok()?;
         let existing = absolute.ancestors().find(|p| p.exists())?;
@@ -35,7 +36,7 @@ impl BlockDevice {
         if Path::new(&device.attributes()).exists() {
             return Some(device);
         }
-        // btrfs and others give each volume a number of its own, and name the device in the table of mounts.
+        // File systems such as btrfs give each volume its own device number; the mount table names the block device.
         let is_known = stat.stx_mask & StatxFlags::MNT_ID.bits() != 0;
         let mounts = MountInfos::from_file("/proc/self/mountinfo").ok()?.0;
         let mut mounts = mounts.into_iter().filter(|_| is_known);
@@ -43,7 +44,7 @@ impl BlockDevice {
         Self::of_file(Path::new(&mount.mount_source?))
     }
 
-    /// The device that a file in `/dev` stands for.
+    /// The device of a device file such as `/dev/sda`.
     fn of_file(path: &Path) -> Option<Self> {
         let stat = rustix::fs::stat(path).ok()?;
         let is_device = FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice;
@@ -53,22 +54,22 @@ impl BlockDevice {
         })
     }
 
-    /// The directory of the kernel that describes the device.
+    /// The sysfs directory of the device.
     fn attributes(self) -> String {
         format!("/sys/dev/block/{}:{}", self.major, self.minor)
     }
 
-    /// Requests that the device queues (`nr_requests`).
+    /// Maximum requests that the device queues (`nr_requests`).
     pub(super) fn queued_requests(self) -> Option<u32> {
         let base = self.attributes();
-        // A partition has the queue of its disk.
+        // A partition uses the queue of its disk.
         let paths = ["queue", "../queue"].map(|queue| format!("{base}/{queue}/nr_requests"));
         let text = paths.iter().find_map(|p| std::fs::read_to_string(p).ok())?;
         text.trim().parse().ok()
     }
 }
 
-/// Whether a directory is on a block device, or will be if it is not there yet.
+/// Whether a directory is, or once created will be, on a block device.
 #[must_use]
 pub fn is_on_block_device(dir: &Path) -> bool {
     BlockDevice::of_path(dir).is_some()
@@ -86,7 +87,7 @@ mod tests {
         assert_eq!(BlockDevice::of_file(Path::new("/dev/null")), None);
     }
 
-    /// A file system of a disk has the number of the device that the table of mounts names.
+    /// The device number of a disk's file system is the number of the device in the mount table.
     #[test]
     fn file_systems_of_disks_are_on_the_devices_of_their_mounts() {
         let mounts = MountInfos::from_file("/proc/self/mountinfo").unwrap().0;
@@ -95,12 +96,12 @@ mod tests {
             .filter(|m| ["ext4", "xfs"].contains(&&*m.fs_type))
         {
             let source = mount.mount_source.as_deref().unwrap_or_default();
-            // A name such as /dev/root may have no file.
+            // A name such as /dev/root may have no device file.
             let Some(device) = BlockDevice::of_file(Path::new(source)) else {
                 continue;
             };
             let (at, flags) = (&mount.mount_point, AtFlags::empty());
-            // Another file system may be mounted over it.
+            // Another file system may be mounted over this mount point.
             let shown = rustix::fs::statx(CWD, at, flags, StatxFlags::MNT_ID);
             if shown.is_ok_and(|shown| shown.stx_mnt_id == mount.mnt_id as u64) {
                 assert_eq!(BlockDevice::of_path(at), Some(device), "{source}");

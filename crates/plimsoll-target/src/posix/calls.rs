@@ -1,4 +1,4 @@
-//! The system calls of one worker: their names, buffers and bytes.
+//! The system calls of one worker: names, buffers and written bytes.
 
 use super::names::{BENEATH, LocatedPath};
 use crate::error::OpError;
@@ -12,13 +12,13 @@ use std::mem::MaybeUninit;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 
-/// Bytes of a directory that one system call reads.
+/// Buffer size of one getdents64 call, in bytes.
 const DIR_BUFFER: usize = 32 << 10;
 
-/// Bytes that reads are aligned to in the buffer, for direct I/O.
+/// Alignment of reads in the buffer in bytes, for direct I/O.
 const ALIGNMENT: usize = 4096;
 
-/// What the system calls of a worker work on. It may be passed to another thread between two of them.
+/// The state of a worker's system calls. May move to another thread between two calls.
 pub(crate) struct SystemCalls {
     pub(crate) root: Arc<OwnedFd>,
     /// The name that operations work on.
@@ -26,7 +26,7 @@ pub(crate) struct SystemCalls {
     /// The destination of operations that take two names.
     pub(crate) destination: LocatedPath,
     pub(crate) buffer: MmapMut,
-    /// A file that takes what is read from mappings; created by the first.
+    /// A memory file that receives the bytes read from mappings; created by the first mapped read.
     pub(super) sink: Option<OwnedFd>,
     /// The position of the next read in the buffer.
     at: usize,
@@ -57,12 +57,11 @@ impl SystemCalls {
         self.name.get()
     }
 
-    /// Makes the located name the destination.
     pub(crate) fn set_destination(&mut self) {
         std::mem::swap(&mut self.name, &mut self.destination);
     }
 
-    /// The part of the buffer for the next `len` bytes.
+    /// Allocates a part of the buffer for the next `len` bytes.
     #[inline(always)]
     pub(crate) fn buffer_range(&mut self, len: usize) -> Result<std::ops::Range<usize>, Errno> {
         self.reserve_buffer(len)?;
@@ -78,7 +77,8 @@ impl SystemCalls {
         Ok(begin..begin + len)
     }
 
-    /// Makes the buffer at least `len` bytes long: only the first transfer of its size enlarges it.
+    /// Enlarges the buffer to at least `len` bytes, which only the first transfer of a larger size
+    /// needs.
     #[inline(always)]
     pub(crate) fn reserve_buffer(&mut self, len: usize) -> Result<(), Errno> {
         if len > self.buffer.len() {
@@ -93,7 +93,7 @@ impl SystemCalls {
         rustix::fs::openat2(&self.root, self.name(), flags, Mode::empty(), BENEATH)
     }
 
-    /// The parent of the located name, and the last component of the path.
+    /// The parent directory of the located name, and the last component of the path.
     pub(super) fn open_parent(&self) -> Result<(OwnedFd, CString), Errno> {
         let path = self.name().to_bytes();
         let (parent, name) = match path.iter().rposition(|b| *b == b'/') {
@@ -106,8 +106,7 @@ impl SystemCalls {
         Ok((parent, name))
     }
 
-    /// Writes `len` bytes of the session's content by `call`, which is given bytes and the number of
-    /// those before them.
+    /// Writes `len` bytes of the session's content by `call`, which takes bytes and the number of earlier bytes.
     #[inline(always)]
     pub(super) fn write_with(
         &mut self,
@@ -127,7 +126,7 @@ impl SystemCalls {
         Ok(())
     }
 
-    /// Reads a directory: `visit` is given the name, kind and record length of each entry.
+    /// Reads a directory: calls `visit` with the name, kind and record length of each entry.
     pub(super) fn read_dir(
         &mut self,
         fd: BorrowedFd<'_>,
@@ -140,13 +139,15 @@ impl SystemCalls {
             let entry = entry?;
             let name = entry.file_name();
             if name != c"." && name != c".." {
-                // A record holds two numbers, a length, a type and the name, padded to eight.
+                // `linux_dirent64`: two 8-byte numbers, a 2-byte length, a 1-byte type and the name
+                // with its final zero, padded to 8 bytes.
                 let record = (19 + name.count_bytes() + 1).next_multiple_of(8);
                 visit(name, entry.file_type(), record);
             }
             if dir.is_buffer_empty() {
                 calls += 1;
-                // The first buffer does not count: most directories fit in one call, and a second call finds the end.
+                // Does not report the first call: most directories fit into one call, and the second call finds the
+                // end.
                 if calls > 1 {
                     self.signs.call_completed();
                 }

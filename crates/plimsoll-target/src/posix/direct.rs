@@ -5,7 +5,7 @@ use rustix::fs::{AtFlags, Mode, OFlags, StatxFlags};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
 
-/// Tries with a file without a name in the directory, of which nothing is left.
+/// Probes direct I/O with an unnamed temporary file (`O_TMPFILE`).
 pub(super) fn probe_direct_io(dir: &OwnedFd) -> DirectIo {
     let open = |more: OFlags| {
         let flags = OFlags::TMPFILE | OFlags::RDWR | OFlags::CLOEXEC | more;
@@ -13,7 +13,7 @@ pub(super) fn probe_direct_io(dir: &OwnedFd) -> DirectIo {
     };
     match open(OFlags::DIRECT) {
         Ok(file) => alignment(&file),
-        // The file system may also not support files without names.
+        // The file system may lack unnamed temporary files instead.
         Err(Errno::INVAL) if open(OFlags::empty()).is_ok() => DirectIo::Refused,
         Err(_) => DirectIo::Unknown,
     }

@@ -13,18 +13,19 @@ use std::sync::Arc;
 /// An open file.
 pub(crate) struct PosixHandle {
     pub(super) fd: OwnedFd,
-    /// A second descriptor that asynchronous writes share and keep open; opened by the first.
+    /// A second descriptor that asynchronous writes share and keep open; opened by the first
+    /// asynchronous write.
     pub(super) shared: OnceCell<Arc<OwnedFd>>,
 }
 
 impl PosixHandle {
-    /// Opens the file of a name below a directory.
+    /// Opens the file with a name below a directory.
     #[inline(always)]
     pub(super) fn open(root: &OwnedFd, name: &LocatedPath, how: OpenHow) -> Result<Self, OpError> {
         let (flags, mode) = flags_and_mode(how);
         let fd = loop {
             match rustix::fs::openat2(root, name.get(), flags, mode, name.resolve_flags()) {
-                // The kernel gives up when a rename elsewhere races with the lookup.
+                // openat2 fails with `EAGAIN` when a concurrent rename disturbs the lookup.
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 other => break other?,
             }
@@ -38,7 +39,7 @@ impl PosixHandle {
         })
     }
 
-    /// A second descriptor, opened by the first call.
+    /// The second descriptor; the first call opens it.
     pub(super) fn shared(&self) -> Result<Arc<OwnedFd>, Errno> {
         if let Some(fd) = self.shared.get() {
             return Ok(fd.clone());
@@ -48,7 +49,7 @@ impl PosixHandle {
     }
 }
 
-/// The flags of an open, and the permissions of a file that it creates.
+/// The flags of openat2, and the permissions of a file that the open creates.
 #[inline(always)]
 pub(super) fn flags_and_mode(how: OpenHow) -> (OFlags, Mode) {
     let mut flags = OFlags::CLOEXEC | OFlags::NOFOLLOW;
@@ -69,10 +70,11 @@ pub(super) fn flags_and_mode(how: OpenHow) -> (OFlags, Mode) {
     (flags, mode)
 }
 
-/// Locks a range for writing, waiting while another open file has a part of it, and unlocks it.
+/// Locks a range for writing and unlocks it; waits while another open file has a lock on a part of
+/// the range.
 ///
-/// The lock belongs to the open file (`F_OFD_SETLKW`): a lock of the process would exclude no
-/// other worker, and closing any descriptor of the file would drop it.
+/// The lock belongs to the open file (`F_OFD_SETLKW`): a process lock would not exclude the other
+/// workers, and closing any descriptor of the file would release the lock.
 pub(super) fn lock_and_unlock(file: &OwnedFd, offset: u64, len: u64) -> Result<(), OpError> {
     let signed = |n: u64| i64::try_from(n).map_err(|_| Errno::OVERFLOW);
     let (l_start, l_len) = (signed(offset)?, signed(len)?);

@@ -1,4 +1,4 @@
-//! System calls besides plain transfers: the operations of mixes, and replacing small files.
+//! System calls beyond plain transfers: the operations of mixes, and replacing small files.
 
 use super::calls::SystemCalls;
 use super::handle::lock_and_unlock;
@@ -15,7 +15,7 @@ use std::io::IoSlice;
 use std::num::NonZeroU64;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// The name of an open file, by which it is reached without a second lookup of its path.
+/// The `/proc` name of an open file, which reaches the file without a second path lookup.
 fn name_of_descriptor(fd: &OwnedFd) -> Result<CString, OpError> {
     let name = format!("/proc/self/fd/{}", fd.as_raw_fd());
     Ok(CString::new(name).map_err(|_| Errno::INVAL)?)
@@ -51,10 +51,10 @@ impl SystemCalls {
         };
         let moved = match operation {
             FileOperation::DropCache => {
-                // Dirty pages are not dropped, so they are written first.
+                // The kernel does not drop dirty pages, so they are written first.
                 rustix::fs::fdatasync(file)?;
-                // A page that another processor holds for a moment, in a batch that moves between two
-                // lists, is not dropped: the second call finds the page released.
+                // The kernel skips a page that another processor holds in a batch between two LRU lists; the second
+                // call finds the page released.
                 for _ in 0..2 {
                     rustix::fs::fadvise(file, 0, None::<NonZeroU64>, Advice::DontNeed)?;
                 }
@@ -107,7 +107,8 @@ impl SystemCalls {
 
     /// Creates or replaces a small file.
     pub(crate) fn make_or_replace(&mut self, bytes: &[u8]) -> Result<(), OpError> {
-        // Written beside and renamed, so that a crash leaves the old one or the new one whole.
+        // Writes a temporary file and renames it, so that a crash leaves either the old or the new
+        // file whole.
         let (parent, name) = self.open_parent()?;
         let mut beside = name.to_bytes().to_vec();
         beside.extend_from_slice(b".new");
@@ -115,7 +116,8 @@ impl SystemCalls {
         let mode = Mode::from_raw_mode(0o644);
         let create = || rustix::fs::openat(&parent, &beside[..], flags, mode);
         let fd = match create() {
-            // Left by a crash, or a hard link to a user's file: it is never written through.
+            // A file left by a crash, or a hard link to a user's file: remove it without writing to
+            // it.
             Err(Errno::EXIST) => {
                 rustix::fs::unlinkat(&parent, &beside[..], AtFlags::empty())?;
                 create()?
@@ -130,30 +132,31 @@ impl SystemCalls {
                     n => done += n,
                 }
             }
-            // Without this the new name could survive a power failure, and the bytes not.
+            // Otherwise the new name could survive a power failure without the bytes.
             rustix::fs::fdatasync(&fd)?;
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
             let names = rustix::fs::openat(&parent, ".", flags, Mode::empty())?;
             let sync_names = || match rustix::fs::fsync(&names) {
-                // The file system brings names to the device by itself.
+                // This file system needs no fsync of directories.
                 Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(()),
                 synced => synced,
             };
-            // Removals must reach the device first: otherwise removed files that the new marker does not list could survive.
+            // Removals must reach the device first: otherwise removed files that the new marker does not list could
+            // survive.
             sync_names()?;
             rustix::fs::renameat(&parent, &beside[..], &parent, &*name)?;
             // The marker's name must reach the device: otherwise files could survive without their marker.
             sync_names()
         };
         write().map_err(|e| {
-            // No half of a file must stay behind.
+            // Leaves no partly written file behind.
             let _ = rustix::fs::unlinkat(&parent, &beside[..], AtFlags::empty());
             e.into()
         })
     }
 
-    /// `chmod` follows a link at the end of its path, so the file is opened first, by a descriptor
-    /// that is only a reference to it.
+    /// `chmod` follows a symbolic link at the end of its path, so the file is opened first with
+    /// `O_PATH`, which does not open the contents.
     fn set_mode(&self, mode: u32) -> Result<(), OpError> {
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let file = rustix::fs::openat2(&self.root, self.name(), flags, Mode::empty(), BENEATH)?;
@@ -162,7 +165,7 @@ impl SystemCalls {
         Ok(rustix::fs::chmodat(CWD, &*name, mode, AtFlags::empty())?)
     }
 
-    /// Opens the directory of the name, reads it to its end and closes it.
+    /// Opens, reads and closes the directory at the located name.
     pub(crate) fn list_located(&mut self) -> Result<ListTotals, OpError> {
         let fd = self.open_beneath(OFlags::RDONLY | OFlags::DIRECTORY)?;
         let mut listed = ListTotals::default();
@@ -173,7 +176,7 @@ impl SystemCalls {
         Ok(listed)
     }
 
-    /// Attributes of the name.
+    /// Attributes of the located name; a symbolic link is not followed.
     #[inline(always)]
     pub(crate) fn stat_located(&self) -> Result<Attributes, OpError> {
         let flags = AtFlags::SYMLINK_NOFOLLOW;
@@ -181,15 +184,15 @@ impl SystemCalls {
         Ok(attributes(&found))
     }
 
-    /// Checks that the name may be read and written.
+    /// Checks that the located name may be read and written.
     fn access_located(&self) -> Result<(), OpError> {
         let how = Access::READ_OK | Access::WRITE_OK;
-        // A link is checked itself.
+        // A symbolic link is not followed.
         let flags = AtFlags::SYMLINK_NOFOLLOW;
         Ok(rustix::fs::accessat(&self.root, self.name(), how, flags)?)
     }
 
-    /// Names and kinds of the directory's entries.
+    /// Names and kinds of the entries of the directory at the located name.
     pub(crate) fn located_entries(&mut self) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError> {
         let fd = self.open_beneath(OFlags::RDONLY | OFlags::DIRECTORY)?;
         let mut all = Vec::new();
@@ -210,8 +213,8 @@ impl SystemCalls {
         Ok(out)
     }
 
-    /// Contents of a small regular file. Whoever may write to the directory may have put something else
-    /// there: a pipe would be waited for, and a large file would fill the memory.
+    /// Contents of a small regular file. Other users with write access to the directory may have put another object
+    /// there: reading a pipe would block, and a large file would fill the memory.
     pub(crate) fn located_contents(&self) -> Result<Vec<u8>, OpError> {
         let fd = self.open_beneath(OFlags::RDONLY | OFlags::NONBLOCK)?;
         let stat = rustix::fs::fstat(&fd)?;
@@ -230,14 +233,15 @@ impl SystemCalls {
                 0 => return Ok(out),
                 n => out.extend_from_slice(&piece[..n]),
             }
-            // It may grow meanwhile.
+            // The file may have grown since fstat.
             if out.len() as u64 > MAX_WHOLE_READ_BYTES {
                 return Err(Errno::FBIG.into());
             }
         }
     }
 
-    /// Removes a file or an empty directory that is reached without a symbolic link.
+    /// Removes a file or an empty directory; no component of the parent's path may be a symbolic
+    /// link.
     pub(crate) fn remove_located(&self, kind: EntryKind) -> Result<(), OpError> {
         let (parent, name) = self.open_parent()?;
         let flags = if kind == EntryKind::Dir {
@@ -248,8 +252,8 @@ impl SystemCalls {
         Ok(rustix::fs::unlinkat(&parent, &*name, flags)?)
     }
 
-    /// Reads up to `len` bytes of one file, changes them, and writes them to the same place of
-    /// another; returns the number of bytes.
+    /// Reads up to `len` bytes of one file, passes the bytes to `change`, and writes the result at
+    /// the same offset of another file; returns the number of bytes.
     pub(crate) fn copy_through_buffer(
         &mut self,
         from: &OwnedFd,
@@ -269,22 +273,22 @@ impl SystemCalls {
         Ok(read as u64)
     }
 
-    /// Reads a mapping by having the kernel copy it to a file in memory: a missing page (the file was
-    /// truncated meanwhile, or the storage failed) is then an error of this call, where touching it
-    /// would end the process with `SIGBUS`. The page faults are those of any access.
+    /// Reads a mapping by having the kernel copy the pages to a memory file. A missing page, after a truncation or a
+    /// storage failure, then fails the system call, whereas an access by this process would raise `SIGBUS`. The page
+    /// faults are the same as for a direct access.
     fn read_mapped(&mut self, file: &OwnedFd, offset: u64, len: u64) -> Result<(), OpError> {
         let window = MappedRange::page_aligned(offset, len)?;
         let map = window.options().map_raw_read_only(file)?;
         let sink = self.mapping_sink()?;
         window.for_each_piece(&map, |at, piece, _| {
             // SAFETY: `at` is the start of `piece` bytes of a mapping that lives until after the
-            // call. The kernel reads them; no reference to them is made, so that it does not
-            // matter who else writes the file.
+            // call. The kernel reads the bytes; no Rust reference to the bytes exists, so
+            // concurrent writers of the file do not matter.
             unsafe { libc::pwrite(sink.as_raw_fd(), at.cast(), piece, 0) }
         })
     }
 
-    /// [`read_mapped`](Self::read_mapped) into these bytes.
+    /// [`read_mapped`](Self::read_mapped) into `bytes`.
     fn read_mapped_bytes(
         &mut self,
         file: &OwnedFd,
@@ -307,7 +311,7 @@ impl SystemCalls {
         })
     }
 
-    /// Writes these bytes to a mapping, as [`write_mapped`](Self::write_mapped) does.
+    /// Writes `bytes` to a mapping, as [`write_mapped`](Self::write_mapped) does.
     fn write_mapped_bytes(
         &mut self,
         file: &OwnedFd,
@@ -329,7 +333,8 @@ impl SystemCalls {
         Ok(())
     }
 
-    /// Writes a mapping by having the kernel copy to it, for the same reason as reading.
+    /// Writes a mapping by having the kernel copy to the pages, so that a missing page is an error
+    /// and not `SIGBUS`.
     fn write_mapped(
         &mut self,
         file: &OwnedFd,
@@ -340,7 +345,7 @@ impl SystemCalls {
         let window = MappedRange::page_aligned(offset, len)?;
         let map = window.options().map_raw(file)?;
         let composed = self.sink_of_composed(window.len)?;
-        // All sessions share the file with the pool's bytes.
+        // All sessions share the memory file with the pool's bytes.
         let pool = self.source.pool().clone();
         let bytes = match &composed {
             Some(sink) => sink.as_fd(),
@@ -353,8 +358,8 @@ impl SystemCalls {
                 None => source.next_in_pool(piece),
             };
             // SAFETY: `at` is the start of `piece` bytes of a writable mapping that lives until
-            // after the call. The kernel writes them; no reference to them is made, so that it
-            // does not matter who else uses the file.
+            // after the call. The kernel writes the bytes; no Rust reference to the bytes exists,
+            // so other users of the file do not matter.
             unsafe { libc::pread(bytes.as_raw_fd(), at.cast(), piece, from as i64) }
         })?;
         if flush {
@@ -363,7 +368,8 @@ impl SystemCalls {
         Ok(())
     }
 
-    /// Bytes that were composed for this write, in a file in memory; `None` if the pool is written.
+    /// A memory file with the bytes composed for this write; `None` if the pool's bytes are
+    /// written.
     fn sink_of_composed(&mut self, len: usize) -> Result<Option<OwnedFd>, OpError> {
         if !self.source.pool().is_composed() {
             return Ok(None);
@@ -380,7 +386,7 @@ impl SystemCalls {
         Ok(Some(file))
     }
 
-    /// A file in memory that takes what is read from mappings.
+    /// The memory file that receives the bytes read from mappings.
     fn mapping_sink(&mut self) -> Result<BorrowedFd<'_>, OpError> {
         let sink = match self.sink.take() {
             Some(sink) => sink,
@@ -412,7 +418,7 @@ fn size(len: u64) -> Result<usize, Errno> {
     usize::try_from(len).map_err(|_| Errno::NOMEM)
 }
 
-/// Fills a buffer from a file; returns the number of bytes.
+/// Fills a buffer from a file; returns the number of bytes read.
 fn fill(
     bytes: &mut [u8],
     mut read: impl FnMut(&mut [u8], u64) -> Result<usize, Errno>,
@@ -445,16 +451,16 @@ pub(crate) fn write_all(
     Ok(())
 }
 
-/// A range of a file, and the whole pages around it that are mapped.
+/// A range of a file, and the mapping of all pages that contain the range.
 struct MappedRange {
-    /// The beginning of the mapping in the file.
+    /// Offset of the mapping in the file.
     begin: u64,
-    /// Bytes of the mapping before the range.
+    /// Number of mapped bytes before the range.
     skip: usize,
     len: usize,
 }
 
-/// Bytes that one system call copies between a mapping and a file in memory.
+/// Maximum bytes that one system call copies between a mapping and a memory file.
 const MAPPING_COPY_BYTES: usize = 1 << 20;
 
 impl MappedRange {
@@ -477,8 +483,8 @@ impl MappedRange {
         options
     }
 
-    /// Copies the range piece by piece: `copy` is given the address of a piece, its length and the
-    /// number of bytes before it; it returns the result of the system call.
+    /// Copies the range piece by piece: `copy` takes the address of a piece, its length and the
+    /// number of earlier bytes, and returns the result of the system call.
     fn for_each_piece(
         &self,
         map: &MmapRaw,

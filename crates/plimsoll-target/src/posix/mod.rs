@@ -1,4 +1,4 @@
-//! Files in a directory, through system calls relative to it.
+//! Files in a directory, by system calls relative to the directory.
 
 mod aio;
 mod block_device;
@@ -59,7 +59,7 @@ enum WorkDirOrigin {
     Missing,
 }
 
-/// Opens the work directory, which is created if only its last component is missing.
+/// Opens the work directory. A missing last component is created if the purpose is load.
 pub(crate) fn connect(
     url: &str,
     place: &WorkDirSpec,
@@ -70,7 +70,7 @@ pub(crate) fn connect(
     open_work_dir(place, purpose)
 }
 
-/// Opens the work directory of either kind of target.
+/// Opens the work directory, for plain system calls and for io_uring.
 fn open_work_dir(place: &WorkDirSpec, purpose: Purpose) -> Result<Posix, TargetError> {
     let path = match place.dir.as_os_str().is_empty() {
         true => Path::new("."),
@@ -85,7 +85,8 @@ fn open_work_dir(place: &WorkDirSpec, purpose: Purpose) -> Result<Posix, TargetE
     })
 }
 
-/// Opens the work directory; if it does not exist and the purpose is to inspect, its parent.
+/// Opens the work directory; opens the parent if the work directory does not exist and the purpose
+/// is to inspect.
 fn open_root(path: &Path, purpose: Purpose) -> Result<(OwnedFd, WorkDirOrigin), TargetError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let open = |path: &Path| rustix::fs::openat(CWD, path, flags, Mode::empty());
@@ -110,8 +111,8 @@ fn open_root(path: &Path, purpose: Purpose) -> Result<(OwnedFd, WorkDirOrigin), 
         Some(p) if !p.as_os_str().is_empty() => p,
         _ => Path::new("."),
     };
-    // If the parent is missing too, most likely a file system is not mounted: creating the path would
-    // measure the disk below.
+    // If the parent is missing too, most likely a file system is not mounted: creating the path would measure the
+    // underlying disk.
     let holder = open(parent).map_err(|e| match e {
         Errno::NOENT => TargetError::NoParent(parent.into()),
         e => place(e),
@@ -123,7 +124,8 @@ fn open_root(path: &Path, purpose: Purpose) -> Result<(OwnedFd, WorkDirOrigin), 
     for _ in 0..MAX_CREATIONS {
         let origin = match rustix::fs::mkdirat(CWD, path, Mode::from_raw_mode(0o777)) {
             Ok(()) => WorkDirOrigin::Created,
-            // Another process created the directory first, or the name is a dangling link.
+            // Another process has created the directory first, or the name is a dangling symbolic
+            // link.
             Err(Errno::EXIST) => {
                 error = Errno::EXIST;
                 WorkDirOrigin::Existing
@@ -145,9 +147,9 @@ fn open_root(path: &Path, purpose: Purpose) -> Result<(OwnedFd, WorkDirOrigin), 
     Err(place(error))
 }
 
-/// Refuses a directory, or a symbolic link to one, that another user made where everyone may, as in `/tmp`:
-/// most likely in the place of one whose name was guessed, to have files of this user there. What root
-/// made or mounted is trusted.
+/// Refuses a directory, or a symbolic link, that another user made in a directory like `/tmp`, where everyone may
+/// create names: the other user may have guessed the name to have this user write files there. Trusts names that root
+/// has made, and mount points.
 fn check_owner(path: &Path, root: &OwnedFd) -> Result<(), TargetError> {
     let (Some(_), Some(parent)) = (path.file_name(), path.parent()) else {
         return Ok(());
@@ -158,7 +160,7 @@ fn check_owner(path: &Path, root: &OwnedFd) -> Result<(), TargetError> {
     };
     let own = rustix::process::geteuid().as_raw();
     let is_trusted = |uid: u32| uid == own || uid == 0;
-    // What cannot be looked at is reported by whatever uses it.
+    // If a file cannot be examined, later uses report the error.
     let (Ok(above), Ok(named), Ok(opened)) = (
         rustix::fs::stat(parent),
         rustix::fs::lstat(path),
@@ -167,7 +169,8 @@ fn check_owner(path: &Path, root: &OwnedFd) -> Result<(), TargetError> {
         return Ok(());
     };
     let is_mounted = opened.st_dev != above.st_dev && named.st_dev != above.st_dev;
-    // Without the sticky bit everyone may replace what is there, whoever made it.
+    // Without the sticky bit everyone may replace names in the directory, so the owner of a name
+    // proves nothing.
     let shared = (Mode::WOTH | Mode::SVTX).as_raw_mode();
     if above.st_mode & shared != shared || is_mounted {
         return Ok(());
@@ -216,7 +219,7 @@ impl Target for Posix {
     }
 
     fn remove_work_dir(&self) -> Result<(), OpError> {
-        // Of that name there may be another directory meanwhile, which is not Plimsoll's.
+        // A directory with the same name may have replaced Plimsoll's directory.
         let named = rustix::fs::lstat(&self.path)?;
         let opened = rustix::fs::fstat(&*self.root)?;
         if (named.st_dev, named.st_ino) != (opened.st_dev, opened.st_ino) {
@@ -256,11 +259,11 @@ impl Target for Posix {
     }
 
     fn uncacheable_reason(&self) -> Option<&'static str> {
-        // linux/magic.h
+        // File system types of linux/magic.h.
         const TMPFS: u64 = 0x0102_1994;
         const RAMFS: u64 = 0x8584_58f6;
         let of = rustix::fs::fstatfs(&self.root).ok()?.f_type as u64;
-        // Some of these numbers have a sign on some processors.
+        // On some processors, some of these numbers are sign-extended.
         match of & 0xffff_ffff {
             TMPFS => Some("the files of tmpfs are in memory and nowhere else"),
             RAMFS => Some("the files of ramfs are in memory and nowhere else"),

@@ -1,4 +1,4 @@
-//! The names that a session's operations work on, and the directories that hold them.
+//! The names that a session's operations use, and the parent directories of the names.
 
 use plimsoll_lane::Lane;
 use plimsoll_measure::Nanos;
@@ -7,32 +7,32 @@ use rustix::io::Errno;
 use std::ffi::{CStr, CString};
 use std::os::fd::OwnedFd;
 
-/// No component may be a symbolic link, and the path may not lead out of the work directory.
+/// No component may be a symbolic link, and the path must not leave the work directory.
 pub(super) const BENEATH: ResolveFlags = ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS);
 
-/// No component may be a symbolic link. A path that is relative and without `..` can then not lead
-/// out either, and the kernel need not check that: the check costs an open 190 ns of 1.5 µs (it takes
-/// the lock of all mounts).
+/// No component may be a symbolic link. A relative path without `..` cannot leave the work directory then, so the
+/// kernel need not check that: the check costs 190 ns of the 1.5 µs of an open (it takes the global mount lock).
 const NO_LINKS: ResolveFlags = ResolveFlags::NO_SYMLINKS;
 
-/// Nanoseconds for which a directory that was found in the work directory is taken to be still there.
+/// Nanoseconds for which a checked directory is assumed to be unchanged.
 const PARENT_CHECK_VALID_NS: Nanos = 1_000_000;
 
-/// The flags with which a directory is opened to check it.
+/// The flags with which a directory is opened to check the directory.
 pub(super) const PARENT_FLAGS: OFlags =
     OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
-/// Directories that are remembered to have been found: workers often return to a few. A power of
-/// two, which `slot_of` counts on.
+/// Number of remembered directories: workers often return to a few directories. Must be a power of
+/// two for `slot_of`.
 const CHECKED_DIRS: usize = 64;
 
-/// A path relative to the work directory; empty until one is located.
+/// A path relative to the work directory; empty before the first path is located.
 #[derive(Default)]
 pub(super) struct LocatedPath {
     path: Option<CString>,
-    /// The directory that the path begins with, by its number, and the length of its path.
+    /// The number of the directory at the beginning of the path, and the length of the directory's
+    /// path.
     dir: Option<(u64, usize)>,
-    /// The path is relative and has no `..`, as all paths of a Plan.
+    /// Whether the path is relative and has no `..`, like all paths of a Plan.
     goes_down: bool,
 }
 
@@ -42,7 +42,7 @@ impl LocatedPath {
         self.path.as_deref().unwrap_or(c"")
     }
 
-    /// The flags with which the path is resolved and stays in the work directory.
+    /// The flags with which path resolution stays in the work directory.
     #[inline(always)]
     pub(super) fn resolve_flags(&self) -> ResolveFlags {
         match self.goes_down {
@@ -51,7 +51,7 @@ impl LocatedPath {
         }
     }
 
-    /// Sets it to the path that `push` appends; `.` if that is nothing.
+    /// Sets the path to the bytes that `push` appends; `.` if `push` appends none.
     #[inline]
     pub(super) fn locate(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
         self.dir = None;
@@ -64,8 +64,8 @@ impl LocatedPath {
         self.set(path);
     }
 
-    /// Sets it to the name that `push_name` appends to the path of directory `dir`, which is composed
-    /// only if the path begins with another.
+    /// Sets the path to directory `dir` followed by the name that `push_name` appends. Composes the directory's path
+    /// only if the last path was in another directory.
     #[inline]
     pub(super) fn locate_in(
         &mut self,
@@ -86,8 +86,7 @@ impl LocatedPath {
         self.set(path);
     }
 
-    /// Takes the bytes of the path to be overwritten: while paths keep their length, they keep their
-    /// memory.
+    /// Takes the path's buffer for reuse: paths of equal length need no new allocation.
     #[inline]
     fn take(&mut self) -> Vec<u8> {
         self.path
@@ -96,12 +95,12 @@ impl LocatedPath {
             .unwrap_or_default()
     }
 
-    /// Checks for zero bytes here, before the operation is timed, and not in each system call. A path
-    /// with a zero byte becomes the empty one, for which the system returns an error.
+    /// Checks for zero bytes once, before the operation is timed, rather than in each system call. A path with a zero
+    /// byte becomes empty, and the system call returns an error.
     #[inline]
     fn set(&mut self, mut path: Vec<u8>) {
         path.push(0);
-        // Other names with two dots are resolved the slower way, too.
+        // Names that merely contain two dots also use the slower resolution.
         self.goes_down = path[0] != b'/' && !path.windows(2).any(|two| two == b"..");
         self.path = CString::from_vec_with_nul(path).ok();
         if self.path.is_none() {
@@ -110,10 +109,10 @@ impl LocatedPath {
     }
 }
 
-/// Directories that were found to lie in the work directory, reached without a symbolic link.
+/// Directories that a recent check found in the work directory, reached without a symbolic link.
 pub(super) struct CheckedParents([CheckedDir; CHECKED_DIRS]);
 
-/// A directory, and when it was found, in nanoseconds.
+/// A checked directory, and the time of the check in nanoseconds.
 #[derive(Default)]
 struct CheckedDir {
     path: Vec<u8>,
@@ -127,7 +126,7 @@ impl Default for CheckedParents {
 }
 
 impl CheckedParents {
-    /// Checks the directory that holds `name`, unless that was done just now.
+    /// Checks the parent directory of `name` unless a recent check found the directory.
     #[inline(always)]
     pub(super) fn check(&mut self, root: &OwnedFd, lane: &Lane, name: &CStr) -> Result<(), Errno> {
         let now = lane.now();
@@ -139,11 +138,12 @@ impl CheckedParents {
         Ok(())
     }
 
-    /// The directory that holds `name`, unless it was found just now.
+    /// The parent directory of `name`; `None` if a recent check found the directory.
     #[inline(always)]
     pub(super) fn unchecked<'n>(&self, name: &'n CStr, now: Nanos) -> Option<&'n [u8]> {
         let path = name.to_bytes();
-        // A name in the work directory itself has no component that could be a link.
+        // A name directly in the work directory has no parent component that could be a symbolic
+        // link.
         let slash = path.iter().rposition(|b| *b == b'/')?;
         let parent = &path[..slash];
         let found = &self.0[slot_of(parent)];
@@ -151,7 +151,7 @@ impl CheckedParents {
         (!is_valid).then_some(parent)
     }
 
-    /// Notes that a directory was found in the work directory.
+    /// Notes that a check has found a directory in the work directory.
     pub(super) fn note(&mut self, parent: &[u8], now: Nanos) {
         let found = &mut self.0[slot_of(parent)];
         found.path.clear();
@@ -161,7 +161,7 @@ impl CheckedParents {
 }
 
 /// The slot of a directory in [`CheckedParents`]: directories that are used together differ in the
-/// last digits of their names, and of their parents'.
+/// last digits of their own names and of their parents' names.
 #[inline]
 fn slot_of(path: &[u8]) -> usize {
     let word = |piece: &[u8]| match piece.try_into() {
@@ -171,7 +171,7 @@ fn slot_of(path: &[u8]) -> usize {
     let (rest, last) = path.split_at(path.len().saturating_sub(8));
     let before = &rest[rest.len().saturating_sub(8)..];
     let (last, before) = (word(last), word(before));
-    // Fibonacci hashing: the highest bits of a product with 2^64 over the golden ratio.
+    // Fibonacci hashing: the highest bits of a product with 2^64 divided by the golden ratio.
     let mixed = (last ^ before.rotate_left(29)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     (mixed >> (64 - CHECKED_DIRS.trailing_zeros())) as usize
 }
@@ -209,7 +209,8 @@ mod tests {
         assert_eq!(locate(&mut name, 7, "/long"), ("d7/long".into(), 1));
         assert_eq!(locate(&mut name, 12, "/b"), ("d12/b".into(), 2));
         assert_eq!(locate(&mut name, 7, "/c"), ("d7/c".into(), 3));
-        // After a name that is none, and after one of another kind, nothing is left of it.
+        // An invalid name, or a name located by `locate`, leaves nothing of the remembered
+        // directory.
         assert_eq!(locate(&mut name, 7, "/\0").0, "");
         assert_eq!(locate(&mut name, 7, "/d"), ("d7/d".into(), 4));
         name.locate(|p| p.extend_from_slice(b"elsewhere"));

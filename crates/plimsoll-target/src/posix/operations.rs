@@ -1,4 +1,4 @@
-//! The operations of a worker as system calls.
+//! The operations of a worker as blocking system calls.
 
 use super::handle::PosixHandle;
 use super::mix_syscalls::attributes;

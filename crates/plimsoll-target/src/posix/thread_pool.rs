@@ -1,10 +1,10 @@
-//! A pool of threads for jobs that block, which all workers of a target share.
+//! A thread pool for blocking jobs that all workers of a target share.
 
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Maximum number of threads of a pool, and so of jobs in progress.
+/// Maximum threads of a pool, which is also the maximum number of jobs in progress.
 pub(super) const MAX_POOL_THREADS: usize = 32;
 
 /// A job of a pool.
@@ -12,7 +12,7 @@ pub(super) trait PoolJob: Send + 'static {
     /// Name of the pool's threads.
     const THREAD: &'static str;
 
-    /// Does the job.
+    /// Executes the job on a thread of the pool.
     fn run(self);
 }
 
@@ -20,11 +20,11 @@ pub(super) struct JobQueue<J> {
     pub(super) queue: VecDeque<J>,
     idle: usize,
     pub(super) threads: usize,
-    /// Threads end when the queue is empty.
+    /// Whether threads end once the queue is empty.
     closed: bool,
 }
 
-/// The pool; its threads are started as they are needed and end when the pool is dropped.
+/// The thread pool; starts threads on demand, and ends all threads when dropped.
 pub(super) struct ThreadPool<J: PoolJob> {
     pub(super) shared: Arc<PoolShared<J>>,
 }
@@ -60,10 +60,10 @@ impl<J: PoolJob> Default for ThreadPool<J> {
 }
 
 impl<J: PoolJob> ThreadPool<J> {
-    /// Starts the first thread, so that jobs can be done from now on.
+    /// Starts the first thread, so that later jobs always find a thread.
     ///
     /// # Errors
-    /// `EAGAIN` if it cannot be started.
+    /// `EAGAIN` if the thread cannot be started.
     pub(super) fn start(&self) -> Result<(), Errno> {
         let mut jobs = lock(&self.shared.jobs);
         match jobs.threads {
@@ -90,7 +90,7 @@ impl<J: PoolJob> ThreadPool<J> {
         let mut jobs = lock(&self.shared.jobs);
         if jobs.idle <= jobs.queue.len() && jobs.threads < MAX_POOL_THREADS {
             let started = self.add_thread(&mut jobs);
-            // Without a thread the job would never be done.
+            // Without any thread the job would never run.
             if jobs.threads == 0 {
                 started?;
             }

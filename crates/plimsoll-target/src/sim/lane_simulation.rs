@@ -11,36 +11,35 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 
-/// An operation that a worker has submitted.
 #[derive(Debug, Clone, Copy)]
 enum Slot {
-    /// In the system; this task waits for it.
+    /// The operation is in the system, and `task` waits for the operation.
     InFlight { task: u32 },
-    /// Ended at this time.
+    /// The operation has left the system at time `at`.
     Ended { at: Nanos, succeeded: bool },
-    /// In the system, but its worker has gone.
+    /// The operation is in the system, but its worker is gone.
     Abandoned,
-    /// Not in use.
+    /// The slot has no operation.
     Free,
 }
 
-/// What remains of a simulated system between two phases of a run.
+/// The state of a simulated system between two phases of a run.
 #[derive(Default)]
 pub(super) struct SharedState {
-    /// The system as the last phase left it, and the operations that are still in it.
+    /// The system at the end of the last phase, and the operations that are still in the system.
     left: Option<(Simulation, Slots)>,
-    /// Figures of each measured window that has ended, by its number.
+    /// Figures of each measured window that has ended, with the number of the window.
     pub(super) windows: Vec<(u32, SimulatedWindow)>,
 }
 
-/// Events that are handled before the lane looks whether the run stops.
+/// Maximum events handled before the lane checks whether the run stops.
 const MAX_EVENTS_AT_ONCE: usize = 1024;
 
 /// A simulated system and the operations that the lane's workers have in it.
 pub(super) struct LaneSimulation {
     simulation: RefCell<Simulation>,
     slots: RefCell<Slots>,
-    /// Where the system is kept between phases.
+    /// The state between phases, which takes over the system at the end.
     shared: Arc<Mutex<SharedState>>,
     completed: RefCell<Vec<Completion>>,
     windows: RefCell<Windows>,
@@ -55,13 +54,14 @@ struct Slots {
 /// The measured windows of the run.
 struct Windows {
     state: Arc<WindowState>,
-    /// Number of the window that is open, its end, and the sums at its beginning.
+    /// Number, end and initial sums of the open window.
     open: Option<(u32, Nanos, Snapshot)>,
-    /// Number of the last window that was looked at.
+    /// Number of the last window that was opened.
     last: u32,
-    /// Epoch of the state in which `edge` was found.
+    /// Epoch of the window state for which `edge` was computed.
     epoch: u32,
-    /// The next instant at which a window begins or ends; [`Nanos::MAX`] if none is known.
+    /// The next instant at which a window begins or ends; [`Nanos::MAX`] if no such instant is
+    /// known.
     edge: Nanos,
 }
 
@@ -87,14 +87,14 @@ impl LaneSimulation {
                 state: spec.window.clone(),
                 open: None,
                 last: spec.window.bounds().number.saturating_sub(1),
-                // Another one than the present: the edge is not known yet.
+                // Differs from the current epoch, because the edge is not known yet.
                 epoch: spec.window.epoch().wrapping_sub(1),
                 edge: 0,
             }),
         }
     }
 
-    /// Submits an operation at `now`, for which `task` waits.
+    /// Submits an operation at time `now`; `task` waits for the operation.
     pub(super) fn submit(self: &Rc<Self>, now: Nanos, operation: Operation, task: u32) -> InSystem {
         self.observe_windows(now);
         let slot = self.slots.borrow_mut().take(Slot::InFlight { task });
@@ -105,8 +105,8 @@ impl LaneSimulation {
         }
     }
 
-    /// Takes the sums at the beginning and the end of each window, at their exact instants: no event
-    /// between the last one and `now` has been handled yet.
+    /// Takes the sums at the exact beginning and end of each window: the simulation has not yet handled events between
+    /// the last event and `now`.
     #[inline]
     fn observe_windows(&self, now: Nanos) {
         let mut windows = self.windows.borrow_mut();
@@ -115,7 +115,7 @@ impl LaneSimulation {
         }
     }
 
-    /// Closes the window that is open if it has ended, and opens the next one if it has begun.
+    /// Closes the open window if it has ended, and opens the next window if it has begun.
     #[cold]
     fn pass_edges(&self, windows: &mut Windows, now: Nanos) {
         if let Some(end) = windows.end() {
@@ -134,7 +134,7 @@ impl LaneSimulation {
         windows.find_edge();
     }
 
-    /// Takes the figures of the window that is open, which ends at `end`.
+    /// Takes the figures of the open window, which ends at `end`.
     fn close_window(&self, windows: &mut Windows, end: Nanos) {
         let Some((number, _, begin)) = windows.open.take() else {
             return;
@@ -147,7 +147,8 @@ impl LaneSimulation {
 }
 
 impl Windows {
-    /// The next instant at which a window begins or ends; [`Nanos::MAX`] if none is known.
+    /// The next instant at which a window begins or ends; [`Nanos::MAX`] if no such instant is
+    /// known.
     #[inline]
     fn next_edge(&mut self) -> Nanos {
         if self.state.epoch() != self.epoch {
@@ -165,7 +166,7 @@ impl Windows {
         self.edge = self.end().or_else(begin).unwrap_or(Nanos::MAX);
     }
 
-    /// End of the window that is open, which a worker may have brought forward.
+    /// End of the open window; a worker may have moved the end forward.
     fn end(&self) -> Option<Nanos> {
         let (number, end, _) = self.open.as_ref()?;
         let bounds = self.state.bounds();
@@ -177,12 +178,12 @@ impl Windows {
     }
 }
 
-/// All workers have ended: the window ends now, if it did not before, and the system is kept for the next
+/// All workers have ended: closes the open window, at the current time at the latest, and keeps the system for the next
 /// phase.
 impl Drop for LaneSimulation {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            // The state is that of a failed assertion.
+            // After a failed assertion, the state is inconsistent.
             return;
         }
         let now = self.simulation.borrow().now();
@@ -211,7 +212,7 @@ impl TimedEvents for LaneSimulation {
     fn proceed(&self, limit: Nanos) -> Option<Nanos> {
         loop {
             if !self.completed.borrow().is_empty() {
-                // They ended while a window was observed.
+                // These operations completed while a window was observed.
                 return Some(self.simulation.borrow().now());
             }
             let edge = self.windows.borrow_mut().next_edge();
@@ -260,14 +261,16 @@ impl Slots {
     }
 }
 
-/// An operation in the system. Ends with the time at which it left, and whether it succeeded.
+/// An operation in the system. Completes with the time at which the operation left the system, and
+/// whether the operation succeeded.
 pub(super) struct InSystem {
     simulation: Rc<LaneSimulation>,
     slot: u32,
 }
 
 impl InSystem {
-    /// When the operation left the system and whether it succeeded, if it has left.
+    /// The time at which the operation left the system, and whether the operation succeeded; `None`
+    /// while it is in the system.
     pub(super) fn ended(&self) -> Option<(Nanos, bool)> {
         match self.simulation.slots.borrow().slots[self.slot as usize] {
             Slot::Ended { at, succeeded } => Some((at, succeeded)),
@@ -280,7 +283,7 @@ impl Future for InSystem {
     type Output = (Nanos, bool);
 
     fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Self::Output> {
-        // The simulation makes the task ready when the operation has ended.
+        // The simulation makes the task ready when the operation leaves the system.
         self.ended().map_or(Poll::Pending, Poll::Ready)
     }
 }

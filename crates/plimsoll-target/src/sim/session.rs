@@ -21,23 +21,23 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::Poll;
 
-/// A client of a simulated system. Files have the sizes that the workload planned.
+/// A session on a simulated system. Files have the sizes that the workload planned.
 pub(crate) struct SimSession {
     lane: Lane,
     simulation: Rc<LaneSimulation>,
     client: u32,
     /// The worker's current operation.
     in_flight: Arc<InFlight>,
-    /// Path of a located name that is no entry of a fileset: a hash of it is its number.
+    /// Path of a located name outside all filesets; a hash of the path serves as file number.
     path: Vec<u8>,
     /// Numbers of the located name and of its directory.
     file: u64,
     directory: u64,
-    /// Asynchronous writes that were not taken yet, in the order they were queued.
+    /// Queued writes that the worker has not taken yet, in queue order.
     queued: Vec<QueuedWrite>,
 }
 
-/// An asynchronous write that was not taken yet.
+/// A queued write that the worker has not taken yet.
 struct QueuedWrite {
     tag: u32,
     start: Nanos,
@@ -99,7 +99,7 @@ impl SimSession {
         }
     }
 
-    /// An operation of this class on the located name.
+    /// Performs an operation of this class on the located name.
     async fn on_located(&self, class: OperationClass) -> Result<(), OpError> {
         self.perform(class, &self.handle(0), 0, 0).await
     }
@@ -112,14 +112,13 @@ impl SimSession {
         }
     }
 
-    /// Bytes that a file has from `offset`, of `len` that are wanted.
+    /// Bytes of a file from `offset` on, at most `len`.
     fn available(handle: &SimHandle, offset: u64, len: u64) -> u64 {
         handle.size.saturating_sub(offset).min(len)
     }
 }
 
-/// A number of a path, and one of the directory that holds it: FNV-1a hashes of their bytes, the same on
-/// every machine.
+/// The number of a path and the number of its directory: FNV-1a hashes of the bytes, the same on every machine.
 fn numbers(path: &[u8]) -> (u64, u64) {
     let (mut hash, mut directory) = (FNV1A_BASIS, 0);
     for &byte in path {

@@ -3,40 +3,41 @@
 use rustix::io::Errno;
 use std::ops::Range;
 
-/// Parts of a million in which a probability is given.
+/// Denominator of all probabilities: they are given in millionths.
 pub(super) const MILLION: u32 = 1_000_000;
 
-/// What goes wrong with simulated files, and when. Times are nanoseconds of the simulation.
+/// The faults of simulated files and their times, in nanoseconds of the simulation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileFaults {
-    /// Time of an operation.
+    /// Duration of an operation.
     pub latency_ns: u64,
-    /// The faults happen from this time on, but for those that have a time of their own.
+    /// Time from which faults happen, except for faults with their own time.
     pub from_ns: u64,
-    /// Whether only calls of the load have errors, are slow or short, or have their bytes changed or lost.
+    /// Whether only calls of the load fail, are slow or short, or have their bytes changed or lost.
     pub of_load_only: bool,
     /// Error numbers with which operations fail, each with its probability in millionths.
     pub errors: Vec<(Errno, u32)>,
-    /// Probability that an operation takes this multiple of its time, in millionths.
+    /// Probability in millionths that an operation is slow, and the factor by which its latency
+    /// grows.
     pub slow: Option<(u32, u64)>,
-    /// Probability that a read of more than a byte returns fewer bytes than there are, in millionths.
+    /// Probability in millionths that a read of two or more bytes returns fewer bytes than exist.
     pub short_reads: u32,
-    /// Probability that a read returns a wrong byte, in millionths.
+    /// Probability in millionths that a read returns a wrong byte.
     pub wrong_reads: u32,
-    /// Probability that a write is acknowledged and lost, in millionths.
+    /// Probability in millionths that a write is acknowledged and lost.
     pub lost_writes: u32,
-    /// Bytes of all files together, after which the file system is full.
+    /// Capacity of the file system in bytes; `None` for no limit.
     pub capacity: Option<u64>,
-    /// Time from which nothing can be changed.
+    /// Time from which the file system is read-only.
     pub read_only_from_ns: Option<u64>,
-    /// Time in which nothing is answered, until its end.
+    /// Time range of an outage: a call that begins in the range waits until the end of the range.
     pub outage_ns: Option<Range<u64>>,
-    /// Time from which nothing is answered any more.
+    /// Time from which no call returns.
     pub silent_from_ns: Option<u64>,
 }
 
 impl FileFaults {
-    /// Nothing goes wrong, and an operation takes this time.
+    /// No faults; each operation takes `latency_ns` nanoseconds.
     #[must_use]
     pub fn none(latency_ns: u64) -> Self {
         Self {

@@ -1,5 +1,5 @@
-//! Files that are only in the memory of this process, with faults, for simulations of the whole program. They are the
-//! target of a URL that [`SimulatedFiles::url`] gives, which no user can name.
+//! Files in the memory of this process, with faults, for simulations of the whole program. Only [`SimulatedFiles::url`]
+//! gives the URL of the target; users cannot name it.
 
 mod faults;
 mod session;
@@ -27,14 +27,14 @@ use store::Store;
 pub(crate) const SCHEME: TargetScheme = TargetScheme {
     name: "simulated",
     form: "",
-    // Paths of this machine have no meaning.
+    // Local paths have no meaning for simulated files.
     storage: FileStorage::Server,
     is_virtual: false,
     takes_events: false,
     row_names: no_rows,
 };
 
-/// The simulated files of this process, by their numbers.
+/// The simulated file systems of this process, by number.
 static ALL: Mutex<BTreeMap<u64, Arc<Shared>>> = Mutex::new(BTreeMap::new());
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -46,7 +46,7 @@ struct Shared {
 }
 
 impl Shared {
-    /// Nanoseconds since the simulation began, the same for all processes.
+    /// Nanoseconds since the simulation began, equal for all processes.
     fn now() -> u64 {
         let clock = plimsoll_runtime::simulated_clock();
         let clock = clock.expect("simulated files are used in a simulation");
@@ -54,14 +54,14 @@ impl Shared {
     }
 }
 
-/// Files with faults. When it is dropped, its URL names nothing any more.
+/// A simulated file system with faults. Dropping it invalidates its URL.
 pub struct SimulatedFiles {
     number: u64,
     shared: Arc<Shared>,
 }
 
 impl SimulatedFiles {
-    /// An empty file system, for threads of a simulation; random choices follow from the seed.
+    /// Creates an empty file system; `seed` determines all random choices.
     #[must_use]
     pub fn new(faults: FileFaults, seed: u64) -> Self {
         let shared = Arc::new(Shared {
@@ -84,10 +84,10 @@ impl SimulatedFiles {
         lock(&self.shared.store).faults = faults;
     }
 
-    /// Puts a file, and the directories of its path, where they are without an operation.
+    /// Creates a file, and the directories of its path, without a call of a session.
     ///
     /// # Panics
-    /// If something else has the path.
+    /// If another file or directory has the path.
     pub fn plant(&self, path: &str, bytes: &[u8]) {
         let (parent, _) = path.rsplit_once('/').expect("paths begin with a slash");
         self.plant_dir(parent);
@@ -96,7 +96,7 @@ impl SimulatedFiles {
             .expect("nothing else is at the place of a planted file");
     }
 
-    /// Adds a directory before a run, with those above it.
+    /// Creates a directory, and all directories of its path, without a call of a session.
     pub fn plant_dir(&self, path: &str) {
         let mut store = lock(&self.shared.store);
         let slashes = path.match_indices('/').map(|(at, _)| at);
@@ -105,7 +105,7 @@ impl SimulatedFiles {
         }
     }
 
-    /// The contents of all files, by path, and all directories with a `/` at the end.
+    /// The contents of all files by path, and all directories by path with a final `/`.
     #[must_use]
     pub fn tree(&self) -> BTreeMap<String, Vec<u8>> {
         let store = lock(&self.shared.store);
@@ -119,13 +119,14 @@ impl SimulatedFiles {
         dirs.chain(files).collect()
     }
 
-    /// All calls that have returned, in their order.
+    /// All calls that have returned, in the order of their return. Asynchronous writes are not
+    /// included.
     #[must_use]
     pub fn calls(&self) -> Vec<Call> {
         lock(&self.shared.store).calls.clone()
     }
 
-    /// Paths outside of the work directory that were used.
+    /// Paths outside the work directory that sessions used.
     #[must_use]
     pub fn strays(&self) -> Vec<String> {
         lock(&self.shared.store).strays.clone()
@@ -138,7 +139,7 @@ impl Drop for SimulatedFiles {
     }
 }
 
-/// The files of a URL, and the time limit of its calls.
+/// The file system of a URL, and the time limit of calls.
 fn found(url: &str) -> Option<(Arc<Shared>, Option<Duration>)> {
     let rest = url.strip_prefix(SCHEME.name)?.strip_prefix(':')?;
     let (number, options) = rest.split_once('?').unwrap_or((rest, ""));
@@ -148,7 +149,7 @@ fn found(url: &str) -> Option<(Arc<Shared>, Option<Duration>)> {
     Some((shared, limit.map(Duration::from_millis)))
 }
 
-/// Whether a URL is that of simulated files of this process.
+/// Whether a URL names a simulated file system of this process.
 pub(crate) fn is_known(url: &str) -> bool {
     found(url).is_some()
 }

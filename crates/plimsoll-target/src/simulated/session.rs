@@ -73,7 +73,7 @@ impl SimulatedSession {
         path
     }
 
-    /// Makes a call: after its time, `work` changes the files, unless it fails.
+    /// Makes a call: after the call's delay, `work` changes the files unless the call fails.
     async fn call<R>(
         &self,
         kind: CallKind,
@@ -420,7 +420,8 @@ impl Session for SimulatedSession {
 }
 
 impl SimulatedSession {
-    /// Makes an asynchronous write, which is reported after its time.
+    /// Queues an asynchronous write; the files change at once, and the write is reported after its
+    /// delay.
     fn queue(
         &mut self,
         file: &SimulatedFile,

@@ -1,4 +1,4 @@
-//! The files, and what became of each call.
+//! The simulated files, and the outcome of each call.
 
 use super::faults::{FileFaults, MILLION};
 use crate::session_types::{Attributes, EntryKind};
@@ -7,7 +7,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// What a call does to files.
+/// Kinds of calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CallKind {
     /// Opens a file, and may create it.
@@ -18,7 +18,7 @@ pub enum CallKind {
     Read,
     /// Writes bytes of a file.
     Write,
-    /// Puts a file on the device.
+    /// Flushes a file to stable storage.
     Sync,
     /// Requests attributes.
     Stat,
@@ -28,7 +28,7 @@ pub enum CallKind {
     MakeDir,
     /// Removes a directory.
     RemoveDir,
-    /// Anything else.
+    /// Any other call.
     Other,
 }
 
@@ -44,26 +44,27 @@ impl CallKind {
 /// A call that has returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call {
-    /// What it did.
+    /// The kind of the call.
     pub kind: CallKind,
-    /// When it returned, in nanoseconds of the simulation.
+    /// The time of the return, in nanoseconds of the simulation.
     pub at_ns: u64,
     /// Id of the process that made the call.
     pub process: u32,
     /// Whether the call opened, wrote or removed a file other than a work directory's marker or claim.
     pub changes_file: bool,
-    /// The number of the session that made it, in the order in which sessions began, of all ranks. A worker of the load
-    /// has one session, which no other has.
+    /// The number of the session that made the call, in the order in which the sessions of all ranks began. Each worker
+    /// of the load has a session of its own.
     pub session: u64,
-    /// Whether a session of the load made it, not one that creates or removes files.
+    /// Whether a session of the load made the call, rather than a session that creates or removes
+    /// files.
     pub of_load: bool,
-    /// The error with which it failed.
+    /// The error of a failed call.
     pub error: Option<Errno>,
-    /// Whether the data that it moved were changed or lost.
+    /// Whether transferred data was changed or lost.
     pub is_falsified: bool,
 }
 
-/// What will become of a call.
+/// The planned outcome of a call.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Fate {
     pub(super) delay_ns: u64,
@@ -74,7 +75,7 @@ pub(super) struct Fate {
     pub(super) is_lost: bool,
 }
 
-/// Files and directories by their paths, which begin at `/`.
+/// Files and directories by absolute path.
 pub(super) struct Store {
     pub(super) faults: FileFaults,
     rng: Xoshiro256PlusPlus,
@@ -85,7 +86,7 @@ pub(super) struct Store {
     used: u64,
     sessions: u64,
     pub(super) calls: Vec<Call>,
-    /// Paths that no caller may use.
+    /// Paths outside the work directory that sessions used.
     pub(super) strays: Vec<String>,
 }
 
@@ -107,7 +108,6 @@ impl Store {
         }
     }
 
-    /// The number of a session that begins.
     pub(super) fn next_session(&mut self) -> u64 {
         self.sessions += 1;
         self.sessions - 1
@@ -117,7 +117,8 @@ impl Store {
         millionths > 0 && self.rng.random_range(0..MILLION) < millionths
     }
 
-    /// Decides what becomes of a call that begins now, of a session of the load or of another one.
+    /// Decides the outcome of a call that begins now; `of_load` is whether a session of the load
+    /// makes the call.
     pub(super) fn begin(&mut self, kind: CallKind, of_load: bool, now: u64) -> Fate {
         let faults = self.faults.clone();
         let mut fate = Fate {
@@ -135,7 +136,7 @@ impl Store {
             fate.error = Some(Errno::ROFS);
             return fate;
         }
-        // A close reports no error of a call before it.
+        // A close never fails, because a close reports no error of an earlier call.
         let is_spared = faults.of_load_only && !of_load;
         if now < faults.from_ns || kind == CallKind::Close || is_spared {
             return fate;
@@ -143,7 +144,7 @@ impl Store {
         if let Some((probability, factor)) = faults.slow
             && self.happens(probability)
         {
-            // An outage ends when it ends.
+            // The factor does not extend an outage.
             fate.delay_ns += faults.latency_ns * (factor - 1);
         }
         for (error, probability) in faults.errors {
@@ -233,7 +234,7 @@ impl Store {
         Ok(())
     }
 
-    /// The bytes of a file in a range, as far as there are.
+    /// The bytes of a range of a file, up to the end of the file.
     pub(super) fn read(&self, inode: u64, offset: u64, len: u64) -> Vec<u8> {
         let contents = self.contents.get(&inode).map_or(&[][..], Vec::as_slice);
         let begin = contents.len().min(offset as usize);
@@ -243,7 +244,7 @@ impl Store {
 
     pub(super) fn unlink(&mut self, path: &[u8]) -> Done<()> {
         match self.files.remove(path) {
-            // Open handles keep the bytes, but not the room.
+            // Open handles still read the bytes, but the bytes no longer use capacity.
             Some(inode) => {
                 self.used = self.used.saturating_sub(self.size(inode));
                 Ok(())
@@ -291,7 +292,7 @@ impl Store {
         Ok(())
     }
 
-    /// Renames a directory; the new name must be free or name an empty directory.
+    /// Renames a directory; the new name must not exist or must be an empty directory.
     fn rename_dir(&mut self, from: &[u8], to: &[u8]) -> Done<()> {
         let is_below = |path: &[u8]| path.strip_prefix(from).is_some_and(|p| p.starts_with(b"/"));
         if self.files.contains_key(to) {
@@ -319,7 +320,7 @@ impl Store {
         Ok(())
     }
 
-    /// Names in a directory.
+    /// Names and kinds of the entries of a directory.
     pub(super) fn children(&self, dir: &[u8]) -> Vec<(Vec<u8>, EntryKind)> {
         let files = self.files.keys().map(|path| (path, EntryKind::File));
         let dirs = self.dirs.iter().map(|path| (path, EntryKind::Dir));
@@ -343,7 +344,7 @@ impl Store {
     }
 }
 
-/// The path of the directory of an entry.
+/// The path of an entry's parent directory.
 fn parent_of(path: &[u8]) -> &[u8] {
     match path.iter().rposition(|b| *b == b'/') {
         Some(0) | None => b"/",

@@ -1,4 +1,5 @@
-//! The bytes that a session reads and writes: kept until they are checked, composed before they are written.
+//! The buffers of a verifying session: read bytes are kept until they are checked, written bytes are composed before
+//! the write.
 
 use super::ledger::Ledger;
 use super::record::Known;
@@ -8,34 +9,33 @@ use memmap2::MmapMut;
 use rustix::io::Errno;
 use std::ops::Range;
 
-/// Bytes that reads are aligned to, for direct I/O.
+/// Alignment of reads in bytes, for direct I/O.
 const ALIGNMENT: usize = 4096;
 
-/// Maximum number of bytes that the reads of one operation keep. If an operation reads more, the earlier
-/// ones are checked while it is timed.
+/// Maximum bytes kept by the reads of one operation. Beyond this limit, earlier reads are checked while the operation
+/// is timed.
 const MAX_KEPT_BYTES: usize = 64 << 20;
 
-/// Maximum number of bytes that are composed for a write before it begins; those of a longer one are
-/// composed between its calls.
+/// Maximum bytes composed before a write begins; the rest of a longer write is composed between the calls of the write.
 pub(super) const MAX_COMPOSED_BYTES: u64 = 4 << 20;
 
-/// Page-aligned memory.
+/// Allocates page-aligned memory.
 ///
 /// # Errors
-/// `ENOMEM` if there is not enough.
+/// `ENOMEM` if the memory cannot be allocated.
 pub(super) fn memory(len: u64) -> Result<MmapMut, OpError> {
     let len = usize::try_from(len).map_err(|_| Errno::NOMEM)?;
     Ok(MmapMut::map_anon(len.max(1)).map_err(|_| Errno::NOMEM)?)
 }
 
-/// A part of the memory of reads.
+/// A part of a `ReadBuffer` for one read.
 #[derive(Clone)]
 pub(super) struct Room {
     segment: usize,
     bytes: Range<usize>,
 }
 
-/// A read to be checked.
+/// A read that was not checked yet.
 struct KeptRead {
     room: Room,
     stamp: Stamp,
@@ -44,18 +44,18 @@ struct KeptRead {
     wanted: u64,
 }
 
-/// What an operation has read.
+/// The bytes that an operation has read.
 #[derive(Default)]
 pub(super) struct ReadBuffer {
     segments: Vec<MmapMut>,
-    /// The segment of the next read, and the bytes of it that are in use.
+    /// The segment of the next read, and the used bytes of the segment.
     segment: usize,
     used: usize,
     reads: Vec<KeptRead>,
 }
 
 impl ReadBuffer {
-    /// A buffer with room for an operation that reads `len` bytes and then the end of the file.
+    /// A buffer for an operation that reads `len` bytes and then the end of the file.
     pub(super) fn new(len: u64) -> Result<Self, OpError> {
         let mut buffer = Self::default();
         buffer.reads.reserve(64);
@@ -80,8 +80,8 @@ impl ReadBuffer {
         Ok(())
     }
 
-    /// Room for a read of `len` bytes; `None` if what was read has to be checked first. Memory is
-    /// allocated only by the first operation that needs it.
+    /// Room for a read of `len` bytes; `None` if earlier reads must be checked first. Later
+    /// operations reuse the allocated memory.
     pub(super) fn room(&mut self, len: u64) -> Result<Option<Room>, OpError> {
         let len = usize::try_from(len).map_err(|_| Errno::NOMEM)?;
         while let Some(segment) = self.segments.get(self.segment) {
@@ -96,7 +96,7 @@ impl ReadBuffer {
         if !self.reads.is_empty() && kept + len > MAX_KEPT_BYTES {
             return Ok(None);
         }
-        // Twice as much each time, up to the limit.
+        // The total size doubles each time, up to the limit.
         let more = kept.min(MAX_KEPT_BYTES.saturating_sub(kept));
         self.segments.push(memory(len.max(more) as u64)?);
         let segment = self.segment;
@@ -110,7 +110,7 @@ impl ReadBuffer {
         &mut self.segments[room.segment][room.bytes.clone()]
     }
 
-    /// Keeps the first `len` bytes of a room until they are checked.
+    /// Keeps the first `len` bytes of a room until the check.
     pub(super) fn keep(
         &mut self,
         mut room: Room,
@@ -131,7 +131,7 @@ impl ReadBuffer {
         });
     }
 
-    /// Checks what is kept, and forgets it. Returns the number of wrong reads.
+    /// Checks and forgets all kept reads. Returns the number of wrong reads.
     #[inline]
     pub(super) fn check(&mut self, ledger: &Ledger) -> u64 {
         if self.reads.is_empty() {
@@ -148,7 +148,6 @@ impl ReadBuffer {
     }
 }
 
-/// The bytes of the next write.
 pub(super) struct ComposedWrite {
     memory: MmapMut,
     stamp: Option<Stamp>,
@@ -164,7 +163,7 @@ impl ComposedWrite {
         })
     }
 
-    /// Composes the bytes of a file from `offset` on.
+    /// Composes `len` bytes of a file from `offset` on.
     pub(super) fn prepare(&mut self, stamp: Stamp, offset: u64, len: u64) -> Result<(), OpError> {
         let range = offset..offset.checked_add(len).ok_or(Errno::FBIG)?;
         if self.stamp == Some(stamp) && self.range == range {
@@ -178,8 +177,8 @@ impl ComposedWrite {
         Ok(())
     }
 
-    /// The bytes of a file from `offset` on: at most `len`, at least one unless `len` is 0. They are
-    /// composed now if they were not prepared.
+    /// Bytes of a file from `offset` on: at most `len`, and at least one unless `len` is 0. Composes the bytes unless
+    /// they are prepared.
     pub(super) fn bytes(&mut self, stamp: Stamp, offset: u64, len: u64) -> Result<&[u8], OpError> {
         if self.stamp != Some(stamp) || !self.range.contains(&offset) {
             self.prepare(stamp, offset, len.min(MAX_COMPOSED_BYTES))?;

@@ -1,4 +1,4 @@
-//! What a run knows of its files: which exist, and what of them was acknowledged.
+//! The knowledge of a run about its files: which files exist, and which writes were acknowledged.
 
 use super::record::{FileRecord, Known};
 use super::stamp::{STAMPED_BLOCK_BYTES, Stamp};
@@ -9,13 +9,13 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Parts of the table of names, so that two workers rarely want the same lock.
+/// Number of parts of the name table; more parts mean less contention between workers.
 const SHARDS: usize = 64;
 
-/// Wrong reads that are described; the others are only counted.
+/// Maximum number of described wrong reads; further wrong reads are only counted.
 const MAX_EXAMPLES: usize = 10;
 
-/// Bytes of the word that a description of wrong contents shows.
+/// Size of the word that a description of wrong contents shows, in bytes.
 const WORD_BYTES: u64 = 8;
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -24,11 +24,11 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// A fileset of a verified run.
 pub struct VerifiedFileset {
-    /// Its tree.
+    /// The tree of the fileset.
     pub layout: Arc<Layout>,
-    /// Files, from the first, that the run populates.
+    /// Number of leading files that the run populates.
     pub files_used: u64,
-    /// Whether other processes may change the lengths of its files.
+    /// Whether other processes may change the lengths of the fileset's files.
     pub has_foreign_lengths: bool,
 }
 
@@ -42,12 +42,12 @@ struct Tracked {
 pub(crate) enum Presence {
     There,
     Gone,
-    /// An operation on the name failed or did not return.
+    /// Unknown because an operation on the name failed or did not return.
     Unknown,
 }
 
-/// A name of a fileset. Its lock is never waited for while an operation is timed: a name that is created,
-/// removed or renamed belongs to one worker.
+/// A name of a fileset. Timed operations never wait for the lock: a name that is being created, removed or renamed
+/// belongs to one worker.
 #[derive(Debug)]
 pub(crate) struct Name {
     state: Mutex<NameState>,
@@ -56,17 +56,17 @@ pub(crate) struct Name {
 #[derive(Debug)]
 struct NameState {
     presence: Presence,
-    /// The file of the name, or the one that it had.
+    /// The current or last file of the name.
     record: Arc<FileRecord>,
-    /// Files that the name has had.
+    /// Number of files that the name has had.
     generation: u32,
 }
 
-/// A name for the next operation of a session.
+/// The located name of a session's next operation.
 pub(crate) struct Located {
     pub(crate) name: Arc<Name>,
     pub(crate) presence: Presence,
-    /// The file of the name; if it does not exist, the one that would be created.
+    /// The file of the name; for a missing name, the record of the file that an open would create.
     pub(crate) record: Arc<FileRecord>,
 }
 
@@ -81,24 +81,23 @@ impl Name {
         }
     }
 
-    /// Notes whether the name exists.
     pub(crate) fn set(&self, presence: Presence) {
         lock(&self.state).presence = presence;
     }
 
-    /// Gives the name a file.
+    /// Notes that the name exists and names the file of `record`.
     pub(crate) fn install(&self, record: Arc<FileRecord>) {
         let mut state = lock(&self.state);
         (state.presence, state.record) = (Presence::There, record);
     }
 }
 
-/// Names by fileset and number, 32 bits each.
+/// Names by key: fileset number and file number, 32 bits each.
 type NamesByKey = HashMap<u64, Arc<Name>>;
 
-/// The knowledge of a run about its files, by fileset and number.
+/// The knowledge of a run about its files.
 ///
-/// A file that no operation touched is as it was populated and takes no memory.
+/// A file that no operation has touched is in its populated state and takes no memory.
 pub struct Ledger {
     seed: u32,
     filesets: Vec<Tracked>,
@@ -108,7 +107,7 @@ pub struct Ledger {
     examples: Mutex<Vec<VerificationFailure>>,
 }
 
-/// What must be at a name after a run.
+/// The expected state of a name after a run.
 pub(super) enum Expected {
     Absent,
     Unknown,
@@ -116,7 +115,7 @@ pub(super) enum Expected {
 }
 
 impl Ledger {
-    /// The knowledge before a run with this seed, whose filesets are not populated.
+    /// The knowledge before a run with this seed; no fileset is populated yet.
     #[must_use]
     pub fn new(seed: u64, filesets: Vec<VerifiedFileset>) -> Self {
         let tracked = filesets.into_iter().map(|fileset| Tracked {
@@ -133,20 +132,20 @@ impl Ledger {
         }
     }
 
-    /// Notes that the files of a fileset exist as they were laid out.
+    /// Notes that a fileset has been populated: its files exist as laid out.
     pub fn note_populated(&self, fileset: FilesetId) {
         self.filesets[fileset.0 as usize]
             .is_populated
             .store(true, Relaxed);
     }
 
-    /// Reads that were checked.
+    /// Number of checked reads.
     #[must_use]
     pub fn reads(&self) -> u64 {
         self.reads.load(Relaxed)
     }
 
-    /// Reads that returned wrong contents, or fewer bytes than the file has.
+    /// Number of reads that returned wrong contents, or fewer bytes than the file has.
     #[must_use]
     pub fn wrong_reads(&self) -> u64 {
         self.wrong_reads.load(Relaxed)
@@ -162,7 +161,7 @@ impl Ledger {
         record.stamp(self.seed)
     }
 
-    /// The file that populating creates.
+    /// The presence and the record of a file after populating.
     fn planned(&self, fileset: FilesetId, file: FileId) -> (Presence, FileRecord) {
         let tracked = &self.filesets[fileset.0 as usize];
         let VerifiedFileset {
@@ -192,7 +191,7 @@ impl Ledger {
         u64::from(fileset.0) << 32 | u64::from(file.0)
     }
 
-    /// A name for an operation. Called before the operation is timed.
+    /// Locates a name for an operation; called before the operation is timed.
     pub(super) fn locate(&self, fileset: FilesetId, file: FileId) -> Located {
         let key = Self::key(fileset, file);
         let name = self.shard(key).get(&key).cloned();
@@ -218,7 +217,8 @@ impl Ledger {
         }
     }
 
-    /// A name that is being populated. It need not be remembered: its file will be as planned.
+    /// Locates a name that is being populated. The name needs no entry in the table, because its
+    /// file is in the planned state afterwards.
     pub(super) fn locate_to_populate(fileset: FilesetId, file: FileId) -> Located {
         let record = || FileRecord::new(fileset.0, file.0, 0, 0);
         Located {
@@ -228,7 +228,7 @@ impl Ledger {
         }
     }
 
-    /// What must be at a name now.
+    /// The expected state of a name now.
     pub(super) fn expected(&self, fileset: FilesetId, file: FileId) -> Expected {
         let key = Self::key(fileset, file);
         let known = self.shard(key).get(&key).cloned();
@@ -250,8 +250,8 @@ impl Ledger {
         }
     }
 
-    /// Checks what a read of `wanted` bytes from `offset` on returned, with what was known while it was in
-    /// progress. Returns whether it is right.
+    /// Checks the bytes `found` by a read of `wanted` bytes from `offset` on; `known` held throughout the read. Returns
+    /// whether the bytes are right.
     pub(super) fn check_read(
         &self,
         stamp: Stamp,
@@ -292,7 +292,7 @@ impl Ledger {
         String::from_utf8_lossy(&path).into_owned()
     }
 
-    /// Describes wrong contents: `found` was read from `offset` on, and is wrong from `at` on.
+    /// Describes wrong contents: `found` was read from `offset` on, and its byte `at` is wrong.
     pub(super) fn wrong_content(
         &self,
         stamp: Stamp,
@@ -301,7 +301,7 @@ impl Ledger {
         at: usize,
     ) -> VerificationFailure {
         let byte = offset + at as u64;
-        // The word of the byte, as far as it was read.
+        // The read part of the word that contains the wrong byte.
         let word = byte - byte % WORD_BYTES;
         let begin = word.saturating_sub(offset) as usize;
         let end = ((word + WORD_BYTES - offset) as usize).min(found.len());
@@ -321,7 +321,7 @@ impl Ledger {
         }
     }
 
-    /// Where the bytes in place of the right ones come from, if that can be told.
+    /// The origin of wrong bytes, if the bytes identify it.
     fn origin_of(&self, stamp: Stamp, offset: u64, found: &[u8], byte: u64) -> String {
         let block = byte - byte % STAMPED_BLOCK_BYTES as u64;
         let Some(bytes) = block

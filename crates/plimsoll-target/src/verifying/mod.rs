@@ -1,9 +1,9 @@
-//! Verification of a run: contents that follow from file and offset, checks of what is read, and what is
-//! known of each file.
+//! Verification of a run: contents that follow from file and offset, checks of read contents, and knowledge about each
+//! file.
 //!
-//! [`VerifyingTarget`] is a target around another one. Its sessions write stamped contents and check what
-//! they read; a run that is not verified does not have them, and costs nothing more. The [`Ledger`] is what
-//! they know together: after the run every file is compared with it.
+//! [`VerifyingTarget`] wraps another target. Its sessions write stamped contents and check the contents that they read.
+//! A run without verification uses the plain target and has no additional cost. The sessions share a [`Ledger`], with
+//! which every file is compared after the run.
 
 mod buffers;
 mod ledger;

@@ -8,7 +8,7 @@ use crate::session::Session;
 use std::sync::Arc;
 
 impl<S: Session> VerifyingSession<S> {
-    /// [`Session::on_file`] on a file whose contents are known.
+    /// [`Session::on_file`] on a file with known contents.
     pub(super) async fn on_verified_file(
         &mut self,
         handle: &S::Handle,
@@ -32,8 +32,8 @@ impl<S: Session> VerifyingSession<S> {
                 }
                 Ok(len)
             }
-            // The range is written with the contents of its place, not with the bytes that were read: these may be
-            // the zeros of a hole that another worker has filled since.
+            // The contents of the range are written, not the bytes that were read, which may be the zeros of a hole
+            // that another worker has filled since.
             FileOperation::Modify { offset, len } => {
                 let (_, read) = self.read_kept(handle, record, (offset, len)).await?;
                 let range = (offset, read);
@@ -64,7 +64,7 @@ impl<S: Session> VerifyingSession<S> {
                 self.acknowledge(record, before, offset, offset + len);
                 Ok(len)
             }
-            // Neither operation reads or changes contents.
+            // These operations neither read nor change contents.
             FileOperation::DropCache | FileOperation::Lock { .. } => {
                 self.inner.on_file(handle, operation).await
             }
@@ -76,7 +76,7 @@ impl<S: Session> VerifyingSession<S> {
         }
     }
 
-    /// Copies a range of one file to another file and verifies the bytes that are read; returns their number.
+    /// Copies a range of one file to another file and verifies the bytes read; returns the number of bytes.
     pub(super) async fn copy_stamped(
         &mut self,
         (from, source): (&S::Handle, &Arc<FileRecord>),
@@ -86,7 +86,7 @@ impl<S: Session> VerifyingSession<S> {
         copy.take_contents_of(source);
         let before = source.known();
         let (room, read) = self.read_kept(from, source, (offset, len)).await?;
-        // Behind the first hole of the source the copy may have zeros too.
+        // Beyond the first hole of the source, the copy may have zeros too.
         let solid = source.known_since(before).solid;
         let begun = copy.begin_write(offset + read);
         let bytes = &self.found.bytes(&room)[..read as usize];

@@ -1,58 +1,58 @@
-//! What is known of one file: which contents it has, and how much of it was acknowledged.
+//! The knowledge about one file: its contents, and the acknowledged part of the contents.
 
 use super::stamp::Stamp;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Maximum number of acknowledged ranges of a file beyond its first hole that are remembered.
+/// Maximum number of remembered acknowledged ranges beyond the first hole of a file.
 const MAX_RANGES: usize = 64;
 
-/// A file, as long as it exists: one that is deleted and created again has another record.
+/// A file during its existence: a file that is deleted and created again gets a new record.
 ///
-/// Contents follow from the file and the offset, so that overlapping writes may arrive in any order. What
-/// is known is a lower bound: `length` bytes at least, of which the first `solid` have their contents;
-/// behind them a byte has its content or is zero. Truncations change the `epoch`: what was read or
-/// written while it changed proves nothing about lengths and zeros.
+/// Contents follow from the file and the offset, so overlapping writes may arrive in any order. The knowledge is a
+/// lower bound: the file has at least `length` bytes, the first `solid` bytes have their contents, and each later byte
+/// has its content or is zero. Truncations change the `epoch`: reads and writes during a change prove nothing about
+/// lengths and zeros.
 #[derive(Debug)]
 pub(crate) struct FileRecord {
-    /// The fileset and the number of the file whose contents these are, 32 bits each.
+    /// The fileset and the number of the file whose contents this file has, 32 bits each.
     origin: AtomicU64,
     generation: AtomicU32,
     length: AtomicU64,
     solid: AtomicU64,
-    /// The end of the file if all writes that have begun succeed: appends begin here.
+    /// The end of the file if all begun writes succeed: the next append begins here.
     end: AtomicU64,
     epoch: AtomicU64,
-    /// Truncations that have begun and not ended.
+    /// Number of truncations in progress.
     truncations: AtomicU32,
-    /// Whether its contents are not known, so that they cannot be checked.
+    /// Whether the contents are unknown and cannot be checked.
     is_unknown: AtomicBool,
-    /// Whether other processes truncate it, so that nothing is known of its length.
+    /// Whether other processes truncate the file, so that the length is unknown.
     has_foreign_lengths: bool,
-    /// Acknowledged ranges beyond `solid`, in order and apart. Whoever changes what is known holds it.
+    /// Acknowledged ranges beyond `solid`, sorted and disjoint. Changes of the knowledge hold this lock.
     beyond: Mutex<Vec<(u64, u64)>>,
 }
 
-/// What is known of a file at an instant.
+/// The knowledge about a file at an instant.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Known {
     epoch: u64,
-    /// Bytes that the file has at least.
+    /// Lower bound of the file's length in bytes.
     pub(crate) length: u64,
-    /// Bytes from the beginning that have their contents.
+    /// Number of leading bytes that have their contents.
     pub(crate) solid: u64,
 }
 
 impl Known {
-    /// Whether no truncation began or ended between two instants.
+    /// Whether no truncation began or ended between the two instants.
     pub(crate) fn is_same_epoch(self, other: Self) -> bool {
         self.epoch == other.epoch
     }
 }
 
 impl FileRecord {
-    /// A file whose first `length` bytes have their contents.
+    /// The record of a file whose first `length` bytes have their contents.
     pub(crate) fn new(fileset: u32, file: u32, generation: u32, length: u64) -> Self {
         Self {
             origin: AtomicU64::new(u64::from(fileset) << 32 | u64::from(file)),
@@ -68,8 +68,7 @@ impl FileRecord {
         }
     }
 
-    /// A file of which other processes may change the length: it has at least no bytes, and appends begin
-    /// at `end`.
+    /// The record of a file whose length other processes may change: its known length is 0, and appends begin at `end`.
     pub(crate) fn of_unknown_length(fileset: u32, file: u32, end: u64) -> Self {
         let mut record = Self::new(fileset, file, 0, 0);
         record.has_foreign_lengths = true;
@@ -81,7 +80,7 @@ impl FileRecord {
         self.beyond.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The identity of its contents, in the run with this seed.
+    /// The identity of the file's contents, in the run with this seed.
     pub(crate) fn stamp(&self, seed: u32) -> Stamp {
         let origin = self.origin.load(SeqCst);
         Stamp {
@@ -93,23 +92,23 @@ impl FileRecord {
         }
     }
 
-    /// Takes the contents of another file, of which it is a copy.
+    /// Takes over the contents of another file, of which this file becomes a copy.
     pub(crate) fn take_contents_of(&self, other: &Self) {
         self.origin.store(other.origin.load(SeqCst), SeqCst);
         self.generation.store(other.generation.load(SeqCst), SeqCst);
     }
 
-    /// Whether its contents cannot be checked.
+    /// Whether the contents of the file cannot be checked.
     pub(crate) fn is_unknown(&self) -> bool {
         self.is_unknown.load(SeqCst)
     }
 
-    /// Notes that it was given contents that are not known.
+    /// Notes that the file has unknown contents.
     pub(crate) fn set_unknown(&self) {
         self.is_unknown.store(true, SeqCst);
     }
 
-    /// What is known now.
+    /// The knowledge at this instant; nothing is known during a truncation.
     pub(crate) fn known(&self) -> Known {
         let epoch = self.epoch.load(SeqCst);
         match self.truncations.load(SeqCst) {
@@ -126,7 +125,7 @@ impl FileRecord {
         }
     }
 
-    /// What is known to have held from the instant of `before` until now.
+    /// The knowledge that has held from the instant of `before` until now.
     pub(crate) fn known_since(&self, before: Known) -> Known {
         match self.epoch.load(SeqCst) == before.epoch {
             true => before,
@@ -138,30 +137,30 @@ impl FileRecord {
         }
     }
 
-    /// The position of an append of `len` bytes.
+    /// Reserves the position of an append of `len` bytes.
     pub(crate) fn reserve_append(&self, len: u64) -> u64 {
         self.end.fetch_add(len, SeqCst)
     }
 
-    /// Notes that a write up to `end` begins; returns what is known before it.
+    /// Notes that a write up to `end` begins; returns the knowledge before the write.
     pub(crate) fn begin_write(&self, end: u64) -> Known {
         self.end.fetch_max(end, SeqCst);
         self.known()
     }
 
-    /// Notes that a write was acknowledged, which began at the instant of `before`.
+    /// Notes the acknowledgement of a write that began at the instant of `before`.
     pub(crate) fn acknowledge(&self, before: Known, begin: u64, end: u64) {
-        // Another process may have cut it off.
+        // Another process may have cut the written range off.
         if self.has_foreign_lengths {
             return;
         }
-        // Most writes are within what is known already.
+        // Most writes are within the known part of the file.
         if begin == end || (end <= before.solid && self.solid.load(SeqCst) >= end) {
             return;
         }
         let mut beyond = self.lock();
         if self.epoch.load(SeqCst) != before.epoch || self.truncations.load(SeqCst) > 0 {
-            // It may have been cut off.
+            // A truncation may have cut the written range off.
             return;
         }
         self.length.fetch_max(end, SeqCst);
@@ -179,7 +178,7 @@ impl FileRecord {
         self.solid.store(solid, SeqCst);
     }
 
-    /// Notes that a truncation to `len` begins, which may take effect from now on. Returns its epoch.
+    /// Notes that a truncation to `len` begins, which may take effect from now on. Returns the epoch of the truncation.
     pub(crate) fn begin_truncate(&self, len: u64) -> u64 {
         let mut beyond = self.lock();
         self.truncations.fetch_add(1, SeqCst);
@@ -193,7 +192,7 @@ impl FileRecord {
     pub(crate) fn end_truncate(&self, epoch: u64, len: u64, has_succeeded: bool) {
         let _beyond = self.lock();
         if has_succeeded && self.epoch.load(SeqCst) == epoch {
-            // No other one began or ended meanwhile.
+            // No other truncation began or ended in the meantime.
             if !self.has_foreign_lengths {
                 self.length.store(len, SeqCst);
             }
@@ -203,8 +202,8 @@ impl FileRecord {
         self.epoch.fetch_add(1, SeqCst);
     }
 
-    /// The offset of the first byte of `[offset, offset + len)` that is not known to have its content and
-    /// may be zero; the end of the range if there is none. Not for the hot path.
+    /// The offset of the first byte of `[offset, offset + len)` that may be zero because its content is not known to be
+    /// written; the end of the range if there is no such byte. Not for the hot path.
     pub(crate) fn trusted_until(&self, offset: u64, len: u64) -> u64 {
         let end = offset + len;
         let solid = self.known().solid;
@@ -216,7 +215,8 @@ impl FileRecord {
         found.map_or(offset, |(_, e)| end.min(*e))
     }
 
-    /// The end of the part of `[offset, …)` that is as known as its first byte.
+    /// The end of the part of `[offset, end)` for which the knowledge is the same as for its first
+    /// byte.
     pub(crate) fn next_boundary(&self, offset: u64, end: u64) -> u64 {
         let solid = self.known().solid;
         if offset < solid {
@@ -228,7 +228,8 @@ impl FileRecord {
     }
 }
 
-/// Adds a range, joined with those that it touches. Of too many ranges the smallest is forgotten.
+/// Adds a range and merges it with the ranges that it touches. Of too many ranges the smallest is
+/// removed.
 fn insert(ranges: &mut Vec<(u64, u64)>, (mut begin, mut end): (u64, u64)) {
     let first = ranges.partition_point(|(_, e)| *e < begin);
     let behind = ranges.partition_point(|(b, _)| *b <= end);
@@ -243,7 +244,7 @@ fn insert(ranges: &mut Vec<(u64, u64)>, (mut begin, mut end): (u64, u64)) {
     }
 }
 
-/// Removes what lies behind `len`.
+/// Removes all bytes beyond `len`.
 fn cut(ranges: &mut Vec<(u64, u64)>, len: u64) {
     ranges.retain_mut(|(begin, end)| {
         *end = len.min(*end);
@@ -312,7 +313,7 @@ mod tests {
     }
 
     proptest! {
-        /// The ranges that are known are bytes that a map of them says were written.
+        /// The known ranges contain only written bytes, by comparison with a map of bytes.
         #[test]
         fn what_is_known_is_what_was_written(
             steps in prop::collection::vec((0u64..400, 1u64..60, any::<bool>()), 0..60),

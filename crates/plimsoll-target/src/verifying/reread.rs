@@ -1,4 +1,4 @@
-//! Reading a file again after a run.
+//! Rereading files after a run.
 
 use super::ledger::{Expected, Ledger};
 use super::record::FileRecord;
@@ -9,33 +9,33 @@ use crate::session_types::{OpenHow, OpenMode};
 use plimsoll_plan::{FileId, FilesetId, VerificationFailure};
 use rustix::io::Errno;
 
-/// Bytes that are read at once.
+/// Bytes of one read call.
 pub const REREAD_BYTES: usize = 1 << 20;
 
-/// The result of reading a file again.
+/// The result of rereading a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileCheck {
-    /// It was deleted, or never created.
+    /// The file was deleted or never created.
     Absent,
-    /// An operation that would have created, removed or renamed it failed or did not return: it may exist
-    /// or not.
+    /// The file may or may not exist: an operation that would have created, removed or renamed the file failed or did
+    /// not return.
     Uncertain,
-    /// All that was acknowledged is there.
+    /// Every acknowledged write was found.
     Right,
-    /// It does not exist.
+    /// The file does not exist, although its creation was acknowledged.
     Missing(VerificationFailure),
-    /// It has fewer bytes than were acknowledged.
+    /// The file has fewer bytes than were acknowledged.
     Short(VerificationFailure),
-    /// Its contents are wrong.
+    /// The file has wrong contents.
     Wrong(VerificationFailure),
-    /// It cannot be read.
+    /// The file cannot be read.
     Unreadable(VerificationFailure),
 }
 
 impl Ledger {
-    /// Reads a file of a fileset again, from the target and not from this machine's page cache if that is
-    /// possible. Returns the number of bytes that were read and what became of the file; paths are relative
-    /// to the work directory. `buffer` is where they are read to, page-aligned and of at least a byte.
+    /// Rereads a file of a fileset, if possible from the target rather than from this machine's page cache. Returns the
+    /// number of bytes read and the result; paths are relative to the work directory. `buffer` receives the bytes; it
+    /// must be page-aligned and not empty.
     pub async fn reread<S: Session>(
         &self,
         session: &mut S,
@@ -49,7 +49,7 @@ impl Ledger {
             Expected::Unknown => return (0, FileCheck::Uncertain),
             Expected::File(record) => record,
         };
-        // The contents may be those of another name, so the path is that of the file.
+        // The contents may be those of another name, so the path follows from the file's number.
         let path = self.path_of(FileRecord::new(fileset.0, file.0, 0, 0).stamp(0));
         session.locate(|p| p.extend_from_slice(path.as_bytes()));
         let failed = |offset, problem| VerificationFailure {
@@ -98,7 +98,7 @@ impl Ledger {
         (at, check)
     }
 
-    /// Describes what is wrong in a part of a file that begins at `offset`.
+    /// Describes the first error in a part of a file that begins at `offset`.
     fn wrong_part(
         &self,
         record: &FileRecord,

@@ -1,8 +1,8 @@
 //! The sessions of a verified run.
 //!
-//! Names, records and contents are prepared before an operation is timed, and checks and acknowledgements
-//! follow after it ([`Session::check_reads`]). What remains in the timed part are loads and stores of a few
-//! words, and where names or lengths change a lock that is free.
+//! Names, records and contents are prepared before an operation is timed, and checks and acknowledgements follow after
+//! the operation ([`Session::check_reads`]). The timed part consists of loads and stores of a few words and, where
+//! names or lengths change, an uncontended lock.
 
 use super::buffers::{MAX_COMPOSED_BYTES, memory};
 use super::ledger::{Ledger, Presence};
@@ -169,7 +169,7 @@ impl<S: Session> Session for VerifyingSession<S> {
         self.inner.write_bytes(&handle.inner, offset, bytes).await
     }
 
-    /// Appends at the end of what was written by this process: the contents depend on the place.
+    /// Appends at the end of this process's writes, because contents depend on the offset.
     async fn append(&mut self, handle: &Self::Handle, len: u64) -> Result<(), OpError> {
         match &handle.record {
             None => self.inner.append(&handle.inner, len).await,
@@ -345,7 +345,8 @@ impl<S: Session> Session for VerifyingSession<S> {
     }
 }
 
-/// A flush that fails says that written data may be lost, which the target has thereby reported.
+/// A failed flush means that written data may be lost; the target has reported the loss by the
+/// error.
 fn lost_if_failed(done: &Result<(), OpError>, record: Option<&FileRecord>) {
     if let (Err(_), Some(record)) = (done, record) {
         record.set_unknown();

@@ -1,4 +1,4 @@
-//! The state of a session of a verified run, and the parts that its operations share.
+//! The state of a session of a verified run, and functions that its operations share.
 
 use super::buffers::{ComposedWrite, ReadBuffer, Room};
 use super::ledger::{Ledger, Located, Presence};
@@ -12,8 +12,8 @@ use memmap2::MmapMut;
 use rustix::io::Errno;
 use std::sync::Arc;
 
-/// A session that writes stamped contents and checks what it reads. Files that no fileset has, such as the
-/// marker of the work directory, are as in any other session.
+/// A session that writes stamped contents and checks the contents that it reads. Files outside all filesets, such as
+/// the marker of the work directory, are not verified.
 pub(crate) struct VerifyingSession<S: Session> {
     pub(super) inner: S,
     pub(super) ledger: Arc<Ledger>,
@@ -21,25 +21,25 @@ pub(crate) struct VerifyingSession<S: Session> {
     pub(super) destination: Option<Located>,
     pub(super) found: ReadBuffer,
     pub(super) composed: ComposedWrite,
-    /// Position of the append that was prepared.
+    /// Position of the prepared append.
     pub(super) append_at: Option<u64>,
-    /// Bytes of the asynchronous write that was prepared.
+    /// Bytes of the prepared asynchronous write.
     pub(super) detached: Option<MmapMut>,
-    /// Asynchronous writes, by the number that the inner session has as their tag.
+    /// Asynchronous writes; the index is the tag of the write in the inner session.
     pub(super) queued: Vec<Option<QueuedWrite>>,
-    /// Writes that were acknowledged and are not noted yet.
+    /// Acknowledged writes that the records do not contain yet.
     pub(super) acknowledged: Vec<WrittenRange>,
-    /// Wrong reads of the operation that were checked before its end.
+    /// Wrong reads of the current operation that were found before its end.
     pub(super) wrong_reads: u64,
 }
 
-/// An open file and what is known of it.
+/// An open file, and the record of the file.
 pub(crate) struct VerifyingHandle<H> {
     pub(super) inner: H,
     pub(super) record: Option<Arc<FileRecord>>,
 }
 
-/// A range of a file that is written.
+/// A written range of a file.
 pub(super) struct WrittenRange {
     pub(super) record: Arc<FileRecord>,
     pub(super) before: Known,
@@ -53,7 +53,7 @@ pub(super) struct QueuedWrite {
 }
 
 impl<S: Session> VerifyingSession<S> {
-    /// A session whose reads are mostly of at most `buffer` bytes.
+    /// A session whose reads are mostly at most `buffer` bytes long.
     pub(super) fn new(inner: S, ledger: Arc<Ledger>, buffer: u64) -> Result<Self, OpError> {
         Ok(Self {
             inner,
@@ -80,7 +80,7 @@ impl<S: Session> VerifyingSession<S> {
         Ok(room.expect("without reads that are kept there is room"))
     }
 
-    /// Keeps what a read returned until it is checked.
+    /// Keeps the bytes of a read until the check.
     pub(super) fn keep(
         &mut self,
         room: Room,
@@ -103,7 +103,7 @@ impl<S: Session> VerifyingSession<S> {
         }
     }
 
-    /// Reads into the buffer; returns where, and how many bytes.
+    /// Reads into the buffer; returns the room and the number of bytes.
     pub(super) async fn read_kept(
         &mut self,
         handle: &S::Handle,
@@ -118,7 +118,7 @@ impl<S: Session> VerifyingSession<S> {
         Ok((room, read))
     }
 
-    /// Writes the file's contents.
+    /// Writes the contents of a range of the file.
     pub(super) async fn write_stamped(
         &mut self,
         handle: &S::Handle,
@@ -146,7 +146,7 @@ impl<S: Session> VerifyingSession<S> {
         Ok(())
     }
 
-    /// Notes an acknowledged write, after the end time of the operation.
+    /// Notes an acknowledged write; called after the end time of the operation.
     pub(super) fn acknowledge(
         &mut self,
         record: &Arc<FileRecord>,
@@ -170,7 +170,7 @@ impl<S: Session> VerifyingSession<S> {
         });
     }
 
-    /// Appends at the position that was prepared.
+    /// Appends at the prepared position, or at a position that is reserved now.
     pub(super) async fn append_stamped(
         &mut self,
         handle: &S::Handle,
@@ -179,7 +179,7 @@ impl<S: Session> VerifyingSession<S> {
         is_stable: bool,
     ) -> Result<(), OpError> {
         if !self.inner.is_immediate() {
-            // The request for the size is a part of an append over NFS.
+            // The request for the size is part of an append over NFS.
             self.inner.stat_handle(handle).await?;
         }
         let offset = match self.append_at.take() {
@@ -190,7 +190,7 @@ impl<S: Session> VerifyingSession<S> {
             .await
     }
 
-    /// Queues a write, with bytes or without; the tag is kept here.
+    /// Queues a write in the inner session; this session keeps the caller's tag.
     pub(super) fn queue(
         &mut self,
         tag: u32,
@@ -207,7 +207,8 @@ impl<S: Session> VerifyingSession<S> {
         Ok(())
     }
 
-    /// Begins to create or truncate the located file; returns the epoch of the truncation.
+    /// Notes that an open of the located file may create or truncate the file; returns the epoch of
+    /// the truncation.
     pub(super) fn begin_open(located: &Located, how: OpenHow) -> Option<u64> {
         let is_there = located.presence == Presence::There;
         if how.create && !is_there {
@@ -216,11 +217,11 @@ impl<S: Session> VerifyingSession<S> {
         (how.truncate && is_there).then(|| located.record.begin_truncate(0))
     }
 
-    /// Notes that the located file was opened; returns what is known of it.
+    /// Notes that the located file was opened; returns the file's record if the contents are known.
     pub(super) fn has_opened(located: Located, how: OpenHow) -> Option<Arc<FileRecord>> {
         match located.presence {
             Presence::There => Some(located.record),
-            // It is new, or has nothing of what an earlier one had.
+            // The file is new, or truncated and so without earlier contents.
             _ if how.create && (located.presence == Presence::Gone || how.truncate) => {
                 located.name.install(located.record.clone());
                 Some(located.record)
@@ -229,7 +230,7 @@ impl<S: Session> VerifyingSession<S> {
         }
     }
 
-    /// Removes the located name by `work`.
+    /// Notes that a removal of the located name begins.
     pub(super) fn begin_remove(&mut self) -> Option<Located> {
         let located = self.located.take()?;
         located.name.set(Presence::Unknown);
@@ -237,7 +238,6 @@ impl<S: Session> VerifyingSession<S> {
     }
 }
 
-/// A read that has begun.
 pub(super) struct ReadBegin {
     pub(super) record: Arc<FileRecord>,
     pub(super) stamp: Stamp,

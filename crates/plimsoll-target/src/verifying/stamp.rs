@@ -1,36 +1,37 @@
-//! Contents that identify their file and position: blocks that begin with an identity and its checksum.
+//! Contents that identify their file and position: each block begins with an identity and a checksum of the identity.
 
 use plimsoll_plan::hash::split_mix64 as mix;
 
-/// Size of a block that identifies its file and its position.
+/// Size in bytes of a block that identifies its file and its position.
 pub const STAMPED_BLOCK_BYTES: usize = 64;
 
 /// The first bytes of every stamped block.
 const MAGIC: u32 = 0x504c_494d;
 
-/// The file of a block, and the position in it. The bytes of the block follow from it.
+/// The identity of a block: a file, and the position in the file. The identity determines the bytes
+/// of the block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamp {
-    /// Distinguishes runs whose files have the same names.
+    /// Distinguishes runs whose files have equal names.
     pub seed: u32,
-    /// The rank of an object of a pattern, the generation of a file of a fileset.
+    /// The rank of a pattern's object, or the generation of a fileset's file.
     pub owner: u32,
-    /// The data set of an object, the fileset of a file.
+    /// The data set of a pattern's object, or the fileset of a file.
     pub set: u32,
-    /// The number of the object or the file.
+    /// The number of the object or file.
     pub number: u64,
-    /// Offset in bytes.
+    /// Offset of the block in the file, in bytes.
     pub offset: u64,
 }
 
 impl Stamp {
-    /// The stamp of another byte of the same file.
+    /// The stamp of the same file at another offset.
     #[must_use]
     pub fn at(self, offset: u64) -> Self {
         Self { offset, ..self }
     }
 
-    /// The block: the identity with a checksum, then bytes that follow from it.
+    /// The block: the identity with a checksum, then bytes generated from the identity.
     #[must_use]
     pub fn block(self) -> [u8; STAMPED_BLOCK_BYTES] {
         let mut block = [0; STAMPED_BLOCK_BYTES];
@@ -57,8 +58,8 @@ impl Stamp {
         mix(h ^ self.offset)
     }
 
-    /// The identity in a block, if it has one. A block that is truncated by the file's end is
-    /// recognised if it has the identity and its checksum.
+    /// The identity in a block; `None` without a valid checksum. A block that the end of the file
+    /// truncates is recognised if it contains the whole identity and checksum.
     #[must_use]
     pub fn of(block: &[u8]) -> Option<Self> {
         let u32_at = |at: usize| Some(u32::from_le_bytes(block.get(at..at + 4)?.try_into().ok()?));
@@ -73,15 +74,15 @@ impl Stamp {
         (u32_at(0)? == MAGIC && u64_at(32)? == stamp.hash()).then_some(stamp)
     }
 
-    /// Generates the bytes of the file from `offset` on; the stamp's own offset is not used.
+    /// Generates the bytes of the file from `offset` on; ignores `self.offset`.
     pub fn fill(self, offset: u64, into: &mut [u8]) {
         self.for_each_block(offset, into.len(), |range, bytes| {
             into[range].copy_from_slice(bytes);
         });
     }
 
-    /// Position in `found`, which was read from `offset` on, of the first byte that is wrong. From
-    /// `trusted` on (an offset in the file), zeros are right too: the file may have a hole there.
+    /// Position in `found`, which was read from `offset` on, of the first wrong byte. From the file
+    /// offset `trusted` on, zeros are right too: the file may have a hole.
     #[must_use]
     pub fn first_difference(self, offset: u64, found: &[u8], trusted: u64) -> Option<usize> {
         let mut wrong = None;
@@ -103,7 +104,7 @@ impl Stamp {
         wrong
     }
 
-    /// Calls `visit` with each part of `len` bytes from `offset` on that is in one block, and its bytes.
+    /// Calls `visit` for each block's part of the `len` bytes from `offset` on, with the bytes of the part.
     #[inline]
     fn for_each_block(
         self,
@@ -165,7 +166,7 @@ mod tests {
             .expect("zeros are not the content");
         assert!(first < 150, "{first}");
         assert_eq!(FILE.first_difference(250, &zeros, 250), None);
-        // Bytes that are neither zero nor right are wrong there too.
+        // Beyond the trusted offset, bytes that are neither zero nor right are wrong too.
         assert_eq!(FILE.first_difference(250, &[9; 300], 250), Some(0));
     }
 

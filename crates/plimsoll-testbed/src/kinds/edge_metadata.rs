@@ -1,5 +1,5 @@
-//! `edge-metadata`: an edge that caches attributes and names, and no data (nfs-ganesha's PROXY_V4), with
-//! its core filer (nfs-ganesha) behind a long line.
+//! `edge-metadata`: an edge that caches attributes and names but no data (nfs-ganesha's PROXY_V4), before its core
+//! filer (nfs-ganesha) behind a long line.
 
 use super::nfs::{self, Ganesha, LINE_PORT, NFS_PORT, PSEUDO, quoted};
 use super::{Kind, Rights, edge, no_status};
@@ -8,7 +8,6 @@ use crate::bed::Bed;
 use crate::needs::Need;
 use std::net::SocketAddr;
 
-/// The kind.
 pub(super) const KIND: Kind = Kind {
     name: "edge-metadata",
     summary: "an edge that caches attributes and names only (nfs-ganesha, NFSv4.1), its core filer behind a line",
@@ -20,7 +19,7 @@ pub(super) const KIND: Kind = Kind {
     status: no_status,
 };
 
-/// The part of nfs-ganesha that is a client of another server.
+/// nfs-ganesha's module that is a client of another server.
 const PROXY: Need = Need::debian(
     match cfg!(target_arch = "aarch64") {
         true => "/usr/lib/aarch64-linux-gnu/ganesha/libfsalproxy_v4.so",
@@ -63,5 +62,5 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     Ok(())
 }
 
-/// Port of the edge: the core has its own at all addresses.
+/// Port of the edge: the core occupies the usual port at all addresses.
 const EDGE_PORT: u16 = 22049;

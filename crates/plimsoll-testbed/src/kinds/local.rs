@@ -1,4 +1,4 @@
-//! `local`: a file system of its own on a loop device, with a size and a limit of its rate.
+//! `local`: a file system on a loop device, with a size and an operation rate limit.
 
 use super::{IP, Kind, KindChoice, Rights, no_status};
 use crate::BedError;
@@ -11,7 +11,6 @@ use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// The kind.
 pub(super) const KIND: Kind = Kind {
     name: "local",
     summary: "a file system on a loop device: ext4, XFS or btrfs, of a size and with a limit of its rate",
@@ -27,13 +26,13 @@ pub(super) const KIND: Kind = Kind {
     status: no_status,
 };
 
-/// The file systems, the default one first.
+/// File systems, the default first.
 const FILE_SYSTEMS: [&str; 3] = ["ext4", "xfs", "btrfs"];
 
 /// Size of the file system in bytes if none is given.
 const DEFAULT_SIZE: u64 = 1 << 30;
 
-/// Minimum size in bytes: that of XFS.
+/// Minimum size in bytes: the minimum size of XFS.
 const MIN_SIZE: u64 = 300 << 20;
 
 fn file_system(options: &BedOptions) -> Result<&'static str, BedError> {
@@ -85,7 +84,7 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
         "{file_system} of {size} bytes on a loop device, on a file system of this machine"
     ));
     let name = bed.group_name();
-    // btrfs has device numbers of its own, which no limit knows.
+    // No limit applies to btrfs, which has device numbers of its own.
     let limit = match file_system {
         "btrfs" => None,
         _ => IoLimit::new(&name, device).ok(),
@@ -102,7 +101,7 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     Ok(())
 }
 
-/// Checks that all of the file system could be written: a fault fills it.
+/// Checks that the whole file system could be written, because the fault `fill` fills the file system.
 fn check_room(dir: &Path, size: u64) -> Result<(), BedError> {
     let free = rustix::fs::statvfs(dir).map_err(|e| BedError::at(dir)(e.into()))?;
     let free = free.f_bavail.saturating_mul(free.f_frsize);

@@ -1,4 +1,4 @@
-//! The kinds of test beds. One is a module with a [`Kind`], and a line of [`KINDS`].
+//! The kinds of test beds. Each kind is a module with a [`Kind`], listed in [`KINDS`].
 
 mod edge;
 mod edge_metadata;
@@ -15,7 +15,7 @@ use crate::options::BedOptions;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// All kinds.
+/// All kinds of test beds.
 pub const KINDS: &[Kind] = &[
     nfs::KIND,
     knfsd::KIND,
@@ -28,35 +28,35 @@ pub const KINDS: &[Kind] = &[
 
 /// A kind of test bed.
 pub struct Kind {
-    /// Its name.
+    /// Name of the kind on the command line.
     pub name: &'static str,
-    /// What it is, in one line.
+    /// Description in one line.
     pub summary: &'static str,
-    /// The options that it takes.
+    /// Names of the options that the kind accepts.
     pub options: &'static [&'static str],
-    /// The option by whose value its programs and rights differ.
+    /// The option whose value determines the needed programs and rights.
     pub choice: Option<KindChoice>,
-    /// The programs that it needs with these options, which are checked.
+    /// The needed programs for a set of options; checks the options.
     pub needs: fn(&BedOptions) -> Result<Vec<Need>, BedError>,
-    /// The rights that it needs with these options.
+    /// The needed rights for a set of options.
     pub rights: fn(&BedOptions) -> Rights,
-    /// Starts it.
+    /// Starts the nodes of a bed, and adds at least one target.
     pub up: fn(&mut Bed) -> Result<(), BedError>,
-    /// What `status` says besides the states of nodes and processes.
+    /// Status of the bed besides the states of nodes and processes.
     pub status: fn(&mut Bed) -> KindStatus,
 }
 
-/// An option by whose value the programs and the rights of a kind differ.
+/// An option whose value determines the needed programs and rights of a kind.
 pub struct KindChoice {
-    /// The option.
+    /// Name of the option.
     pub option: &'static str,
-    /// Its values, the default one first.
+    /// Values of the option, the default first.
     pub values: &'static [&'static str],
     set: fn(&mut BedOptions, String),
 }
 
 impl KindChoice {
-    /// The options of a bed with a value of this one.
+    /// Options of a bed that set only this option, to a value.
     #[must_use]
     pub fn options(&self, value: &str) -> BedOptions {
         let mut options = BedOptions::default();
@@ -65,7 +65,7 @@ impl KindChoice {
     }
 }
 
-/// What a kind knows of a bed besides its nodes and processes.
+/// Status of a bed that depends on its kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KindStatus {
     /// Lines for people.
@@ -75,7 +75,7 @@ pub struct KindStatus {
 }
 
 impl KindStatus {
-    /// One that does not know whether the bed is in sync.
+    /// A status with unknown synchronisation.
     fn of_lines(lines: Vec<String>) -> Self {
         Self {
             lines,
@@ -87,18 +87,18 @@ impl KindStatus {
 /// The rights that a test bed needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rights {
-    /// Those that every user has in namespaces of their own.
+    /// Rights that every user has in namespaces of their own.
     UserNamespace,
-    /// The same, and `/dev/fuse`, which some machines keep for root.
+    /// Rights in namespaces of the user, and access to `/dev/fuse`, which some machines reserve for root.
     Fuse,
-    /// Those of root on the machine itself, for this reason.
+    /// Rights of root on the machine, with the reason.
     Root(&'static str),
 }
 
 /// The kind of a name.
 ///
 /// # Errors
-/// If it is not a kind: with those that there are.
+/// If no kind has the name: the message lists all kinds.
 pub fn find(name: &str) -> Result<&'static Kind, BedError> {
     KINDS.iter().find(|k| k.name == name).ok_or_else(|| {
         let close = KINDS
@@ -114,8 +114,8 @@ pub fn find(name: &str) -> Result<&'static Kind, BedError> {
     })
 }
 
-/// What the process of a bed, whose directory is `/`, gets in its environment: variables that are paths, as
-/// absolute ones.
+/// Environment variables for the keeper whose values are paths. The paths are absolute, because the keeper's current
+/// directory is `/`.
 ///
 /// # Errors
 /// If there is no current directory.
@@ -125,13 +125,13 @@ pub(crate) fn environment() -> Result<Option<(&'static str, PathBuf)>, BedError>
     Ok(path.map(|path| (variable, path)))
 }
 
-/// The path in a variable, seen from the current directory. One that is empty is left as it is.
+/// The absolute path of a value, relative to the current directory; `None` for an empty value.
 fn absolute(value: Option<OsString>) -> std::io::Result<Option<PathBuf>> {
     let value = value.filter(|value| !value.is_empty());
     value.map(std::path::absolute).transpose()
 }
 
-/// There is nothing more to say.
+/// Status of a kind that reports nothing.
 fn no_status(_: &mut Bed) -> KindStatus {
     KindStatus::default()
 }

@@ -1,4 +1,4 @@
-//! `nfs`: nfs-ganesha with a file system of this machine, NFS versions 3, 4.0 and 4.1.
+//! `nfs`: nfs-ganesha on a file system of this machine, NFS versions 3, 4.0 and 4.1.
 
 use super::{IP, Kind, Rights, no_status};
 use crate::BedError;
@@ -10,7 +10,6 @@ use crate::preload;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 
-/// The kind.
 pub(super) const KIND: Kind = Kind {
     name: "nfs",
     summary: "nfs-ganesha, NFS versions 3, 4.0 and 4.1, optionally behind a line",
@@ -31,10 +30,10 @@ pub(super) const MOUNT_PORT: u16 = 20048;
 /// Port of the port mapper.
 const PORT_MAPPER_PORT: u16 = 111;
 
-/// Number of the address of lines.
+/// Number of the lines' address.
 const LINE: u8 = 3;
 
-/// Ports of lines before NFS and MOUNT: nfs-ganesha listens at its own ports of all addresses.
+/// Ports of lines before NFS and MOUNT: nfs-ganesha occupies its own ports at all addresses.
 pub(super) const LINE_PORT: u16 = 12049;
 const MOUNT_LINE_PORT: u16 = 12048;
 
@@ -49,10 +48,10 @@ pub(super) const NEEDS: [Need; 4] = [
     Need::debian("cc", "gcc"),
 ];
 
-/// The versions, the default one first.
+/// NFS versions, the default first.
 const VERSIONS: [&str; 3] = ["4.1", "4.0", "3"];
 
-/// The version of `--nfs-version`.
+/// The NFS version that `--nfs-version` selects.
 pub(super) fn version(options: &BedOptions) -> Result<&'static str, BedError> {
     BedOptions::choice("--nfs-version", options.nfs_version.as_deref(), &VERSIONS)
 }
@@ -79,14 +78,14 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     Ok(())
 }
 
-/// Where a server of NFS and MOUNT is reached.
+/// Addresses of NFS and MOUNT of a server, as seen by a client.
 pub(super) struct Place {
     nfs: SocketAddr,
     mount_port: u16,
 }
 
-/// Where a server is reached: at its own address, or behind a line of `--rtt`. MOUNT is asked at the
-/// address of NFS, so its line has that too.
+/// The client's addresses of a server: the server's own, or a line's with `--rtt`. Clients call MOUNT at the address of
+/// NFS, so MOUNT has a line at the same address.
 pub(super) fn reached(bed: &mut Bed, server: IpAddr) -> Result<Place, BedError> {
     let at = SocketAddr::new(server, NFS_PORT);
     let Some(rtt) = bed.options.rtt else {
@@ -111,7 +110,7 @@ pub(super) fn reached(bed: &mut Bed, server: IpAddr) -> Result<Place, BedError> 
     })
 }
 
-/// Adds a target for each version, the chosen one first.
+/// Adds a target for each version, `chosen` first.
 pub(super) fn add_versions(
     bed: &mut Bed,
     chosen: &str,
@@ -134,7 +133,7 @@ fn url(version: &str, place: &Place, export: &Path, pseudo: &str) -> String {
     }
 }
 
-/// A path in a configuration of nfs-ganesha.
+/// A path as a string of nfs-ganesha's configuration.
 pub(super) fn quoted(path: &Path) -> String {
     format!("\"{}\"", path.display())
 }
@@ -142,14 +141,14 @@ pub(super) fn quoted(path: &Path) -> String {
 /// An nfs-ganesha, optionally with its port mapper.
 pub(super) struct Ganesha {
     address: IpAddr,
-    /// What is `/run` for both.
+    /// Directory mounted over `/run` for nfs-ganesha and the port mapper.
     run_dir: PathBuf,
     recovery_dir: PathBuf,
     library: PathBuf,
 }
 
 impl Ganesha {
-    /// Prepares that of a node at an address.
+    /// Prepares an nfs-ganesha at an address, as the daemon of a node.
     pub(super) fn new(bed: &mut Bed, node: &str, address: IpAddr) -> Result<Self, BedError> {
         bed.progress(&format!("preparing nfs-ganesha for {node}"));
         let run_dir = bed.data(&format!("{node}-run"))?;
@@ -180,8 +179,8 @@ impl Ganesha {
         bed.start_and_wait(node, line, Ready::Listening(vec![at]))
     }
 
-    /// Starts the server of versions 3 and 4 as a node, which needs the port mapper; `export` is the
-    /// file system of its export.
+    /// Starts a server of versions 3 and 4 as the daemon of a node. The server needs the port mapper; `export` is the
+    /// `FSAL` part of its export.
     pub(super) fn start(&self, bed: &mut Bed, node: &str, export: &str) -> Result<(), BedError> {
         self.start_versions(bed, node, "3, 4", NFS_PORT, export)
     }
@@ -197,7 +196,7 @@ impl Ganesha {
         self.start_versions(bed, node, "4", port, export)
     }
 
-    /// It listens at its ports of all addresses, whatever `Bind_addr` is.
+    /// nfs-ganesha listens at its ports of all addresses, whatever `Bind_addr` is.
     fn start_versions(
         &self,
         bed: &mut Bed,
@@ -228,7 +227,7 @@ impl Ganesha {
             .args(["-L", "STDOUT", "-p"])
             .arg(pid_file)
             .env("LD_PRELOAD", &self.library)
-            // A handle that is nowhere is not looked for in all of the machine's file system.
+            // Restricts the search for an unknown handle to the data of the bed.
             .env("PLIMSOLL_EXPORTS", data)
             .private(&self.run_dir, "/run");
         bed.start_and_wait(node, line, Ready::Logged("NFS SERVER INITIALIZED"))

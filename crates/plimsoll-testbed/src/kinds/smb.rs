@@ -11,7 +11,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The kind.
 pub(super) const KIND: Kind = Kind {
     name: "smb",
     summary: "Samba's smbd, mounted by the kernel's CIFS client, optionally behind a line",
@@ -35,21 +34,21 @@ const NEEDS: [Need; 6] = [
 /// Port of SMB over TCP.
 const SMB_PORT: u16 = 445;
 
-/// Port of the line before it: smbd listens at its own port of all addresses.
+/// Port of the line before smbd: smbd occupies its own port at all addresses.
 const LINE_PORT: u16 = 12445;
 
-/// Numbers of the addresses of the server and of the line.
+/// Numbers in the addresses of the server and of the line.
 const SERVER: u8 = 2;
 const LINE: u8 = 3;
 
 /// Name of the share.
 const SHARE: &str = "files";
 
-/// The user of the share, who is in the password database of the bed only. smbd needs one whom the
-/// machine knows too.
+/// The user of the share, in the password database of the bed only. smbd needs a user that the machine knows too.
 const USER: &str = "root";
 
-/// What of the client does not depend on the bed. Without an answer it waits, as a client of NFS does.
+/// Mount options that do not depend on the bed. `hard`: the client waits for a server that does not reply, as a client
+/// of NFS does.
 const MOUNT_OPTIONS: &str = "vers=3.1.1,hard,noperm,uid=0,gid=0,file_mode=0666,dir_mode=0777";
 
 fn needs(_: &BedOptions) -> Result<Vec<Need>, BedError> {
@@ -59,7 +58,7 @@ fn needs(_: &BedOptions) -> Result<Vec<Need>, BedError> {
     Ok(NEEDS.to_vec())
 }
 
-/// Whether the kernel has its CIFS client now.
+/// Whether the running kernel has its CIFS client available now.
 fn has_client() -> bool {
     let all = std::fs::read_to_string("/proc/filesystems").unwrap_or_default();
     names_client(&all)
@@ -71,8 +70,8 @@ fn names_client(file_systems: &str) -> bool {
     names.any(|name| name == "cifs")
 }
 
-/// Checks that the client is a module for this kernel, without loading it. Where `modprobe` is not
-/// installed, that is missing, and this is not known.
+/// Checks that a module with the CIFS client exists for this kernel, without loading the module. Returns `Ok` without
+/// `modprobe`, which is then reported as missing.
 fn can_load_client() -> Result<(), BedError> {
     if Need::debian("modprobe", "kmod").find().is_none() {
         return Ok(());
@@ -81,7 +80,7 @@ fn can_load_client() -> Result<(), BedError> {
     modprobe.run(SETUP_TIMEOUT).map(drop).map_err(no_client)
 }
 
-/// Loads the client unless it is there.
+/// Loads the CIFS client unless the kernel has it.
 fn load_client(bed: &mut Bed) -> Result<(), BedError> {
     if has_client() {
         return Ok(());
@@ -122,7 +121,7 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     Ok(())
 }
 
-/// Where the server is reached: at its own address, or behind a line of `--rtt`.
+/// The client's address of the server: the server's own, or the line's with `--rtt`.
 fn reached(bed: &mut Bed, server: SocketAddr) -> Result<SocketAddr, BedError> {
     let Some(rtt) = bed.options.rtt else {
         return Ok(server);
@@ -146,13 +145,13 @@ fn mount(bed: &mut Bed, samba: &Samba, place: SocketAddr) -> Result<PathBuf, Bed
         .arg(format!(
             "credentials={credentials},port={port},{MOUNT_OPTIONS}"
         ));
-    // Before it, for it may be mounted although the command fails or is interrupted.
+    // Registered first: the share may be mounted even if the command fails or is interrupted.
     bed.unmounted_at_the_end(&dir);
     bed.run(&mount)?;
     Ok(dir)
 }
 
-/// The share of a server.
+/// The name of the share in a mount command.
 fn source(server: IpAddr) -> String {
     format!("//{server}/{SHARE}")
 }
@@ -164,11 +163,11 @@ struct Samba {
 }
 
 impl Samba {
-    /// Prepares one that serves a directory.
+    /// Prepares an smbd that serves a directory.
     fn new(bed: &mut Bed, share: &Path) -> Result<Self, BedError> {
         bed.progress("preparing smbd");
         let dir = bed.data("samba")?;
-        // smbd creates them, but not in the order in which it needs them.
+        // smbd creates these directories itself, but later than it needs them.
         for name in STATE_DIRS.iter().map(|(_, name)| name) {
             bed.data(&format!("samba/{name}"))?;
         }
@@ -197,7 +196,7 @@ impl Samba {
         })
     }
 
-    /// It stays in the foreground, and its processes, one for each connection, are in its own group.
+    /// The command of smbd in the foreground. The processes of connections are in smbd's own process group.
     fn daemon(&self) -> CommandLine {
         CommandLine::new("smbd")
             .args(["--foreground", "--no-process-group", "--debug-stdout"])
@@ -206,10 +205,10 @@ impl Samba {
     }
 }
 
-/// Adds a user with the password that is in a file, twice.
+/// Adds a user; the password is in a file, twice.
 const ADD_USER: &str = r#"exec smbpasswd -c "$1" -s -a "$3" < "$2""#;
 
-/// What smbd keeps, and in which directory below its own.
+/// smbd's directories: option of the configuration, and name of the directory.
 const STATE_DIRS: [(&str, &str); 6] = [
     ("private dir", "private"),
     ("lock directory", "lock"),
@@ -219,15 +218,15 @@ const STATE_DIRS: [(&str, &str); 6] = [
     ("ncalrpc dir", "ncalrpc"),
 ];
 
-/// A file that only its owner can read.
+/// Writes a file that only its owner can read.
 fn secret(bed: &Bed, name: &str, text: &str) -> Result<PathBuf, BedError> {
     let path = bed.write(name, "")?;
     std::fs::set_permissions(&path, Permissions::from_mode(0o600)).map_err(BedError::at(&path))?;
     bed.write(name, text)
 }
 
-/// The configuration of an smbd whose files are below `dir`, and which serves `share`. Nothing looks for
-/// other computers, printers or domains, and its name is not that of the machine.
+/// The configuration of an smbd whose files are below `dir` and which serves `share`. Discovery of other computers,
+/// printers and domains is disabled, and the server's name is not the machine's name.
 fn config(dir: &Path, share: &Path) -> String {
     let dir_of = |name: &str| dir.join(name).display().to_string();
     let state: String = STATE_DIRS
@@ -258,7 +257,7 @@ mod tests {
         assert!(!names_client(""));
     }
 
-    /// smbd uses the machine's own directories for what is not set.
+    /// smbd uses the machine's own directories for options that are not set.
     #[test]
     fn all_that_smbd_keeps_is_in_the_bed() {
         let text = config(Path::new("/bed/samba"), Path::new("/bed/share"));

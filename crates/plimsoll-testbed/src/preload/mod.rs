@@ -1,10 +1,10 @@
-//! Libraries that are preloaded into servers: one into User-Mode Linux, so that it starts on every
-//! x86-64 processor (`ptrace.c` explains why and how), and one into nfs-ganesha, so that it serves in
-//! the namespaces of an ordinary user (`handles.c`).
+//! Libraries that are preloaded into servers: one into User-Mode Linux, so that it starts on every x86-64 processor
+//! (`ptrace.c` explains why and how), and one into nfs-ganesha, so that it serves in the namespaces of an ordinary user
+//! (`handles.c`).
 //!
-//! They are built with the C compiler that Rust links with (`cc`, or that of the variable `CC`) when
-//! they are first needed, and kept in a directory that only this user can write to. Files there that
-//! another user may have written are not used.
+//! The C compiler that Rust links with (`cc`, or the compiler of the variable `CC`) builds a library at its first use.
+//! The libraries are kept in a directory that only this user can write to. Files that another user may have written are
+//! not used.
 
 #[cfg(test)]
 mod tests;
@@ -19,26 +19,26 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsE
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A library and its source.
+/// Name and C source of a library.
 #[derive(Debug, Hash)]
 pub struct Library {
     name: &'static str,
     source: &'static str,
 }
 
-/// For User-Mode Linux.
+/// The library for User-Mode Linux.
 pub const PTRACE: Library = Library {
     name: "ptrace",
     source: include_str!("ptrace.c"),
 };
 
-/// For nfs-ganesha.
+/// The library for nfs-ganesha.
 pub const HANDLES: Library = Library {
     name: "handles",
     source: include_str!("handles.c"),
 };
 
-/// Compiler options. Symbols are resolved when a library is loaded: resolving one at its first call
+/// Compiler options for libraries. Symbols are resolved when a library is loaded: resolving a symbol at its first call
 /// takes some kilobytes of the stack, which may be small.
 const LIBRARY: [&str; 6] = [
     "-std=gnu11",
@@ -49,14 +49,14 @@ const LIBRARY: [&str; 6] = [
     "-Wl,-z,now",
 ];
 
-/// Bits of a file's mode that permit users other than its owner to write.
+/// Mode bits that permit group and others to write.
 const OTHERS_WRITE: u32 = 0o022;
 
 impl Library {
     /// Content of the library, which is built if necessary.
     ///
     /// # Errors
-    /// Those of the compiler, and of the directory that keeps it.
+    /// If the compiler fails, or if the directory of the libraries cannot be used.
     pub fn bytes(&self) -> Result<Vec<u8>, BedError> {
         let dir = format!("plimsoll-libraries-{}", user_outside());
         let dir = std::env::temp_dir().join(dir);
@@ -67,7 +67,7 @@ impl Library {
 /// A library built from a C source.
 ///
 /// # Errors
-/// Those of the compiler.
+/// If the compiler fails.
 pub fn build_library(source: &str) -> Result<Vec<u8>, BedError> {
     build(source, &LIBRARY)
 }
@@ -75,7 +75,7 @@ pub fn build_library(source: &str) -> Result<Vec<u8>, BedError> {
 /// A program built from a C source.
 ///
 /// # Errors
-/// Those of the compiler.
+/// If the compiler fails.
 pub fn build_program(source: &str) -> Result<Vec<u8>, BedError> {
     build(source, &["-std=gnu11", "-O2"])
 }
@@ -88,15 +88,15 @@ fn build(source: &str, flags: &[&str]) -> Result<Vec<u8>, BedError> {
     std::fs::read(path).map_err(failed)
 }
 
-/// Id of this user outside of namespaces: root of a namespace is the user who created it.
+/// Id of this user outside of user namespaces: root of a user namespace is the user who created the namespace.
 pub(crate) fn user_outside() -> u32 {
     let own = rustix::process::geteuid().as_raw();
     let map = std::fs::read_to_string("/proc/self/uid_map").unwrap_or_default();
     outside(own, &map).unwrap_or(own)
 }
 
-/// Id of a user outside, from the map of the namespace: lines of the first id inside, the first
-/// outside, and the number of ids.
+/// Id outside of a user namespace for an id inside, from the namespace's map. Each line has the first id inside, the
+/// first id outside, and the number of ids.
 fn outside(inside: u32, map: &str) -> Option<u32> {
     map.lines().find_map(|line| {
         let mut numbers = line.split_whitespace().flat_map(str::parse::<u32>);
@@ -110,12 +110,12 @@ fn outside(inside: u32, map: &str) -> Option<u32> {
 struct Compiler {
     /// The program and its first arguments, such as `ccache gcc`.
     words: Vec<String>,
-    /// Whether the environment names it.
+    /// Whether the environment variable `CC` names the compiler.
     is_chosen: bool,
 }
 
 impl Compiler {
-    /// That of the variable `CC`, or `cc`.
+    /// The compiler of the variable `CC`, or `cc`.
     fn of_environment() -> Self {
         Self::chosen(&std::env::var("CC").unwrap_or_default())
     }
@@ -129,7 +129,7 @@ impl Compiler {
         }
     }
 
-    /// Builds a program or library from a text.
+    /// Builds a program or library from a C source.
     fn build(&self, source: &str, flags: &[&str], to: &Path) -> Result<(), BedError> {
         let mut command = Command::new(&self.words[0]);
         command
@@ -146,7 +146,7 @@ impl Compiler {
         };
         let mut child = command.spawn().map_err(failed)?;
         if let Some(mut input) = child.stdin.take() {
-            // If it ends before it has read everything, its output says why.
+            // If the compiler ends before it has read the whole source, its output says why.
             let _ = input.write_all(source.as_bytes());
         }
         let output = child.wait_with_output().map_err(failed)?;
@@ -171,23 +171,22 @@ impl Compiler {
         }
     }
 
-    /// The library in a directory, which is built if it is missing, and elsewhere if the directory may
-    /// be another user's.
+    /// The library in a directory, built if missing. If another user may write to the directory, the library is built
+    /// elsewhere.
     fn kept(&self, library: &Library, dir: &Path) -> Result<Vec<u8>, BedError> {
         let failed = |e| BedError::failed(dir.display().to_string(), e);
         if !is_own(dir).map_err(failed)? {
             let elsewhere = tempfile::tempdir().map_err(failed)?;
             return self.new_library(library, &elsewhere.path().join("library"));
         }
-        // One process builds it while the others wait. The system unlocks the file when its process
-        // dies.
+        // One process builds the library while other processes wait. The system unlocks the file when its process ends.
         let lock = File::create(dir.join("lock")).map_err(failed)?;
         lock.lock().map_err(failed)?;
         let kept = dir.join(self.name(library));
         if let Some(bytes) = own_bytes(&kept) {
             return Ok(bytes);
         }
-        // Only a complete file gets the final name.
+        // Only a complete file is renamed to the final name.
         let unfinished = tempfile::tempdir_in(dir).map_err(failed)?;
         let new = unfinished.path().join("library");
         let bytes = self.new_library(library, &new)?;
@@ -202,7 +201,7 @@ impl Compiler {
             .map_err(|e| BedError::failed(to.display().to_string(), e))
     }
 
-    /// Name of the library's file, which depends on its source and on the compiler.
+    /// File name of the library, which depends on its source and on the compiler.
     fn name(&self, library: &Library) -> PathBuf {
         let mut hasher = DefaultHasher::new();
         (library, LIBRARY, &self.words).hash(&mut hasher);
@@ -210,13 +209,13 @@ impl Compiler {
     }
 }
 
-/// Whether only this user can write to a directory, which is created if it is missing.
+/// Whether only this user can write to a directory, which is created if missing.
 fn is_own(dir: &Path) -> io::Result<bool> {
     match DirBuilder::new().mode(0o700).create(dir) {
         Err(e) if e.kind() != ErrorKind::AlreadyExists => return Err(e),
         _ => {}
     }
-    // Without following a link.
+    // Does not follow links.
     let found = dir.symlink_metadata()?;
     Ok(found.is_dir() && is_ours(&found))
 }
@@ -237,7 +236,7 @@ fn is_ours(found: &std::fs::Metadata) -> bool {
     found.uid() == uid && found.mode() & OTHERS_WRITE == 0
 }
 
-/// The assignment of the variable `LD_PRELOAD` for the libraries at these paths, in this order.
+/// The assignment of `LD_PRELOAD` for the libraries at these paths, in this order.
 pub fn variable(paths: &[PathBuf]) -> std::ffi::OsString {
     let paths: Vec<&OsStr> = paths.iter().map(|p| p.as_os_str()).collect();
     let mut variable = std::ffi::OsString::from("LD_PRELOAD=");

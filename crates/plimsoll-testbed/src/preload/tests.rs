@@ -1,10 +1,10 @@
-//! The libraries alone, that for User-Mode Linux on any processor. `knfsd` tries it with the kernel that it is
-//! for, as if the processor's state were large.
+//! The libraries alone; the library for User-Mode Linux on any processor. Tests of `knfsd` try the latter with the
+//! kernel of User-Mode Linux, as if the processor's state were large.
 
 use super::*;
 use std::process::Output;
 
-/// A kernel that is told of a larger state.
+/// Source of a library that simulates a kernel with a larger processor state.
 const LARGE_STATE: &str = include_str!("large_state.c");
 
 const TRACED: &str = include_str!("traced.c");
@@ -18,7 +18,7 @@ fn built(source: &str) -> Vec<u8> {
     build_library(source).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Runs a program built from this text, with these libraries, in a directory that it is given too.
+/// Runs a program built from a C source, with preloaded libraries; the program gets the path of a directory.
 fn ran(source: &str, libraries: &[&[u8]]) -> Output {
     let dir = tempfile::tempdir().unwrap();
     let program = dir.path().join("program");
@@ -38,7 +38,7 @@ fn ran(source: &str, libraries: &[&[u8]]) -> Output {
     command.output().unwrap()
 }
 
-/// Runs the program that traces another, with these libraries.
+/// Runs a program that traces another program, with preloaded libraries.
 fn trace(libraries: &[&[u8]]) -> Output {
     ran(TRACED, libraries)
 }
@@ -51,7 +51,7 @@ fn files_are_found_by_their_handles_without_the_right() {
         &[&HANDLES.bytes().unwrap_or_else(|e| panic!("{e}"))],
     );
     assert!(done.status.success(), "{}", text(&done.stderr));
-    // The kernel alone refuses it.
+    // Without the library, the kernel refuses the handle.
     let done = ran(handled, &[]);
     let said = text(&done.stderr);
     assert!(
@@ -77,7 +77,7 @@ fn a_part_of_the_state_is_got_and_set() {
     assert!(done.stderr.is_empty(), "{}", text(&done.stderr));
 }
 
-/// Without the library the kernel sets no part: the test above can fail.
+/// Without the library the kernel sets no part of the state: the test above can fail.
 #[test]
 fn the_kernel_sets_the_whole_state_only() {
     let done = trace(&[]);
@@ -86,7 +86,7 @@ fn the_kernel_sets_the_whole_state_only() {
     assert!(said.starts_with("setting 512 of "), "{said}");
 }
 
-/// What `large_state.c` does is what a kernel does, and the library copes with it.
+/// `large_state.c` behaves like a kernel, and the library works with its large state.
 #[test]
 fn a_part_of_a_large_state_is_got_and_set() {
     let large = built(LARGE_STATE);
@@ -101,7 +101,7 @@ fn a_part_of_a_large_state_is_got_and_set() {
     assert!(size > 8192, "{said}");
 }
 
-/// The buffer of a thread has its place before the program runs.
+/// The buffer of a thread exists before the program runs.
 #[test]
 fn the_library_calls_nothing_for_its_buffer() {
     let bytes = PTRACE.bytes().unwrap();
@@ -111,7 +111,7 @@ fn the_library_calls_nothing_for_its_buffer() {
     }
 }
 
-/// A compiler that notes each call, and what it has noted.
+/// A compiler that logs each call, and the path of its log.
 fn noting(dir: &Path) -> (Compiler, PathBuf) {
     let (script, calls) = (dir.join("noting"), dir.join("calls"));
     let text = format!(
@@ -119,7 +119,8 @@ fn noting(dir: &Path) -> (Compiler, PathBuf) {
         calls.display()
     );
     std::fs::write(&script, text).unwrap();
-    // A script that another process of this test just inherited for writing could not be run.
+    // `sh` reads the script: the file itself cannot be executed while another process of this test has inherited a
+    // descriptor that is open for writing.
     let words = format!("sh {}", script.display());
     (Compiler::chosen(&words), calls)
 }
@@ -142,7 +143,7 @@ fn it_is_built_once_by_all() {
         }
     });
     assert_eq!(calls(&noted), 1);
-    // Another compiler's is another.
+    // Each compiler has a library of its own.
     let other = Compiler::chosen("cc -g");
     assert_ne!(other.name(&PTRACE), compiler.name(&PTRACE));
     let mut names: Vec<_> = std::fs::read_dir(&place)
@@ -173,7 +174,7 @@ fn what_others_may_have_planted_is_not_used() {
     plant(&open, 0o777);
     plant(&closed, 0o700);
     std::os::unix::fs::symlink(&closed, &link).unwrap();
-    // Neither is written to.
+    // The library is written to neither directory.
     for (number, place) in [&open, &link].into_iter().enumerate() {
         assert!(
             compiler
@@ -185,7 +186,7 @@ fn what_others_may_have_planted_is_not_used() {
         let there: Vec<_> = std::fs::read_dir(place).unwrap().collect();
         assert_eq!(there.len(), 1);
     }
-    // In a directory of one's own, what others can write to is replaced, and so is a link.
+    // In a directory of this user, a file that others can write to is replaced, and so is a link.
     let planted = closed.join(compiler.name(&PTRACE));
     std::fs::set_permissions(&planted, Permissions::from_mode(0o666)).unwrap();
     assert!(
@@ -245,7 +246,7 @@ fn a_compiler_that_is_missing_or_fails_is_named() {
     let expected =
         "`cc` is not installed; install with: apt-get install --no-install-recommends gcc";
     assert_eq!(hint, expected);
-    // Nothing of it stays.
+    // No temporary file remains.
     let left: Vec<_> = std::fs::read_dir(dir.path().join("place"))
         .unwrap()
         .collect();

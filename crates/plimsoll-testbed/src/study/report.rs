@@ -25,7 +25,7 @@ const METRICS: [Metric; 5] = [
 /// A group of steps side by side.
 #[derive(Debug, Clone)]
 struct StudySection {
-    /// What is compared.
+    /// Title of the group, and of the configuration in a profile.
     title: String,
     /// The figures; none if no step of the group measured anything, or if they cannot be compared.
     comparison: Option<Comparison>,
@@ -42,7 +42,7 @@ fn sections(study: &StudyResults, dir: &StudyDir) -> Vec<StudySection> {
         .collect()
 }
 
-/// The sections of a group: one, or of profiles one for each configuration.
+/// The sections of a group: one section, or a section for each configuration of a profile.
 fn group(study: &StudyResults, dir: &StudyDir, title: &str) -> Vec<StudySection> {
     let mut measured = Vec::new();
     let mut facts = Vec::new();
@@ -94,7 +94,7 @@ fn shown(mut comparison: Comparison) -> Comparison {
     comparison
 }
 
-/// What a step has measured.
+/// Results of a step.
 enum StepResults {
     /// A column, if anything was measured, and facts about it.
     Compared(Option<Results>, Vec<String>),
@@ -257,8 +257,7 @@ fn reason_codes(reasons: &[Reason]) -> String {
     }
 }
 
-/// What a study does, for people who have not begun it: the beds, and the commands on each, as they could
-/// be typed.
+/// A study that has not begun, as text: the beds, and the commands on each bed in the form of shell commands.
 #[must_use]
 pub fn plan(study: &StudyResults) -> String {
     let mut out = format!(

@@ -1,5 +1,5 @@
-//! Test beds: started, loaded, hurt and ended, by root and by any other user, and what is left of
-//! those whose process was killed.
+//! Test beds: started, loaded, faulted and ended, by root and by any other user, and the remains of beds whose keeper
+//! was killed.
 
 use crate::common::Beds;
 use plimsoll_results::{EventState, Run};
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::time::Instant;
 
-/// Processes whose namespace of processes is that of another one.
+/// Processes in the PID namespace of another process.
 fn members(of: &Path) -> Vec<PathBuf> {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let links = processes.map(|p| p.path().join("ns/pid"));
@@ -140,7 +140,7 @@ fn what_does_not_apply_is_refused() {
     assert!(says(&["logs", "nfs", "x"]).starts_with("error: `x` has no log in test bed `nfs`"));
 }
 
-/// Addresses and ports are the same in both, and so are the names of files.
+/// Addresses, ports and file names are the same in both beds.
 #[test]
 fn beds_of_one_kind_run_side_by_side() {
     let beds = Beds::new();
@@ -156,7 +156,7 @@ fn beds_of_one_kind_run_side_by_side() {
         "{}",
         near.target.description
     );
-    // Nothing on the far one is faster than its line.
+    // No operation on the far bed is faster than its line.
     let create = far
         .operations
         .iter()
@@ -212,7 +212,7 @@ fn a_bed_can_be_ended_by_a_signal() {
     assert_eq!(beds.left(), Vec::<PathBuf>::new());
 }
 
-/// Puts a script in front of a program.
+/// Puts a script before a program on the `PATH`.
 fn put_in_front(beds: &Beds, program: &str, script: &str) -> std::ffi::OsString {
     let dir = beds.bench.path("bin");
     std::fs::create_dir_all(&dir).unwrap();
@@ -257,7 +257,7 @@ fn a_missing_program_is_named_with_what_installs_it() {
     assert_eq!(beds.left(), Vec::<PathBuf>::new());
 }
 
-/// The server that is slow to start here is never ready.
+/// A bed that is being started, with a server that never becomes ready.
 fn starting(beds: &Beds) -> Child {
     let script = "#!/bin/sh\n[ \"$1\" = -v ] && exit 0\nexec sleep 1000\n";
     let path = put_in_front(beds, "ganesha.nfsd", script);
@@ -290,7 +290,7 @@ fn an_interrupted_start_leaves_nothing() {
     beds.are_gone_with(keeper);
 }
 
-/// The command that starts it ends too, and says so.
+/// The command that starts the bed ends too, and reports the end.
 #[test]
 fn a_bed_that_is_being_started_can_be_ended() {
     let beds = Beds::new();
@@ -301,7 +301,7 @@ fn a_bed_that_is_being_started_can_be_ended() {
     assert_eq!(beds.left(), Vec::<PathBuf>::new());
 }
 
-/// The directories are the same for a command that has entered a bed, where a user is root.
+/// A command that has entered a bed, where the user is root, finds the same directories.
 #[test]
 fn a_bed_is_found_without_a_directory_of_the_users_choice() {
     let beds = Beds::new();
@@ -371,7 +371,7 @@ fn a_bed_for_one_command_ends_with_it() {
         "{}",
         run.target.url
     );
-    // The command's own target stays.
+    // The target of the command itself is kept.
     let run = of(&["nfs"], &["run", "varmail", "--target", "null:"]).result(0);
     assert_eq!(run.target.url, "null:");
     of(&["nfs"], &["run", "no-such-workload"]).expect_code(2);
@@ -410,7 +410,7 @@ fn a_bed_for_one_command_ends_when_its_owner_is_killed() {
     beds.are_gone_with(keeper);
 }
 
-/// In the bed there are its addresses and nothing else, and the files of this machine.
+/// The bed's network has only the bed's addresses, and the machine's files are visible.
 #[test]
 fn programs_run_in_a_bed() {
     let beds = Beds::new();
@@ -424,7 +424,7 @@ fn programs_run_in_a_bed() {
         .expect_code(7);
 }
 
-/// An event of a run injects a fault with a command that names the bed.
+/// An event of a run injects a fault by a command with the name of the bed.
 #[test]
 fn a_run_hurts_its_bed_and_verifies_the_files() {
     let beds = Beds::new();
@@ -445,7 +445,7 @@ fn a_run_hurts_its_bed_and_verifies_the_files() {
         "--verify",
     ];
     let ended = run(&events);
-    // On a busy machine that may be a stall.
+    // On a busy machine, the pause may exceed the limit of a stall, so that the run is invalid.
     let done: Run = serde_json::from_str(&ended.stdout).unwrap();
     let is_ended = [Some(0), Some(3)].contains(&ended.code);
     assert!(is_ended, "{:?} {:?}", ended.code, done.validity);
@@ -464,7 +464,7 @@ fn a_run_hurts_its_bed_and_verifies_the_files() {
             "{event:?}"
         );
     }
-    // How long it is depends on what the client had still to do; the tests of events know more.
+    // The length of the gap depends on the client's remaining work; the tests of events check lengths.
     let effect = done.events[0].effect.as_ref().unwrap();
     assert!(effect.max_gap_s > 0.0, "{effect:?}");
     let verification = done.verification.unwrap();

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A directory with test beds of its own. Dropping the directory ends the beds that are up.
+/// A directory with its own test beds. Dropping the directory ends the beds that are up.
 pub struct Beds {
     pub bench: Bench,
 }
@@ -108,7 +108,7 @@ impl Beds {
         assert_eq!(self.left(), Vec::<PathBuf>::new());
     }
 
-    /// Files and directories of beds.
+    /// Remaining files and directories of beds.
     pub fn left(&self) -> Vec<PathBuf> {
         let of = |dir: &str| std::fs::read_dir(self.dir().join(dir));
         let all = ["states", "data"].map(of).into_iter().flatten().flatten();
@@ -133,14 +133,14 @@ pub fn only_study(bench: &Bench) -> StudyDir {
 /// Name of the bed of a test.
 pub const NAME: &str = "b";
 
-/// A bed with directories of its own, which ends with the test.
+/// A bed in a directory of its own; dropping the bed ends it.
 pub struct Bed {
     pub beds: Beds,
-    /// What is outside its directories and ends with it.
+    /// Objects outside of the bed's directories that end with the bed.
     traces: RefCell<Traces>,
 }
 
-/// What a bed has of the machine.
+/// Namespaces and control groups of a bed on the machine.
 #[derive(Default)]
 struct Traces {
     /// Namespaces, such as `net:[4026532301]`.
@@ -149,7 +149,7 @@ struct Traces {
 }
 
 impl Bed {
-    /// One that was not started.
+    /// A bed that is not started.
     pub fn new() -> Self {
         Self {
             beds: Beds::new(),
@@ -157,8 +157,7 @@ impl Bed {
         }
     }
 
-    /// One that is up, or `None` if this process does not have what its kind takes of the machine, which
-    /// is said.
+    /// A bed that is up, or `None` with a printed note if this process lacks the rights that the kind needs.
     pub fn up(kind: &str, options: &[&str]) -> Option<Self> {
         let this = Self::new();
         let words = ["testbed", "up", kind, "--name", NAME, "--quiet"];
@@ -178,7 +177,7 @@ impl Bed {
         Some(this)
     }
 
-    /// Notes what the bed that is up has of the machine.
+    /// Records the namespaces and control groups of the bed that is up.
     pub fn note_traces(&self) {
         let state = self.beds.state(NAME);
         let owner = &state["owner"]["pid"];
@@ -193,7 +192,7 @@ impl Bed {
         traces.control_groups.extend(group.map(PathBuf::from));
     }
 
-    /// Where its file system is mounted.
+    /// Mount point of the bed's file system.
     pub fn files(&self) -> PathBuf {
         self.beds.dir().join("states").join(NAME).join("mnt/files")
     }
@@ -209,7 +208,7 @@ impl Bed {
         self.beds.done(&words);
     }
 
-    /// A script in the bed.
+    /// A shell script in the bed.
     pub fn script(&self, script: &str) -> Command {
         let words = ["testbed", "exec", NAME, "--", "sh", "-ec", script];
         let mut command = self.beds.command(&words);
@@ -231,7 +230,7 @@ impl Bed {
         self.beds.node(NAME, node)
     }
 
-    /// What its kind says of it.
+    /// The status lines of the bed's kind.
     pub fn lines(&self) -> Vec<String> {
         let status = self.status();
         let lines = status["lines"].as_array().unwrap().iter();
@@ -247,7 +246,7 @@ impl Bed {
         }
     }
 
-    /// A valid run without errors, of which each operation has come to the system. Its end is a number of
+    /// Runs a valid load without errors, each of whose operations reached the system. The run ends after a number of
     /// operations: an emulated machine may do none within a second.
     pub fn load(&self) {
         let mut command = self.beds.on(NAME, &["run", "varmail", "--ops=100"]);
@@ -259,7 +258,7 @@ impl Bed {
         assert!(run.summary.ops > 0);
     }
 
-    /// A phase of MD-Workbench on a bed, which checks what it reads against what an earlier phase wrote.
+    /// A phase of MD-Workbench on a bed, which checks the data that an earlier phase has written.
     pub fn md_on(&self, name: &str, phase: &str) -> Ended {
         let mut command = self.beds.on(name, &["md", phase]);
         command.args(["-P=5", "-D=1", "-I=5", "-S=3000", "--verify-read"]);
@@ -273,7 +272,7 @@ impl Bed {
         assert_eq!(run.summary.errors, 0);
     }
 
-    /// Kills, stops and starts each of these nodes.
+    /// Stops, continues, kills and restarts each of the nodes.
     pub fn hurt(&self, nodes: &[&str]) {
         for node in nodes {
             self.fault(&format!("stop {node}"));
@@ -304,7 +303,7 @@ impl Bed {
         assert_eq!(self.state(node), "running");
     }
 
-    /// Ends it: no process, mount, or file is left.
+    /// Ends the bed, and checks that no process, mount, or file is left.
     pub fn down(self) {
         assert_eq!(
             self.beds.done(&["testbed", "down", NAME]),
@@ -324,7 +323,7 @@ impl Bed {
         for group in &traces.control_groups {
             assert!(!group.exists(), "{}", group.display());
         }
-        // The kernel detaches them after the last namespace with a mount of them has ended.
+        // The kernel detaches loop devices after the end of the last namespace with a mount of them.
         wait_until("the end of its loop devices", || {
             !loop_devices().contains(&root)
         });

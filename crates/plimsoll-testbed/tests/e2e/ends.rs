@@ -1,4 +1,4 @@
-//! What a test bed leaves when it is down, and what it holds while it is up.
+//! What a test bed leaves when it is down, and the resources that it uses while it is up.
 
 use crate::common::Beds;
 use plimsoll_testkit::bench::{Ended, signal, wait_until};
@@ -9,7 +9,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-/// Processes whose network is that of a link below `/proc`.
+/// Processes in the network of a link below `/proc`.
 fn in_network(of: &PathBuf) -> Vec<PathBuf> {
     let processes = std::fs::read_dir("/proc").unwrap().flatten();
     let links = processes.map(|p| p.path().join("ns/net"));
@@ -18,7 +18,7 @@ fn in_network(of: &PathBuf) -> Vec<PathBuf> {
         .collect()
 }
 
-/// A command that a shell executes in its place after a script.
+/// A shell that runs a script and then executes a command.
 fn behind(script: &str, command: &Command) -> Command {
     let mut shell = Command::new("sh");
     shell.args(["-c", &format!("{script}; exec \"$0\" \"$@\"")]);
@@ -33,7 +33,7 @@ fn behind(script: &str, command: &Command) -> Command {
     shell
 }
 
-/// With the pipe, the command would seem to run as long as the bed.
+/// If the bed held the pipe, the command would seem to run as long as the bed.
 #[test]
 fn a_bed_does_not_hold_what_its_shell_has_open() {
     let beds = Beds::new();
@@ -67,7 +67,7 @@ fn parent(pid: i32) -> i32 {
     line.unwrap().trim().parse().unwrap()
 }
 
-/// The same with a bed that ends with its command, which it knows by its standard input.
+/// As above, with a bed that ends with its command; the keeper notices the end by its standard input.
 #[test]
 fn a_bed_for_one_command_holds_nothing_else_either() {
     let beds = Beds::new();
@@ -97,7 +97,7 @@ fn a_bed_for_one_command_holds_nothing_else_either() {
     wait_until("the end of the keeper", || !keeper.is_running());
 }
 
-/// A program in a bed's network, once it has written a line.
+/// A program in a bed's network, once the program has written a line.
 fn entered(beds: &Beds, script: &str) -> Child {
     let words = ["testbed", "exec", "nfs", "--", "sh", "-c", script];
     let mut child = beds.command(&words).stdout(Stdio::piped()).spawn().unwrap();
@@ -136,7 +136,7 @@ fn what_has_entered_a_bed_ends_with_it() {
     assert_eq!(beds.left(), Vec::<PathBuf>::new());
 }
 
-/// `down` from within: neither it nor the shell that called it is what has entered.
+/// `down` inside the bed's network ends neither itself nor the shell that called it.
 #[test]
 fn a_bed_can_be_ended_from_its_own_network() {
     let beds = Beds::new();
@@ -151,7 +151,7 @@ fn a_bed_can_be_ended_from_its_own_network() {
     assert_eq!(beds.left(), Vec::<PathBuf>::new());
 }
 
-/// Nor is what the shell connects with it.
+/// `down` inside the bed's network does not end the processes that the shell connects with it by pipes.
 #[test]
 fn a_bed_can_be_ended_into_a_pipe_from_its_own_network() {
     let beds = Beds::new();
@@ -159,7 +159,7 @@ fn a_bed_can_be_ended_into_a_pipe_from_its_own_network() {
     let down = beds.command(&["testbed", "down", "nfs"]);
     let program = down.get_program().to_str().unwrap().to_owned();
     let log = beds.bench.path("log");
-    // It ends only once all that is before it has.
+    // The reader of the pipe ends only after all writers have ended.
     let slow = "while read -r line; do sleep 0.2; echo \"$line\"; done";
     let script = format!(
         "{program} testbed down nfs | {{ {slow}; }} | tee {}",

@@ -1,5 +1,5 @@
-//! Each kind of test bed with its real software: started, loaded, hurt by each fault that applies, and
-//! ended; what was written before the faults is read after them, and nothing is left.
+//! Each kind of test bed with its real software: started, loaded, faulted by each fault that applies, and ended. Data
+//! written before the faults are read after them, and nothing is left.
 
 use crate::common::{Bed, NAME, processes_with};
 use plimsoll_testkit::bench::{Ended, signal, wait_until};
@@ -8,11 +8,11 @@ use rustix::process::Signal;
 use std::process::Stdio;
 use std::time::Instant;
 
-/// Bytes that no file has by accident.
+/// Writes random bytes, which no other file contains.
 const WRITE: &str = "head -c 3000000 /dev/urandom > $FILES/before; \
     cp $FILES/before /dev/shm/before.$$; sync $FILES/before; echo $$";
 
-/// Writes a file to a mounted file system; the copy that is returned is elsewhere.
+/// Writes a file to a mounted file system; returns the path of a copy on another file system.
 fn write_before(bed: &Bed) -> String {
     let copy = format!("/dev/shm/before.{}", bed.sh(WRITE).trim());
     let own = bed.beds.bench.path("before").to_string_lossy().into_owned();
@@ -41,7 +41,7 @@ fn ceph_keeps_two_copies() {
     wait_until("all copies", is_clean);
     same_as_before(&bed, &before);
 
-    // With one server at a time, each has all.
+    // Each server alone has all data.
     bed.fault("kill server.1");
     same_as_before(&bed, &before);
     let one_up = || bed.lines().contains(&"OSDs up: 1 of 2".to_owned());
@@ -97,7 +97,7 @@ fn gluster_heals_what_a_server_missed() {
     wait_until("healing", healed);
     same_as_before(&bed, &before);
 
-    // Whoever starts the processes of the servers, they are the nodes.
+    // The node adopts the process that the management daemon has started.
     bed.fault("kill server.2");
     bed.fault("restart management");
     wait_until("the server", || bed.state("server.2") == "running");
@@ -121,7 +121,7 @@ fn moosefs_goes_on_with_one_server() {
     bed.down();
 }
 
-/// Without a client nothing is written to the machine's own disk.
+/// Without a client, nothing can be written to the machine's own disk through the mount point.
 #[test]
 fn without_a_client_nothing_is_written() {
     needs_root!();
@@ -221,7 +221,7 @@ fn a_caching_edge_goes_on_after_faults() {
     bed.hurt(&["core", "edge", "core-nfs"]);
     bed.md("-2");
     bed.load();
-    // What was acknowledged by the edge is at the core in the end.
+    // All data that the edge has acknowledged reach the core in the end.
     bed.beds.done(&["testbed", "status", NAME, "--wait", "60s"]);
     let at_core = bed.sh(&format!("ls {}/core/md | wc -l", bed.data().display()));
     assert_ne!(at_core.trim(), "0");
@@ -263,7 +263,7 @@ fn a_core_without_its_edge_is_far_away() {
     bed.down();
 }
 
-/// Its files are on a device of their own, whose rate is limited for who loads the bed.
+/// The files are on a device of their own, whose operation rate is limited for processes that load the bed.
 #[test]
 fn a_local_file_system_is_filled_and_slowed() {
     needs_root!();
@@ -313,7 +313,7 @@ fn slow_and_heal(bed: &Bed) {
         .command(&["testbed", "fault", NAME, "slow", "50iops"]);
     let slow = Ended::of(slow);
     if slow.code != Some(0) {
-        // Not every system has control groups for block devices.
+        // Some systems have no control groups for block devices.
         assert!(
             slow.stderr.contains("`slow` applies to no node"),
             "{}",
@@ -322,14 +322,14 @@ fn slow_and_heal(bed: &Bed) {
         return;
     }
     assert_eq!(bed.state("disk"), "50 iops");
-    // Twice the rate, for the system may save some up.
+    // Twice the rate, because the system may allow a burst.
     let ops = reads();
     assert!(ops <= 200, "{ops}");
     bed.fault("heal disk");
     assert_eq!(bed.state("disk"), "");
 }
 
-/// Whatever is killed, the next command finds nothing left.
+/// Whichever process is killed, the next command removes the bed.
 #[test]
 fn a_bed_whose_process_is_killed_is_swept() {
     needs_root!();
@@ -341,7 +341,7 @@ fn a_bed_whose_process_is_killed_is_swept() {
         ("local", &["--size=300m"]),
         ("replicated", &["--software=moosefs"]),
     ] {
-        // Ends at once if the machine cannot have it.
+        // Ends at once if the machine cannot run the kind.
         match Bed::up(kind, options) {
             Some(bed) => bed.down(),
             None => continue,
@@ -352,7 +352,7 @@ fn a_bed_whose_process_is_killed_is_swept() {
 
 fn killed_is_swept(kind: &str, options: &[&str]) {
     let bed = Bed::new();
-    // During its start.
+    // The keeper is killed during the start.
     let mut up = bed
         .beds
         .command(&["testbed", "up", kind, "--name", NAME, "--quiet"]);
@@ -364,14 +364,14 @@ fn killed_is_swept(kind: &str, options: &[&str]) {
     up.kill().unwrap();
     up.wait().unwrap();
     let root = bed.beds.dir().to_string_lossy().into_owned();
-    // It may have come up just before.
+    // The bed may have come up just before.
     let _ = Ended::of(bed.beds.command(&["testbed", "down", NAME]));
     wait_until("the end of its processes", || {
         processes_with(&root).is_empty()
     });
     bed.is_gone();
 
-    // When it is up.
+    // The keeper is killed when the bed is up.
     let words = ["testbed", "up", kind, "--name", NAME, "--quiet"];
     bed.beds.done(&[&words[..], options].concat());
     bed.note_traces();
@@ -382,7 +382,7 @@ fn killed_is_swept(kind: &str, options: &[&str]) {
     bed.is_gone();
 }
 
-/// Beds of one kind have the same addresses and know nothing of each other.
+/// Beds of one kind have the same addresses and are isolated from each other.
 #[test]
 fn beds_of_one_kind_are_strangers() {
     needs_root!();

@@ -4,8 +4,8 @@ use crate::common::Beds;
 use plimsoll_results::{EventState, Run, Verdict};
 use plimsoll_testkit::bench::{Ended, row};
 
-/// Files are lost with the server, so that their opens fail; what the programs would do with them next is
-/// counted, and the run goes on to its end.
+/// Files are lost with the server, so opens of the files fail. Operations that would use the lost files are counted,
+/// and the run continues to its end.
 #[test]
 fn a_run_goes_on_after_files_were_lost_with_a_server() {
     let beds = Beds::new();
@@ -37,7 +37,8 @@ fn a_run_goes_on_after_files_were_lost_with_a_server() {
     for event in &run.events {
         assert_eq!(event.state, EventState::Executed, "{event:?}");
     }
-    // Of each open, what follows on the same slot: one worker may be between the two when the run ends.
+    // Counts of an open and of the next operation on the same slot may differ by one for each worker: a worker may be
+    // between the two operations when the run ends.
     for number in 1..=10 {
         let open = row(&run, &format!("openfile{number}"));
         assert!(open.errors > 0, "{open:?}");
@@ -48,7 +49,7 @@ fn a_run_goes_on_after_files_were_lost_with_a_server() {
             assert!(expected.contains(&not_open), "{row:?}, {open:?}");
         }
     }
-    // They are no errors of the server.
+    // Operations on lost files are no errors of the server.
     let procedures = run.procedures.iter().flat_map(|p| p.error_codes.keys());
     let procedures: Vec<_> = procedures.collect();
     assert!(

@@ -40,8 +40,8 @@ fn opens(run: &Run) -> (u64, f64) {
     (ops, least.fold(f64::INFINITY, f64::min))
 }
 
-/// Every access path is measured at both distances; latencies and counts of opens show the cost of a round trip and of a
-/// serial open owner on any machine.
+/// Every access path is measured at both distances; latencies and counts of opens show the cost of a round trip and of
+/// a serial open owner on any machine.
 #[test]
 fn opens_by_all_versions_near_and_far() {
     needs_root!();
@@ -78,7 +78,7 @@ fn opens_by_all_versions_near_and_far() {
             assert_eq!(is_4, lookups.is_none_or(|p| p.ops == 0), "{path}");
         }
     }
-    // An open owner has one open under way at a time: at most one open for each round trip.
+    // An open owner executes one open at a time: at most one open for each round trip.
     let serial = &profiles[1].1["v4.0 one owner"];
     let (ops, _) = opens(serial);
     let most = serial.window_s * 1e3 / TRIP_MS + 1.0;

@@ -1,6 +1,5 @@
-//! The test bed `smb`, with Samba's server and the client of a kernel. Where this machine's kernel has no
-//! CIFS, it is checked that the bed is refused, and the test is run to its end in one that has it:
-//! User-Mode Linux.
+//! The test bed `smb`, with Samba's server and the kernel's client. If this machine's kernel has no CIFS, the test
+//! checks that the bed is refused, and runs again in a kernel with CIFS: User-Mode Linux.
 
 use crate::common::Bed;
 use plimsoll_testkit::bench::{Ended, wait_until};
@@ -9,7 +8,7 @@ use plimsoll_testkit::user_mode_linux::{in_another_kernel, needed};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-/// Whether this kernel mounts CIFS, as itself or by a module, which root loads.
+/// Whether this kernel can mount CIFS, built in or by a module that root can load.
 fn has_cifs() -> bool {
     let names = std::fs::read_to_string("/proc/filesystems").unwrap();
     if names
@@ -24,8 +23,8 @@ fn has_cifs() -> bool {
     modprobe.status().is_ok_and(|s| s.success())
 }
 
-/// Goes on with a test where the kernel mounts CIFS. Elsewhere the bed is refused, and the test is run in
-/// User-Mode Linux; returns whether it was.
+/// Returns false where the kernel mounts CIFS. Elsewhere checks that the bed is refused, runs the test in User-Mode
+/// Linux, and returns true.
 fn is_run_elsewhere(test: &str) -> bool {
     if has_cifs() {
         return false;
@@ -37,7 +36,7 @@ fn is_run_elsewhere(test: &str) -> bool {
     true
 }
 
-/// It says why, before anything is started, and the list says it too.
+/// The bed is refused with the reason before any process is started, and the list shows the reason too.
 fn is_refused() {
     let bed = Bed::new();
     let why = "cannot mount CIFS: /proc/filesystems does not name it";
@@ -61,8 +60,8 @@ fn is_refused() {
     bed.is_gone();
 }
 
-/// Waits until the client has connected to its server again: an attempt that began without it may still
-/// fail ("Host is down").
+/// Waits until the client has reconnected to its server: an attempt from before the restart may still fail ("Host is
+/// down").
 fn has_its_server(bed: &Bed) {
     wait_until("the connection", || {
         Ended::of(bed.script("ls $MNT/before && touch $MNT/connected")).code == Some(0)
@@ -80,7 +79,7 @@ fn a_share_is_loaded_and_its_server_hurt() {
     };
     let share = bed.data().join("share");
     bed.sh("head -c 3000000 /dev/urandom > $MNT/before; sync $MNT/before");
-    // The server has it in its own directory, which only the bed sees.
+    // The server has the file in its own directory, which only the bed sees.
     bed.sh(&format!("cmp $MNT/before {}/before", share.display()));
     let kind = bed.sh("stat --file-system --format=%T $MNT");
     assert!(["smb2", "cifs"].contains(&kind.trim()), "{kind}");
@@ -105,13 +104,13 @@ fn a_share_is_loaded_and_its_server_hurt() {
     bed.fault("heal server");
     bed.sh("head -c 1000000 /dev/zero > $MNT/again; sync $MNT/again");
 
-    // The client opens nothing without its server, and goes on with it.
+    // The client opens no file without its server, and continues with the server.
     bed.fault("kill server");
     let mut writer = bed.script("echo missed > $MNT/written");
     let writer = writer.stdout(Stdio::piped()).stderr(Stdio::piped());
     let writer = writer.spawn().unwrap();
     bed.fault("restart server");
-    // It may have waited or not, but ends, and says whether it has written.
+    // The writer may have waited or not. In both cases it ends and reports whether it has written.
     let writer = Ended::wait(writer, Instant::now());
     has_its_server(&bed);
     match writer.code {
@@ -131,8 +130,7 @@ fn a_share_is_loaded_and_its_server_hurt() {
     bed.down();
 }
 
-/// The kernel's client waits for a server that does not answer, with data that it has not written, but not
-/// the end of the bed.
+/// The kernel's client waits, with unwritten data, for a server that does not reply; the end of the bed does not wait.
 #[test]
 fn a_share_without_its_server_is_ended() {
     needs_root!();

@@ -41,7 +41,7 @@ fn step<'a>(study: &'a StudyResults, column: &str) -> &'a StudyStep {
     found.unwrap_or_else(|| panic!("a step `{column}`"))
 }
 
-/// The least latency of the reads of a run, in milliseconds; infinite if there was none.
+/// The least latency of the reads of a run, in milliseconds; infinite without reads.
 fn least_read_ms(run: &Run) -> f64 {
     let reads = run.operations.iter().filter(|o| o.name == "readfile1");
     reads
@@ -50,7 +50,7 @@ fn least_read_ms(run: &Run) -> f64 {
         .fold(f64::INFINITY, f64::min)
 }
 
-/// No bed is up and nothing of one is left.
+/// Checks that no bed is up and no files of beds are left.
 fn no_bed_is_left(beds: &Beds) {
     assert_eq!(beds.left(), Vec::<PathBuf>::new());
 }
@@ -65,7 +65,7 @@ fn an_edge_is_compared_with_its_core() {
     let dir = only_study(&beds.bench);
     let study = dir.read().unwrap();
     assert_eq!((study.missing(), study.state()), (0, StudyState::Complete));
-    // What is at the core takes a round trip; what the edge has in its cache does not.
+    // A read from the core takes a round trip; a read from the edge's cache does not.
     let core = run_of(&dir, step(&study, "core"));
     assert!(
         least_read_ms(&core) >= ROUND_TRIP_MS,
@@ -85,7 +85,7 @@ fn an_edge_is_compared_with_its_core() {
             "{column}: the files of the step before"
         );
     }
-    // Nothing is written back before its time, and everything is in the end.
+    // No file is written back before its time, and all files are written back in the end.
     let observed = &step(&study, "edge, warm, after the run").status;
     let waiting = "files that wait to be written to the core: 0";
     assert!(observed.iter().any(|l| l == waiting), "{observed:?}");
@@ -164,7 +164,7 @@ fn the_commands_of_a_dry_run_can_be_typed() {
     let plan = Ended::of(beds.command(&words)).expect_code(0).stdout;
     assert!(!beds.bench.path("results").exists() && beds.left().is_empty());
     let (_, commands) = plan.split_once("\n\n").unwrap();
-    // Those of the first bed.
+    // Commands of the first bed.
     let (commands, _) = commands.split_once("\n\n").unwrap();
     assert_eq!(commands.matches(" -- run fileserver ").count(), 3, "{plan}");
     let program = built_program("plimsoll");
@@ -183,7 +183,7 @@ fn the_commands_of_a_dry_run_can_be_typed() {
     no_bed_is_left(&beds);
 }
 
-/// Waits until as many steps of the only study have ended.
+/// Waits until `number` steps of the only study have ended.
 fn wait_for_steps(beds: &Beds, number: usize, child: &mut Child) {
     let begun = Instant::now();
     loop {
@@ -220,7 +220,7 @@ fn a_study_that_was_killed_is_resumed() {
     wait_for_steps(&beds, 3, &mut child);
     signal(i32::try_from(child.id()).unwrap(), Signal::KILL);
     child.wait().unwrap();
-    // Its bed ends with it; what is left of it, the next command that looks at beds removes.
+    // The bed ends with its study; the next command that looks at beds removes the remains.
     wait_until("the end of its bed", || {
         beds.testbed(&["list"]).stdout.contains("no test bed is up")
     });
@@ -236,7 +236,7 @@ fn a_study_that_was_killed_is_resumed() {
         (0, before.steps.len())
     );
     for (old, new) in before.steps.iter().zip(&after.steps) {
-        // What was done on a bed of which something is missing is done again, on a new one.
+        // All steps of a unit with a missing step are done again, on a new bed.
         let mut unit = before.steps.iter().filter(|s| s.unit == old.unit);
         let again = unit.any(StudyStep::is_missing);
         assert!(again || old == new, "{old:?} is as it was");
@@ -348,7 +348,7 @@ fn a_study_without_its_software_is_refused_with_what_installs_it() {
     assert!(refusal.contains("expected 16m to 1t"), "{refusal}");
 }
 
-/// Two copies of each file: a server is killed and comes back, and nothing that was acknowledged is lost.
+/// With two copies of each file, a server is killed and comes back, and no acknowledged data are lost.
 #[test]
 fn copies_outlive_a_server() {
     needs_root!();
@@ -417,7 +417,7 @@ fn copies_outlive_a_server() {
     );
 }
 
-/// The server of Linux grants delegations only to those that request them.
+/// The server of Linux grants delegations only to clients that request them.
 #[test]
 fn a_server_that_delegates_is_studied() {
     let beds = Beds::new();

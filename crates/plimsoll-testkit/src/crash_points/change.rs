@@ -1,48 +1,48 @@
-//! What a program does to files.
+//! Changes of files and directories by a program.
 
 use std::path::{Path, PathBuf};
 
-/// A system call that changes a directory or the content of a file, or brings one to the device. Paths are
-/// relative to the recorded directory, which is the empty path.
+/// A system call that changes a directory or the content of a file, or syncs a file or directory to the device. Paths
+/// are relative to the recorded directory, which is the empty path.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// A directory is created.
+    /// Creates a directory.
     MakeDir(PathBuf),
-    /// An empty file is created.
+    /// Creates an empty file.
     Create(PathBuf),
-    /// A file gets this length, in bytes.
+    /// Sets the length of a file, in bytes.
     Resize(PathBuf, u64),
-    /// Bytes are written to a file.
+    /// Writes bytes to a file.
     Write {
-        /// The file.
+        /// Path of the file.
         path: PathBuf,
-        /// Position of the first byte.
+        /// Offset of the first byte in the file, in bytes.
         offset: u64,
-        /// The bytes.
+        /// The written bytes.
         bytes: Vec<u8>,
     },
-    /// A file or a directory gets another name, and replaces what had it.
+    /// Renames a file or a directory, and replaces an existing destination.
     Rename {
-        /// The name before.
+        /// Source path.
         from: PathBuf,
-        /// The name after.
+        /// Destination path.
         to: PathBuf,
     },
-    /// A file gets a second name.
+    /// Creates a hard link.
     Link {
-        /// The name it has.
+        /// An existing path of the file.
         from: PathBuf,
-        /// The second name.
+        /// The additional path.
         to: PathBuf,
     },
-    /// A file or an empty directory is removed.
+    /// Removes a file or an empty directory.
     Remove(PathBuf),
     /// `fsync` or `fdatasync` of a file or of a directory.
     Sync(PathBuf),
 }
 
 impl Change {
-    /// The path that is changed; of a rename the one before.
+    /// The changed path; the source path of a rename.
     #[must_use]
     pub fn path(&self) -> &Path {
         match self {
@@ -57,7 +57,8 @@ impl Change {
         }
     }
 
-    /// Adds a change to this one, if both are writes and the second continues the first.
+    /// Merges the next change into this change if both are writes and the second continues the first; returns whether
+    /// it did.
     pub(crate) fn goes_on_with(&mut self, next: &Self) -> bool {
         match (self, next) {
             (
@@ -79,7 +80,7 @@ impl Change {
         }
     }
 
-    /// Whether a full disk refuses it: it takes room.
+    /// Whether the change needs space, so that a full disk refuses the change.
     #[must_use]
     pub fn takes_room(&self) -> bool {
         match self {
@@ -89,7 +90,7 @@ impl Change {
         }
     }
 
-    /// Whether it may end with an I/O error of the device.
+    /// Whether the change can fail with an I/O error of the device.
     #[must_use]
     pub fn reaches_device(&self) -> bool {
         matches!(self, Self::Write { .. } | Self::Sync(_))

@@ -1,4 +1,4 @@
-//! System calls as changes of files.
+//! Translation of system calls into changes of files.
 
 use crate::crash_points::Change;
 use crate::crash_points::seccomp::Call;
@@ -8,13 +8,13 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::FileExt;
 use std::path::{Component, Path, PathBuf};
 
-/// Longest path that is read.
+/// Maximum length of a path in bytes.
 const MAX_PATH_BYTES: usize = 4096;
 
-/// End of the link of a descriptor whose file has no name any more.
+/// Suffix of the link of a descriptor whose file has no name any more.
 const DELETED: &[u8] = b" (deleted)";
 
-/// The caller of a system call, and the directory of which changes are wanted.
+/// The caller of a system call, and the root directory of recorded changes.
 pub(crate) struct Caller<'a> {
     thread: u32,
     root: &'a Path,
@@ -28,11 +28,11 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// The change that a call makes below the root if it succeeds; `None` if it makes none. Calls that will
-    /// fail because of what is there make none.
+    /// The change that a successful call makes below the root; `None` for calls without a change and for calls that
+    /// will fail because of existing or missing files.
     ///
     /// # Errors
-    /// If the caller's memory cannot be read, or for a kind of change that is not known here.
+    /// If the caller's memory cannot be read, or if the kind of change is not supported.
     pub(crate) fn change(&self, call: &Call) -> io::Result<Option<Change>> {
         let a = call.data.args;
         let fd = |n: usize| a[n] as i32;
@@ -66,7 +66,7 @@ impl<'a> Caller<'a> {
         }
     }
 
-    /// Calls that only older instruction sets have, and those that no recorded program makes.
+    /// Calls that only older instruction sets have, and calls that no recorded program makes.
     fn older(&self, number: i64, a: [u64; 6]) -> io::Result<Option<Change>> {
         let here = libc::AT_FDCWD;
         #[cfg(target_arch = "x86_64")]
@@ -89,7 +89,7 @@ impl<'a> Caller<'a> {
             libc::SYS_symlinkat => self.path(a[1] as i32, a[2])?,
             #[cfg(target_arch = "x86_64")]
             libc::SYS_symlink => self.path(here, a[1])?,
-            // Others change no file, or put more on the device than is taken note of, such as `sync`.
+            // Other calls change no file, or sync more than is recorded, such as `sync`.
             _ => None,
         };
         match touched {
@@ -205,7 +205,7 @@ impl<'a> Caller<'a> {
         Ok(is_possible.then_some(Change::MakeDir(path)))
     }
 
-    /// A path below the root at which something exists.
+    /// A path below the root at which a file or directory exists.
     fn existing(&self, dir: i32, name: u64) -> io::Result<Option<PathBuf>> {
         let path = self.path(dir, name)?;
         Ok(path.filter(|path| self.root.join(path).symlink_metadata().is_ok()))
@@ -271,7 +271,7 @@ impl<'a> Caller<'a> {
     fn text(&self, at: u64) -> io::Result<PathBuf> {
         let memory = File::open(self.proc("mem"))?;
         let mut bytes = vec![0; MAX_PATH_BYTES];
-        // The next page may not be mapped.
+        // The page after the text may not be mapped.
         let read = memory.read_at(&mut bytes, at)?;
         bytes.truncate(read);
         let end = bytes.iter().position(|b| *b == 0);

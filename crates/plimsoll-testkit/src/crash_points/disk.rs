@@ -1,4 +1,4 @@
-//! What of a directory is durable, and what only the running system knows.
+//! The durable part of a directory, and the part that a power cut may lose.
 
 use crate::crash_points::Change;
 use std::collections::BTreeMap;
@@ -10,15 +10,15 @@ use std::sync::Arc;
 /// The files and directories below a directory: contents of files, `None` for directories.
 pub type Tree = BTreeMap<PathBuf, Option<Arc<Vec<u8>>>>;
 
-/// A number of a file or directory, whatever its names are.
+/// Number of a file or directory, independent of its names.
 pub(crate) type NodeId = usize;
 
 /// The recorded directory.
 pub(crate) const ROOT: NodeId = 0;
 
-/// A directory on a file system that keeps no more than POSIX promises: `fsync` of a file makes its content
-/// durable and not its name, `fsync` of a directory the names in it and not their contents, and what was
-/// not synced may be lost in any order.
+/// A directory on a file system with no more guarantees than POSIX gives: `fsync` of a file makes its content durable
+/// but not its name, `fsync` of a directory makes the names in it durable but not their contents, and unsynced changes
+/// may be lost in any order.
 #[derive(Debug, Clone)]
 pub struct Disk {
     pub(crate) nodes: Vec<Node>,
@@ -42,11 +42,11 @@ pub(crate) struct FileNode {
 pub(crate) struct DirNode {
     entries: BTreeMap<OsString, NodeId>,
     durable: BTreeMap<OsString, NodeId>,
-    /// Changes of names since the last `fsync`, in their order.
+    /// Changes of names since the last `fsync`, in order.
     pub(crate) pending: Vec<NameChange>,
 }
 
-/// A change of names in one directory, which a journal makes as a whole or not at all.
+/// A change of names in one directory, which a journal makes entirely or not at all.
 #[derive(Debug, Clone)]
 pub(crate) struct NameChange {
     removed: Option<OsString>,
@@ -65,7 +65,7 @@ impl NameChange {
 }
 
 impl DirNode {
-    /// The names, of whose changes since the last `fsync` those in `kept` were made.
+    /// The names if, of the changes since the last `fsync`, only those marked in `kept` were made.
     pub(crate) fn names(&self, kept: &[bool]) -> BTreeMap<OsString, NodeId> {
         let mut names = self.durable.clone();
         for (change, _) in self.pending.iter().zip(kept).filter(|(_, kept)| **kept) {
@@ -76,10 +76,10 @@ impl DirNode {
 }
 
 impl Disk {
-    /// The present state of a directory, all of it durable.
+    /// The present state of a directory, all durable.
     ///
     /// # Errors
-    /// If it cannot be read, or holds more than files and directories.
+    /// If the directory cannot be read, or contains anything except files and directories.
     pub fn read(dir: &Path) -> io::Result<Self> {
         let mut disk = Self {
             nodes: vec![Node::Dir(DirNode::default())],
@@ -121,7 +121,8 @@ impl Disk {
     /// Applies a change.
     ///
     /// # Errors
-    /// If it does not fit what is there: it was recorded in the wrong order, or not understood.
+    /// If the change does not fit the present state: the changes are recorded in the wrong order, or a call was
+    /// translated wrongly.
     pub fn apply(&mut self, change: &Change) -> io::Result<()> {
         match change {
             Change::MakeDir(path) => self.add(path, Node::Dir(DirNode::default())),
@@ -169,7 +170,7 @@ impl Disk {
         if from.parent() == to.parent() {
             return self.rename_entry(to, Some(from), Some(node));
         }
-        // Nothing says that both directories become durable together.
+        // POSIX does not promise that both directories become durable together.
         self.rename_entry(to, None, Some(node))?;
         self.rename_entry(from, Some(from), None)
     }
@@ -183,7 +184,7 @@ impl Disk {
         self.rename_entry(path, None, Some(id))
     }
 
-    /// Changes names in the directory of `path`: `removed` is another path there.
+    /// Changes names in the directory of `path`; `removed` is another path in the same directory.
     fn rename_entry(
         &mut self,
         path: &Path,
@@ -224,7 +225,7 @@ impl Disk {
         }
     }
 
-    /// What running processes see.
+    /// The tree that running processes see.
     #[must_use]
     pub fn present(&self) -> Tree {
         self.tree(&|_, dir| vec![true; dir.pending.len()], &|_, file| {
@@ -232,7 +233,7 @@ impl Disk {
         })
     }
 
-    /// What is there if some changes of names and some contents are lost.
+    /// The tree after the loss of some changes of names and some contents.
     pub(crate) fn tree(
         &self,
         kept: &dyn Fn(NodeId, &DirNode) -> Vec<bool>,

@@ -1,4 +1,4 @@
-//! Programs that are recorded, or whose changes fail.
+//! Execution of programs with recorded or failing changes.
 
 use crate::crash_points::decode::Caller;
 use crate::crash_points::seccomp::{self, Listener};
@@ -9,50 +9,50 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Time between two looks at whether a program has ended.
+/// Time between two checks whether a program has ended.
 const POLL_TIME: Duration = Duration::from_millis(10);
 
-/// Longest that a program may take.
+/// Maximum duration of a program.
 const MAX_TIME: Duration = Duration::from_secs(90);
 
-/// Runs programs and records what they do to the files below a directory.
+/// Runs programs and records their changes of files below a directory.
 #[derive(Debug, Clone)]
 pub struct Recorder {
     root: PathBuf,
 }
 
-/// Errors that a program gets from its system calls.
+/// Errors that system calls of a program return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// `ENOSPC` from the change of this number on, counted from 0 among those that take room.
+    /// `ENOSPC` from the change of this number on, counted from 0 over changes that need space.
     FullFrom(usize),
-    /// `EIO` at the write or sync of this number, counted from 0 among these.
+    /// `EIO` at the write or sync of this number, counted from 0 over writes and syncs.
     BrokenAt(usize),
 }
 
-/// What a program did.
+/// A recorded execution of a program.
 #[derive(Debug)]
 pub struct Recording {
-    /// The directory before.
+    /// The directory before the execution.
     pub before: Disk,
-    /// Its changes, in their order, without those that failed. Writes that follow each other in one file
-    /// are one, of which a power cut may leave a part.
+    /// The successful changes, in order. Consecutive writes in one file are merged into one change, of which a power
+    /// cut may leave a part.
     pub changes: Vec<Change>,
     /// The changes that failed by a [`Fault`].
     pub failed: Vec<Change>,
-    /// How the program ended.
+    /// Exit status of the program.
     pub status: ExitStatus,
-    /// What it printed.
+    /// Standard output of the program.
     pub stdout: String,
-    /// What it said besides.
+    /// Standard error of the program.
     pub stderr: String,
 }
 
 impl Recorder {
-    /// A recorder of changes below a directory, which exists.
+    /// A recorder of changes below an existing directory.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// If the path of the directory cannot be resolved.
     pub fn of(root: &Path) -> io::Result<Self> {
         let root = root.canonicalize()?;
         Ok(Self { root })
@@ -61,16 +61,16 @@ impl Recorder {
     /// Runs a program to its end.
     ///
     /// # Errors
-    /// If the system cannot record it (Linux 5.6 can, unless a container forbids it), or if it changed files
-    /// in a way that is not understood.
+    /// If the system cannot record the program (Linux 5.6 or later can, unless a container forbids it), or if the
+    /// program changed files in an unsupported way.
     pub fn record(&self, command: Command) -> io::Result<Recording> {
         self.run(command, None)
     }
 
-    /// Runs a program to its end, some of whose changes fail.
+    /// Runs a program to its end; some of its changes fail.
     ///
     /// # Errors
-    /// As [`record`](Self::record).
+    /// Like [`record`](Self::record).
     pub fn record_with(&self, command: Command, fault: Fault) -> io::Result<Recording> {
         self.run(command, Some(fault))
     }
@@ -110,11 +110,11 @@ impl Recorder {
     }
 }
 
-/// A program that is being recorded.
+/// The state of a recording.
 struct Session<'a> {
     root: &'a Path,
     fault: Option<Fault>,
-    /// Number of changes so far of the kind that fails.
+    /// Number of changes so far of the kind that the fault counts.
     seen: usize,
     changes: Vec<Change>,
     failed: Vec<Change>,
@@ -137,7 +137,7 @@ impl Session<'_> {
         }
     }
 
-    /// Takes note of a change; the error with which it fails, if it does.
+    /// Records a change; returns the error with which the change fails, if any.
     fn take(&mut self, change: Change) -> Option<i32> {
         let (counts, number) = match self.fault {
             Some(Fault::FullFrom(_)) => (change.takes_room(), libc::ENOSPC),
@@ -166,7 +166,7 @@ impl Session<'_> {
 }
 
 impl Recording {
-    /// Whether the changes lead from what was there to what is there.
+    /// Checks that the recorded changes lead from the tree before the execution to the present tree.
     fn check(&self, root: &Path) -> io::Result<()> {
         let mut disk = self.before.clone();
         for change in &self.changes {
@@ -185,7 +185,7 @@ impl Recording {
         )))
     }
 
-    /// Number of the changes up to and with the first of this kind; `None` if there is none.
+    /// Number of changes up to and including the first change that `is_it` accepts; `None` if there is none.
     pub fn end_of(&self, is_it: impl FnMut(&Change) -> bool) -> Option<usize> {
         self.changes.iter().position(is_it).map(|at| at + 1)
     }

@@ -1,4 +1,4 @@
-//! A filter by which the kernel asks this process before a program executes certain system calls.
+//! A seccomp filter, with which the kernel asks this process before a program executes certain system calls.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
@@ -12,10 +12,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::Duration;
 
-/// Number of the listening descriptor in the program: beyond those that programs open themselves.
+/// Number of the listening descriptor in the program: above the descriptors that programs open themselves.
 const LISTENER: i32 = 1000;
 
-/// System calls that the kernel asks about, on every processor.
+/// System calls that the kernel asks about, on every architecture.
 const CALLS: [i64; 23] = [
     libc::SYS_openat,
     libc::SYS_openat2,
@@ -42,7 +42,7 @@ const CALLS: [i64; 23] = [
     libc::SYS_sync,
 ];
 
-/// Those that only older instruction sets have.
+/// System calls that only older instruction sets have.
 #[cfg(target_arch = "x86_64")]
 const OLDER_CALLS: [i64; 8] = [
     libc::SYS_open,
@@ -63,16 +63,16 @@ const ARCHITECTURE: u32 = 0xc000_003e;
 #[cfg(target_arch = "aarch64")]
 const ARCHITECTURE: u32 = 0xc000_00b7;
 
-/// A call that a program waits with.
+/// A system call of a program that waits for the answer.
 pub(crate) type Call = libc::seccomp_notif;
 
-/// The side of the kernel's questions.
+/// The descriptor that receives the kernel's notifications.
 pub(crate) struct Listener(OwnedFd);
 
-/// Starts a program that waits with each of these calls until [`Listener::answer`] has answered.
+/// Starts a program that waits at each of these calls until [`Listener::answer`] has answered.
 ///
 /// # Errors
-/// Those of the system: it may lack the calls (Linux 5.6 has them), or a container may forbid them.
+/// If the system lacks the calls (Linux 5.6 has them), or if a container forbids them.
 pub(crate) fn start(command: &mut Command) -> io::Result<(Child, Listener)> {
     let mut filter = filter();
     let length = u16::try_from(filter.len()).expect("a filter is short");
@@ -83,9 +83,9 @@ pub(crate) fn start(command: &mut Command) -> io::Result<(Child, Listener)> {
         };
         install(&program)
     };
-    // What fails between the filter and exec could not be reported: the write of the report would wait for an answer.
+    // An error between the filter and exec could not be reported: the write of the report would wait for an answer.
     check_executable(command)?;
-    // All that it starts can be ended together with it.
+    // A process group, so that the program and its children can be ended together.
     command.process_group(0);
     // SAFETY: between fork and exec only system calls are made; the filter was built before.
     unsafe { command.pre_exec(install) };
@@ -96,20 +96,20 @@ pub(crate) fn start(command: &mut Command) -> io::Result<(Child, Listener)> {
     match listener {
         Ok(listener) => Ok((child, Listener(listener))),
         Err(e) => {
-            // It would wait for an answer without end.
+            // The program would wait for an answer for ever.
             end(&mut child);
             Err(e.into())
         }
     }
 }
 
-/// Ends a program and what it has started.
+/// Ends a program and its children.
 pub(crate) fn end(child: &mut Child) {
     let _ = kill_process_group(Pid::from_child(child), Signal::KILL);
     let _ = child.wait();
 }
 
-/// The file of a command that can be executed.
+/// Checks that the program of a command is an executable file.
 fn check_executable(command: &Command) -> io::Result<()> {
     let program = Path::new(command.get_program());
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -131,9 +131,9 @@ fn check_executable(command: &Command) -> io::Result<()> {
 }
 
 fn install(program: &libc::sock_fprog) -> io::Result<()> {
-    // SAFETY: all take numbers and a filter that lives; the descriptor of the last is ours.
+    // SAFETY: the calls take numbers and a filter that is alive; the returned descriptor belongs to this process.
     let fd = unsafe {
-        // The number must be possible before the filter is there.
+        // The process must be able to use the number before the filter is installed.
         if libc::dup2(libc::STDIN_FILENO, LISTENER) < 0
             || libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL, 0, 0, 0) != 0
             || libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0
@@ -155,7 +155,7 @@ fn install(program: &libc::sock_fprog) -> io::Result<()> {
     Ok(())
 }
 
-/// The filter: `CALLS` of this architecture are asked about, everything else is allowed.
+/// The filter: notifies of `CALLS` of this architecture, and allows everything else.
 fn filter() -> Vec<libc::sock_filter> {
     let calls: Vec<i64> = CALLS.into_iter().chain(OLDER_CALLS).collect();
     let instruction = |code: u32, jt: usize, jf: usize, k: u32| libc::sock_filter {
@@ -172,7 +172,7 @@ fn filter() -> Vec<libc::sock_filter> {
     let answer = |k| instruction(libc::BPF_RET | libc::BPF_K, 0, 0, k);
     let mut filter = vec![
         load(std::mem::offset_of!(libc::seccomp_data, arch)),
-        // To the answer that allows.
+        // Jumps to the instruction that allows the call.
         instruction(is_equal, 0, calls.len() + 1, ARCHITECTURE),
         load(std::mem::offset_of!(libc::seccomp_data, nr)),
     ];
@@ -185,7 +185,7 @@ fn filter() -> Vec<libc::sock_filter> {
 }
 
 impl Listener {
-    /// The next call, if there is one within this time.
+    /// The next call, or `None` if no call arrives within `patience`.
     pub(crate) fn next(&self, patience: Duration) -> io::Result<Option<Call>> {
         let mut ready = [PollFd::new(&self.0, PollFlags::IN)];
         let patience = Timespec::try_from(patience).map_err(io::Error::other)?;
@@ -213,7 +213,7 @@ impl Listener {
         }
     }
 
-    /// Lets a call be executed, or fail with an error number.
+    /// Executes a call, or fails the call with an error number.
     pub(crate) fn answer(&self, call: &Call, error: Option<i32>) -> io::Result<()> {
         // SAFETY: the structure is plain numbers.
         let mut answer: libc::seccomp_notif_resp = unsafe { zeroed() };
@@ -237,7 +237,7 @@ impl Listener {
     }
 }
 
-/// The last error, unless the process that waited is gone.
+/// The last error, unless it says that the waiting process has ended.
 fn ignore_gone() -> io::Result<()> {
     let error = io::Error::last_os_error();
     match error.raw_os_error() {

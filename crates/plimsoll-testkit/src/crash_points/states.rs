@@ -1,4 +1,4 @@
-//! The directories that crashes leave.
+//! The directories that crashes can leave.
 
 use crate::crash_points::disk::{DirNode, Disk, FileNode, Node, NodeId, Tree};
 use crate::crash_points::recorder::Recording;
@@ -8,55 +8,55 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// A crash.
+/// Kinds of crashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Crash {
-    /// The process is killed: everything that it did is there.
+    /// The process is killed: all changes persist.
     Kill,
-    /// The power fails: these changes of names and these contents are there.
+    /// Power loss: exactly these changes of names and these contents persist.
     PowerCut(Names, Contents),
 }
 
-/// Which changes of names survive that were not made durable.
+/// The changes of names that persist although they were not durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Names {
-    /// All.
+    /// All changes.
     Kept,
-    /// None.
+    /// No changes.
     Lost,
-    /// The first ones, up to this number, in one directory; all of them elsewhere.
+    /// In one directory the first changes, up to this number; in other directories all.
     First(NodeId, usize),
-    /// In one directory all but the one of this number, elsewhere all.
+    /// In one directory all changes except the change of this number; in other directories all.
     AllBut(NodeId, usize),
-    /// In one directory all, elsewhere none.
+    /// In one directory all changes; in other directories none.
     Only(NodeId),
 }
 
-/// Which contents survive that were not made durable.
+/// The contents that persist although they were not durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Contents {
-    /// All.
+    /// All contents.
     Kept,
-    /// None: files are as long as they were when they were last synced.
+    /// No contents: files have the content of their last sync.
     Lost,
-    /// Half of each.
+    /// In each file the prefix that equals the durable content, and half of the bytes after it.
     Half,
-    /// The lengths, with zeros for bytes.
+    /// All lengths, with zeros after the prefix that equals the durable content.
     Zeros,
-    /// All but those of one file.
+    /// All contents except those of one file.
     AllBut(NodeId),
-    /// All, but half of those of one file.
+    /// All contents, but of one file only the prefix that equals the durable content, and half of the bytes after it.
     HalfOf(NodeId),
 }
 
-/// A directory that crashes leave.
+/// A directory that a crash can leave.
 #[derive(Debug, Clone)]
 pub struct CrashState {
-    /// Number of changes that had been made, at most: several crashes leave the same.
+    /// Maximum number of changes before the crash: several crashes can leave the same directory.
     pub changes: usize,
-    /// The crash.
+    /// A crash that leaves the directory.
     pub crash: Crash,
-    /// What is there.
+    /// Files and directories after the crash.
     pub tree: Tree,
 }
 
@@ -70,10 +70,10 @@ impl CrashState {
     /// Makes the directory, which must be empty or missing.
     ///
     /// # Errors
-    /// Those of the file system.
+    /// If a file or directory cannot be created.
     pub fn make(&self, dir: &Path) -> io::Result<()> {
         std::fs::create_dir_all(dir)?;
-        // A directory comes before what is in it.
+        // A directory sorts before its content.
         for (path, content) in &self.tree {
             let path = dir.join(path);
             match content {
@@ -86,7 +86,7 @@ impl CrashState {
 }
 
 impl Recording {
-    /// Every different directory that a crash after one of the changes leaves, in the order of the changes.
+    /// Every distinct directory that a crash after some change can leave, in the order of the changes.
     #[must_use]
     pub fn crash_states(&self) -> Vec<CrashState> {
         let mut disk = self.before.clone();
@@ -97,7 +97,7 @@ impl Recording {
                     .expect("it was applied when it was recorded");
             }
             for (crash, tree) in of_disk(&disk) {
-                // The last: the more was done, the more has to be there.
+                // The last crash with this tree replaces earlier ones: more changes mean that more data must persist.
                 found.insert(tree, (made, crash));
             }
         }
@@ -112,20 +112,20 @@ impl Recording {
     }
 }
 
-/// The crashes that are possible in a state, and what they leave.
+/// The possible crashes in a state, with the trees that they leave.
 fn of_disk(disk: &Disk) -> Vec<(Crash, Tree)> {
     let (names, contents) = (names(disk), contents(disk));
     let whole = |crash: Contents| matches!(crash, Contents::Kept | Contents::Lost);
     let mut crashes = Vec::new();
     for names in &names {
         for contents in &contents {
-            // Both in all combinations would be too many: what is cut within a file does not depend on names.
+            // All combinations would be too many: the cut within a file does not depend on names.
             if *names == Names::Kept || whole(*contents) {
                 crashes.push(Crash::PowerCut(*names, *contents));
             }
         }
     }
-    // Last, so that a state is named after it where both leave the same.
+    // `Kill` comes last, so that it names a tree that several crashes leave.
     crashes.push(Crash::Kill);
     let tree = |crash| match crash {
         Crash::Kill => disk.present(),
@@ -196,7 +196,7 @@ fn kept_content(contents: Contents, id: NodeId, file: &FileNode) -> Arc<Vec<u8>>
     }
 }
 
-/// Number of bytes that two contents begin with.
+/// Length of the common prefix of two contents.
 fn common_bytes(a: &[u8], b: &[u8]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }

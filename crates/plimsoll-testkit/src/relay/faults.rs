@@ -1,4 +1,4 @@
-//! The faults: which calls they apply to, and how they change messages.
+//! Faults: matching of calls, and changes of messages.
 
 use plimsoll_nfs::rpc::{self, Accepted, called, reply, seal};
 use plimsoll_nfs::v4::operations::Op;
@@ -7,7 +7,7 @@ use plimsoll_nfs::v4::{CompoundArgs, TARGET};
 use plimsoll_nfs::xdr::{Decoder, Encode};
 use std::collections::BTreeMap;
 
-/// What is sent instead of a reply.
+/// Garbage in place of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Garbage {
     /// A record that is neither a call nor a reply.
@@ -30,7 +30,7 @@ enum CallFault {
     Shorten,
 }
 
-/// A fault; it applies to one call, unless changed.
+/// A fault; applies to one call, unless changed.
 #[derive(Debug, Clone)]
 pub struct Fault {
     at: Op,
@@ -39,7 +39,7 @@ pub struct Fault {
     after: u32,
     every: u32,
     times: u32,
-    /// The number of matching calls so far.
+    /// Number of matching calls so far.
     matched: u32,
 }
 
@@ -56,48 +56,47 @@ impl Fault {
         }
     }
 
-    /// The first operation of this kind fails. Those before it are executed; it and those after it
-    /// never reach the server.
+    /// Fails the first operation of this kind. Operations before it are executed; the operation itself and all
+    /// operations after it never reach the server.
     ///
-    /// On 4.0 the server does not advance the seqid for an operation of an open owner that it has not
-    /// received, but a client does with most statuses (RFC 7530, 9.1.7): to fail an OPEN or CLOSE
-    /// without side effects, refuse it at PUTFH.
+    /// On 4.0 the server does not advance the seqid for an operation of an open owner that it has not received, but a
+    /// client does with most statuses (RFC 7530, 9.1.7): to fail an OPEN or CLOSE without side effects, refuse the
+    /// compound at PUTFH.
     pub fn refuse(at: Op, status: Status) -> Self {
         Self::new(at, CallFault::Refuse(status))
     }
 
-    /// The whole compound is executed, and the reply is that its first operation, which must be this,
-    /// failed.
+    /// Executes the whole compound, and replies that its first operation, `first`, failed.
     pub fn refuse_done(first: Op, status: Status) -> Self {
         Self::new(first, CallFault::RefuseDone(status))
     }
 
-    /// The compound is executed, and its reply is lost with the connection.
+    /// Executes the compound, and loses its reply with the connection.
     pub fn lose(at: Op) -> Self {
         Self::new(at, CallFault::Lose)
     }
 
-    /// The compound is executed, and its reply is lost; the connection stays.
+    /// Executes the compound, and drops its reply; the connection stays.
     pub fn swallow(at: Op) -> Self {
         Self::new(at, CallFault::Swallow)
     }
 
-    /// The compound is executed, and garbage is sent instead of its reply.
+    /// Executes the compound, and sends garbage instead of its reply.
     pub fn garble(at: Op, garbage: Garbage) -> Self {
         Self::new(at, CallFault::Garble(garbage))
     }
 
-    /// The compound is executed, and four extra bytes follow its reply.
+    /// Executes the compound, and appends four extra bytes to its reply.
     pub fn lengthen(at: Op) -> Self {
         Self::new(at, CallFault::Lengthen)
     }
 
-    /// The compound is executed, and its reply lacks the last four bytes.
+    /// Executes the compound, and cuts the last four bytes off its reply.
     pub fn shorten(at: Op) -> Self {
         Self::new(at, CallFault::Shorten)
     }
 
-    /// Restricts the fault to compounds that have this operation too.
+    /// Restricts the fault to compounds that also contain this operation.
     pub fn of(mut self, op: Op) -> Self {
         self.of = Some(op);
         self
@@ -121,7 +120,7 @@ impl Fault {
         self
     }
 
-    /// Whether it applies to a call, which is counted.
+    /// Counts a call if it matches; returns whether the fault applies to the call.
     fn applies(&mut self, compound: &CompoundArgs<'_>) -> bool {
         let matches = compound.find(self.at).is_some_and(|at| match self.what {
             CallFault::RefuseDone(_) => at == 0,
@@ -140,28 +139,28 @@ impl Fault {
     }
 }
 
-/// What the relay does with a call.
+/// Action of the relay on a call.
 pub(super) enum CallAction {
-    /// Forwards it unchanged.
+    /// Forwards the call unchanged.
     Pass,
-    /// Forwards this record, and treats the reply so.
+    /// Forwards a record in place of the call, and applies an action to the reply.
     Forward(Vec<u8>, ReplyAction),
-    /// Replies with this record.
+    /// Replies with a record; the server does not get the call.
     Reply(Vec<u8>),
 }
 
-/// What the relay does with a reply.
+/// Action of the relay on a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReplyAction {
-    /// Appends an operation that failed.
+    /// Appends a failed operation.
     Add(Op, Status),
-    /// Replaces it by the failure of the first operation.
+    /// Replaces the reply by the failure of the first operation.
     Only(Op, Status),
-    /// Drops it with the connection.
+    /// Drops the reply and the connection.
     Lose,
-    /// Drops it.
+    /// Drops the reply.
     Swallow,
-    /// Replaces it by garbage.
+    /// Replaces the reply by garbage.
     Garble(Garbage),
     /// Appends four bytes.
     Lengthen,
@@ -174,16 +173,16 @@ pub(super) enum ReplyAction {
 pub(super) struct Faults {
     pub(super) all: Vec<Fault>,
     pub(super) fallen: u32,
-    /// Numbers of compounds that had an operation, by its number.
+    /// Number of compounds that contained an operation, by operation number.
     pub(super) seen: BTreeMap<u32, u32>,
 }
 
 impl Faults {
-    /// Decides on a message of a client.
+    /// Chooses the action for a message of a client.
     pub(super) fn judge(&mut self, message: &[u8]) -> CallAction {
         let mut from = Decoder::new(message);
         let Ok(call) = called(&mut from) else {
-            // A reply to a callback.
+            // The message is a reply to a callback.
             return CallAction::Pass;
         };
         let head = &message[..message.len() - from.rest().len()];
@@ -256,7 +255,7 @@ fn failed_reply(xid: u32, tag: Text<'_>, op: Op, status: Status) -> Vec<u8> {
     out
 }
 
-/// The record that is sent for a reply of the server; `None` if none is.
+/// The record that replaces a reply of the server; `None` if no record is sent.
 pub(super) fn altered(xid: u32, message: &[u8], action: ReplyAction) -> Option<Vec<u8>> {
     match action {
         ReplyAction::Add(op, status) => {
@@ -282,7 +281,7 @@ pub(super) fn altered(xid: u32, message: &[u8], action: ReplyAction) -> Option<V
     }
 }
 
-/// The record of a reply with a failed operation appended; `None` if an operation failed already.
+/// The record of a reply with a failed operation appended; `None` if an operation has already failed.
 fn added(message: &[u8], op: Op, status: Status) -> Option<Vec<u8>> {
     let mut from = rpc::result(message).ok()?;
     let head = &message[..message.len() - from.rest().len()];
@@ -345,7 +344,7 @@ mod tests {
             panic!("what is before it is carried out");
         };
         assert_eq!(ops(&record), [Op::PutRootFh, Op::PutFh]);
-        // The server says that both succeeded.
+        // The server replies that both operations succeeded.
         let mut answer = reply(7, Accepted::Success);
         for word in [0u32, 0, 2, 24, 0, 22, 0] {
             word.encode(&mut answer);
@@ -396,7 +395,7 @@ mod tests {
             |faults: &mut Faults, xid| !matches!(faults.judge(&message(xid)), CallAction::Pass);
         let fallen: Vec<u32> = (0..20).filter(|xid| falls(&mut faults, *xid)).collect();
         assert_eq!(fallen, [2, 5]);
-        // Without the other operation none is meant; nor is one that is not the first.
+        // The fault does not match without the other operation, or if its operation is not the first.
         for fault in [
             Fault::lose(Op::Remove).of(Op::Rename),
             Fault::lose(Op::Open),

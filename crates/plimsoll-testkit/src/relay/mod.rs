@@ -1,5 +1,5 @@
-//! A relay between clients of NFS version 4 and their server, which injects faults: it parses the
-//! compounds (RFC 7530, 15.2), and applies a [`Fault`] to those that match.
+//! A relay between clients of NFS version 4 and their server, which injects faults: the relay parses compounds (RFC
+//! 7530, 15.2), and applies a [`Fault`] to matching compounds.
 
 mod faults;
 
@@ -26,8 +26,8 @@ const READ_CHUNK_BYTES: usize = 64 << 10;
 /// Maximum time until the address of a closed connection is free.
 const CONNECTION_CLOSE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A relay in front of a server of NFS version 4. Calls pass unchanged until [`FaultRelay::inject`].
-/// It ends with all of its connections when it is dropped.
+/// A relay in front of a server of NFS version 4. Calls pass unchanged until [`FaultRelay::inject`]. The relay and all
+/// of its connections end when this value is dropped.
 pub struct FaultRelay {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -38,7 +38,7 @@ struct Shared {
     server: SocketAddr,
     faults: Mutex<Faults>,
     pairs: Mutex<Vec<Weak<ConnectionPair>>>,
-    /// Local addresses of the connections to the server, by the clients' addresses.
+    /// Local addresses of the connections to the server, by client address.
     local_addresses: Mutex<HashMap<SocketAddr, SocketAddr>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     over: AtomicBool,
@@ -68,7 +68,7 @@ impl FaultRelay {
                 if accepting.over.load(Relaxed) {
                     return;
                 }
-                // A connection that cannot be passed on is closed.
+                // A connection that cannot be relayed is closed.
                 let _ = accepting.relay(client);
             }
         });
@@ -84,7 +84,7 @@ impl FaultRelay {
         with_options(&format!("nfs4://{}{path}", self.address), options)
     }
 
-    /// Applies a fault to calls from now on. Of several faults the first that matches applies.
+    /// Applies a fault to calls from now on. The first matching fault in the order of injection applies.
     pub fn inject(&self, fault: Fault) {
         lock(&self.shared.faults).all.push(fault);
     }
@@ -94,12 +94,12 @@ impl FaultRelay {
         lock(&self.shared.faults).all.clear();
     }
 
-    /// The number of calls to which a fault was applied.
+    /// Number of calls to which a fault was applied.
     pub fn fallen(&self) -> u32 {
         lock(&self.shared.faults).fallen
     }
 
-    /// The number of compounds with this operation that clients sent, retransmissions included.
+    /// Number of compounds with this operation that clients sent, retransmissions included.
     pub fn seen(&self, op: Op) -> u32 {
         let faults = lock(&self.shared.faults);
         faults.seen.get(&(op as u32)).copied().unwrap_or(0)
@@ -124,13 +124,13 @@ impl Drop for FaultRelay {
     }
 }
 
-/// A connection of a client, and that to the server.
+/// A connection of a client, and the matching connection to the server.
 struct ConnectionPair {
     client: TcpStream,
     server: TcpStream,
     /// Actions for expected replies, by their xid.
     actions: Mutex<HashMap<u32, ReplyAction>>,
-    /// Held while a record is sent to the client, which both threads do.
+    /// Held while a record is sent to the client, because both threads send records.
     sending: Mutex<()>,
 }
 
@@ -180,7 +180,7 @@ impl ConnectionPair {
     }
 }
 
-/// Delivers the messages received from `end`, until it closes or one cannot be delivered.
+/// Delivers the messages received from `end`, until `end` closes or a delivery fails.
 fn messages(mut end: &TcpStream, mut deliver: impl FnMut(&[u8]) -> std::io::Result<()>) {
     let mut records = RecordReader::new(MAX_MESSAGE_BYTES);
     let mut bytes = vec![0; READ_CHUNK_BYTES];
@@ -230,7 +230,7 @@ impl Shared {
                 Err(_) => std::thread::sleep(Duration::from_millis(5)),
             }
         };
-        // A lingering connection would keep its address.
+        // A lingering connection would keep the address in use.
         sockopt::set_socket_linger(&stream, Some(Duration::ZERO))?;
         lock(&self.local_addresses).insert(client, stream.local_addr()?);
         Ok(stream)

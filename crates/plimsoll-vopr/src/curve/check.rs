@@ -1,4 +1,4 @@
-//! What must be true of a curve, however often it was resumed.
+//! Rules for a curve, regardless of the number of resumptions.
 
 use super::{Attempt, AttemptEnd, CurveExecution, CurveScenario, MeasuredPoint};
 use crate::check::{check_figures, check_simulation};
@@ -14,10 +14,10 @@ use plimsoll_results::{NextRun, Run, SeriesRun, SeriesState};
 use plimsoll_runtime::SimulationEnd;
 use std::collections::BTreeMap;
 
-/// Checks the attempts at a curve, and what they leave.
+/// Checks the attempts at a curve, and the remaining files and results.
 ///
 /// # Errors
-/// The first rule that they break.
+/// The first broken rule.
 pub fn check_curve(curve: &CurveScenario, execution: &CurveExecution) -> Result<(), Violation> {
     check_simulation(&execution.end, &execution.panics)?;
     must!(
@@ -42,7 +42,7 @@ pub fn check_curve(curve: &CurveScenario, execution: &CurveExecution) -> Result<
         for measured in &attempt.measured {
             check_measured(curve, number, measured)?;
         }
-        // What a process that was killed has left stays until another one makes results beside it.
+        // The remains of a killed process stay until another process makes results beside them.
         was_killed |= attempt.end.is_none();
         must!(
             "what cannot be published is removed",
@@ -75,17 +75,17 @@ pub fn check_curve(curve: &CurveScenario, execution: &CurveExecution) -> Result<
     check_complete(curve, &plan, execution, last)
 }
 
-/// Loads that were measured to their end.
+/// Loads of completed measurements.
 #[derive(Debug, Default)]
 struct MeasuredLoads {
-    /// Those whose results were written.
+    /// Loads with reported results.
     written: Vec<u64>,
-    /// Those of which it is not known whether their results are there.
+    /// Loads whose results may or may not exist.
     unknown: Vec<u64>,
 }
 
-/// Points are those of the loads in their order, and those of earlier attempts are not measured again.
-/// `ended` are the loads of earlier attempts, and then of this one as well.
+/// Points follow the order of the loads, and loads of earlier attempts are not measured again. `ended` contains the
+/// loads of earlier attempts, and gets the loads of this attempt.
 fn check_points(
     curve: &CurveScenario,
     attempt: &Attempt,
@@ -120,7 +120,7 @@ fn check_points(
             false => ended.unknown.push(load),
         }
     }
-    // A kill, or a disk that fails, may leave the last one unlisted.
+    // After a kill or a failure of the disk, the last load may be unlisted.
     let loss = attempt.end.as_ref().map(|end| end.loss.as_ref());
     let may_lack_last = loss.is_none_or(|loss| loss.is_some());
     let is_listed =
@@ -176,7 +176,8 @@ fn check_end(curve: &CurveScenario, number: usize, attempt: &Attempt) -> Result<
     Ok(())
 }
 
-/// The files of a curve stay while it can be resumed, unless they are temporary, and files of others always.
+/// The files of a curve stay while the curve can be resumed, unless the files are temporary. Files that are not
+/// Plimsoll's stay always.
 fn check_files(curve: &CurveScenario, plan: &Plan, attempt: &Attempt) -> Result<(), Violation> {
     check_foreign(plan, &attempt.tree)?;
     let Some(end) = &attempt.end else {
@@ -226,12 +227,12 @@ fn own<'a>(
     own_paths(plan, spec, tree)
 }
 
-/// Whether a path may be left by a process that is killed before it has marked its directory.
+/// Whether a process that is killed before it has marked its directory may leave a path.
 fn is_unmarked(path: &str) -> bool {
     path.trim_end_matches('/') == WORK_DIR
 }
 
-/// The figures of a run are those of its load.
+/// The figures of a run match its load.
 fn check_measured(
     curve: &CurveScenario,
     attempt: usize,
@@ -265,7 +266,7 @@ fn check_measured(
     check_figures(&scenario, &run, &measured.outcome, &measured.intervals)
 }
 
-/// An attempt to which nothing happens completes the curve.
+/// An undisturbed attempt completes the curve.
 fn check_complete(
     curve: &CurveScenario,
     plan: &Plan,

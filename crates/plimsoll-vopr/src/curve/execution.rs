@@ -1,5 +1,5 @@
-//! Attempts at a curve. Each attempt has new processes, and shares only the results and the files of the curve with other
-//! attempts. Rank 0 makes the missing runs with the loop of `plimsoll curve`.
+//! Attempts at a curve. Each attempt has new processes, and shares only the results and the files of the curve with
+//! other attempts. Rank 0 makes the missing runs with the loop of `plimsoll curve`.
 
 use super::CurveScenario;
 use super::files::{PointRun, SeriesFiles};
@@ -23,19 +23,19 @@ use std::time::Duration;
 /// How the loop of rank 0 ended in an attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptEnd {
-    /// Whether the files stay because other processes may work on the files.
+    /// Whether files remain because other processes may still use them.
     pub are_busy: bool,
-    /// What could not be removed or released.
+    /// Files and directories that could not be removed, and claims that could not be released.
     pub left: Vec<String>,
-    /// Why a run was refused before it began.
+    /// Reason why a run was refused before it began.
     pub refusal: Option<String>,
-    /// Why the curve or a run of the curve could not be written. The curve can be resumed.
+    /// Error that prevented the curve or a run of the curve from being written. The curve can be resumed.
     pub loss: Option<String>,
 }
 
 impl AttemptEnd {
-    /// The end of the loop that returned `made`. `resume_hint` is the line with the command that resumes the curve: a loss
-    /// ends with the line, a refusal does not.
+    /// The end of the loop that returned `made`. `resume_hint` is the line with the command that resumes the curve: a
+    /// loss ends with the line, a refusal does not.
     fn of(made: &Result<SeriesEnd, SeriesError>, resume_hint: &str, are_busy: bool) -> Self {
         let mut end = Self {
             are_busy,
@@ -71,50 +71,50 @@ impl AttemptEnd {
     }
 }
 
-/// What became of an attempt.
+/// The observations of an attempt.
 #[derive(Debug, Clone)]
 pub struct Attempt {
     /// The runs that were measured in the attempt.
     pub measured: Vec<MeasuredPoint>,
-    /// The curve at the resumption after the attempt, or at the end if the curve has ended; the curve of the beginning if the
-    /// attempt has withdrawn the curve.
+    /// The curve at the resumption after the attempt, or at the end if the curve has ended; the curve of the beginning
+    /// if the attempt has withdrawn the curve.
     pub series: Series,
-    /// How the loop ended; `None` if rank 0 was killed during the loop.
+    /// The end of the loop; `None` if rank 0 was killed during the loop.
     pub end: Option<AttemptEnd>,
     /// Warnings and errors that rank 0 reported.
     pub warnings: Vec<String>,
-    /// Calls of rank 0 to the disk of the results that failed.
+    /// Number of failed calls of rank 0 to the disk of the results.
     pub disk_errors: u64,
     /// Names of directories with unfinished results.
     pub unfinished: Vec<String>,
-    /// Files and directories when all its processes had ended, by path.
+    /// Files and directories after the end of all processes of the attempt, by path; content of files.
     pub tree: BTreeMap<String, Vec<u8>>,
 }
 
-/// What became of a curve.
+/// The observations of a curve.
 #[derive(Debug, Clone)]
 pub struct CurveExecution {
-    /// How the simulation ended.
+    /// The end of the simulation.
     pub end: SimulationEnd,
     /// Messages of panics.
     pub panics: Vec<String>,
-    /// The attempts in their order; fewer than those of the scenario if the curve was complete before.
+    /// The attempts in order; fewer than the scenario has if an earlier attempt has completed the curve.
     pub attempts: Vec<Attempt>,
-    /// Why the curve could not be resumed.
+    /// Reason why the curve could not be resumed.
     pub resume_error: Option<String>,
     /// The runs of all points, read after the last attempt.
     pub runs: Vec<PointRun>,
-    /// Files and directories after all, by path.
+    /// Files and directories at the end, by path.
     pub tree: BTreeMap<String, Vec<u8>>,
-    /// Files that were created other than by the load, in all attempts; those that were created twice twice.
+    /// Number of file creations outside of the load, in all attempts; a file that was created twice counts twice.
     pub created: u64,
-    /// Paths outside of the work directory that were used.
+    /// Used paths outside of the work directory.
     pub strays: Vec<String>,
 }
 
 impl Attempt {
-    /// The parts of the attempt that follow from the seed, as text: without measurements of the real machine and without
-    /// verdicts, which depend on those measurements.
+    /// The parts of the attempt that follow from the seed, as text: without measurements of the real machine and
+    /// without verdicts, which depend on those measurements.
     fn digest(&self) -> String {
         let measured = self.measured.iter().map(|point| {
             let windows = point.outcome.windows.iter().map(|w| &w.totals);
@@ -203,7 +203,7 @@ struct AttemptState {
     end: Shared<Option<AttemptEnd>>,
 }
 
-/// Whoever starts the processes of each attempt.
+/// The process that starts the processes of each attempt.
 struct Attempts {
     curve: CurveScenario,
     results: SeriesFiles,
@@ -244,7 +244,7 @@ impl Attempts {
                 break;
             }
         }
-        // As `plimsoll clean`, if a process was killed before it had removed them.
+        // Like `plimsoll clean`, if a process was killed before it had removed its files.
         if is_marked(&self.files.tree(), WORK_DIR) {
             let settings = Settings {
                 target: self.files.url(),

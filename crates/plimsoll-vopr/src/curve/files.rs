@@ -17,7 +17,7 @@ pub type PointRun = (u64, Result<Box<Run>, String>);
 
 /// The results that an attempt leaves for the next attempt.
 pub(super) struct LeftSeries {
-    /// The series; the series of the beginning if the attempt has withdrawn the series.
+    /// The series; the initial series if the attempt has withdrawn the series.
     pub(super) series: Series,
     /// Names of directories with unfinished results.
     pub(super) unfinished: Vec<String>,
@@ -28,7 +28,7 @@ pub(super) struct LeftSeries {
 pub(super) struct SeriesFiles(Shared<SeriesFilesState>);
 
 struct SeriesFilesState {
-    /// The series of the beginning, without runs.
+    /// The initial series, without runs.
     begun: Series,
     /// The writer of the next attempt until rank 0 takes it.
     writer: Option<SeriesWriter>,
@@ -53,8 +53,8 @@ impl SeriesFiles {
         writer.expect("an attempt follows only if the series has not ended")
     }
 
-    /// Opens the series for the processes of the next attempt: resumes the series, or begins the series again if the last
-    /// attempt has withdrawn it.
+    /// Opens the series for the processes of the next attempt: resumes the series, or begins the series again if the
+    /// last attempt has withdrawn it.
     ///
     /// # Errors
     /// If the series cannot be read, or if a series that has not ended cannot be resumed.

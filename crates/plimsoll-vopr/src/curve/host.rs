@@ -1,4 +1,4 @@
-//! The host of the ranks of a simulated curve, in the place of the program `plimsoll`.
+//! The host of the ranks of a simulated curve, in place of the program `plimsoll`.
 
 use crate::execution::{Shared, with};
 use plimsoll_engine::{Event, Outcome, Stop};
@@ -12,21 +12,21 @@ use std::time::Duration;
 /// attempt must find.
 const TIME_UNTIL_LISTED: Duration = Duration::from_millis(30);
 
-/// A load that was measured, at rank 0.
+/// A measured load, at rank 0.
 #[derive(Debug, Clone)]
 pub struct MeasuredPoint {
     /// The load.
     pub load: u64,
     /// The Plan of the run.
     pub plan: Plan,
-    /// What the engine returned.
+    /// Outcome of the run from the engine.
     pub outcome: Box<Outcome>,
     /// The intervals of the run.
     pub intervals: Vec<Interval>,
-    /// When the measurement ended, in nanoseconds of the simulation.
+    /// End of the measurement, in nanoseconds of the simulation.
     pub at: u64,
-    /// Whether the loop reported that the results were written. Results can exist without a report if a kill precedes the
-    /// report.
+    /// Whether the loop reported that the results were written. Results can exist without a report if a kill precedes
+    /// the report.
     pub is_written: bool,
 }
 

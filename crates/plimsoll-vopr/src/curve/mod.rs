@@ -1,5 +1,5 @@
-//! Load curves: loads of a mix that are measured one after the other on one data set, in several attempts. Something
-//! happens to the processes of each attempt but the last, and the next one resumes the curve.
+//! Load curves: loads of a mix that are measured one after the other on one data set, in several attempts. Every
+//! attempt except the last is disturbed, and the next attempt resumes the curve.
 
 mod check;
 mod execution;
@@ -19,29 +19,30 @@ use plimsoll_runtime::SimulatedDisk;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// A curve, the ranks that measure it, and what happens to them.
+/// A curve, its ranks, and their disturbances.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CurveScenario {
-    /// The mix at the highest load, on files that work, with the ranks and their network. Nothing happens in it.
+    /// The mix at the highest load, on files without faults, with the ranks and their network. The scenario has no
+    /// disturbances.
     pub scenario: Scenario,
-    /// The loads, in increasing order; the last one is that of the mix.
+    /// The loads, in increasing order; the last load is the load of the mix.
     pub loads: Vec<u64>,
-    /// Whether the directory of the files is one that is made for this curve, and removed whenever it ends.
+    /// Whether the directory of the files is made for this curve, and removed whenever the curve ends.
     pub temporary: bool,
-    /// What happens in each attempt but the last.
+    /// Disturbances of each attempt except the last.
     pub attempts: Vec<AttemptScenario>,
 }
 
-/// What happens in an attempt at a curve.
+/// Disturbances of an attempt at a curve.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AttemptScenario {
-    /// To its processes.
+    /// Disturbances of the processes of the attempt.
     pub disturbances: Vec<Disturbance>,
-    /// The disk of the results.
+    /// The disk of the results, with its faults.
     pub disk: SimulatedDisk,
 }
 
-/// Time in microseconds that a load takes besides its window: its files are created, and ranks agree.
+/// Time in microseconds that a load takes in addition to its window: files are created, and ranks agree.
 const PREPARATION_US: u64 = 150_000;
 
 impl CurveScenario {
@@ -60,7 +61,7 @@ impl CurveScenario {
             load,
             ..MixSpec::draw(&mut rng)
         };
-        // Each has a worker at every load.
+        // Each rank has a worker at every load.
         let max_ranks = (loads[0] * mix.processes).min(8) as u32;
         let ranks = match max_ranks > 1 && rng.random_bool(0.7) {
             true => rng.random_range(2..=max_ranks),
@@ -105,11 +106,11 @@ impl CurveScenario {
         if rng.random_bool(0.2) {
             curve.scenario.drift_ppm = rng.random_range(1..=MAX_DRIFT_PPM);
         }
-        // In one half of the curves.
+        // For half of the curves.
         if rng.random_bool(0.5) {
             for attempt in &mut curve.attempts {
                 attempt.disk = draw_disk(&mut rng);
-                // So that the disk is all that is wrong.
+                // The disk is the only fault.
                 if rng.random_bool(0.5) {
                     attempt.disturbances.clear();
                 }
@@ -134,7 +135,7 @@ impl CurveScenario {
         Disturbance { at_us, kind }
     }
 
-    /// Time that all loads take, about, in microseconds.
+    /// Approximate duration of all loads, in microseconds.
     #[must_use]
     pub fn planned_us(&self) -> u64 {
         self.loads.len() as u64 * (self.scenario.planned_us() + PREPARATION_US)
@@ -199,7 +200,7 @@ impl CurveScenario {
         if self.attempts.is_empty() {
             add(&|c| c.scenario.ranks = 1);
         }
-        // The lowest load has a worker for each rank, and the highest one is that of the mix.
+        // The lowest load has a worker for each rank, and the highest load is the load of the mix.
         for number in 1..self.loads.len() - 1 {
             add(&|c| {
                 c.loads.remove(number);

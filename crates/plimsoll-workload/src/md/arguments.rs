@@ -23,7 +23,7 @@ pub enum PatternName {
 }
 
 impl PatternName {
-    /// The name on the command line.
+    /// The pattern's name on the command line.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

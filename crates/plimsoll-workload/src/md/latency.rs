@@ -1,4 +1,4 @@
-//! Files with the time of every operation.
+//! CSV files with the start and the duration of every operation (`-L`).
 
 use crate::md::lower::{ADAPTIVE, BENCHMARK, CLEANUP, PRECREATE, row};
 use crate::md::numbers::{exponential, seconds};
@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// First line of each file.
+/// First line of each file; both columns are in seconds.
 const HEADER: &str = "time,runtime";
 
 /// Writes `PREFIX-FACTOR-ITERATION-OPERATION.csv` files in MD-Workbench's format: one for each stage
@@ -25,16 +25,16 @@ pub struct LatencyFiles {
     open: BTreeMap<(u32, u32), BufWriter<File>>,
 }
 
-/// Reason why the times of operations cannot be stored.
+/// Reason why the times of operations cannot be stored in files.
 #[derive(Debug, thiserror::Error)]
 pub enum LatencyError {
-    /// A file of this name exists.
+    /// The file exists already; its path.
     #[error(
         "{} exists and is not overwritten: move it away, or choose another prefix with -L",
         .0.display()
     )]
     Exists(PathBuf),
-    /// A file cannot be created or written.
+    /// The file cannot be created or written.
     #[error("cannot write {}: {error}", path.display())]
     Write {
         /// The file.
@@ -45,10 +45,10 @@ pub enum LatencyError {
 }
 
 impl LatencyFiles {
-    /// Files for a run of `plan`, which was lowered from `options`; `None` if no times are requested.
+    /// Prepares the files for a run of `plan`, which was lowered from `options`; `None` without `-L`.
     ///
     /// # Errors
-    /// If a file exists, or its directory does not. Nothing is written then.
+    /// If a file exists, or its directory does not exist. Files are created only during the run.
     pub fn new(options: &Options, plan: &Plan) -> Result<Option<Self>, LatencyError> {
         let pattern = plan.groups.first().and_then(|g| g.program.pattern());
         let (Some(prefix), Some(pattern)) = (&options.latency, pattern) else {
@@ -80,14 +80,14 @@ impl LatencyFiles {
         }))
     }
 
-    /// Paths of all files of the run.
+    /// Paths of all files that the run writes.
     pub fn paths(&self) -> impl Iterator<Item = &Path> {
         let paths = self.names.iter().flat_map(BTreeMap::values);
         paths.map(PathBuf::as_path)
     }
 
-    /// Appends operations of a row of a stage in their order: the start since the start of the stage
-    /// and the service time, in nanoseconds. Ranks are appended one after the other.
+    /// Appends operations of a row of a stage in order: start since the beginning of the stage and service time, in
+    /// nanoseconds. Samples of several ranks are appended rank by rank. Rows without a file are ignored.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -115,7 +115,7 @@ impl LatencyFiles {
         Ok(())
     }
 
-    /// Completes the files of a stage; those without an operation contain only the header.
+    /// Completes the files of a stage; the file of a row without operations contains only the header.
     ///
     /// # Errors
     /// If a file cannot be written.
@@ -132,7 +132,7 @@ impl LatencyFiles {
     }
 }
 
-/// Checks that a file can be created.
+/// Checks that a file does not exist and that its directory exists.
 fn check(path: &Path) -> Result<(), LatencyError> {
     if std::fs::symlink_metadata(path).is_ok() {
         return Err(LatencyError::Exists(path.into()));
@@ -149,7 +149,7 @@ fn begin(path: &Path) -> io::Result<BufWriter<File>> {
     Ok(file)
 }
 
-/// The part of a file's name that names stage and operation; `None` for operations without a file.
+/// Stage and operation in the name of a file; `None` for operations without a file.
 fn name(options: &Options, stage: &Stage, operation: &Operation) -> Option<String> {
     match &options.pattern {
         PatternOptions::Workbench(w) => workbench_name(w, stage, &operation.name),
@@ -161,8 +161,8 @@ fn name(options: &Options, stage: &Stage, operation: &Operation) -> Option<Strin
     }
 }
 
-/// The name as MD-Workbench composes it: with the waiting factor and the iteration that are set when a
-/// phase ends, which outside of the benchmark phase are those before or after it.
+/// Waiting factor, iteration and operation as in MD-Workbench, which uses the values that are set when a phase ends:
+/// the precreate phase has the values before the benchmark phase, and the cleanup phase has the values after it.
 fn workbench_name(w: &Workbench, stage: &Stage, operation: &str) -> Option<String> {
     let measured = w.phases.benchmark && w.iterations > 0;
     let (factor, iteration, operation) = match (stage.name.as_str(), operation) {

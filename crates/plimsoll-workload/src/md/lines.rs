@@ -1,6 +1,6 @@
-//! The lines that are printed, in the formats of MD-Workbench and IO500.
+//! Output lines in the formats of MD-Workbench and IO500.
 //!
-//! The formats are interfaces: scripts parse them with regular expressions.
+//! Scripts parse the lines with regular expressions, so the formats must not change.
 
 use crate::md::lower::{BENCHMARK, CLEANUP, PRECREATE};
 use crate::md::numbers::{MIB, exponential, mean_and_deviation, ratio, seconds};
@@ -11,11 +11,11 @@ use plimsoll_plan::{Cold, Plan, Stage};
 use std::fmt::Write;
 use std::time::Duration;
 
-/// Columns of `--print-detailed-stats`.
+/// Header of the columns of `--print-detailed-stats`.
 const DETAILED_HEADER: &str = "phase\t\td name\tcreate\tdelete\tob nam\tcreate\tread\tstat\
                                \tdelete\tt_inc_b\tt_no_bar\tthp\tmax_t";
 
-/// Makes the lines of one run.
+/// Formats the output lines of one run.
 #[derive(Debug, Clone, Copy)]
 pub struct Report<'a> {
     options: &'a Options,
@@ -23,13 +23,13 @@ pub struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    /// Report of a run of `plan`, which was lowered from `options`.
+    /// Creates the report of a run of `plan`, which was lowered from `options`.
     #[must_use]
     pub fn new(options: &'a Options, plan: &'a Plan) -> Self {
         Self { options, plan }
     }
 
-    /// The lines before the first stage: the arguments, the number of objects and the options; empty
+    /// Lines before the first stage: the arguments, and for MD-Workbench the number of objects and the options; empty
     /// for a quiet run. `time` is the local time as `YYYY-MM-DD HH:MM:SS`.
     #[must_use]
     pub fn begin(&self, arguments: &[String], version: &str, time: &str) -> String {
@@ -78,8 +78,8 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// The lines of a completed stage: `ranks` in their order, `rows` merged over all ranks. Empty for
-    /// a warm-up, and for a stage that is not a phase of the benchmark.
+    /// Lines of a completed stage: `ranks` has the ranks in order, `rows` the rows merged over all ranks. Empty for a
+    /// warm-up, and without failed operations also for an mdtest stage that creates or removes directories.
     #[must_use]
     pub fn stage(&self, stage: u32, ranks: &[RankStage], rows: &[OpTotals]) -> String {
         let pattern = self.plan.pattern().expect("the Plan has a pattern");
@@ -133,7 +133,7 @@ impl<'a> Report<'a> {
         out
     }
 
-    /// Appends the failed operations and their errors.
+    /// Appends the error counts of failed operations, by row and error.
     fn errors(&self, out: &mut String, stage: &Stage, rows: &[OpTotals]) {
         let failed = self.plan.operations.iter().zip(rows).flat_map(|(op, row)| {
             let codes = row.errors.iter();
@@ -145,7 +145,8 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// The last line: the run time and the local time as `YYYY-MM-DD HH:MM:SS`; empty for a quiet run.
+    /// MD-Workbench's last line: the run time, and the local time as `YYYY-MM-DD HH:MM:SS`; empty for other patterns
+    /// and for a quiet run.
     #[must_use]
     pub fn end(&self, runtime: Duration, time: &str) -> String {
         match &self.options.pattern {
@@ -158,7 +159,7 @@ impl<'a> Report<'a> {
     }
 }
 
-/// Appends every option on a line of its own: first those with a value, then the flags that are set.
+/// Appends every option on a separate line: first the options with a value, then the flags that are set.
 fn option_values(out: &mut String, options: &Options, w: &Workbench) {
     let latency = options.latency.as_deref().unwrap_or_default();
     let stonewall = w.stonewall.unwrap_or_default().as_secs_f64();
@@ -210,7 +211,7 @@ fn option_values(out: &mut String, options: &Options, w: &Workbench) {
     }
 }
 
-/// Makes the line of a phase of MD-Workbench.
+/// Formats the line of a phase of MD-Workbench.
 struct PhaseLine<'a> {
     options: &'a Options,
     w: &'a Workbench,
@@ -219,7 +220,7 @@ struct PhaseLine<'a> {
 }
 
 impl PhaseLine<'_> {
-    /// The line of all ranks, whose times in seconds are given, or of one rank.
+    /// Formats the line of all ranks if `times` has the ranks' times in seconds, otherwise the line of one rank.
     fn of(&self, c: &Counts, times: Option<&[f64]>) -> String {
         if self.options.detailed {
             return self.detailed(c);
@@ -271,7 +272,7 @@ impl PhaseLine<'_> {
     }
 
     fn benchmark_rates(&self, out: &mut String, c: &Counts) -> std::fmt::Result {
-        // Stat and read, and delete and create.
+        // Stat, read, delete and create; a read-only phase only stats and reads.
         let per_object = if self.w.read_only { 2.0 } else { 4.0 };
         let rate = ratio(c.read.ops as f64, seconds(c.time));
         write!(
@@ -313,7 +314,7 @@ impl PhaseLine<'_> {
                 c.delete.errors,
             );
         }
-        // MD-Workbench counts names of data sets where it makes them, and none of objects.
+        // MD-Workbench counts the names of data sets when it creates the sets, and counts no names of objects.
         let names = c.make_set.ops;
         format!(
             "{name} \t{names}\t{}\t{}\t0\t{}\t{}\t{}\t{}\t{:.3}s\t{:.3}s\t{:.2} MiB/s {}",
@@ -331,7 +332,7 @@ impl PhaseLine<'_> {
     }
 }
 
-/// Appends the distribution of the times of the ranks.
+/// Appends minimum, mean, balance and standard deviation of the ranks' times, which are in seconds.
 fn spread(out: &mut String, times: &[f64]) {
     let least = times.iter().copied().reduce(f64::min).unwrap_or(0.0);
     let most = times.iter().copied().reduce(f64::max).unwrap_or(0.0);
@@ -346,7 +347,7 @@ fn spread(out: &mut String, times: &[f64]) {
     );
 }
 
-/// Appends the seven numbers of one kind of operation, if there was any.
+/// Appends the seven quantiles of one kind of operation, unless all are 0.
 fn vector(out: &mut String, name: &str, count: &Count) {
     if count.quantiles[6] > 0 {
         let numbers = count.quantiles.map(|q| exponential(seconds(q)) + "s");
@@ -354,7 +355,7 @@ fn vector(out: &mut String, name: &str, count: &Count) {
     }
 }
 
-/// IO500's line of a phase: thousands of files a second, or GiB a second.
+/// IO500's line of a stage: thousands of files per second, or GiB per second.
 fn io500(stage: &Stage, c: &Counts, stonewall: Option<Duration>, files: bool) -> String {
     if stage.name.ends_with("directories") {
         return String::new();
@@ -367,7 +368,7 @@ fn io500(stage: &Stage, c: &Counts, stonewall: Option<Duration>, files: bool) ->
     } else {
         (ratio(c.bytes as f64, t) / (MIB * 1024.0), "GiB/s")
     };
-    // A phase that writes must last at least as long as the stonewall.
+    // A stage that writes must last at least as long as its stonewall.
     let writes = stage.stonewall.is_some();
     let short = writes && stonewall.is_some_and(|wall| t < wall.as_secs_f64());
     let mark = if short { " [INVALID]" } else { "" };

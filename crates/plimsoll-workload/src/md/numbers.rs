@@ -1,8 +1,8 @@
-//! Numbers in the formats that MD-Workbench prints, without NaN and infinity.
+//! Number formats of MD-Workbench, without NaN and infinity.
 
 use plimsoll_measure::Nanos;
 
-/// Bytes of a MiB.
+/// Number of bytes in a MiB.
 pub(crate) const MIB: f64 = 1_048_576.0;
 
 /// Converts nanoseconds to seconds.
@@ -10,7 +10,7 @@ pub(crate) fn seconds(ns: Nanos) -> f64 {
     ns as f64 / 1e9
 }
 
-/// `a / b`, or 0 if `b` is not above 0, as for a stage that took no time.
+/// `a / b`, or 0 if `b` is not above 0, as for a rate over a stage that took no time.
 pub(crate) fn ratio(a: f64, b: f64) -> f64 {
     if b > 0.0 { a / b } else { 0.0 }
 }
@@ -25,7 +25,7 @@ pub(crate) fn exponential(x: f64) -> String {
     format!("{digits}e{exponent:+03}")
 }
 
-/// Mean and standard deviation (with n − 1); the deviation of a single number is 0.
+/// Mean and sample standard deviation (n − 1); the deviation of a single number is 0.
 pub(crate) fn mean_and_deviation(xs: &[f64]) -> (f64, f64) {
     let n = xs.len() as f64;
     let mean = ratio(xs.iter().sum(), n);

@@ -1,4 +1,4 @@
-//! The options of a pattern: arguments with defaults filled in and contradictions refused.
+//! Options of a pattern: arguments with defaults filled in and contradictions refused.
 
 use crate::md::arguments::{Arguments, ColdKind, PatternName};
 use plimsoll_plan::{Cold, Content, RelPath};
@@ -7,80 +7,80 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-/// Stonewall of IO500.
+/// Stonewall of IO500's patterns.
 const IO500_STONEWALL: Duration = Duration::from_secs(300);
 
-/// Bytes of an ior-hard transfer and of an mdtest-hard file in IO500.
+/// Bytes of an ior-hard transfer, and of an mdtest-hard file, in IO500.
 const IOR_HARD_SIZE: u64 = 47_008;
 const MDTEST_HARD_SIZE: u64 = 3_901;
 
 /// Files of each rank in IO500's mdtest.
 const IO500_FILES: u64 = 1_000_000;
 
-/// Size of each rank's file in IO500's ior-easy, and number of its segments in ior-hard.
+/// Bytes of each rank's file in IO500's ior-easy, and number of each rank's transfers in ior-hard.
 const IO500_EASY_BYTES: u64 = 9_920_000 << 20;
 const IO500_SEGMENTS: u64 = 10_000_000;
 
 /// The options of `plimsoll md`, complete and without contradictions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// The pattern.
+    /// The pattern and its numbers.
     pub pattern: PatternOptions,
-    /// From an object's writer to its reader, in ranks.
+    /// Distance in ranks from an object's writer to its reader.
     pub offset: i64,
-    /// Contents depend on the object, and data read are compared with them.
+    /// Whether contents depend on the object and reads are verified.
     pub verify: bool,
-    /// Contents of writes; `None`: the pattern's own.
+    /// Contents of writes; `None`: the pattern's default.
     pub content: Option<Content>,
     /// Seed of the contents.
     pub seed: u64,
-    /// Directories of the files.
+    /// Work directory and root directory.
     pub place: Place,
-    /// Interface on the command line: MD-Workbench's name, or a target's URL.
+    /// Interface as on the command line: MD-Workbench's name, or a target's URL.
     pub interface: String,
     /// The target's URL.
     pub target: String,
-    /// MiB of memory that stay free during the run, as the rest is allocated; 0: no allocation.
+    /// MiB of memory that stay free during the run, after the rest has been allocated; 0: no allocation.
     pub hold_memory_mib: u64,
     /// MiB of memory that stay free when the rest is allocated between phases; 0: no allocation.
     pub squeeze_memory_mib: u64,
-    /// Caches that are dropped before each phase.
+    /// Caches to drop before each phase.
     pub cold: Cold,
-    /// Files are opened past the page cache.
+    /// Whether files are opened with `O_DIRECT`, which bypasses the page cache.
     pub direct: bool,
-    /// Prefix of the files with the time of every operation.
+    /// Prefix of the files with the time of every operation; `None`: no such files.
     pub latency: Option<OsString>,
-    /// Those files contain the operations of all ranks.
+    /// Whether the latency files contain the operations of all ranks, not only of rank 0.
     pub latency_all: bool,
-    /// Only the line of each phase is printed.
+    /// Whether only the line of each phase is printed.
     pub quiet: bool,
-    /// Failed operations are listed below the line of a phase.
+    /// Whether failed operations are listed below the line of a phase.
     pub verbose: bool,
-    /// Counts are printed instead of the line of a phase.
+    /// Whether counts are printed instead of the line of a phase.
     pub detailed: bool,
-    /// A line is also printed for each rank.
+    /// Whether a line for each rank is printed too.
     pub process_reports: bool,
 }
 
-/// Directories of a pattern's files.
+/// Work directory and root directory of a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     /// Parent of the root.
     pub dir: PathBuf,
-    /// The root: one name below `dir`.
+    /// Name of the root directory below `dir`, one component.
     pub root: RelPath,
-    /// The root as it was given.
+    /// The root directory as given on the command line.
     pub asked: String,
 }
 
-/// A pattern and its own numbers.
+/// A pattern and its numbers.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PatternOptions {
-    /// MD-Workbench's.
+    /// MD-Workbench.
     Workbench(Workbench),
-    /// mdtest's.
+    /// mdtest-easy or mdtest-hard.
     Mdtest(Mdtest),
-    /// IOR's.
+    /// ior-easy or ior-hard.
     Ior(Ior),
 }
 
@@ -89,7 +89,7 @@ pub enum PatternOptions {
 pub struct Workbench {
     /// Rounds of an iteration, each over every data set.
     pub rounds: u64,
-    /// Objects of a data set.
+    /// Objects of a data set that exist before the benchmark phase.
     pub precreate: u64,
     /// Data sets of a rank, at least 1.
     pub sets: u32,
@@ -97,23 +97,23 @@ pub struct Workbench {
     pub object_size: u64,
     /// Iterations of the benchmark phase that are measured.
     pub iterations: u32,
-    /// Iterations before those.
+    /// Iterations before the measured iterations.
     pub warmup: u32,
     /// Wait after each operation, as a multiple of its service time.
     pub waiting: f64,
-    /// Each iteration is run with eight waiting factors.
+    /// Whether each iteration runs with eight waiting factors.
     pub adaptive: bool,
-    /// The benchmark phase creates and removes nothing.
+    /// Whether the benchmark phase only stats and reads objects.
     pub read_only: bool,
-    /// First object, if it was given.
+    /// Number of the first object, instead of the position in the run-info file; `None`: not given.
     pub start_item: Option<u64>,
     /// Phases that are run.
     pub phases: Phases,
-    /// Time limit of an iteration.
+    /// Time limit of an iteration; `None`: no limit.
     pub stonewall: Option<Duration>,
-    /// Ranks then complete as many rounds as the fastest.
+    /// Whether all ranks complete as many rounds as the fastest after the stonewall.
     pub wear_out: bool,
-    /// Errors of the precreate phase are only counted.
+    /// Whether errors of the precreate phase are only counted.
     pub ignore_precreate_errors: bool,
     /// File that stores the position between runs.
     pub run_info_file: PathBuf,
@@ -122,37 +122,38 @@ pub struct Workbench {
 /// Phases of MD-Workbench that a run has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Phases {
-    /// Creates the objects.
+    /// The phase that creates the objects.
     pub precreate: bool,
-    /// Measures.
+    /// The measured phase.
     pub benchmark: bool,
-    /// Removes the objects.
+    /// The phase that removes the objects.
     pub cleanup: bool,
 }
 
 /// Numbers of mdtest's patterns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mdtest {
-    /// Small files in one directory for all, instead of empty ones in a directory for each rank.
+    /// Files of 3901 bytes in one directory for all ranks, instead of empty files in one directory per rank.
     pub hard: bool,
     /// Files of each rank.
     pub files: u64,
-    /// Bytes of a file.
+    /// Bytes of a file; 0 for mdtest-easy.
     pub size: u64,
-    /// Time limit of the writing phase; all ranks then create as many files as the fastest.
+    /// Time limit of the writing phase, after which all ranks create as many files as the fastest; `None`: no limit.
     pub stonewall: Option<Duration>,
 }
 
 /// Numbers of IOR's patterns.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ior {
-    /// Transfers strided over one file, instead of a file for each rank.
+    /// Transfers strided over one file, instead of one file per rank.
     pub hard: bool,
     /// Transfers of each rank.
     pub transfers: u64,
     /// Bytes of a transfer.
     pub size: u64,
-    /// Time limit of the writing phase; all ranks then complete as many transfers as the fastest.
+    /// Time limit of the writing phase, after which all ranks complete as many transfers as the fastest; `None`: no
+    /// limit.
     pub stonewall: Option<Duration>,
 }
 
@@ -160,7 +161,7 @@ impl Options {
     /// Checks arguments and fills in defaults.
     ///
     /// # Errors
-    /// One sentence that states the contradiction, and a way to correct it.
+    /// One sentence that states the contradiction and how to correct it.
     pub fn new(args: &Arguments) -> Result<Self, String> {
         refuse_unsupported(args)?;
         refuse_of_other_patterns(args)?;
@@ -211,20 +212,20 @@ impl Options {
 }
 
 impl Workbench {
-    /// Whether the position comes from the run-info file.
+    /// Whether the run starts at the position in the run-info file.
     #[must_use]
     pub fn reads_position(&self) -> bool {
         !self.phases.precreate && self.start_item.is_none()
     }
 
-    /// Whether the position is written to the run-info file at the end.
+    /// Whether the run writes its position to the run-info file at the end.
     #[must_use]
     pub fn writes_position(&self) -> bool {
         !self.phases.cleanup
     }
 }
 
-/// Refuses options of other versions of the benchmarks, and values without a counterpart.
+/// Refuses unsupported options of the original benchmarks, and unsupported values.
 fn refuse_unsupported(args: &Arguments) -> Result<(), String> {
     let refused = [
         (
@@ -252,7 +253,7 @@ fn refuse_unsupported(args: &Arguments) -> Result<(), String> {
     }
 }
 
-/// Refuses options of other patterns.
+/// Refuses options that only other patterns have.
 fn refuse_of_other_patterns(args: &Arguments) -> Result<(), String> {
     use PatternName::{IorEasy, IorHard, MdWorkbench, MdtestEasy, MdtestHard};
     let workbench: &[PatternName] = &[MdWorkbench];
@@ -285,7 +286,7 @@ fn refuse_of_other_patterns(args: &Arguments) -> Result<(), String> {
         ("--process-reports", args.process_reports, workbench),
         ("what follows --", !args.plugin.is_empty(), workbench),
         ("-X", args.verify_read, &[MdWorkbench, MdtestHard]),
-        // mdtest-easy writes nothing.
+        // mdtest-easy writes no data.
         (
             "--content",
             args.content.is_some(),
@@ -374,15 +375,15 @@ fn workbench(args: &Arguments) -> Result<Workbench, String> {
     })
 }
 
-/// Bytes that every disk's blocks are a multiple of.
+/// Smallest block size of disks in bytes: every block size is a multiple.
 const SECTOR_BYTES: u64 = 512;
 
-/// Whether a target is this machine's file system, and so behind its page cache.
+/// Whether a target is this machine's file system, which uses the page cache.
 fn has_page_cache(target: &str) -> bool {
     target.split(':').next() == Some("posix")
 }
 
-/// Caches to drop.
+/// Caches to drop before each phase, from `--drop-caches`.
 fn cold(args: &Arguments, target: &str) -> Result<Cold, String> {
     match args.drop_caches {
         Some(_) if !has_page_cache(target) => Err(format!(
@@ -394,7 +395,7 @@ fn cold(args: &Arguments, target: &str) -> Result<Cold, String> {
     }
 }
 
-/// Refuses direct I/O without a file system, or with sizes that none supports.
+/// Refuses direct I/O without a file system, and direct I/O with sizes that no disk supports.
 fn check_direct(args: &Arguments, pattern: &PatternOptions, target: &str) -> Result<(), String> {
     if !args.direct {
         return Ok(());
@@ -457,13 +458,13 @@ fn ior(args: &Arguments) -> Result<Ior, String> {
     })
 }
 
-/// Interfaces of MD-Workbench and of IOR that are not supported.
+/// Interfaces of MD-Workbench and of IOR that Plimsoll does not support.
 const UNSUPPORTED_INTERFACES: &[&str] = &[
     "mpi", "mpiio", "mpi-io", "s3", "s3-libs3", "s3-plus", "s3-emc", "postgres", "mongo", "hdf5",
     "hdfs", "ncmpi", "mmap", "rados", "cephfs", "dfs", "ime", "gfarm", "pmdk", "aio", "libnfs",
 ];
 
-/// The target's URL for an interface; `url`: it was given as a URL.
+/// The target's URL for an interface name; with `url`, the interface already is a URL.
 fn target(interface: &str, url: bool) -> Result<String, String> {
     let lower = interface.to_ascii_lowercase();
     match lower.as_str() {
@@ -477,7 +478,7 @@ fn target(interface: &str, url: bool) -> Result<String, String> {
     }
 }
 
-/// The directories: the root is below `--dir`, unless it is an absolute path.
+/// Work directory and root directory; `--dir` is refused with an absolute root.
 fn place(args: &Arguments) -> Result<Place, String> {
     let default = match args.pattern {
         PatternName::MdWorkbench => "out",
@@ -511,7 +512,7 @@ fn place(args: &Arguments) -> Result<Place, String> {
     })
 }
 
-/// The directory above a root, and the root's own name.
+/// Splits a root into its parent directory and its name.
 fn split(root: &Path) -> Result<(&Path, RelPath), String> {
     let wrong = || {
         format!(
@@ -527,7 +528,7 @@ fn split(root: &Path) -> Result<(&Path, RelPath), String> {
     Ok((root.parent().unwrap_or(Path::new("")), name))
 }
 
-/// The root directory among the options after `--`.
+/// The root directory from the plug-in options after `--`; `None` if they have none.
 fn plugin_root(options: &[OsString]) -> Result<Option<PathBuf>, String> {
     let mut root = None;
     let mut rest = options.iter().map(|o| o.as_bytes());

@@ -1,4 +1,4 @@
-//! Counts of a stage, from which its lines are made.
+//! Counts of a stage, from which the output lines are made.
 
 use crate::md::lower::row;
 use crate::md::numbers::{MIB, ratio, seconds};
@@ -19,9 +19,9 @@ pub(crate) struct Count {
 /// Counts of one rank or of all ranks in a stage.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
-    /// Time of the slowest rank.
+    /// Time of the slowest rank in nanoseconds.
     pub(crate) time: Nanos,
-    /// Time of the slowest rank and its wait for the others.
+    /// Time of the slowest rank, including its wait for the other ranks, in nanoseconds.
     pub(crate) time_with_barrier: Nanos,
     pub(crate) make_set: Count,
     pub(crate) remove_set: Count,
@@ -34,7 +34,7 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// All ranks together.
+    /// Counts of all ranks together.
     pub(crate) fn of_all(plan: &Plan, ranks: &[RankStage], rows: &[OpTotals]) -> Self {
         let mut all = Self::default();
         for rank in ranks {
@@ -48,7 +48,7 @@ impl Counts {
         all
     }
 
-    /// One rank.
+    /// Counts of one rank.
     pub(crate) fn of_rank(plan: &Plan, rank: &RankStage) -> Self {
         let mut counts = Self {
             time: rank.time_ns,
@@ -91,35 +91,35 @@ impl Counts {
         ]
     }
 
-    /// Failed operations of every kind.
+    /// Number of failed operations of every kind.
     pub(crate) fn errors(&self) -> u64 {
         let mut copy = self.clone();
         copy.named().iter().map(|(_, c)| c.errors).sum()
     }
 
-    /// The slowest operation on an object.
+    /// Duration of the slowest operation on an object, in nanoseconds.
     pub(crate) fn slowest(&self) -> Nanos {
         let kinds = [self.create, self.stat, self.read, self.delete];
         let max = kinds.iter().map(|c| c.quantiles[6]).max();
         max.expect("there are kinds")
     }
 
-    /// Throughput in MiB per second of the objects created and read.
+    /// Throughput in MiB per second of created and read objects of `object_size` bytes.
     pub(crate) fn throughput(&self, object_size: u64) -> f64 {
         let bytes = (self.create.ops + self.read.ops) as f64 * object_size as f64;
         ratio(bytes / MIB, seconds(self.time))
     }
 }
 
-/// Index of a row by its name.
+/// Index of the row with this name.
 fn index(plan: &Plan, name: &str) -> Option<usize> {
     plan.operations.iter().position(|o| o.name == name)
 }
 
-/// Returns the positions after a run: those before it, advanced by the rounds of every stage that
-/// advances them.
+/// Returns the positions after a run: each stage that advances positions adds its completed rounds to the positions
+/// before the run.
 ///
-/// `done` has the results of the ranks for each stage. `None` if not every stage was run.
+/// `done` has the results of the ranks for each stage. The result is `None` if not every stage was run.
 #[must_use]
 pub fn position_after(plan: &Plan, done: &[Vec<RankStage>]) -> Option<Position> {
     let pattern = plan.groups.first()?.program.pattern()?;
@@ -139,8 +139,8 @@ pub fn position_after(plan: &Plan, done: &[Vec<RankStage>]) -> Option<Position> 
     Position::of_ranks(positions)
 }
 
-/// Rounds at the stonewall, as MD-Workbench prints them: those of the fastest rank; 0 if there is
-/// nothing to print. With wear-out they are printed even if the stonewall was not reached.
+/// Number of rounds at the stonewall in MD-Workbench's output: the maximum over all ranks, or 0 without a stonewall.
+/// With wear-out, the number is the completed rounds, even if no rank reached the stonewall.
 pub(crate) fn stonewall_rounds(w: &Workbench, ranks: &[RankStage]) -> u64 {
     let of = |r: &RankStage| match w.wear_out {
         true => r.rounds,

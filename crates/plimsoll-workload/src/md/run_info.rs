@@ -3,20 +3,20 @@
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Maximum size of a file: the positions of more than a hundred thousand ranks.
+/// Maximum number of bytes that are read, enough for the positions of more than 100 000 ranks.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// Numbers of the first objects of the ranks of a run.
+/// Numbers of the next objects of the ranks of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Position {
-    /// One number of all ranks.
+    /// One number for all ranks.
     Common(u64),
-    /// The numbers of the ranks in their order; at least one.
+    /// One number per rank, in the order of the ranks; never empty.
     PerRank(Vec<u64>),
 }
 
 impl Position {
-    /// The positions of ranks in their order; `None` without a rank.
+    /// The positions of the ranks in order; `None` for no ranks.
     #[must_use]
     pub fn of_ranks(positions: Vec<u64>) -> Option<Self> {
         let first = *positions.first()?;
@@ -26,7 +26,7 @@ impl Position {
         }
     }
 
-    /// The position of rank 0.
+    /// Number of rank 0's next object.
     #[must_use]
     pub fn of_rank_0(&self) -> u64 {
         match self {
@@ -36,9 +36,9 @@ impl Position {
     }
 }
 
-/// The file that stores the number of the next object between runs of single phases: one line
-/// `pos: N`, as MD-Workbench writes it. If ranks are at different positions, that line has the
-/// position of rank 0, and a second line `ranks: N N …` those of all ranks.
+/// The file that stores the numbers of the next objects between runs of single phases: one line `pos: N`, as in
+/// MD-Workbench. If ranks are at different positions, `N` is the position of rank 0, and a second line `ranks: N N …`
+/// has the positions of all ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunInfo {
     path: PathBuf,
@@ -47,7 +47,7 @@ pub struct RunInfo {
 /// Reason why a run-info file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RunInfoError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error(
         "cannot read the position from {}: {error}; a run of the phase before writes it, and \
          --start-item replaces it", path.display()
@@ -58,16 +58,16 @@ pub enum RunInfoError {
         /// The system's error.
         error: io::Error,
     },
-    /// It is not a run-info file.
+    /// The file is not a run-info file.
     #[error("{} is not a run-info file: expected a line such as `pos: 3000`, not `{found}`",
         path.display())]
     Content {
         /// The file.
         path: PathBuf,
-        /// Start of the file.
+        /// Start of the file's first line, at most 60 characters.
         found: String,
     },
-    /// It cannot be written.
+    /// The file cannot be written.
     #[error("cannot write the position to {}: {error}", path.display())]
     Write {
         /// The file.
@@ -78,16 +78,16 @@ pub enum RunInfoError {
 }
 
 impl RunInfo {
-    /// The file at this path.
+    /// Creates a reference to the file at `path`, without reading the file.
     #[must_use]
     pub fn at(path: &Path) -> Self {
         Self { path: path.into() }
     }
 
-    /// The number of the next object of each rank.
+    /// Reads the number of the next object of each rank.
     ///
     /// # Errors
-    /// If the file cannot be read, or is not a run-info file.
+    /// If the file cannot be read or is not a run-info file.
     pub fn read(&self) -> Result<Position, RunInfoError> {
         let text = self.text().map_err(|error| RunInfoError::Read {
             path: self.path.clone(),
@@ -99,11 +99,10 @@ impl RunInfo {
         })
     }
 
-    /// Checks, before a run, that the position can be written after it: only a run-info file is ever
-    /// replaced.
+    /// Checks before a run that the position can be written after the run. Only a run-info file is ever replaced.
     ///
     /// # Errors
-    /// If the path is another file, or the directory is missing.
+    /// If the path exists and is not a readable run-info file, or the directory is missing.
     pub fn check(&self) -> Result<(), RunInfoError> {
         if std::fs::symlink_metadata(&self.path).is_ok() {
             return self.read().map(|_| ());
@@ -111,10 +110,10 @@ impl RunInfo {
         check_parent(&self.path).map_err(|e| self.not_written(e))
     }
 
-    /// Stores the number of the next object of each rank.
+    /// Replaces the file by the numbers of the next objects.
     ///
     /// # Errors
-    /// If the file cannot be written; it is unchanged then.
+    /// If the file cannot be written; an existing file is then unchanged.
     pub fn write(&self, position: &Position) -> Result<(), RunInfoError> {
         self.check()?;
         let replace = || -> io::Result<()> {
@@ -125,7 +124,7 @@ impl RunInfo {
             new.write_all(lines(position).as_bytes())?;
             new.as_file().sync_all()?;
             new.persist(&self.path).map_err(|e| e.error)?;
-            // A file system that cannot sync a directory brings names to the device by itself.
+            // A file system that does not support syncing directories makes new names durable without a sync.
             let _ = std::fs::File::open(parent(&self.path)).and_then(|dir| dir.sync_all());
             Ok(())
         };
@@ -148,7 +147,7 @@ impl RunInfo {
     }
 }
 
-/// Directory of a file.
+/// Directory of a file; `.` for a bare name.
 fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(dir) if dir != Path::new("") => dir,
@@ -164,7 +163,7 @@ pub(crate) fn check_parent(path: &Path) -> io::Result<()> {
     }
 }
 
-/// The contents of the file for a position.
+/// Formats a position as the contents of the file.
 fn lines(position: &Position) -> String {
     let first = format!("pos: {}\n", position.of_rank_0());
     match position {
@@ -176,7 +175,7 @@ fn lines(position: &Position) -> String {
     }
 }
 
-/// Parses the contents of the file.
+/// Parses the contents of the file; `None` if they are invalid.
 fn position(text: &str) -> Option<Position> {
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
     let first: u64 = first.strip_prefix("pos:")?.trim().parse().ok()?;

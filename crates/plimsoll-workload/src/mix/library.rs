@@ -1,4 +1,4 @@
-//! The workloads that are compiled in.
+//! The built-in operation mixes.
 
 use plimsoll_plan::Builtin;
 use std::sync::LazyLock;
@@ -9,7 +9,7 @@ macro_rules! texts {
     };
 }
 
-/// Names and texts of the workloads; a test of the command compares them with the files.
+/// Names and texts of the workloads; a test of the command compares the names with the files.
 const TEXTS: &[(&str, &str)] = texts! {
     "ai-image"
     "database"
@@ -35,7 +35,7 @@ pub fn all() -> &'static [Builtin] {
     &ALL
 }
 
-/// The built-in workload of this name.
+/// The built-in workload with this name; `None` if the name is unknown.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Builtin> {
     all().iter().find(|b| b.name == name)

@@ -1,4 +1,4 @@
-//! From a workload and a load to a Plan.
+//! Lowering of a workload to a Plan for a load and a scale.
 
 mod files;
 
@@ -14,7 +14,7 @@ use plimsoll_plan::{
 use std::path::PathBuf;
 use toml::Spanned;
 
-/// Tolerated relative difference between the data of the components and that of the metric.
+/// Tolerated relative difference between the data of the components and the data of the metric.
 const DATA_TOLERANCE: f64 = 0.05;
 
 /// Maximum number of processes of a Plan.
@@ -25,15 +25,14 @@ const MAX_PROCESSES: u64 = 1_000_000;
 pub struct Context {
     /// Whether the workload is built in or a file.
     pub kind: SourceKind,
-    /// New directory for the files if none is given.
+    /// New work directory, used if no directory is given.
     pub temp_dir: PathBuf,
 }
 
-/// Makes the Plan of a workload for the load and the scale of `overrides`, which has passed
-/// [`Plan::check`].
+/// Makes the Plan of a workload for the load and the scale of `overrides`. The Plan has passed [`Plan::check`].
 ///
-/// With `overrides.most`, the files are laid out for that load, and the Plan uses its part of them:
-/// Plans of several loads share the same trees.
+/// With `overrides.most`, the files are laid out for the load `most`, and the Plan uses a part of them: Plans of
+/// several loads share the same file trees.
 ///
 /// # Errors
 /// All errors, each with its source location in the workload or in the setting at fault.
@@ -61,8 +60,8 @@ pub fn lower(
     }
 }
 
-/// Beginnings of errors of [`Plan::check`], and the key of a component at fault. Of several entries
-/// the first key that the component has applies.
+/// Prefixes of [`Plan::check`] errors, and the path of the component's key at fault. If several entries match, the
+/// first key that exists in the component applies.
 const PLACES: [(&str, &[&str]); 17] = [
     ("a rate must", &["rate"]),
     ("a delay must", &["delay"]),
@@ -105,7 +104,7 @@ impl Lowerer<'_> {
         self.problems.push(Problem::of_text(0, message));
     }
 
-    /// An error of [`Plan::check`], at the value or component at fault.
+    /// Locates an error of [`Plan::check`] at the value or component at fault.
     fn rejected(&self, message: &str) -> Problem {
         let components = self.workload.file.component.iter().enumerate();
         let mut named = components.filter_map(|(number, c)| {
@@ -170,7 +169,7 @@ impl Lowerer<'_> {
         plan
     }
 
-    /// Checks the options of the command line.
+    /// Checks the command-line options.
     fn check_overrides(&mut self) {
         if self.overrides.rate.is_some() {
             self.refuse(
@@ -254,7 +253,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Bytes of data files per metric at full scale.
+    /// Mean bytes of data files per business metric at full scale.
     fn data(&self) -> u64 {
         let of = |c: &Spanned<Component>| {
             let c = c.get_ref();

@@ -1,4 +1,4 @@
-//! The tables and keys of a workload file.
+//! Tables and keys of a workload file.
 
 use crate::mix::values::{Size, Sizes, Time};
 use plimsoll_plan::{Arrivals, MixOp};
@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
-/// Keys of a workload that no component can have as its name.
+/// Keys of a workload that are refused as component names.
 pub(crate) const RESERVED: [&str; 5] = ["metric", "run", "content", "component", "title"];
 
 /// A workload made of operation mixes.
@@ -111,7 +111,7 @@ impl Default for Content {
     }
 }
 
-/// The delay of processes that do not wait between operations.
+/// Default delay: processes do not wait between operations.
 pub(crate) const NO_DELAY: Time = Time(std::time::Duration::ZERO);
 
 /// A kind of process.

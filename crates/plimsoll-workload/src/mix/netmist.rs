@@ -1,9 +1,8 @@
 //! Custom workload files of netmist, the load generator of SPEC SFS 2014 and SPECstorage 2020.
 //!
-//! A text of `key value` lines in a fixed order, repeated for each workload; lines that are empty or
-//! begin with `#` are skipped. Every value is used or refused. Numbers that the files do not contain
-//! (of files, of processes, the rate) are Plimsoll's defaults, which `--set` or the converted TOML
-//! change.
+//! A file has lines `key value` in a fixed order, repeated for each workload; empty lines and lines that begin with `#`
+//! are skipped. Every value is used or refused. The numbers of files and processes and the rate are not in the file:
+//! Plimsoll's defaults apply, and `--set` or the converted TOML changes them.
 
 mod convert;
 mod fields;
@@ -14,13 +13,13 @@ use fields::{FIELDS, Field};
 use plimsoll_diagnostics::{Diagnostics, MAX_ERRORS, Problem, Source, Span};
 use plimsoll_plan::MixOp;
 
-/// Number of operations of the table: those of netmist, and two of a user's own program.
+/// Number of operations in the table: netmist's operations and two operations of a user program.
 const OPERATIONS: usize = 28;
 
-/// Number of slots of a table of sizes.
+/// Number of slots in a size table.
 const SLOTS: usize = 16;
 
-/// Whether a text begins like a custom workload file.
+/// Whether the first line of a text is that of a custom workload file.
 #[must_use]
 pub fn is_custom_workload(text: &str) -> bool {
     let first = lines(text).next();
@@ -34,7 +33,7 @@ pub fn is_custom_workload(text: &str) -> bool {
 /// Parses a custom workload file. `name` is the name of the text in messages.
 ///
 /// # Errors
-/// Lines out of order, values that are not numbers, and values that are not supported.
+/// A line out of order, a value that is not a number, or an unsupported value.
 pub fn parse(text: &str, name: &str) -> Result<Workload, Diagnostics> {
     let source = Source::new(name, text);
     let fail = |problems| Diagnostics::new(vec![source.clone()], problems);
@@ -47,11 +46,11 @@ pub fn parse(text: &str, name: &str) -> Result<Workload, Diagnostics> {
     })
 }
 
-/// A line that is not skipped.
+/// A line that is neither empty nor a comment.
 #[derive(Clone, Copy)]
 struct Line<'t> {
     text: &'t str,
-    /// Offset of its first byte.
+    /// Byte offset of the line in the text.
     start: usize,
 }
 
@@ -79,7 +78,7 @@ impl<'t> Line<'t> {
         }
     }
 
-    /// The last word and its span.
+    /// The last word of the line, and its span.
     fn value(&self) -> (&'t str, Span) {
         let word = self.text.rsplit(char::is_whitespace).next();
         let word = word.expect("a text has a last word");
@@ -89,36 +88,36 @@ impl<'t> Line<'t> {
     }
 }
 
-/// Everything before the last word.
+/// The key of a line: all words except the last.
 fn key_of(line: &str) -> String {
     let end = line.rfind(char::is_whitespace).unwrap_or(line.len());
     words(&line[..end])
 }
 
-/// A text with one space between its words.
+/// A text with single spaces between its words.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A number of a file and its span.
+/// A number of the file and its span.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Number {
     pub(crate) value: f64,
     pub(crate) span: Span,
 }
 
-/// A workload of a file before it is interpreted.
+/// A workload of the file as numbers, before conversion.
 #[derive(Default)]
 pub(crate) struct NetmistWorkload {
     pub(crate) name: String,
     pub(crate) name_span: Span,
     pub(crate) percents: Vec<Number>,
-    /// Minimum, maximum and percentage of each slot: of reads, writes and files.
+    /// Minimum, maximum and percentage of each slot, for reads, writes and file sizes.
     pub(crate) tables: [Vec<[Number; 3]>; 3],
     pub(crate) fields: Vec<(Field, Number)>,
 }
 
-/// A line of a workload, in the order of a file.
+/// A line that a workload must have at some place.
 #[derive(Clone)]
 enum ExpectedLine {
     Name,
@@ -131,11 +130,11 @@ enum ExpectedLine {
     Field(usize),
 }
 
-/// Beginnings of the lines of a table.
+/// Beginnings of the keys of the tables' lines.
 const TABLES: [&str; 3] = ["Read elem", "Write elem", "File size elem"];
 
 impl ExpectedLine {
-    /// All lines in their order.
+    /// All lines of a workload, in the order of the file.
     fn all() -> Vec<Self> {
         let mut all = vec![Self::Name];
         all.extend((0..OPERATIONS).map(Self::Percent));
@@ -165,7 +164,7 @@ impl ExpectedLine {
         }
     }
 
-    /// Whether a line has the expected key. Operations may have other names.
+    /// Whether the key fits the line. Operations may have other names.
     fn is(&self, key: &str) -> bool {
         let lower = key.to_ascii_lowercase();
         match self {
@@ -174,7 +173,7 @@ impl ExpectedLine {
                 lower.starts_with("percent ") && !others
             }
             Self::Slot { table, .. } if *table < 2 => {
-                // The percent of a slot is written with and without `xfer`.
+                // The key of a slot's percentage may contain `xfer`.
                 let without = |k: &str| k.to_ascii_lowercase().replace(" xfer ", " ");
                 without(key) == without(&self.key())
             }
@@ -217,7 +216,7 @@ fn read(text: &str, name: &str) -> Result<File, Vec<Problem>> {
     }
 }
 
-/// Reads a line; the flag of an error: the line is out of order.
+/// Reads a line into `raw`. The flag of an error tells whether the line is out of order.
 fn take(
     raw: &mut NetmistWorkload,
     expected: &ExpectedLine,
@@ -239,7 +238,7 @@ fn take(
         return Err((out_of_order(expected, line), true));
     }
     if let ExpectedLine::Slot { table, part: 0, .. } = expected {
-        // Also if its number is wrong: the lines of the other parts follow.
+        // The slot exists even if its first number is wrong, because the lines of the other parts follow.
         raw.tables[*table].push(<[Number; 3]>::default());
     }
     let (word, span) = line.value();

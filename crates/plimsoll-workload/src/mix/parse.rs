@@ -1,4 +1,4 @@
-//! From a text to its tables and keys.
+//! Parsing of a workload's TOML text.
 
 use crate::mix::model::File;
 use plimsoll_diagnostics::{Diagnostics, Source, Span, read_toml};
@@ -10,18 +10,18 @@ use toml::de::DeTable;
 pub struct Workload {
     pub(crate) source: Arc<Source>,
     pub(crate) file: File,
-    /// The text before any setting was changed.
+    /// The text before `--set` changed it.
     pub(crate) original: Arc<str>,
 }
 
 impl Workload {
-    /// Name of the text: a path, or the name of a built-in workload.
+    /// Path of the workload file, or name of the built-in workload.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.source.name
     }
 
-    /// The tables and keys.
+    /// The parsed tables and keys.
     #[must_use]
     pub fn file(&self) -> &File {
         &self.file
@@ -51,7 +51,7 @@ pub fn parse(text: &str, name: &str) -> Result<Workload, Diagnostics> {
     }
 }
 
-/// The span of the value of the key `path`, in component number `i`.
+/// Span of the value at the key path `path` in component number `i`; `None` if the key is missing.
 pub(crate) fn value_at(text: &str, i: usize, path: &[&str]) -> Option<Span> {
     let table = DeTable::parse(text).ok()?;
     let mut at = table.get_ref().get("component")?.get_ref().get(i)?;
@@ -61,7 +61,7 @@ pub(crate) fn value_at(text: &str, i: usize, path: &[&str]) -> Option<Span> {
     Some(Span::of(0, at.span(), text))
 }
 
-/// Description of an expected type, without the names of Rust types.
+/// Description of an expected type in the terms of TOML instead of Rust.
 pub(crate) fn plain(expected: &str) -> &str {
     match expected {
         "struct Operations" => "a table of operations, such as { read = 60, write = 40 }",

@@ -1,11 +1,11 @@
-//! Changes to a workload from the command line: `--set COMPONENT.KEY=VALUE` or `--set KEY=VALUE`.
+//! Command-line changes to a workload: `--set COMPONENT.KEY=VALUE` or `--set KEY=VALUE`.
 
 use crate::mix::parse::{self, Workload};
 use plimsoll_diagnostics::{Diagnostics, Problem, Source, Span, read_toml};
 use plimsoll_plan::Parameter;
 use toml::{Table, Value};
 
-/// Changes settings of a workload; also returns the changed parameters.
+/// Applies settings to a workload; returns the changed workload and the changed parameters.
 pub(crate) fn apply(
     workload: &Workload,
     sets: &[(String, String)],
@@ -47,12 +47,12 @@ pub(crate) fn apply(
     Ok((changed, parameters))
 }
 
-/// The tables of a workload.
+/// The workload's text as a TOML table.
 fn table_of(workload: &Workload) -> Table {
     toml::from_str(&workload.source.text).expect("the text was parsed before")
 }
 
-/// A part of the name of a setting that is not a table.
+/// A part of a setting's name that names no table, and the names of the known tables.
 struct UnknownTable {
     part: String,
     known: Vec<String>,
@@ -72,7 +72,7 @@ fn set(table: &mut Table, name: &str, value: &str) -> Result<Option<Value>, Unkn
     Ok(at.insert(key.into(), parsed(value)))
 }
 
-/// The table of a component, or one of the file's own.
+/// The table of a component with this name, or one of the tables `metric`, `run` and `content`.
 fn place<'t>(table: &'t mut Table, name: &str) -> Result<&'t mut Table, UnknownTable> {
     const TABLES: [&str; 3] = ["metric", "run", "content"];
     let name_of = |c: &Value| Some(c.get("name")?.as_str()?.to_owned());
@@ -92,7 +92,7 @@ fn place<'t>(table: &'t mut Table, name: &str) -> Result<&'t mut Table, UnknownT
     })
 }
 
-/// A table of a table, created if it does not exist.
+/// The subtable of a table; created if missing.
 fn below<'t>(table: &'t mut Table, name: &str) -> Result<&'t mut Table, UnknownTable> {
     let tables = table.iter().filter(|(_, value)| value.is_table());
     let known: Vec<String> = tables.map(|(key, _)| key.clone()).collect();
@@ -105,14 +105,14 @@ fn below<'t>(table: &'t mut Table, name: &str) -> Result<&'t mut Table, UnknownT
     })
 }
 
-/// Parses a value as TOML; anything else is a text.
+/// Parses a value as TOML; a text that is not TOML is a string.
 fn parsed(text: &str) -> Value {
     let whole: Result<Table, _> = toml::from_str(&format!("value = {text}\n"));
     let value = whole.ok().and_then(|mut t| t.remove("value"));
     value.unwrap_or_else(|| Value::String(text.into()))
 }
 
-/// Writes a value in the form of a command line.
+/// Formats a value for the command line: strings without quotes.
 fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
@@ -121,7 +121,7 @@ fn plain(value: &Value) -> String {
 }
 
 impl Workload {
-    /// Returns the settings that `--set` changes: every key of the workload with a single value.
+    /// Returns the parameters that `--set` can change: every key of the workload with a single value.
     #[must_use]
     pub fn parameters(&self) -> Vec<Parameter> {
         fn walk(path: &str, value: &Value, out: &mut Vec<Parameter>) {

@@ -1,4 +1,4 @@
-//! Sizes, times and size tables in the form of a workload.
+//! Sizes, times and size tables of workload files.
 
 use plimsoll_plan::{
     SizeSlot, SizeTable, parse_duration, parse_size, show_duration, time_of_seconds,
@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use std::fmt;
 use std::time::Duration;
 
-/// A number of bytes: a whole number, or a text with one of `k m g t` (powers of 1024).
+/// A number of bytes: a whole number, or a text with a unit `k`, `m`, `g` or `t` (powers of 1024).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Size(pub u64);
 
@@ -53,7 +53,7 @@ impl Serialize for Size {
     }
 }
 
-/// Writes a size with the largest unit that divides it; `None` if there is none.
+/// Formats a size with the largest unit that divides it; `None` if no unit does.
 fn short(n: u64) -> Option<String> {
     let units = [(40, 't'), (30, 'g'), (20, 'm'), (10, 'k')];
     let fits = |(shift, _): &&(u32, char)| n > 0 && n.is_multiple_of(1 << shift);

@@ -1,4 +1,4 @@
-//! From the blocks of a profile to its runs.
+//! Conversion of a profile's blocks to runs.
 
 mod keys;
 mod sweeps;
@@ -17,45 +17,46 @@ use std::sync::Arc;
 use std::time::Duration;
 use sweeps::Function;
 
-/// Maximum number of runs of one profile: at a minute each, a week.
+/// Maximum number of runs of one configuration: at one minute each, a week.
 pub const MAX_CASES: usize = 10_000;
 
-/// The workloads that a profile may name.
+/// The workloads that a profile can name.
 pub trait Library {
-    /// Returns the parameters of a personality: those that it sets, and those that it only reads.
+    /// Returns the parameters of a personality: the variables that the workload sets, and the variables that it only
+    /// reads.
     ///
     /// # Errors
-    /// If there is no such workload, or it cannot be read.
+    /// If the workload does not exist or cannot be read.
     fn parameters(&self, personality: &str) -> Result<Vec<Parameter>, Unavailable>;
 
-    /// Returns the names of the parameters of all known workloads. A profile may set one of them for a
-    /// workload without it, because profiles outlive workloads.
+    /// Returns the parameter names of all known workloads. A profile may set such a parameter for a workload without
+    /// it, because profiles outlive workloads.
     fn parameters_of_all(&self) -> Vec<String>;
 
-    /// Returns the file with the keys of a configuration that a profile lists by its name: `name.conf`;
-    /// `None` if there is none.
+    /// Returns the file `name.conf` with the keys of a configuration that a profile only lists by name; `None` if the
+    /// file does not exist.
     ///
     /// # Errors
-    /// A sentence if it cannot be read.
+    /// A sentence if the file cannot be read.
     fn configuration(&self, name: &str) -> Result<Option<NamedText>, String> {
         let _ = name;
         Ok(None)
     }
 }
 
-/// Why a workload is not available, in one sentence.
+/// Reason why a workload is not available, in one sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unavailable {
-    /// There is none of that name; the rest of the profile can be run without it.
+    /// No workload has this name; the rest of the profile can still run.
     Nowhere(String),
-    /// It is there, and cannot be read.
+    /// The workload exists but cannot be read.
     Unreadable(String),
 }
 
-/// A text and what it is called in messages.
+/// A text and its name in messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedText {
-    /// A path.
+    /// Path of the text, for messages.
     pub name: String,
     /// The text.
     pub text: String,
@@ -64,11 +65,11 @@ pub struct NamedText {
 /// One run of a profile.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Case {
-    /// The configuration, and the values that differ between its runs: `read,nthreads=4`.
+    /// The configuration and the values of its lists, such as `read,nthreads=4`; unique on a file system.
     pub name: String,
-    /// The configuration.
+    /// Name of the configuration.
     pub config: String,
-    /// File system of the load.
+    /// File system on which the case runs.
     pub place: CaseFilesystem,
     /// Built-in name or path of the workload.
     pub personality: String,
@@ -76,18 +77,18 @@ pub struct Case {
     pub sets: Vec<(String, String)>,
     /// Length of the measured window; `None`: the workload's own.
     pub runtime: Option<Duration>,
-    /// Time that passes before the measured window begins; `None`: the workload's own.
+    /// Time before the measured window; `None`: the workload's own.
     pub warmup: Option<Duration>,
-    /// Events per second for the limiters, if the workload has no parameter for it.
+    /// Events per second for the limiters, if the workload has no parameter `eventrate`; `None`: the workload's own.
     pub event_rate: Option<f64>,
-    /// Line of the configuration in the profile.
+    /// Line number of the configuration in the profile, from 1.
     pub line: u32,
 }
 
 /// A configuration that cannot be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SkippedConfiguration {
-    /// As [`Case::name`].
+    /// Name of the run that is left out, as in [`Case::name`], or of the configuration.
     pub name: String,
     /// The reason, in one sentence.
     pub reason: String,
@@ -96,26 +97,26 @@ pub struct SkippedConfiguration {
 /// The runs of a profile.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct CaseList {
-    /// In the order they are run in: configuration by configuration, each on every file system.
+    /// Runs in their order: configuration by configuration, and each run on all file systems before the next run.
     pub cases: Vec<Case>,
-    /// Configurations without a workload or a function, which the others are run without.
+    /// Configurations that are left out, because their workload or function is unknown.
     pub not_run: Vec<SkippedConfiguration>,
-    /// The profile's own description; may be empty.
+    /// Value of the profile's `description`; may be empty.
     pub description: String,
-    /// Directory that results go to, if the profile names one.
+    /// Results directory that the profile names (`stats`); `None` if it names none.
     pub stats: Option<String>,
-    /// Sentences about parts of the profile that were left out or reinterpreted.
+    /// Sentences about parts of the profile that have no effect or another effect.
     pub notes: Vec<String>,
-    /// Names of [`ProfileOverrides::sets`] that no run takes.
+    /// Names of [`ProfileOverrides::sets`] that no run uses.
     pub unused_sets: Vec<String>,
 }
 
 impl Profile {
-    /// The runs that the profile asks for.
+    /// Lists the runs of the profile.
     ///
     /// # Errors
-    /// Every error found, at most ten, each with its place in the profile, or in the file of a
-    /// configuration. A profile of which no configuration can be run is refused too.
+    /// Every error found, at most ten, each with its place in the profile or in a configuration's file; also if no
+    /// configuration of the profile can run.
     pub fn cases(
         &self,
         library: &dyn Library,
@@ -145,7 +146,7 @@ impl Profile {
     }
 }
 
-/// The configurations of a profile, with the keys of those that have a file.
+/// Configurations of a profile, including the keys from their own files.
 struct Configs {
     configs: Vec<Config>,
     sources: Vec<Arc<Source>>,
@@ -169,7 +170,8 @@ impl Configs {
         read
     }
 
-    /// Adds the keys of a configuration's own file, and the personality that its name says.
+    /// Adds the keys of a configuration's own file; if no key `personality` exists, the configuration's name is the
+    /// personality.
     fn fill(&mut self, number: usize, library: &dyn Library) {
         let config = &self.configs[number];
         let (name, span) = (config.name.clone(), config.span);
@@ -211,7 +213,7 @@ impl Configs {
     }
 }
 
-/// The parameters of a workload, once looked up.
+/// Parameters of a workload, or the reason why the workload is not available.
 type LookupResult = Result<Rc<Vec<Parameter>>, Unavailable>;
 
 struct CaseLister<'a> {
@@ -220,16 +222,16 @@ struct CaseLister<'a> {
     changes: &'a ProfileOverrides,
     /// Parameters by personality.
     parameters: HashMap<String, LookupResult>,
-    /// Parameters of all workloads, once looked up.
+    /// Parameter names of all workloads, once looked up.
     all: Option<Vec<String>>,
-    /// Keys of the defaults that some configuration takes.
+    /// Keys of the defaults that some configuration uses.
     used: HashSet<String>,
-    /// Settings of the command line that some run takes.
+    /// Command-line settings that some run uses.
     used_sets: HashSet<String>,
-    /// Names of runs with those of their file systems.
+    /// Names of runs, each with the label of its file system.
     taken: HashSet<(String, String)>,
     not_run: Vec<SkippedConfiguration>,
-    /// Problems with [`CaseLister::not_run`], reported if nothing is left to run.
+    /// Problems of the entries of [`CaseLister::not_run`], reported if no run is left.
     reasons: Vec<Problem>,
     problems: Vec<Problem>,
     notes: Vec<String>,
@@ -283,7 +285,7 @@ impl<'a> CaseLister<'a> {
         }
     }
 
-    /// Leaves out what cannot be run, with the reason.
+    /// Leaves a run or configuration out, with the reason; the first reason for a name counts.
     fn leave(&mut self, name: String, reason: String, at: Span, label: &str) {
         if self.not_run.iter().any(|n| n.name == name) {
             return;
@@ -303,7 +305,7 @@ impl<'a> CaseLister<'a> {
         self.profile.defaults.iter().find(|e| e.key == key)
     }
 
-    /// A text of the defaults, in which commas do not separate values.
+    /// A value of the defaults as one text, including its commas.
     fn joined(&self, key: &str) -> String {
         let values = self.default_of(key).map(|e| e.values.iter());
         let texts: Vec<&str> = values
@@ -314,7 +316,7 @@ impl<'a> CaseLister<'a> {
         texts.join(", ")
     }
 
-    /// The directory for results: one, with the variables of the defaults.
+    /// The results directory, of which a profile has at most one, with the variables of the defaults replaced.
     fn stats(&mut self) -> Option<String> {
         let entry = self.default_of("stats")?;
         if let [_, second, ..] = &entry.values[..] {
@@ -336,7 +338,7 @@ impl<'a> CaseLister<'a> {
         }
     }
 
-    /// Keys of a configuration that only the defaults have.
+    /// Reports keys of a configuration that only DEFAULTS may have.
     fn check_entries(&mut self, config: &Config) {
         for entry in &config.entries {
             match entry.key.as_str() {
@@ -354,7 +356,8 @@ impl<'a> CaseLister<'a> {
         }
     }
 
-    /// Entries of a configuration: the defaults that it does not override, and its own.
+    /// Entries for a configuration: its own, and the defaults that it does not override; without keys that the command
+    /// line sets.
     fn entries<'c>(&self, config: &'c Config) -> Vec<&'c Entry>
     where
         'a: 'c,
@@ -396,7 +399,7 @@ impl<'a> CaseLister<'a> {
         };
         let mut cases = Vec::new();
         for numbers in &combinations {
-            // The runs of each file system; all of them have the same steps.
+            // Runs per file system; every file system has the same steps.
             let mut rows: Vec<std::vec::IntoIter<Case>> = Vec::new();
             for (i, place) in found.iter().enumerate() {
                 let chosen = entries.iter().zip(numbers);
@@ -412,7 +415,7 @@ impl<'a> CaseLister<'a> {
                     Ok(steps) => rows.push(steps.into_iter()),
                     Err(problem) => self.problem(problem),
                 }
-                // The others would most likely fail in the same way.
+                // Other runs of the configuration would most likely have the same error.
                 if self.problems.len() > before {
                     return cases;
                 }
@@ -425,7 +428,8 @@ impl<'a> CaseLister<'a> {
         cases
     }
 
-    /// Numbers of the values of each run, the first list changing slowest; each has `most` runs.
+    /// Value numbers for every combination of lists; the first list changes slowest. Each combination has at most
+    /// `most` runs.
     fn combinations(&mut self, entries: &[&Entry], most: usize) -> Option<Vec<Vec<usize>>> {
         let mut all: Vec<Vec<usize>> = vec![vec![]];
         for entry in entries {
@@ -448,7 +452,7 @@ impl<'a> CaseLister<'a> {
         Some(all)
     }
 
-    /// The runs of one combination of values on one file system: one, or those of a sweep.
+    /// The runs of one combination of values on one file system: one run, or the runs of a sweep.
     fn steps_of(&mut self, mut ground: CaseInput<'_, '_>) -> Result<Vec<Case>, Problem> {
         let config = ground.config;
         let place = match self.changes.places.is_empty() {
@@ -505,7 +509,7 @@ impl<'a> CaseLister<'a> {
         Ok(cases.into_iter().map(|c| self.with_free_name(c)).collect())
     }
 
-    /// The run under a name that no other one on its file system has.
+    /// The run with a name that is unique on its file system.
     fn with_free_name(&mut self, mut case: Case) -> Case {
         let name = directory_name(&case.name);
         let label = &case.place.label;
@@ -529,7 +533,7 @@ impl<'a> CaseLister<'a> {
     }
 }
 
-/// The name of a run: its configuration, and the values of lists.
+/// Name of a run: its configuration, and the chosen values of lists.
 fn case_name(config: &Config, chosen: &ChosenValue<'_>) -> Result<String, Problem> {
     let mut name = config.name.clone();
     for (entry, value) in chosen.iter() {
@@ -541,7 +545,7 @@ fn case_name(config: &Config, chosen: &ChosenValue<'_>) -> Result<String, Proble
     Ok(name)
 }
 
-/// One run of a sweep.
+/// The run of one step of a sweep.
 fn at_step(case: &Case, step: Step, known: &[Parameter]) -> Case {
     let mut case = case.clone();
     case.name = format!("{},{}", case.name, step.label());

@@ -1,4 +1,4 @@
-//! File systems that a profile is run on: a label, a directory and a target each.
+//! File systems of a profile: label, directory and target.
 
 use crate::profile::overrides::{CaseFilesystem, ProfileOverrides};
 use crate::profile::parse::Entry;
@@ -6,11 +6,11 @@ use crate::profile::values::ChosenValue;
 use plimsoll_diagnostics::{Problem, Span};
 use std::path::PathBuf;
 
-/// Label of a profile that gives none.
+/// Default label of a file system.
 const NO_LABEL: &str = "local";
 
-/// A name that a directory can have, of letters, digits and `. _ - = ,`: everything else becomes
-/// a hyphen.
+/// Converts a name to a directory name of letters, digits and `. _ - = ,`; every other character becomes a hyphen. A
+/// name that would be empty or begin with a dot begins with a hyphen.
 #[must_use]
 pub fn directory_name(name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-=,".contains(c);
@@ -18,21 +18,20 @@ pub fn directory_name(name: &str) -> String {
         .chars()
         .map(|c| if plain(c) { c } else { '-' })
         .collect();
-    // A hidden name, `.` and `..` mean something else.
+    // A leading dot would make a hidden directory, `.` or `..`.
     match name.starts_with('.') || name.is_empty() {
         true => format!("-{name}"),
         false => name,
     }
 }
 
-/// Keys that have a value for each file system.
+/// Keys that may have a value for each file system.
 const OF_SYSTEM: [&str; 3] = ["filesystem", "dir", "target"];
 
-/// The file systems of a configuration, from its entries and the defaults', with the first value
-/// of every other list.
+/// The file systems of a configuration, from its entries and the defaults, with the first value of every other list.
 ///
 /// # Errors
-/// Lists that do not fit each other, with the place; file systems that are one.
+/// If lists have different lengths, or two file systems have the same name or the same directory and target.
 pub(crate) fn places(
     entries: &[&Entry],
     at: Span,
@@ -59,15 +58,14 @@ pub(crate) fn places(
     Ok(found)
 }
 
-/// Number of the value that an entry has for the file system of number `i`; `None` if the entry is
-/// not about file systems.
+/// Index of the entry's value for file system number `i`; `None` if the key is not about file systems.
 pub(crate) fn at_system(entry: &Entry, i: usize) -> Option<usize> {
     OF_SYSTEM
         .contains(&entry.key.as_str())
         .then(|| i.min(entry.values.len() - 1))
 }
 
-/// The file system that values were chosen for; its label stands for `$filesystem` afterwards.
+/// The file system of the chosen values. Afterwards, `$filesystem` stands for its label.
 pub(crate) fn place(
     chosen: &mut ChosenValue<'_>,
     changes: &ProfileOverrides,
@@ -89,7 +87,7 @@ pub(crate) fn place(
     Ok(CaseFilesystem { label, dir, target })
 }
 
-/// A list has one value for all file systems, or one for each.
+/// Checks that a list has one value for all file systems, or one value for each.
 fn fits(list: &Entry, number: usize) -> Result<(), Problem> {
     let has = list.values.len();
     if has == 1 || has == number {
@@ -104,7 +102,7 @@ fn fits(list: &Entry, number: usize) -> Result<(), Problem> {
     Err(problem.help("their names are a list too: filesystem = ext4, xfs;"))
 }
 
-/// Refuses two file systems of one name, or in one place.
+/// Refuses two file systems with the same name, or with the same directory and target.
 fn distinct(places: &[CaseFilesystem], span: Span) -> Result<(), Problem> {
     for (i, place) in places.iter().enumerate() {
         for other in &places[..i] {

@@ -1,24 +1,23 @@
-//! The functions of Filebench 1.x: Perl programs that ran a workload, most of them once, some of
-//! them at one load after the other.
+//! The functions of Filebench 1.x: Perl programs that ran a workload once, or at one load after another.
 
 use plimsoll_diagnostics::{Problem, Span};
 use plimsoll_plan::parse_size;
 
-/// The parameter in which the runs of a function differ.
+/// The swept parameter, in which the runs of a function differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sweep {
-    /// There is one run.
+    /// One run without a swept parameter.
     None,
-    /// Ten shares of `maxrate`, as the events per second of the limiters.
+    /// Ten fractions of `maxrate` as the event rate, in events per second.
     EventRate,
-    /// Ten shares of `filesize`, as the parameter `workingset`.
+    /// Ten fractions of `filesize` as the parameter `workingset`.
     WorkingSet,
-    /// Working sets that are the same for every profile.
+    /// Fixed working sets, the same for every profile.
     FixedWorkingSet,
 }
 
 impl Sweep {
-    /// Whether a key says what the runs of the sweep are.
+    /// Whether a key sets the range of the sweep.
     pub(crate) fn takes(self, key: &str) -> bool {
         match self {
             Self::EventRate => key == "maxrate",
@@ -32,7 +31,7 @@ impl Sweep {
 pub(crate) struct SweepFunction {
     name: &'static str,
     pub(crate) sweep: Sweep,
-    /// Whether it was written for the workload of its own name.
+    /// Whether the function was written for the workload with the same name.
     pub(crate) is_workload: bool,
 }
 
@@ -44,10 +43,10 @@ const fn known(name: &'static str, sweep: Sweep, is_workload: bool) -> SweepFunc
     }
 }
 
-/// The functions that are known.
+/// Functions that Plimsoll supports.
 const FUNCTIONS: [SweepFunction; 10] = [
     known("generic", Sweep::None, false),
-    // `generic`, with the results in XML as well.
+    // `generic_xanadu` also wrote the results in XML.
     known("generic_xanadu", Sweep::None, false),
     known("filesetbench", Sweep::None, false),
     known("postmark", Sweep::None, true),
@@ -59,15 +58,15 @@ const FUNCTIONS: [SweepFunction; 10] = [
     known("workingset", Sweep::FixedWorkingSet, true),
 ];
 
-/// The function of a configuration that names none.
+/// Default function of a configuration.
 pub(crate) const GENERIC: &str = "generic";
 
-/// The function of a name, if it is known.
+/// The function with this name; `None` if the name is unknown.
 pub(crate) fn find(name: &str) -> Option<&'static SweepFunction> {
     FUNCTIONS.iter().find(|f| f.name == name)
 }
 
-/// The reason why a configuration with an unknown function cannot be run.
+/// Sentence about the unknown function of a configuration.
 pub(crate) fn unknown(name: &str) -> String {
     let known: Vec<&str> = FUNCTIONS.iter().map(|f| f.name).collect();
     format!(
@@ -77,26 +76,26 @@ pub(crate) fn unknown(name: &str) -> String {
     )
 }
 
-/// Number of runs of a sweep over fractions of a maximum.
+/// Number of runs in a sweep over fractions of a maximum.
 const SHARES: u32 = 10;
 
-/// The smallest of the fixed working sets in MiB, the step, and the upper bound (exclusive).
+/// Smallest fixed working set, step, and upper bound (exclusive), in MiB.
 const FIXED_MIB: (u64, u64, u64) = (100, 300, 4000);
 
-/// The setting of one run of a sweep.
+/// The swept value of one run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Step {
-    /// Events per second for the limiters.
+    /// Events per second of the limiters.
     EventRate(f64),
-    /// Bytes of the parameter `workingset`.
+    /// Working set in bytes.
     WorkingSet(u64),
 }
 
-/// Parameter that the sweeps over working sets set.
+/// Parameter that the sweeps over working sets change.
 pub(crate) const WORKING_SET: &str = "workingset";
 
 impl Step {
-    /// The label that tells the run from the others of its configuration: `eventrate=250`.
+    /// The label that identifies the run within its configuration: `eventrate=250`.
     pub(crate) fn label(self) -> String {
         match self {
             Self::EventRate(rate) => format!("eventrate={rate}"),
@@ -105,7 +104,7 @@ impl Step {
     }
 }
 
-/// Bytes in the largest unit that they are a whole number of.
+/// A size in the largest unit of which it is a multiple.
 pub(crate) fn size(bytes: u64) -> String {
     let units = [(30, "g"), (20, "m"), (10, "k")];
     let fits = |shift: u32| bytes > 0 && bytes.trailing_zeros() >= shift;
@@ -116,13 +115,13 @@ pub(crate) fn size(bytes: u64) -> String {
     }
 }
 
-/// Ten event rates, in increasing order.
+/// Ten event rates up to `greatest` events per second, in increasing order.
 pub(crate) fn event_rates(greatest: f64) -> Vec<Step> {
     let share = |n| Step::EventRate(greatest * f64::from(n) / f64::from(SHARES));
     (1..=SHARES).map(share).collect()
 }
 
-/// Ten working sets, in increasing order; the last is the whole file.
+/// Ten working sets up to the file size in bytes, in increasing order.
 pub(crate) fn working_sets(file: u64) -> Vec<Step> {
     let share = |n| {
         let bytes = u128::from(file) * u128::from(n) / u128::from(SHARES);
@@ -131,32 +130,32 @@ pub(crate) fn working_sets(file: u64) -> Vec<Step> {
     (1..=SHARES).map(share).collect()
 }
 
-/// The working sets of the function of that name.
+/// The steps of `Sweep::FixedWorkingSet`.
 pub(crate) fn fixed_working_sets() -> Vec<Step> {
     let (first, distance, end) = FIXED_MIB;
     let sets = (first..end).step_by(distance as usize);
     sets.map(|mib| Step::WorkingSet(mib << 20)).collect()
 }
 
-/// A value that a function cannot do without, and where it comes from.
+/// A value that a function requires, and its origin.
 pub(crate) struct RequiredValue<'a> {
     /// Name of the function.
     pub(crate) function: &'a str,
-    /// The value as it was given; `None`: it was not.
+    /// The value as written; `None` if it is missing.
     pub(crate) value: Option<String>,
-    /// Where it was given, or else the start of the configuration.
+    /// Span of the value, or of the function if the value is not in the profile.
     pub(crate) span: Span,
 }
 
 impl RequiredValue<'_> {
-    /// The problem of a key that is missing.
+    /// The problem of a missing key.
     pub(crate) fn missing(&self, key: &str, why: &str, example: &str) -> Problem {
         let message = format!("the function `{}` needs `{key}`, {why}", self.function);
         let problem = Problem::new(self.span, message, format!("`{key}` is not set"));
         problem.help(format!("add `{key} = {example};`, in DEFAULTS or here"))
     }
 
-    /// The maximum event rate of a sweep.
+    /// The value as the maximum event rate of a sweep, in events per second.
     pub(crate) fn rate(&self) -> Result<f64, Problem> {
         let Some(text) = &self.value else {
             return Err(self.missing("maxrate", "the maximum event rate of its ten runs", "1000"));
@@ -173,7 +172,7 @@ impl RequiredValue<'_> {
             })
     }
 
-    /// The size that working sets are shares of.
+    /// The value as the file size of which working sets are fractions, in bytes.
     pub(crate) fn bytes(&self) -> Result<u64, Problem> {
         let Some(text) = &self.value else {
             let why = "which the working sets of its ten runs are shares of";

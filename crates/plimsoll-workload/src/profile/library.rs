@@ -1,7 +1,7 @@
-//! The compiled-in profiles: the profiles that Filebench ships, without their author's work directory, results directory
-//! and file system; and the profile `nfs4-opens`, for the study of plimsoll-testbed with this name.
+//! Built-in profiles: Filebench's profiles without their author's work directory, results directory and file system,
+//! and the profile `nfs4-opens` for the plimsoll-testbed study of the same name.
 
-/// Names and texts.
+/// Names and texts, sorted by name.
 const TEXTS: [(&str, &str); 4] = [
     ("fileio", include_str!("../../profiles/fileio.prof")),
     ("filemacro", include_str!("../../profiles/filemacro.prof")),
@@ -9,7 +9,7 @@ const TEXTS: [(&str, &str); 4] = [
     ("nfs4-opens", include_str!("../../profiles/nfs4-opens.prof")),
 ];
 
-/// The text of the profile of this name.
+/// Text of the built-in profile with this name; `None` if the name is unknown.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static str> {
     TEXTS
@@ -18,7 +18,7 @@ pub fn find(name: &str) -> Option<&'static str> {
         .map(|(_, text)| *text)
 }
 
-/// Names of the profiles that are compiled in, sorted.
+/// Names of the built-in profiles, sorted.
 pub fn names() -> impl Iterator<Item = &'static str> {
     TEXTS.iter().map(|(name, _)| *name)
 }

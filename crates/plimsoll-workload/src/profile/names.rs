@@ -1,6 +1,6 @@
-//! Keys of a profile, and names that have changed since profiles were written.
+//! Keys of a profile, and changed names of parameters and workloads.
 
-/// Keys that are about the runs and no parameters of a workload.
+/// Keys that apply to runs and are not passed to workloads.
 pub(crate) const KEYS: [&str; 11] = [
     "runtime",
     "duration",
@@ -15,43 +15,41 @@ pub(crate) const KEYS: [&str; 11] = [
     "eventrate",
 ];
 
-/// Keys that only the defaults have: there is one of each in a profile.
+/// Keys that only DEFAULTS may have, once per profile.
 pub(crate) const OF_PROFILE: [&str; 3] = ["stats", "filesystem", "description"];
 
-/// Keys that are not looked at one run at a time: their values are of the whole profile, or are
-/// looked at before there are runs.
+/// Keys that are not applied run by run: they apply to the whole profile, or before the runs are known.
 pub(crate) const PASSED_APART: [&str; 3] = ["stats", "description", "function"];
 
-/// Keys that are about the runs, and are parameters too where a workload has one of the name.
+/// Keys that apply to runs and are passed to workloads that have a parameter with the same name.
 pub(crate) const TAKEN_AND_PASSED: [&str; 4] = ["runtime", "duration", "warmuptime", "filesystem"];
 
-/// Parameters under the name that profiles of Filebench 1.x give them, and under that of a later
-/// version of the same workload.
+/// Names of renamed parameters: name in a profile, and name in another version of the workload.
 const PARAMETERS: [(&str, &str); 7] = [
     ("dirwidth", "meandirwidth"),
     ("meandirwidth", "dirwidth"),
     ("filesize", "meanfilesize"),
     ("meanfilesize", "filesize"),
-    // Sizes of appends of a file server and of a mail server.
+    // Sizes of appends of `fileserver` and `varmail`.
     ("meaniosize", "meanappendsize"),
     ("memperthread", "memsize"),
     ("memsize", "memperthread"),
 ];
 
-/// Workloads that have another name since Filebench 1.3.
+/// Workloads that Filebench renamed after 1.3: old name, new name.
 const PERSONALITIES: [(&str, &str); 2] = [
     ("multistreamreaddirect", "fivestreamreaddirect"),
     ("multistreamwritedirect", "fivestreamwritedirect"),
 ];
 
-/// The present name of a personality of an older profile.
+/// Present name of a renamed personality; `None` for other names.
 #[must_use]
 pub fn renamed_personality(name: &str) -> Option<&'static str> {
     let mut all = PERSONALITIES.iter();
     all.find(|(old, _)| *old == name).map(|(_, new)| *new)
 }
 
-/// The parameter that a key means: the one of that name, or one of `known` that was renamed.
+/// The parameter that a key sets: the parameter with the key's name, else a renamed parameter in `known`.
 pub(crate) fn parameter<'a>(key: &'a str, known: &[&str]) -> Option<&'a str> {
     let has = |name: &str| known.contains(&name);
     if has(key) {

@@ -1,33 +1,33 @@
-//! File systems and other values that the command line can set instead of a profile.
+//! Command-line values that replace a profile's values.
 
 use std::path::PathBuf;
 
-/// The file system of a case.
+/// File system on which cases run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaseFilesystem {
-    /// Name in the results.
+    /// Label of the file system in the results.
     pub label: String,
     /// Directory of the files; `None`: the default of `run`.
     pub dir: Option<PathBuf>,
-    /// URL of the target; `None`: that of the command line.
+    /// URL of the target; `None`: the target of the command line.
     pub target: Option<String>,
 }
 
-/// Values of the command line that replace those of a profile.
+/// Command-line values that replace a profile's values.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ProfileOverrides {
-    /// File systems; empty: the profile's.
+    /// File systems; empty: the profile's file systems.
     pub places: Vec<CaseFilesystem>,
-    /// Directory; the profile must then have one file system.
+    /// Directory of the files; only for a profile with one file system.
     pub dir: Option<PathBuf>,
-    /// Whether a target was given.
+    /// Whether the command line has a target.
     pub has_target: bool,
-    /// Whether the length of the measured window was given.
+    /// Whether the command line has the length of the measured window.
     pub has_time: bool,
-    /// Whether the length of the warm-up was given.
+    /// Whether the command line has the length of the warm-up.
     pub has_warmup: bool,
-    /// Parameters and their values.
+    /// Names and values of parameters.
     pub sets: Vec<(String, String)>,
-    /// Configurations to run; empty: all.
+    /// Names of the configurations to run; empty: all configurations.
     pub only: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! From the text of a profile to its blocks.
+//! Parsing of a profile's text to blocks.
 
 use plimsoll_diagnostics::{Diagnostics, MAX_ERRORS, Problem, Source, Span, nearest};
 use std::sync::Arc;
@@ -12,17 +12,17 @@ pub struct Profile {
     pub(crate) defaults: Vec<Entry>,
     pub(crate) configs: Vec<Config>,
     pub(crate) clients: Option<clients::Clients>,
-    /// Sentences about defects that are not errors, with their places.
+    /// Sentences about defects that are no errors, with file and line.
     pub(crate) notes: Vec<String>,
 }
 
-/// A `CONFIG` block, or a name in one that is a list.
+/// A `CONFIG` block, or a name in a `CONFIG` list.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Config {
     pub(crate) name: String,
     pub(crate) span: Span,
     pub(crate) entries: Vec<Entry>,
-    /// A name of a `CONFIG` block without one: its keys are in a file of that name.
+    /// Whether the configuration is a name in a list; its keys are in a separate file.
     pub(crate) is_listed: bool,
 }
 
@@ -35,7 +35,7 @@ pub(crate) struct Entry {
     pub(crate) values: Vec<Value>,
 }
 
-/// One value of a key.
+/// One value in the list of a key.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Value {
     pub(crate) text: String,
@@ -43,28 +43,28 @@ pub(crate) struct Value {
 }
 
 impl Profile {
-    /// Name the text was given: a path.
+    /// Path of the profile, or name of a built-in profile.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.source.name
     }
 
-    /// The text itself.
+    /// The text of the profile.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.source.text
     }
 
-    /// Names of the configurations, in their order.
+    /// Names of the configurations, in the order of the profile.
     pub fn configs(&self) -> impl Iterator<Item = &str> {
         self.configs.iter().map(|c| c.name.as_str())
     }
 }
 
-/// Reads a profile. `name` stands for the text in messages.
+/// Parses a profile. `name` is the name of the text in messages.
 ///
 /// # Errors
-/// Every error found, at most ten; parsing continues with the next entry after each.
+/// Every error found, at most ten; after an error, parsing continues at the next entry or block.
 pub fn parse(text: &str, name: &str) -> Result<Profile, Diagnostics> {
     let source = Source::new(name, text);
     // Spans count bytes in 32 bits.
@@ -99,14 +99,14 @@ pub fn parse(text: &str, name: &str) -> Result<Profile, Diagnostics> {
     }
 }
 
-/// The keys of one configuration, from a file that has no blocks.
+/// Keys of one configuration, from a separate file without blocks.
 pub(crate) struct Keys {
     pub(crate) entries: Vec<Entry>,
-    /// As [`Profile::notes`].
+    /// Sentences about defects that are no errors, with file and line.
     pub(crate) notes: Vec<String>,
 }
 
-/// Reads the file of one configuration; `file` is the number of its source.
+/// Parses the file of one configuration; `file` is the file's number in spans.
 ///
 /// # Errors
 /// Every error found, at most ten.
@@ -125,7 +125,7 @@ pub(crate) fn parse_keys(source: &Source, file: u16) -> Result<Keys, Vec<Problem
     }
 }
 
-/// Remarks with the lines they are about.
+/// Notes with file name and line number.
 fn located(notes: &[(Span, String)], source: &Source) -> Vec<String> {
     let one = |(span, text): &(Span, String)| {
         let (line, _) = source.position(span.start as usize);
@@ -136,18 +136,18 @@ fn located(notes: &[(Span, String)], source: &Source) -> Vec<String> {
 
 struct Reader<'a> {
     text: &'a str,
-    /// Number of its source.
+    /// Number of the text in spans.
     file: u16,
     at: usize,
     problems: Vec<Problem>,
     notes: Vec<(Span, String)>,
-    /// Span and entries of the block.
+    /// Span and entries of the DEFAULTS block.
     defaults: Option<(Span, Vec<Entry>)>,
     configs: Vec<Config>,
     clients: Option<clients::Clients>,
 }
 
-/// An error was added to the problems.
+/// The error has been added to the problems.
 struct Reported;
 
 type Read<T> = Result<T, Reported>;
@@ -185,7 +185,7 @@ impl<'a> Reader<'a> {
         Reported
     }
 
-    /// An error at what comes next.
+    /// Reports the next word or character as unexpected.
     fn unexpected(&mut self, message: &str, label: &str) -> Reported {
         let rest = self.rest();
         let length = rest
@@ -218,7 +218,7 @@ impl<'a> Reader<'a> {
         found
     }
 
-    /// A name: everything up to white space or a sign of the language.
+    /// Reads an identifier: all characters up to white space or punctuation.
     fn word(&mut self) -> Option<(&'a str, Span)> {
         self.skip();
         let rest = self.rest();
@@ -242,8 +242,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Goes behind the block that the error is in: behind its closing brace, or before the next
-    /// block if it has none.
+    /// After an error, skips to the end of the block (its closing brace), or to the next block if that comes first.
     fn skip_block(&mut self) {
         let rest = self.rest();
         let line_begins = |word: &str| {
@@ -319,7 +318,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// `{ name name }`: configurations whose keys are in files of their own.
+    /// Parses `{ name name }`: configurations whose keys are in separate files.
     fn list(&mut self, head: Span) -> Read<()> {
         self.open("CONFIG")?;
         let mut any = false;
@@ -357,7 +356,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Adds a configuration; a second one of a name is an error.
+    /// Adds a configuration; a second configuration with the same name is an error.
     fn add(&mut self, name: &str, span: Span, entries: Vec<Entry>, is_listed: bool) {
         if let Some(first) = self.configs.iter().find(|c| c.name == name) {
             let problem = Problem::new(
@@ -385,7 +384,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The text ends in a block that began at `head`.
+    /// Reports that the text ends within a block that began at `head`.
     fn ends_within(&mut self, head: Span) -> Reported {
         let end = self.text.len();
         let problem = Problem::new(self.span(end, end), "expected `}`", "the profile ends here")
@@ -393,11 +392,11 @@ impl<'a> Reader<'a> {
         self.problem(problem)
     }
 
-    /// Parses the entries of a block that began at `head`; without a block, those of the whole text.
+    /// Parses the entries of a block that began at `head`, or of the whole text without `head`.
     fn entries(&mut self, head: Option<Span>) -> Read<Vec<Entry>> {
         let mut entries: Vec<Entry> = Vec::new();
         loop {
-            // An entry without a key and a value, as in `key = value;;`.
+            // Skips an empty entry, as in `key = value;;`.
             while self.takes(';') {}
             if head.is_some() && self.takes('}') {
                 return Ok(entries);
@@ -425,7 +424,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Goes behind the next semicolon, or to the end of the line, or of the block if there is one.
+    /// After an error, skips to the next semicolon, line end, or closing brace of the block.
     fn skip_entry(&mut self, in_block: bool) {
         let rest = self.rest();
         let end = rest.find([';', '\n', '}']).unwrap_or(rest.len());
@@ -457,7 +456,7 @@ impl<'a> Reader<'a> {
                 });
             } else {
                 let end = values.last().map_or(span, |v| v.span).end as usize;
-                // With the line, or the block, an entry ends too.
+                // The end of the line or of the block ends an entry too.
                 let behind = &self.text[end..self.at];
                 let at_end = self.rest().is_empty() || self.rest().starts_with('}');
                 if behind.contains('\n') || at_end {
@@ -500,7 +499,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// A text in quotes; a backslash takes the next character as it is.
+    /// Reads a text in quotes; a backslash escapes the next character.
     fn quoted(&mut self) -> Read<Value> {
         let rest = self.rest();
         let mut text = String::new();
@@ -531,8 +530,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Where a value without quotes ends: before a sign that ends it, the end of the line or a
-/// comment. Signs within parentheses belong to it, as in a random variable of a workload.
+/// Length in bytes of a value without quotes, which ends before a comma, a semicolon, a closing brace, a comment or the
+/// line end. Punctuation within parentheses belongs to the value, as in a random variable of a workload.
 fn plain_end(text: &str) -> usize {
     let mut depth = 0_usize;
     let mut before = ' ';

@@ -1,20 +1,20 @@
-//! The values of one case: one of each list, with the variables in them replaced.
+//! Values of one case: a value of each list, with variables replaced.
 
 use crate::profile::parse::{Entry, Value};
 use plimsoll_diagnostics::Problem;
 
-/// One value chosen for each key of a configuration.
+/// The chosen values of all keys of a configuration.
 pub(crate) struct ChosenValue<'a> {
-    /// Entry and number of the value, in the order of the configuration.
+    /// Entries, each with the index of its chosen value, in the order of the configuration.
     entries: Vec<(&'a Entry, usize)>,
-    /// Keys of the file system that is measured, such as its label.
+    /// Keys whose values depend on the file system, such as its label.
     fixed: Vec<(&'static str, String)>,
 }
 
-/// Text that grows by its variables ends here: no value of a profile is longer.
+/// Maximum length in bytes of a value after the replacement of its variables.
 const MAX_TEXT_BYTES: usize = 64 << 10;
 
-/// Variables that are replaced for one value, those in their values counted too.
+/// Maximum number of variables that are replaced in one value, including variables in their values.
 const MAX_VARIABLES: usize = 10_000;
 
 /// State of the replacement of variables.
@@ -22,7 +22,7 @@ const MAX_VARIABLES: usize = 10_000;
 struct Progress {
     /// Keys whose values are being replaced, outermost first.
     open: Vec<String>,
-    /// Variables that were replaced.
+    /// Number of variables replaced so far.
     replaced: usize,
 }
 
@@ -34,27 +34,27 @@ impl<'a> ChosenValue<'a> {
         }
     }
 
-    /// Gives a key the value it has for one file system.
+    /// Sets the value of a key for the current file system.
     pub(crate) fn fix(&mut self, key: &'static str, value: String) {
         self.fixed.retain(|(k, _)| *k != key);
         self.fixed.push((key, value));
     }
 
-    /// The entries in their order, each with the value that was chosen.
+    /// The entries in order, each with its chosen value.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&'a Entry, &'a Value)> {
         self.entries.iter().map(|(e, i)| (*e, &e.values[*i]))
     }
 
-    /// The value of a key, as it was written.
+    /// The chosen value of a key, as written; `None` if the configuration lacks the key.
     pub(crate) fn get(&self, key: &str) -> Option<&'a Value> {
         self.iter().find(|(e, _)| e.key == key).map(|(_, v)| v)
     }
 
-    /// A value with every `$name` of a key of the configuration replaced by that key's value. What
-    /// is no key here is left to the workload.
+    /// A value with every `$name` of a key of the configuration replaced by the key's value. Other variables remain for
+    /// the workload.
     ///
     /// # Errors
-    /// If keys refer to each other in a circle, or the text grows without measure.
+    /// If keys refer to each other in a cycle, or a limit on the length or the number of variables is exceeded.
     pub(crate) fn resolve(&self, value: &Value) -> Result<String, Problem> {
         self.replaced(&value.text, &mut Progress::default())
             .map_err(|message| Problem::new(value.span, message, "through its variables"))
@@ -80,7 +80,7 @@ impl<'a> ChosenValue<'a> {
         Ok(out)
     }
 
-    /// The value of `$name`, which is `whole` in the text.
+    /// The value of variable `name`, which is written as `whole` in the text.
     fn value_of(&self, whole: &str, name: &str, progress: &mut Progress) -> Result<String, String> {
         if let Some((_, fixed)) = self.fixed.iter().find(|(k, _)| *k == name) {
             return Ok(fixed.clone());
@@ -98,8 +98,8 @@ impl<'a> ChosenValue<'a> {
     }
 }
 
-/// The variable that a text begins with, as it is written and its name: `$name`, `${name}` or
-/// `$(name)`. A dollar sign alone has no name.
+/// The variable at the beginning of a text, which begins with a dollar sign: as written, and its name. The forms are
+/// `$name`, `${name}` and `$(name)`. A dollar sign alone has an empty name.
 fn variable(text: &str) -> (&str, &str) {
     let behind = &text[1..];
     for (open, close) in [('{', '}'), ('(', ')')] {

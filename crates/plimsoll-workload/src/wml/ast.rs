@@ -1,4 +1,4 @@
-//! The syntax tree, with the source location of every part.
+//! The syntax tree of a workload, with the source location of every part.
 
 use crate::wml::attributes::Key;
 use crate::wml::diagnostics::Span;
@@ -22,7 +22,7 @@ pub(crate) struct Expr {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ExprKind {
     Int(i64),
-    /// A number with `m`, before it is multiplied.
+    /// A number with the suffix `m`, before the multiplication by 2²⁰.
     Mega(i64),
     /// A number with a unit of time.
     Time(Duration),
@@ -36,19 +36,19 @@ pub(crate) enum ExprKind {
     Random(Random),
 }
 
-/// A random variable's definition.
+/// Definition of a random variable.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Random {
     pub(crate) family: Family,
     pub(crate) attrs: Attrs,
 }
 
-/// The two kinds of definition of a random variable.
+/// Kinds of random variables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Family {
     /// `randvar`: uniform, gamma or tabular.
     Randvar,
-    /// `cvar`: the distributions that Filebench loads as libraries.
+    /// `cvar`: distributions that Filebench loads as libraries.
     Cvar,
 }
 
@@ -68,7 +68,7 @@ pub(crate) enum AttrValue {
     Table(Spanned<Vec<[Expr; 3]>>),
 }
 
-/// `$name` or `$name=value` among the attributes: a local of a composite flowop.
+/// `$name` or `$name=value` in an attribute list: a local of a composite flowop.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Local {
     pub(crate) name: String,
@@ -81,7 +81,7 @@ pub(crate) struct Local {
 pub(crate) struct Attrs {
     pub(crate) list: Vec<Attr>,
     pub(crate) locals: Vec<Local>,
-    /// Span of the statement: keyword to last attribute.
+    /// Span from the statement's keyword to its last attribute.
     pub(crate) span: Span,
 }
 
@@ -122,7 +122,7 @@ pub(crate) struct Composite {
 /// `define file` or `define fileset`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct FilesetDef {
-    /// `define file`: one file.
+    /// Whether the definition is `define file`: a single file.
     pub(crate) single: bool,
     pub(crate) attrs: Attrs,
 }
@@ -142,13 +142,13 @@ pub(crate) enum Create {
     Processes,
 }
 
-/// The effects of `stats`.
+/// Kinds of `stats` statements.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Stats {
     Clear,
-    /// `snap`, `dump`, `multidump`, `xmldump`, and `statsdump`: the end of the period.
+    /// `snap`, `dump`, `multidump`, `xmldump` and `statsdump`: close the window.
     Snap,
-    /// `directory`, `command`: settings without an effect.
+    /// `directory` and `command`: settings without an effect.
     Setting,
 }
 
@@ -156,9 +156,9 @@ pub(crate) enum Stats {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Statement {
     pub(crate) kind: StatementKind,
-    /// Span of the statement, for blocks up to the opening brace.
+    /// Span of the statement; for a block, up to the opening brace.
     pub(crate) span: Span,
-    /// Its first words, for messages: `stats directory`.
+    /// First words of the statement, for messages, such as `stats directory`.
     pub(crate) title: String,
 }
 
@@ -177,7 +177,7 @@ pub(crate) enum StatementKind {
     Create(Create),
     Run(Option<Expr>),
     PsRun {
-        /// Negative: statistics are cleared at each period.
+        /// Seconds; statistics are cleared in each period if negative.
         period: Expr,
         time: Option<Expr>,
     },
@@ -195,6 +195,6 @@ pub(crate) enum StatementKind {
     },
     Shutdown,
     Quit,
-    /// Accepted without an effect; the reason.
+    /// A statement without an effect, and the reason.
     Nothing(&'static str),
 }

@@ -1,8 +1,8 @@
-//! Tables of the language: attributes and flowops.
+//! Tables of the language's attributes and flowops.
 
 use plimsoll_plan::OpKind;
 
-/// Attributes, each under its main name.
+/// Attributes; each key stands for all names of the attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Key {
     Blocking,
@@ -57,18 +57,18 @@ pub(crate) enum Key {
     WriteOnly,
 }
 
-/// Type of the value of an attribute.
+/// Type of an attribute's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AttributeType {
     /// A whole number.
     Number,
-    /// Nothing, `true` or `false`.
+    /// `true` or `false`; no value is `true`.
     Flag,
-    /// Nothing, or a percentage.
+    /// A percentage, or no value.
     Percent,
     /// A name, path or other text.
     Text,
-    /// A table of percentages.
+    /// A table with percentages.
     Table,
 }
 
@@ -90,8 +90,7 @@ impl AttributeType {
     }
 }
 
-/// The attributes of one kind of statement: name, key, type. The first name of a key is its main
-/// one.
+/// Attributes of one kind of statement: name, key, type. The first name with a key is the main name.
 pub(crate) type Table = &'static [(&'static str, Key, AttributeType)];
 
 pub(crate) const FILESET: Table = &[
@@ -115,7 +114,7 @@ pub(crate) const FILESET: Table = &[
     ("dirdepthrv", Key::DepthRv, AttributeType::Number),
 ];
 
-/// The attributes of a single file: those of a fileset but the last five, which shape its tree.
+/// Attributes of a single file: the attributes of a fileset without the last five, which shape the tree.
 pub(crate) const FILE: Table = FILESET.split_at(FILESET.len() - 5).0;
 
 pub(crate) const PROCESS: Table = &[
@@ -173,7 +172,7 @@ pub(crate) const RANDVAR: Table = &[
 /// The types of `randvar`.
 pub(crate) const RANDVAR_TYPES: [&str; 3] = ["uniform", "gamma", "tabular"];
 
-/// The first attribute of `define randvar`, which the parser reads itself.
+/// First attribute of `define randvar`, which the parser reads before the table's attributes.
 pub(crate) const DEFINE_RANDVAR: &str = "name";
 
 pub(crate) const CVAR: Table = &[
@@ -193,22 +192,22 @@ pub(crate) const MULTI: Table = &[
 
 pub(crate) const MULTISYNC: Table = &[("value", Key::Value, AttributeType::Number)];
 
-/// Main name of a key of a table.
+/// Main name of a key in a table.
 pub(crate) fn name_of(table: Table, key: Key) -> &'static str {
     let found = table.iter().find(|(_, k, _)| *k == key);
     found.expect("the key is in the table").0
 }
 
-/// A flowop.
+/// Name, effect and attributes of a flowop.
 #[derive(Debug)]
 pub(crate) struct FlowopInfo {
     pub(crate) name: &'static str,
     pub(crate) kind: FlowopKind,
-    /// Kind of its row in the results.
+    /// Kind of the flowop's row in the results.
     pub(crate) row: OpKind,
-    /// Attributes that it uses besides `name` and `iters`.
+    /// Attributes that the flowop uses, besides `name` and `iters`.
     pub(crate) uses: &'static [Key],
-    /// What it does.
+    /// Effect of the flowop, as a phrase for the reference.
     pub(crate) meaning: &'static str,
 }
 
@@ -223,7 +222,7 @@ const OPENS: [Key; 7] = [
     Key::Indexed,
 ];
 
-/// `OPENS` with more keys.
+/// The keys of `OPENS` and more keys.
 macro_rules! opens {
     ($($more:expr),*) => {
         &[
@@ -253,7 +252,7 @@ macro_rules! flowops {
     };
 }
 
-// Name, kind, kind of its row, attributes, what it does.
+// Name, kind, kind of the row, attributes, effect.
 flowops! {
     "read" Read Read opens![Key::IoSize, Key::Random, Key::WorkingSet],
         "one transfer from the file, at the next position or, with `random`, anywhere within the working set";
@@ -321,7 +320,7 @@ flowops! {
         "draws a value of the random variable `value`; mean and deviation are reported at the end";
 }
 
-/// The flowop of this name.
+/// The flowop with this name; `None` if the name is unknown.
 pub(crate) fn flowop(name: &str) -> Option<&'static FlowopInfo> {
     FLOWOPS.iter().find(|f| f.name == name)
 }

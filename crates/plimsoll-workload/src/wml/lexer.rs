@@ -9,7 +9,7 @@ use std::time::Duration;
 pub(crate) struct Token {
     pub(crate) kind: Kind,
     pub(crate) span: Span,
-    /// The first of its line, where parsing can continue after an error.
+    /// Whether the token is the first of its line, where parsing can continue after an error.
     pub(crate) starts_line: bool,
 }
 
@@ -19,17 +19,17 @@ pub(crate) enum Kind {
     /// A bare word: keyword, name, path.
     Word(String),
     Int(i64),
-    /// A number with `m`: a multiple of 2^20, or where a time is expected, minutes.
+    /// A number with the suffix `m`: a multiple of 2²⁰, or minutes where a time is expected.
     Mega(i64),
     /// A number with a unit of time.
     Time(Duration),
-    /// A quoted string, cut at the variables in it.
+    /// A quoted string, split at its variables.
     Text(Vec<Piece>),
     /// `$name`, `${name}`, `$(name)`.
     Var(String),
     /// `{ } ( ) = , + - * /`
     Sign(char),
-    /// An error that has been reported.
+    /// An invalid token, which has been reported.
     Bad,
     End,
 }
@@ -51,32 +51,32 @@ impl Kind {
     }
 }
 
-/// A part of a quoted string.
+/// A part of a quoted string: text or a variable.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Piece {
     Plain(String),
     Var(String, Span),
 }
 
-/// A `#` comment, without the mark and the blanks around it.
+/// A `#` comment without the mark and the blanks around the text.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Comment {
     pub(crate) text: String,
     pub(crate) span: Span,
-    /// Only blanks are before it on its line.
+    /// Whether only blanks precede the comment on its line.
     pub(crate) alone: bool,
 }
 
-/// The tokens, comments and errors of a text.
+/// Tokens, comments and errors of a text.
 #[derive(Debug, Default)]
 pub(crate) struct Lexed {
-    /// Always ends with [`Kind::End`].
+    /// Tokens; the last is always [`Kind::End`].
     pub(crate) tokens: Vec<Token>,
     pub(crate) comments: Vec<Comment>,
     pub(crate) problems: Vec<Problem>,
 }
 
-/// Splits a text into tokens; an invalid one becomes [`Kind::Bad`] and a problem.
+/// Splits a text into tokens; an invalid token becomes [`Kind::Bad`] and a problem.
 pub(crate) fn lex(text: &str, file: u16) -> Lexed {
     let mut lexer = Lexer {
         text,
@@ -136,18 +136,18 @@ impl Lexer<'_> {
         self.text[self.at..].chars().next()
     }
 
-    /// Length in bytes of a line continuation: a backslash, blanks and the line end.
+    /// Length in bytes of a line continuation, which is a backslash, blanks and the line end; `None` if there is none.
     fn continuation(&self) -> Option<usize> {
         let (blank, _) = self.text[self.at..].strip_prefix('\\')?.split_once('\n')?;
         blank.trim().is_empty().then_some(blank.len() + 2)
     }
 
-    /// The span from `start` to the next character.
+    /// Span from `start` to the current position.
     fn span(&self, start: usize) -> Span {
         Span::of(self.file, start..self.at, self.text)
     }
 
-    /// Takes characters while they qualify.
+    /// Consumes characters while they qualify, and returns them.
     fn take(&mut self, qualifies: impl Fn(char) -> bool) -> &str {
         let start = self.at;
         let rest = &self.text[start..];
@@ -156,7 +156,7 @@ impl Lexer<'_> {
     }
 
     fn problem(&mut self, problem: Problem) -> Kind {
-        // A binary file would fill the memory with problems.
+        // The limit keeps a binary file from filling the memory with problems.
         if self.out.problems.len() < MAX_ERRORS {
             self.out.problems.push(problem);
         }
@@ -197,7 +197,7 @@ impl Lexer<'_> {
     fn word(&mut self) -> Kind {
         let start = self.at;
         let word = self.take(in_word).to_string();
-        // Lists of parameters contain semicolons, but do not end with one.
+        // A word in a list of parameters may contain semicolons, but not end with one.
         if word.ends_with(';') {
             return self.unexpected(';', start + word.trim_end_matches(';').len());
         }
@@ -224,7 +224,7 @@ impl Lexer<'_> {
         self.problem(problem.help(help))
     }
 
-    /// Whether a slash divides, after a number or a variable; otherwise it begins a path.
+    /// Whether a slash after a number or a variable is a division; any other slash begins a path.
     fn is_division(&self) -> bool {
         let after_operand = matches!(
             self.out.tokens.last().map(|t| &t.kind),
@@ -288,7 +288,7 @@ impl Lexer<'_> {
         }
     }
 
-    /// Reads `$name`, `${name}` or `$(name)`; at least the dollar sign is consumed.
+    /// Reads `$name`, `${name}` or `$(name)`, and consumes at least the dollar sign.
     fn variable_name(&mut self) -> Option<String> {
         self.at += 1;
         let close = match self.peek() {
@@ -350,7 +350,7 @@ impl Lexer<'_> {
         Kind::Text(pieces)
     }
 
-    /// Reads a backslash and the character that it escapes; an unknown escape stands for itself.
+    /// Reads a backslash and the escaped character; an unknown escape keeps its backslash.
     fn escape(&mut self, plain: &mut String) {
         self.at += 1;
         let Some(c) = self.peek() else { return };
@@ -371,8 +371,8 @@ impl Lexer<'_> {
     }
 }
 
-/// Length in bytes of a revision mark such as `$Revision: 1.7 $`, which is not a variable; the oldest
-/// files print them.
+/// Length in bytes of a revision mark such as `$Revision: 1.7 $`, which is no variable; the oldest workload files print
+/// such marks.
 fn revision_mark(text: &str) -> Option<usize> {
     const MARKS: [&str; 6] = ["Author", "Date", "Header", "Id", "Revision", "Source"];
     let rest = text.strip_prefix('$')?;
@@ -382,14 +382,13 @@ fn revision_mark(text: &str) -> Option<usize> {
     (closed && MARKS.contains(&word)).then_some(1 + word.len() + 1 + end + 1)
 }
 
-/// Shift of the suffix `m`.
+/// Shift of the suffix `m`, in bits.
 pub(crate) const MEGA: u32 = 20;
 
-/// Units of time after a number. `m` is one only after a fraction: 1.5m is a minute and a half, while
-/// 2m may also be a number.
+/// Units of time after a number. `m` is a unit only after a fraction: 1.5m is a time, but 2m may be a number.
 const TIME_UNITS: [&str; 6] = ["us", "ms", "s", "min", "h", "m"];
 
-/// Whether the rest of a number, without its unit, is empty or a fraction.
+/// Whether the rest of a number, after its whole digits and without its unit, is empty or a fraction.
 fn is_fraction(rest: Option<&str>) -> bool {
     let all_digits = |d: &str| !d.is_empty() && d.bytes().all(|b| b.is_ascii_digit());
     rest.is_some_and(|r| r.is_empty() || r.strip_prefix('.').is_some_and(all_digits))

@@ -1,4 +1,4 @@
-//! The workloads that are compiled in.
+//! The built-in WML workloads.
 
 use plimsoll_plan::Builtin;
 use std::sync::LazyLock;
@@ -9,7 +9,7 @@ macro_rules! texts {
     };
 }
 
-/// Names and texts of the workloads; a test of the command compares them with the files.
+/// Names and texts of the workloads; a test of the command compares the names with the files.
 const TEXTS: &[(&str, &str)] = texts! {
     "bringover"
     "compflow_demo"
@@ -78,13 +78,13 @@ pub fn all() -> &'static [Builtin] {
     &ALL
 }
 
-/// The built-in workload of this name.
+/// The built-in workload with this name; `None` if the name is unknown.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Builtin> {
     all().iter().find(|b| b.name == name)
 }
 
-/// The name of a built-in workload nearest to a mistyped name.
+/// The name of a built-in workload that is most similar to a mistyped name; `None` if none is similar.
 #[must_use]
 pub fn suggest(name: &str) -> Option<&'static str> {
     crate::wml::diagnostics::nearest(name, all().iter().map(|b| b.name))

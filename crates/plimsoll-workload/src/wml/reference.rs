@@ -1,4 +1,4 @@
-//! The language as tables: statements, attributes and flowops, for the reference.
+//! Tables of statements, attributes and flowops, for the language's reference.
 
 use crate::wml::attributes::{
     COMPOSITE, CVAR, EVENTGEN, FILE, FILESET, FLOWOP, FLOWOPS, Key, PROCESS, RANDVAR, THREAD,
@@ -10,43 +10,43 @@ use crate::wml::lower::filesets::{
 use crate::wml::lower::processes::DEFAULT_MEMORY;
 use crate::wml::lower::random::DEFAULT_GAMMA;
 
-/// A statement that takes attributes.
+/// A statement that has attributes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatementReference {
-    /// The statement, such as `define fileset`.
+    /// Name of the statement, such as `define fileset`.
     pub name: &'static str,
-    /// Its attributes, in the order of the language's table.
+    /// Attributes of the statement, in the order of the language's table.
     pub attributes: Vec<AttributeReference>,
 }
 
 /// An attribute of a statement or of flowops.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttributeReference {
-    /// Its names, the main one first.
+    /// Names of the attribute, the main name first.
     pub names: Vec<&'static str>,
-    /// Form of its value.
+    /// Form of the attribute's value, such as `a whole number or a variable`.
     pub value: &'static str,
-    /// What it sets, with unit and default.
+    /// Effect of the attribute, with unit and default.
     pub meaning: String,
 }
 
-/// A flowop.
+/// A flowop and its attributes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FlowopReference {
-    /// Its name.
+    /// Name of the flowop.
     pub name: &'static str,
     /// Main names of the attributes that it uses besides `name` and `iters`.
     pub attributes: Vec<&'static str>,
-    /// What it does.
+    /// Effect of the flowop, as a phrase.
     pub meaning: &'static str,
 }
 
-/// Meanings of attributes of a table. [`DEFAULT`] stands for the number of [`default_of`].
+/// Meanings of a table's attributes; the text [`DEFAULT`] stands for the number of [`default_of`].
 type Meanings = &'static [(Key, &'static str)];
 
 const DEFAULT: &str = "{default}";
 
-/// Numbers that stand in the place of attributes that are not given, as the lowering has them.
+/// Default value of an attribute, as lowering uses it; `None` for attributes without a default number.
 fn default_of(key: Key) -> Option<String> {
     Some(match key {
         Key::Size => DEFAULT_SIZE.to_string(),
@@ -196,7 +196,7 @@ const VARIABLE: Meanings = &[
     (Key::Rate, "events per second; 0: limiters do not wait"),
 ];
 
-/// The statements that take attributes.
+/// Returns the statements that have attributes.
 #[must_use]
 pub fn statements() -> Vec<StatementReference> {
     let of = |name, table: Table, meanings: Meanings| StatementReference {
@@ -216,7 +216,7 @@ pub fn statements() -> Vec<StatementReference> {
     ]
 }
 
-/// All flowops, in the order of the language's table.
+/// Returns all flowops, in the order of the language's table.
 #[must_use]
 pub fn flowops() -> Vec<FlowopReference> {
     let of = |flowop: &crate::wml::attributes::FlowopInfo| FlowopReference {

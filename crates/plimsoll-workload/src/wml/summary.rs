@@ -1,4 +1,4 @@
-//! Title, parameters and usage of a workload that is not lowered.
+//! Title, parameters and usage of a workload, without lowering it.
 
 use crate::wml::Workload;
 use crate::wml::ast::{ExprKind, Statement, StatementKind};
@@ -8,8 +8,8 @@ use crate::wml::lower::MAX_TEXT_BYTES;
 use plimsoll_plan::Parameter;
 use std::collections::{HashMap, HashSet};
 
-/// Returns the first comment line before any statement that is not part of a licence header; may be
-/// empty.
+/// Returns the first comment line before the first statement, without licence headers and similar lines; empty if no
+/// line is left.
 #[must_use]
 pub fn title(workload: &Workload) -> String {
     let first = workload.statements.first();
@@ -28,7 +28,7 @@ pub fn title(workload: &Workload) -> String {
     String::new()
 }
 
-/// Whether a comment line does not describe the workload: licences, copyrights, revision marks, rules.
+/// Whether a comment line does not describe the workload: licence, copyright, revision mark or rule.
 fn is_boilerplate(text: &str) -> bool {
     const SUMMARY_PREFIXES: [&str; 10] = [
         "all rights reserved",
@@ -49,12 +49,11 @@ fn is_boilerplate(text: &str) -> bool {
         || SUMMARY_PREFIXES.iter().any(|b| lower.starts_with(b))
 }
 
-/// Returns the parameters in the order of their first `set`: name, default as written, and the meaning
-/// from a comment: beside the `set`, right above it, or, as in Filebench's own files, in a line
-/// `# $name - meaning` anywhere. The last ones are the variables that the workload reads and never
-/// sets, which have no default.
+/// Returns the parameters in the order of their first `set`: name, default as written, and meaning. The meaning is the
+/// comment beside the `set`, else a comment line `# $name - meaning` anywhere, as in Filebench's files, else the
+/// comment right above the `set`. Variables that the workload reads and never sets come last and have no default.
 ///
-/// The value is the default; [`crate::wml::lower`] sets that of a Plan.
+/// The value is the default; [`crate::wml::lower`] sets the value in a Plan.
 #[must_use]
 pub fn parameters(workload: &Workload) -> Vec<Parameter> {
     let mut found = Vec::new();
@@ -70,7 +69,7 @@ pub fn parameters(workload: &Workload) -> Vec<Parameter> {
     found
 }
 
-/// The meaning of a variable that the workload reads and never sets.
+/// Meaning of a variable that the workload reads and never sets.
 fn from_outside(workload: &Workload, name: &str) -> String {
     const NEVER_SET: &str = "never set in the workload";
     match workload.listed.get(name) {
@@ -105,10 +104,10 @@ fn collect<'w>(
     }
 }
 
-/// The text of a span with single blanks and without comments.
+/// Text of a span with single blanks, without comments, and without quotes around the whole.
 pub(crate) fn written(text: &str, span: Span) -> String {
     let words = text[span.range()].lines().flat_map(|line| {
-        // A quoted text may contain a `#`; only definitions over several lines contain comments.
+        // A line with quotes may contain `#` in a text, so only other lines are searched for comments.
         let comment = line.find('#').filter(|_| !line.contains('"'));
         line[..comment.unwrap_or(line.len())].split_whitespace()
     });
@@ -119,7 +118,7 @@ pub(crate) fn written(text: &str, span: Span) -> String {
     }
 }
 
-/// The comment after a `set` on its last line, else a listed meaning, else the comment right above.
+/// Comment after a `set` on its last line, else the meaning in a comment list, else the comment right above.
 pub(crate) fn meaning(workload: &Workload, name: &str, set: Span) -> String {
     let text = workload.text();
     let comments = &workload.comments;
@@ -147,7 +146,7 @@ pub(crate) fn meaning(workload: &Workload, name: &str, set: Span) -> String {
     above(&lines, text)
 }
 
-/// Meanings from lists of parameters in comments, as in Filebench's own files: `# $name - meaning`.
+/// Meanings of parameters by name, from comment lines `# $name - meaning`, as in Filebench's files.
 pub(crate) fn listed(comments: &[Comment]) -> HashMap<String, String> {
     let pairs = comments.iter().rev().filter_map(|c| {
         let rest = c.text.strip_prefix('$')?;
@@ -156,13 +155,13 @@ pub(crate) fn listed(comments: &[Comment]) -> HashMap<String, String> {
         let is_name = name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         is_name.then(|| (name.to_string(), meaning.trim().to_string()))
     });
-    // In reverse order, so that the first of two lines about a parameter wins.
+    // The reverse order lets the first of two lines about a parameter win.
     pairs.collect()
 }
 
-/// The text of the comment lines right above a `set`, the lowest first.
+/// Text of the comment lines right above a `set`; `lines` begins with the lowest line.
 fn above(lines: &[&Comment], text: &str) -> String {
-    // A block from the first line on belongs to the file, not to a parameter.
+    // A comment block that begins the file describes the file, not a parameter.
     let heads_file = |c: &&Comment| text[..c.span.start as usize].trim().is_empty();
     if lines.last().is_some_and(heads_file) {
         return String::new();
@@ -176,8 +175,7 @@ fn between(text: &str, start: u32, end: u32) -> &str {
     &text[start as usize..end as usize]
 }
 
-/// Returns the texts of the workload's `usage` statements; parameters in them are replaced by their
-/// defaults.
+/// Returns the texts of the workload's `usage` statements, in which parameters are replaced by their defaults.
 #[must_use]
 pub fn usage(workload: &Workload) -> Vec<String> {
     let parameters = parameters(workload);
@@ -191,7 +189,7 @@ pub fn usage(workload: &Workload) -> Vec<String> {
             ExprKind::Text(pieces) => {
                 let mut text = String::new();
                 for piece in pieces {
-                    // A short text may name a long variable many times.
+                    // A short text may contain a long variable many times.
                     if text.len() > MAX_TEXT_BYTES {
                         break;
                     }
@@ -311,20 +309,20 @@ mod tests {
             ),
             ["a=1 (beside a)", "b=2 (above b)", "c=3 ()", "d=4 ()"]
         );
-        // A comment beside another statement, or a blank line, ends what is above.
+        // A comment beside another statement and a blank line end the comment above a `set`.
         assert_eq!(
             shown("set $z=0\nrun 1 # beside run\n# of a\nset $a=1\n# far\n\n# near\nset $b=2\n"),
             ["z=0 ()", "a=1 (of a)", "b=2 (near)"]
         );
-        // The block from the first line on belongs to the file.
+        // A comment block that begins the file describes the file.
         assert_eq!(shown("# The file\n# and more\nset $a=1\n"), ["a=1 ()"]);
         assert_eq!(shown("\n  # The file\nset $a=1\n"), ["a=1 ()"]);
-        // Rules are left out, and the comment beside wins.
+        // Rules are skipped, and the comment beside the `set` wins.
         assert_eq!(
             shown("run 1\n# ----\n# of a\n# ----\nset $a=1\n# above\nset $b=1 # beside\n"),
             ["a=1 (of a)", "b=1 (beside)"]
         );
-        // Only the first set of a parameter is shown, and those in loops too.
+        // Only the first `set` of a parameter is shown, and `set` statements in loops are included.
         assert_eq!(
             shown(
                 "run 1\nset $a=1 # first\nset $a=2 # second\nforeach $i in 1 {\n set $c=5 # inner\n set $a=3\n}"
@@ -368,7 +366,7 @@ mod tests {
         );
         assert_eq!(usage(&w), ["5", "plain", "", "$b", "5$b5"]);
         assert_eq!(usage(&read("echo \"x\"")), [""; 0]);
-        // A short text with a long variable is cut.
+        // A short text with a long variable is cut off.
         let long = format!(
             "set $a={}\nusage \"{}\"",
             "x".repeat(10_000),

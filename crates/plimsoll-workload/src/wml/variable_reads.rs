@@ -1,15 +1,15 @@
-//! Variables that a workload reads.
+//! Names of variables that a workload reads.
 
 use crate::wml::Workload;
 use crate::wml::ast::{AttrValue, Attrs, Expr, ExprKind, Flowop, Statement, StatementKind};
 use crate::wml::lexer::Piece;
 use std::collections::HashSet;
 
-/// Variables that are never set.
+/// Variables with a predefined value, which a workload need not set.
 const PREDEFINED_VARIABLES: [&str; 2] = ["date", "hostname"];
 
-/// Names of the variables that a workload reads and never sets, in the order of their first use.
-/// Files of Filebench 1.x left them to profiles.
+/// Names of the variables that a workload reads and never sets, in the order of their first use. In Filebench 1.x,
+/// profiles set such variables.
 pub(crate) fn unset(workload: &Workload) -> Vec<&str> {
     let mut reads = Reads::default();
     reads.statements(&workload.statements);
@@ -24,9 +24,9 @@ pub(crate) fn unset(workload: &Workload) -> Vec<&str> {
 struct Reads<'w> {
     set: HashSet<&'w str>,
     read: Vec<&'w str>,
-    /// The elements of `read`.
+    /// The names in `read`, for lookup.
     seen: HashSet<&'w str>,
-    /// Locals of the composite flowop that is visited.
+    /// Locals of the composite flowop that is being visited.
     locals: HashSet<&'w str>,
 }
 
@@ -57,7 +57,7 @@ impl<'w> Reads<'w> {
                 }
             }
             StatementKind::Composite(composite) => {
-                // Each use gives the values of locals, or they have defaults.
+                // Each use of the composite, or a default, sets a local, so a read of a local reads no variable.
                 let locals = composite.attrs.locals.iter();
                 self.locals = locals.map(|l| l.name.as_str()).collect();
                 self.attrs(&composite.attrs);

@@ -1,4 +1,4 @@
-//! Arguments of `docs`: documents that are made from definitions in the code.
+//! Arguments of `docs`: documents generated from definitions in the code.
 
 use clap::{Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;

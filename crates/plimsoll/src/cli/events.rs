@@ -1,4 +1,4 @@
-//! Arguments on what happens to the system under test while a run runs.
+//! Arguments for events: actions on the system under test during a run.
 
 use super::Command;
 use crate::exit::CommandError;
@@ -19,11 +19,11 @@ pub struct EventArgs {
 }
 
 impl EventArgs {
-    /// Makes the events of a simulated system part of the target's URL, which is what results keep and
-    /// ranks are given; returns those that this program executes.
+    /// Adds the events of a simulated system to the target's URL, which is recorded in results and sent to ranks.
+    /// Returns the events that this program executes.
     ///
     /// # Errors
-    /// If the events cannot happen to the target.
+    /// If the target does not support an event.
     pub fn add_to(
         &self,
         target: &mut String,
@@ -54,7 +54,7 @@ impl EventArgs {
     }
 }
 
-/// An event of a simulated system.
+/// Converts an event to an event of a simulated system.
 fn of_system(event: &EventSpec) -> Result<SystemEvent, CommandError> {
     let text = event.to_string();
     let read = text.parse();
@@ -62,16 +62,17 @@ fn of_system(event: &EventSpec) -> Result<SystemEvent, CommandError> {
 }
 
 impl Command {
-    /// Makes events of simulated systems part of the target that they happen to, and checks the others.
+    /// Adds events of simulated systems to their target, and checks the other events.
     ///
     /// # Errors
-    /// As those of [`EventArgs::add_to`].
+    /// As for [`EventArgs::add_to`].
     pub fn add_events(&mut self) -> Result<(), CommandError> {
         let (events, how) = match self {
             Self::Run(args) => (&mut args.workload.events, &mut args.workload.how),
             Self::Curve(args) => (&mut args.events, &mut args.how),
             Self::Find(args) => (&mut args.events, &mut args.how),
-            // The target of `md` is known after its options are read, the targets of `profile` as each run begins.
+            // The target of `md` is known only after its options are read, the targets of `profile` only when each run
+            // begins.
             _ => return Ok(()),
         };
         let clock = how.clock();

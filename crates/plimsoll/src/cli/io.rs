@@ -1,4 +1,4 @@
-//! The option that chooses how system calls on files are made.
+//! The option `--io`: system calls or io_uring for file access.
 
 use clap::{Args, ValueEnum};
 

@@ -1,4 +1,4 @@
-//! `--live`: where runs in progress can be shown on the whole terminal.
+//! The option `--live`: full-screen display of runs in progress.
 
 use super::Command;
 use crate::console::Stream;
@@ -6,10 +6,10 @@ use crate::exit::CommandError;
 use plimsoll_engine::ClockKind;
 
 impl Command {
-    /// Refuses `--live` where there is no terminal that can be drawn on, or no real time to show.
+    /// Refuses `--live` without a suitable terminal, or in virtual time.
     ///
     /// # Errors
-    /// If it is refused.
+    /// If the terminal or the clock does not support `--live`.
     pub fn check_live(&self) -> Result<(), CommandError> {
         let (output, clock) = match self {
             Self::Run(args) => (&args.manner, args.workload.how.clock()),

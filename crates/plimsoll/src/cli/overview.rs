@@ -1,10 +1,10 @@
-//! The first help page, with the commands in groups: clap cannot group subcommands.
+//! The first help page, with grouped commands: clap cannot group subcommands.
 
 use super::{Cli, STYLES};
 use clap::{Command, CommandFactory};
 use std::fmt::Write;
 
-/// The commands of the first help page, by group, in their order.
+/// Commands of the first help page, by group, in display order.
 const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Measure",
@@ -16,7 +16,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Systems", &["systems", "emulate", "hosts"]),
 ];
 
-/// The definition of the command line, whose first help page has the groups.
+/// Definition of the command line, including the grouped first help page.
 pub fn definition() -> Command {
     let cli = Cli::command();
     let page = format!(
@@ -27,7 +27,7 @@ pub fn definition() -> Command {
     cli.help_template(page)
 }
 
-/// The groups, with a line for each command.
+/// Help text of the groups, with a line per command.
 fn groups(cli: &Command) -> String {
     let (header, literal) = (STYLES.get_header(), STYLES.get_literal());
     let names = GROUPS.iter().flat_map(|(_, names)| names.iter());

@@ -50,9 +50,9 @@ pub struct ProfileArgs {
 pub struct FileSystem {
     /// Name in results.
     pub label: String,
-    /// Directory of the files; `None` with a target of its own.
+    /// Directory of the files; `None` if `target` is set.
     pub dir: Option<PathBuf>,
-    /// URL of the target; `None` with a directory.
+    /// URL of the target; `None` if `dir` is set.
     pub target: Option<String>,
 }
 
@@ -69,14 +69,14 @@ fn file_system(value: OsString) -> Result<FileSystem, String> {
     if label.is_empty() || place.is_empty() {
         return Err(wrong());
     }
-    // The name of a target comes before a colon; a directory with one there is written ./a:b.
+    // A colon ends the scheme of a target; a directory with a colon in its name is written ./a:b.
     let scheme = place.split_once(':').map(|(scheme, _)| scheme);
     let needs_no_dir = plimsoll_target::scheme_of(place).is_some_and(|s| !s.keeps_files());
     let is_target = scheme.is_some_and(|s| !s.contains('/')) || needs_no_dir;
     let (dir, target) = match (is_target, value.to_str()) {
         (true, _) => (None, Some(place.to_owned())),
         (false, Some(_)) => (Some(place.into()), None),
-        // A directory by its bytes, which are not text.
+        // Directories are compared as bytes, which need not be valid UTF-8.
         (false, None) => {
             let begin = value.as_bytes().iter().position(|b| *b == b'=');
             let bytes = &value.as_bytes()[begin.map_or(0, |at| at + 1)..];

@@ -1,4 +1,4 @@
-//! Arguments about the processes that run something together.
+//! Arguments about the processes that execute a run together.
 
 use clap::Args;
 use std::path::PathBuf;

@@ -54,10 +54,10 @@ pub struct DescriptionArg {
 }
 
 impl DescriptionArg {
-    /// Reads the text of the description; `None` without the option.
+    /// Reads the text of the description of the system under test; `None` without the option.
     ///
     /// # Errors
-    /// If the file cannot be read or is wrong, with the place.
+    /// If the file cannot be read or is invalid; the message has the position.
     pub fn text(&self) -> Result<Option<String>, CommandError> {
         let read = |file: &PathBuf| Ok(sut::read(file)?.1);
         self.sut.as_ref().map(read).transpose()

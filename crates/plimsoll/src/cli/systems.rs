@@ -1,4 +1,4 @@
-//! Arguments on simulated systems.
+//! Arguments about simulated systems.
 
 use super::Format;
 use super::examples::FIT_EXAMPLES;

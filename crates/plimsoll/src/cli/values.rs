@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Minimum interval of the series: every worker delivers its figures at the end of each, and more
-/// frequent deliveries would slow the measured operations.
+/// Minimum interval of the time series: every worker delivers its figures at each interval end, and more frequent
+/// deliveries would slow the measured operations.
 const MIN_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Values of `--quit`.
@@ -79,7 +79,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text)
 }
 
-/// A directory that is printed at the end: `-r` becomes `./-r`, which any command accepts.
+/// A directory printed in suggested commands: `-r` becomes `./-r`, which is never mistaken for an option.
 pub(super) fn directory() -> impl TypedValueParser<Value = PathBuf> {
     PathBufValueParser::new().map(|path| {
         match path.as_os_str().as_encoded_bytes().starts_with(b"-") {
@@ -174,7 +174,7 @@ pub(super) fn some_runs(text: &str) -> Result<u32, String> {
     at_least_one(text, "runs")
 }
 
-/// The number of load points that are measured at the same time: 0 stands for the number of processors.
+/// Number of load points measured concurrently; 0 selects the number of processors.
 pub(super) fn jobs(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(n) => Ok(n),

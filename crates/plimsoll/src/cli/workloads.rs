@@ -41,7 +41,7 @@ pub struct WorkloadArgs {
     pub rate: Option<f64>,
 }
 
-/// Help on targets, with the form of each one's URL.
+/// Help on targets, with the URL form of each target.
 fn target_help() -> String {
     let forms = plimsoll_target::registry::SCHEMES.iter().map(|s| s.form);
     let forms: Vec<&str> = forms.collect();
@@ -242,7 +242,7 @@ impl CommonRunArgs {
 }
 
 impl ClockArg {
-    /// The clock of runs on a target, which is virtual if the target exists in no other time.
+    /// Clock for runs on a target: virtual if the target exists only in virtual time.
     pub fn of(self, target: &str) -> ClockKind {
         match self {
             Self::Real if !plimsoll_target::is_virtual(target) => ClockKind::Real,

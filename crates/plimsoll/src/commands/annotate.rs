@@ -5,8 +5,7 @@ use crate::cli::{NoteArgs, TagArgs};
 use crate::exit::{CommandError, Exit};
 use plimsoll_results::{Annotations, Kind, ResultsError};
 
-/// Changes tags, and prints those that there are then. Either all of the directories hold results,
-/// or nothing is changed.
+/// Changes tags, and prints the resulting tags. Nothing is changed unless all directories hold results.
 pub fn tag(args: &TagArgs) -> Result<Exit, CommandError> {
     if let Some(both) = args.add.iter().find(|t| args.remove.contains(t)) {
         return Err(CommandError::usage(format!(
@@ -50,7 +49,7 @@ pub fn note(args: &NoteArgs) -> Result<Exit, CommandError> {
     Ok(Exit::Valid)
 }
 
-/// What was requested cannot be, or the file system refuses.
+/// Command error: an I/O error is a failure, any other error a usage error.
 fn stopped(e: ResultsError) -> CommandError {
     match e {
         ResultsError::Io { .. } => CommandError::failed(e),

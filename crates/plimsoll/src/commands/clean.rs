@@ -7,10 +7,10 @@ use std::fmt::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Levels below the given directory that are searched for markers.
+/// Search depth for markers, in levels below the given directory.
 const MAX_SEARCH_DEPTH: u32 = 3;
 
-/// Cleans the directory, or those below it that carry a marker.
+/// Cleans the directory, or the marked directories below.
 pub fn run(args: &CleanArgs) -> Result<Exit, CommandError> {
     let dir = &args.dir;
     if plimsoll_target::is_remote(&args.target) {
@@ -62,7 +62,7 @@ fn clean(args: &CleanArgs, marked: Vec<PathBuf>) -> Result<Exit, CommandError> {
                     _ = writeln!(said, "  {path}");
                 }
             }
-            // The others are cleaned nevertheless.
+            // The remaining directories are cleaned nevertheless.
             Err(e) => {
                 crate::console::err(&format!("error: {e}\n"));
                 exit = match (e, exit) {
@@ -96,7 +96,7 @@ fn find(dir: &Path, depth: u32, marked: &mut Vec<PathBuf>) -> std::io::Result<()
     }
     if depth > 0 {
         for dir in below {
-            // An unreadable directory holds nothing that this user left.
+            // This user cannot have left files in an unreadable directory.
             let _ = find(&dir, depth - 1, marked);
         }
     }

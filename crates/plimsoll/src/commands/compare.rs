@@ -1,4 +1,4 @@
-//! `compare`: results side by side.
+//! `compare`: comparison of results.
 
 use super::import::{read as read_report, refused, remark};
 use super::report::{Picture, write_file, write_output};
@@ -14,7 +14,7 @@ use plimsoll_report::{markdown, terminal};
 use plimsoll_results::{Percentile, Percentiles, Verdict};
 use std::path::Path;
 
-/// Compares the results and prints what differs.
+/// Compares the results and prints the differences.
 pub fn run(args: &CompareArgs) -> Result<Exit, CommandError> {
     if let Some(file) = &args.output {
         new_file::refuse_existing(file)?;
@@ -44,12 +44,11 @@ pub fn run(args: &CompareArgs) -> Result<Exit, CommandError> {
     })
 }
 
-/// Percentiles that runs are compared by, if others than the usual ones were requested, by themselves or
-/// in a condition.
+/// Extra percentiles to compare, from `--percentiles` or a `--fail-if` condition; `None` for the default percentiles.
 fn percentiles(args: &CompareArgs) -> Option<Percentiles> {
     let conditions: Vec<Percentile> = args.fail_if.iter().filter_map(|c| c.percentile()).collect();
     let asked = args.percentiles.as_ref();
-    // All operations together have the fewest rows of their own.
+    // The totals have the fewest percentiles by default.
     let more = conditions
         .iter()
         .any(|p| !compare::TOTAL_PERCENTILES.contains(p));
@@ -137,7 +136,7 @@ fn published(path: &Path, name: &str) -> Result<Results, CommandError> {
     }))
 }
 
-/// The curve, including points without operations, so that no line is drawn across them.
+/// The curve, including points without operations, to prevent a line across missing points.
 fn curve_with_zero_points(d: &Disclosure) -> Result<Curve, CurveError> {
     let point = |p: &LoadPoint| Point {
         load: p.load,
@@ -151,9 +150,9 @@ fn curve_with_zero_points(d: &Disclosure) -> Result<Curve, CurveError> {
     Curve::new(d.points.iter().map(point).collect())
 }
 
-/// The share of the full data and rates that the remark of a report tells; 1 if it tells none.
+/// Scale stated in the remark of a report; 1 without a statement.
 fn scale_of(remark: &str) -> f64 {
-    // Reports of all versions say it as `0.1 of the full …`.
+    // Reports of all versions state the scale as `0.1 of the full …`.
     let told = remark.split_once(" of the full");
     let number = told.and_then(|(before, _)| before.split_whitespace().next_back());
     number.and_then(|n| n.parse().ok()).unwrap_or(1.0)
@@ -187,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_point_at_which_nothing_was_done_stays_in_the_curve() {
-        // Not included when compiled: it is in another crate.
+        // Read at run time, because the file belongs to another crate.
         let crates = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
         let text = std::fs::read(format!(
             "{crates}/plimsoll-report/tests/published/vda2014.txt"

@@ -1,4 +1,4 @@
-//! `curve`: measures a workload at several loads, in increasing order, on one data set.
+//! `curve`: measures a workload at increasing loads on one data set.
 
 use super::plan;
 use super::series::{self, ReadySeries};
@@ -34,7 +34,7 @@ pub fn run(args: &CurveArgs) -> Result<Exit, CommandError> {
     })
 }
 
-/// The series without runs.
+/// The series document, without runs.
 fn series(args: &CurveArgs, ranks: u32) -> Result<Series, CommandError> {
     let loads = loads(args)?;
     let plan = load_plan::at(&args.workload, &args.how, &args.criteria, loads.greatest())?;

@@ -1,4 +1,4 @@
-//! `docs`: documents that are made from definitions in the code.
+//! `docs`: documents generated from definitions in the code.
 
 use super::print;
 use crate::cli::{SchemaForm, definition};
@@ -19,7 +19,7 @@ pub fn schema(form: SchemaForm) -> Result<Exit, CommandError> {
     print(&schema_text(form))
 }
 
-/// A JSON schema as text.
+/// Text of a JSON schema.
 pub fn schema_text(form: SchemaForm) -> String {
     match form {
         SchemaForm::Run => results::schema::<Run>(),
@@ -31,7 +31,7 @@ pub fn schema_text(form: SchemaForm) -> String {
     }
 }
 
-/// Prints the manual page, or writes those of all commands to a directory.
+/// Prints the main manual page, or writes the manual pages of all commands to a directory.
 pub fn man(dir: Option<&Path>) -> Result<Exit, CommandError> {
     let Some(dir) = dir else {
         let mut page = Vec::new();

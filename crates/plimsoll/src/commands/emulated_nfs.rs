@@ -1,4 +1,4 @@
-//! `emulate nfs`: a file server in memory.
+//! `emulate nfs`: an in-memory NFS server.
 
 use crate::cli::NfsArgs;
 use crate::exit::{CommandError, Exit};
@@ -7,9 +7,9 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::sync::{Arc, Mutex};
 
-/// Serves until a signal comes.
+/// Serves until a signal arrives.
 pub fn run(args: &NfsArgs) -> Result<Exit, CommandError> {
-    // Before anybody can know of the server, so that a signal always ends it in order.
+    // Catch signals before announcing the server, so that any signal ends the server in order.
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
         .map_err(|e| CommandError::failed(format!("cannot catch Ctrl-C: {e}")))?;
     let behaviour = ServerOptions {

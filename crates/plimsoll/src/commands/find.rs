@@ -1,4 +1,4 @@
-//! `find`: searches for the load line of a workload, the highest load that meets its criteria.
+//! `find`: searches for the load line of a workload, the highest load that is sustained.
 
 use super::plan;
 use super::series::{self, ReadySeries};
@@ -11,7 +11,7 @@ use plimsoll_results::{LoadSearch, SearchRules, Series, SeriesKind};
 /// Fraction of the highest load at which a search without `--start-load` begins.
 const DEFAULT_START_DIVISOR: u64 = 8;
 
-/// Searches for the load line, writes every run and prints what was found.
+/// Searches for the load line, writes every run and prints the result.
 pub fn run(args: &FindArgs) -> Result<Exit, CommandError> {
     if args.how.dry_run {
         args.description.text()?;
@@ -34,7 +34,7 @@ pub fn run(args: &FindArgs) -> Result<Exit, CommandError> {
     })
 }
 
-/// The series without runs.
+/// The series document, without runs.
 fn series(args: &FindArgs, ranks: u32) -> Result<Series, CommandError> {
     let kind = SeriesKind::Search(LoadSearch::new(rules(args)?));
     let plan = load_plan::at(&args.workload, &args.how, &args.criteria, args.max_load)?;

@@ -22,7 +22,7 @@ use plimsoll_sim::{FitError, Fitted, FreeFigure, fit, free_figures, with_figures
 use progress::Progress;
 use trial::TrialRunner;
 
-/// Elasticity of the response time to a figure below which the points say little of the figure.
+/// Elasticity of the response time to a figure below which the points hardly determine the figure.
 const MIN_ELASTICITY: f64 = 0.02;
 
 /// A system with free figures.
@@ -68,7 +68,7 @@ pub fn run(args: &FitArgs) -> Result<Exit, CommandError> {
     })?;
     let others = residuals(&mut runner, &system, &result.factors, &held_out)?;
     let text = with_figures(&system.text, &system.figures, &result.factors);
-    // The trials were made, so the command has failed and was not refused.
+    // The trials have been made, so this is a failure and not a refusal.
     new_file::create(&args.output, &text).map_err(|e| CommandError {
         exit: Exit::Failed,
         ..e
@@ -94,7 +94,7 @@ pub fn run(args: &FitArgs) -> Result<Exit, CommandError> {
     })
 }
 
-/// The system of a name or a path, with its free figures.
+/// The system of a name or path, with its free figures.
 fn read_system(name: &str) -> Result<FreeSystem, CommandError> {
     let text = plimsoll_sim::find(name).map_err(CommandError::usage)?;
     plimsoll_sim::parse(&text, name).map_err(diagnosed)?;
@@ -117,7 +117,7 @@ fn nothing_free(system: &FreeSystem) -> CommandError {
     ))
 }
 
-/// The points that are held out, and those that the system is fitted to.
+/// Splits the points into points held out for validation and points for fitting.
 fn divide(
     curve: &ReferenceCurve,
     hold_out: &[usize],
@@ -169,7 +169,7 @@ fn too_few(points: usize, figures: usize) -> String {
     )
 }
 
-/// The first line: what is fitted to what.
+/// First line of the report: the system and the curve.
 fn headline(
     system: &FreeSystem,
     curve: &ReferenceCurve,
@@ -256,7 +256,7 @@ fn figure(figure: &FreeFigure, result: &Fitted, i: usize) -> FittedFigure {
     }
 }
 
-/// What to know of a fitted figure.
+/// Notes on a fitted figure.
 fn notes(figure: &FittedFigure) -> Vec<String> {
     let mut notes = Vec::new();
     if figure.at_bound {

@@ -1,4 +1,4 @@
-//! `hosts check`: what a run on other machines needs, host by host.
+//! `hosts check`: checks the requirements of a run on other machines, host by host.
 
 mod bandwidth;
 
@@ -21,9 +21,9 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 use tempfile::NamedTempFile;
 
-/// Comparisons of the clocks; the one with the shortest round trip counts.
+/// Number of clock comparisons; the comparison with the shortest round trip counts.
 const CLOCK_COMPARISONS: u32 = 5;
-/// Difference of the clocks that gets a warning: times in results of other programs would not match.
+/// Clock difference above which a warning is printed, because times in other programs' results would not match.
 const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_secs(1);
 
 /// Runs a command about hosts.
@@ -39,39 +39,39 @@ pub fn run(command: &HostsCommand) -> Result<Exit, CommandError> {
     }
 }
 
-/// What the hosts of a connection are to do.
+/// Task of the hosts of a connection.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 enum Task {
-    /// To report what each is.
+    /// Report facts about the host.
     Inspection,
-    /// To measure the bandwidth between them.
+    /// Measure the bandwidth between the hosts.
     Bandwidth,
 }
 
-/// What a host says of itself.
+/// Facts that a host reports about itself.
 #[derive(Debug, Serialize, Deserialize)]
 struct HostFacts {
-    /// Its own name.
+    /// Host name.
     name: String,
     /// Number of processors that the ranks may use on the host; below 1 with a small CPU quota.
     processors: f64,
-    /// What is wrong with the work directory.
+    /// Problem with the work directory, if any.
     dir: Result<(), String>,
 }
 
-/// What was found of a host.
+/// Result of the inspection of a host.
 #[derive(Debug)]
 struct HostReport {
     facts: HostFacts,
     round_trip: Duration,
-    /// How far its clock is ahead, in seconds.
+    /// Offset of the host's clock in seconds; positive if ahead.
     clock_ahead_s: f64,
 }
 
-/// The file by which hosts recognise the work directory.
+/// File by which hosts verify that they see the same work directory.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct CheckFile {
-    /// The directory as it was given; `None` if none is to be checked.
+    /// Directory as given; `None` if no directory is to be checked.
     dir: Option<PathBuf>,
     name: PathBuf,
     contents: String,
@@ -93,7 +93,7 @@ fn check(args: &HostsCheckArgs) -> Result<Exit, CommandError> {
         .map_err(|e| CommandError::failed(format!("cannot catch signals: {e}")))?;
     let (file, contents) = match &args.dir {
         Some(dir) => {
-            // An interrupt waits until the file is known.
+            // An interrupt must not come between the creation of the file and its registration for removal.
             let mut known = signals::lock(&interrupted);
             let (file, check) = check_file(dir)?;
             *known = Some(file.path().to_owned());
@@ -156,18 +156,17 @@ fn check(args: &HostsCheckArgs) -> Result<Exit, CommandError> {
     }
 }
 
-/// Creates a file that only this command knows, which is removed when it is dropped.
+/// Creates a uniquely named file, which is removed on drop.
 fn check_file(dir: &Path) -> Result<(NamedTempFile, CheckFile), CommandError> {
     let failed = |e| CommandError::usage(format!("--dir {}: {e}", dir.display()));
     let builder = tempfile::Builder::new()
         .prefix(".plimsoll-check-")
         .tempfile_in(dir);
     let mut file = builder.map_err(failed)?;
-    // Whatever the umask: the user of another machine may be another one, and the server may map its root to
-    // `nobody`.
+    // Readable whatever the umask: the user on another machine may differ, and the server may map its root to `nobody`.
     let readable = Permissions::from_mode(0o644);
     file.as_file().set_permissions(readable).map_err(failed)?;
-    // Another directory does not have this name, whose random part is repeated in the file.
+    // The name has a random part, which the file repeats, so no other directory has the same file.
     let name = PathBuf::from(file.path().file_name().expect("a file has a name"));
     let contents = format!("{} {}", std::process::id(), name.display());
     file.write_all(contents.as_bytes()).map_err(failed)?;
@@ -201,7 +200,7 @@ fn exchange(ranks: &dyn Ranks, file: &CheckFile) -> Result<HostReport, RankError
             }
         })?;
         let round_trip = begun.elapsed();
-        // Theirs was read when half of the round trip had passed.
+        // The host read its clock at about half of the round trip.
         let ahead = theirs - (sent + round_trip.as_secs_f64() / 2.0);
         if closest.is_none_or(|(shortest, _)| round_trip < shortest) {
             closest = Some((round_trip, ahead));
@@ -222,7 +221,7 @@ fn exchange(ranks: &dyn Ranks, file: &CheckFile) -> Result<HostReport, RankError
     })
 }
 
-/// The other side, on the host.
+/// Host side of a connection.
 fn reply(ranks: &dyn Ranks) -> Result<(), String> {
     let task = ranks.broadcast(vec![]).map_err(|e| e.to_string())?;
     match bandwidth::decode(&task)? {
@@ -231,7 +230,7 @@ fn reply(ranks: &dyn Ranks) -> Result<(), String> {
     }
 }
 
-/// The other side of [`exchange`].
+/// Host side of [`exchange`].
 fn describe(ranks: &dyn Ranks) -> Result<(), String> {
     let failed = |e: RankError| e.to_string();
     ranks.agree_on_start().map_err(failed)?;
@@ -255,7 +254,7 @@ fn describe(ranks: &dyn Ranks) -> Result<(), String> {
     ranks.collect(facts, &mut |_, _| ()).map_err(failed)
 }
 
-/// Looks for the file in this machine's work directory.
+/// Checks that this machine's work directory has the file.
 fn find(file: &CheckFile, place: &HostPlace) -> Result<(), String> {
     let Some(given) = &file.dir else {
         return Ok(());
@@ -279,13 +278,13 @@ fn find(file: &CheckFile, place: &HostPlace) -> Result<(), String> {
     }
 }
 
-/// Seconds since the epoch by a machine's own clock.
+/// Seconds since the epoch on this machine's clock.
 fn seconds_of(time: SystemTime) -> f64 {
     let since = time.duration_since(SystemTime::UNIX_EPOCH);
     since.map_or(0.0, |t| t.as_secs_f64())
 }
 
-/// What was found, as a line.
+/// Report line of a host.
 fn line(host: &str, report: &HostReport, has_dir: bool) -> String {
     let facts = &report.facts;
     let clock = clock(report.clock_ahead_s);
@@ -303,7 +302,7 @@ fn line(host: &str, report: &HostReport, has_dir: bool) -> String {
     )
 }
 
-/// How far a clock is ahead, which is given in seconds, with a warning if that is much.
+/// Text for a clock offset in seconds, with a warning if the offset is large.
 fn clock(ahead_s: f64) -> String {
     let warning = match ahead_s.abs() > MAX_CLOCK_DIFFERENCE.as_secs_f64() {
         true => {

@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Reads the report, says what does not add up or is missing, and prints it.
+/// Reads the report, prints inconsistencies and missing sections, and prints the report.
 pub fn run(args: &ImportArgs) -> Result<Exit, CommandError> {
     let name = args.file.display().to_string();
     let bytes =
@@ -37,7 +37,7 @@ pub fn remark(imported: &Imported, name: &str) {
     }
 }
 
-/// One byte more than a report may have, so that a device without an end is refused as well.
+/// Reads a file up to one byte beyond the maximum size of a report, so that an endless device is refused, too.
 pub fn read(file: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(file)?
@@ -46,7 +46,7 @@ pub fn read(file: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// The command error of a text that was refused.
+/// Command error for a rejected text.
 pub fn refused(d: &Diagnostics) -> CommandError {
     CommandError {
         exit: Exit::Usage,

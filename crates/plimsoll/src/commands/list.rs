@@ -6,17 +6,17 @@ use crate::exit::{CommandError, Exit};
 use crate::workload;
 use plimsoll_plan::{Bytes, FilesetId, Layout, Overrides, Plan};
 
-/// Head of the column that says where a workload comes from.
+/// Heading of the column with the origin of a workload.
 const SOURCE: &str = "source";
 
-/// Source of the workloads in the list.
+/// Origin of the listed workloads.
 const BUILT_IN: &str = "built-in";
 
 /// One line of the list.
 struct Entry {
     name: String,
     title: String,
-    /// Files and bytes of all filesets, with the workload's own parameters.
+    /// Number of files and bytes of all filesets, with the default parameters.
     files: u64,
     bytes: u64,
 }

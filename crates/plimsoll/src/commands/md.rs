@@ -22,10 +22,10 @@ use plimsoll_workload::md::{LatencyError, LatencyFiles, Options, PatternOptions,
 use std::path::Path;
 use std::time::{Instant, SystemTime};
 
-/// Name of MD-Workbench's interface that does nothing.
+/// MD-Workbench's name for the interface without operations.
 const NULL_INTERFACE: &str = "dummy";
 
-/// Runs a pattern, or lists the interfaces, or prints the Plan.
+/// Runs a pattern, lists the interfaces, or prints the Plan.
 pub fn run(args: &MdArgs) -> Result<Exit, CommandError> {
     if args.md.lists_interfaces() {
         let names = plimsoll_target::registry::SCHEMES.iter().map(|s| s.name);
@@ -43,7 +43,7 @@ pub fn run(args: &MdArgs) -> Result<Exit, CommandError> {
         tools = Some(MdOutputs::ready(args, &options, &plan)?);
         Ok::<_, CommandError>(plan)
     })?;
-    // Rank 0 has checked the same arguments.
+    // Rank 0 has reported errors of the same arguments.
     let (options, events) = options(args)?;
     let settings = settings_of(args, &options, &plan);
     let config = RunConfig {
@@ -77,8 +77,7 @@ pub fn run(args: &MdArgs) -> Result<Exit, CommandError> {
     }
 }
 
-/// The options of the pattern, with the events of a simulated system in the target's URL, and the other
-/// events.
+/// Options of the pattern, with the events of a simulated system in the target's URL; and the remaining events.
 fn options(args: &MdArgs) -> Result<(Options, Vec<EventSpec>), CommandError> {
     let mut options = Options::new(&args.md).map_err(CommandError::usage)?;
     let clock = args.clock.of(&options.target);
@@ -86,7 +85,7 @@ fn options(args: &MdArgs) -> Result<(Options, Vec<EventSpec>), CommandError> {
     Ok((options, events))
 }
 
-/// The Plan for so many ranks, the options and the events, all checked.
+/// Plan for `ranks` ranks, options and events, all checked.
 fn checked(args: &MdArgs, ranks: u32) -> Result<(Plan, Options, Vec<EventSpec>), CommandError> {
     let (options, events) = options(args)?;
     args.ranks.check_target(&options.target)?;
@@ -97,7 +96,7 @@ fn checked(args: &MdArgs, ranks: u32) -> Result<(Plan, Options, Vec<EventSpec>),
     Ok((plan, options, events))
 }
 
-/// The settings of the engine for a Plan.
+/// Engine settings for a Plan.
 fn settings_of(args: &MdArgs, options: &Options, plan: &Plan) -> Settings {
     Settings {
         target: io_choice::target_of(&options.target, plan),
@@ -113,10 +112,10 @@ fn settings(args: &MdArgs, options: &Options) -> Settings {
     }
 }
 
-/// Joins the processes of the run. Returns also the number of ranks: that of the processes, or in
-/// virtual time of the workers of this one.
+/// Connects the processes of the run. Also returns the number of ranks: processes, or in virtual time workers of this
+/// process.
 fn join_ranks(args: &MdArgs) -> Result<(Communicator, u32), CommandError> {
-    // Rank 0 reports what is wrong with the options.
+    // Rank 0 reports errors in the options.
     let options = Options::new(&args.md);
     let clock = options.map_or(ClockKind::Real, |o| settings(args, &o).clock);
     match clock {
@@ -132,7 +131,7 @@ fn join_ranks(args: &MdArgs) -> Result<(Communicator, u32), CommandError> {
     }
 }
 
-/// Checks the options about ranks that are workers of one process.
+/// Checks the rank options for ranks that are workers of one process.
 fn check_virtual_ranks(args: &MdArgs, ranks: u32) -> Result<(), CommandError> {
     plimsoll_ranks::check_processes(ranks).map_err(CommandError::usage)?;
     if args.ranks.per_rank && ranks > 1 {
@@ -144,7 +143,7 @@ fn check_virtual_ranks(args: &MdArgs, ranks: u32) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// The Plan for so many ranks; of phases that are run alone, from where the last run ended.
+/// Plan for `ranks` ranks. Phases that run separately start at the position where the previous run ended.
 fn plan(args: &MdArgs, options: &Options, ranks: u32) -> Result<Plan, CommandError> {
     if settings(args, options).clock == ClockKind::Virtual {
         check_virtual_ranks(args, ranks)?;
@@ -163,17 +162,17 @@ fn plan(args: &MdArgs, options: &Options, ranks: u32) -> Result<Plan, CommandErr
     Ok(plan)
 }
 
-/// The outputs that rank 0 has ready before anything is run.
+/// Outputs that rank 0 prepares before any run.
 struct MdOutputs {
     latency: Option<LatencyFiles>,
     writer: RunWriter,
     started: SystemTime,
-    /// The root is there, and empty.
+    /// Whether the root exists and is empty.
     uses_empty_root: bool,
 }
 
 impl MdOutputs {
-    /// Checks that all outputs can be written, before anything is run.
+    /// Checks before any run that all outputs can be written.
     fn ready(args: &MdArgs, options: &Options, plan: &Plan) -> Result<Self, CommandError> {
         if let PatternOptions::Workbench(w) = &options.pattern
             && w.writes_position()
@@ -200,7 +199,7 @@ impl MdOutputs {
     }
 }
 
-/// Whether the root that is to be made is there already, and empty.
+/// Whether the root directory that would be created exists already and is empty.
 fn is_empty(plan: &Plan, options: &Options) -> bool {
     let makes_root = plan.pattern().is_some_and(|p| !p.stages.is_empty())
         && matches!(&options.pattern, PatternOptions::Workbench(w) if w.phases.precreate);
@@ -265,7 +264,7 @@ fn run_as_root(
     Ok(run.validity.verdict.into())
 }
 
-/// Prints the report of the whole run; in quiet mode only if it is not valid.
+/// Prints the report of the run; in quiet mode only if the run is not valid.
 fn print_report(output: &OutputOptions, run: &Run, dir: Option<&Path>) -> Result<(), CommandError> {
     match output.format {
         Format::Text if output.quiet => {
@@ -279,7 +278,7 @@ fn print_report(output: &OutputOptions, run: &Run, dir: Option<&Path>) -> Result
     }
 }
 
-/// Stores the position at which the next run of a phase begins, if this one was complete.
+/// Stores the start position of the next run of a phase, if this run was complete.
 fn keep_position(
     options: &Options,
     plan: &Plan,
@@ -309,7 +308,7 @@ fn keep_position(
     }
 }
 
-/// The command line, as it was given.
+/// The command line as given.
 fn arguments() -> Vec<String> {
     let words = std::env::args_os();
     words.map(|w| w.to_string_lossy().into_owned()).collect()
@@ -319,23 +318,23 @@ fn local_time() -> String {
     jiff::Zoned::now().strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
-/// Prints a line for each stage as it ends, and keeps the time of every operation.
+/// Prints a line per completed stage, and records the time of every operation.
 struct MdObserver<'a> {
     conductor: Conductor<'a>,
     report: Report<'a>,
-    /// First lines, printed once the run has begun: a run that is refused prints only the reason.
+    /// First lines, printed after the run has been accepted: a refused run prints only the reason.
     head: String,
     latency: Option<LatencyFiles>,
-    /// For each stage that has ended, what its ranks did.
+    /// Results of the ranks in each completed stage.
     done: Vec<Vec<RankStage>>,
     broken: Option<LatencyError>,
     stop: Stop,
 }
 
-/// The outcome, unless the run was stopped because the time of an operation could not be kept.
+/// Adds the failure of the latency recording to the outcome, if there was one.
 fn with_latency_failure(mut outcome: Outcome, broken: Option<&LatencyError>) -> Outcome {
     if let Some(error) = broken {
-        // This error stopped the run, not the user.
+        // The recording error stopped the run, not the user.
         outcome.interrupted = false;
         let what = "keep the time of every operation";
         outcome.failure = Some(Failure::of(what, error.to_string()));
@@ -344,7 +343,7 @@ fn with_latency_failure(mut outcome: Outcome, broken: Option<&LatencyError>) -> 
 }
 
 impl MdObserver<'_> {
-    /// Prints what comes first, once.
+    /// Prints the first lines, once.
     fn say_head(&mut self) {
         if !self.head.is_empty() {
             let head = std::mem::take(&mut self.head);

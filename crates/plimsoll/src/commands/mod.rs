@@ -1,4 +1,4 @@
-//! One module per subcommand.
+//! Subcommands, one module each.
 
 pub mod annotate;
 pub mod clean;
@@ -40,7 +40,7 @@ pub fn print(text: &str) -> Result<Exit, CommandError> {
         .map_err(|e| CommandError::failed(format!("cannot write to standard output: {e}")))
 }
 
-/// Prints the report that ends a command: a JSON document, or text below an empty line.
+/// Prints the final report of a command: a JSON document, or text after an empty line.
 fn print_report(
     format: Format,
     json: impl FnOnce() -> String,

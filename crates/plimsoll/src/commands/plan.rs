@@ -1,4 +1,4 @@
-//! `--dry-run`: what would be run.
+//! `--dry-run`: prints the Plan and its needs without running it.
 
 use super::print;
 use crate::cli::{CommonRunArgs, Format};
@@ -11,7 +11,7 @@ use plimsoll_series::refuse_results_among_files;
 use std::path::Path;
 use std::time::Duration;
 
-/// Prints a Plan and what it takes; the reasons to refuse it end the command.
+/// Prints a Plan and its needs; returns an error with the reasons if the run would be refused.
 pub(super) fn show(plan: &Plan, settings: &Settings, format: Format) -> Result<Exit, CommandError> {
     let look = plimsoll_engine::preflight(plan, settings).map_err(CommandError::usage)?;
     match format {
@@ -58,7 +58,7 @@ pub(super) fn show_series(
     }
 }
 
-/// The reasons to refuse a run as an error, if there are any.
+/// Error with the reasons for refusing a run, if any.
 fn verdict(look: &Preflight) -> Result<Exit, CommandError> {
     match look.refusals.as_slice() {
         [] => Ok(Exit::Valid),
@@ -69,7 +69,7 @@ fn verdict(look: &Preflight) -> Result<Exit, CommandError> {
     }
 }
 
-/// The needs of a run, and the available resources.
+/// Text about the needs of a run and the available resources.
 fn needs(plan: &Plan, look: &Preflight) -> String {
     let mut out = format!("\nneeds\n  target    {}\n", look.target);
     if let (Some(space), Some(pattern)) = (look.space, plan.pattern()) {
@@ -128,7 +128,7 @@ fn needs(plan: &Plan, look: &Preflight) -> String {
     out
 }
 
-/// Estimated time of populating, in whole seconds.
+/// Estimated time for populating, in whole seconds.
 fn populate_time(look: &Preflight) -> String {
     let seconds = look.populate_estimate.as_secs_f64();
     if look.inodes_needed == 0 && look.bytes_needed.bytes == 0 {

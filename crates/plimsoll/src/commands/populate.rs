@@ -1,4 +1,4 @@
-//! `populate`: creates the files of a workload, which a run in the same directory uses.
+//! `populate`: creates the files of a workload, for a later run in the same directory.
 
 use super::{plan, print};
 use crate::cli::{Format, PopulateArgs};
@@ -9,7 +9,7 @@ use plimsoll_engine::{Event, Observer, Outcome, Settings};
 use plimsoll_plan::{Bytes, Phase, Plan, PopulatedFileset, counted};
 use plimsoll_series::outcome_or_refusal;
 
-/// Creates the files and keeps them.
+/// Creates the files without removing them.
 pub fn run(args: &PopulateArgs) -> Result<Exit, CommandError> {
     let mut plan = workload::plan_of_files(args)?;
     keep_population(&mut plan)?;
@@ -26,13 +26,13 @@ pub fn run(args: &PopulateArgs) -> Result<Exit, CommandError> {
     if args.dry_run {
         return plan::show(&plan, &settings, Format::Text);
     }
-    // A signal stops it; what was created is listed in the marker.
+    // A signal stops the creation; the marker lists the files created so far.
     let stop = stop_on_interrupt(&join_launched()?)?;
     let mut observer = PopulateObserver {
         is_quiet: args.quiet,
     };
     let ran = plimsoll_engine::run(&plan, &settings, &stop, &mut observer);
-    // Its notes are on the load that a run would be.
+    // The notes of the outcome refer to the load of a run, which does not happen.
     let Outcome {
         failure,
         interrupted,
@@ -46,7 +46,7 @@ pub fn run(args: &PopulateArgs) -> Result<Exit, CommandError> {
     }
 }
 
-/// Leaves nothing of a Plan but the creation of its files, which stay.
+/// Reduces a Plan to the creation of its files, and keeps the files.
 fn keep_population(plan: &mut Plan) -> Result<(), CommandError> {
     if plan.pattern().is_some() {
         return Err(CommandError::usage(
@@ -69,7 +69,7 @@ fn keep_population(plan: &mut Plan) -> Result<(), CommandError> {
     }
 }
 
-/// One line on a fileset.
+/// Report line of a fileset.
 fn line(fileset: &PopulatedFileset) -> String {
     let what = match fileset.reused {
         true => "found".to_owned(),
@@ -84,7 +84,7 @@ fn line(fileset: &PopulatedFileset) -> String {
     )
 }
 
-/// Says which fileset is being created.
+/// Prints which fileset is being created.
 struct PopulateObserver {
     is_quiet: bool,
 }

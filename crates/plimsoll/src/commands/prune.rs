@@ -10,16 +10,16 @@ use plimsoll_results::{AbandonedRun, Entry, LiveDir, Removal, ResultsError, dire
 use std::io::{self, BufRead, IsTerminal};
 use std::path::Path;
 
-/// The results below a root, by what happens to them.
+/// Decisions about the results below a root.
 #[derive(Default)]
 struct PruneDecisions {
-    /// These go.
+    /// Results to delete, with their times.
     old: Vec<(Timestamp, Removal)>,
-    /// These are old and stay, for a reason.
+    /// Old results that are kept, with the reasons.
     kept: Vec<String>,
 }
 
-/// Lists what is old, asks, and deletes it.
+/// Lists old results, asks for confirmation, and deletes the results.
 pub fn run(args: &PruneArgs) -> Result<Exit, CommandError> {
     if !args.yes && !args.dry_run && !io::stdin().is_terminal() {
         return Err(CommandError::usage(
@@ -73,7 +73,7 @@ fn decide(args: &PruneArgs, before: Timestamp) -> Result<PruneDecisions, Results
         let started = LiveDir::at(abandoned.path()).and_then(|live| live.read().ok());
         let started = started.and_then(|live| live.started_at.parse::<Timestamp>().ok());
         let path = abandoned.path().to_owned();
-        // Its lock is in the way of who looks whether anybody has it.
+        // Release the lock: the removal checks whether anybody holds the lock.
         drop(abandoned);
         if let Some(started) = started.filter(|started| *started < before) {
             match Removal::abandoned(&path) {
@@ -87,11 +87,10 @@ fn decide(args: &PruneArgs, before: Timestamp) -> Result<PruneDecisions, Results
     Ok(verdicts)
 }
 
-/// What goes of a directory, and since when it is there; nothing of one that is no result, or not
-/// old.
+/// Removal and time of an old result; `None` if the directory is not a result or not old.
 ///
 /// # Errors
-/// Why it stays although it is old, or may be.
+/// The reason why an old, or possibly old, result is kept.
 fn decide_one(
     args: &PruneArgs,
     before: Timestamp,
@@ -123,7 +122,7 @@ impl PruneDecisions {
         self.old.iter().map(|(_, r)| r.bytes()).sum()
     }
 
-    /// A line each.
+    /// Text with a line per result.
     fn listed(&self) -> String {
         let name = |r: &Removal| {
             r.dir()
@@ -150,7 +149,7 @@ impl PruneDecisions {
     }
 }
 
-/// Asks the user.
+/// Asks the user for confirmation.
 fn confirmed(sum: &str) -> Result<bool, CommandError> {
     console::err(&format!("delete {sum}? [y/N] "));
     let mut answer = String::new();

@@ -1,5 +1,4 @@
-//! `rank`: what this program does on another machine that `--hosts` names, or for one that it has
-//! started there.
+//! `rank`: the program as started by another machine (`--hosts`), or by its first rank there.
 
 use crate::cli::RankCommandArgs;
 use crate::exit::CommandError;
@@ -7,8 +6,8 @@ use crate::hosts::{self, RankPayload};
 use std::ffi::OsString;
 use std::io::IsTerminal;
 
-/// Receives the part of this process from the one that started it; returns the command line of rank 0,
-/// which it executes too.
+/// Receives the assignment from the starting process. Returns the command line of rank 0, which this process executes,
+/// too.
 pub fn accept(args: &RankCommandArgs) -> Result<Vec<OsString>, CommandError> {
     if std::io::stdin().is_terminal() {
         return Err(CommandError::usage(

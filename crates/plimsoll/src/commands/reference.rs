@@ -1,4 +1,4 @@
-//! `docs reference`: the reference as Markdown pages, from the definitions that the program itself uses.
+//! `docs reference`: Markdown reference pages, generated from the definitions that the program uses.
 
 mod commands;
 mod language;
@@ -10,16 +10,16 @@ use crate::exit::{CommandError, Exit};
 use crate::new_file;
 use std::path::{Path, PathBuf};
 
-/// File with the list of all pages, in the form of mdBook's `SUMMARY.md`.
+/// File with the list of all pages, in the format of mdBook's `SUMMARY.md`.
 const LIST: &str = "SUMMARY.md";
 
 /// A page of the reference.
 struct Page {
-    /// Place below the directory.
+    /// Path relative to the output directory.
     path: PathBuf,
     title: String,
     text: String,
-    /// Pages below it.
+    /// Subpages.
     parts: Vec<Page>,
 }
 
@@ -33,13 +33,13 @@ impl Page {
         }
     }
 
-    /// The page and those below it.
+    /// The page and its subpages.
     fn all(&self) -> Vec<&Page> {
         let parts = self.parts.iter().flat_map(Page::all);
         std::iter::once(self).chain(parts).collect()
     }
 
-    /// Its line in the list, and those of the pages below it.
+    /// List lines of the page and its subpages.
     fn lines(&self, depth: usize) -> String {
         let (indent, path) = ("  ".repeat(depth), self.path.display());
         let line = format!("{indent}- [{}](reference/{path})\n", self.title);

@@ -81,7 +81,7 @@ pub fn run(args: &ReportArgs) -> Result<Exit, CommandError> {
     write_output(&text, output)
 }
 
-/// Makes results of what killed runs left in these directories; where those are.
+/// Recovers the runs that killed processes left in these directories; returns the paths of the recovered results.
 fn recovered(left: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
     let mut made = Vec::new();
     let mut wrong = Vec::new();
@@ -109,11 +109,11 @@ pub fn write_output(text: &str, output: Option<&Path>) -> Result<Exit, CommandEr
     let Some(path) = output else {
         return print(text);
     };
-    // The file may be displayed with `cat`. Escaped JSON is the same JSON.
+    // The text may be displayed with `cat`, so unprintable characters are escaped. Escaped JSON is equivalent.
     write_file(path, foreign::escaped_lines(text).as_bytes())
 }
 
-/// Creates the file of `--output`.
+/// Creates the `--output` file.
 pub fn write_file(path: &Path, content: &[u8]) -> Result<Exit, CommandError> {
     new_file::create(path, content).map(|()| Exit::Valid)
 }
@@ -132,7 +132,7 @@ fn text(found: &[LoadedResult], args: &ReportArgs) -> String {
     found.iter().map(one).collect::<Vec<_>>().join("\n")
 }
 
-/// The reports on what was measured. A page has the runs of a profile too: their charts.
+/// Reports on measured results. An HTML page also needs the runs of a profile, for charts.
 fn measured(
     found: &[LoadedResult],
     format: &str,
@@ -153,7 +153,7 @@ fn measured(
     Ok(all)
 }
 
-/// The reports on results: one, or of repeated runs one for each, and one on all of them.
+/// Reports on results: one report, or for repeated runs a report per run and a summary.
 fn documents(found: &LoadedResult) -> Vec<Document> {
     let dir = SeriesDir::at(&found.path);
     let mut all = match &found.what {
@@ -214,7 +214,7 @@ fn json(found: &[LoadedResult]) -> Result<String, CommandError> {
     })
 }
 
-/// Runs, curves and searches have different columns, so that only one kind can be in a file.
+/// Runs, curves and searches have different columns, so a file can contain only one kind.
 fn csv(subjects: &[RunData]) -> Result<String, CommandError> {
     let (mut runs, mut curves, mut searches) = (vec![], vec![], vec![]);
     let mut kinds: Vec<(&str, &str)> = Vec::new();
@@ -249,7 +249,7 @@ fn csv(subjects: &[RunData]) -> Result<String, CommandError> {
     })
 }
 
-/// Writes a file for each chart. Of several results each has a directory of its own.
+/// Writes a file per chart, with a directory per result if there are several results.
 fn pictures(
     subjects: &[RunData],
     output: Option<&Path>,

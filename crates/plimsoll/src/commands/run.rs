@@ -39,7 +39,7 @@ pub fn run(args: &RunArgs) -> Result<Exit, CommandError> {
     }
 }
 
-/// The Plan of the command line; rank 0 calls this.
+/// Plan of the command line. Called by rank 0.
 fn plan(args: &RunArgs) -> Result<Plan, CommandError> {
     let plan = workload::plan(&args.workload)?;
     let target = workload::settings(&args.workload.how, &plan).target;
@@ -48,7 +48,7 @@ fn plan(args: &RunArgs) -> Result<Plan, CommandError> {
     Ok(plan)
 }
 
-/// Runs the workload several times, each time with the next seed.
+/// Runs the workload `times` times, with consecutive seeds.
 fn repeat(args: &RunArgs, times: u32) -> Result<Exit, CommandError> {
     series::run(&args.manner, 1, |communicator| {
         let plan = plan(args)?;
@@ -104,7 +104,7 @@ fn run_once(args: &RunArgs) -> Result<Exit, CommandError> {
     Ok(run.validity.verdict.into())
 }
 
-/// The configuration of a single run, whose target keeps the form in which it was given.
+/// Configuration of a single run, with the target as given.
 fn config(plan: Plan, how: &CommonRunArgs) -> Result<RunConfig, CommandError> {
     let settings = workload::settings(how, &plan);
     Ok(RunConfig {
@@ -117,7 +117,7 @@ fn config(plan: Plan, how: &CommonRunArgs) -> Result<RunConfig, CommandError> {
     })
 }
 
-/// The target of a single run, as it was given. A system that is not known refuses the run later.
+/// Target of a single run, as given. An unknown system is refused later, by the run.
 pub(super) fn target_of(url: &str) -> Target {
     Target {
         url: url.to_owned(),

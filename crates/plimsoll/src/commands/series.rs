@@ -1,4 +1,4 @@
-//! Commands that make the runs of a series: what they share, and `resume`.
+//! Shared code of commands that make the runs of a series, and `resume`.
 
 use super::print_report;
 use crate::cli::{MakeRunArgs, OutputArgs, RankArgs, ResumeArgs};
@@ -17,21 +17,21 @@ use plimsoll_series::{
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// A series that is ready to be made: nothing can be refused any more but the place of the results.
+/// A fully checked series, apart from the location of its results.
 pub enum ReadySeries {
-    /// A series that begins in a directory below `root`, with a description of the system under test if it is known.
+    /// A new series in a directory below `root`, with a description of the system under test if known.
     New {
         root: PathBuf,
         series: Box<Series>,
         sut: Option<String>,
         started: SystemTime,
     },
-    /// A series that is resumed.
+    /// A resumed series.
     Resumed(Box<SeriesWriter>),
 }
 
 impl ReadySeries {
-    /// A series that begins in a directory below `root`.
+    /// A new series in a directory below `root`.
     pub fn new(series: Series, root: &Path) -> Self {
         Self::New {
             root: root.to_owned(),
@@ -41,7 +41,7 @@ impl ReadySeries {
         }
     }
 
-    /// Sets the text that describes the system under test of a new series.
+    /// Sets the description of the system under test for a new series.
     pub fn with_sut(mut self, text: Option<String>) -> Self {
         if let Self::New { sut, .. } = &mut self {
             *sut = text;
@@ -49,7 +49,7 @@ impl ReadySeries {
         self
     }
 
-    /// The series.
+    /// The series document.
     fn series(&self) -> &Series {
         match self {
             Self::New { series, .. } => series,
@@ -78,11 +78,11 @@ impl ReadySeries {
     }
 }
 
-/// Makes the runs of the series that `prepare` makes ready on rank 0, with all ranks, up to `jobs` at a time, and prints
-/// the report.
+/// Makes the runs of the series that `prepare` returns on rank 0, with all ranks and up to `jobs` concurrent runs, and
+/// prints the report.
 ///
 /// # Errors
-/// Errors of `prepare`; if Ctrl-C cannot be caught, and if the series ends without a report.
+/// Errors of `prepare`; if Ctrl-C cannot be caught; if the series ends without a report.
 pub fn run(
     manner: &OutputArgs,
     jobs: usize,
@@ -104,7 +104,7 @@ pub fn run(
         follow(&context)?;
         return Ok(Exit::Valid);
     };
-    // The other ranks wait for a run from here on, or to hear that there is none.
+    // From here on the other ranks wait for a run or for the end of the series.
     let made = ready.open().and_then(|writer| drive(context, writer, jobs));
     release_members(&communicator);
     let ended = made?;
@@ -126,13 +126,13 @@ fn context<'a>(
     }
 }
 
-/// Refuses ranks that a series cannot have, and more than one job at a time where the runs are not independent.
+/// Refuses rank options that the series does not support, and several jobs if the runs are not independent.
 pub(super) fn check(ranks: &RankArgs, series: &Series, jobs: usize) -> Result<(), CommandError> {
     check_ranks(ranks, series)?;
     check_jobs(series, jobs)
 }
 
-/// Refuses ranks that cannot reach the target of a run that remains to be made.
+/// Refuses ranks that cannot reach the target of a missing run.
 fn check_ranks(ranks: &RankArgs, series: &Series) -> Result<(), CommandError> {
     for configuration in &series.configurations {
         ranks.check_target(&configuration.target.url)?;
@@ -141,7 +141,7 @@ fn check_ranks(ranks: &RankArgs, series: &Series) -> Result<(), CommandError> {
     ranks.check_filesystems(&series.filesystems())
 }
 
-/// Refuses to make runs at the same time if they are not independent of each other.
+/// Refuses several jobs if the runs are not independent.
 fn check_jobs(series: &Series, jobs: usize) -> Result<(), CommandError> {
     if jobs == 1 {
         return Ok(());
@@ -165,7 +165,7 @@ fn check_jobs(series: &Series, jobs: usize) -> Result<(), CommandError> {
     if series.ranks > 1 {
         return refused("virtual time supports only one process for each point: run with one rank");
     }
-    // Preflight refuses such a series, but one that is resumed may have been edited.
+    // Preflight refuses such a new series, but the document of a resumed series may have been edited.
     let mut configurations = series.configurations.iter();
     if configurations.any(|c| plimsoll_target::keeps_files(&c.target.url)) {
         return refused("the points of this target share files: expected --jobs 1");
@@ -182,7 +182,7 @@ pub fn resume(args: &ResumeArgs) -> Result<Exit, CommandError> {
     })
 }
 
-/// Makes one run of a series, in the process that `--jobs` starts for it, and prints the name of its results.
+/// Makes one run of a series, in a process started for `--jobs`, and prints the name of the results directory.
 pub fn make_run(args: &MakeRunArgs) -> Result<Exit, CommandError> {
     let dir = SeriesDir::at(&args.series);
     let series = dir.read().map_err(CommandError::usage)?;

@@ -6,12 +6,12 @@ use plimsoll_serve::{Server, Settings};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-/// Variable that may hold the token.
+/// Environment variable that may hold the token.
 const TOKEN_VARIABLE: &str = "PLIMSOLL_TOKEN";
 
-/// Serves until a signal comes.
+/// Serves until a signal arrives.
 pub fn run(args: &ServeArgs) -> Result<Exit, CommandError> {
-    // Before anybody can know of the server, so that a signal always ends it in order.
+    // Catch signals before announcing the server, so that any signal ends the server in order.
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
         .map_err(|e| CommandError::failed(format!("cannot catch Ctrl-C: {e}")))?;
     let server = bind(args)?;

@@ -1,11 +1,11 @@
-//! `workloads show`: a workload's parameters and its text.
+//! `workloads show`: parameters and text of a workload.
 
 use super::print;
 use crate::cli::ShowArgs;
 use crate::exit::{CommandError, Exit};
 use crate::workload;
 
-/// Prints the workload.
+/// Prints the parameters and text of a workload.
 pub fn run(args: &ShowArgs) -> Result<Exit, CommandError> {
     let found = workload::find(&args.workload)?;
     if args.print_source {
@@ -24,7 +24,7 @@ pub fn run(args: &ShowArgs) -> Result<Exit, CommandError> {
         let lengths = parameters.iter().map(|p| text(p).chars().count());
         lengths.max().unwrap_or(0)
     };
-    // A random variable's definition is long; the others still line up.
+    // Long definitions of random variables must not widen the column.
     let (names, values) = (width(|p| &p.name), width(|p| &p.default).min(20));
     for p in &parameters {
         let line = format!("  {:names$}  {:values$}  {}", p.name, p.default, p.meaning);

@@ -9,7 +9,7 @@ use plimsoll_report::disclosure::Sut;
 use plimsoll_report::disclosure::sut::template;
 use std::path::Path;
 
-/// Writes a description, or reads one.
+/// Writes or checks a description.
 pub fn run(what: &SutCommand) -> Result<Exit, CommandError> {
     match what {
         SutCommand::Init { output, dir } => init(output, dir),
@@ -25,7 +25,7 @@ fn init(output: &Path, dir: &Path) -> Result<Exit, CommandError> {
         )));
     }
     let text = template(&Sut::of_this_machine(dir));
-    // A description that the user has completed is worth more than a generated one.
+    // Never overwrite: the user may have completed an existing description.
     new_file::create(output, text)?;
     match new_file::is_stream(output) {
         true => Ok(Exit::Valid),
@@ -48,10 +48,10 @@ fn check(file: &Path) -> Result<Exit, CommandError> {
     print(&out)
 }
 
-/// Reads a description of the system under test, parsed and as text.
+/// Reads a description of the system under test; returns it parsed and as text.
 ///
 /// # Errors
-/// If the file cannot be read or is wrong, with the place.
+/// If the file cannot be read or is invalid; the message has the position.
 pub fn read(file: &Path) -> Result<(Sut, String), CommandError> {
     let name = file.display().to_string();
     let text = std::fs::read_to_string(file)

@@ -1,4 +1,4 @@
-//! `emulate wan`: a long line between a client and a server.
+//! `emulate wan`: a relay that emulates a long-distance link between client and server.
 
 use crate::cli::WanArgs;
 use crate::exit::{CommandError, Exit};
@@ -7,16 +7,16 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::net::{SocketAddr, ToSocketAddrs};
 
-/// Passes on until a signal comes, and says what went through.
+/// Relays until a signal arrives, and prints the transferred amounts.
 pub fn run(args: &WanArgs) -> Result<Exit, CommandError> {
     args.link().check().map_err(CommandError::usage)?;
-    // Before anybody can know of the line, so that a signal always ends it in order.
+    // Catch signals before announcing the relay, so that any signal ends the relay in order.
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
         .map_err(|e| CommandError::failed(format!("cannot catch Ctrl-C: {e}")))?;
     let text = match (args.tun.as_deref(), args.listen, &args.upstream) {
         (Some([first, second]), ..) => tunnel(args, first, second, &mut signals)?,
         (None, Some(listen), Some(to)) => relay(args, listen, to, &mut signals)?,
-        // The command line is read so that there is one of both.
+        // The parser guarantees exactly one of both.
         _ => {
             return Err(CommandError::usage(
                 "expected --listen and --upstream, or --tun",
@@ -69,8 +69,8 @@ fn tunnel(
     Ok(ways(&done, ["to the second", "to the first"]))
 }
 
-/// Finds a host: all its addresses, since a name such as `localhost` may have one that the server
-/// does not listen at.
+/// Resolves a host to all its addresses: a name such as `localhost` may have an address on which the server does not
+/// listen.
 fn addresses(to: &str) -> Result<Vec<SocketAddr>, CommandError> {
     let failed =
         |why: String| CommandError::usage(format!("--upstream {to}: {why}: expected HOST:PORT"));

@@ -1,4 +1,4 @@
-//! A run on the whole terminal: its figures as the screen shows them.
+//! Full-screen view of a run.
 
 use crate::console::Stream;
 use plimsoll_diagnostics::foreign;
@@ -11,16 +11,16 @@ use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
-/// The screen, and what it sums up.
+/// The screen, and sums for the screen.
 pub struct LiveRunView {
     screen: LiveScreen,
-    /// Errors of each operation since the workers started, by its name and kind: asynchronous writes and their
-    /// completions have the same name.
+    /// Errors per operation since the workers started, by name and kind: asynchronous writes and their completions have
+    /// equal names.
     errors: BTreeMap<(String, String), u64>,
 }
 
 impl LiveRunView {
-    /// Shows the screen.
+    /// Opens the screen.
     ///
     /// # Errors
     /// The system's error if the terminal cannot be used.
@@ -36,24 +36,24 @@ impl LiveRunView {
         })
     }
 
-    /// Shows what the run does now.
+    /// Displays the current phase.
     pub fn phase(&self, phase: &str) {
         let phase = foreign::escaped(phase).trim().to_owned();
         self.screen.update(|view| view.phase = phase);
     }
 
-    /// Begins the figures: the workers have started.
+    /// Starts the figures, when the workers have started.
     pub fn start(&mut self) {
         self.errors.clear();
         self.screen.update(LiveView::restart);
     }
 
-    /// Shows the time since then.
+    /// Displays the time since the workers started.
     pub fn elapsed(&self, elapsed: Duration) {
         self.screen.update(|view| view.elapsed = Some(elapsed));
     }
 
-    /// Adds the rates of now.
+    /// Adds the current rates.
     pub fn rates(&self, figures: &LiveFigures) {
         let at_s = figures.elapsed.as_secs_f64();
         self.screen.update(|view| {
@@ -65,8 +65,8 @@ impl LiveRunView {
         });
     }
 
-    /// Shows an interval: its operations, and mean and 99th percentile of the latency in milliseconds, if any
-    /// completed.
+    /// Displays an interval: operations, and, if any completed, mean and 99th percentile of the latency in
+    /// milliseconds.
     pub fn interval(
         &mut self,
         plan: &Plan,
@@ -109,7 +109,7 @@ impl LiveRunView {
         });
     }
 
-    /// Shows the events that have begun.
+    /// Displays the events that have begun.
     pub fn events(&self, begun: &[LiveEvent]) {
         let line = |e: &LiveEvent| format!("{:.1} s  {}", e.start_s, foreign::escaped(&e.action));
         let lines = begun.iter().map(line).collect();

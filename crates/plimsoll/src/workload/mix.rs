@@ -5,7 +5,7 @@ use crate::exit::CommandError;
 use plimsoll_plan::{Overrides, Parameter, Plan};
 use plimsoll_workload::mix::{Context, Workload, library};
 
-/// Reads files that end in `.toml`, and texts that have the tables of a mix.
+/// Parses files that end in `.toml`, and texts with the tables of an operation mix.
 pub(super) const FRONT_END: FrontEnd = FrontEnd {
     claims: |found| {
         let has = |table: &str| found.text.lines().any(|l| l.trim_end() == table);

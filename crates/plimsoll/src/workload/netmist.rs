@@ -3,7 +3,7 @@
 use super::{FrontEnd, diagnosed};
 use plimsoll_workload::mix::netmist;
 
-/// Reads texts that begin as such files do; what comes of them is an operation mix.
+/// Parses netmist's custom workload files, recognised by their first lines, as operation mixes.
 pub(super) const FRONT_END: FrontEnd = FrontEnd {
     claims: |found| netmist::is_custom_workload(&found.text),
     read: |found| {

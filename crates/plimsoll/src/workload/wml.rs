@@ -6,7 +6,7 @@ use plimsoll_plan::{Overrides, Parameter, Plan, SourceKind};
 use plimsoll_workload::wml::{Context, Loaded, Workload, library};
 use std::path::{Path, PathBuf};
 
-/// Reads whatever no other front end does.
+/// Parses every text that no other front end claims.
 pub(super) const FRONT_END: FrontEnd = FrontEnd {
     claims: |_| true,
     read: |found| {
@@ -70,8 +70,8 @@ fn parent(path: &Path) -> PathBuf {
     }
 }
 
-/// Finds what a `load` statement names: beside the workload, with `.f` or without, else among
-/// the built-in workloads.
+/// Finds the workload of a `load` statement: beside the current workload, with or without `.f`, or else among the
+/// built-in workloads.
 fn load(beside: &Path, name: &str) -> Option<Loaded> {
     for candidate in [beside.join(format!("{name}.f")), beside.join(name)] {
         if candidate.is_file()

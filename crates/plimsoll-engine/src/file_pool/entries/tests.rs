@@ -129,7 +129,7 @@ fn two_workers_together_visit_every_entry() {
 
 #[test]
 fn each_worker_of_a_large_set_takes_a_block_at_a_time() {
-    // The largest power of two that leaves at least 64 blocks, but at most a cache line.
+    // The largest power of two that leaves at least 64 blocks, but at most the numbers of a cache line.
     for (len, block) in [
         (1u32, 1u32),
         (127, 1),
@@ -186,7 +186,7 @@ fn workers_continue_behind_a_rare_entry() {
     assert_eq!(take(&e, Existence::Missing, &mut a), 5119);
     assert_eq!(take(&e, Existence::Missing, &mut b), 9999);
     e.put(5003, Existence::Missing);
-    // Behind the last block is the first; from there it is found again.
+    // After the last block comes the first block, whose search finds block 39 again.
     assert_eq!(take(&e, Existence::Missing, &mut a), 5003);
     assert_eq!(e.choose(Existence::Missing, &mut b), Choice::AllBusy);
 }
@@ -222,7 +222,7 @@ fn entries_are_counted_while_they_are_busy() {
     e.put(129, Existence::Missing);
     assert!(e.are_idle() && e.is_idle_missing(129));
     assert_eq!(e.claim(129), Choice::None);
-    // One of each word, so that the word of the last busy one does not help.
+    // One entry of each word, so that the word of the latest busy entry does not help.
     for i in [129, 0, 64, 128, 1] {
         let kind = match e.is_idle_existing(i) {
             true => Existence::Existing,
@@ -233,7 +233,7 @@ fn entries_are_counted_while_they_are_busy() {
         e.put(i, kind);
         assert!(e.are_idle());
     }
-    // A release without its count is found.
+    // A release without a count is detected.
     assert_eq!(e.claim(0), Choice::Taken(0));
     e.put(0, Existence::Missing);
     assert!(!e.are_idle());
@@ -277,7 +277,7 @@ fn a_part_has_its_entries_of_every_word() {
             }
         }
     }
-    // Every second of the existing ones, and every second of the missing ones.
+    // Every second existing entry, and every second missing entry.
     let part = RankPart { rank: 1, ranks: 2 };
     let e = Entries::new(100, |at| if at == 0 { u64::MAX } else { 0 }, part);
     assert_eq!(e.existing_count(), 32);

@@ -30,7 +30,7 @@ fn lane() -> Lane {
 
 type Waiter<'a> = Pin<Box<dyn Future<Output = Result<Choice, Stopped>> + 'a>>;
 
-/// Waits for an entry as a worker does that found none.
+/// Waits for an entry like a worker that found no idle entry.
 fn waiter<'a>(
     entries: &'a EntryPool,
     want: Want,
@@ -65,7 +65,7 @@ fn a_release_wakes_the_first_and_no_other_however_many_wait() {
     for (released, waiter) in (1..).zip(&mut waiters) {
         set.release(0, Existence::Existing);
         assert_eq!(woken.0.load(SeqCst), released, "one wakeup a release");
-        // It is the first's already: nobody who comes now can take it before.
+        // The entry already belongs to the first waiter: no later worker can take the entry before the waiter does.
         assert_eq!(
             set.choose(Existence::Existing, &mut BlockCursor::default()),
             Choice::AllBusy
@@ -109,7 +109,7 @@ fn waiters_for_the_other_kind_are_released_when_no_worker_is_left() {
     for w in &mut absent {
         assert_eq!(w.as_mut().poll(context), Poll::Ready(Ok(Choice::None)));
     }
-    // One that goes is for the first of them.
+    // An entry that is deleted goes to the first waiter for missing entries.
     assert_eq!(set.claim(0), Choice::Taken(0));
     let mut absent = waiter(&set, ABSENT, &lane, &idle);
     assert!(absent.as_mut().poll(context).is_pending());
@@ -173,7 +173,7 @@ fn who_is_dropped_or_stopped_passes_on_what_it_was_given() {
     );
     drop(waiters.remove(1));
     set.release(0, Existence::Existing);
-    // The first has it and goes; the third is next.
+    // The first waiter has the entry and leaves; the third waiter is next.
     drop(waiters.remove(0));
     assert_eq!(
         waiters[0].as_mut().poll(context),
@@ -187,7 +187,7 @@ fn who_is_dropped_or_stopped_passes_on_what_it_was_given() {
     assert_eq!(idle.waiting(), 0);
 }
 
-/// A lane of a worker that has a thread of its own.
+/// A lane of a worker that has its own thread.
 fn lane_of_one() -> Lane {
     let deadline = Arc::new(Deadline::default());
     Lane::new(LaneKind::Blocking, Clock::real(), deadline)
@@ -209,7 +209,7 @@ fn a_worker_with_a_thread_of_its_own_tries_and_is_handed_one_in_the_end() {
     };
     assert!(poll(0).is_pending() && poll(1).is_pending());
     for tried in 1..=u64::from(MAX_RETRIES_BEFORE_GRANT) {
-        // The worker that has it goes on and on before the first of the others is awake.
+        // The worker that has the entry keeps working before the first waiter is awake.
         for _ in 0..5 {
             set.release(0, Existence::Existing);
             assert_eq!(woken(), [tried, 0], "one, and once until it has tried");
@@ -220,7 +220,7 @@ fn a_worker_with_a_thread_of_its_own_tries_and_is_handed_one_in_the_end() {
     set.release(0, Existence::Existing);
     assert_eq!(set.claim(0), Choice::AllBusy, "it is kept for the first");
     assert_eq!(poll(0), Poll::Ready(Ok(Choice::Taken(0))));
-    // The second begins to try.
+    // The second waiter begins to retry.
     set.release(0, Existence::Existing);
     assert_eq!(woken(), [u64::from(MAX_RETRIES_BEFORE_GRANT) + 1, 1]);
     assert_eq!(poll(1), Poll::Ready(Ok(Choice::Taken(0))));
@@ -249,7 +249,7 @@ fn who_got_one_wakes_the_next_if_there_is_another() {
         Poll::Ready(Ok(Choice::Taken(_)))
     ));
     assert_eq!(woken(), [1, 1, 0, 0]);
-    // One that leaves instead has the next try.
+    // A waiter that leaves passes its retry to the next waiter.
     waiters[1] = None;
     assert_eq!(woken(), [1, 1, 1, 0]);
     assert!(matches!(
@@ -295,9 +295,9 @@ fn workers_on_blocking_lanes_learn_that_none_is_left() {
 enum Step {
     /// A worker wants an entry.
     Want(Want),
-    /// The holder of this number of those there are releases its entry, changed or not.
+    /// A holder, by its index among the present holders, releases its entry, changed or not.
     Release(usize, bool),
-    /// The waiter of this number of those there are is dropped.
+    /// A waiter, by its index among the present waiters, is dropped.
     Drop(usize),
 }
 
@@ -318,8 +318,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// Nobody waits for what is there, nobody is passed over, and a release wakes one worker at
-    /// most, unless it lets several know that there is nothing.
+    /// No worker waits while an entry is idle for it, no waiter is passed over, and a release wakes at most one worker,
+    /// unless the release informs several workers that no entry is left.
     #[test]
     fn nothing_is_lost_and_nobody_is_passed_over(steps in steps(), present in 0..8u64) {
         let (set, lane, idle) = (entries(ENTRIES, present), lane(), BlockedCount::default());
@@ -352,7 +352,7 @@ proptest! {
                 Step::Drop(n) if !waiting.is_empty() => drop(waiting.remove(n % waiting.len())),
                 Step::Release(..) | Step::Drop(_) => {}
             }
-            // Who was woken gets something; in the order in which they came.
+            // Woken workers get entries, in the order of arrival.
             let mut taken = 0;
             let mut still: Vec<(Want, Arc<Count>, Waiter<'_>)> = Vec::new();
             for (want, count, mut future) in std::mem::take(&mut waiting) {
@@ -375,7 +375,7 @@ proptest! {
             }
             waiting = still;
             prop_assert!(taken <= 1);
-            // Every entry is idle or held, and held once.
+            // Each entry is either idle or held, and held by one worker.
             for i in 0..ENTRIES {
                 let holders = held.iter().filter(|(h, _)| *h == i).count() as u32;
                 let idle = u32::from(set.is_idle_existing(i)) + u32::from(set.is_idle_missing(i));
@@ -393,8 +393,8 @@ proptest! {
     }
 }
 
-/// Workers of several lanes on few entries: none is had by two at a time, none gets lost, and
-/// every worker comes to its end; once by themselves, once stopped in the middle.
+/// Workers of several lanes use few entries: no entry is held by two workers at a time, no entry is lost, and every
+/// worker ends: once at the end of its work, and once stopped in the middle.
 #[test]
 fn entries_go_from_lane_to_lane() {
     let kinds = [(LaneKind::Reactor, 50), (LaneKind::Blocking, 1)];
@@ -458,7 +458,7 @@ fn entries_go_from_lane_to_lane() {
     }
 }
 
-/// In virtual time workers of one lane come round one after the other.
+/// In virtual time, the workers of a lane take turns.
 #[test]
 fn workers_that_wait_take_turns() {
     let (set, lane, idle) = (entries(1, 1), lane(), BlockedCount::default());

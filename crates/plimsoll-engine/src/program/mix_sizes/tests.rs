@@ -6,7 +6,7 @@ use plimsoll_plan::{
 use proptest::prelude::*;
 use std::time::Duration;
 
-/// A mix on a part of `files` files of random sizes, and their tree.
+/// A mix whose working set is a part of `files` files of random sizes, and the tree of the files.
 fn mix(files: u64, millionths: u32, seed: u64) -> (Mix, Arc<Layout>) {
     let plan = Plan {
         seed,

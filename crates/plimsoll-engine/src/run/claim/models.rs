@@ -42,7 +42,7 @@ enum Request {
     Remove(Inode, String),
 }
 
-/// What a process waits for.
+/// Next step of a process, for whose answer the process waits.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 enum Step {
     /// Looks up the directory of a path.
@@ -154,7 +154,7 @@ impl Dirs {
     }
 }
 
-/// What a process does.
+/// Program that a process executes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Program {
     /// Claims, uses and releases the directory.
@@ -164,7 +164,7 @@ enum Program {
     MakeAndRemove,
 }
 
-/// How a program ended.
+/// End of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum End {
     Used,
@@ -328,7 +328,7 @@ impl Program {
         }
     }
 
-    /// Does what `ClaimedWorkDir` does, without markers and without directories above the guarded directory.
+    /// Does the same as `ClaimedWorkDir`, without markers and without directories above the guarded directory.
     async fn make_and_remove(dir: &mut Replay<'_>, id: &ClaimId) -> Result<End, OpError> {
         let mut made = Levels::new();
         for _ in 0..MAX_ROUNDS {
@@ -448,7 +448,7 @@ impl State {
     }
 }
 
-/// What may happen in a model.
+/// The events that may happen in a model.
 #[derive(Clone)]
 struct Model {
     programs: Vec<Program>,
@@ -463,7 +463,7 @@ struct Model {
     preemptions: Option<u32>,
 }
 
-/// How the processes ended, in each execution that ended differently.
+/// Ends of the processes, in each execution with different ends.
 type Ends = HashSet<Vec<Option<End>>>;
 
 impl Model {

@@ -10,8 +10,8 @@ use std::time::UNIX_EPOCH;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) struct OwnerProcess {
     pub(crate) host: String,
-    /// `machine`, `boot` and `namespace` are those of [`ProcessSpace`]: several machines may have the same host name,
-    /// and containers number their processes separately.
+    /// `machine`, `boot` and `namespace` come from [`ProcessSpace`]: several machines may have the same host name, and
+    /// containers number their processes separately.
     pub(crate) machine: u32,
     pub(crate) boot: u32,
     pub(crate) namespace: u32,
@@ -20,7 +20,7 @@ pub(crate) struct OwnerProcess {
     pub(crate) start: u64,
 }
 
-/// What this process knows of an owner.
+/// State of an owner, as far as this process knows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum OwnerState {
     /// The owner is this process.

@@ -1,4 +1,4 @@
-//! The end of windows and of a load phase.
+//! The end of windows and of load phases.
 
 use super::{CONTROL_POLL_INTERVAL, LoadPhase};
 use crate::program::RowInfo;
@@ -14,14 +14,14 @@ use plimsoll_measure::{MeasuredWindow, Nanos, OpTotals, RankRow, RankStage};
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant};
 
-/// A worker that has not ended this long after the run hangs.
+/// Time after the end of the run after which a worker that has not ended is a hung worker.
 pub(super) const HUNG_WORKER_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Maximum deviation of the tick counter from the system's clock, as a fraction.
 const CLOCK_TOLERANCE: f64 = 1e-3;
 
 impl LoadPhase<'_> {
-    /// Ends the window at the cursor, unless it ended before.
+    /// Closes the window at the cursor, unless the window is closed already.
     pub(super) fn close_window(&mut self, observer: &mut dyn Observer) {
         if self.open.is_none() {
             return;
@@ -33,13 +33,13 @@ impl LoadPhase<'_> {
             self.await_lanes(observer);
             self.rendezvous();
         } else {
-            // Workers between two operations deliver within a moment.
+            // Workers between two operations deliver their results within a moment.
             plimsoll_runtime::sleep(Duration::from_millis(5));
         }
         self.collect(observer);
     }
 
-    /// Waits for the other ranks of a stage; the duration is part of its result.
+    /// Waits for the other ranks at the end of a stage; the length of the wait is part of the stage's result.
     fn rendezvous(&mut self) {
         if self.shared.stage.is_none() || self.all_ended > 0 {
             return;
@@ -51,25 +51,25 @@ impl LoadPhase<'_> {
         self.all_ended = self.shared.clock.now();
     }
 
-    /// Lets rank 0 know that the workers have ended, if it only coordinates those of the others.
+    /// Tells a rank 0 that only coordinates the other ranks that their workers have ended.
     fn meet_coordinator(&mut self) {
         if self.team.root_works() {
             return;
         }
-        // At the end of a stage all have met.
+        // At the end of a stage, all ranks have met already.
         if self.shared.stage.is_none()
             && let Err(e) = self.team.barrier()
         {
             self.trouble.get_or_insert(e);
         }
         if self.team.is_root() {
-            // It may have been requested while this rank waited.
+            // A stop may have been requested while this rank was blocked.
             self.heed_stop();
         }
     }
 
-    /// The results of this process: intervals that were not reported, and its part of a stage, or the error
-    /// of a rank that was lost.
+    /// The results of this process: intervals that were not reported yet, and the process's part of a stage. The inner
+    /// error is the error of a lost rank.
     pub(crate) fn into_local(
         self,
     ) -> (
@@ -88,7 +88,7 @@ impl LoadPhase<'_> {
             samples: Vec::new(),
         };
         for worker in &self.all {
-            // The workers of a pattern are its ranks.
+            // The workers of a pattern are the pattern's ranks.
             let rank = worker.index;
             let mut done = run.take_done(rank);
             let samples = std::mem::take(&mut done.samples);
@@ -108,7 +108,7 @@ impl LoadPhase<'_> {
         let rows = (0..)
             .zip(&self.plan.operations)
             .map(|(row, _)| match totals {
-                // The only rank of this process.
+                // The process has only one rank, so the recorder has only the operations of this rank.
                 Some(totals) if !run.shares_recorder() => RankRow::from(&totals.rows[row as usize]),
                 Some(_) => done.row(row),
                 None => RankRow::default(),
@@ -124,9 +124,8 @@ impl LoadPhase<'_> {
         }
     }
 
-    /// Asserts that the operations of ranks that share a recorder add up to those of the window, unless
-    /// the stage was cut short: then the end of the window may have moved between the two records of
-    /// an operation.
+    /// Asserts that the operations of ranks that share a recorder add up to the operations of the window, unless the
+    /// stage was cut short: the end of the window may have moved between the two records of an operation.
     fn check_sums(&self, run: &StageRun, ranks: &[RankStage]) {
         let is_cut_short = self.outcome.interrupted || self.outcome.is_cut_short();
         if is_cut_short || !run.shares_recorder() || run.of(self.plan).1.warm_up {
@@ -135,7 +134,7 @@ impl LoadPhase<'_> {
         let window = self.outcome.windows.last();
         let window = window.expect("a stage that is measured has a window");
         for (row, totals) in window.totals.rows.iter().enumerate() {
-            // In a release build it would cost the results of the run.
+            // Not in a release build, in which a failed assertion would cost the results of the run.
             debug_assert_eq!(
                 ranks.iter().map(|rank| rank.rows[row].ops).sum::<u64>(),
                 totals.ops,
@@ -144,13 +143,13 @@ impl LoadPhase<'_> {
         }
     }
 
-    /// Asserts that the workers have released all entries of the filesets, unless they were cut off.
+    /// Asserts that the workers have released all entries of the filesets, unless the workers were cut off.
     fn check_filesets(&self) {
         if self.outcome.failure.is_some() || !self.outcome.hung_workers.is_empty() {
             return;
         }
         for set in &self.shared.filesets {
-            // In a release build it would cost the results of the run.
+            // Not in a release build, in which a failed assertion would cost the results of the run.
             debug_assert!(
                 set.files.are_idle() && set.leaf_dirs.are_idle(),
                 "an entry of {:?} is busy for ever, or not counted",
@@ -177,7 +176,7 @@ impl LoadPhase<'_> {
         }
         self.periodic = None;
         totals.end = totals.end.max(totals.start);
-        // Each of these may have an operation that never returned.
+        // Each hung worker may have an operation that never returned.
         let stuck = self.outcome.hung_workers.len() as u64;
         totals.abandoned = (totals.abandoned + stuck).min(totals.in_flight());
         let counted = |(ops, bytes): (u64, u128), (row, t): (&RowInfo, &OpTotals)| match row.counts
@@ -209,8 +208,8 @@ impl LoadPhase<'_> {
         });
     }
 
-    /// Notes a window that is longer by the tick counter than by the system's clock, which is read
-    /// later.
+    /// Notes a window that is longer by the tick counter than by the system's clock. The system's clock is read later,
+    /// so a longer time by the system's clock means nothing.
     fn check_clock(&mut self, ticks: Nanos, system: Duration) {
         let (ticks, system) = (ticks as f64, system.as_nanos() as f64);
         if ticks > system * (1.0 + CLOCK_TOLERANCE) + 1e6 {
@@ -221,7 +220,8 @@ impl LoadPhase<'_> {
         }
     }
 
-    /// Waits until all lanes have ended; those that have not after a while hang.
+    /// Waits until all lanes have ended, at most `HUNG_WORKER_TIMEOUT` beyond the deadline; the workers that have not
+    /// ended by then are hung.
     fn await_lanes(&mut self, observer: &mut dyn Observer) {
         let mut since: Option<Instant> = None;
         while !self.collector.lanes().iter().all(|l| l.ended()) {
@@ -237,7 +237,7 @@ impl LoadPhase<'_> {
             }
             self.bell.wait(CONTROL_POLL_INTERVAL);
         }
-        // After a deadlock or a panic a worker has not ended, but its lane has.
+        // After a deadlock or a panic a worker has not ended, but the worker's lane has.
         let all_back = self.collector.lanes().iter().all(|l| l.ended());
         self.outcome.hung_workers = self
             .all
@@ -274,7 +274,7 @@ impl LoadPhase<'_> {
         self.outcome.failure = lock(&self.shared.failure).take();
         self.check_filesets();
         let ran_out = lock(&self.shared.ran_out).take();
-        // After the last window it does not matter for the result.
+        // After the last window, an exhausted fileset does not matter for the result.
         self.outcome.ran_out = ran_out.filter(|r| !r.window_over || self.missed_window);
         self.outcome.variables = drawn_variables(self.plan, &lock(&self.shared.drawn));
     }

@@ -1,4 +1,4 @@
-//! The results of all ranks in a load phase, or of those that are left.
+//! Merging the results of a load phase, of all ranks or of the surviving ranks.
 
 use super::packed_interval::PackedInterval;
 use super::report::{RankPartOfPlan, RankReport};
@@ -9,12 +9,12 @@ use plimsoll_measure::Outcome;
 use plimsoll_plan::Plan;
 use std::time::Duration;
 
-/// How long rank 0 waits for what the others have measured after one was lost. A silent host is noticed
-/// after 6 s, and the run should end within 10.
+/// Maximum time that rank 0 waits for the measurements of the other ranks after a rank was lost. A silent host is
+/// noticed after 6 s, and the run should end within 10 s.
 const SURVIVORS_TIMEOUT: Duration = Duration::from_secs(3);
 
 impl MergedPhase {
-    /// The intervals of this rank.
+    /// A phase with the intervals of this rank only.
     pub(crate) fn of(intervals: Vec<PackedInterval>) -> Self {
         Self {
             intervals,
@@ -24,12 +24,12 @@ impl MergedPhase {
 }
 
 impl RankTeam<'_> {
-    /// Merges the results of all ranks in a load phase at rank 0; the others keep their own. Every
-    /// rank learns whether the run continues. `windows` is the number of windows of earlier phases, and
-    /// `merged` has the intervals of this rank.
+    /// Merges the results of all ranks in a load phase at rank 0; any other rank keeps its own results. Every rank
+    /// learns whether the run continues. `windows` is the number of windows of earlier phases, and `merged` has the
+    /// intervals of this rank.
     ///
     /// # Errors
-    /// A rank was lost: then rank 0 has the results of those that are left.
+    /// `EngineError::Failed` if a rank was lost; rank 0 then has the results of the surviving ranks.
     pub(crate) fn merge(
         &self,
         plan: &Plan,
@@ -67,7 +67,7 @@ impl RankTeam<'_> {
         done
     }
 
-    /// Replaces the outcome of rank 0 by that of the ranks that are left after one was lost.
+    /// Replaces the outcome of rank 0 by the merged outcome of the surviving ranks, after a rank was lost.
     pub(crate) fn merge_survivors(
         &self,
         plan: &Plan,
@@ -91,12 +91,12 @@ impl RankTeam<'_> {
         let timeout = SURVIVORS_TIMEOUT;
         let own = report.clone();
         let all = self.ranks.reduce_survivors(report, &mut combine, timeout);
-        // Its own outcome at least is what it was: the report took parts of it.
+        // At least the outcome of rank 0 is restored, because making the report took parts of the outcome.
         let all = all.or_else(|| self.is_root().then_some(own));
         let Some(Ok(all)) = all.map(|all| unpack::<RankReport>(&all)) else {
             return;
         };
-        // The failure is that of the rank that was lost, which all the others report.
+        // The failure is the lost rank, which all surviving ranks report.
         let failure = outcome.failure.take();
         let last = all.outcome.windows.last().map(|w| &w.hosts);
         let ranks = last.map(|hosts| hosts.iter().map(|h| h.ranks).sum::<u32>());
@@ -110,7 +110,7 @@ impl RankTeam<'_> {
         }
     }
 
-    /// The packed report of this rank; takes the intervals.
+    /// The packed report of this rank. Takes the intervals out of `merged`.
     fn report(
         &self,
         plan: &Plan,
@@ -128,7 +128,7 @@ impl RankTeam<'_> {
         pack(&report)
     }
 
-    /// The reports of all ranks as one, at rank 0.
+    /// At rank 0, the merged report of all ranks.
     fn reduce_reports(&self, report: Vec<u8>) -> Result<Option<RankReport>, EngineError> {
         let mut broken = None;
         let mut combine = combine_reports(|e| broken = Some(e));
@@ -142,7 +142,7 @@ impl RankTeam<'_> {
 }
 
 impl RankReport {
-    /// Replaces the outcome of rank 0 by that of the ranks whose report this is.
+    /// Replaces the outcome of rank 0 by the merged outcome in this report.
     fn merge_into(
         mut self,
         plan: &Plan,
@@ -157,12 +157,12 @@ impl RankReport {
     }
 }
 
-/// Which rows of the Plan are operations of the summary.
+/// For each row of the Plan, whether the row counts in the summary.
 fn counted(plan: &Plan) -> Vec<bool> {
     plan.operations.iter().map(|o| o.kind.counts()).collect()
 }
 
-/// Adds a packed report to another; one that is unreadable is left out.
+/// Merges two packed reports. An unreadable report is left out and passed to `broken` as an error.
 fn combine_reports(mut broken: impl FnMut(EngineError)) -> impl FnMut(Vec<u8>, Vec<u8>) -> Vec<u8> {
     move |mine, theirs| {
         let sum = || {

@@ -5,17 +5,17 @@ use crate::run::EngineError;
 use plimsoll_measure::{Interval, Nanos};
 use serde::{Deserialize, Serialize};
 
-/// An interval in the form in which ranks send it: tens of kilobytes, where its histograms have arrays of all their
-/// buckets, a megabyte.
+/// An interval in the format that ranks send. A packed interval takes tens of kilobytes; unpacked, its histograms have
+/// arrays of all their buckets and take a megabyte.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PackedInterval {
     /// Number of the window.
     pub(super) window: u32,
-    /// Number in the window, from 0.
+    /// Number of the interval in the window, from 0.
     pub(super) index: u64,
     /// Start, in nanoseconds since the window opened.
     pub(super) start: Nanos,
-    /// Length in nanoseconds, which holds instead of the one that is packed.
+    /// Length in nanoseconds, which replaces the length in `packed`.
     pub(super) length: Nanos,
     packed: Vec<u8>,
 }
@@ -31,10 +31,10 @@ impl PackedInterval {
         }
     }
 
-    /// The interval of another rank, which may have sent something else.
+    /// Unpacks the interval of another rank, which may have sent invalid data.
     ///
     /// # Errors
-    /// It did.
+    /// `EngineError::Failed` if the data is invalid.
     pub(super) fn read(&self) -> Result<Interval, EngineError> {
         let interval: Interval = unpack(&self.packed)?;
         Ok(Interval {
@@ -43,7 +43,7 @@ impl PackedInterval {
         })
     }
 
-    /// The interval, of this rank or of another one that has been read before.
+    /// Unpacks an interval that this rank has packed, or has read before.
     pub(crate) fn unpack(&self) -> Interval {
         self.read().expect("this rank has packed or read it before")
     }
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn an_interval_is_small_until_it_is_unpacked() {
-        // Latencies of three orders of magnitude, as those of a file server.
+        // Latencies over three orders of magnitude, as from a file server.
         let latency = || Latency::of((0..3000).map(|n| 2000 + n * n));
         let row = || OpTotals {
             ops: 3000,

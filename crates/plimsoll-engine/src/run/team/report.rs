@@ -1,4 +1,4 @@
-//! The report of a rank on a load phase, and the merging of two reports.
+//! The report of a rank on a load phase, and the merge of two reports.
 
 use super::packed_interval::PackedInterval;
 use crate::run::EngineError;
@@ -10,14 +10,14 @@ use plimsoll_measure::{
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The part of a Plan that a rank has.
+/// The rank's machine, its number of workers, and the counted rows of the Plan.
 #[derive(Clone, Copy)]
 pub(super) struct RankPartOfPlan<'a> {
-    /// The name of its machine.
+    /// Name of the rank's machine.
     pub(super) host: &'a str,
-    /// Its workers.
+    /// Number of the rank's workers.
     pub(super) workers: u64,
-    /// Which rows of the Plan are operations of the summary.
+    /// For each row of the Plan, whether the row counts in the summary.
     pub(super) counted: &'a [bool],
 }
 
@@ -27,13 +27,13 @@ pub(super) struct RankReport {
     /// Outcome of the ranks, with the windows of this phase only.
     pub(super) outcome: Outcome,
     pub(super) hosts: Hosts,
-    /// Intervals by window and number in the window.
+    /// Intervals by window and by number in the window.
     pub(super) intervals: BTreeMap<(u32, u64), PackedInterval>,
 }
 
 impl RankReport {
-    /// The report of a rank on a phase whose windows come after `windows` others. Takes the long
-    /// replies out of the outcome, since those of all ranks come back.
+    /// The report of a rank on a phase whose windows follow `windows` earlier windows. Takes the long replies out of
+    /// the outcome, because the merged outcome will have the long replies of all ranks.
     pub(super) fn of(
         rank: u32,
         outcome: &mut Outcome,
@@ -66,13 +66,13 @@ impl RankReport {
         }
     }
 
-    /// The window with the counts of the rank's machine. The stalls of the rank's workers become rank stalls. The system
-    /// counters are left out, except the resource use of the process.
+    /// The window with the counts of the rank's machine. The stalls of the rank's workers become rank stalls. The
+    /// system counters are left out, except the resource use of the process.
     fn window_of(rank: u32, window: &MeasuredWindow, part: RankPartOfPlan<'_>) -> MeasuredWindow {
         let (totals, system) = (&window.totals, &window.system);
         let stalls = totals.stalls.iter();
         let hosts = match part.workers {
-            // Rank 0 that only coordinates the others.
+            // A rank 0 that only coordinates the other ranks.
             0 => vec![],
             n => vec![HostCounts::of_rank(
                 part.host,
@@ -104,7 +104,7 @@ impl RankReport {
         for (i, (window, merged)) in own.zip(all.windows).enumerate() {
             let rows = (window.totals.rows.len(), merged.totals.rows.len());
             assert_eq!(rows.0, rows.1, "all ranks run the same Plan");
-            // Clocks of different ranks are not comparable, only lengths are.
+            // Clocks of different ranks are not comparable; only lengths are.
             let totals = WindowTotals {
                 start: window.totals.start,
                 end: window.totals.start + (merged.totals.end - merged.totals.start),
@@ -116,7 +116,7 @@ impl RankReport {
             let seconds = window.system.seconds;
             if let Some((process, sum)) = window.system.process.as_mut().zip(merged.system.process)
             {
-                // Memory, faults and switches stay those of rank 0.
+                // Memory, faults and context switches stay the figures of rank 0.
                 (process.user_s, process.system_s) = (sum.user_s, sum.system_s);
                 process.storage_read_bytes = sum.storage_read_bytes;
             }
@@ -155,8 +155,8 @@ impl RankReport {
         }
     }
 
-    /// Gives every interval the length that it has in the window of all ranks. A rank whose window ended early has
-    /// a shorter last one, and one in which nothing completed is missing from the report of a rank.
+    /// Gives every interval the length that it has in the window of all ranks. The last interval of a rank whose window
+    /// ended early is shorter, and an interval without completions is missing from the report of a rank.
     fn extend_intervals(&mut self) {
         for totals in self.outcome.windows.iter().map(|w| &w.totals) {
             let length = totals.end.saturating_sub(totals.start);
@@ -176,7 +176,7 @@ impl RankReport {
     /// Adds the report of another rank.
     ///
     /// # Errors
-    /// An interval is unreadable.
+    /// `EngineError::Failed` if an interval is unreadable.
     pub(super) fn add(&mut self, other: Self) -> Result<(), EngineError> {
         host::add(&mut self.hosts, other.hosts);
         for (key, theirs) in other.intervals {
@@ -200,7 +200,7 @@ impl RankReport {
             }
         }
         mine.failure = mine.failure.take().or(theirs.failure);
-        // Each rank counts from its own start; the earliest one ended the run.
+        // Each rank counts from its own start; the rank that was exhausted earliest ended the run.
         let both = mine.ran_out.take().into_iter().chain(theirs.ran_out);
         mine.ran_out = both.min_by_key(|r| (r.measured, r.after_ns));
         mine.interrupted |= theirs.interrupted;
@@ -226,7 +226,7 @@ impl RankReport {
 
 /// Adds the window of another rank.
 fn add_window(all: &mut MeasuredWindow, other: MeasuredWindow) {
-    // Numbers may differ: a rank that ran out skips the windows that follow.
+    // Window numbers may differ: a rank with an exhausted fileset skips the windows that follow.
     let (mine, theirs) = (&mut all.totals, other.totals);
     let length = (mine.end - mine.start).max(theirs.end - theirs.start);
     mine.end = mine.start + length;
@@ -258,8 +258,8 @@ mod tests {
 
     const SECOND: Nanos = 1_000_000_000;
 
-    /// What a rank tells that looks at something every 10 ms, and of which one operation took from
-    /// the second until the fourth second if it was held up.
+    /// The report of a rank that completes an operation every 10 ms. If `held_up`, one operation lasts from second 2 to
+    /// second 4, and no other operation completes meanwhile.
     fn report(rank: u32, held_up: bool) -> RankReport {
         let window = Arc::new(WindowState::new(SECOND));
         let lane = Recorder::new(window.clone(), &[RowSpec::default()]);

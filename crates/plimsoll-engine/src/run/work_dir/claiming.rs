@@ -10,15 +10,15 @@ use plimsoll_target::{OpError, Target};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 
-/// Maximum number of attempts to claim or to leave a directory, each of which another run thwarts.
+/// Maximum number of attempts to claim or to leave a directory; another run thwarts each attempt but the last.
 pub(super) const MAX_ROUNDS: u32 = 64;
 
-/// Why a work directory is not claimed.
+/// Reason why a work directory is not claimed.
 #[derive(Debug)]
 pub(crate) enum ClaimError {
     /// Another run has removed the work directory since this run opened it.
     Vanished,
-    /// The file system or the quota has no room for a claim.
+    /// The file system or the quota has no space for a claim.
     NoRoom(EngineError),
     /// Any other reason.
     Refused(EngineError),
@@ -32,7 +32,7 @@ pub(super) enum Contended {
     Vanished,
 }
 
-/// Why a guarded directory is not claimed.
+/// Reason why a guarded directory is not claimed.
 pub(super) enum GuardNotClaimed {
     Vanished,
     Guard(GuardError),
@@ -63,8 +63,8 @@ impl From<GuardError> for GuardNotClaimed {
 }
 
 impl<'a, T: Target> ClaimedWorkDir<'a, T> {
-    /// Claims the guarded directories and writes their markers. One of several processes that do so at the same time
-    /// succeeds (see [`claim`]).
+    /// Claims the guarded directories and writes their markers. Of several processes that claim a directory at the same
+    /// time, one succeeds (see [`claim`]).
     pub(crate) fn claim(
         pool: &'a SetupPool<T>,
         plan: &'a Plan,
@@ -98,7 +98,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         let Err(why) = claimed else {
             return Ok(place);
         };
-        // Removes the directories that were created so far.
+        // Removes the directories that this run has created so far.
         place.clean();
         Err(match why {
             GuardNotClaimed::Vanished => ClaimError::Vanished,
@@ -256,7 +256,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         made.map(|(level, _)| level).collect()
     }
 
-    /// Adds the directories of these levels to those that Plimsoll made.
+    /// Adds the directories of these levels to the directories that Plimsoll made.
     pub(super) fn learn(&mut self, guard: &RelPath, levels: &Levels) {
         let dirs = (0..).zip(dirs_from(guard.as_str()));
         let told = dirs.filter(|(level, _)| levels.contains(level));

@@ -147,14 +147,14 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
         unreachable!("the attempts end with their time")
     }
 
-    /// Writes the marker again, which is the proof that a directory may be removed.
+    /// Writes the marker again, because the marker is the proof that a directory may be removed.
     fn mark_again(&mut self, guard: &RelPath, marker: &Marker) {
         let marker = Marker {
             made_dir: self.made.contains(guard.as_str()),
             ..marker.clone()
         };
         self.marked.push(guard.clone());
-        // The caller reports the error that came first.
+        // The caller reports the earlier error.
         let _ = marker::write(self.setup_pool, guard, &marker);
     }
 

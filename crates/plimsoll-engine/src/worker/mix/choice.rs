@@ -1,11 +1,11 @@
-//! The choice of a file of the working set, and of a position in it.
+//! The choice of a file of the working set, and of a position in the file.
 
 use plimsoll_plan::{Choice, DIRECT_BLOCK, Rng, Spots};
 use rand::RngExt;
 use rand_distr::{Distribution as _, Zipf};
 use std::ops::Range;
 
-/// Mean of a geometric number, as a fraction of its range.
+/// Mean of the geometric distribution, as a fraction of its range.
 const GEOMETRIC_MEAN_SHARE: f64 = 0.1;
 
 /// Chooses files of a worker's part of the working set.
@@ -29,7 +29,7 @@ impl FileChooser {
         }
     }
 
-    /// Draws a file of the working set, by its number in it.
+    /// Draws a file of the working set; returns the file's number in the working set.
     pub(super) fn draw(&self, rng: &mut Rng) -> u64 {
         let count = self.members.end - self.members.start;
         if count <= 1 {
@@ -39,14 +39,14 @@ impl FileChooser {
             (Choice::Geometric { percent }, _) if rng.random::<f64>() * 100.0 < percent => {
                 geometric(count, rng)
             }
-            // Samples are whole numbers from 1.
+            // Samples of `Zipf` are whole numbers from 1.
             (_, Some(zipf)) => (zipf.sample(rng) as u64).clamp(1, count) - 1,
             _ => rng.random_range(0..count),
         };
         self.members.start + at
     }
 
-    /// The member after this one, and after the last one the first.
+    /// The next member of this part of the working set; the first member follows the last.
     fn after(&self, member: u64) -> u64 {
         match member + 1 {
             next if next < self.members.end => next,
@@ -55,21 +55,21 @@ impl FileChooser {
     }
 }
 
-/// Draws a number below `count`, geometric with a mean of a tenth of it: the truncated exponential
-/// distribution, so that it looks the same over any number of files.
+/// Draws a number below `count` from the exponential distribution with mean `count` / 10, truncated at `count`. The
+/// continuous distribution has the same shape for any number of files.
 fn geometric(count: u64, rng: &mut Rng) -> u64 {
     let end = 1.0 - (-1.0 / GEOMETRIC_MEAN_SHARE).exp();
     let x = -(1.0 - rng.random::<f64>() * end).ln() * GEOMETRIC_MEAN_SHARE;
     ((x * count as f64) as u64).min(count - 1)
 }
 
-/// A part of a file to which random transfers of a worker go for a while.
+/// A part of a file that random transfers of a worker prefer for a while.
 pub(super) struct Hotspot {
     how: Spots,
     member: u64,
-    /// Number of the part in its file.
+    /// Number of the part in the file, from 0.
     part: u64,
-    /// Remaining transfers in it.
+    /// Remaining transfers before the hotspot moves.
     left: u64,
 }
 
@@ -91,8 +91,8 @@ impl Hotspot {
         u64::from(self.how.accesses) * u64::from(times)
     }
 
-    /// The file of the next transfer and the part of it, as two fractions, if the transfer goes to
-    /// the hotspot. Moves the hotspot when its transfers are used up.
+    /// The file of the next transfer, and the part of the file between two fractions; `None` if the transfer does not
+    /// go to the hotspot. Moves the hotspot when its transfers are used up.
     pub(super) fn draw(
         &mut self,
         chooser: &FileChooser,
@@ -120,7 +120,7 @@ impl Hotspot {
     }
 }
 
-/// The number of hotspots of a file.
+/// Number of hotspots per file.
 fn parts(spots: &Spots) -> u64 {
     ((100.0 / spots.percent).ceil() as u64).max(1)
 }
@@ -136,20 +136,20 @@ pub(super) struct Extent {
 pub(super) struct PlacementBounds {
     /// Size of the file in bytes.
     pub(super) size: u64,
-    /// Transfers begin at a multiple of this number of bytes.
+    /// Alignment in bytes: transfers begin at a multiple of this number.
     pub(super) align: u64,
-    /// Part of the file, as two fractions.
+    /// Part of the file that transfers begin in, as two fractions of the file.
     pub(super) part: Range<f64>,
-    /// Whether positions near the beginning of the part are preferred.
+    /// Whether positions near the beginning of the part are more likely.
     pub(super) geometric: bool,
 }
 
 impl PlacementBounds {
-    /// Draws a position for `len` bytes, or for the whole file if it is shorter.
+    /// Draws a position for `len` bytes, or for the whole file if the file is shorter.
     pub(super) fn draw(&self, len: u64, rng: &mut Rng) -> Extent {
         let len = len.min(self.size);
         let align = self.align.max(1);
-        // The aligned positions of a transfer inside the file.
+        // Number of aligned positions at which the transfer ends inside the file.
         let slots = (self.size - len) / align + 1;
         let (from, to) = (
             ((self.part.start * slots as f64) as u64).min(slots - 1),
@@ -169,12 +169,12 @@ impl PlacementBounds {
     }
 }
 
-/// Rounds a length up to whole blocks of transfers that bypass the page cache.
+/// Rounds a length up to whole blocks of direct I/O.
 pub(super) fn whole_blocks(len: u64) -> u64 {
     len.max(1).next_multiple_of(DIRECT_BLOCK)
 }
 
-/// The smallest multiple of an alignment and of a block of transfers that bypass the page cache.
+/// The least common multiple of an alignment and the block of direct I/O.
 pub(super) fn block_alignment(align: u64) -> u64 {
     let gcd = |mut a: u64, mut b: u64| {
         while b > 0 {
@@ -192,7 +192,7 @@ mod tests {
     use plimsoll_plan::Stream;
     use proptest::prelude::*;
 
-    /// How often each of a hundred equal parts of the members was drawn.
+    /// Frequency of draws in each of a hundred equal parts of the members.
     fn popularity(members: u64, choice: Choice) -> Vec<f64> {
         let chooser = FileChooser::new(1000..1000 + members, choice);
         let mut rng = Stream::new(5).rng();
@@ -219,7 +219,7 @@ mod tests {
             popularity(1_000_000, geometric),
         );
         for i in 0..100 {
-            // The exponential distribution with a mean of a tenth, cut off at one.
+            // Exp(mean 0.1) truncated to [0, 1].
             let at = |x: f64| (-x * 10.0).exp();
             let exact = (at(i as f64 / 100.0) - at((i + 1) as f64 / 100.0)) / (1.0 - at(1.0));
             for share in [few[i], many[i]] {
@@ -309,7 +309,7 @@ mod tests {
             prop_assert!(e.offset + e.len <= size);
             prop_assert_eq!(e.offset % align, 0);
             prop_assert_eq!(e.len, len.min(size));
-            // It begins in the part, to within an alignment.
+            // The transfer begins in the part, to within one alignment.
             let room = (size - e.len) as f64 + align as f64;
             prop_assert!(e.offset as f64 >= (part.start * room - 2.0 * align as f64).floor());
             prop_assert!(e.offset as f64 <= (part.end * room + align as f64).ceil());
@@ -323,7 +323,7 @@ mod tests {
         }
     }
 
-    /// The offsets that transfers of `len` bytes have, in order, and how often of 20 000.
+    /// The offsets of transfers of `len` bytes, in order, each with its frequency in 20 000 draws.
     fn offsets(room: &PlacementBounds, len: u64) -> Vec<(u64, u32)> {
         let mut rng = Stream::new(9).rng();
         let mut seen = std::collections::BTreeMap::new();
@@ -356,7 +356,7 @@ mod tests {
             (10, 1, 0.0..1.0, 0, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]),
             (10, 64, 0.0..1.0, 1, &[0]),
             (0, 8, 0.0..1.0, 5, &[0]),
-            // Of eight positions, those of the part; any that it touches.
+            // Of eight positions, the positions that the part contains or touches.
             (8, 1, 0.5..0.75, 1, &[4, 5]),
             (8, 1, 0.5..0.8, 1, &[4, 5, 6]),
             (8, 1, 0.0..0.1, 1, &[0]),
@@ -367,7 +367,7 @@ mod tests {
             let at: Vec<u64> = found.iter().map(|(offset, _)| *offset).collect();
             assert_eq!(at, want, "{len} of {size} at {align} in {part:?}");
             let mean = 20_000.0 / want.len() as f64;
-            // Six deviations of a count.
+            // Six standard deviations of a count.
             let even = |n: u32| (f64::from(n) - mean).abs() <= 6.0 * mean.sqrt();
             assert!(
                 found.iter().all(|(_, n)| want.len() == 1 || even(*n)),
@@ -384,7 +384,7 @@ mod tests {
         };
         let found = offsets(&bounds, 1);
         assert!(found[0].0 == 1000 && found.iter().all(|(at, _)| *at < 2000));
-        // The mean of the exponential distribution with a mean of a tenth, cut off at one.
+        // Mean of Exp(mean 0.1) truncated to [0, 1].
         let end = (-10.0f64).exp();
         let exact = 1000.0 * (0.1 - end / (1.0 - end));
         let sum: f64 = found
@@ -392,7 +392,7 @@ mod tests {
             .map(|(at, n)| (at - 1000) as f64 * f64::from(*n))
             .sum();
         let mean = sum / 20_000.0;
-        // Half a position lower, because positions are rounded down; five deviations of the mean are 3.5.
+        // The mean is half a position lower, because positions are rounded down. Five deviations of the mean are 3.5.
         assert!((mean + 0.5 - exact).abs() < 3.5, "{mean} of {exact}");
         let only = PlacementBounds {
             geometric: true,
@@ -463,7 +463,7 @@ mod tests {
             }
         }
         runs.pop();
-        // Four parts, of which the last is cut off at the end of the file.
+        // Four parts; the last part is cut off at the end of the file.
         let parts: Vec<(f64, f64)> = runs[..5].iter().map(|(a, b, _)| (*a, *b)).collect();
         let begin = parts.iter().position(|(start, _)| *start == 0.0).unwrap();
         let width = 30.0 / 100.0;
@@ -479,7 +479,7 @@ mod tests {
             want
         );
         assert_eq!(want[3].1, 1.0);
-        // Once, twice or three times four accesses, each as often.
+        // Four, eight or twelve accesses, with equal frequency.
         let times = |n: u32| runs.iter().filter(|(_, _, found)| *found == 4 * n).count();
         let seen = [times(1), times(2), times(3)];
         assert_eq!(seen.iter().sum::<usize>(), runs.len());

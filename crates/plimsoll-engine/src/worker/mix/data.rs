@@ -56,7 +56,7 @@ impl<S: Session> Worker<S> {
                 return Ok(false);
             }
         }
-        // The last write of a file ends with it; an empty file takes one of any length.
+        // The last write of a file ends at the planned size; into an empty file, a write has any length.
         let mut len = match self.planned(state, member).saturating_sub(offset) {
             0 => len,
             left => len.min(left),
@@ -76,7 +76,7 @@ impl<S: Session> Worker<S> {
         Ok(done)
     }
 
-    /// Writes to an open file, as the flags demand.
+    /// Writes to an open file, with the durability that the flags of the mix demand.
     async fn mix_put(
         &mut self,
         row: u32,
@@ -128,7 +128,7 @@ impl<S: Session> Worker<S> {
         };
         let len = table.draw(&mut state.rng).max(1);
         let (member, mut place) = match op {
-            // A write may fill a truncated file; any other operation needs bytes.
+            // A write may fill a truncated file; any other operation needs existing bytes.
             MixOp::WriteRand => {
                 let planned = |state: &MixState, member| self.planned(state, member).max(len);
                 state.random_place(len, direct, planned)
@@ -315,7 +315,7 @@ impl<S: Session> Worker<S> {
     }
 }
 
-/// Flushes a file, if `flush` demands it.
+/// Flushes a file if `flush` is set.
 pub(super) async fn flush_if<S: Session>(
     session: &mut S,
     handle: &S::Handle,

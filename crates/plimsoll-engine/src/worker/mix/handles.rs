@@ -1,12 +1,12 @@
 //! Data files that a worker keeps open.
 
-/// The open file of each of a worker's descriptor slots; the least recently used one is replaced.
+/// The open file of each descriptor slot of a worker; the least recently used file is replaced.
 ///
-/// Every operation looks for its file here, so the keys are next to each other, in few cache lines.
+/// Every operation searches these keys for its file, so the keys are contiguous in few cache lines.
 pub(super) struct Handles {
     /// Key of the open file of each slot, or [`NO_FILE`].
     files: Box<[u64]>,
-    /// When each was last used.
+    /// For each slot, the value of `uses` at the latest use.
     used: Box<[u64]>,
     uses: u64,
 }
@@ -30,7 +30,7 @@ impl Handles {
         }
     }
 
-    /// The slot of an open file.
+    /// The slot of an open file; marks the slot as used. `None` if the file is not open.
     pub(super) fn find(&mut self, member: u64, direct: bool) -> Option<usize> {
         let key = key(member, direct);
         let found = self.files.iter().position(|k| *k == key)?;
@@ -39,7 +39,7 @@ impl Handles {
         Some(found)
     }
 
-    /// Empties the least recently used slot, which it returns.
+    /// Empties and returns an empty slot or, without an empty slot, the least recently used slot.
     pub(super) fn make_room(&mut self) -> usize {
         let slots = 0..self.files.len();
         let oldest = slots.min_by_key(|i| (self.files[*i] != NO_FILE, self.used[*i]));
@@ -48,7 +48,7 @@ impl Handles {
         slot
     }
 
-    /// Notes the file that was opened in an empty slot.
+    /// Records the file that was opened in an empty slot.
     pub(super) fn hold(&mut self, slot: usize, member: u64, direct: bool) {
         debug_assert!(self.files[slot] == NO_FILE, "slot {slot} has another file");
         self.uses += 1;
@@ -73,7 +73,7 @@ mod tests {
         assert_eq!(h.find(7, true), None, "the other way of opening it");
         assert_eq!(h.make_room(), 1);
         assert_eq!(h.find(8, false), None);
-        // A slot that holds nothing comes first.
+        // An empty slot is used before a slot with a file.
         assert_eq!(h.make_room(), 1);
         h.hold(1, 9, true);
         assert_eq!((h.find(9, true), h.find(7, false)), (Some(1), Some(0)));
@@ -92,7 +92,7 @@ mod tests {
         let found =
             [(0, false), (0, true), (1, false), (1, true), (2, false)].map(|(m, d)| h.find(m, d));
         assert_eq!(found, [Some(0), Some(1), Some(2), Some(3), None]);
-        // Used in this order: 2, 0, 3, 1.
+        // The slots are used in the order 2, 0, 3, 1.
         for (member, direct) in [(1, false), (0, false), (1, true), (0, true)] {
             h.find(member, direct);
         }

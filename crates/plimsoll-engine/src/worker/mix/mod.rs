@@ -24,29 +24,29 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Where a worker's sequential transfers continue.
+/// The position at which sequential transfers of a worker continue.
 #[derive(Clone, Copy, Default)]
 struct Position {
-    /// File of the working set, once there is one.
+    /// Number of the file in the working set; `None` before the first transfer.
     member: Option<u64>,
     offset: u64,
 }
 
-/// The state of a worker of a mix between its operations. That of thousands of workers does not fit the
-/// processor's caches, so what not every operation or mix needs is in boxes.
+/// The state of a worker of a mix between its operations. The states of thousands of workers do not fit the processor's
+/// caches, so parts that not every operation or mix needs are in boxes.
 struct MixState {
     program: Arc<MixProgram>,
     sizes: Arc<MixFileSizes>,
     rng: Rng,
     pacer: Option<Pacer>,
-    /// The row of the start delays, if starts are paced.
+    /// The row of start delays, if operations are paced.
     start_row: u32,
     chooser: FileChooser,
     spot: Option<Box<Hotspot>>,
     reading: Position,
     writing: Position,
     handles: Handles,
-    /// Names that come and go, by [`owned_names::NameKind`].
+    /// Names that this worker creates and removes, by [`owned_names::NameKind`].
     names: Box<[OwnedNames; 3]>,
     counts: WindowCounts,
 }
@@ -60,7 +60,7 @@ impl<S: Session> Worker<S> {
         let exit = loop {
             if self.context.recorded == 0 && self.context.lane.now() >= self.context.lane.deadline()
             {
-                // The run was over before it began.
+                // The run was over before the worker began.
                 break WorkerExit::new(ExitReason::Stopped);
             }
             self.context.lane.yield_if_exhausted().await;
@@ -68,7 +68,8 @@ impl<S: Session> Worker<S> {
                 break exit;
             }
         };
-        // Scheduled operations are lost if the run ended first, or the last operation ended too late.
+        // Operations scheduled until the end of the window are lost if the run ended first, or the last operation ended
+        // too late.
         let is_over = match *exit.0 {
             ExitReason::Stopped => true,
             ExitReason::NotDone => self.context.lane.now() >= self.context.lane.deadline(),
@@ -157,7 +158,7 @@ impl<S: Session> Worker<S> {
         Ok(())
     }
 
-    /// Waits for the schedule; returns the intended start of the operation.
+    /// Waits for the schedule; returns the intended start of the operation, `None` without a schedule.
     async fn await_due(&mut self, state: &mut MixState) -> Result<Option<Nanos>, WorkerExit> {
         if state.pacer.is_none() {
             return Ok(None);
@@ -187,9 +188,9 @@ impl<S: Session> Worker<S> {
         Ok(Some(due))
     }
 
-    /// Executes one operation; `false` if it failed and failures are counted. A future of its own on
-    /// the heap, created before the operation is timed: a future of all operations would be as large
-    /// as the largest for every worker.
+    /// Executes one operation; `false` if the operation failed and failures are counted. Each operation is a separate
+    /// future on the heap, created before the operation is timed: a common future of all operations would be as large
+    /// as the largest one for every worker.
     fn mix_op<'a>(
         &'a mut self,
         op: MixOp,
@@ -229,7 +230,7 @@ impl<S: Session> Worker<S> {
 }
 
 impl MixState {
-    /// Counts the operations of the window that are still scheduled when the run is over.
+    /// Adds the operations of the window that are still scheduled when the run is over to the counts.
     fn end(&mut self, window: WindowBounds) {
         let counts = self.counts.in_window(window);
         if let (Some(pacer), true) = (&self.pacer, window.number > 0) {

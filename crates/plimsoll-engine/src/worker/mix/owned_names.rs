@@ -1,10 +1,10 @@
-//! Names that come and go: which of a worker's own exist.
+//! Names that a worker creates and removes, and whether each name exists.
 
 use plimsoll_plan::Rng;
 use rand::RngExt;
 use std::ops::Range;
 
-/// Kinds of names that come and go.
+/// Kinds of names that a worker creates and removes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum NameKind {
     Turnover,
@@ -12,14 +12,15 @@ pub(super) enum NameKind {
     Dir,
 }
 
-/// The names of one worker in a fileset. No other worker creates or removes them.
+/// The names of one worker in a fileset. No other worker creates or removes these names.
 pub(super) struct OwnedNames {
     existing: Vec<u32>,
     missing: Vec<u32>,
 }
 
 impl OwnedNames {
-    /// The names with these numbers, of which those with a bit in `initial`, 64 from `64 · at` on, exist.
+    /// The names with these numbers. `initial(at)` has the bits of the existing names among the 64 names from `64 · at`
+    /// on.
     pub(super) fn new(numbers: Range<u64>, initial: impl Fn(u32) -> u64) -> Self {
         let (mut at, mut word) = (u32::MAX, 0);
         let exists = |n: &u32| {
@@ -32,7 +33,7 @@ impl OwnedNames {
         Self { existing, missing }
     }
 
-    /// Takes a random name that exists, or one that does not, if there is one.
+    /// Takes a random name that exists or, if not `exists`, is missing; `None` without such a name.
     pub(super) fn take(&mut self, exists: bool, rng: &mut Rng) -> Option<u32> {
         let names = match exists {
             true => &mut self.existing,
@@ -45,7 +46,7 @@ impl OwnedNames {
         Some(names.swap_remove(at))
     }
 
-    /// Gives a name back.
+    /// Returns a name, which now exists or is missing.
     pub(super) fn give(&mut self, number: u32, exists: bool) {
         debug_assert!(
             !self.existing.contains(&number) && !self.missing.contains(&number),

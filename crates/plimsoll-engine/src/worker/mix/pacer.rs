@@ -5,16 +5,16 @@ use plimsoll_measure::Nanos;
 use plimsoll_plan::{Arrivals, Rng};
 use rand::RngExt;
 
-/// The schedule of a worker: an open loop that does not depend on the results of its operations.
+/// The schedule of a worker: an open loop, independent of the results of operations.
 pub(super) struct Pacer {
     arrivals: Arrivals,
-    /// Mean nanoseconds between two operations.
+    /// Mean time between two operations in nanoseconds.
     gap: f64,
-    /// Intended start of the first operation.
+    /// Intended start of the first operation, in nanoseconds of the run's clock.
     first: f64,
-    /// Number of the operation after the next one.
+    /// Number of the operation after the next operation, from 0.
     number: u64,
-    /// Intended starts of the next operation and of the one after it.
+    /// Intended starts of the next operation and of the operation after it, in nanoseconds of the run's clock.
     next: f64,
     after: f64,
 }
@@ -36,7 +36,7 @@ impl Pacer {
             after: 0.0,
         };
         pacer.first += match arrivals {
-            // At random in the first gap, so that workers are not synchronised.
+            // A random instant of the first gap, so that workers are not synchronised.
             Arrivals::Constant => rng.random::<f64>() * gap,
             Arrivals::Poisson => pacer.draw(rng),
         };
@@ -46,7 +46,7 @@ impl Pacer {
     }
 
     fn draw(&self, rng: &mut Rng) -> f64 {
-        // 1 − u is above 0, so its logarithm is finite.
+        // 1 − u is above 0, so the logarithm is finite.
         -(1.0 - rng.random::<f64>()).ln() * self.gap
     }
 
@@ -55,12 +55,12 @@ impl Pacer {
         self.next as Nanos
     }
 
-    /// Advances to the operation after the next one.
+    /// Advances the schedule by one operation.
     pub(super) fn advance(&mut self, rng: &mut Rng) {
         self.number += 1;
         self.next = self.after;
         self.after = match self.arrivals {
-            // Computed from the first, so that rounding errors do not add up.
+            // Computed from the first start, so that rounding errors do not add up.
             Arrivals::Constant => self.first + self.number as f64 * self.gap,
             Arrivals::Poisson => self.after + self.draw(rng),
         };
@@ -76,15 +76,14 @@ impl Pacer {
         }
     }
 
-    /// The number of operations from the next one until before `end`; the mean number for random
-    /// arrivals.
+    /// Number of operations from the next operation until before `end`; for Poisson arrivals, the mean number.
     pub(super) fn left_until(&self, end: Nanos) -> u64 {
         let left = (end as f64 - self.next) / self.gap;
         match self.arrivals {
             _ if left <= 0.0 => 0,
-            // Ignores the rounding of an instant.
+            // The subtrahend absorbs the rounding of an instant.
             Arrivals::Constant => (left - 1e-3).ceil() as u64,
-            // Only the next one is known.
+            // Only the start of the next operation is known.
             Arrivals::Poisson => 1 + left.round() as u64,
         }
     }
@@ -119,7 +118,7 @@ mod tests {
                 let exact = all[0] as f64 + n as f64 * gap;
                 prop_assert!((*due as f64 - exact).abs() <= 2.0, "{} of {}", due, exact);
             }
-            // As many as are counted without drawing them.
+            // `left_until` counts as many operations without drawing them.
             let fresh = Pacer::new(rate, Arrivals::Constant, start, &mut Stream::new(seed).rng());
             prop_assert_eq!(fresh.left_until(all[1500]), 1500);
         }
@@ -140,7 +139,7 @@ mod tests {
             } else {
                 prop_assert!(dropped.is_empty());
             }
-            // Nothing more is to be dropped.
+            // A second call drops nothing more.
             let due = pacer.due();
             pacer.catch_up(late, &mut rng, |_| panic!("dropped in two goes"));
             prop_assert_eq!(pacer.due(), due);
@@ -155,7 +154,7 @@ mod tests {
         assert!(all.is_sorted() && all[0] >= 5 * SECOND);
         let gaps: Vec<f64> = all.windows(2).map(|w| (w[1] - w[0]) as f64).collect();
         let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
-        // The deviation of the mean is a 316th of it.
+        // The standard deviation of the mean is a 316th of the mean.
         assert!((mean / 1e6 - 1.0).abs() < 0.01, "{mean}");
         let longer = gaps.iter().filter(|g| **g > 1e6).count() as f64 / gaps.len() as f64;
         assert!((longer - (-1.0f64).exp()).abs() < 0.005, "{longer}");
@@ -167,10 +166,10 @@ mod tests {
         let mut pacer = Pacer::new(100.0, Arrivals::Constant, 0, &mut rng);
         let mut dropped = 0;
         pacer.catch_up(3 * SECOND, &mut rng, |_| dropped += 1);
-        // Those of the first two seconds go, a hundred stay.
+        // The operations of the first two seconds are dropped, a hundred operations stay.
         assert_eq!(dropped, 200);
         assert_eq!(pacer.left_until(3 * SECOND), 100);
-        // Slower than the backlog is long, the last one due stays.
+        // With a gap longer than the backlog, the latest due operation stays.
         let mut slow = Pacer::new(0.1, Arrivals::Constant, 0, &mut rng);
         let first = slow.due();
         slow.catch_up(first + 9 * SECOND, &mut rng, |_| panic!("the only one due"));
@@ -228,7 +227,7 @@ mod tests {
         ] {
             assert_eq!(constant.left_until(end), left, "{end} from {due}");
         }
-        // Of random arrivals the next one and the mean number of others.
+        // For Poisson arrivals: the next operation, and the mean number of further operations.
         let random = Pacer::new(100.0, Arrivals::Poisson, 0, &mut rng);
         let due = random.due();
         for (end, left) in [

@@ -13,19 +13,19 @@ impl MixState {
         percent > 0.0 && self.rng.random::<f64>() * 100.0 < percent
     }
 
-    /// Whether a write is stable, and whether a flush follows it.
+    /// Draws whether a write is stable, and whether a flush follows the write.
     pub(super) fn draw_durability(&mut self) -> (bool, bool) {
         let flags = self.program.mix.flags;
         let stable = self.with_probability(flags.osync_percent);
         (stable, self.with_probability(flags.commit_percent))
     }
 
-    /// Whether the next transfer bypasses the page cache.
+    /// Draws whether the next transfer uses direct I/O.
     pub(super) fn is_direct(&mut self) -> bool {
         self.with_probability(self.program.mix.flags.direct_percent)
     }
 
-    /// Draws a file of the working set, by its number in it.
+    /// Draws a file of the working set; returns the file's number in the working set.
     pub(super) fn member(&mut self) -> u64 {
         self.chooser.draw(&mut self.rng)
     }
@@ -39,12 +39,12 @@ impl MixState {
         self.sizes.set(member, size);
     }
 
-    /// Notes that a file was written up to `end`.
+    /// Records that a file was written up to `end`.
     pub(super) fn grow(&self, member: u64, end: u64) {
         self.sizes.grow(member, end);
     }
 
-    /// The number of a file of the working set in its fileset.
+    /// The number in the fileset of a file of the working set.
     pub(super) fn file(&self, member: u64) -> FileId {
         FileId(self.program.mix.working_set.file(member) as u32)
     }
@@ -54,8 +54,8 @@ impl MixState {
         OpSubject::file(self.program.mix.files.data.0, self.file(member))
     }
 
-    /// The file and offset of a sequential transfer: behind the last one, or at the beginning of
-    /// another file if that one is behind `bound`. The flag is set for another file.
+    /// The file and offset of a sequential transfer: after the previous transfer, or at the beginning of another file
+    /// if the previous transfer ended at or after `bound`. The flag tells whether the file is another file.
     pub(super) fn next_place(
         &mut self,
         at: Position,
@@ -67,7 +67,7 @@ impl MixState {
         }
     }
 
-    /// The file of a random transfer of `len` bytes, and its position below `bound` bytes.
+    /// The file of a random transfer of `len` bytes, and a position that ends within `bound` bytes.
     pub(super) fn random_place(
         &mut self,
         len: u64,
@@ -99,14 +99,14 @@ impl MixState {
         };
         let mut place = room.draw(len, &mut self.rng);
         if direct {
-            // The last block of a file may extend beyond its end.
+            // With direct I/O, the last block of a file may extend beyond the end of the file.
             place.len = whole_blocks(place.len);
         }
         (member, place)
     }
 }
 
-/// Rounds an offset down to a block of transfers that bypass the page cache.
+/// Rounds an offset down to a block of direct I/O.
 pub(super) fn block_of(offset: u64) -> u64 {
     offset - offset % DIRECT_BLOCK
 }
@@ -126,8 +126,8 @@ impl<S: Session> Worker<S> {
         self.context.shared.filesets[data].locate(state.file(member), &mut self.session);
     }
 
-    /// The slot that has a file of the working set open. Opens it, as preparation of an operation, if
-    /// none has; `None` if that failed and failures are counted.
+    /// The slot in which a file of the working set is open. Opens the file if necessary, as preparation of an
+    /// operation; `None` if the open failed and failures are counted.
     pub(super) async fn mix_slot(
         &mut self,
         row: u32,
@@ -171,8 +171,8 @@ impl<S: Session> Worker<S> {
         Ok(Some(slot))
     }
 
-    /// Sets the size of an open file of the working set, as preparation of an operation. `false` if
-    /// that failed and failures are counted.
+    /// Sets the size of an open file of the working set, as preparation of an operation; `false` if the change failed
+    /// and failures are counted.
     pub(super) async fn mix_resize(
         &mut self,
         state: &mut MixState,
@@ -184,7 +184,8 @@ impl<S: Session> Worker<S> {
         self.mix_set_size(row, state, member, slot, size).await
     }
 
-    /// Sets the size of an open file of the working set; `row` is that of the operation.
+    /// Sets the size of an open file of the working set, in an operation of row `row`; `false` if the operation failed
+    /// and failures are counted.
     pub(super) async fn mix_set_size(
         &mut self,
         row: u32,

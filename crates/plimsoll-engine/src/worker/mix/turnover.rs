@@ -1,6 +1,6 @@
-//! Operations on names: files and directories that come and go, and queries about those that stay.
-//! The names that come and go are the worker's own, so that it knows which exist; if an operation
-//! needs another one, it is created (or removed) as preparation.
+//! Operations on names: creation and removal of files and directories, and queries about files that stay. The worker
+//! owns the names that it creates and removes, and so knows the existing names. If an operation needs a name in the
+//! other state, the worker creates or removes a name as preparation.
 
 use super::choice::whole_blocks;
 use super::data::flush_if;
@@ -12,7 +12,7 @@ use crate::worker::took_effect;
 use plimsoll_plan::{FileId, FilesetId, MixOp};
 use plimsoll_target::{FileOperation, FilesetEntry, NameOperation, OpenHow, OpenMode, Session};
 
-/// Maximum size of a turnover file that is created as preparation of an operation.
+/// Maximum size in bytes of a turnover file that is created as preparation of an operation.
 const MAX_INLINE_CREATE_BYTES: u64 = 64 << 10;
 
 impl MixState {
@@ -54,8 +54,8 @@ impl<S: Session> Worker<S> {
         self.context.shared.filesets[set].locate_entry(entry, &mut self.session);
     }
 
-    /// Creates or removes a name, as an operation or as preparation of one, and gives it back.
-    /// `false` if that failed and failures are counted.
+    /// Creates or removes a name that was taken, as an operation or as preparation of an operation, and returns the
+    /// name to the worker's names. `false` if the change failed and failures are counted.
     async fn change(
         &mut self,
         row: u32,
@@ -110,8 +110,8 @@ impl<S: Session> Worker<S> {
             .size(FileId(number))
     }
 
-    /// Takes a name that exists, or one that does not. If there is none, changes another one as
-    /// preparation; `None` if that failed and failures are counted.
+    /// Takes a name that exists (`there`) or is missing. Without such a name, changes another name as preparation;
+    /// `None` if the change failed and failures are counted.
     async fn take_name(
         &mut self,
         state: &mut MixState,
@@ -121,7 +121,7 @@ impl<S: Session> Worker<S> {
         if let Some(number) = state.take(kind, there) {
             return Ok(Some(number));
         }
-        // The check of a Plan ensures that the worker has a name; it is of the other sort.
+        // The check of a Plan ensures that the worker has a name, which is in the other state.
         if let Some(other) = state.take(kind, !there) {
             let prepare = state.program.prepare;
             self.change(prepare, state, kind, other, there).await?;
@@ -200,7 +200,7 @@ impl<S: Session> Worker<S> {
         Ok(done?.is_some())
     }
 
-    /// Writes a whole turnover file, or copies a data file to one: a missing one, or an existing one
+    /// Writes a whole turnover file, or copies a data file to a turnover file. Uses a missing file, or an existing file
     /// if none is missing.
     pub(super) async fn mix_make_file(
         &mut self,
@@ -218,7 +218,8 @@ impl<S: Session> Worker<S> {
             MixOp::Copyfile => self.copy_file(row, state, number).await,
             _ => self.write_file(row, state, number).await,
         };
-        // An incomplete file exists too; one whose creation failed may exist.
+        // A replaced file exists even if the new contents are incomplete. A file whose creation failed may exist, and
+        // is removed.
         let there = replaces || took_effect(&done);
         if !there && matches!(&done, Ok(None)) {
             self.forget(state, number).await;
@@ -227,10 +228,10 @@ impl<S: Session> Worker<S> {
         Ok(done?.is_some())
     }
 
-    /// Removes the remains of a file whose creation failed, so that it counts as missing.
+    /// Removes the remains of a file whose creation failed, so that the file counts as missing.
     async fn forget(&mut self, state: &mut MixState, number: u32) {
         self.locate_name(state, NameKind::Turnover, number);
-        // There may be none.
+        // The failed creation may have left nothing.
         let _ = self.session.remove(plimsoll_target::EntryKind::File).await;
     }
 
@@ -335,7 +336,7 @@ impl<S: Session> Worker<S> {
             };
             session.close(source).await.and(copied)
         };
-        // Each byte is read and written.
+        // Each byte is read and written, and counts twice.
         self.context.timed(row, subject, |n| 2 * *n, copy).await
     }
 
@@ -361,11 +362,11 @@ impl<S: Session> Worker<S> {
             }
             MixOp::NegStat => self.session.locate(|path| {
                 layout.push_file(file, path);
-                // Names are digits, so no file has this one.
+                // No name of a fileset has the letter `x`, so no file has this name.
                 path.push(b'x');
             }),
             MixOp::Readlink => {
-                // The link to a file is created when it is first read.
+                // The link to a file is created before the link is first read.
                 set.locate(file, &mut self.session);
                 self.session.set_destination();
                 self.session.locate(|path| {

@@ -1,4 +1,4 @@
-//! Operations that do not touch the target: waiting for other workers, for events, for time.
+//! Operations that do not touch the target: waits for other workers, events and time.
 
 use crate::sync::lock;
 use crate::worker::context::{ExitReason, OpSubject};
@@ -93,7 +93,7 @@ impl WorkerContext {
         self.waited(row, &begun, self.lane.now())
     }
 
-    /// Posts to the semaphores of all workers that have one of the semblocks.
+    /// Posts `count` to the semaphores of all workers that have one of the semblocks.
     async fn post(
         &mut self,
         row: u32,
@@ -166,7 +166,7 @@ impl WorkerContext {
 }
 
 impl CapUsage {
-    /// The number of events that a cap charges for the operations since its last call.
+    /// Number of events that a cap charges for the operations since the cap's previous call.
     fn charged(&mut self, kind: LimitKind) -> u64 {
         const MIB: u64 = 1 << 20;
         match kind {

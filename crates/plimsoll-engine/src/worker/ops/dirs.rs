@@ -1,4 +1,4 @@
-//! Leaf directories, and listing directories of the tree.
+//! Leaf directories, and lists of the directories of the tree.
 
 use super::took_effect;
 use crate::file_pool::Existence;
@@ -8,7 +8,7 @@ use plimsoll_plan::Value;
 use plimsoll_target::{FilesetEntry, Session};
 
 impl<S: Session> Worker<S> {
-    /// Creates or removes a leaf directory, as `to` demands.
+    /// Creates (`to` is `Existing`) or removes (`to` is `Missing`) a leaf directory.
     pub(super) async fn change_dir(
         &mut self,
         row: u32,

@@ -1,11 +1,11 @@
 //! Operations that never wait, as plain calls.
 //!
-//! A target that completes at once needs no futures that keep their state across waits. The code
-//! between two system calls runs on processor caches that the kernel has just used, so its cost is
-//! the number of instructions and cache lines: plain calls have half of those of futures.
+//! A target that completes at once needs no futures, which would keep state across waits. The code between two system
+//! calls runs with the processor caches that the kernel has just used, so the cost of the code is its number of
+//! instructions and cache lines: plain calls have half as many as futures.
 //!
-//! All of it is inlined into the one loop that calls it, down to the system calls: see
-//! [`Session::is_immediate`] for why functions must not return after a system call.
+//! The loop of a program inlines the plain calls, down to the system calls: see [`Session::is_immediate`] for the
+//! reason why functions must not return after a system call.
 
 use crate::file_pool::{Choice, Existence};
 use crate::worker::{Chosen, Worker, WorkerExit};
@@ -13,9 +13,9 @@ use plimsoll_plan::{FileId, FileRef, FilesetId, Io, Op};
 use plimsoll_target::Session;
 
 impl<S: Session> Worker<S> {
-    /// Executes one operation of the program, if the target completes at once and there is nothing to
-    /// wait for: the file of a transfer is open, or a file to choose is idle. Otherwise, and for rare
-    /// or long operations, does nothing and returns `None`.
+    /// Executes one operation of the program if the target completes at once and the operation need not wait: the file
+    /// of a transfer is open, or a file to choose is idle. Returns `None`, without effect, for an operation that may
+    /// wait, and for rare or long operations.
     #[inline(always)]
     pub(in crate::worker) fn run_immediate(
         &mut self,
@@ -138,7 +138,7 @@ impl<S: Session> Worker<S> {
         self.has_deleted(slot, at, done)
     }
 
-    /// The operation's slot, if it is open.
+    /// The slot of the operation, if the slot is open.
     #[inline(always)]
     fn open_slot(&self, file: &FileRef) -> Option<usize> {
         let slot = file.slot as usize;
@@ -146,11 +146,11 @@ impl<S: Session> Worker<S> {
         open.then_some(slot)
     }
 
-    /// Takes the next file of the operation's fileset, if one of this kind is idle.
+    /// Takes the next file of the operation's fileset, if a file of this kind is idle.
     #[inline(always)]
     fn next_file(&mut self, file: &FileRef, kind: Existence) -> Option<Chosen> {
         let FilesetId(fileset) = file.fileset?;
-        // A number must be drawn once only, whether or not the operation has to wait.
+        // The number of a file must be drawn once, whether or not the operation has to wait.
         if file.index.is_some() || file.open_next {
             return None;
         }
@@ -163,7 +163,7 @@ impl<S: Session> Worker<S> {
         }
     }
 
-    /// Takes the next file of the operation's fileset, if its slot is closed.
+    /// Takes the next file of the operation's fileset, if the operation's slot is closed.
     #[inline(always)]
     fn next_to_open(&mut self, file: &FileRef, kind: Existence) -> Option<Chosen> {
         match self.slots[file.slot as usize].handle {
@@ -172,7 +172,7 @@ impl<S: Session> Worker<S> {
         }
     }
 
-    /// Takes the slot's file, if it is idle and no other worker has it open.
+    /// Takes the slot's file, if the file is idle and no other worker has the file open.
     #[inline(always)]
     fn file_of_slot(&mut self, slot: u8) -> Option<Chosen> {
         let slot = &self.slots[slot as usize];

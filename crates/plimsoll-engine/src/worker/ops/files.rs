@@ -7,7 +7,7 @@ use plimsoll_plan::{Access, FileRef, FilesetId, OnError, Value};
 use plimsoll_target::{OpenHow, OpenMode, Session};
 
 impl<S: Session> Worker<S> {
-    /// Chooses a file and opens it into a slot; `false` if that failed and failures are counted.
+    /// Chooses a file and opens the file into a slot; `false` if the open failed and failures are counted.
     pub(super) async fn open_into(
         &mut self,
         row: u32,
@@ -35,7 +35,7 @@ impl<S: Session> Worker<S> {
         self.has_opened(slot, kind, at, how.planned_size, done)
     }
 
-    /// Names a file that was chosen, and decides how it is opened.
+    /// Passes the path of a chosen file to the session; returns how the file is to be opened.
     #[inline(always)]
     pub(super) fn locate_to_open(
         &mut self,
@@ -61,7 +61,7 @@ impl<S: Session> Worker<S> {
         }
     }
 
-    /// Puts a file that was opened or created into its slot, and makes it idle again.
+    /// Puts an opened or created file into its slot, and makes the file idle again.
     #[inline(always)]
     pub(super) fn has_opened(
         &mut self,
@@ -72,7 +72,7 @@ impl<S: Session> Worker<S> {
         done: Result<Option<S::Handle>, WorkerExit>,
     ) -> Result<bool, WorkerExit> {
         let set = &self.context.shared.filesets[at.fileset as usize];
-        // The run may have ended with the very call that created the file.
+        // The run may have ended during the call that created the file.
         let exists = kind == Existence::Existing || took_effect(&done);
         if exists && kind == Existence::Missing {
             set.files.set_existence(Existence::Existing);
@@ -129,14 +129,14 @@ impl<S: Session> Worker<S> {
         done.map(|_| ())
     }
 
-    /// Lets other workers delete the file. Called after its close, which may still write it.
+    /// Lets other workers delete the file. Called after the file's close, which may still write the file.
     #[inline(always)]
     pub(super) fn has_closed(&self, at: Chosen) {
         self.context.shared.filesets[at.fileset as usize].dec_open(at.file);
     }
 
-    /// Takes the handle out of a slot that is to be closed; `None` if there is nothing to close
-    /// because the open failed and was counted.
+    /// Takes the handle out of a slot that is to be closed; `None` if the slot has no handle and this is not an error,
+    /// for example because the open failed and was counted.
     #[inline(always)]
     pub(super) fn take_handle(
         &mut self,
@@ -174,7 +174,7 @@ impl<S: Session> Worker<S> {
                 }
                 let set = &self.context.shared.filesets[at.fileset as usize];
                 if set.open_count(at.file) > own {
-                    // Other workers have it open: it is left alone.
+                    // A file that other workers have open is not deleted.
                     set.release(at.file, Existence::Existing);
                     return Ok(());
                 }
@@ -196,7 +196,8 @@ impl<S: Session> Worker<S> {
         self.has_deleted(file.slot, at, done)
     }
 
-    /// Makes a deleted file idle again, and removes it from its slot unless the slot has it open.
+    /// Makes a file idle again after a delete, and removes a deleted file from its slot unless the slot has the file
+    /// open.
     #[inline(always)]
     pub(super) fn has_deleted(
         &mut self,
@@ -218,16 +219,16 @@ impl<S: Session> Worker<S> {
         done.map(|_| ())
     }
 
-    /// Names a file that was chosen.
+    /// Passes the path of a chosen file to the session for its next operation.
     #[inline(always)]
     pub(super) fn locate(&mut self, at: Chosen) {
         self.context.shared.filesets[at.fileset as usize].locate(at.file, &mut self.session);
     }
 
-    /// Chooses the next existing file that no worker has open; `None` if all are open.
+    /// Takes the next existing file that no worker has open; `None` if all files are open.
     ///
-    /// Filebench does nothing if the next file is open. It would then never delete that file, and a
-    /// workload that creates as many files as it deletes would fill its fileset.
+    /// Filebench does nothing if the next file is open. Such a delete would never remove this file, and a workload that
+    /// creates as many files as it deletes would fill its fileset.
     async fn choose_closed(
         &mut self,
         row: u32,

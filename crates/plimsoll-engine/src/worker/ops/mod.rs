@@ -35,9 +35,9 @@ impl<S: Session> Worker<S> {
         }
     }
 
-    /// A long or rare operation, as a future of its own on the heap, created before the operation is
-    /// timed: the code of a future of all operations would exceed the instruction cache, which would
-    /// slow down the short ones after every system call.
+    /// A long or rare operation, as a separate future on the heap, created before the operation is timed. The code of a
+    /// common future of all operations would exceed the instruction cache, which would slow down short operations after
+    /// every system call.
     #[inline(never)]
     fn run_boxed<'a>(
         &'a mut self,
@@ -68,7 +68,7 @@ impl<S: Session> Worker<S> {
         }
     }
 
-    /// Index of the slot an operation uses.
+    /// Index of the slot that an operation uses.
     pub(super) fn slot_of(&mut self, file: &FileRef) -> usize {
         let core = &mut self.context;
         let Some(fileset) = file.fileset.filter(|_| file.open_next) else {
@@ -77,14 +77,14 @@ impl<S: Session> Worker<S> {
         let rotations = &core.program.rotations;
         let slots = rotations.iter().find(|r| r.fileset == fileset);
         let slots = slots.expect("every fileset with rotating opens has slots for them");
-        // From the top down.
+        // Rotating opens use the slots from the top down.
         let turn = core.rotation_at % slots.count;
         core.rotation_at = core.rotation_at.wrapping_add(1);
         (slots.first + slots.count - 1 - turn) as usize
     }
 
-    /// The slot of a transfer, opened first if it is closed. `None` if that failed and failures are
-    /// counted: that of the open by its own row, and the operation as not issued.
+    /// The slot of a transfer, opened first if the slot is closed. `None` if the open failed and failures are counted:
+    /// the failed open in its own row, and the transfer as not issued.
     #[inline]
     pub(super) async fn ready_slot(
         &mut self,
@@ -100,14 +100,14 @@ impl<S: Session> Worker<S> {
             .open_into(open_row, file, slot, Existence::Existing)
             .await?;
         if !opened && open_row != row {
-            // The failure is the open's; the operation itself was not issued.
+            // The failure belongs to the open; the transfer was not issued.
             self.context.not_issued(row)?;
         }
         Ok(opened.then_some(slot))
     }
 
-    /// Checks, before an operation is timed, that its path does not leave the work directory by a
-    /// foreign symbolic link. Ends the run if it does, whatever the options.
+    /// Checks, before an operation is timed, that no foreign symbolic link leads the operation's path out of the work
+    /// directory. Otherwise ends the run, regardless of the error policy.
     pub(super) async fn check_parent(
         &mut self,
         row: u32,
@@ -124,21 +124,21 @@ impl<S: Session> Worker<S> {
         self.context.refuse(row, subject, replaced(error))
     }
 
-    /// The end of the run by an operation of the workload that is impossible.
+    /// A failure that ends the run because an operation of the workload is impossible.
     #[cold]
     pub(super) fn misuse(&self, row: u32, error: String) -> WorkerExit {
         self.context.refuse(row, OpSubject::NO_SUBJECT, error)
     }
 
-    /// An operation on a slot that is not open. If its open failed, which was counted, the operation is
-    /// counted too, and the program goes on; otherwise the program is wrong, and the run ends.
+    /// Handles an operation on a slot that is not open. If the slot's open failed and was counted, counts the operation
+    /// as not issued, and the program goes on. Otherwise the program is wrong, and the run ends.
     #[cold]
     async fn not_open(&mut self, row: u32, slot: usize) -> Result<(), WorkerExit> {
         if !self.slots[slot].open_failed {
             return Err(self.closed(row, slot));
         }
         self.context.not_issued(row)?;
-        // No call to the target gives the lane's other workers their turn.
+        // Without a call to the target, only this yield gives the lane's other workers their turn.
         if !self.context.lane.consume_poll_budget() {
             self.context.lane.yield_if_exhausted().await;
         }
@@ -151,7 +151,7 @@ impl<S: Session> Worker<S> {
     }
 }
 
-/// Whether an operation took effect, even if the run ended with it.
+/// Whether an operation took effect, even if the run ended during the operation.
 #[inline]
 pub(super) fn took_effect<T>(done: &Result<Option<T>, WorkerExit>) -> bool {
     match done {

@@ -1,4 +1,4 @@
-//! Transferring data, and flushing it.
+//! Transfers of data, and flushes.
 
 use crate::worker::context::OpSubject;
 use crate::worker::{Slot, Worker, WorkerExit};
@@ -6,8 +6,8 @@ use plimsoll_plan::{FileRef, FilesetId, Io, OperationId, Value};
 use plimsoll_target::{AioDone, OpError, Session, WritePlace};
 use rand::RngExt;
 
-/// Maximum size of a call that reads or writes a whole file, if the workload sets no size: every
-/// worker has a buffer of this size.
+/// Maximum size in bytes of a call that reads or writes a whole file, if the workload sets no size. Every worker has a
+/// buffer of this size.
 pub(in crate::worker) const MAX_WHOLE_FILE_CALL_BYTES: u64 = 64 << 20;
 
 impl<S: Session> Worker<S> {
@@ -18,7 +18,7 @@ impl<S: Session> Worker<S> {
             return Ok(self.slots[slot].position);
         }
         let planned = self.slots[slot].planned;
-        // A working set larger than the file would read nothing, or extend the file.
+        // With a working set larger than the file, reads would return nothing, and writes would extend the file.
         let set = match io.working_set {
             0 => planned,
             n if planned > 0 => n.min(planned),
@@ -28,7 +28,7 @@ impl<S: Session> Worker<S> {
             return Err(self.does_not_fit(row, size, set));
         }
         let u: f64 = self.context.rng.random();
-        // File sizes fit signed numbers, which are faster to convert.
+        // File sizes fit signed integers, which convert faster.
         let places = u * (set - size) as i64 as f64 / size as i64 as f64;
         let offset = places as i64 as u64 * size;
         debug_assert!(
@@ -45,7 +45,7 @@ impl<S: Session> Worker<S> {
         self.misuse(row, error)
     }
 
-    /// Size and position of the next transfer, in the file of a slot.
+    /// Size and position of the next transfer in the file of a slot.
     #[inline(always)]
     pub(super) fn extent(
         &mut self,
@@ -58,7 +58,8 @@ impl<S: Session> Worker<S> {
         Ok((size, offset))
     }
 
-    /// Size and position of the next read, in the file of a slot. Plans the bytes up to the end of the file.
+    /// Size and position of the next read in the file of a slot. Records in `in_flight` the bytes to read, up to the
+    /// end of the file.
     #[inline(always)]
     pub(super) fn extent_to_read(
         &mut self,
@@ -90,7 +91,7 @@ impl<S: Session> Worker<S> {
         Ok(())
     }
 
-    /// Generates the bytes of the next write, to an open file, so that this is not timed.
+    /// Generates the bytes of the next write to an open file, so that the generation is not timed.
     #[inline(always)]
     pub(in crate::worker) fn prepare_write(
         &mut self,
@@ -335,13 +336,13 @@ impl<S: Session> Worker<S> {
             self.context.recorder.note_in_flight_at_end(row, start);
         }
         self.context.in_flight.end();
-        // The writes first: each completed before the wait did.
+        // The writes are recorded before the wait: each write completed before the wait did.
         self.record_completions(done)?;
         waited?;
         self.context.waited(row, &begun, end)
     }
 
-    /// Records asynchronous writes that have completed.
+    /// Records completed asynchronous writes.
     pub(crate) fn record_completions(&mut self, mut done: Vec<AioDone>) -> Result<(), WorkerExit> {
         done.sort_by_key(|write| write.end);
         for write in done {
@@ -361,7 +362,7 @@ impl<S: Session> Worker<S> {
 }
 
 impl<H> Slot<H> {
-    /// Advances a sequential reader, which begins again at the end of the file.
+    /// Advances a sequential reader, which continues at the beginning after the end of the file.
     #[inline(always)]
     pub(super) fn has_read(&mut self, io: &Io, offset: u64, done: Option<u64>) {
         if let (Some(n), false) = (done, io.random) {
@@ -378,7 +379,7 @@ impl<H> Slot<H> {
     }
 }
 
-/// Bytes per call of a transfer of a whole file; `size` is that of the workload, or 0.
+/// Bytes per call of a transfer of a whole file of `file` bytes; `size` is the size that the workload sets, or 0.
 fn call_size(size: u64, file: u64) -> u64 {
     match size {
         0 => file.clamp(1, MAX_WHOLE_FILE_CALL_BYTES),

@@ -5,15 +5,15 @@ use plimsoll_plan::{Content, Pattern};
 use plimsoll_target::{ContentPool, STAMPED_BLOCK_BYTES, Stamp};
 use std::ops::{Deref, DerefMut};
 
-/// Page-aligned memory, as direct I/O needs it.
+/// Page-aligned memory, as required by direct I/O.
 pub(super) struct Buffer {
     memory: MmapMut,
-    /// Bytes in use: objects may have none, mappings may not.
+    /// Bytes in use, which may be 0; a mapping must not be empty.
     len: usize,
 }
 
 impl Buffer {
-    /// Memory filled with a byte; `None` if there is not enough.
+    /// Memory filled with `byte`; `None` if the memory cannot be mapped.
     fn new(len: usize, byte: u8) -> Option<Self> {
         let mut memory = MmapMut::map_anon(len.max(1)).ok()?;
         memory.fill(byte);
@@ -37,15 +37,15 @@ impl DerefMut for Buffer {
     }
 }
 
-/// Buffers of a rank.
+/// Buffers of a rank for the contents of objects.
 pub(super) struct Contents {
-    /// The contents of the next object that is created; after a read, the expected contents.
+    /// The contents of the next object to create; after a read, the expected contents.
     pub(super) to_write: Buffer,
-    /// The contents that were read.
+    /// The contents that the latest read returned.
     pub(super) found: Buffer,
-    /// Distinguishes runs whose objects have the same names.
+    /// Folded seed of the run, which distinguishes runs whose objects have the same names.
     seed: u32,
-    /// The source of blocks, if the pattern has a kind of content.
+    /// The source of blocks, if the pattern sets a content.
     pool: ContentPool,
 }
 
@@ -61,8 +61,8 @@ impl Contents {
         })
     }
 
-    /// Generates the contents of an object. Without verification and a kind of content, all objects of
-    /// a rank have the same contents.
+    /// Generates the contents of an object. Without verification and without a content setting, all objects of a rank
+    /// have the same contents.
     #[inline]
     pub(super) fn fill(&mut self, pattern: &Pattern, owner: u32, set: u32, number: u64) {
         if let Some(content) = pattern.content {
@@ -75,8 +75,8 @@ impl Contents {
         object.fill(0, &mut self.to_write);
     }
 
-    /// Generates the contents of an object from blocks of a kind of content, which follow from the
-    /// object. A unique block begins with its identity.
+    /// Generates the contents of an object from blocks of the pool, which the identity of the object determines. A
+    /// unique block begins with its identity.
     fn compose(&mut self, content: Content, owner: u32, set: u32, number: u64) {
         if content == Content::Zero {
             return self.to_write.fill(0);
@@ -95,7 +95,7 @@ impl Contents {
         }
     }
 
-    /// A description of the difference to the expected contents; `None` if there is none.
+    /// A description of the difference between found and expected contents; `None` if they are equal.
     pub(super) fn difference(&self, pattern: &Pattern) -> Option<String> {
         if *self.found == *self.to_write {
             return None;
@@ -119,13 +119,13 @@ impl Contents {
         Some(format!("from byte {offset} on, {share}; there is {what}"))
     }
 
-    /// A description of a block in place of another.
+    /// A description of a block that was found in place of the wanted block.
     fn describe(&self, pattern: &Pattern, found: &[u8], wanted: &[u8]) -> String {
         if found.iter().all(|b| *b == 0) {
             return "nothing but zeros".into();
         }
         let (Some(is), Some(should)) = (Stamp::of(found), Stamp::of(wanted)) else {
-            // Not every block of a kind of content has an identity.
+            // With a content setting, not every block has an identity.
             return match pattern.content {
                 Some(_) => "other data".into(),
                 None => "data that Plimsoll did not write".into(),
@@ -190,7 +190,7 @@ mod tests {
         ContentPool::new(content, Stream::new(1)).unwrap()
     }
 
-    /// What is said of `found` where object (1, 0, 7) of seed 9 should be.
+    /// The description of `found` in place of object (1, 0, 7) of seed 9.
     fn said(size: u64, found: impl FnOnce(&mut Contents, &Pattern)) -> Option<String> {
         let pattern = pattern(size);
         let mut contents = Contents::new(&pattern, 1, 9, pool(&pattern)).unwrap();
@@ -266,7 +266,7 @@ mod tests {
         assert!(flipped.contains("some of its bytes changed"), "{flipped}");
     }
 
-    /// What an object of a pattern with a content holds.
+    /// The contents of an object of a pattern with a content setting.
     fn object(contents: &mut Contents, pattern: &Pattern, number: u64) -> Vec<u8> {
         contents.fill(pattern, 1, 0, number);
         contents.to_write.to_vec()
@@ -295,13 +295,13 @@ mod tests {
         }
         let again: Vec<u32> = times.into_values().filter(|n| *n > 1).collect();
         assert_eq!(again.len(), 5);
-        // Four deviations of a binomial of 6400.
+        // Four standard deviations of a binomial of 6400.
         let share = f64::from(again.iter().sum::<u32>()) / 6400.0;
         assert!(
             (share - 0.3).abs() < 4.0 * (0.21_f64 / 6400.0).sqrt(),
             "{share}"
         );
-        // Random bytes and the marks of blocks have zeros too.
+        // Random bytes and the identities of blocks contain zeros too.
         let zeros = zeros as f64 / f64::from(100 << 16);
         assert!((0.5..0.53).contains(&zeros), "{zeros}");
     }
@@ -327,7 +327,7 @@ mod tests {
                 all += bytes.len();
             }
             let found = zeros as f64 / all as f64;
-            // Of a block's identity, about half are zeros.
+            // About half of the bytes of a block's identity are zeros.
             let of_identity = 32.0 / size.min(4096) as f64;
             let off = found - share;
             assert!(

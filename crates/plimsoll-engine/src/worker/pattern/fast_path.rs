@@ -10,7 +10,7 @@ use plimsoll_target::{OpError, Session};
 use std::ops::Range;
 
 impl<S: Session> Rank<'_, S> {
-    /// Whether nothing in the stage waits.
+    /// Whether no operation of the stage waits.
     pub(super) fn is_immediate_stage(&self) -> bool {
         self.session.is_immediate() && self.stage.waiting_factor <= 0.0
     }

@@ -1,4 +1,4 @@
-//! Ranks of a pattern: workers whose steps are generated from a few numbers.
+//! Ranks of a pattern: workers whose steps are generated from a few parameters.
 
 mod content;
 mod fast_path;
@@ -16,7 +16,7 @@ use plimsoll_plan::{Failure, Pattern, Rounds, Samples, Stage, StageWork};
 use plimsoll_target::{ContentPool, OpError, OpenHow, OpenMode, Session};
 use rustix::io::Errno;
 
-/// Waits shorter than this, in nanoseconds, spin, because sleeping would prolong them. The limit is
+/// Waits shorter than this limit, in nanoseconds, spin, because sleeping would prolong such waits. The limit is
 /// MD-Workbench's.
 const MAX_SPIN_NS: Nanos = 10_000_000;
 
@@ -33,10 +33,10 @@ struct Rank<'a, S: Session> {
     stage: &'a Stage,
     rank: u32,
     done: StageDone,
-    /// Owner, set and number of the located object; without a number, of the set.
+    /// Owner, set and number of the located object; without a number, the located name is a set.
     at: (u32, u32, Option<u64>),
     contents: Contents,
-    /// Objects with wrong contents.
+    /// Number of objects with wrong contents.
     mismatches: usize,
 }
 
@@ -99,7 +99,7 @@ fn no_memory(of: &str) -> WorkerExit {
 }
 
 impl<S: Session> Rank<'_, S> {
-    /// Allocates memory for the times of all operations before the first is timed.
+    /// Allocates memory for the times of all operations before the first operation is timed.
     fn make_room_for_samples(&mut self) -> Result<(), WorkerExit> {
         let wanted = match self.pattern.samples {
             _ if self.stage.warm_up => false,
@@ -121,7 +121,7 @@ impl<S: Session> Rank<'_, S> {
         Ok(())
     }
 
-    /// The rows of the stage, and the maximum number of records of each.
+    /// The rows of the stage, each with the maximum number of records.
     fn expected_operations(&self) -> Vec<(u32, u64)> {
         let sets = u64::from(self.pattern.sets);
         match &self.stage.work {
@@ -140,8 +140,8 @@ impl<S: Session> Rank<'_, S> {
         }
     }
 
-    /// Ends and records an operation; `false` if it failed and failures are counted. The first step
-    /// is the reading of the clock.
+    /// Ends and records an operation; `false` if the operation failed and failures are counted. The first step is the
+    /// reading of the clock.
     #[inline(always)]
     fn finish(
         &mut self,
@@ -182,8 +182,8 @@ impl<S: Session> Rank<'_, S> {
         }
     }
 
-    /// What the rank counts itself of an operation that ended at `end`; `None` if it counts nothing, or
-    /// if the operation is not measured.
+    /// The rank's own totals for an operation that ended at `end`; `None` if the rank keeps no totals, or if the
+    /// operation is not measured.
     #[inline]
     fn totals_mut(&mut self, row: u32, end: Nanos) -> Option<&mut RankTotals> {
         match self.done.rows.is_empty() || !self.shared.window.bounds().contains(end) {
@@ -213,7 +213,7 @@ impl<S: Session> Rank<'_, S> {
         }
     }
 
-    /// The text of an error, with its probable cause if I/O is direct.
+    /// The text of an error; for direct I/O, EINVAL is explained by its probable cause.
     fn error_text(&self, error: OpError) -> String {
         match self.pattern.direct && error == OpError(Errno::INVAL) {
             true => format!(
@@ -224,7 +224,7 @@ impl<S: Session> Rank<'_, S> {
         }
     }
 
-    /// The end of the run because of an operation on the located name.
+    /// A failure that ends the run because of an operation on the located name.
     #[cold]
     fn exit(&self, row: u32, error: String) -> WorkerExit {
         self.context.failure(row, &self.path(), error)
@@ -242,13 +242,13 @@ impl<S: Session> Rank<'_, S> {
         path
     }
 
-    /// Checks, before an operation is timed, that its path does not leave the work directory.
+    /// Checks, before an operation is timed, that the operation's path does not leave the work directory.
     async fn check_parent(&mut self, row: u32) -> Result<(), WorkerExit> {
         let checked = self.session.check_parent().await;
         checked.map_err(|e| self.exit(row, replaced(e)))
     }
 
-    /// How an object is opened to be read, or to be created and written.
+    /// Options for opening an object to be read or, if `create`, to be created and written.
     #[inline(always)]
     fn how_to_open(&self, create: bool) -> OpenHow {
         OpenHow {
@@ -264,13 +264,13 @@ impl<S: Session> Rank<'_, S> {
         }
     }
 
-    /// Whether a step of a round is left out, because the owner made no object in that round.
+    /// Whether a step of a round is left out, because the owner created no object in this round.
     #[inline(always)]
     fn is_missing(&self, rounds: Rounds, owner: u32, round: u64) -> bool {
         rounds == Rounds::Made && round >= self.run.states.made[owner as usize]
     }
 
-    /// Waits after an operation that began at `start`, as long as the stage demands.
+    /// Waits after an operation that began at `start`, for as long as the stage demands.
     #[inline]
     async fn wait_after(&mut self, start: Nanos) -> Result<(), WorkerExit> {
         if self.stage.waiting_factor > 0.0 {
@@ -306,8 +306,8 @@ impl<S: Session> Rank<'_, S> {
         }
     }
 
-    /// The number of rounds to execute, when the stonewall stops the rank after `done` of `total` or
-    /// all are completed: with wear-out that of the fastest rank.
+    /// The number of rounds to execute, when the rank has completed `done` of `total` rounds at the stonewall or at the
+    /// end of all rounds. With wear-out, the number of rounds of the fastest rank.
     async fn agree(&mut self, done: u64, total: u64) -> Result<u64, WorkerExit> {
         let Some(wall) = self.stage.stonewall else {
             return Ok(done);
@@ -324,7 +324,7 @@ impl<S: Session> Rank<'_, S> {
             .run
             .agreed(&self.context.lane, &self.shared.idle, self.rank, done)
             .await?;
-        // The wait does not count as the rank's own time.
+        // The wait is not part of the rank's own time.
         self.done.waited += self.context.lane.now() - before;
         Ok(agreed.clamp(done, total.max(done)))
     }

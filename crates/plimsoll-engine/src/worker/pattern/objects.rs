@@ -7,13 +7,13 @@ use plimsoll_plan::{ObjectLoop, ObjectOp, ObjectStep, OperationId, Rounds};
 use plimsoll_target::{OpError, Session};
 use rustix::io::Errno;
 
-/// An object was shorter than it should be.
+/// Error of a read that ended before the planned size of the object.
 pub(super) const OBJECT_TOO_SHORT: OpError = OpError(Errno::NODATA);
 
-/// An object did not hold what was written.
+/// Error of a read that returned other contents than were written.
 const OBJECT_CORRUPT: OpError = crate::worker::WRONG_CONTENTS;
 
-/// A step, and the owner of the set it works in, for each set.
+/// A step, and for each set the owner whose objects the step uses.
 pub(super) struct Step<'a> {
     pub(super) step: &'a ObjectStep,
     pub(super) owners: Vec<u32>,
@@ -23,7 +23,7 @@ impl<S: Session> Rank<'_, S> {
     pub(super) async fn objects(&mut self, work: &ObjectLoop) -> Result<(), WorkerExit> {
         let (rank, ranks, sets) = (self.rank, self.pattern.ranks, self.pattern.sets);
         let mut steps: Vec<Step<'_>> = Vec::new();
-        // Rank 0 works on objects that all ranks share.
+        // Only rank 0 works on objects that all ranks share.
         if rank == 0 || !self.pattern.shares_objects() {
             steps.extend(work.steps.iter().map(|step| {
                 Step {
@@ -151,7 +151,8 @@ impl<S: Session> Rank<'_, S> {
         Ok(())
     }
 
-    /// The steps of one round in one set; if one that gates fails, those after it are left out.
+    /// Executes the steps of one round in one set. After the failure of a step that gates, the remaining steps are left
+    /// out.
     #[inline]
     async fn steps(
         &mut self,
@@ -174,7 +175,7 @@ impl<S: Session> Rank<'_, S> {
         Ok(())
     }
 
-    /// One operation on an object; `false` if it failed and failures are counted.
+    /// Executes one operation on an object; `false` if the operation failed and failures are counted.
     #[inline]
     async fn object(
         &mut self,
@@ -222,7 +223,7 @@ impl<S: Session> Rank<'_, S> {
         Ok(went)
     }
 
-    /// Chooses the object of the next operation.
+    /// Passes the path of the object of the next operation to the session.
     #[inline(always)]
     pub(super) fn locate(&mut self, owner: u32, set: u32, number: u64) {
         self.at = (owner, set, Some(number));
@@ -267,7 +268,8 @@ impl<S: Session> Rank<'_, S> {
         done.and(closed)
     }
 
-    /// Compares what was read with what was written, untimed. A difference is an error of the read.
+    /// Compares the contents that were read with the contents that were written, untimed. A difference counts as an
+    /// error of the read.
     pub(super) fn verify(
         &mut self,
         row: u32,

@@ -1,4 +1,4 @@
-//! Stages that transfer within one object.
+//! Stages that transfer data within one object.
 
 use super::Rank;
 use crate::worker::WorkerExit;
@@ -44,7 +44,7 @@ impl<S: Session> Rank<'_, S> {
         closed.map(|_| ())
     }
 
-    /// The size of the object when all ranks have executed this number of transfers, in bytes.
+    /// The size of the object in bytes after `rounds` transfers of each rank.
     fn planned(&self, work: &TransferLoop, rounds: u64) -> u64 {
         let ranks = if work.strided { self.pattern.ranks } else { 1 };
         rounds
@@ -52,7 +52,7 @@ impl<S: Session> Rank<'_, S> {
             .saturating_mul(u64::from(ranks))
     }
 
-    /// Chooses the name of the object that `owner` owns, or that all share.
+    /// Passes the path of the object of `owner`, or of the object that all ranks share, to the session.
     fn locate_part(&mut self, work: &TransferLoop, owner: u32) {
         let owner = if work.strided { 0 } else { owner };
         self.at = (owner, 0, Some(0));

@@ -1,8 +1,8 @@
-//! What holds of any curve.
+//! Properties of arbitrary curves.
 
 use super::*;
 
-/// Curves with loads in increasing order, throughput apart from load, and any latencies.
+/// Curves with increasing loads, throughput independent of load, and arbitrary latencies.
 fn any_curve() -> impl Strategy<Value = Curve> {
     let step = (0.01f64..1e4, 0.01f64..1e4, 0.0f64..1e3);
     prop::collection::vec(step, 2..12).prop_map(|steps| {
@@ -129,7 +129,7 @@ proptest! {
     fn any_law_is_found_again(
         lambda in 1e-3f64..1e6,
         sigma in 0.0f64..0.9,
-        // By the greatest load, so that every law bends within the curve.
+        // Relative to the greatest load, to make every law bend within the curve.
         bend in 0.0f64..3.0,
         first in 1.0f64..50.0,
         step in 0.5f64..50.0,
@@ -139,7 +139,7 @@ proptest! {
         let most = loads[count - 1];
         let kappa = bend / (most * most);
         let fit = usl_curve(lambda, sigma, kappa, &loads).fit_usl();
-        // With σ near 1 and nothing else, throughput may be flat to the last digit.
+        // With σ near 1 and no other term, throughput may be constant to the last digit.
         prop_assume!(fit != Err(UslError::Flat));
         let fit = fit.unwrap();
         let around = (most / (most - first)).powi(2) * 1e-7;

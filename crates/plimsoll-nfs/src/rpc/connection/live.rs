@@ -30,21 +30,21 @@ impl<'a> LiveConnection<'a> {
         }
     }
 
-    /// Transfers calls and replies until the connection breaks; returns the reason.
+    /// Transfers calls and replies until the connection breaks; returns the cause.
     pub(super) async fn serve_until_broken(mut self) -> RpcError {
         let error = poll_fn(|context| match self.poll_io(context) {
             Ok(()) => Poll::Pending,
             Err(error) => Poll::Ready(error),
         })
         .await;
-        // In TIME_WAIT it would keep the local address from the next connection.
+        // In TIME_WAIT the socket would keep the local address from the next connection.
         let _ = rustix::net::sockopt::set_socket_linger(self.watch.get(), Some(Duration::ZERO));
         error
     }
 
     fn poll_io(&mut self, context: &mut std::task::Context<'_>) -> Result<(), RpcError> {
         if !std::mem::replace(&mut self.watching, true) {
-            // Before the first attempt to read, so that nothing that comes after it is missed.
+            // Registers before the first read, so that no later data is missed.
             self.watch.begin()?;
         }
         self.connection.state.borrow_mut().driver = Some(context.waker().clone());
@@ -120,7 +120,7 @@ impl<'a> LiveConnection<'a> {
             let split = self.records.push(&self.bytes[..read], |record| {
                 match kind(&record) {
                     Ok((xid, Kind::Reply)) => {
-                        // The reply to a retransmitted call may come twice.
+                        // The second reply to a retransmitted call is ignored.
                         if state.slots.get(&xid).is_some_and(|s| s.outcome.is_none()) {
                             state.complete(xid, Ok(record.into_owned()), now);
                         }
@@ -146,7 +146,7 @@ impl<'a> LiveConnection<'a> {
                 self.write()?;
             }
             if read < self.bytes.len() {
-                // What comes from now on wakes the task.
+                // Data that arrives from now on wakes the task.
                 return Ok(());
             }
         }

@@ -12,7 +12,7 @@ impl Tree {
         self.reserve(size.saturating_sub(old))?;
         let node = self.node_mut(number)?;
         if let Content::File(data) = &mut node.content {
-            // A machine without enough memory is a full server.
+            // Report lack of memory as a full file system.
             let more = (size as usize).saturating_sub(data.len());
             data.try_reserve(more).map_err(|_| Status::NoSpc)?;
             data.resize(size as usize, 0);
@@ -51,7 +51,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Returns data of a file, and whether the file ends after it.
+    /// Returns data of a file, and whether the file ends after the data.
     pub fn read(&self, file: &Handle, offset: u64, count: u32) -> TreeResult<(&[u8], bool)> {
         let data = match &self.node(file)?.content {
             Content::File(data) => data,
@@ -68,7 +68,7 @@ impl Tree {
         let number = self.number(file)?;
         let end = offset.checked_add(bytes.len() as u64).ok_or(Status::FBig)?;
         let size = self.attributes_of(number)?.size;
-        // Writing nothing does not extend a file.
+        // A write of no bytes does not extend a file.
         if bytes.is_empty() && matches!(self.nodes[&number].content, Content::File(_)) {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! The kinds of compounds in the results, and their observers.
+//! The kinds of compounds in the results, and the observer of calls and events.
 
 use crate::v4::compound::NfsError;
 use plimsoll_measure::Nanos;
@@ -6,17 +6,17 @@ use std::fmt;
 
 macro_rules! calls {
     ($($name:ident $text:literal $cached:literal $about:literal,)*) => {
-        /// A kind of compound, by its significant operations (RFC 7530, 15.2).
+        /// A kind of compound, named after its significant operations (RFC 7530, 15.2).
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub enum Call {
             $(#[doc = $about] $name,)*
         }
 
         impl Call {
-            /// All of them.
+            /// All calls, in the order of their numbers.
             pub const ALL: &[Self] = &[$(Self::$name,)*];
 
-            /// The name in the results, such as `LOOKUP+GETATTR`.
+            /// The name of the call in the results, such as `LOOKUP+GETATTR`.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
@@ -24,7 +24,7 @@ macro_rules! calls {
                 }
             }
 
-            /// Whether the call is not idempotent, so that the server must cache its reply (4.1).
+            /// Whether the server must cache the reply because the call is not idempotent (4.1).
             #[must_use]
             pub fn cache_this(self) -> bool {
                 match self {
@@ -86,10 +86,10 @@ macro_rules! events {
         }
 
         impl Event {
-            /// All of them.
+            /// All events, in the order of their numbers.
             pub const ALL: &[Self] = &[$(Self::$event,)*];
 
-            /// The name in the results.
+            /// The name of the event in the results.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
@@ -113,9 +113,9 @@ events! {
 
 /// An observer of calls and events.
 pub trait RpcObserver {
-    /// The outcome of a call is known.
+    /// Called when the outcome of a call is known; times are in nanoseconds.
     fn done(&self, call: Call, start: Nanos, end: Nanos, outcome: Result<(), NfsError>);
 
-    /// An event took place from `start` to `end`.
+    /// Called when an event that lasted from `start` to `end`, in nanoseconds, is over.
     fn event(&self, event: Event, start: Nanos, end: Nanos);
 }

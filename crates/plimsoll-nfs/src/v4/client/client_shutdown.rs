@@ -1,4 +1,4 @@
-//! The shutdown of a client: a server that is not informed keeps its files open until the lease
+//! The shutdown of a client: otherwise the server keeps the client's files open until the lease
 //! ends.
 
 use super::Inner;
@@ -7,15 +7,15 @@ use crate::v4::compound::NfsError;
 use crate::v4::operations::{SetClientId, SetClientIdConfirm};
 use std::time::Duration;
 
-/// The maximum time of each call of a shutdown.
+/// The time limit of each call of a shutdown.
 const SHUTDOWN_CALL_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The maximum number of bytes of a request and of a reply of a shutdown.
 const SHUTDOWN_MESSAGE_BYTES: u32 = 4096;
 
 impl Inner {
-    /// Makes the server forget the client and all its opens. A client that comes back with another
-    /// verifier has none of its former state (RFC 7530, 16.33.5 and RFC 8881, 18.35.4).
+    /// Makes the server forget the client and all its opens: the server discards the state of a
+    /// client that returns with a new verifier (RFC 7530, 16.33.5 and RFC 8881, 18.35.4).
     fn discard_server_state(&self) -> Result<(), NfsError> {
         let channel = &self.spec.channel;
         let mut blocking = BlockingClient::connect(
@@ -38,7 +38,7 @@ impl Inner {
 impl Drop for Inner {
     fn drop(&mut self) {
         if self.identity.session_epoch() > 0 {
-            // A server that cannot be reached forgets the client when the lease ends.
+            // An unreachable server forgets the client when the lease ends.
             let _ = self.discard_server_state();
         }
     }

@@ -1,5 +1,5 @@
-//! Delegations: while one is held, its file is opened and closed without the server (RFC 7530, 10.4
-//! and RFC 8881, 10.4).
+//! Delegations: the client opens and closes a delegated file without the server (RFC 7530, 10.4 and
+//! RFC 8881, 10.4).
 
 use super::open_state::{Delegation, OpenFile};
 use super::{Call, Client, Event, Inner};
@@ -14,40 +14,41 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::rc::{Rc, Weak};
 
-/// The number of slots of the server's callbacks.
+/// The number of slots for the server's callbacks.
 pub(super) const CALLBACK_SLOTS: u32 = 8;
 
-/// Files by their names in a directory.
+/// File handles by name in a directory.
 type Names = HashMap<Box<[u8]>, Handle>;
 
 /// The delegations of a client.
 #[derive(Default)]
 pub(super) struct Delegations {
     held: RefCell<HashMap<Handle, Rc<Delegation>>>,
-    /// The names of delegated files, by directory.
+    /// The names of delegated files, by directory handle.
     names: RefCell<HashMap<Handle, Names>>,
-    /// The seqid of the last callback of each slot, and the reply to it.
+    /// The seqid and the cached reply of the last callback in each slot.
     slots: RefCell<Vec<(u32, Vec<u8>)>>,
-    /// The number of opens in flight, each of which may bring a delegation.
+    /// The number of opens in flight; each may return a delegation.
     opening: Cell<u32>,
-    /// Delegations recalled before the reply that grants them was handled: the callback may
-    /// overtake it (RFC 8881, 10.2.1 and 20.9).
+    /// Delegations recalled before the client handled the OPEN reply that grants them: the callback
+    /// may overtake the reply (RFC 8881, 10.2.1 and 20.9).
     recalled_before_grant: RefCell<Vec<(Handle, [u8; 12])>>,
 }
 
 impl Delegations {
-    /// Resets the seqids of callbacks for a new session.
+    /// Resets the callback slots for a new session.
     pub(super) fn begin_session(&self) {
         self.slots.borrow_mut().clear();
     }
 }
 
-/// The delegation that came with an OPEN, without borrowed data.
+/// The delegation in an OPEN reply, without borrowed data.
 #[derive(Clone, Copy)]
 pub(super) enum OfferedDelegation {
-    /// None.
+    /// The server has granted no delegation.
     None,
-    /// A delegation; whether for writing, and whether it is recalled already.
+    /// The stateid of a granted delegation; whether it is a write delegation; whether it is
+    /// recalled already.
     Held(StateId, bool, bool),
 }
 
@@ -77,22 +78,22 @@ impl Drop for OpenInProgress<'_> {
 }
 
 impl Client {
-    /// Begins an open, which ends when the result is dropped.
+    /// Begins an open; the open ends when the returned value is dropped.
     pub(super) fn opening(&self) -> OpenInProgress<'_> {
         let delegations = &self.0.delegations;
         delegations.opening.set(delegations.opening.get() + 1);
         OpenInProgress(delegations)
     }
 
-    /// Notes that this client changes a file (RFC 7530, 10.4): the attributes that came with its
-    /// delegation are no longer valid.
+    /// Notes that this client changes a file (RFC 7530, 10.4): the attributes stored with the
+    /// file's delegation are no longer valid.
     pub fn changes(&self, file: &OpenFile) {
         if let Some(held) = self.0.delegations.held.borrow().get(file.handle()) {
             held.changed.set(true);
         }
     }
 
-    /// Returns the delegation that came with an open at once.
+    /// Returns an offered delegation to the server at once.
     pub(super) fn decline(&self, offer: OfferedDelegation, at: (Handle, &[u8]), file: Handle) {
         if let OfferedDelegation::Held(state, writes, _) = offer {
             let offer = OfferedDelegation::Held(state, writes, true);
@@ -100,7 +101,7 @@ impl Client {
         }
     }
 
-    /// The flags of an OPEN that state whether a delegation is wanted (4.1).
+    /// The flags of an OPEN with which the client requests or declines a delegation (4.1).
     pub(super) fn want_flags(&self, access: u32) -> u32 {
         match (self.minor(), self.0.spec.delegations) {
             (0, _) => 0,
@@ -110,7 +111,7 @@ impl Client {
         }
     }
 
-    /// The delegation that lets a name be opened without the server.
+    /// The delegation under which a name can be opened without the server.
     pub(super) fn delegated(
         &self,
         (dir, name): (Handle, &[u8]),
@@ -124,20 +125,20 @@ impl Client {
         serves.then_some(held)
     }
 
-    /// The number of a name's delegation. As long as it is the same, no other client has changed
-    /// the file (RFC 7530, 10.4).
+    /// The number of the delegation of a name. While the number stays the same, no other client
+    /// changes the file (RFC 7530, 10.4).
     #[must_use]
     pub fn delegation_number(&self, dir: &Handle, name: &[u8]) -> Option<u64> {
         let held = self.delegated((*dir, name), share::READ)?;
         Some(held.number)
     }
 
-    /// Counts an operation that data cached under a delegation has served without a call.
+    /// Counts an operation that data cached under a delegation served without a call.
     pub fn promise_served(&self) {
         self.event(Event::Used, self.0.lane.now());
     }
 
-    /// Takes the delegation that came with an open.
+    /// Accepts or returns the delegation of an OPEN reply.
     pub(super) fn offered(
         &self,
         offer: OfferedDelegation,
@@ -184,27 +185,28 @@ impl Client {
         let former = held.insert(file, new);
         drop(held);
         if let Some(former) = former.filter(|b| b.state.other != state.other) {
-            // The server has forgotten the former one, or it would not grant another.
+            // The server has lost the former delegation; otherwise the server would not grant
+            // another.
             former.recalled.set(true);
         }
         let mut names = delegations.names.borrow_mut();
         names.entry(dir).or_default().insert(name.into(), file);
     }
 
-    /// Notes that a name is removed, renamed or replaced (RFC 7530, 10.4).
+    /// Notes that a name was removed, renamed or replaced (RFC 7530, 10.4).
     pub fn forget_name(&self, dir: &Handle, name: &[u8]) {
         if let Some(names) = self.0.delegations.names.borrow_mut().get_mut(dir) {
             names.remove(name);
         }
     }
 
-    /// The file of a name, if it is delegated.
+    /// The handle of the file with a name, if the file is delegated.
     pub(super) fn delegated_file(&self, dir: &Handle, name: &[u8]) -> Option<Handle> {
         let names = self.0.delegations.names.borrow();
         names.get(dir)?.get(name).copied()
     }
 
-    /// Drops all delegations, because the server has lost the client.
+    /// Drops all delegations, because the server has lost the client's state.
     pub(super) fn lose_delegations(&self) {
         for (_, held) in self.0.delegations.held.take() {
             held.recalled.set(true);
@@ -213,7 +215,7 @@ impl Client {
         self.0.delegations.names.take();
     }
 
-    /// The flag of an OPEN that states that no delegation is wanted (4.1).
+    /// The flag of an OPEN that declines a delegation (4.1).
     pub(super) fn no_delegation_flag(&self) -> u32 {
         match self.minor() {
             0 => 0,
@@ -225,13 +227,13 @@ impl Client {
         let client = Rc::downgrade(&self.0);
         self.0.lane.spawn_background(Box::pin(async move {
             if let Some(inner) = client.upgrade() {
-                // A server that cannot be reached revokes the delegation when the lease ends.
+                // An unreachable server revokes the delegation when the lease ends.
                 let _ = Client(inner).give_back(&delegation).await;
             }
         }));
     }
 
-    /// Opens at the server what was opened without it, and returns the delegation.
+    /// Opens the files of a delegation at the server, and then returns the delegation.
     async fn give_back(&self, delegation: &Rc<Delegation>) -> Result<(), NfsError> {
         self.forget_name(&delegation.dir, &delegation.name);
         let opens = delegation.opens.take();
@@ -255,16 +257,16 @@ impl Client {
         self.drop_delegation(delegation);
         match returned {
             Ok(()) => self.event(Event::Returned, since),
-            // With the client the server has lost its delegations.
+            // The server has lost the client's state, including the delegation.
             Err(NfsError::Status(None, Status::StaleStateId)) => {}
             Err(e) => return Err(e),
         }
         Ok(())
     }
 
-    /// Whether an operation on a file failed because the server has revoked its delegation (RFC
-    /// 7530, 10.4.6). If so, the files that it served are opened at the server, and the operation
-    /// may be repeated.
+    /// Whether an operation on a file failed because the server has revoked the file's delegation
+    /// (RFC 7530, 10.4.6). If so, opens all files of the delegation at the server; the caller may
+    /// repeat the operation.
     pub async fn is_opened_instead(&self, file: &OpenFile, e: NfsError) -> bool {
         let Some(delegation) = file.state.delegation() else {
             return false;
@@ -290,7 +292,7 @@ impl Client {
         }
     }
 
-    /// Handles the server's callbacks on the client's own connections (4.1).
+    /// Makes the client handle callbacks on its own connections (4.1).
     pub(super) fn answer_callbacks(&self) {
         let inner = Rc::downgrade(&self.0);
         self.0
@@ -299,7 +301,7 @@ impl Client {
     }
 }
 
-/// The handler of a client's callbacks.
+/// Handles the callbacks to a client.
 pub(super) struct CallbackReceiver(pub(super) Weak<Inner>);
 
 impl CallbackHandler for CallbackReceiver {
@@ -349,7 +351,7 @@ impl CallbackOps for Client {
         };
         let Some(held) = held.filter(|h| h.state.other == recall.state.other) else {
             let mut early = delegations.recalled_before_grant.borrow_mut();
-            // Each open in flight may bring one.
+            // Each open in flight may return one delegation.
             return match early.len() < delegations.opening.get() as usize {
                 true => {
                     early.push((recall.file, recall.state.other));
@@ -379,8 +381,8 @@ impl CallbackOps for Client {
         Status::Ok
     }
 
-    /// The attributes that came with the open: data is written through, so the server knows the
-    /// newest ones.
+    /// The attributes that came with the OPEN: data is written through, so the server itself knows
+    /// the newest attributes.
     fn attributes(&self, args: &CallbackGetAttr) -> Result<Attributes, Status> {
         let held = self.0.delegations.held.borrow();
         let held = held.get(&args.file).ok_or(Status::BadHandle)?;

@@ -1,4 +1,4 @@
-//! A mutex for workers of any lane, granted in the order of arrival.
+//! A mutex that workers of any lane acquire in the order of arrival.
 
 use crate::lock::lock;
 use std::collections::VecDeque;
@@ -7,21 +7,22 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-/// A mutex for workers of any lane (RFC 7530, 9.1.7), granted in the order of arrival.
+/// A mutex that workers of any lane acquire in the order of arrival (RFC 7530, 9.1.7).
 #[derive(Debug, Clone, Default)]
 pub struct FifoMutex(Arc<Mutex<Queue>>);
 
 #[derive(Debug, Default)]
 struct Queue {
     held: bool,
-    /// The ticket that the mutex was passed to, until its waiter takes it.
+    /// The ticket of the next holder, until the waiter takes the mutex.
     granted: Option<u64>,
     waiting: VecDeque<(u64, Waker)>,
     next_ticket: u64,
 }
 
 impl FifoMutex {
-    /// Waits for the mutex, which is held until the result is dropped.
+    /// Returns a future that acquires the mutex; the mutex is held until the future's output is
+    /// dropped.
     #[must_use]
     pub fn acquire(&self) -> LockWaiter {
         LockWaiter {
@@ -49,7 +50,7 @@ impl FifoMutex {
     }
 }
 
-/// A held mutex, until it is dropped.
+/// Holds a mutex until dropped.
 #[derive(Debug)]
 pub struct FifoGuard(FifoMutex);
 
@@ -59,7 +60,7 @@ impl Drop for FifoGuard {
     }
 }
 
-/// A wait for a mutex.
+/// A future that waits for a mutex.
 #[derive(Debug)]
 pub struct LockWaiter {
     mutex: FifoMutex,
@@ -149,7 +150,7 @@ mod tests {
             assert!(poll(gone.as_mut()).is_none() && poll(given.as_mut()).is_none());
             assert!(poll(last.as_mut()).is_none());
             drop(held);
-            // `gone` was granted the mutex; both are dropped without taking it.
+            // The mutex was granted to `gone`; both are dropped without acquiring the mutex.
         }
         assert!(poll(last.as_mut()).is_some());
         assert!(!mutex.is_held());

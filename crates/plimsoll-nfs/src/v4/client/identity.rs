@@ -1,5 +1,5 @@
-//! The client's identity at the server: its client id and session, kept alive by renewing the lease
-//! and re-established when the server has lost them (RFC 7530, 9 and RFC 8881, 8.4).
+//! The client's identity at the server: the client id and the session. The client renews the lease
+//! and re-establishes state that the server has lost (RFC 7530, 9 and RFC 8881, 8.4).
 //!
 //! One worker re-establishes the lost state, and the other workers wait. An epoch tells replies to calls before the
 //! loss from replies to calls after the loss. A stateid has the epoch of its client id: a stateid of an earlier client id
@@ -28,7 +28,7 @@ use std::rc::{Rc, Weak};
 /// The pause after a failed attempt to bind a connection for callbacks, in nanoseconds.
 const REBIND_PAUSE_NS: Nanos = 1_000_000_000;
 
-/// The part of the client's state that must be re-established.
+/// The part of the client's state that the client must re-establish.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum LostState {
     Nothing,
@@ -40,21 +40,23 @@ enum LostState {
 
 /// The client's identity at the server.
 pub(super) struct Identity {
-    /// Changes with each client, and on 4.0 each time the client id is established.
+    /// The verifier of the client; new for each client, and on 4.0 for each establishment of the
+    /// client id.
     verifier: Cell<[u8; 8]>,
     client: Cell<u64>,
-    /// The client id of the current epoch of the client.
+    /// The client id of the current client epoch.
     established_client: Cell<Option<u64>>,
     /// The sequence number of the next CREATE_SESSION.
     sequence: Cell<u32>,
     lost: Cell<LostState>,
-    /// The number of times that the client id or its session was established.
+    /// The number of times that the client has established its client id or its session.
     session_epoch: Cell<u64>,
-    /// The number of times that the client id was established, and with it all opens and locks.
+    /// The number of times that the client has established its client id, and with it all opens and
+    /// locks.
     client_epoch: Cell<u64>,
-    /// One worker establishes the state, the others wait.
+    /// Held by the worker that establishes the state, while the other workers wait.
     creation_mutex: FifoMutex,
-    /// The time and the error of the last failure.
+    /// The time and the error of the last failed attempt.
     failed: Cell<Option<(Nanos, NfsError)>>,
 }
 
@@ -81,7 +83,8 @@ impl Identity {
         self.client_epoch.get()
     }
 
-    /// Counts a session that was established, and its client id if the server has no state of it.
+    /// Counts an established session; `new_client` if the server has no earlier state of the
+    /// client.
     fn established(&self, new_client: bool) {
         self.established_client.set(Some(self.client.get()));
         self.session_epoch.set(self.session_epoch.get() + 1);
@@ -90,8 +93,8 @@ impl Identity {
     }
 }
 
-/// The state that a status reports as lost. An expired lease is that of the client on 4.0 and that
-/// of an open on 4.1, where the session reports the loss of the client.
+/// The lost state that a status reports. On 4.0, an expired lease concerns the client; on 4.1, it
+/// concerns an open, and the session reports the loss of the client.
 fn lost_state_of(status: Status, minor: u32) -> Option<LostState> {
     match status {
         Status::StaleClientId | Status::StaleStateId => Some(LostState::Client),
@@ -107,7 +110,7 @@ fn lost_state_of(status: Status, minor: u32) -> Option<LostState> {
     }
 }
 
-/// Notes that the lease is no longer renewed when the task ends for any reason.
+/// Notes the end of the renewal task, for any reason.
 struct RenewalGuard(Weak<Inner>);
 
 impl Drop for RenewalGuard {
@@ -118,7 +121,7 @@ impl Drop for RenewalGuard {
     }
 }
 
-/// Notes that no connection is being bound when the task ends for any reason.
+/// Notes the end of the task that binds a connection, for any reason.
 struct BindGuard(Weak<Inner>);
 
 impl Drop for BindGuard {
@@ -141,7 +144,7 @@ impl Client {
             && !self.0.session.borrow().as_ref().is_some_and(doubtful)
     }
 
-    /// Notes the state that a status reports as lost, unless it has been re-established since the
+    /// Notes the lost state that a status reports, unless the state was re-established since the
     /// call was made, in `session_epoch`.
     pub(super) fn note_lost_state(&self, status: Status, session_epoch: u64) {
         let identity = &self.0.identity;
@@ -152,10 +155,10 @@ impl Client {
         }
     }
 
-    /// Checks that the client was not established again since the epoch `client_epoch`.
+    /// Checks that the client was not re-established since the epoch `client_epoch`.
     ///
     /// # Errors
-    /// `STALE_STATEID` otherwise, as a server that has lost the client would reply.
+    /// `STALE_STATEID`, the status of a server that has lost the client.
     pub(super) fn check_client_epoch(&self, client_epoch: u64) -> Result<(), NfsError> {
         match client_epoch == self.0.identity.client_epoch() {
             true => Ok(()),
@@ -163,7 +166,8 @@ impl Client {
         }
     }
 
-    /// Establishes the client's state unless the server has it (RFC 7530, 9.1.1 and RFC 8881, 2.4).
+    /// Establishes the client's state unless the client knows it to be established (RFC 7530, 9.1.1
+    /// and RFC 8881, 2.4).
     ///
     /// # Errors
     /// See [`NfsError`].
@@ -193,7 +197,7 @@ impl Client {
         let since = self.0.lane.now();
         let first = identity.session_epoch.get() == 0;
         if identity.lost.get() == LostState::Nothing {
-            // The seqids of its slots are in doubt.
+            // The session is replaced because the seqids of its slots are in doubt.
             identity.lost.set(LostState::Session);
         }
         if let Some(session) = self.0.session.take() {
@@ -220,7 +224,7 @@ impl Client {
         Ok(())
     }
 
-    /// SETCLIENTID and SETCLIENTID_CONFIRM (RFC 7530, 9.1.1).
+    /// Calls SETCLIENTID and SETCLIENTID_CONFIRM (RFC 7530, 9.1.1).
     async fn establish_client(&self) -> Result<(), NfsError> {
         let identity = &self.0.identity;
         let listener = self.0.listener.as_ref().map_err(|e| {
@@ -228,8 +232,8 @@ impl Client {
             NfsError::Rpc(RpcError::Connection(errno))
         })?;
         if identity.session_epoch.get() > 0 {
-            // With a new verifier, a server that has lost only a part forgets the rest, including
-            // the seqids of owners (RFC 7530, 16.33.5).
+            // A new verifier makes a server that has lost a part of the state discard the rest,
+            // including the seqids of owners (RFC 7530, 16.33.5).
             identity.verifier.set(verifier());
         }
         let callbacks = listener.as_ref().map(Listener::address);
@@ -245,7 +249,7 @@ impl Client {
         self.reopen_by_name(refused).await
     }
 
-    /// EXCHANGE_ID if that is needed, and CREATE_SESSION (RFC 8881, 2.10.8 and 8.4).
+    /// Calls EXCHANGE_ID if necessary, and CREATE_SESSION (RFC 8881, 2.10.8 and 8.4).
     async fn establish_session(&self) -> Result<(), NfsError> {
         let identity = &self.0.identity;
         let mut keeps_state = true;
@@ -275,8 +279,8 @@ impl Client {
             self.call_outside_session::<CreateSession, _>(Call::CreateSession, &args, |made| made);
         let made = made.await;
         if let Err(NfsError::Status(_, Status::SeqMisordered)) = made {
-            // EXCHANGE_ID returns the next sequence number, and whether the server still has the client. A server
-            // that does not return the number of a client that it has gets another one.
+            // EXCHANGE_ID returns the next sequence number, and whether the server still has the client. If that number
+            // is refused again, the client changes its verifier and becomes a new client.
             let lost = match identity.lost.get() {
                 LostState::Nothing | LostState::Session => LostState::Sequence,
                 LostState::Sequence => {
@@ -306,13 +310,13 @@ impl Client {
                 Err(NfsError::Status(_, Status::CompleteAlready)) | Ok(()) => {}
                 Err(e) => return Err(e),
             }
-            // Before RECLAIM_COMPLETE nothing else may be opened (RFC 8881, 18.51.3).
+            // Other opens are allowed only after RECLAIM_COMPLETE (RFC 8881, 18.51.3).
             self.reopen_by_name(refused).await?;
         }
         Ok(())
     }
 
-    /// Whether a status reports the loss of the client or its session, rather than of one open
+    /// Whether a status reports the loss of the client or its session, rather than of a single open
     /// file.
     pub(super) fn is_of_client(&self, status: Status) -> bool {
         lost_state_of(status, self.minor()).is_some()
@@ -329,10 +333,10 @@ impl Client {
         self.send(what, permit, build).done(take).await
     }
 
-    /// Waits until a call may be made while the client's state is being established.
+    /// Waits for the permission of a call while the client's state is being established.
     ///
     /// # Errors
-    /// `BADSESSION` if the session was lost meanwhile.
+    /// `BADSESSION` if the session was lost in the meantime.
     async fn permit_during_setup(&self) -> Result<Permit, NfsError> {
         if self.minor() == 0 {
             return Ok(Permit(None));
@@ -343,7 +347,7 @@ impl Client {
         Ok(Permit(Some(slot)))
     }
 
-    /// Starts the task that renews the lease, unless it runs.
+    /// Starts the task that renews the lease, unless the task is running.
     pub(super) fn keep_lease(&self) {
         if self.0.renewed.replace(true) {
             return;
@@ -357,7 +361,7 @@ impl Client {
             if let Some(inner) = inner.upgrade()
                 && inner.spec.minor > 0
             {
-                // The worker that makes the first call gets the error.
+                // The worker with the first call gets the error.
                 let _ = Client(inner).ready().await;
             }
             loop {
@@ -370,7 +374,8 @@ impl Client {
         }));
     }
 
-    /// Binds the connection for callbacks if the server reports that it has none (RFC 8881, 18.34).
+    /// Binds a connection for callbacks if the server reports that the session has none (RFC 8881,
+    /// 18.34).
     pub(super) fn keep_callbacks(&self) {
         let session = self.0.session.borrow().clone();
         let Some(session) = session.filter(|s| callbacks_are_down(s.status.get())) else {
@@ -395,8 +400,8 @@ impl Client {
                 .call_outside_session::<BindConnToSession, _>(bind, &args, |bound| bound.direction);
             match bound.await {
                 Ok(direction) if direction & BACK != 0 => session.status.set(0),
-                // The server revokes delegations when it cannot recall them. It must not be asked
-                // with every call.
+                // Without callbacks, the server revokes the delegations that it cannot recall. The
+                // pause avoids a request with every call.
                 Ok(_) | Err(_) => {
                     let lane = client.0.lane.clone();
                     drop(client);
@@ -408,8 +413,8 @@ impl Client {
         }));
     }
 
-    /// Ends replaced sessions once no call is in flight on them: the server keeps the replies of
-    /// their slots (RFC 8881, 18.37).
+    /// Ends replaced sessions without calls in flight, because the server keeps the cached replies
+    /// of their slots (RFC 8881, 18.37).
     async fn destroy_replaced_sessions(&self) {
         let replaced = self.0.replaced_sessions.take().into_iter();
         let (idle, busy) = replaced.partition::<Vec<_>, _>(|s| s.is_idle());
@@ -422,14 +427,14 @@ impl Client {
         }
     }
 
-    /// Renews the lease unless another call has.
+    /// Renews the lease unless a call of the session has renewed it.
     async fn renew(&self) {
         if self.id() == 0 || self.0.lane.now() >= self.0.lane.deadline() {
             return;
         }
         self.destroy_replaced_sessions().await;
         let session = self.0.session.borrow().clone();
-        // Errors also come with the calls of the workers, which report them.
+        // The calls of the workers get and report the same errors.
         let _ = match session {
             None => {
                 let renewed = self.call(

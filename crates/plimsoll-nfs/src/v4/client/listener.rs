@@ -1,4 +1,4 @@
-//! Callbacks of a 4.0 server, which connects to the client for them (RFC 7530, 9.1.1).
+//! Callbacks of a 4.0 server, for which the server connects to the client (RFC 7530, 9.1.1).
 
 use super::delegations::CallbackReceiver;
 use super::{Client, Inner};
@@ -22,7 +22,8 @@ pub(super) struct Listener {
     address: String,
 }
 
-/// The network and the address of a socket as in SETCLIENTID (RFC 5665, 5.2.3.3 and 5.2.3.4).
+/// The network and the universal address of a socket, for SETCLIENTID (RFC 5665, 5.2.3.3 and
+/// 5.2.3.4).
 fn universal(address: SocketAddr) -> (&'static str, String) {
     let (high, low) = (address.port() >> 8, address.port() & 0xff);
     let network = if address.is_ipv4() { "tcp" } else { "tcp6" };
@@ -30,13 +31,13 @@ fn universal(address: SocketAddr) -> (&'static str, String) {
 }
 
 impl Listener {
-    /// Listens at the local address from which the server is reached.
+    /// Listens at the local address that reaches the server.
     pub(super) fn new(server: SocketAddr) -> io::Result<Self> {
         let any = match server {
             SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
             SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
         };
-        // Nothing is sent: connecting only selects the local address.
+        // Connecting a UDP socket sends nothing; it only selects the local address.
         let probe = UdpSocket::bind(any)?;
         probe.connect(server)?;
         let socket = TcpListener::bind((probe.local_addr()?.ip(), 0))?;
@@ -49,7 +50,7 @@ impl Listener {
         })
     }
 
-    /// The network and the address, for SETCLIENTID.
+    /// The network and the universal address, for SETCLIENTID.
     pub(super) fn address(&self) -> (&str, &str) {
         (self.network, &self.address)
     }
@@ -69,7 +70,7 @@ impl Client {
                     Ok((stream, _)) => {
                         let serving = serve(lane.clone(), stream, inner.clone());
                         lane.spawn_background(Box::pin(async move {
-                            // The server re-establishes a connection that breaks.
+                            // If the connection breaks, the server re-establishes it.
                             let _ = serving.await;
                         }));
                     }
@@ -79,7 +80,8 @@ impl Client {
                             return;
                         }
                     }
-                    // Too many open files, or the connection was closed: the next may succeed.
+                    // Too many open files, or the connection was closed: the next attempt may
+                    // succeed.
                     Err(_) => {
                         lane.uncancellable_sleep_until(lane.now() + 100_000_000)
                             .await

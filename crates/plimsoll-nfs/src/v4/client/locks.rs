@@ -8,8 +8,8 @@ use crate::v4::operations::{Lock, LockU, Op, PutFh, ReleaseLockOwner};
 use crate::v4::state::{FirstLock, LockArgs, LockOwnerArg, NextLock, UnlockArgs};
 use crate::v4::types::{LockType, Owner, StateId, Status, Text};
 
-/// The pause before the first retry of a lock that another owner has, in nanoseconds; each further
-/// one is twice as long.
+/// The pause before the first retry of a lock that another owner holds, in nanoseconds; the pause
+/// doubles with each retry.
 const MIN_LOCK_RETRY_PAUSE_NS: u64 = 1_000_000;
 
 /// The name of a lock owner.
@@ -18,7 +18,7 @@ fn name(owner: u64) -> String {
 }
 
 impl ServerLockState {
-    /// Counts an operation of the lock owner as the server does.
+    /// Counts an operation of the lock owner, by the server's rule.
     fn advance<R>(&mut self, done: &Result<R, NfsError>, op: Op) {
         let counted = u32::from(advances_seqid(done, op));
         self.seqid = self.seqid.wrapping_add(counted);
@@ -26,8 +26,8 @@ impl ServerLockState {
 }
 
 impl Client {
-    /// Locks a range of a file for writing, waiting while another owner has it, and unlocks it (RFC
-    /// 7530, 16.10 and 16.12). Locks belong to the file, not to its open owner.
+    /// Locks a range of a file for writing and unlocks it; waits while another owner holds a lock
+    /// (RFC 7530, 16.10 and 16.12). Locks belong to the file, not to the open owner.
     ///
     /// # Errors
     /// See [`NfsError`].
@@ -56,8 +56,8 @@ impl Client {
         self.unlock(file, offset, len).await
     }
 
-    /// Opens a file at the server if a delegation serves it: locks belong to an open that the
-    /// server knows of (RFC 7530, 16.10.4).
+    /// Opens a file at the server if a delegation serves the file: a lock needs an open that the
+    /// server knows (RFC 7530, 16.10.4).
     async fn at_server(&self, file: &OpenFile) -> Result<(), NfsError> {
         if let Some(delegation) = file.state.delegation() {
             self.open_delegated(&file.state, &delegation).await;
@@ -65,8 +65,8 @@ impl Client {
         file.state().map(|_| ())
     }
 
-    /// Locks with a new lock owner, a different one at each attempt: servers differ in whether they
-    /// count a denied lock.
+    /// Locks with a new lock owner for each attempt: servers differ in whether they count a denied
+    /// lock.
     async fn first_lock(&self, file: &OpenFile, offset: u64, len: u64) -> Result<(), NfsError> {
         let open = &file.state;
         let _guard = self.acquire_owner(&open.owner).await;
@@ -99,7 +99,7 @@ impl Client {
         Ok(())
     }
 
-    /// Locks with the lock owner that the file has.
+    /// Locks with the file's existing lock owner.
     async fn next_lock(
         &self,
         file: &OpenFile,
@@ -182,7 +182,7 @@ impl Client {
         }
     }
 
-    /// Makes the server forget the lock owner of a file, which a 4.0 server keeps after CLOSE.
+    /// Releases the lock owner of a file, which a 4.0 server otherwise keeps after CLOSE.
     pub(super) async fn release_locks(&self, file: &OpenFile) -> Result<(), NfsError> {
         let Some(held) = file.locks.take().filter(|_| self.minor() == 0) else {
             return Ok(());
@@ -201,7 +201,7 @@ impl Client {
     }
 }
 
-/// Arguments of a LOCK for writing.
+/// Arguments of a LOCK for a write lock.
 fn lock_args(offset: u64, len: u64, locker: LockOwnerArg<'_>) -> LockArgs<'_> {
     LockArgs {
         kind: LockType::Write,
@@ -212,7 +212,7 @@ fn lock_args(offset: u64, len: u64, locker: LockOwnerArg<'_>) -> LockArgs<'_> {
     }
 }
 
-/// Reads the results of PUTFH and LOCK.
+/// Decodes the results of PUTFH and LOCK.
 fn locked(r: &mut Results<'_>) -> Result<StateId, NfsError> {
     r.skip::<PutFh>()?;
     r.get::<Lock>()

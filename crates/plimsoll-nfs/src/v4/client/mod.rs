@@ -1,4 +1,4 @@
-//! A client of NFS version 4 on a lane: its identity, its session, and its calls.
+//! An NFSv4 client on a lane: identity, session and calls.
 
 mod calls;
 mod client_shutdown;
@@ -36,24 +36,24 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// The pause before the first retry that the server asks for, in nanoseconds; each further one is
-/// twice as long.
+/// The pause before the first retry that the server requests, in nanoseconds; the pause doubles
+/// with each retry.
 const MIN_RETRY_PAUSE_NS: Nanos = 10_000_000;
 
-/// The maximum pause, in nanoseconds.
+/// The maximum pause before a retry, in nanoseconds.
 const MAX_RETRY_PAUSE_NS: Nanos = 1_000_000_000;
 
-/// The maximum number of retries of a call because the server had lost the client's state or its open.
+/// The maximum number of retries of a call after the server has lost the client's state or the call's open.
 const MAX_RECOVERIES: u32 = 4;
 
 /// The configuration of a client (RFC 7530, 9.1.1 and RFC 8881, 2.4).
 #[derive(Debug, Clone)]
 pub struct ClientSpec {
-    /// The connections.
+    /// The configuration of the connections.
     pub channel: ChannelSpec,
     /// The minor version, 0 or 1.
     pub minor: u32,
-    /// The name of the client, different from those of all other clients of the server.
+    /// The name of the client, different from the names of all other clients of the server.
     pub id: String,
     /// The maximum number of calls in flight; the server may allow fewer (4.1).
     pub slots: u32,
@@ -61,9 +61,9 @@ pub struct ClientSpec {
     pub max_message_bytes: u32,
     /// The lease, in nanoseconds.
     pub lease: Nanos,
-    /// Whether delegations are accepted, and with them callbacks.
+    /// Whether the client accepts delegations, and callbacks for them.
     pub delegations: bool,
-    /// Collects deviations of the server's replies, some only when the client ends.
+    /// Collects deviations of the server's replies; some are added only when the client is dropped.
     pub deviations: Arc<Deviations>,
 }
 
@@ -79,11 +79,11 @@ pub(super) struct Inner {
     deviations: LaneDeviations,
     identity: Identity,
     session: RefCell<Option<Rc<Session>>>,
-    /// Sessions replaced by a new one, which the server may still have.
+    /// Sessions that a new session has replaced; the server may still have them.
     replaced_sessions: RefCell<Vec<Rc<Session>>>,
     opens: OpenTable,
     delegations: Delegations,
-    /// The socket for callbacks, on 4.0 with delegations.
+    /// The socket for callbacks; only on 4.0 with delegations.
     listener: std::io::Result<Option<Listener>>,
     /// Whether a connection is being bound to the session for callbacks.
     binding: Cell<bool>,
@@ -91,13 +91,13 @@ pub(super) struct Inner {
     renewed: Cell<bool>,
 }
 
-/// The permission to make one call, with its slot on 4.1 (RFC 8881, 2.10.6).
+/// The permission to make one call; on 4.1, the permission holds a slot (RFC 8881, 2.10.6).
 pub struct Permit(Option<Slot>);
 
-/// The retries of a call, and the pause before the next one (RFC 7530, 13.1.1.3).
+/// The retries of a call, and the pause before the next retry (RFC 7530, 13.1.1.3).
 pub struct RetryState {
     pause: Nanos,
-    /// The number of retries, without those that the server requested.
+    /// The number of retries, without retries that the server requested.
     tries: u32,
 }
 
@@ -111,7 +111,7 @@ impl Default for RetryState {
 }
 
 impl Client {
-    /// A client of a lane. It establishes its client id before its first call.
+    /// Creates a client of a lane. The client establishes its client id before its first call.
     #[must_use]
     pub fn new(
         lane: &Lane,
@@ -168,7 +168,8 @@ impl Client {
         }
     }
 
-    /// Waits until the server knows the client. On 4.0 only opens and locks require that.
+    /// Waits until the server has confirmed the client id. On 4.0, only opens and locks need the
+    /// confirmation.
     async fn ensure_confirmed(&self) -> Result<(), NfsError> {
         match self.minor() == 0 && self.0.identity.session_epoch() == 0 {
             true => Ok(()),
@@ -176,7 +177,7 @@ impl Client {
         }
     }
 
-    /// Waits until a call may be made.
+    /// Waits for the permission of a call.
     ///
     /// # Errors
     /// The error of establishing the client's state.
@@ -200,7 +201,7 @@ impl Client {
         }
     }
 
-    /// The permission to make a call now; `None` if the call would have to wait.
+    /// The permission of a call; `None` if the call would have to wait.
     #[must_use]
     pub fn try_permit(&self) -> Option<Permit> {
         if !self.is_ready() {
@@ -212,7 +213,7 @@ impl Client {
         }
     }
 
-    /// Makes a call, whose reply may be awaited later.
+    /// Sends a call; the caller awaits the reply later.
     pub fn send(
         &self,
         call: Call,
@@ -244,8 +245,8 @@ impl Client {
         }
     }
 
-    /// Makes a call and waits for its reply. It is retried when the server asks for that, and when
-    /// the client's state had to be re-established; `build` and `take` are called each time.
+    /// Makes a call and waits for the reply. Retries the call when the server requests a retry, and
+    /// after the client's state was re-established; `build` and `take` run once for each attempt.
     ///
     /// # Errors
     /// See [`NfsError`].
@@ -258,10 +259,11 @@ impl Client {
         self.call_in_epoch(call, None, build, take).await
     }
 
-    /// As [`Client::call`], but only in one epoch of the client if it has a stateid of that.
+    /// As [`Client::call`], but only in the client epoch `client_epoch`, if given: the epoch of the
+    /// call's stateid.
     ///
     /// # Errors
-    /// `STALE_STATEID` in another epoch, as a server that has lost the client would reply, but of no operation.
+    /// `STALE_STATEID` without an operation if the client epoch has changed.
     async fn call_in_epoch<R>(
         &self,
         call: Call,
@@ -283,10 +285,10 @@ impl Client {
         }
     }
 
-    /// Makes a call that is not idempotent. On 4.0 a server may not recognise a retransmission on
-    /// another connection, and then returns the status of doing the same again. The call has
-    /// succeeded if it was retransmitted and `is_done` is true of that status. On 4.1 the slot
-    /// prevents this (RFC 8881, 2.10.6).
+    /// Makes a call that is not idempotent. A 4.0 server may not recognise a retransmission on
+    /// another connection, and then returns the status of a second execution. A retransmitted call
+    /// has succeeded if `is_done` returns `true` for the status. On 4.1, the slot prevents a second
+    /// execution (RFC 8881, 2.10.6).
     ///
     /// # Errors
     /// See [`NfsError`].
@@ -311,7 +313,7 @@ impl Client {
         }
     }
 
-    /// Makes a call of one operation outside a session.
+    /// Calls a compound of one operation outside a session.
     async fn call_outside_session<O: Operation, R>(
         &self,
         what: Call,
@@ -324,10 +326,10 @@ impl Client {
         sent.done(|r| r.get::<O>().map(take)).await
     }
 
-    /// Waits until a failed call is to be retried.
+    /// Waits before the retry of a failed call.
     ///
     /// # Errors
-    /// `e` if it is not to be retried.
+    /// `e` if the call must not be retried.
     async fn wait_to_retry(&self, e: NfsError, retries: &mut RetryState) -> Result<(), NfsError> {
         let status = e.status().ok_or(e)?;
         if matches!(status, Status::Delay | Status::Grace) {
@@ -337,21 +339,21 @@ impl Client {
         }
         retries.tries += 1;
         let max_tries = match status {
-            // Another worker's operation may have changed the state meanwhile.
+            // Another worker's operation may have changed the stateid in the meantime.
             Status::BadStateId => 1,
             Status::OldStateId => 8,
             Status::RetryUncachedRep => MAX_RECOVERIES,
             _ if self.is_of_client(status) => MAX_RECOVERIES,
             _ => 0,
         };
-        // What was lost has been noted with the reply, and may be re-established by now.
+        // The reply's handler has noted the lost state, which may already be re-established.
         match retries.tries <= max_tries {
             true => Ok(()),
             false => Err(e),
         }
     }
 
-    /// Waits, but not beyond the end of the run.
+    /// Sleeps, but not beyond the end of the run.
     async fn pause(&self, pause: Nanos) -> Result<(), NfsError> {
         let lane = &self.0.lane;
         let slept = lane.sleep_until(lane.now() + pause).await;
@@ -365,12 +367,12 @@ pub struct PendingCall {
     call: rpc::Call,
     what: Call,
     session_epoch: u64,
-    /// Whether it begins with SEQUENCE.
+    /// Whether the call begins with SEQUENCE.
     sequenced: bool,
 }
 
 impl PendingCall {
-    /// Waits for the reply, from which `take` reads the results of the operations.
+    /// Waits for the reply; `take` decodes the results of the operations.
     ///
     /// # Errors
     /// See [`NfsError`].
@@ -394,7 +396,7 @@ impl PendingCall {
             ..
         } = &*self.client.0;
         let note = |op, deviation: Deviation<'_>| match deviation {
-            // Counted without a lock.
+            // Counted without a lock in the counters of the lane.
             Deviation::Surplus(_) => deviations.add(self.what as usize, deviation),
             _ => add_deviation(
                 &spec.deviations,

@@ -1,4 +1,4 @@
-//! The state of open files, of the delegations that serve them, and of their locks (RFC 7530, 9.9).
+//! The state of open files, and of their delegations and locks (RFC 7530, 9.9).
 
 use super::owners::OpenOwnerState;
 use crate::v4::attributes::Attributes;
@@ -11,33 +11,33 @@ use std::rc::{Rc, Weak};
 /// The opens of a client.
 #[derive(Default)]
 pub(super) struct OpenTable {
-    /// The opens by owner and file.
+    /// The opens by owner number and file handle.
     pub(super) known: RefCell<HashMap<(u64, Handle), Weak<OpenState>>>,
-    /// The number of owners and delegations that were created.
+    /// The number of created owners and delegations.
     pub(super) owners: Cell<u64>,
 }
 
-/// An open at the server, of one or several [`OpenFile`]s of an owner.
+/// An open, shared by one or several [`OpenFile`]s of an owner.
 pub(super) struct OpenState {
     pub(super) owner: Rc<OpenOwnerState>,
     pub(super) file: Handle,
     pub(super) dir: Handle,
     pub(super) name: Box<[u8]>,
     pub(super) state: Cell<StateId>,
-    /// The epoch of the client that the stateid belongs to; 0 until the server knows of the open.
+    /// The client epoch of the stateid; 0 until the server knows the open.
     pub(super) client_epoch: Cell<u64>,
-    /// The access for which it is open at the server.
+    /// The access of the open at the server.
     pub(super) access: Cell<u32>,
-    /// A set, by bit number, of the accesses for which it was opened there: only to one of these
-    /// may it be downgraded (RFC 8881, 18.18.3).
+    /// The set of accesses, as bit numbers, with which the file was opened at the server: a
+    /// downgrade must return to one of these (RFC 8881, 18.18.3).
     pub(super) modes: Cell<u32>,
-    /// The numbers of files that are open for reading, for writing, and for both.
+    /// The number of open files by access: reading, writing, and both.
     files: [Cell<u32>; 3],
-    /// The error of reopening it after the server had lost it.
+    /// The error of an attempt to reopen the file after the server has lost the open.
     pub(super) lost: Cell<Option<NfsError>>,
-    /// The delegation that serves it, as long as the server does not know of it.
+    /// The delegation that serves the open, as long as the server does not know the open.
     pub(super) served: RefCell<Option<Rc<Delegation>>>,
-    /// Whether it is being opened at the server because its delegation is returned.
+    /// Whether the open is being moved to the server because its delegation is returned.
     pub(super) moving: Cell<bool>,
 }
 
@@ -58,7 +58,7 @@ pub(super) struct ServerLockState {
     pub(super) state: StateId,
     /// The next seqid of the lock owner (4.0).
     pub(super) seqid: u32,
-    /// The epoch of the client that the lock owner belongs to.
+    /// The client epoch of the lock owner.
     pub(super) client_epoch: u64,
 }
 
@@ -67,20 +67,20 @@ pub(super) struct Delegation {
     /// A number that no other delegation of the client has.
     pub(super) number: u64,
     pub(super) state: StateId,
-    /// The epoch of the client that it belongs to.
+    /// The client epoch of the delegation.
     pub(super) client_epoch: u64,
     pub(super) file: Handle,
     pub(super) dir: Handle,
     pub(super) name: Box<[u8]>,
-    /// Whether it is a delegation for writing.
+    /// Whether the delegation is for writing.
     pub(super) writes: bool,
-    /// The attributes that came with the open.
+    /// The attributes that came with the OPEN.
     pub(super) attributes: Attributes,
-    /// Whether this client has changed the file since.
+    /// Whether this client has changed the file since the OPEN.
     pub(super) changed: Cell<bool>,
-    /// Whether it was recalled, so that it no longer serves operations.
+    /// Whether the delegation was recalled and no longer serves operations.
     pub(super) recalled: Cell<bool>,
-    /// The opens that the server does not know of.
+    /// The opens that the server does not know.
     pub(super) opens: RefCell<Vec<Weak<OpenState>>>,
 }
 
@@ -107,7 +107,7 @@ impl OpenState {
         })
     }
 
-    /// The key in the table of opens.
+    /// The key of the open in the table of opens.
     pub(super) fn key(&self) -> (u64, Handle) {
         (self.owner.number, self.file)
     }
@@ -123,14 +123,14 @@ impl OpenState {
         count.set(count.get() - 1);
     }
 
-    /// The access that its files need.
+    /// The access that the open files need together.
     pub(super) fn needed(&self) -> u32 {
         let each = self.files.iter().zip(1..);
         each.filter(|(n, _)| n.get() > 0)
             .fold(0, |all, (_, access)| all | access)
     }
 
-    /// The delegation that serves it, if one does.
+    /// The delegation that serves the open, if any.
     pub(super) fn delegation(&self) -> Option<Rc<Delegation>> {
         self.served.borrow().clone()
     }
@@ -139,8 +139,8 @@ impl OpenState {
         self.served.borrow().is_some()
     }
 
-    /// Takes a stateid from a reply, and returns whether it is the newest. Replies may overtake
-    /// each other.
+    /// Takes the stateid of a reply; returns whether the stateid is the newest. Replies may
+    /// overtake each other.
     pub(super) fn renew(&self, new: StateId) -> bool {
         let old = self.state.get();
         let newest = new.other != old.other || new.seqid.wrapping_sub(old.seqid) < 1 << 31;
@@ -150,7 +150,7 @@ impl OpenState {
         newest
     }
 
-    /// Notes that it was opened at the server for this access.
+    /// Notes that the server has opened the file for `access`.
     pub(super) fn was_opened(&self, access: u32) {
         self.access.set(self.access.get() | access);
         self.modes.set(self.modes.get() | 1 << access);
@@ -176,11 +176,11 @@ impl OpenFile {
         &self.state.file
     }
 
-    /// The stateid of reads and writes. On 4.1 its seqid is 0, which stands for the newest: another
-    /// open of the owner may advance it while a call is in flight (RFC 8881, 8.2.2).
+    /// The stateid for reads and writes. On 4.1 the seqid is 0, which means the newest: another
+    /// open of the owner may advance the seqid while a call is in flight (RFC 8881, 8.2.2).
     ///
     /// # Errors
-    /// The error of reopening the file after the server had lost it.
+    /// The error of the attempt to reopen the file after the server has lost the open.
     pub fn state(&self) -> Result<StateId, NfsError> {
         if let Some(e) = self.state.lost.get() {
             return Err(e);
@@ -192,8 +192,8 @@ impl OpenFile {
         })
     }
 
-    /// The stateid by which the server knows the file, which changes when it is reopened (RFC 7530,
-    /// 9.1.4).
+    /// The stateid by which the server knows the file; reopening the file changes the stateid (RFC
+    /// 7530, 9.1.4).
     #[must_use]
     pub fn known_by(&self) -> StateId {
         match &*self.state.served.borrow() {
@@ -202,7 +202,7 @@ impl OpenFile {
         }
     }
 
-    /// The access: bits of [`share`](crate::v4::state::share).
+    /// The access of the open file: bits of [`share`](crate::v4::state::share).
     #[must_use]
     pub fn access(&self) -> u32 {
         self.access
@@ -210,7 +210,7 @@ impl OpenFile {
 }
 
 impl Delegation {
-    /// Those of the attributes that came with the open that are still valid.
+    /// The valid part of the attributes that came with the OPEN.
     pub(super) fn known_attributes(&self) -> Attributes {
         match self.changed.get() {
             false => self.attributes,
@@ -221,7 +221,7 @@ impl Delegation {
         }
     }
 
-    /// Adds an open that the server does not know of.
+    /// Records an open that the server has no state for.
     pub(super) fn add(&self, open: &Rc<OpenState>) {
         let mut opens = self.opens.borrow_mut();
         if opens.len() == opens.capacity() {

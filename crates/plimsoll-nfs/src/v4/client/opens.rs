@@ -17,10 +17,10 @@ use crate::v4::types::{Handle, Owner, StateId, Status, Text};
 use std::cell::Cell;
 use std::rc::{Rc, Weak};
 
-/// The attributes that are returned with an open.
+/// The attributes that an OPEN compound requests.
 const OPEN_ATTRIBUTES: Bitmap = Bitmap::of(&[number::KIND, number::CHANGE, number::SIZE]);
 
-/// The pause before a CLOSE that an OPEN of the same file has overtaken is repeated, in
+/// The pause before the repetition of a CLOSE that an OPEN of the same file has overtaken, in
 /// nanoseconds.
 const CLOSE_RETRY_PAUSE_NS: u64 = 2_000_000;
 
@@ -73,7 +73,7 @@ impl Client {
             return Ok(opened);
         }
         let _guard = self.acquire_owner(&owner.state()).await;
-        // The owner's opens without the server are opened with it.
+        // The OPEN also covers the owner's opens of the file that a delegation serves.
         let all_access = access | self.served_access(owner, at);
         let _opening = self.opening();
         let given = self.open_confirmed(owner, at, all_access, how).await?;
@@ -83,8 +83,8 @@ impl Client {
         Ok((file, given.attributes))
     }
 
-    /// Opens a file at the server and confirms the owner if the server asks for that. The file is opened
-    /// again if the server has lost the client in between, and with it the open (RFC 7530, 9.6.2).
+    /// Opens a file at the server and confirms the owner if the server requires it. Opens the file again if the server
+    /// loses the client, and thus the open, in between (RFC 7530, 9.6.2).
     async fn open_confirmed(
         &self,
         owner: &OpenOwner,
@@ -114,19 +114,19 @@ impl Client {
                 Err(e) => return Err(e),
             }
             if let OpenHow::Guarded(_) = how {
-                // It was created.
+                // The first attempt has created the file.
                 how = OpenHow::Existing;
             }
         }
     }
 
-    /// The open of a file that an owner has, if it has one.
+    /// The owner's open of a file, if any.
     fn known_state(&self, owner: &OpenOwner, file: Handle) -> Option<Rc<OpenState>> {
         let all = self.0.opens.known.borrow();
         all.get(&(owner.state().number, file))?.upgrade()
     }
 
-    /// The access for which an owner has a file open without the server.
+    /// The access of an owner's opens of a file that a delegation serves.
     fn served_access(&self, owner: &OpenOwner, (dir, name): (Handle, &[u8])) -> u32 {
         let state = self
             .delegated_file(&dir, name)
@@ -134,8 +134,8 @@ impl Client {
         state.filter(|s| s.is_served()).map_or(0, |s| s.needed())
     }
 
-    /// Opens a delegated file without the server; `None` if its owner has it open at the server
-    /// with less access.
+    /// Opens a delegated file without the server; `None` if the owner has the file open at the
+    /// server with less access.
     fn open_locally(
         &self,
         owner: &OpenOwner,
@@ -166,8 +166,8 @@ impl Client {
         Some((OpenFile::new(state, access, self.minor()), attributes))
     }
 
-    /// Opens at the server what was opened without it, because its delegation is returned. What the server has lost with
-    /// the client is reopened with that.
+    /// Opens a file at the server before its delegation is returned. If the server has lost the client, the reclaim of
+    /// all opens covers the file.
     pub(super) async fn open_delegated(&self, state: &Rc<OpenState>, delegation: &Delegation) {
         let _guard = self.acquire_owner(&state.owner).await;
         if state.needed() == 0 || !state.is_served() {
@@ -205,16 +205,16 @@ impl Client {
                 state.was_opened(access.get());
             }
             Err(e) if served => state.lost.set(Some(e)),
-            // Another call has opened it meanwhile.
+            // Another call has opened the file at the server in the meantime.
             Err(_) => {}
         }
         if state.needed() == 0 {
-            // It was closed meanwhile, so there is no caller to report an error to.
+            // The file was closed in the meantime, so there is no caller to report an error to.
             let _ = self.close_last(state).await;
         }
     }
 
-    /// Calls OPEN. Also returns the epoch of the client to which the open belongs.
+    /// Calls OPEN. Also returns the client epoch of the open.
     async fn call_open(
         &self,
         owner: &OpenOwnerState,
@@ -246,7 +246,7 @@ impl Client {
             .await
     }
 
-    /// Arguments of an OPEN of an existing file without a further delegation.
+    /// Arguments of an OPEN of an existing file that declines a further delegation.
     fn open_args<'a>(
         &self,
         owner: &'a OpenOwnerState,
@@ -275,10 +275,10 @@ impl Client {
         flags & MUST_CONFIRM != 0 && self.minor() == 0
     }
 
-    /// Confirms the owner if the flags of an OPEN ask for that; returns the newest stateid.
+    /// Confirms the owner if the flags of the OPEN reply require it; returns the newest stateid.
     ///
     /// # Errors
-    /// Those of [`is_lost_open`] if the server has lost the open of the client's epoch `client_epoch`.
+    /// The statuses of [`is_lost_open`] if the server has lost the open of `client_epoch`.
     async fn confirm_if_asked(
         &self,
         owner: &OpenOwnerState,
@@ -301,7 +301,7 @@ impl Client {
         Ok(state)
     }
 
-    /// Notes that an owner has opened a file at the server.
+    /// Records that an owner has opened a file at the server.
     fn opened(
         &self,
         owner: &OpenOwner,
@@ -315,7 +315,7 @@ impl Client {
                 state.renew(new);
                 state
             }
-            // The server knows of it from now on.
+            // From now on the server knows the open.
             Some(state) if state.is_served() => {
                 state.served.take();
                 state.state.set(new);

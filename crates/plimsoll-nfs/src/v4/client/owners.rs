@@ -1,4 +1,4 @@
-//! Open owners, whose operations are numbered on 4.0 (RFC 7530, 9.1.7).
+//! Open owners; on 4.0, a seqid numbers the operations of each owner (RFC 7530, 9.1.7).
 
 use super::fifo_mutex::{FifoGuard, FifoMutex};
 use super::{Call, Client, Event, RetryState};
@@ -8,31 +8,33 @@ use crate::v4::types::Status;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-/// The epoch of the client that a stateid belongs to when it is sent.
+/// Returns the client epoch of a stateid at the time of sending.
 type EpochOf<'a> = &'a dyn Fn() -> u64;
 
-/// An open owner, which on 4.0 does one operation at a time (RFC 7530, 9.1.7).
+/// An open owner; on 4.0, it executes one operation at a time (RFC 7530, 9.1.7).
 pub struct OpenOwner {
-    /// The state under its current name.
+    /// The state of the owner under its current name.
     state: RefCell<Rc<OpenOwnerState>>,
 }
 
-/// An open owner under one name, by which the server knows it.
+/// An open owner under one name at the server.
 pub(super) struct OpenOwnerState {
-    /// Held during each of its operations on 4.0.
+    /// Held during each operation of the owner on 4.0.
     mutex: FifoMutex,
     pub(super) number: u64,
     pub(super) name: String,
     /// The seqid of the next operation (4.0).
     pub(super) seqid: Cell<u32>,
-    /// Whether the last operation got no reply, so that the server may not have counted it.
+    /// Whether the last operation got no reply, so that the server may not have counted the
+    /// operation.
     doubtful: Cell<bool>,
-    /// The epoch of the session that the seqid belongs to.
+    /// The session epoch of the seqid.
     session_epoch: Cell<u64>,
 }
 
 impl OpenOwnerState {
-    /// Resets the seqid if the client's state was re-established: its owners are new to the server.
+    /// Resets the seqid after the client's state was re-established: the server then does not know
+    /// the owner.
     pub(super) fn begin(&self, session_epoch: u64) {
         if self.session_epoch.replace(session_epoch) != session_epoch {
             self.seqid.set(0);
@@ -40,12 +42,12 @@ impl OpenOwnerState {
         }
     }
 
-    /// Counts an operation of the owner as the server does. Returns whether to repeat it because
-    /// the server has not counted the one before it.
+    /// Counts an operation of the owner, by the server's rule. Returns whether the operation must
+    /// be repeated because the server has not counted the previous operation.
     ///
-    /// An operation without a reply is assumed to be counted: the server would take the next one
-    /// with the same seqid for a retransmission, and send the same reply (RFC 7530, 9.1.8). One that was sent
-    /// in an earlier `session_epoch` says nothing about the seqid of this one.
+    /// An operation without a reply is assumed to be counted: otherwise the server would take the next operation with
+    /// the same seqid for a retransmission, and send the cached reply (RFC 7530, 9.1.8). An operation of an earlier
+    /// `session_epoch` does not affect the current seqid.
     pub(super) fn advance_seqid<R>(
         &self,
         session_epoch: u64,
@@ -81,8 +83,8 @@ impl OpenOwner {
 }
 
 impl Client {
-    /// Creates an open owner. On 4.0 owners with the same mutex do one operation at a time,
-    /// whichever lanes they belong to.
+    /// Creates an open owner. On 4.0, owners with the same mutex execute one operation at a time,
+    /// even across lanes.
     #[must_use]
     pub fn owner(&self, mutex: FifoMutex) -> Rc<OpenOwner> {
         Rc::new(OpenOwner {
@@ -109,13 +111,13 @@ impl Client {
         })
     }
 
-    /// Gives an owner a new name, because the server's seqid of the current one is not known.
+    /// Gives an owner a new name, because the server's seqid for the current name is unknown.
     pub(super) fn rename_owner(&self, owner: &OpenOwner) {
         let mutex = owner.state().mutex.clone();
         *owner.state.borrow_mut() = self.new_owner_state(mutex);
     }
 
-    /// Waits for the mutex of an owner on 4.0; 4.1 does not need it.
+    /// Acquires the mutex of an owner on 4.0; 4.1 needs no mutex.
     pub(super) async fn acquire_owner(&self, owner: &OpenOwnerState) -> Option<FifoGuard> {
         if self.minor() > 0 {
             return None;
@@ -135,11 +137,11 @@ impl Client {
         Some(guard)
     }
 
-    /// Makes a call that contains an owner's seqid. The owner's mutex must be held. Also returns the epoch of
-    /// the client in which it was made: if it has a stateid, only that of the stateid, `client_epoch`.
+    /// Makes a call that contains an owner's seqid; the caller must hold the owner's mutex. Also returns the client
+    /// epoch of the call. A call with a stateid is sent only in the stateid's epoch, `client_epoch`.
     ///
     /// # Errors
-    /// `STALE_STATEID` in another epoch, as a server that has lost the client would reply.
+    /// `STALE_STATEID` in another epoch, the status of a server that has lost the client.
     pub(super) async fn call_with_seqid<R>(
         &self,
         what: Call,
@@ -153,10 +155,10 @@ impl Client {
             .await
     }
 
-    /// As [`Client::call_with_seqid`], but not repeated with an old stateid or that of a lost open.
+    /// As [`Client::call_with_seqid`], but without retries after OLD_STATEID or a lost open.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`Client::call_with_seqid`].
     pub(super) async fn call_of_open<R>(
         &self,
         what: Call,
@@ -171,8 +173,8 @@ impl Client {
             .map(|(done, _)| done)
     }
 
-    /// Makes a call that contains an owner's seqid, in one epoch of the client if it belongs to one, and
-    /// without retries after a status that `unless` is true of.
+    /// Makes a call that contains an owner's seqid, only in one client epoch if `of_stateid` gives an epoch, and not
+    /// retried if `unless(status)` holds.
     async fn call_numbered<R>(
         &self,
         what: Call,
@@ -226,7 +228,7 @@ pub(super) fn advances_seqid<R>(done: &Result<R, NfsError>, op: Op) -> bool {
                 | Status::NoFileHandle
                 | Status::Moved
         ),
-        // An operation before it that fails keeps it from being executed; one after it does not.
+        // An operation before `op` that fails prevents `op`; a failure after `op` does not.
         Err(NfsError::Status(Some(at), _)) => !matches!(at, Op::PutFh | Op::Sequence),
         Err(NfsError::Status(None, _) | NfsError::Rpc(_)) => false,
     }

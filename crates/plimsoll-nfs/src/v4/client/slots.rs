@@ -1,5 +1,5 @@
-//! The slots of a session. Each allows one call in flight, with the next seqid of the slot
-//! (RFC 8881, 2.10.6).
+//! The slots of a session. Each slot allows one call in flight, which has the next seqid of the
+//! slot (RFC 8881, 2.10.6).
 //!
 //! A slot is released when the reply arrives, not when the worker looks at the reply, so a worker with several
 //! calls in flight never waits for itself. A server that is still executing a call of an earlier connection answers
@@ -21,7 +21,7 @@ use std::task::{Context, Poll, Waker};
 /// A session and its slots.
 pub(super) struct Session {
     pub(super) id: SessionId,
-    /// The seqid of the last request of each slot that the server has executed.
+    /// The seqid of the last request in each slot that the server has executed.
     seqids: RefCell<Vec<u32>>,
     free: RefCell<Vec<u32>>,
     waiting: RefCell<VecDeque<Rc<SlotWaiter>>>,
@@ -29,13 +29,12 @@ pub(super) struct Session {
     over: Cell<bool>,
     /// Whether a call got no reply, so that the seqid of its slot is in doubt.
     pub(super) doubtful: Cell<bool>,
-    /// The status flags of the last reply.
+    /// The status flags in the last reply.
     pub(super) status: Cell<u32>,
-    /// Whether a call since the last reset got a reply, and so renewed the lease.
+    /// Whether a call got a reply, and so renewed the lease, since the last reset.
     pub(super) used: Cell<bool>,
 }
 
-/// A worker that waits for a slot.
 #[derive(Default)]
 struct SlotWaiter {
     slot: Cell<Option<u32>>,
@@ -47,7 +46,7 @@ impl Session {
         Rc::new(Self {
             id,
             seqids: RefCell::new(vec![0; slots as usize]),
-            // The lowest are used first, so that the server need not cache many replies.
+            // Low slot numbers are used first, so that the server caches few replies.
             free: RefCell::new((0..slots).rev().collect()),
             waiting: RefCell::default(),
             over: Cell::new(false),
@@ -57,7 +56,7 @@ impl Session {
         })
     }
 
-    /// Takes a free slot. While workers wait there is none.
+    /// Takes a free slot; fails while other workers wait.
     pub(super) fn try_slot(self: &Rc<Self>) -> Option<Slot> {
         if self.over.get() {
             return None;
@@ -74,7 +73,7 @@ impl Session {
         }
     }
 
-    /// Ends the session, and the waits for its slots.
+    /// Ends the session and wakes all workers that wait for a slot.
     pub(super) fn end(&self) {
         self.over.set(true);
         self.waiting.take().iter().for_each(|waiter| waiter.wake());
@@ -85,7 +84,7 @@ impl Session {
         self.free.borrow().len() == self.seqids.borrow().len()
     }
 
-    /// Frees a slot, or passes it to the worker that has waited longest.
+    /// Frees a slot, or passes the slot to the worker that has waited longest.
     fn release(&self, slot: u32) {
         let count = self.seqids.borrow().len();
         debug_assert!((slot as usize) < count, "slot {slot} of {count}");
@@ -101,7 +100,7 @@ impl Session {
         }
     }
 
-    /// Counts a request of a slot that the server has executed.
+    /// Advances the seqid of a slot after the server has executed a request.
     fn advance(&self, slot: u32) {
         let seqid = &mut self.seqids.borrow_mut()[slot as usize];
         *seqid = seqid.wrapping_add(1);
@@ -128,7 +127,7 @@ impl SlotWaiter {
     }
 }
 
-/// The result of SEQUENCE in a reply, or its status.
+/// The result or the status of SEQUENCE in a reply.
 fn sequenced(message: &[u8]) -> Result<Result<Sequenced, Status>, RpcError> {
     let mut results = Results::read(result(message)?).map_err(RpcError::BadResult)?;
     match results.get::<Sequence>() {
@@ -141,20 +140,20 @@ fn sequenced(message: &[u8]) -> Result<Result<Sequenced, Status>, RpcError> {
 impl ReplyHandler for Session {
     fn on_reply(&self, slot: u32, reply: Result<&[u8], RpcError>) -> Disposition {
         match reply.and_then(sequenced) {
-            // The server still executes the same call, sent on a connection that broke. In another
-            // slot it would be executed twice, and its reply taken for that of the next call of
-            // this slot (RFC 8881, 15.1.1.3).
+            // The server is still executing the same call, sent on a broken connection. In another
+            // slot, the server would execute the call twice, and the late reply would be taken for
+            // the reply to the next call in this slot (RFC 8881, 15.1.1.3).
             Ok(Err(Status::Delay)) => return Disposition::Retransmit,
-            // The reply to something else: the server's seqid is not known.
+            // A reply to another call: the server's seqid is unknown.
             Ok(Ok(done)) if (done.session, done.slot) != (self.id, slot) => self.doubtful.set(true),
             Ok(Ok(done)) => {
                 self.advance(slot);
                 self.status.set(done.status);
                 self.used.set(true);
             }
-            // The server had executed it before, and did not cache the reply.
+            // The server had executed the call earlier, without caching the reply.
             Ok(Err(Status::RetryUncachedRep)) => self.advance(slot),
-            // A SEQUENCE that fails does not advance the seqid.
+            // A failed SEQUENCE does not advance the seqid.
             Ok(Err(_)) => {}
             Err(_) => self.doubtful.set(true),
         }
@@ -163,7 +162,7 @@ impl ReplyHandler for Session {
     }
 }
 
-/// A slot taken for a call. Dropped without a call, it is released.
+/// A slot for one call. A slot that is dropped without a call is released.
 pub(super) struct Slot {
     pub(super) session: Rc<Session>,
     pub(super) number: u32,
@@ -179,7 +178,7 @@ impl Slot {
         }
     }
 
-    /// Notes that a call was made, whose end releases the slot.
+    /// Notes that the slot has a call; the end of the call releases the slot.
     pub(super) fn called(mut self) {
         self.called = true;
     }
@@ -243,7 +242,7 @@ impl Drop for WaitSlot {
     }
 }
 
-/// Whether the server cannot call the client back.
+/// Whether the status flags report that the server cannot send callbacks.
 pub(super) fn callbacks_are_down(status: u32) -> bool {
     use sequence_status::{CALLBACK_PATH_DOWN, CALLBACK_PATH_DOWN_SESSION};
     status & (CALLBACK_PATH_DOWN | CALLBACK_PATH_DOWN_SESSION) != 0
@@ -279,7 +278,7 @@ mod tests {
         assert_eq!(over, Disposition::Complete);
         assert!(session.doubtful.get());
         assert_eq!(poll(d.as_mut()), Poll::Pending, "c was first");
-        // A waiter that is dropped passes the slot on.
+        // A dropped waiter passes its slot on.
         drop(c);
         assert_eq!(poll(d.as_mut()), Poll::Ready(Some(1)));
         // Only a reply advances the seqid.

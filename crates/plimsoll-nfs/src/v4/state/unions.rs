@@ -1,14 +1,14 @@
-//! Arguments and results with one of several forms, told apart by a number before them.
+//! Unions: arguments and results in one of several forms, which a preceding number selects.
 
 use super::*;
 
-/// An array of no or one element (RFC 4506, 4.13).
+/// An array of zero or one element (RFC 4506, 4.13).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AtMostOne<T>(pub Option<T>);
 
 impl<T: Encode> Encode for AtMostOne<T> {
     fn encode(&self, out: &mut Vec<u8>) {
-        // An array of one has the form of optional data.
+        // An array of at most one element has the encoding of optional data.
         self.0.encode(out);
     }
 }
@@ -25,7 +25,7 @@ impl<'a, T: Decode<'a>> Decode<'a> for AtMostOne<T> {
 
 choices! {
     /// The protection of a client's state against other clients, `state_protect_how4` (RFC 8881,
-    /// 18.35), of which only one kind is supported.
+    /// 18.35); only one kind is supported.
     Protection {
         /// SP4_NONE: no protection.
         None = 0,
@@ -56,11 +56,11 @@ impl Decode<'_> for NoSecurity {
 pub enum OpenHow {
     /// The file must exist.
     Existing,
-    /// The file is created, or opened if it exists.
+    /// The file is created; an existing file is opened.
     Unchecked(Attributes),
-    /// The file is created and must not exist.
+    /// The file is created; it must not exist.
     Guarded(Attributes),
-    /// The file is created and must not exist, unless a request with the same verifier created it.
+    /// The file is created; it must not exist unless a request with the same verifier created it.
     Exclusive([u8; 8]),
     /// As [`Self::Exclusive`], with attributes (4.1).
     ExclusiveWith([u8; 8], Attributes),
@@ -100,23 +100,23 @@ unions! {
     Claim<'a> {
         /// The file with this name in the current directory.
         0 => Name(name: Text<'a>),
-        /// The current file, which was open before the server restarted, with a delegation of this
-        /// type: 0 none, 1 read, 2 write.
+        /// The current file, which the client had open before the server restarted, with a
+        /// delegation of this type: 0 none, 1 read, 2 write.
         1 => Previous(kind: u32),
-        /// The file with this name, for which a delegation is held.
+        /// The file with this name, for which the client holds a delegation.
         2 => Delegated(state: StateId, name: Text<'a>),
         /// The current file (4.1).
         4 => Current,
-        /// The current file, for which a delegation is held (4.1).
+        /// The current file, for which the client holds a delegation (4.1).
         5 => CurrentDelegated(state: StateId),
     }
 
     /// How far a file may grow before its data must be written, `nfs_space_limit4` (RFC 7530,
     /// 16.16).
     SpaceLimit {
-        /// To this number of bytes.
+        /// Up to this number of bytes.
         1 => Size(bytes: u64),
-        /// To this number of blocks, each of this number of bytes.
+        /// Up to this number of blocks, each with this number of bytes.
         2 => Blocks(count: u32, bytes: u32),
     }
 
@@ -132,14 +132,17 @@ unions! {
 /// The delegation that comes with an OPEN, `open_delegation4` (RFC 7530, 16.16).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delegation<'a> {
-    /// None.
+    /// No delegation.
     None,
-    /// No other client will write meanwhile; whether it is recalled already.
+    /// A read delegation: no other client writes while it is held. The boolean is whether the
+    /// delegation is recalled already.
     Read(StateId, bool, Ace<'a>),
-    /// No other client will read or write meanwhile; whether it is recalled already.
+    /// A write delegation: no other client reads or writes while it is held. The boolean is whether
+    /// the delegation is recalled already.
     Write(StateId, bool, SpaceLimit, Ace<'a>),
-    /// None, and why (4.1, RFC 8881, 18.16); for contention and lack of resources, whether the
-    /// server will inform the client when a delegation becomes available.
+    /// No delegation, and the reason (4.1, RFC 8881, 18.16). For contention and lack of resources,
+    /// the boolean is whether the server will inform the client when a delegation becomes
+    /// available.
     Refused(u32, bool),
 }
 

@@ -1,8 +1,8 @@
-//! Trees of many files, and sums over them.
+//! Trees of many files, and their sums.
 
 use super::*;
 
-/// A file far behind has the place that the widths give it; no table could be made for comparison.
+/// The widths determine the path of a file with a high number; a table of this size is not possible.
 #[test]
 fn a_tree_of_a_billion_files_is_a_formula() {
     let files = 1_082_764_000;
@@ -30,7 +30,7 @@ fn a_tree_of_a_billion_files_is_a_formula() {
 
 #[test]
 fn too_many_directories_are_refused() {
-    // Each file has 62 directories of its own.
+    // Each file has a chain of 62 directories.
     let set = Fileset {
         depth: Some(Value::Const(63)),
         ..fileset(100_000_000, 0, 1.0, None)
@@ -40,7 +40,7 @@ fn too_many_directories_are_refused() {
     assert!(error.to_string().contains("directories"), "{error}");
 }
 
-/// The sample of a summary is one of the files: its figures are within their errors of the exact ones.
+/// The figures of a sampled summary are within their statistical errors of the exact figures.
 #[test]
 fn an_estimated_summary_is_near_the_exact_one() {
     const DRAWN: u32 = 1 << 14;
@@ -56,7 +56,7 @@ fn an_estimated_summary_is_near_the_exact_one() {
         let estimate = formula.sizes.estimate(part, initial, DRAWN);
         assert!(!exact.estimated && estimate.estimated);
         assert_eq!(estimate.files, exact.files, "the number is exact");
-        // A gamma variate of shape 1.5 varies by √(1 / 1.5) of its mean; five standard errors.
+        // A gamma variate of shape 1.5 has a relative deviation of √(1 / 1.5); the slack is five standard errors.
         let slack = 5.0 * (1.0 / 1.5f64).sqrt() / f64::from(DRAWN).sqrt() * exact.mean;
         assert!((estimate.mean - exact.mean).abs() < slack, "{percent} %");
         let total = estimate.mean * estimate.files as f64;
@@ -73,7 +73,7 @@ fn an_estimated_summary_is_near_the_exact_one() {
     }
 }
 
-/// Sizes are a function of the seed and the number: neighbours have nothing to do with each other.
+/// Sizes are a function of the seed and the file number, and sizes of neighbours are independent.
 #[test]
 fn sizes_of_neighbours_are_independent_draws() {
     const FILES: u64 = 200_000;
@@ -94,7 +94,7 @@ fn sizes_of_neighbours_are_independent_draws() {
     }
 }
 
-/// Bits and counts of initial entries are those of the single entries.
+/// Words and counts of initial entries agree with the single entries.
 #[test]
 fn initial_entries_are_bits_of_words() {
     let set = fileset(150, 70, 10.0, Some(1.5));
@@ -161,7 +161,7 @@ fn filesets_that_cannot_be_laid_out_are_named() {
     let too_many = "fileset `set` has more than 4294967294 entries";
     assert_eq!(error(fileset(max + 1, 0, 10.0, None), |_| ()), too_many);
     assert_eq!(error(fileset(0, max + 1, 10.0, None), |_| ()), too_many);
-    // That number of entries is possible, but not their directories beside them.
+    // The number of entries is possible, but the number of their directories is not.
     let too_many_dirs = "fileset `set` has more than 4294967294 directories: more entries per \
                          directory or less depth make them fewer";
     assert_eq!(error(fileset(max, max, 2.0, None), |_| ()), too_many_dirs);
@@ -186,7 +186,7 @@ fn filesets_that_cannot_be_laid_out_are_named() {
     );
 }
 
-/// Every part of a layout is in the fingerprint, of both kinds of trees.
+/// The fingerprint of both kinds of trees covers every part of a layout.
 #[test]
 fn every_part_of_a_layout_is_in_its_fingerprint() {
     let changes: [fn(&mut Fileset); 9] = [
@@ -224,7 +224,7 @@ fn every_part_of_a_layout_is_in_its_fingerprint() {
     }
 }
 
-/// A depth that is drawn is that of the directories that hold files, within what a tree may have.
+/// A drawn depth is the level of the directories that hold files, cut to the possible levels.
 #[test]
 fn depths_may_be_drawn() {
     let levels = |lower: f64, upper: f64| -> BTreeSet<usize> {
@@ -245,7 +245,7 @@ fn depths_may_be_drawn() {
     // The root holds no files.
     assert_eq!(levels(0.0, 0.0), [2].into());
     assert_eq!(levels(100.0, 100.0), [MAX_LEVELS].into());
-    // Each directory draws its own: one of level 3 holds files if its draw is at most 3.
+    // Each directory draws a depth: a directory of level 3 holds files if its draw is at most 3.
     assert_eq!(levels(3.0, 5.0), [3, 4, 5].into());
 }
 
@@ -263,8 +263,8 @@ fn the_depth_of_a_table_may_be_a_number() {
     assert_eq!(layout.level(DirId(0)), 1);
 }
 
-/// Positions alone do not tell a tree from another: the second of two directories may be beside the
-/// first one's parent or below it.
+/// Positions alone do not identify a tree: the second of two directories may be beside or below the parent of the
+/// first.
 #[test]
 fn every_number_of_a_table_is_in_its_fingerprint() {
     let set = fileset(300, 20, 5.0, Some(1.5));

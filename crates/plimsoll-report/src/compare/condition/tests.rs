@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 const P99: Metric = Metric::PercentileMs(Percentile::P99);
 
-/// The figures of each run of one result; none of a run that does not have it.
+/// A valid result with a figure for each run; without runs, a result without the figure.
 fn side(runs: &[f64]) -> Measured {
     Measured::new(runs.iter().copied().map(Some).collect(), Verdict::Valid)
 }
@@ -24,14 +24,14 @@ fn compared(rows: Vec<(&str, Metric, Vec<Measured>)>) -> Comparison {
     Comparison::new(sets.map(set).collect(), vec![], None, rows.collect())
 }
 
-/// Checks a condition on results that are valid or allowed to be invalid.
+/// Texts of the met conditions, on valid results or, with `allow_invalid`, on any results.
 fn check(condition: &str, c: &Comparison, allow_invalid: bool) -> Result<Vec<String>, String> {
     let condition: Condition = condition.parse().unwrap();
     let met = condition.check(c, allow_invalid)?;
     Ok(met.into_iter().map(|m| m.text).collect())
 }
 
-/// Checks a condition of which everything is met in one result, or nothing.
+/// Whether a condition is met; at most one result may meet the condition.
 fn is_met(condition: &str, c: &Comparison) -> bool {
     match &check(condition, c, false).unwrap()[..] {
         [] => false,
@@ -53,7 +53,7 @@ fn single_runs_meet_a_condition_by_any_change_beyond_it() {
         ("p99 < -10%", 2.0, 1.9, false),
         ("p99 < -10%", 2.0, 3.0, false),
         ("p99 < -99.9%", 2.0, 0.0, true),
-        // From zero to something the change is infinite, to zero none.
+        // The change from zero to a positive number is infinite; from zero to zero there is no change.
         ("errors > +0%", 0.0, 102.0, true),
         ("errors > +100000%", 0.0, 1.0, true),
         ("errors > +0%", 0.0, 0.0, false),
@@ -61,7 +61,7 @@ fn single_runs_meet_a_condition_by_any_change_beyond_it() {
         ("errors > +0%", 102.0, 0.0, false),
         ("ops/s < -5%", 0.0, 10.0, false),
         ("ops/s < -5%", 10.0, 0.0, true),
-        // Improvements may be demanded.
+        // A condition can demand an improvement.
         ("p99 > -10%", 2.0, 1.9, true),
         ("p99 > -10%", 2.0, 1.0, false),
         ("ops/s < +10%", 10.0, 10.0, true),
@@ -109,11 +109,11 @@ fn of_repeated_runs_a_change_that_may_be_chance_is_none() {
         ("p99 > +10%", low, high, true),
         ("p99 > +1000%", low, high, false),
         ("p99 < -10%", high, low, true),
-        // Without a shown improvement, one that is demanded is missing.
+        // Without a significant improvement, a demanded improvement is missing.
         ("p99 > -10%", low, mixed, true),
         ("p99 > -10%", mixed, low, true),
         ("p99 > -10%", high, low, false),
-        // The change from nothing is infinite, however few runs have it.
+        // The change from zero is infinite, even if a single run has the figure.
         ("errors > +0%", [0.0; 5], [0.0, 0.0, 7.0, 0.0, 0.0], true),
         ("errors > +0%", [0.0; 5], [0.0; 5], false),
         (
@@ -133,7 +133,7 @@ fn of_repeated_runs_a_change_that_may_be_chance_is_none() {
     }
 }
 
-/// The other figures of a comparison do not hide that the runs of one do not overlap.
+/// Other figures of a comparison do not hide a figure whose runs do not overlap.
 #[test]
 fn a_change_that_too_few_runs_cannot_decide_counts() {
     let (low, high) = ([1.0, 1.1, 0.9, 1.05], [2.0, 2.1, 1.9, 2.05]);
@@ -153,9 +153,9 @@ fn a_change_that_too_few_runs_cannot_decide_counts() {
     assert_eq!(statement, ChangeVerdict::NotDecided);
     assert!(is_met("p99 > +10%", &c));
     assert!(!is_met("p99 > +10%", &of(&low, &[2.0, 2.1, 1.9, 1.06])));
-    // Three runs of each are not tested at all.
+    // Three runs of each result are too few for a test.
     assert!(is_met("p99 > +10%", &of(&low[..3], &[2.0, 2.1, 1.0])));
-    // Nor is the rate of an open load.
+    // The rate of an open load is not tested.
     let open = |runs: &[f64]| Measured {
         offered: true,
         ..side(runs)
@@ -185,13 +185,13 @@ fn a_figure_that_only_one_side_has_meets_every_condition() {
             gained,
             [format!("{condition}: a (valid) has no p99 of all")]
         );
-        // That is not what is allowed.
+        // Allowing invalid results does not allow a missing figure.
         assert_eq!(check(condition, &only(&[2.0], &[]), true).unwrap().len(), 1);
     }
-    // One that neither has is a wrong name.
+    // A figure that no result has is a wrong name.
     let error = check("p99 > +1%", &only(&[], &[]), false).unwrap_err();
     assert_eq!(error, "the results have no p99");
-    // Each of several results is checked.
+    // Every result after the first is checked.
     let sides = vec![side(&[2.0]), side(&[]), side(&[4.0])];
     let c = compared(vec![(ALL, P99, sides)]);
     let met = check("p99 > +1%", &c, false).unwrap();
@@ -209,11 +209,11 @@ fn a_figure_that_only_some_runs_have_meets_every_condition() {
         check("p99 > +1%", &of([&all, &some]), false).unwrap(),
         ["p99 > +1%: 1 of 3 runs of b have no p99 of all"]
     );
-    // Processor time is sampled.
+    // Processor time is sampled, so a run may lack the figure.
     let cpu = vec![all.clone(), some.clone()];
     let cpu = compared(vec![(ALL, Metric::CpuUsPerOp, cpu)]);
     assert_eq!(check("cpu > +1%", &cpu, false).unwrap(), [""; 0]);
-    // A rare operation may be missing in runs of both.
+    // Runs of both results may lack a rare operation.
     assert_eq!(
         check("p99 > +1%", &of([&some, &some]), false).unwrap(),
         [""; 0]
@@ -244,7 +244,7 @@ fn a_new_result_that_is_not_valid_meets_every_condition_unless_allowed() {
         let c = compared(vec![(ALL, P99, vec![side(&[2.0]), bad(3.0)])]);
         let met = check("p99 > +10%", &c, true).unwrap();
         assert!(met[0].contains("changed by +50.0 %"), "{met:?}");
-        // The first result is what it is.
+        // An invalid first result does not meet the condition.
         let c = compared(vec![(ALL, P99, vec![bad(2.0), side(&[2.0])])]);
         assert_eq!(check("p99 > +10%", &c, false).unwrap(), [""; 0]);
     }
@@ -292,12 +292,12 @@ fn a_lower_bound_does_not_pass_for_a_good_result() {
         let met = check(condition, c, false).unwrap();
         met.len() == 1 && met[0].contains(": the change of p99 of all in b is not known")
     };
-    // At least 2.1 may be more than a tenth above 2.0, and is more than a hundredth above it.
+    // At least 2.1 is certainly more than 1 % above 2.0, and may be more than 10 % above 2.0.
     let up = bounds(false, true);
     assert!(unknown("p99 > +10%", &up));
     assert!(is_met("p99 > +1%", &up) && !unknown("p99 > +1%", &up));
     assert!(!is_met("p99 < -10%", &up));
-    // From at least 2.0 to 2.1 it may be a fall.
+    // From at least 2.0 to 2.1, the change may be a fall.
     let down = bounds(true, false);
     assert!(unknown("p99 < -10%", &down));
     assert!(!is_met("p99 > +10%", &down));
@@ -330,7 +330,7 @@ fn without_a_name_a_condition_is_on_every_configuration_of_a_profile() {
         check("three:mean > +10%", &c, false).unwrap_err(),
         "there is no mean of `three`; there is of one, two"
     );
-    // Also if a configuration is named like the row of all operations.
+    // The condition covers every configuration even if one has the name of the row of all operations.
     let c = profile(vec![
         (ALL, Metric::MeanMs, pair(&[1.0], &[1.0])),
         ("one", Metric::MeanMs, pair(&[1.0], &[2.0])),
@@ -383,7 +383,7 @@ fn an_invalid_load_point_meets_every_condition_unless_allowed() {
         error.starts_with("there is no mean of `load 4`; there is of load 1, "),
         "{error}"
     );
-    // A curve that failed is no better at the loads that it has.
+    // A failed curve is refused at its completed loads too.
     let failed = of_curves(&[curve(9.0, Verdict::Valid), curve(9.0, Verdict::Failed)]);
     for condition in [
         "load 2:mean > +10%",
@@ -413,7 +413,7 @@ fn texts_that_are_no_conditions_are_refused() {
         ":p99 > 1%",
         "p99 > NaN%",
         "p99 > inf%",
-        // No figure can do that.
+        // No figure can fall by more than 100 %.
         "ops/s < -100%",
         "ops/s < -250%",
     ] {

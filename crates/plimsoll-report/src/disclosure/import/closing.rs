@@ -12,8 +12,8 @@ const MAX_CLOSING_BYTES: usize = 1000;
 /// Maximum number of words of the date after [`GENERATED`], as in `Mon May 06 12:00:00 UTC 2013`.
 const DATE_WORDS: usize = 6;
 
-/// Finds where the last lines begin in the flow, after `from`: the last [`GENERATED`] near the end that
-/// precedes a date and, if the report has lines, begins one. Prose with the same words does not end a
+/// Finds the position in the flow, after `from`, at which the last lines begin: the last [`GENERATED`] near the end
+/// that is followed by a date and, if the report has line breaks, begins a line. The same words in prose do not end a
 /// report.
 pub(super) fn at(flow: &TextFlow, from: usize) -> Option<usize> {
     let near = flow.text.len().saturating_sub(MAX_CLOSING_BYTES).max(from);
@@ -74,22 +74,22 @@ fn is_month(word: &str) -> bool {
         "december",
     ];
     const MIN_LETTERS: usize = 3;
-    // In lower case it is another word.
+    // In lower case, `may` and `march` are other words.
     let begins = word.starts_with(|c: char| c.is_ascii_uppercase());
     let word = word.to_ascii_lowercase();
     begins && word.len() >= MIN_LETTERS && MONTHS.iter().any(|m| m.starts_with(&word))
 }
 
-/// What is missing of a report.
+/// Completeness of a report: remarks on missing parts.
 #[derive(Debug, Default)]
 pub(super) struct Completeness {
-    /// Set if only the last lines are missing.
+    /// A warning if only the last lines are missing.
     pub(super) warning: Option<String>,
-    /// Set if sections are missing.
+    /// A note if sections are missing.
     pub(super) note: Option<String>,
 }
 
-/// Checks whether the report is complete; `end` is where its last lines begin.
+/// Checks the completeness of a report; `end` is the position of its last lines.
 pub(super) fn check(
     flow: &TextFlow,
     parts: &[Part],
@@ -119,7 +119,7 @@ pub(super) fn check(
         1 => format!("1 section is missing ({})", missing[0]),
         n => format!("{n} sections are missing ({})", missing.join(", ")),
     };
-    // The load points are known to be complete.
+    // Only the text of a last section can be cut: the load points have been checked.
     let cut = last.filter(|l| end.is_none() && l.name != PERFORMANCE && ends_text(flow, l));
     let cut = cut.map_or(String::new(), |l| {
         format!("; `{}` may have been cut", l.name)
@@ -130,7 +130,7 @@ pub(super) fn check(
     }
 }
 
-/// Whether nothing follows a section, so that its end may be missing.
+/// Whether a section ends the text, so that its end may have been cut off.
 fn ends_text(flow: &TextFlow, part: &Part) -> bool {
     part.body.end == flow.text.len()
 }

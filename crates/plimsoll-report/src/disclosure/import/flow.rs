@@ -1,7 +1,7 @@
 //! A report as one line: every run of white space is one space.
 //!
-//! Published reports have their line breaks, or all of them collapsed to spaces. As a flow both are
-//! the same text; every byte of the flow has a position in the source, for errors and for line breaks.
+//! Published reports have line breaks, or have all of them collapsed to spaces. The flow of both is the same text;
+//! every byte of the flow has a position in the source, for errors and for line breaks.
 
 use plimsoll_diagnostics::{Problem, Span};
 use std::ops::Range;
@@ -10,7 +10,7 @@ use std::ops::Range;
 pub(super) struct TextFlow<'a> {
     pub(super) source: &'a str,
     pub(super) text: String,
-    /// Offset in the source of each byte of the flow, and of the end.
+    /// Offset in the source of each byte of the flow, and of the end of the flow.
     at: Vec<u32>,
     /// Offsets of the line ends in the source.
     line_ends: Vec<u32>,
@@ -20,12 +20,12 @@ pub(super) struct TextFlow<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Word<'a> {
     pub(super) text: &'a str,
-    /// Its bytes in the flow.
+    /// Range of the word's bytes in the flow.
     pub(super) range: Range<usize>,
 }
 
 impl Word<'_> {
-    /// Whether it is a line of this character.
+    /// Whether the word consists only of the character `c`.
     pub(super) fn is_run_of(&self, c: char) -> bool {
         const MIN_RUN_LENGTH: usize = 3;
         self.text.len() >= MIN_RUN_LENGTH && self.text.chars().all(|x| x == c)
@@ -33,7 +33,7 @@ impl Word<'_> {
 }
 
 impl<'a> TextFlow<'a> {
-    /// The flow of a text of less than 4 GiB.
+    /// The flow of a text, which must be shorter than 4 GiB.
     pub(super) fn new(source: &'a str) -> Self {
         let (mut text, mut at) = (String::new(), Vec::new());
         let mut space = None;
@@ -61,12 +61,12 @@ impl<'a> TextFlow<'a> {
         }
     }
 
-    /// Number of the line that an offset of the source is on, from 0.
+    /// Number, from 0, of the line that contains an offset of the source.
     pub(super) fn line_of(&self, offset: usize) -> usize {
         self.line_ends.partition_point(|e| (*e as usize) < offset)
     }
 
-    /// The bytes of a line of the source, without its end.
+    /// Bytes of a line of the source, without the line end.
     pub(super) fn line(&self, number: usize) -> Range<usize> {
         let start = match number.checked_sub(1) {
             Some(before) => self.line_ends[before] as usize + 1,
@@ -81,7 +81,7 @@ impl<'a> TextFlow<'a> {
         self.at[place.min(self.at.len() - 1)] as usize
     }
 
-    /// The bytes of the source that a piece of the flow is made of.
+    /// Bytes of the source from which a part of the flow was made.
     pub(super) fn source_range(&self, range: &Range<usize>) -> Range<usize> {
         let start = self.offset(range.start);
         let end = match range.end {
@@ -96,7 +96,7 @@ impl<'a> TextFlow<'a> {
         self.line_of(self.offset(from)) != self.line_of(self.offset(to))
     }
 
-    /// A problem with a piece of the flow.
+    /// A problem at a part of the flow.
     pub(super) fn problem(
         &self,
         range: &Range<usize>,
@@ -106,7 +106,7 @@ impl<'a> TextFlow<'a> {
         Problem::new(self.span(range), message, label)
     }
 
-    /// The span in the source of a piece of the flow.
+    /// Span in the source of a part of the flow.
     pub(super) fn span(&self, range: &Range<usize>) -> Span {
         let range = self.source_range(range);
         Span {
@@ -122,7 +122,7 @@ impl<'a> TextFlow<'a> {
         self.problem(&(end..end), message, "the text ends here")
     }
 
-    /// The words of a piece of the flow.
+    /// Words of a part of the flow.
     pub(super) fn words(&self, range: Range<usize>) -> impl Iterator<Item = Word<'_>> {
         let mut start = range.start;
         self.text[range].split(' ').filter_map(move |text| {

@@ -1,8 +1,8 @@
-//! The sections of the published forms.
+//! Sections of the published forms.
 
 use std::borrow::Cow;
 
-/// The section of the load points.
+/// Name of the section with the load points.
 pub(crate) const PERFORMANCE: &str = "Performance";
 
 /// Sections of the form of 2008, in their order.
@@ -60,7 +60,7 @@ const FORM_2014: [&str; 25] = [
     "Other Report Notes",
 ];
 
-/// The sections of the form of a metric's generation.
+/// Sections of the form for a metric, by its generation.
 pub(super) fn form(metric: &str) -> &'static [&'static str] {
     match metric.starts_with("SPECsfs2008") {
         true => &FORM_2008,
@@ -68,8 +68,8 @@ pub(super) fn form(metric: &str) -> &'static [&'static str] {
     }
 }
 
-/// Headings that are found even below an underline of another width: those of all forms, except for
-/// `Notes` of another section.
+/// Headings that are found even if the underline has another width: the headings of all forms except `Notes` of another
+/// section.
 pub(super) fn known_headings() -> impl Iterator<Item = Cow<'static, str>> {
     let plain = FORM_2008.iter().chain(&FORM_2014).copied();
     let plain = plain.filter(|name| !name.ends_with("Notes"));

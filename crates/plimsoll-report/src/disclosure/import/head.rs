@@ -1,14 +1,14 @@
-//! The head of a report: title, vendor, product, metric, and the two claimed figures.
+//! Head of a report: title, vendor, product, metric, and the two claimed figures.
 
 use super::flow::TextFlow;
 use super::number::{self, Number};
 use plimsoll_diagnostics::Problem;
 use std::ops::Range;
 
-/// Beginning of the overall response time on the line of the metric.
+/// Text before the overall response time on the line of the metric.
 const ORT: &str = "(Overall Response Time =";
 
-/// Stands for a latency that was not measured, and for an overall response time that is not claimed.
+/// Text in place of an unknown latency or of an overall response time that is not claimed.
 pub(crate) const NO_FIGURE: &str = "n/a";
 
 /// The head of a report.
@@ -22,7 +22,7 @@ pub(super) struct Head {
     pub(super) peak_place: Range<usize>,
     pub(super) unit: String,
     pub(super) ort: Option<Number>,
-    /// Where the head ends in the flow.
+    /// Position in the flow at which the head ends.
     pub(super) end: usize,
 }
 
@@ -85,11 +85,11 @@ pub(super) fn not_a_report() -> Problem {
     )
 }
 
-/// The title: all up to the first word `Result`.
+/// The title: everything up to the first word `Result`.
 fn title(flow: &TextFlow) -> Option<Range<usize>> {
     let mut words = flow.words(0..flow.text.len());
     let end = words.find(|w| w.text == "Result")?.range.end;
-    // Lines of `=` above it are decoration.
+    // Lines of `=` above the title are decoration.
     let start = flow
         .words(0..end)
         .find(|w| !w.is_run_of('='))
@@ -97,7 +97,7 @@ fn title(flow: &TextFlow) -> Option<Range<usize>> {
     Some(start..end)
 }
 
-/// Number, place and unit of `N UNIT`.
+/// Number, position and unit of `N UNIT`.
 fn peak(flow: &TextFlow, range: Range<usize>) -> Result<(f64, Range<usize>, String), Problem> {
     let mut words = flow.words(range.clone());
     let wrong = |place: &Range<usize>, expected: &str| {
@@ -111,8 +111,8 @@ fn peak(flow: &TextFlow, range: Range<usize>) -> Result<(f64, Range<usize>, Stri
     Ok((peak.value, first.range, unit.join(" ")))
 }
 
-/// The metric's name, which ends at `equals`, and the range of the text before it. The title repeats
-/// the name, perhaps with trademark signs.
+/// The name of the metric, which ends at `equals`, and the range of the text before the name. The title repeats the
+/// name, perhaps with trademark signs.
 fn metric(
     flow: &TextFlow,
     title: &Range<usize>,
@@ -140,7 +140,7 @@ fn metric(
 }
 
 impl Head {
-    /// Notes on what the head lacks.
+    /// Notes on missing parts of the head.
     pub(super) fn notes(&self) -> Vec<String> {
         let note = match (self.vendor.is_empty(), self.product.is_empty()) {
             (false, false) => return vec![],
@@ -161,7 +161,7 @@ fn without_signs(name: &str) -> String {
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Vendor and product of `VENDOR : PRODUCT`; empty if an excerpt lacks them.
+/// Vendor and product from `VENDOR : PRODUCT`; both empty if an excerpt lacks the line.
 fn identity_of(flow: &TextFlow, range: Range<usize>) -> (String, String) {
     let words = flow.words(range);
     let text: Vec<&str> = words
@@ -174,7 +174,7 @@ fn identity_of(flow: &TextFlow, range: Range<usize>) -> (String, String) {
     }
 }
 
-/// The figure after [`ORT`], and the end of its parenthesis.
+/// The figure after [`ORT`], and the position after the closing parenthesis.
 fn overall_response_time(flow: &TextFlow, from: usize) -> Result<(Option<Number>, usize), Problem> {
     let rest = &flow.text[from..];
     let end = rest.len();

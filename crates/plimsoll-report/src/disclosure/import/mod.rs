@@ -1,4 +1,4 @@
-//! Reads published reports and those of Plimsoll.
+//! Import of full disclosure reports, published or written by Plimsoll.
 
 mod closing;
 mod flow;
@@ -22,16 +22,16 @@ use std::borrow::Cow;
 use std::ops::Range;
 use table::Table;
 
-/// Maximum size of a report in bytes; published ones have some ten thousand.
+/// Maximum size of a report in bytes; published reports have about ten thousand.
 pub const MAX_REPORT_BYTES: usize = 16 << 20;
 
 /// Minimum number of load points of a published result, by the run rules of every generation.
 const MIN_PUBLISHED_POINTS: usize = 10;
 
-/// Number of characters of the text after the load points of an excerpt that a note shows.
+/// Maximum number of characters in a note on the text after the load points of an excerpt.
 const REST_SHOWN: usize = 40;
 
-/// Beginning of the last lines of a report.
+/// First words of the last lines of a report.
 pub(crate) const GENERATED: &str = "Generated on";
 
 /// An imported report, with warnings and notes.
@@ -41,24 +41,21 @@ pub struct Imported {
     pub disclosure: Disclosure,
     /// Contradictions in the report, each a sentence.
     pub warnings: Vec<String>,
-    /// What is missing because the text is an excerpt, each a sentence.
+    /// Parts that an excerpt lacks, each as a sentence.
     pub notes: Vec<String>,
 }
 
-/// Reads a report of SPECsfs2008, SPEC SFS 2014, SPECstorage 2020 or Plimsoll in its ASCII form,
-/// with its line breaks or with all of them collapsed to spaces. `name` stands for the text in
-/// messages.
+/// Reads a report of SPECsfs2008, SPEC SFS 2014, SPECstorage 2020 or Plimsoll in its ASCII form, with line breaks or
+/// with all line breaks collapsed to spaces. Messages call the text `name`.
 ///
-/// Text that is not UTF-8 is read as ISO 8859-1. The overall response time is recomputed by the rule of
-/// the report's generation; if it differs from the published one by more than the rounding of both
-/// explains, that is a warning.
+/// Text that is not UTF-8 is read as ISO 8859-1. The overall response time is recomputed by the rule of the report's
+/// generation; a difference from the published figure beyond rounding is a warning.
 ///
-/// An excerpt is read if it has the title, the metric and all load points; a note lists what else is
-/// missing.
+/// An excerpt needs the title, the metric and all load points; a note lists the missing parts.
 ///
 /// # Errors
-/// One error with its place: the text is not a report, was cut before or within its load points, has a
-/// cell that is not a number, or lacks load points.
+/// One error with its position: the text is not a report, was cut before or within its load points, has a cell that is
+/// not a number, or lacks load points.
 pub fn import(bytes: &[u8], name: &str) -> Result<Imported, Diagnostics> {
     let fail = |text: &str, problem| Diagnostics::new(vec![Source::new(name, text)], vec![problem]);
     if bytes.len() > MAX_REPORT_BYTES {
@@ -69,8 +66,7 @@ pub fn import(bytes: &[u8], name: &str) -> Result<Imported, Diagnostics> {
     read(&text).map_err(|problem| fail(&text, problem))
 }
 
-/// Decodes the text of a file. Control characters, which reports do not have, are replaced, because
-/// terminals interpret them.
+/// Decodes the text of a file. Control characters, which terminals interpret and reports do not contain, are replaced.
 fn decode(bytes: &[u8]) -> Cow<'_, str> {
     let text: Cow<str> = match std::str::from_utf8(bytes) {
         Ok(text) => text.strip_prefix('\u{feff}').unwrap_or(text).into(),
@@ -144,18 +140,18 @@ fn read(text: &str) -> Result<Imported, Problem> {
     })
 }
 
-/// The position of the load points.
+/// Position of the load points in the flow.
 struct PointsSpan {
-    /// The section that contains them, unless its heading is missing.
+    /// Index of the section with the load points; `None` if the heading is missing.
     section: Option<usize>,
     body: Range<usize>,
     /// The text between the claim and the load points.
     remark: Range<usize>,
-    /// Whether something follows, so that nothing was cut off.
+    /// Whether text follows the load points, so that they were not cut off.
     is_followed: bool,
 }
 
-/// Finds the load points: below their heading, or, in an excerpt without it, after the claim.
+/// Finds the load points: below their heading, or after the claim in an excerpt without the heading.
 fn place_of_points(
     flow: &TextFlow,
     head: &Head,
@@ -177,7 +173,7 @@ fn place_of_points(
     let Some(lines) = flow.words(body.clone()).find(|w| w.is_run_of('-')) else {
         return Err(no_performance(flow, head, end));
     };
-    // The names of the columns belong to the table; a published report has no remark.
+    // The column names belong to the table; a published report has no remark.
     let remark = match head.metric.contains("SPEC") {
         true => head.end..head.end,
         false => head.end..lines.range.start,
@@ -190,7 +186,7 @@ fn place_of_points(
     })
 }
 
-/// The rule of the generation in a metric's name, or in the name of a style like it.
+/// The rule for a metric, by the generation in the name of the metric or of a Plimsoll style.
 pub(crate) fn rule_of(metric: &str) -> Rule {
     match metric.starts_with("SPECsfs2008") || metric.starts_with("SFS 2008 ") {
         true => Rule::Sfs2008,
@@ -221,7 +217,7 @@ fn all_points_there(flow: &TextFlow, head: &Head, table: &Table) -> Result<(), P
         let claimed = table.points.iter().position(|p| p.load == peak);
         let claims = format!("the report claims {peak} {unit}, but");
         let (place, message, label) = match claimed {
-            // A claimed point above the highest valid one is present, but invalid.
+            // The report contains the claimed point, but as an invalid point.
             Some(i) if highest < peak => (
                 table.places[i].clone(),
                 format!(
@@ -260,7 +256,7 @@ fn all_points_there(flow: &TextFlow, head: &Head, table: &Table) -> Result<(), P
     Ok(())
 }
 
-/// Computes the overall response time; returns a warning if the published one differs.
+/// Recomputes the overall response time; returns a warning if the published figure differs.
 fn check_ort(disclosure: &mut Disclosure, head: &Head, table: &Table) -> Option<String> {
     let curve = disclosure.curve().ok()?;
     disclosure.ort_ms = curve.overall_response_time(disclosure.rule).ok();
@@ -272,7 +268,7 @@ fn check_ort(disclosure: &mut Disclosure, head: &Head, table: &Table) -> Option<
             published.value
         ));
     };
-    // It is a mean of latencies, each rounded by at most half a unit of its last digit.
+    // The overall response time is a mean of latencies, each rounded by at most half a unit of its last digit.
     let allowed = Number::rounding(published.decimals) + Number::rounding(table.latency_decimals);
     let differs = (computed - published.value).abs() > allowed * (1.0 + 1e-9);
     differs.then(|| {

@@ -1,24 +1,24 @@
-//! Numbers in reports: digits, and perhaps a point and more digits.
+//! Numbers in reports: digits, optionally with a point and decimals.
 
-/// Maximum number in a report; all measurements are far below.
+/// Maximum number in a report, far above any measurement.
 const MAX_NUMBER: f64 = 1e15;
 
 /// A number and its printed precision.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Number {
     pub(super) value: f64,
-    /// Digits after the point.
+    /// Number of digits after the point.
     pub(super) decimals: u32,
 }
 
 impl Number {
-    /// Half a unit of the last digit: the maximum error of rounding.
+    /// Maximum rounding error with `decimals` digits after the point: half a unit of the last digit.
     pub(super) fn rounding(decimals: u32) -> f64 {
         0.5 * 10f64.powi(-(decimals.min(300) as i32))
     }
 }
 
-/// Parses a number; the error states what was expected.
+/// Parses a number; the error states the expected form.
 pub(super) fn read(text: &str) -> Result<Number, &'static str> {
     const EXPECTED: &str = "expected digits, such as 170 or 1.6";
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));

@@ -1,4 +1,4 @@
-//! Headings and the text below them.
+//! Sections of a report: headings and their texts.
 
 use super::flow::{TextFlow, Word};
 use super::forms::known_headings;
@@ -8,11 +8,11 @@ use super::table::INVALID_MARK;
 use crate::disclosure::model::Section;
 use std::ops::Range;
 
-/// Minimum length of a line of `=` that separates parts; a shorter one underlines a heading. Reports
-/// are 80 columns wide, and their longest heading has 49 characters.
+/// Minimum length of a line of `=` that separates parts; a shorter line underlines a heading. Reports are 80 columns
+/// wide, and their longest heading has 49 characters.
 const MIN_RULE_LENGTH: usize = 75;
 
-/// A heading and the piece of the flow below it, to the next heading.
+/// A heading, and the range of the flow from the heading to the next one.
 #[derive(Debug, Clone)]
 pub(super) struct Part {
     pub(super) name: String,
@@ -20,12 +20,12 @@ pub(super) struct Part {
     pub(super) body: Range<usize>,
 }
 
-/// The parts below underlined headings, in order; `end` is the end of the report.
+/// The parts below underlined headings, in order; `end` is the end of the report in the flow.
 pub(super) fn parts(flow: &TextFlow, end: usize) -> Vec<Part> {
     let mut parts: Vec<Part> = Vec::new();
     let mut from = 0;
     for word in flow.words(0..end) {
-        // A line of `=` at the end may be a rule that was cut.
+        // A line of `=` at the end of the text may be part of a longer separator that was cut.
         let cut = word.range.end == flow.text.len();
         if !word.is_run_of('=') || word.text.len() >= MIN_RULE_LENGTH || cut {
             continue;
@@ -50,11 +50,11 @@ pub(super) fn parts(flow: &TextFlow, end: usize) -> Vec<Part> {
     parts
 }
 
-/// The heading that a line of `=` underlines, if there is one after `from`.
+/// The heading above a line of `=`; `None` if there is none after `from`.
 fn heading_of(flow: &TextFlow, underline: &Word, from: usize) -> Option<Range<usize>> {
     let end = underline.range.start.checked_sub(1)?;
     if let Some(above) = line_above(flow, underline) {
-        // The line's words are the last ones of the flow before the underline.
+        // The words of the line above must be the last words of the flow before the underline.
         let words = above.split_whitespace().collect::<Vec<_>>().join(" ");
         let start = end.checked_sub(words.len())?;
         let fits = start >= from && flow.text.get(start..end) == Some(&words);
@@ -62,7 +62,7 @@ fn heading_of(flow: &TextFlow, underline: &Word, from: usize) -> Option<Range<us
     }
     let before = flow.text.get(from..end)?;
     let begins = |start: usize| start == 0 || flow.text.as_bytes()[start - 1] == b' ';
-    // An underline is as wide as its heading, whose characters need not be ASCII.
+    // The width is in characters, because headings need not be ASCII.
     let width = underline.text.len();
     let as_wide = before.char_indices().rev().nth(width - 1);
     let as_wide = as_wide
@@ -76,7 +76,7 @@ fn heading_of(flow: &TextFlow, underline: &Word, from: usize) -> Option<Range<us
     as_wide.or_else(known).map(|start| start..end)
 }
 
-/// Whether a text above a rule may be a heading; a row of the table of load points may not.
+/// Whether the text above an underline can be a heading; a row of the table of load points cannot.
 fn is_heading(text: &str) -> bool {
     let is_cell =
         |word: &str| [NO_FIGURE, INVALID_MARK].contains(&word) || number::read(word).is_ok();
@@ -87,7 +87,7 @@ fn is_heading(text: &str) -> bool {
         && !text.contains("--")
 }
 
-/// The line above an underline that has a line of its own; empty above the first line.
+/// The line above an underline that has its own line; empty above the first line.
 fn line_above<'a>(flow: &TextFlow<'a>, underline: &Word) -> Option<&'a str> {
     let range = flow.source_range(&underline.range);
     let number = flow.line_of(range.start);
@@ -98,7 +98,7 @@ fn line_above<'a>(flow: &TextFlow<'a>, underline: &Word) -> Option<&'a str> {
     alone.then(|| &flow.source[above])
 }
 
-/// A piece of a flow without the lines of `=` at its end.
+/// A part of the flow without lines of `=` at its end.
 pub(super) fn without_rules(text: &str, range: Range<usize>) -> Range<usize> {
     let piece = &text[range.clone()];
     let is_rule = |w: &str| w.len() >= MIN_RULE_LENGTH && w.bytes().all(|b| b == b'=');
@@ -113,7 +113,8 @@ pub(super) fn without_rules(text: &str, range: Range<usize>) -> Range<usize> {
     range.start..range.start + kept.len()
 }
 
-/// A part with the lines of the source, without trailing blanks and blank lines at both ends.
+/// The section of a part with the line breaks of the source, without trailing blanks and without blank lines at both
+/// ends.
 pub(super) fn section(flow: &TextFlow, part: &Part) -> Section {
     let range = flow.source_range(&part.body);
     // The indent of the first line is part of the layout.
@@ -168,14 +169,14 @@ mod tests {
 
     #[test]
     fn what_is_no_heading_is_text() {
-        // Longer than the text before it, and between words of it.
+        // The underline is longer than the text before it, and stands between words.
         assert_eq!(sections("ab ===== x"), []);
         assert_eq!(sections("some words here ======= x"), []);
         assert_eq!(
             sections("Notes ===== x ==== y"),
             pairs(&[("Notes", "x ==== y")])
         );
-        // With line breaks the line above counts, whatever its width; a blank one is none.
+        // With line breaks, the line above is the heading whatever its width; a blank line is none.
         assert_eq!(
             sections("Other Notes\n=====\nx"),
             pairs(&[("Other Notes", "x")])

@@ -15,16 +15,16 @@ pub(crate) const INVALID_MARK: &str = "INVALID_RUN";
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) points: Vec<LoadPoint>,
-    /// Position of each point in the flow.
+    /// Ranges of the points in the flow.
     pub(super) places: Vec<Range<usize>>,
     /// Maximum number of decimals of a latency.
     pub(super) latency_decimals: u32,
-    /// Text after the claimed load point that is not a point.
+    /// Text between the claimed load point and the end of the section, unless it is a point.
     pub(super) rest: Option<Range<usize>>,
 }
 
 impl Table {
-    /// The last cell, if the text ends with it.
+    /// The last cell of the table if the text ends with the cell, which may then be incomplete.
     pub(super) fn cell_at_end<'a>(&self, flow: &'a TextFlow) -> Option<&'a str> {
         let last = self.places.last()?;
         let ends = last.end == flow.text.len() && !flow.source.ends_with(char::is_whitespace);
@@ -33,8 +33,8 @@ impl Table {
     }
 }
 
-/// Reads the table in the body of the section on performance. `whole`: something follows the section,
-/// so that nothing was cut off. `peak` is the claimed load.
+/// Reads the table in the section on performance. `whole` means that text follows the section, so the table was not cut
+/// off; `peak` is the claimed load.
 pub(super) fn read(
     flow: &TextFlow,
     body: &Range<usize>,
@@ -42,7 +42,7 @@ pub(super) fn read(
     peak: f64,
 ) -> Result<Table, Problem> {
     let mut words: Vec<Word> = flow.words(body.clone()).collect();
-    // A rule that was cut.
+    // Words of `=` at the end are the rest of a separator that was cut.
     while words.pop_if(|w| w.is_run_of('=')).is_some() {}
     let Some(lines) = words.iter().position(|w| w.is_run_of('-')) else {
         return Err(missing(flow, body, whole));
@@ -70,7 +70,7 @@ pub(super) fn read(
     let rows = Rows {
         flow,
         columns,
-        // If rows have lines of their own, a missing cell must not be taken from the next line.
+        // If each row has its own line, a missing cell must not be taken from the next line.
         by_line: flow.breaks_between(line.range.start, cells[0].range.start),
         whole,
         peak,
@@ -96,7 +96,7 @@ struct Rows<'a> {
     by_line: bool,
     whole: bool,
     peak: f64,
-    /// Whether the cells are a whole number of rows.
+    /// Whether the number of cells is a multiple of the number of columns.
     fits: bool,
 }
 
@@ -140,8 +140,8 @@ impl Rows<'_> {
         Ok(table)
     }
 
-    /// Whether a word after the claimed load point is not a load: excerpts may include text that
-    /// follows the table.
+    /// Whether the table ends before this word: the claimed load point has been read, and the word is not a load.
+    /// Excerpts may include text that follows the table.
     fn ends_before(&self, first: &Word, table: &Table) -> bool {
         let last = table.points.last();
         last.is_some_and(|p| p.load == self.peak)
@@ -149,7 +149,7 @@ impl Rows<'_> {
             && number::read(first.text).is_err()
     }
 
-    /// Number of words that belong to the row that begins here.
+    /// Number of words in the row that begins with the first cell.
     fn length(&self, cells: &[Word]) -> usize {
         if self.by_line {
             let first = cells[0].range.start;
@@ -157,7 +157,7 @@ impl Rows<'_> {
             return cells.iter().take_while(here).count();
         }
         let full = self.columns.min(cells.len());
-        // A mark in place of a cell ends the row too.
+        // The mark of an invalid point ends a row even if a cell is missing.
         match cells.iter().take(full + 1).position(|w| is_mark(w)) {
             Some(mark) => mark + 1,
             None => full,
@@ -221,13 +221,13 @@ impl Rows<'_> {
         Ok((point, numbers[1].decimals))
     }
 
-    /// Whether a row without a line of its own may have taken cells of the next, so that it is not
-    /// known where a cell is missing.
+    /// Whether rows may have taken cells of the next row, so that the position of a missing cell is unknown: rows do
+    /// not have their own lines, and the number of cells does not fit.
     fn is_shifted(&self) -> bool {
         !self.by_line && !self.fits
     }
 
-    /// The error on rows without lines of their own: the missing cell is in this row or before.
+    /// The error on a missing cell in this row or in an earlier one, for rows without their own lines.
     fn misfit(&self, place: &Range<usize>, number: usize) -> Problem {
         self.flow.problem(
             place,
@@ -239,7 +239,7 @@ impl Rows<'_> {
         )
     }
 
-    /// Checks a [`NO_FIGURE`], which may only be the latency of an invalid point.
+    /// Checks a cell of [`NO_FIGURE`], which is only permitted as the latency of an invalid point.
     fn without_latency(
         &self,
         cell: &Word,

@@ -1,4 +1,4 @@
-//! Describes this machine from what the kernel reports.
+//! Description of this machine from the kernel's files.
 
 use super::model::{
     Filesystems, LoadGenerator, Memory, Parameter, Processor, Software, Storage, Sut, Transport,
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Size of a sector in `/sys/block/*/size` in bytes, which is independent of the device's sectors.
+/// Unit of `/sys/block/*/size` in bytes, whatever the sector size of the device.
 const SECTOR: u64 = 512;
 
 /// Settings of the kernel that change how a file system uses memory.
@@ -54,7 +54,7 @@ const REMOTE: [&str; 12] = [
 ];
 
 impl Sut {
-    /// Describes this machine and the file system of `dir`. What the system does not report is empty.
+    /// Describes this machine and the file system of `dir`. Facts that the system does not report stay empty.
     #[must_use]
     pub fn of_this_machine(dir: &Path) -> Self {
         let environment = Environment::look(Some(dir));
@@ -64,7 +64,7 @@ impl Sut {
     }
 }
 
-/// A machine, described by the kernel's files below a root.
+/// A machine described by kernel files below a root directory.
 pub(super) struct Machine {
     root: PathBuf,
 }
@@ -89,7 +89,7 @@ impl Machine {
             false => "client and server",
         };
         let (sockets, cores, threads) = self.processors();
-        // The environment counts only those available to this process.
+        // `Environment::cpus` only counts the processors that this process may use.
         let threads = threads.unwrap_or(u64::from(e.cpus));
         let model = e.cpu_model.clone().unwrap_or_default();
         let of_each = match cores {
@@ -133,7 +133,7 @@ impl Machine {
         }
     }
 
-    /// Number of sockets (at least 1), and of cores and hardware threads if the kernel reports them.
+    /// Number of sockets (at least 1), and number of cores and hardware threads if the kernel reports them.
     fn processors(&self) -> (u64, Option<usize>, Option<u64>) {
         let Ok(info) = CpuInfo::from_file(self.root.join("proc/cpuinfo")) else {
             return (1, None, None);
@@ -173,13 +173,13 @@ impl Machine {
         list
     }
 
-    /// Devices in a directory of a class, sorted by name.
+    /// Devices of a class below `/sys/class`, sorted by name.
     fn devices(&self, class: &str) -> Vec<(String, PathBuf)> {
         let entries = fs::read_dir(self.root.join(class)).into_iter().flatten();
         let mut found: Vec<(String, PathBuf)> = entries
             .filter_map(Result::ok)
             .map(|e| (e.file_name().to_string_lossy().into_owned(), e.path()))
-            // Loops, bridges and mapped devices have no physical device.
+            // Virtual devices, such as loops, bridges and mapped devices, have no `device` link.
             .filter(|(_, path)| path.join("device").exists())
             .collect();
         found.sort();
@@ -211,7 +211,7 @@ impl Machine {
             .collect()
     }
 
-    /// Type and rate of each network device, with its name.
+    /// Type and rate of each network device, with the name of the device.
     fn networks(&self) -> Vec<String> {
         let interfaces = self.devices("sys/class/net");
         interfaces
@@ -339,7 +339,7 @@ fn parameter(name: &str, value: String, description: &str) -> Parameter {
     }
 }
 
-/// The scheduler in brackets of `none [mq-deadline]`; a line without any is the scheduler.
+/// The scheduler in brackets, as in `none [mq-deadline]`; the whole line if there are no brackets.
 fn chosen(schedulers: &str) -> &str {
     let inside = schedulers
         .split_once('[')

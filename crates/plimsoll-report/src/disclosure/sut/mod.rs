@@ -1,7 +1,7 @@
-//! The user's description of the system under test: the file `sut.toml`.
+//! Description of the system under test by the user: the file `sut.toml`.
 //!
-//! It has a table for each section of both published forms. [`Sut::parse`] reads one, [`template`]
-//! writes one to complete. What is not filled in is reported as not stated.
+//! The file has a table for each section of both published forms. [`Sut::parse`] reads a description, [`template`]
+//! writes a `sut.toml` to complete. Reports show texts that are not filled in as not stated.
 
 mod machine;
 mod model;

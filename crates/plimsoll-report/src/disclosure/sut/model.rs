@@ -1,12 +1,12 @@
-//! What a system under test is made of.
+//! Model of `sut.toml`: the parts of a system under test.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Largest size in GiB that is believed.
+/// Maximum plausible size in GiB.
 const MAX_GIB: f64 = 1e15;
 
-/// A size in GiB.
+/// Deserialises a size in GiB, which must be between 0 and `MAX_GIB`.
 fn size<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     let value = f64::deserialize(from)?;
     match (0.0..=MAX_GIB).contains(&value) {

@@ -4,11 +4,11 @@ use super::model::Sut;
 use plimsoll_diagnostics::{Diagnostics, Problem, Source, read_toml};
 
 impl Sut {
-    /// Parses the text of a `sut.toml`. `name` stands for it in messages.
+    /// Parses the text of a `sut.toml`. Messages call the file `name`.
     ///
     /// # Errors
-    /// The errors with their places: invalid TOML, unknown keys (with a suggestion), values of a wrong
-    /// type, or sizes that are negative or not a number.
+    /// Errors with their positions: invalid TOML, unknown keys (with a suggestion), values of a wrong type, and sizes
+    /// that are negative or not a number.
     pub fn parse(text: &str, name: &str) -> Result<Self, Diagnostics> {
         let fail = |problems| Diagnostics::new(vec![Source::new(name, text)], problems);
         if u32::try_from(text.len()).is_err() {
@@ -19,7 +19,7 @@ impl Sut {
     }
 }
 
-/// What the library expects, without the names of our types.
+/// The expectation of the TOML library, without the names of Rust types.
 fn plain(expected: &str) -> &str {
     match expected {
         e if e.starts_with("struct ") => "a table, such as [product]",

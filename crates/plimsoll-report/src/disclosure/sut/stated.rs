@@ -1,11 +1,11 @@
-//! Which texts of a description are filled in.
+//! Completeness of a description of the system under test.
 
 use super::model::Sut;
 use serde_json::Value;
 
 impl Sut {
-    /// The number of texts that are filled in, and the paths of those that are not, such as
-    /// `product.vendor` or `storage[0].protection`. Empty items of a list are ignored.
+    /// Number of texts that are filled in, and paths of the empty texts, such as `product.vendor` or
+    /// `storage[0].protection`. Empty items of lists are ignored.
     #[must_use]
     pub fn stated(&self) -> (usize, Vec<String>) {
         let value = serde_json::to_value(self).expect("texts and numbers are JSON");

@@ -1,4 +1,4 @@
-//! Writes a `sut.toml` for the user to complete.
+//! Template of a `sut.toml` for the user to complete.
 
 use super::model::{
     Diagram, LoadGenerator, Material, Memory, Processor, Software, Storage, Sut, Switch, Transport,
@@ -15,7 +15,7 @@ const HEAD: &str = "\
 # nothing is filled in is left out.
 ";
 
-/// A `sut.toml` with every table and key, explained by comments, and filled in with `sut`.
+/// A `sut.toml` with every table and key, explained by comments, and with the values of `sut`.
 #[must_use]
 pub fn template(sut: &Sut) -> String {
     let sut = with_one_of_each(sut.clone());
@@ -38,14 +38,14 @@ pub fn template(sut: &Sut) -> String {
     page.out
 }
 
-/// The file, to which tables are appended.
+/// Text of the file, to which tables are appended.
 struct Page<'a> {
     out: String,
     meanings: SchemaDocs<'a>,
 }
 
 impl Page<'_> {
-    /// A table with a line for each key, each explained if the table is the first of its name.
+    /// Appends a table with a line for each key; the first table of a name has explanations.
     fn table(&mut self, name: &str, header: &str, table: &Value, first: bool) {
         self.out.push('\n');
         if first {
@@ -62,7 +62,7 @@ impl Page<'_> {
         }
     }
 
-    /// A list within a table, with a line for each item.
+    /// Appends a list within a table, with a line for each item.
     fn list(&mut self, key: &str, items: &[Value], meaning: &str) -> std::fmt::Result {
         writeln!(self.out, "{key} = [  # {meaning}")?;
         for item in items {
@@ -75,7 +75,7 @@ impl Page<'_> {
 /// A value on one line.
 fn inline(value: &Value) -> String {
     match value {
-        // TOML has the escapes of JSON, and one more.
+        // TOML strings have the escapes of JSON, and DEL must be escaped too.
         Value::String(text) => {
             let json = serde_json::Value::from(text.as_str()).to_string();
             json.replace('\u{7f}', "\\u007F")
@@ -117,11 +117,11 @@ fn with_one_of_each(mut sut: Sut) -> Sut {
     sut
 }
 
-/// The JSON schema, which holds the documentation of every field.
+/// The JSON schema of `sut.toml`, with the documentation of every field.
 struct SchemaDocs<'a>(&'a serde_json::Value);
 
 impl SchemaDocs<'_> {
-    /// Documentation of the key at this path, without the full stop.
+    /// Documentation of the key at a path, without the full stop.
     fn of(&self, path: &[&str]) -> &str {
         let mut here = self.0;
         for name in path {
@@ -131,7 +131,7 @@ impl SchemaDocs<'_> {
         meaning.trim_end_matches('.')
     }
 
-    /// The schema of the table in a property, itself or as the items of a list.
+    /// Schema of the table in a property, or of the items if the property is a list.
     fn table<'b>(&'b self, property: &'b serde_json::Value) -> &'b serde_json::Value {
         let item = property.get("items").unwrap_or(property);
         match item["$ref"].as_str().and_then(|r| r.strip_prefix('#')) {

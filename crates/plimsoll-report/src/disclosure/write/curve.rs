@@ -1,4 +1,4 @@
-//! The content of a report on a measured load curve, or on a run as its only point.
+//! Input of a full disclosure report from a measured load curve, or from a run as its only point.
 
 use super::{DisclosureInput, MeasuredPoint};
 use crate::disclosure::sut::Sut;
@@ -13,10 +13,9 @@ use std::time::Duration;
 const MEGABYTE: f64 = 1e6;
 
 impl DisclosureInput {
-    /// The input of a report from a curve and a description of the system; `date` is that of the report.
+    /// The input of a report from a curve and a description of the system; `date` is the date of the report.
     ///
-    /// Points that failed or were interrupted are left out. The notes list what the description does
-    /// not state.
+    /// Failed and interrupted points are left out. The notes list the facts that the description does not state.
     #[must_use]
     pub fn of_curve(curve: SeriesOf<'_, LoadCurve>, sut: Sut, date: String) -> Self {
         Self {
@@ -33,9 +32,9 @@ impl DisclosureInput {
         }
     }
 
-    /// The input of a report from a single run: a curve with one point, and so without an overall response
-    /// time. The load of a workload without a business metric is its throughput, as in SPECsfs2008; a run
-    /// that failed, was interrupted or completed nothing has no point.
+    /// The input of a report from a single run: a curve with one point, and therefore without an overall response time.
+    /// Without a business metric, the load is the throughput, as in SPECsfs2008; a run that failed, was interrupted or
+    /// completed no operation has no point.
     #[must_use]
     pub fn of_run(run: &Run, sut: Sut, date: String) -> Self {
         let mix = run.mix.as_ref();
@@ -84,7 +83,7 @@ fn point(p: &SeriesRun) -> Option<MeasuredPoint> {
     })
 }
 
-/// The criteria of a valid point; without those of a business metric, the ones of every run.
+/// Criteria of a valid point; without a business metric, only the criteria of every run.
 fn criteria(of_metric: Option<&Criteria>) -> Vec<String> {
     let mut all = vec![];
     if let Some(c) = of_metric {
@@ -110,7 +109,7 @@ fn criteria(of_metric: Option<&Criteria>) -> Vec<String> {
     all
 }
 
-/// How the curve was measured, and what is not stated.
+/// Notes on the measurement of the curve, and on facts that are not stated.
 fn notes(curve: SeriesOf<'_, LoadCurve>, sut: &Sut) -> Vec<String> {
     let (warmup_s, window_s) = curve.times_s();
     let measured = Measurement {
@@ -138,7 +137,7 @@ fn notes(curve: SeriesOf<'_, LoadCurve>, sut: &Sut) -> Vec<String> {
     measured.notes(missing, &curve.notes, sut)
 }
 
-/// How the run was measured, what happened meanwhile, and what is not stated.
+/// Notes on the measurement and the events of the run, and on facts that are not stated.
 fn run_notes(run: &Run, sut: &Sut) -> Vec<String> {
     let measured = Measurement {
         started_at: &run.started_at,
@@ -161,7 +160,7 @@ fn run_notes(run: &Run, sut: &Sut) -> Vec<String> {
     measured.notes(facts.into_iter().flatten(), &run.notes, sut)
 }
 
-/// What is said of every measurement.
+/// Facts that the notes on every measurement contain.
 struct Measurement<'a> {
     started_at: &'a str,
     points: &'a str,
@@ -174,7 +173,7 @@ struct Measurement<'a> {
 }
 
 impl Measurement<'_> {
-    /// All paragraphs: how it was measured, other facts, the notes of the results, what is not stated.
+    /// All paragraphs: the measurement, other facts, the notes of the results, and facts that are not stated.
     fn notes(
         &self,
         facts: impl IntoIterator<Item = String>,

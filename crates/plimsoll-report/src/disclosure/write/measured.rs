@@ -1,4 +1,4 @@
-//! The sections that describe how the figures were measured.
+//! Sections that describe the measurement.
 
 use super::page::{NONE, WIDTH, fields, line, prose, stated, table};
 use super::solution::{notes, section};
@@ -19,7 +19,7 @@ pub(super) fn sections(input: &DisclosureInput) -> Vec<Section> {
     ]
 }
 
-/// The offered and achieved rate of each point, and the criteria it failed.
+/// Offered and achieved rate of each point, and the criteria that the point failed.
 fn load_points(input: &DisclosureInput) -> String {
     let head = [
         "Load",
@@ -98,7 +98,7 @@ fn machine(e: &Environment) -> String {
     ])
 }
 
-/// The remark above all figures.
+/// Remark above all figures of a report.
 pub(super) fn remark(input: &DisclosureInput) -> String {
     let version = line(&input.version);
     let scaled = match input.scale == 1.0 {

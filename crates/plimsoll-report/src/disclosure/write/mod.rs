@@ -1,4 +1,4 @@
-//! Writes reports on Plimsoll's measurements.
+//! Writer of full disclosure reports on Plimsoll's measurements.
 
 mod curve;
 mod measured;
@@ -20,12 +20,12 @@ use std::fmt::{self, Write};
 /// Maximum number in a report.
 const MAX_NUMBER: f64 = 1e15;
 
-/// A measured curve, from which a report is made.
+/// Input of a report: a measured curve.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DisclosureInput {
     /// Name of the workload, such as `vda`.
     pub workload: String,
-    /// Plural name of its business metric, such as `streams`.
+    /// Plural name of the business metric, such as `streams`.
     pub unit: String,
     /// Load points in increasing order of load.
     pub points: Vec<MeasuredPoint>,
@@ -45,12 +45,12 @@ pub struct DisclosureInput {
     pub date: String,
 }
 
-/// One load point that was measured.
+/// A measured load point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasuredPoint {
     /// Requested load in business metrics; more than 0.
     pub load: f64,
-    /// Offered operations per second; `None` if they are not paced.
+    /// Offered operations per second; `None` if the load is not paced.
     pub asked_ops_per_s: Option<f64>,
     /// Achieved operations per second.
     pub ops_per_s: f64,
@@ -60,18 +60,18 @@ pub struct MeasuredPoint {
     pub latency_ms: Option<f64>,
     /// Whether the point is valid.
     pub verdict: PointVerdict,
-    /// The criteria it failed, and by how much.
+    /// Criteria that the point failed, with the figures.
     pub reasons: Vec<String>,
 }
 
-/// Why there is no report on a measurement.
+/// Reason why a measurement has no report.
 #[derive(Debug, Clone, PartialEq)]
 pub enum NotDisclosable {
     /// The workload's name would claim a result of SPEC's own benchmark.
     ClaimsSpec(String),
     /// There are no load points.
     NoPoints,
-    /// The load points are not a curve.
+    /// The load points do not form a curve.
     Points(CurveError),
     /// A number is above the maximum in reports (10¹⁵), negative or not a number.
     OutOfRange {
@@ -103,11 +103,11 @@ impl fmt::Display for NotDisclosable {
 impl std::error::Error for NotDisclosable {}
 
 impl DisclosureInput {
-    /// The report on this measurement.
+    /// Makes the report on the measurement.
     ///
-    /// Latencies, throughputs and the overall response time are rounded to thousandths, as they
-    /// are printed. The overall response time is SPECsfs2008's for the workload `nfs-sfs2008` and
-    /// that of SPEC SFS 2014 for all others; like the peak it is of valid points only.
+    /// Latencies, throughputs and the overall response time are rounded to thousandths, as they are printed. The
+    /// overall response time follows the rule of SPECsfs2008 for the workload `nfs-sfs2008` and the rule of SPEC SFS
+    /// 2014 for all others. Peak and overall response time only cover valid points.
     pub fn disclosure(&self) -> Result<Disclosure, NotDisclosable> {
         let metric = style(&self.workload)?;
         let rule = rule_of(&metric);
@@ -146,7 +146,7 @@ impl DisclosureInput {
         Ok(disclosure)
     }
 
-    /// Checks that loads increase, including points without a latency.
+    /// Checks that loads increase, including the points without a latency.
     fn in_order(&self) -> Result<(), CurveError> {
         let point = |p: &MeasuredPoint| Point {
             load: p.load,
@@ -171,7 +171,7 @@ impl MeasuredPoint {
             self.mb_per_s,
         ];
         let in_range = |v: &f64| (0.0..=MAX_NUMBER).contains(v);
-        // A smaller load is printed with more digits than are read back.
+        // A smaller load would be printed with more digits than an import reads.
         let load = (1e-9..=MAX_NUMBER).contains(&self.load);
         if !load || !figures.iter().all(in_range) {
             return Err(NotDisclosable::OutOfRange { point: number });
@@ -194,8 +194,7 @@ fn thousandths(v: f64) -> f64 {
     (v * 1000.0).round() / 1000.0
 }
 
-/// Name of a workload's metric in reports, such as `SFS 2014 VDA-style` for `vda`, which is never that
-/// of a SPEC metric.
+/// Name of a workload's metric in reports, such as `SFS 2014 VDA-style` for `vda`; never the name of a SPEC metric.
 ///
 /// # Errors
 /// [`NotDisclosable::ClaimsSpec`] for a name that would claim a SPEC result.
@@ -210,7 +209,7 @@ pub fn style(workload: &str) -> Result<String, NotDisclosable> {
         let name = workload.to_ascii_uppercase().replace('-', "_");
         return Ok(format!("{form} {name}-style"));
     }
-    // Lower case, so that it is neither the word that ends a title nor the name of one of SPEC's forms.
+    // Lower case differs from the word that ends a title and from the names of SPEC's forms.
     let name = page::line(workload).to_lowercase();
     let name = name.replace(['=', '(', ')'], "-");
     let bare = name.replace([' ', '(', ')', '-', '_'], "");
@@ -223,7 +222,7 @@ pub fn style(workload: &str) -> Result<String, NotDisclosable> {
     })
 }
 
-/// The workload of a metric's name, among these: of a SPEC metric the one that is its open equivalent.
+/// The workload with the name of a metric, among `workloads`; a SPEC metric yields its open equivalent.
 #[must_use]
 pub fn workload_of<'a>(
     metric: &str,
@@ -233,7 +232,8 @@ pub fn workload_of<'a>(
         let kept = text.chars().filter(char::is_ascii_alphanumeric);
         kept.map(|c| c.to_ascii_lowercase()).collect()
     };
-    // Generation and name, as in `SPEC SFS2014_vda` or `SPECstorage(TM) Solution 2020_eda_blended`.
+    // A published name has a generation and a workload, as in `SPEC SFS2014_vda` or `SPECstorage(TM) Solution
+    // 2020_eda_blended`.
     let published = metric
         .split_once('_')
         .filter(|_| metric.starts_with("SPEC"));
@@ -245,7 +245,7 @@ pub fn workload_of<'a>(
     workloads.find(is_it)
 }
 
-/// Vendor or product for the line that names both, without the separators of that line.
+/// A vendor or product for the line that names both, without the separators of that line.
 fn identity(text: &str) -> String {
     let line = page::stated(text).replace('=', "-");
     let words = line.split(' ').map(|w| if w == ":" { "-" } else { w });
@@ -268,8 +268,8 @@ fn unit(name: &str) -> String {
 }
 
 impl Disclosure {
-    /// The report in ASCII: 80 columns, in the layout of 2014 and later. [`import`](crate::disclosure::import)
-    /// reads it back.
+    /// The report in ASCII: 80 columns, in the layout of 2014 and later. [`import`](crate::disclosure::import) can read
+    /// the text.
     #[must_use]
     pub fn to_text(&self) -> String {
         let rule = "=".repeat(page::WIDTH - 1);
@@ -277,7 +277,7 @@ impl Disclosure {
             Some(ms) => format!("{ms} msec"),
             None => NO_FIGURE.into(),
         };
-        // A word that is too long for a line is not broken, so that it is read back.
+        // A word that is longer than a line is not broken, because an import must read the same word.
         let whole = at_spaces(page::WIDTH).break_words(false);
         let (peak, unit, metric) = (self.peak, &self.unit, &self.metric);
         let title = match self.title.len() <= page::WIDTH {

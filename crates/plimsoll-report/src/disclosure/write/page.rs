@@ -1,7 +1,6 @@
-//! The layout of an ASCII report: 80 columns, tables, boxes, lists of fields, prose.
+//! Layout of an ASCII report: 80 columns, tables, boxes, lists of fields, prose.
 //!
-//! All foreign text goes through [`line()`] or [`prose`], whose output is ASCII and cannot be taken
-//! for a heading.
+//! All foreign text passes through [`line()`] or [`prose`]: their output is ASCII and cannot be mistaken for a heading.
 
 use crate::disclosure::import::NO_FIGURE;
 use crate::disclosure::layout::at_spaces;
@@ -13,17 +12,17 @@ pub(super) const WIDTH: usize = 80;
 /// Minimum width of a column of a table.
 const MIN_COLUMN_WIDTH: usize = 6;
 
-/// Stands for a text that is not filled in.
+/// Text in place of a text that is not filled in.
 pub(super) const NOT_STATED: &str = "Not stated";
 
 /// The text of an empty section.
 pub(super) const NONE: &str = "None";
 
-/// Minimum length of a row of `=` that underlines the line above it.
+/// Minimum length of a row of `=` that is an underline.
 const MIN_UNDERLINE: usize = 3;
 
-/// Converts a text to one line of ASCII: white space becomes one space, and a row of `=` one of `-`,
-/// which underlines nothing.
+/// Converts a text to one line of ASCII: white space becomes one space, and a row of `=` becomes a row of `-`, which is
+/// no underline.
 pub(super) fn line(text: &str) -> String {
     let mut ascii = String::new();
     for c in text.nfkd() {
@@ -42,12 +41,12 @@ pub(super) fn line(text: &str) -> String {
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Appends a decomposed character in ASCII.
+/// Appends an ASCII form of a decomposed character.
 fn push_ascii(out: &mut String, c: char) {
     match c {
         ' '..='~' => out.push(c),
         c if c.is_whitespace() => out.push(' '),
-        // Accents, which are separate from their letters here, and control characters.
+        // Accents, which the decomposition separates from their letters, and control characters are dropped.
         '\u{300}'..='\u{36f}' => {}
         c if c.is_control() => {}
         '\u{2010}'..='\u{2015}' | '\u{2212}' => out.push('-'),
@@ -64,7 +63,7 @@ fn push_ascii(out: &mut String, c: char) {
     }
 }
 
-/// Wraps paragraphs, which blank lines separate.
+/// Wraps paragraphs, which are separated by blank lines.
 pub(super) fn prose(text: &str) -> String {
     let mut paragraphs = vec![String::new()];
     for l in text.lines() {
@@ -108,7 +107,7 @@ pub(super) fn boxed(title: &str) -> String {
     format!("{edge}\n{}{edge}", lines.collect::<String>())
 }
 
-/// Names with their values beside them.
+/// A list of names and values, one per line.
 pub(super) fn fields(fields: &[(&str, String)]) -> String {
     const GAP: usize = 3;
     let column = fields.iter().map(|(n, _)| n.len()).max().unwrap_or(0) + GAP;
@@ -124,8 +123,7 @@ pub(super) fn fields(fields: &[(&str, String)]) -> String {
     lines.join("\n")
 }
 
-/// A table with a head and right-aligned columns of numbers. Cells are wrapped so that the table fits
-/// the page.
+/// A table with a heading and right-aligned columns of numbers. Cells are wrapped to fit the table into the page.
 pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> String {
     let all = |column: usize| rows.iter().map(move |r| r[column].as_str());
     let longest = |column: usize| all(column).chain([head[column]]).map(str::len).max();

@@ -1,4 +1,4 @@
-//! The table of load points.
+//! Table of load points.
 
 use crate::disclosure::import::{INVALID_MARK, NO_FIGURE};
 use crate::disclosure::layout::decimals;
@@ -6,8 +6,8 @@ use crate::disclosure::model::{Disclosure, LoadPoint};
 use plimsoll_measure::curve::PointVerdict;
 use std::fmt::Write;
 
-/// Maximum width of a heading: four of them, the spaces between them and the mark of an invalid point
-/// fit the page.
+/// Maximum width of a heading: the page has room for four headings of this width, spaces and the mark of an invalid
+/// point.
 const MAX_HEADING_WIDTH: usize = 16;
 
 /// Minimum width of a column.
@@ -86,7 +86,7 @@ impl Disclosure {
         lines
     }
 
-    /// The cells of a column, with the number of decimals that any of them needs.
+    /// Cells of a column, all with the maximum number of decimals that any of them needs.
     fn cells(&self, column: &Column) -> Vec<String> {
         let figures: Vec<Option<f64>> = self.points.iter().map(column.figure).collect();
         let decimals = figures.iter().flatten().map(|v| decimals(*v));
@@ -98,18 +98,17 @@ impl Disclosure {
 
 /// A column of the table.
 struct Column {
-    /// The first words of its heading, each on a line.
+    /// First words of the heading, each on its own line.
     words: &'static [&'static str],
-    /// Whether the unit of load follows them.
+    /// Whether the unit of load follows the first words.
     unit: bool,
-    /// The end of the heading; if empty, the unit in parentheses is the end.
+    /// Last line of the heading; if empty, the heading ends with the unit in parentheses.
     name: &'static str,
-    /// The figure of a load point; `None` if it has none.
+    /// Figure of a load point; `None` if the point has no such figure.
     figure: fn(&LoadPoint) -> Option<f64>,
 }
 
-/// Breaks a unit into pieces that are not wider than a heading, after the `_` between its words if
-/// possible.
+/// Breaks a unit into pieces no wider than a heading, after the `_` between words if possible.
 fn pieces(unit: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in unit.split_inclusive('_') {

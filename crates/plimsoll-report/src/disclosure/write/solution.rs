@@ -1,4 +1,4 @@
-//! The sections that describe the system under test, in the order of the forms of 2014 and later.
+//! Sections on the system under test, in the order of the forms of 2014 and later.
 
 use super::page::{NONE, boxed, fields, line, prose_or_none, stated, table};
 use crate::disclosure::model::Section;
@@ -7,8 +7,7 @@ use crate::disclosure::sut::{
     Storage, Sut, Switch, Transport, Tuning,
 };
 
-/// All sections on the system under test; those that only the form of 2008 has are omitted if they are
-/// empty.
+/// All sections on the system under test; empty sections that only the form of 2008 has are left out.
 pub(super) fn sections(s: &Sut) -> Vec<Section> {
     let n = &s.notes;
     let (hardware, software_tuning) = (tuning(&s.hardware_tuning), tuning(&s.software_tuning));
@@ -80,7 +79,7 @@ pub(super) fn notes(name: &str, text: &str) -> Section {
     section(name, prose_or_none(text))
 }
 
-/// A numbered table of the items that are not empty; `head` has `|` between the columns.
+/// A numbered table of the items that are not empty; `|` separates the columns in `head`.
 fn items<T: Default + PartialEq>(
     head: &str,
     list: &[T],

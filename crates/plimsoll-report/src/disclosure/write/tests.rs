@@ -18,7 +18,7 @@ fn measured(load: f64, ops: f64, latency_ms: f64) -> MeasuredPoint {
     }
 }
 
-/// Three good points and one that missed its rate.
+/// Three valid points and one that missed its rate.
 fn sample() -> DisclosureInput {
     let mut sut = Sut::default();
     sut.product.vendor = "Sample Company".into();
@@ -124,7 +124,7 @@ fn figures_rest_on_valid_points() {
         (d.peak, d.unit.as_str(), d.rule),
         (30.0, "Streams", Rule::Sfs2014)
     );
-    // (1.0 + 1.5)/2 and (1.5 + 2.25)/2, by two steps of 10.
+    // (1.0 + 1.5)/2 and (1.5 + 2.25)/2, over two load intervals of 10.
     assert_eq!(d.ort_ms, Some(1.5625));
     assert_eq!(d.ort_published_ms, Some(1.563));
     assert_eq!(d.points[3].latency_ms, Some(18.123));
@@ -216,7 +216,7 @@ fn nothing_claims_to_be_a_spec_result() {
     }
 }
 
-/// The workloads that come with the program, and the names of their business metrics.
+/// Built-in workloads, and the names of their business metrics.
 fn built_in() -> Vec<(String, String)> {
     let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../workloads");
     let files = std::fs::read_dir(dir).unwrap().map(|f| f.unwrap().path());
@@ -308,7 +308,7 @@ fn where_nothing_was_done_there_is_no_latency() {
     });
     let d = input.disclosure().unwrap();
     let last = &d.points[4];
-    // A verdict that says otherwise does not make it count.
+    // A point without a latency does not count, even if its verdict is valid.
     assert_eq!(
         (last.latency_ms, last.verdict),
         (None, PointVerdict::Invalid)
@@ -325,7 +325,7 @@ fn where_nothing_was_done_there_is_no_latency() {
     let row: Vec<&str> = row.unwrap().split_whitespace().collect();
     assert_eq!(row, ["50", "500.0", "0.0", "0.0", "%", "n/a", "INVALID"]);
     assert_eq!(back(&text), d);
-    // Loads have to increase with it and without.
+    // Loads must increase, including the load of a point without a latency.
     input.points[4].load = 40.0;
     let e = input.disclosure().unwrap_err();
     assert!(e.to_string().contains("point 5 is at 40 after 40"), "{e}");
@@ -402,7 +402,7 @@ fn input() -> impl Strategy<Value = DisclosureInput> {
                             PointVerdict::Invalid
                         },
                         reasons: vec![reason],
-                        // A tenth of the points did nothing.
+                        // A tenth of the points completed no operation.
                         latency_ms: (latency_ms >= 1e3).then_some(latency_ms),
                         ..measured(load, ops, latency_ms)
                     }
@@ -446,7 +446,7 @@ proptest! {
         let read = read.unwrap();
         prop_assert_eq!(&read.disclosure, &d);
         prop_assert_eq!(read.warnings, Vec::<String>::new());
-        // The same without line breaks, but for the layout of the sections.
+        // The import without line breaks yields the same report, except for the layout of the sections.
         let read = import(collapsed(&text).as_bytes(), "ours.txt");
         prop_assert!(read.is_ok(), "{}\n{}", read.unwrap_err(), text);
         let flat = |d: Disclosure| Disclosure {

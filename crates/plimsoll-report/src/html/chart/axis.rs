@@ -1,16 +1,16 @@
-//! Axes: positions, labels and format of values.
+//! Axes of charts: positions, labels and format of values.
 
 use crate::{latency, rate};
 use plimsoll_plan::Count;
 
-/// Minimum fraction beyond a percentile that [`Scale::Tail`] distinguishes from 0.
+/// Minimum distance of a fraction from 1 that [`Scale::Tail`] distinguishes from 0.
 const MIN_TAIL: f64 = 1e-9;
 
-/// Minimum value that a [`Scale::Log`] shows, and the inverse of the maximum: far beyond any
-/// measurement, and small multiples of both are finite.
+/// Minimum value that a [`Scale::Log`] shows, and reciprocal of the maximum: far beyond any measurement, and small
+/// multiples of both are finite.
 const MIN_DRAWN: f64 = 1e-300;
 
-/// An axis.
+/// An axis of a chart.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Axis {
     /// Quantity, with its unit.
@@ -19,26 +19,26 @@ pub struct Axis {
     pub scale: Scale,
     /// Format of values.
     pub unit: Unit,
-    /// Whether it begins at zero whatever the values are; ignored by [`Scale::Log`].
+    /// Whether the axis begins at zero whatever the values are; ignored by [`Scale::Log`].
     pub from_zero: bool,
 }
 
-/// Mapping of values to positions.
+/// Mapping of values to positions on an axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scale {
     /// Equal distances for equal differences.
     Linear,
-    /// Equal distances for equal ratios; values are above zero.
+    /// Equal distances for equal ratios; values must be positive.
     Log,
-    /// Fractions from 0 to below 1: equal distances for equal ratios of the rest to 1, so that 90 %,
-    /// 99 % and 99.9 % are equally far from each other.
+    /// Fractions from 0 to below 1, with equal distances for equal ratios of the distance from 1: 90 %, 99 % and 99.9 %
+    /// are equally spaced.
     Tail,
 }
 
 /// Format of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Seconds since the beginning.
+    /// Seconds since the beginning of the chart.
     Seconds,
     /// A rate or another plain number.
     Number,
@@ -126,7 +126,7 @@ impl Axis {
         }
     }
 
-    /// An axis of another scale, which does not begin at zero.
+    /// An axis with a given scale, which does not begin at zero.
     #[must_use]
     pub fn scaled(label: &str, unit: Unit, scale: Scale) -> Self {
         Self {
@@ -136,7 +136,7 @@ impl Axis {
         }
     }
 
-    /// Begin and end of an axis for these values; the end is greater.
+    /// Begin and end of the axis for these values; the end is greater than the begin.
     #[must_use]
     pub fn bounds(&self, values: &[f64]) -> (f64, f64) {
         let drawn = MIN_DRAWN..1.0 / MIN_DRAWN;
@@ -166,7 +166,7 @@ impl Axis {
         }
     }
 
-    /// Values that are labelled, about `max` at most, in increasing order.
+    /// Values with a label, at most about `max`, in increasing order.
     #[must_use]
     pub fn ticks(&self, (start, end): (f64, f64), max: usize) -> Vec<f64> {
         let max = max.max(2);
@@ -204,7 +204,7 @@ fn log_ticks(start: f64, end: f64, max: usize) -> Vec<f64> {
         2 => &[1.0, 3.0],
         _ => &[1.0, 2.0, 5.0],
     };
-    // Of many decades only some are labelled.
+    // Of many decades, only every n-th has a label.
     let every = decades.div_ceil(max).max(1);
     (from..=to)
         .step_by(every)

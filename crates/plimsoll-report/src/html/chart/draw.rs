@@ -1,4 +1,4 @@
-//! Draws charts as SVG.
+//! Drawing of charts as SVG.
 
 use super::theme::{self, MAIN, Role, Theme};
 use super::{Axis, Chart, ChartOverlay, SeriesStyle};
@@ -8,7 +8,7 @@ use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-/// Size of a drawing in pixels of the page.
+/// Size of a drawing in CSS pixels of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
     /// Width.
@@ -17,19 +17,19 @@ pub struct Size {
     pub height: u32,
 }
 
-/// For windows as wide as those of a computer.
+/// Desktop size.
 pub const WIDE: Size = Size {
     width: 960,
     height: 300,
 };
 
-/// For windows as wide as those of a telephone.
+/// Mobile size.
 pub const NARROW: Size = Size {
     width: 343,
     height: 260,
 };
 
-/// Units of the drawing per pixel of the page: the library rounds to whole units.
+/// Units of the drawing per pixel of the page: finer than a pixel, because the library rounds to whole units.
 pub(super) const UNITS: u32 = 10;
 
 /// Font size in pixels.
@@ -38,22 +38,22 @@ const FONT_PX: f64 = 12.0;
 /// Factor by which the library divides the font size.
 const FONT_DIVISOR: f64 = 1.24;
 
-/// Maximum number of points of a line with a marker each.
+/// Maximum number of points of a line with markers.
 const MAX_MARKERS: usize = 40;
 
 /// Opacity of a shaded range.
 const SHADE_OPACITY: f64 = 0.18;
 
-/// Opacity of an area of a stacked chart.
+/// Opacity of a stacked area.
 const AREA_OPACITY: f64 = 0.55;
 
-/// Height of a line of the texts of vertical lines, in pixels.
+/// Line height of the texts of vertical lines, in pixels.
 const MARK_LINE_PX: f64 = 16.0;
 
-/// Texts of vertical lines that are one below the other.
+/// Maximum number of stacked texts of vertical lines.
 const MARK_LEVELS: usize = 6;
 
-/// Maximum number of characters beside a vertical line.
+/// Maximum length of the text of a vertical line, in characters.
 const MAX_MARK_CHARS: usize = 32;
 
 /// Height of the header of a chart in a separate file, in pixels.
@@ -69,7 +69,7 @@ pub struct Drawing {
     pub area: [f64; 4],
 }
 
-/// Positions along an axis, some of which are ticks.
+/// Positions along an axis, and the ticks among them.
 struct DrawnAxis {
     range: std::ops::Range<f64>,
     ticks: Vec<f64>,
@@ -99,7 +99,7 @@ impl Ranged for DrawnAxis {
 type Plot<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<DrawnAxis, DrawnAxis>>;
 type Fallible<T> = Result<T, DrawingAreaErrorKind<std::io::Error>>;
 
-/// Draws a chart for a page: with the variables of its style sheet, without header and key.
+/// Draws a chart for a page, in the colours of the page's style sheet, without header and key.
 #[must_use]
 pub fn draw(chart: &Chart, size: Size) -> Drawing {
     let (svg, area) = draw_on(chart, size, 0);
@@ -114,7 +114,7 @@ pub fn draw(chart: &Chart, size: Size) -> Drawing {
     }
 }
 
-/// Draws a chart as a separate file: with a background, its title and a key.
+/// Draws a chart for a separate file, with background, title and key.
 #[must_use]
 pub fn standalone(chart: &Chart, size: Size, theme: Theme) -> String {
     let (svg, _) = draw_on(chart, size, HEADER_HEIGHT_PX);
@@ -140,17 +140,16 @@ fn attributes(size: Size) -> String {
     )
 }
 
-/// Draws a chart in placeholder colours below a header of this height in pixels; returns the SVG and
-/// the plotting area.
+/// Draws a chart in placeholder colours below a header of `header` pixels; returns the SVG and the plotting area.
 fn draw_on(chart: &Chart, size: Size, header: u32) -> (String, [f64; 4]) {
     let mut svg = String::new();
     let units = (size.width * UNITS, size.height * UNITS);
     let area = {
         let root = SVGBackend::with_string(&mut svg, units).into_drawing_area();
-        // No text is measured with a font.
+        // Writing to a string cannot fail, and no font is loaded.
         paint(chart, &root, size, header).expect("writing to a string cannot fail")
     };
-    // A text in it may be foreign, and XML does not have every character.
+    // Foreign texts may contain characters that XML does not permit.
     (foreign::replaced(&svg).into_owned(), area)
 }
 
@@ -221,7 +220,7 @@ fn paint_overlay(chart: &Chart, plot: &mut Plot<'_, '_>, y: (f64, f64)) -> Falli
     Ok(())
 }
 
-/// Draws vertical lines, with texts that are one below the other where the lines are close.
+/// Draws vertical lines; the texts of close lines are stacked.
 fn paint_marks(
     chart: &Chart,
     plot: &mut Plot<'_, '_>,
@@ -254,7 +253,7 @@ fn paint_marks(
     Ok(())
 }
 
-/// The beginning of a text that is too long to be read beside a line.
+/// Shortens a text that is longer than `max` characters.
 fn shorten(text: &str, max: usize) -> String {
     if text.chars().count() <= max {
         return text.into();
@@ -271,7 +270,7 @@ fn ticks(axis: &Axis, bounds: (f64, f64), max: u32) -> Vec<(f64, String)> {
         .collect()
 }
 
-/// Removes ticks whose label would touch the one before; `pixels` is the scale of positions.
+/// Removes ticks whose label would touch the preceding label; `pixels` is the scale of positions.
 fn without_overlap(ticks: &mut Vec<(f64, String)>, pixels: f64) {
     let mut end = f64::MIN;
     ticks.retain(|(at, label)| {
@@ -284,7 +283,7 @@ fn without_overlap(ticks: &mut Vec<(f64, String)>, pixels: f64) {
     });
 }
 
-/// Width of a text in pixels, with letters about 0.6 times as wide as the font size.
+/// Estimated width of a text in pixels: a letter is about 0.6 times as wide as the font size.
 fn text_width(text: &str) -> f64 {
     text.chars().count() as f64 * FONT_PX * 0.6
 }
@@ -327,7 +326,7 @@ fn paint_mesh(
         .draw()
 }
 
-/// Draws a line, broken where a value is missing; points get markers if there are few.
+/// Draws a line that is interrupted at missing values; points have markers if there are few.
 fn paint_line(
     chart: &Chart,
     plot: &mut Plot<'_, '_>,
@@ -354,7 +353,7 @@ fn paint_line(
     Ok(())
 }
 
-/// Draws each series as an area that stands on those before it.
+/// Draws each series as an area on top of the preceding series.
 fn paint_areas(chart: &Chart, plot: &mut Plot<'_, '_>) -> Fallible<()> {
     let mut below = vec![0.0; chart.at.len()];
     for ((_, style), above) in chart.lines().zip(chart.heights()) {
@@ -370,7 +369,7 @@ fn paint_areas(chart: &Chart, plot: &mut Plot<'_, '_>) -> Fallible<()> {
     Ok(())
 }
 
-/// Title and key of a chart that is a file of its own.
+/// Draws title and key of a chart in a separate file.
 fn paint_header(chart: &Chart, root: &DrawingArea<SVGBackend<'_>, Shift>) -> Fallible<()> {
     let unit = UNITS as i32;
     let title = font(MAIN).pos(Pos::new(HPos::Left, VPos::Top));

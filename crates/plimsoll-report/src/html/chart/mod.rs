@@ -1,4 +1,4 @@
-//! Charts as data: what is drawn, and the table of the same values.
+//! Charts as data: the drawn columns, and the table of the same values.
 
 mod axis;
 mod draw;
@@ -10,18 +10,18 @@ pub use draw::{Drawing, NARROW, Size, WIDE, draw, standalone};
 pub use png::{PngError, png};
 pub use theme::{Theme, style};
 
-/// Variable of the style sheet that holds the colour of a series.
+/// Style sheet variable with the colour of a series.
 pub(crate) fn variable(series: SeriesStyle) -> &'static str {
     theme::Role::Series(series).variable()
 }
 
-/// Maximum number of series of a chart with a colour of their own.
+/// Maximum number of series of a chart with distinct colours.
 pub const MAX_SERIES: usize = 8;
 
-/// A chart.
+/// A chart: columns of values over an axis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chart {
-    /// Name in links and of files: lower-case letters, digits and dashes.
+    /// Identifier in links and file names: lower-case letters, digits and dashes.
     pub id: String,
     /// Heading.
     pub title: String,
@@ -35,9 +35,9 @@ pub struct Chart {
     pub at: Vec<f64>,
     /// Columns of the table, each with a value for every position in [`Chart::at`].
     pub columns: Vec<Column>,
-    /// Whether each series is an area that stands on those before it.
+    /// Whether each series is an area on top of the preceding series.
     pub is_stacked: bool,
-    /// What is drawn besides the lines.
+    /// Overlay besides the lines, such as a heat map.
     pub extra: ChartOverlay,
     /// Vertical lines with a text beside them.
     pub marks: Vec<Mark>,
@@ -50,9 +50,9 @@ pub struct Column {
     pub name: String,
     /// Unit of the values.
     pub unit: Unit,
-    /// Values; `None` where there is none.
+    /// Values; `None` for a missing value.
     pub values: Vec<Option<f64>>,
-    /// How it is drawn; `None` if it is only in the table.
+    /// Style of the line; `None` if only the table has the column.
     pub style: Option<SeriesStyle>,
 }
 
@@ -69,7 +69,7 @@ impl Column {
         }
     }
 
-    /// A column that is only in the table.
+    /// A column that only the table shows.
     pub(crate) fn tabular(name: &str, unit: Unit, values: Vec<Option<f64>>) -> Self {
         Self {
             name: name.into(),
@@ -80,19 +80,19 @@ impl Column {
     }
 }
 
-/// Colour of a series.
+/// Colour of a series, by its role in the chart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SeriesStyle {
-    /// That of text, for the sum of the others.
+    /// Colour of text, for the sum of the other series.
     Main,
-    /// One of [`MAX_SERIES`]; greater numbers repeat them.
+    /// One of [`MAX_SERIES`] colours; greater numbers repeat the colours.
     Series(usize),
 }
 
-/// What is drawn besides lines.
+/// Overlay of a chart besides lines.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ChartOverlay {
-    /// Nothing.
+    /// No overlay.
     None,
     /// Cells of a heat map.
     Heat(Vec<Cell>),
@@ -105,7 +105,7 @@ pub enum ChartOverlay {
 pub struct Mark {
     /// Position on the first axis.
     pub at: f64,
-    /// The text, which may be foreign.
+    /// Text beside the line, which may be foreign.
     pub text: String,
 }
 
@@ -116,18 +116,18 @@ pub struct Cell {
     pub x: (f64, f64),
     /// Begin and end on the second axis.
     pub y: (f64, f64),
-    /// Opacity, 0 to 1.
+    /// Opacity, from 0 to 1.
     pub depth: f64,
 }
 
 impl Chart {
-    /// Columns that are drawn.
+    /// Columns with a style, which are drawn.
     pub fn lines(&self) -> impl Iterator<Item = (&Column, SeriesStyle)> {
         self.columns.iter().filter_map(|c| Some((c, c.style?)))
     }
 
-    /// Upper edges of the areas of a stacked chart, each with a height for every position; a value that is
-    /// missing has no height.
+    /// Upper edges of the areas of a stacked chart, each with a height for every position; a missing value adds no
+    /// height.
     #[must_use]
     pub fn heights(&self) -> Vec<Vec<f64>> {
         let mut sums = vec![0.0; self.at.len()];
@@ -140,7 +140,7 @@ impl Chart {
         self.lines().map(above).collect()
     }
 
-    /// Begin and end of what is drawn, along both axes; the end is greater.
+    /// Begin and end of the drawn values along both axes; each end is greater than its begin.
     #[must_use]
     pub fn bounds(&self) -> ((f64, f64), (f64, f64)) {
         let (mut xs, mut ys): (Vec<f64>, Vec<f64>) = (self.at.clone(), vec![]);

@@ -1,4 +1,4 @@
-//! Charts as bitmaps.
+//! Rendering of charts as PNG files.
 
 use super::draw::UNITS;
 use super::{Chart, Size, Theme, standalone};
@@ -7,20 +7,20 @@ use std::sync::LazyLock;
 use tiny_skia::{Color, FillRule, Paint, Path, PathBuilder, Pixmap, Rect, Stroke, Transform};
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
 
-/// Pixels of the bitmap per pixel of the drawing: sharp on a screen of doubled resolution, and on
-/// paper up to 16 cm wide.
+/// Pixels of the bitmap per pixel of the drawing: sharp on a screen of doubled resolution and in print up to 16 cm
+/// wide.
 const SCALE: u32 = 2;
 
-/// The fonts of every picture, whatever fonts the machine has: regular and bold.
+/// Fonts of all pictures, regular and bold, independent of the fonts of the machine.
 static FONTS: LazyLock<[Face<'static>; 2]> = LazyLock::new(|| {
     [dejavu::sans::regular(), dejavu::sans::bold()]
         .map(|font| Face::parse(font, 0).expect("the fonts of the program are whole"))
 });
 
-/// Why a chart could not be converted to a bitmap.
+/// Error of the conversion of a chart to a PNG file.
 #[derive(Debug, thiserror::Error)]
 pub enum PngError {
-    /// The drawing is not XML.
+    /// The drawing is not valid XML.
     #[error("the drawing cannot be read: {0}")]
     Drawing(#[from] roxmltree::Error),
     /// There is not enough memory for a picture of this size.
@@ -31,11 +31,10 @@ pub enum PngError {
     Encoding(String),
 }
 
-/// Draws a chart as a separate PNG file: with a background, its title and a key, and two pixels for
-/// each of `size`.
+/// Draws a chart as a separate PNG file, with background, title and key, and two pixels for each pixel of `size`.
 ///
 /// # Errors
-/// [`PngError`] if there is not enough memory for the picture, or the picture cannot be encoded.
+/// [`PngError`] if the picture does not fit into memory or cannot be encoded.
 pub fn png(chart: &Chart, size: Size, theme: Theme) -> Result<Vec<u8>, PngError> {
     let svg = standalone(chart, size, theme);
     let (width, height) = (
@@ -53,10 +52,10 @@ pub fn png(chart: &Chart, size: Size, theme: Theme) -> Result<Vec<u8>, PngError>
         .map_err(|e| PngError::Encoding(e.to_string()))
 }
 
-/// A bitmap, and the drawing of SVG elements on the bitmap: only of the elements that [`standalone`] writes.
+/// A bitmap on which SVG elements are drawn; only supports the elements that [`standalone`] writes.
 struct Canvas {
     pixels: Pixmap,
-    /// From units of the drawing to pixels.
+    /// Transformation from units of the drawing to pixels.
     transform: Transform,
     /// Width and height in units of the drawing.
     units: (f32, f32),
@@ -117,7 +116,7 @@ impl Canvas {
         }
     }
 
-    /// Fills a path in the colour of a node. A path of `None` has no area.
+    /// Fills a path in the fill colour of a node; no effect without a path, that is, without an area.
     fn fill(&mut self, node: Node, path: Option<Path>, transform: Transform) {
         if let (Some(path), Some(paint)) = (path, paint(node, "fill")) {
             let transform = transform.post_concat(self.transform);
@@ -126,7 +125,7 @@ impl Canvas {
         }
     }
 
-    /// Draws a line along a path in the colour of a node. A path of `None` has no length.
+    /// Strokes a path in the stroke colour of a node; no effect without a path, that is, without a length.
     fn stroke(&mut self, node: Node, path: Option<Path>) {
         if let (Some(path), Some(paint)) = (path, paint(node, "stroke")) {
             let stroke = Stroke {
@@ -150,7 +149,7 @@ fn number(node: Node, name: &str) -> f32 {
     value.parse().expect("coordinates of charts are numbers")
 }
 
-/// A coordinate, which may be a percentage of the drawing's width or height; 0 if it is missing.
+/// A coordinate attribute, which may be a percentage of `whole`; 0 if the attribute is missing.
 fn length(node: Node, name: &str, whole: f32) -> f32 {
     match node.attribute(name) {
         None => 0.0,
@@ -159,7 +158,7 @@ fn length(node: Node, name: &str, whole: f32) -> f32 {
     }
 }
 
-/// The paint of a `fill` or `stroke` of `#rrggbb`; `None` for `none`.
+/// Paint of a `fill` or `stroke` attribute of the form `#rrggbb`; `None` for `none`.
 fn paint(node: Node, name: &str) -> Option<Paint<'static>> {
     let hex = attribute(node, name).strip_prefix('#')?;
     let rgb = u32::from_str_radix(hex, 16).expect("colours of charts are hexadecimal");
@@ -177,7 +176,7 @@ fn paint(node: Node, name: &str) -> Option<Paint<'static>> {
     Some(paint)
 }
 
-/// The corners of a polyline or polygon.
+/// Corners of a polyline or polygon.
 fn points<'a>(node: Node<'a, '_>) -> impl Iterator<Item = (f32, f32)> + 'a {
     let pairs = attribute(node, "points").split_ascii_whitespace();
     let coordinate = |text: &str| text.parse().expect("coordinates of charts are numbers");
@@ -187,7 +186,7 @@ fn points<'a>(node: Node<'a, '_>) -> impl Iterator<Item = (f32, f32)> + 'a {
     })
 }
 
-/// `None` for fewer than two points.
+/// A path through the points; `None` for fewer than two points.
 fn path(points: impl Iterator<Item = (f32, f32)>, is_closed: bool) -> Option<Path> {
     let mut builder = PathBuilder::new();
     for (x, y) in points {
@@ -213,13 +212,12 @@ fn degrees(node: Node) -> f32 {
     degrees.expect("texts of charts are rotated about a point")
 }
 
-/// The outlines of the letters of a text, in units of the drawing, before rotation; `None` if no letter has an outline.
-/// Letters stand side by side with kerning. Letters are not shaped: letters that other programs join, as in Arabic, stand
-/// alone.
+/// Outlines of the letters of a text, in units of the drawing, before rotation; `None` if no letter has an outline.
+/// Kerning is applied, but no shaping: letters that other programs join, as in Arabic, stand alone.
 fn text(node: Node) -> Option<Path> {
     let font = &FONTS[usize::from(node.attribute("font-weight") == Some("bold"))];
     let size = number(node, "font-size");
-    // SVG shows a line break as a space, and none at the ends of a text.
+    // SVG shows a line break as a space, and trims spaces at both ends of a text.
     let words = node.text().unwrap_or_default().split_ascii_whitespace();
     let glyphs: Vec<GlyphId> = words
         .collect::<Vec<_>>()
@@ -257,7 +255,7 @@ fn text(node: Node) -> Option<Path> {
     outlines.path.finish()
 }
 
-/// Where each glyph of a line begins, and the width of the line, in units of the font.
+/// Begin of each glyph of a line, and width of the line, in units of the font.
 fn places(font: &Face, glyphs: &[GlyphId]) -> (Vec<f32>, f32) {
     let kerning = |left: GlyphId, right: GlyphId| -> i16 {
         let tables = font.tables().kern.into_iter().flat_map(|k| k.subtables);
@@ -276,7 +274,7 @@ fn places(font: &Face, glyphs: &[GlyphId]) -> (Vec<f32>, f32) {
     (places, place)
 }
 
-/// Outlines of glyphs, whose vertical axis points upwards.
+/// Collector of glyph outlines; the vertical axis of a font points upwards.
 struct Outlines {
     path: PathBuilder,
     /// Origin of the glyph in units of the drawing.
@@ -360,7 +358,7 @@ mod tests {
             };
             let count = |c| picture.pixels().iter().filter(|p| is(p, c)).count();
             assert!(count(background) > picture.pixels().len() * 8 / 10);
-            // A line across the picture, at least two pixels thick.
+            // The series is a line across the picture, at least two pixels thick.
             assert!(count(series) > 1000, "{theme:?}: {}", count(series));
         }
     }
@@ -373,7 +371,7 @@ mod tests {
         assert!(differing > 500, "{differing} pixels of the title");
         let names = FONTS.each_ref().map(|font| {
             let mut names = font.names().into_iter();
-            // A name is there in several encodings.
+            // A font contains its name in several encodings.
             names.find_map(|name| {
                 let is_full = name.name_id == ttf_parser::name_id::FULL_NAME;
                 name.to_string().filter(|_| is_full)
@@ -419,7 +417,7 @@ mod tests {
         for node in document.root_element().children() {
             canvas.draw(node);
         }
-        // In pixels, of which each has five units.
+        // Positions in pixels; a pixel has five units.
         for ((x, y), expected) in [
             ((0, 0), [255, 255, 255]),
             ((3, 3), [127, 127, 127]),
@@ -427,7 +425,7 @@ mod tests {
             ((15, 5), [0, 255, 0]),
             ((1, 15), [0, 0, 255]),
             ((17, 15), [0, 255, 255]),
-            // A full block, turned: it extends to the left of the place, and upwards.
+            // A full block, rotated: it extends to the left and upwards from its position.
             ((10, 17), [0x12, 0x34, 0x56]),
             ((19, 16), [255, 255, 255]),
         ] {

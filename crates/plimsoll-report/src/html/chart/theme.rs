@@ -1,4 +1,4 @@
-//! Colours. Charts are drawn with placeholders, which are replaced by variables of the page's style
+//! Colours of charts. Charts are drawn in placeholder colours, which are replaced by variables of the page's style
 //! sheet or by the colours of a theme.
 
 use super::{MAX_SERIES, SeriesStyle};
@@ -63,7 +63,7 @@ const fn series(number: usize) -> Role {
 /// Background of both themes.
 const BACKGROUND: (&str, &str) = ("#ffffff", "#14181d");
 
-/// Every colour; those of series have a contrast of at least 3:1 to the background.
+/// All colours; series have a contrast of at least 3:1 to the background.
 const COLORS: [Color; 5 + MAX_SERIES] = [
     color(Role::Grid, "--grid", "#dfe3e8", "#2f3740"),
     color(Role::Text, "--soft", "#4d5763", "#aab4c0"),
@@ -80,7 +80,7 @@ const COLORS: [Color; 5 + MAX_SERIES] = [
     color(series(7), "--s7", "#5c6670", "#97a3b0"),
 ];
 
-/// First two bytes of every placeholder, which no theme uses; the third is the index in [`COLORS`].
+/// First two bytes of every placeholder colour, which no theme uses; the third byte is the index in [`COLORS`].
 const PLACEHOLDER: (u8, u8) = (1, 2);
 
 impl Role {
@@ -94,18 +94,18 @@ impl Role {
         found.expect("every role has a colour")
     }
 
-    /// The colour that the chart is drawn with.
+    /// Placeholder colour with which the chart is drawn.
     pub(crate) fn placeholder(self) -> RGBColor {
         RGBColor(PLACEHOLDER.0, PLACEHOLDER.1, self.index() as u8)
     }
 
-    /// The variable of the style sheet.
+    /// Style sheet variable with the colour of the role.
     pub(crate) fn variable(self) -> &'static str {
         COLORS[self.index()].variable
     }
 }
 
-/// Replaces each placeholder.
+/// Replaces each placeholder colour in an SVG.
 fn replace(svg: &str, with: impl Fn(&Color) -> String) -> String {
     let mut out = svg.to_owned();
     for (i, color) in COLORS.iter().enumerate() {

@@ -1,10 +1,10 @@
-//! Charts of compared load curves.
+//! Chart of compared load curves.
 
 use crate::compare::{Comparison, Metric, Row, letter};
 use crate::html::chart::{Axis, Chart, ChartOverlay, Column, SeriesStyle, Unit};
 
-/// Response time over load of each curve; none if no curves are compared. Between its points a curve is
-/// interpolated, so that all have values at the same loads.
+/// Response time over load, a line for each curve; `None` unless curves are compared. Curves are interpolated between
+/// their points, so all have values at the same loads.
 #[must_use]
 pub fn of_comparison(comparison: &Comparison) -> Option<Chart> {
     let at_loads = |r: &&Row| r.load.is_some() && r.metric == Metric::MeanMs;

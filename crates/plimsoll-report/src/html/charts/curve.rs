@@ -4,7 +4,7 @@ use super::loads::{Loads, offered};
 use crate::html::chart::{Chart, Column, MAX_SERIES, SeriesStyle, Unit};
 use plimsoll_results::{LoadCurve, SeriesOf, SeriesRun, client_ms};
 
-/// Response time and throughput over load; empty without points.
+/// Charts of response time and throughput over load; empty without points.
 pub(super) fn of_curve(curve: SeriesOf<'_, LoadCurve>) -> Vec<Chart> {
     if curve.measured().next().is_none() {
         return vec![];
@@ -23,7 +23,7 @@ fn values<T>(curve: SeriesOf<'_, LoadCurve>, figure: impl Fn(&SeriesRun) -> T) -
     curve.measured().map(figure).collect()
 }
 
-/// Two columns of one figure: of the valid points, and of the others if there are any.
+/// Two columns of one figure: valid points, and other points if there are any.
 fn by_verdict(
     curve: SeriesOf<'_, LoadCurve>,
     names: [&str; 2],
@@ -54,7 +54,7 @@ fn response(curve: SeriesOf<'_, LoadCurve>, loads: &Loads<'_>) -> Chart {
     loads.response("load-curve", about, columns)
 }
 
-/// Response time by element of the simulated system; none if the target is real.
+/// Response time by element of the simulated system; `None` if the target is real.
 fn time_at(curve: SeriesOf<'_, LoadCurve>, loads: &Loads<'_>) -> Option<Chart> {
     let mut sums: Vec<(&str, f64)> = Vec::new();
     for time in curve.series.measured().flat_map(|p| &p.time_at) {
@@ -88,7 +88,7 @@ fn time_at(curve: SeriesOf<'_, LoadCurve>, loads: &Loads<'_>) -> Option<Chart> {
             all(p) - in_columns(p)
         }));
     }
-    // Operations of a paced load that are late wait for their process.
+    // Late operations of a paced load wait at the client for their process.
     let client = |p: &SeriesRun| client_ms(p.mean_ms.unwrap_or(0.0), &p.time_at);
     columns.push(column(MAX_SERIES - 1, "client", &client));
     Some(loads.time_at(columns))

@@ -1,11 +1,11 @@
-//! Charts of figures over load, of load curves and of searches.
+//! Charts of figures over load, for load curves and searches.
 
 use crate::html::chart::{Axis, Chart, ChartOverlay, Column, Mark, SeriesStyle, Unit};
 use plimsoll_plan::Count;
 
-/// The loads of a chart, and what is marked on their axis.
+/// Loads of a chart, and marks on the axis of loads.
 pub(super) struct Loads<'a> {
-    /// Name of several business metrics; may be empty.
+    /// Plural name of the business metric; may be empty.
     pub(super) metric: &'a str,
     /// The loads, in the order of the columns' values.
     pub(super) at: Vec<f64>,
@@ -23,7 +23,7 @@ impl Loads<'_> {
         )
     }
 
-    /// A chart of the parts of the response time over load, one upon the other.
+    /// A stacked chart of the parts of the response time over load.
     pub(super) fn time_at(&self, columns: Vec<Column>) -> Chart {
         Chart {
             is_stacked: true,

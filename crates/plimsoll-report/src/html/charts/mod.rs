@@ -1,4 +1,4 @@
-//! The charts of a run, of load curves and of searches.
+//! Charts of runs, load curves and searches.
 
 mod comparison;
 mod curve;
@@ -21,13 +21,13 @@ use crate::{MIB, duration_text};
 use plimsoll_results::{Distribution, LatencyKind, Run, RunEvent, StallFigure};
 use std::collections::BTreeMap;
 
-/// Number of different opacities of a heat map's cells: neighbours of equal opacity are drawn as one.
+/// Number of different opacities of heat map cells: adjacent cells with equal opacity are drawn as one.
 const HEAT_LEVELS: f64 = 8.0;
 
 /// Minimum opacity of a cell that has a sample.
 const MIN_HEAT_LEVEL: f64 = 0.12;
 
-/// All charts of a load curve or of a search, in the order of the page; other series have none of their own.
+/// All charts of a load curve or a search, in the order of the page; empty for other series.
 #[must_use]
 pub fn of_series(series: &plimsoll_results::Series) -> Vec<Chart> {
     if let Some(curve) = series.as_curve() {
@@ -49,7 +49,7 @@ pub fn of_run(loaded: &LoadedResult) -> Vec<Chart> {
     charts
 }
 
-/// Marks events in charts over time.
+/// Marks the events of a run in charts over time.
 fn mark_events(charts: &mut [Chart], run: &Run) {
     let (origin, end) = match &run.stages[..] {
         [first, ..] => {
@@ -66,7 +66,7 @@ fn mark_events(charts: &mut [Chart], run: &Run) {
     mark_times(charts, run.events.iter().filter(shown).filter_map(mark));
 }
 
-/// Marks events, each with its time in seconds on the first axis and its action, in charts over time.
+/// Adds vertical lines to charts over time: for each event its time in seconds on the first axis, and its action.
 pub fn mark_times(charts: &mut [Chart], events: impl IntoIterator<Item = (f64, String)>) {
     let events = events.into_iter();
     let marks: Vec<Mark> = events.map(|(at, text)| Mark { at, text }).collect();
@@ -79,7 +79,7 @@ pub fn mark_times(charts: &mut [Chart], events: impl IntoIterator<Item = (f64, S
     }
 }
 
-/// Shades the stalls of the target, of all ranks or of one.
+/// Shades the stalls of the target, whether of all ranks or of one rank.
 fn shade(charts: &mut [Chart], loaded: &LoadedResult) {
     let run = &loaded.run;
     let of_stages = run.stages.iter().map(|s| &s.window);
@@ -103,14 +103,14 @@ fn shade(charts: &mut [Chart], loaded: &LoadedResult) {
     }
 }
 
-/// Input of charts over time, of a completed run or of one in progress.
+/// Input of charts over time, for a completed run or a run in progress.
 #[derive(Debug, Clone, Copy)]
 pub struct TimeSeriesInput<'a> {
     /// Throughput and latency, point by point.
     pub timeline: &'a Timeline,
     /// The operations of the timeline, in its order.
     pub operations: &'a [OpName],
-    /// Whether points are stages of a pattern.
+    /// Whether each point is a stage of a pattern.
     pub staged: bool,
 }
 
@@ -155,7 +155,7 @@ pub fn over_time(input: TimeSeriesInput<'_>) -> Vec<Chart> {
     charts
 }
 
-/// Latency over time, and service time if that differs.
+/// Latency over time, and service time over time if operations were paced.
 fn latency_over_time(input: TimeSeriesInput<'_>) -> Vec<Chart> {
     let operations = &input.timeline.operations;
     let sum = |counts: fn(&Series) -> &Vec<u64>| operations.iter().flat_map(counts).sum();
@@ -216,7 +216,7 @@ impl TimeSeriesInput<'_> {
             about,
             x: time_axis(),
             y,
-            // In the middle of the time that a point stands for.
+            // The position is the middle of the time that a point covers.
             at: points.map(|(start, length)| start + length / 2.0).collect(),
             columns,
             is_stacked: false,
@@ -225,8 +225,8 @@ impl TimeSeriesInput<'_> {
         }
     }
 
-    /// A chart of a figure that can be added up over operations: the sum, and each operation in its
-    /// colour. Operations beyond [`MAX_SERIES`] are shown as one.
+    /// A chart of a figure that can be summed over operations: the sum, and each operation in its colour. Operations
+    /// beyond [`MAX_SERIES`] are combined.
     fn sums(
         self,
         (id, title): (&str, &str),
@@ -284,7 +284,7 @@ impl TimeSeriesInput<'_> {
     }
 }
 
-/// The note on a chart that shows only the most frequent operations.
+/// The note on a chart that only shows the most frequent operations.
 fn omitted_note(operations: &[OpName]) -> String {
     match operations.len() {
         n if n > MAX_SERIES => format!(" The {MAX_SERIES} most frequent of {n} operations."),
@@ -303,7 +303,7 @@ fn percentile_positions(samples: u64) -> Vec<f64> {
     positions
 }
 
-/// Latency over percentile, of each operation; `None` without samples.
+/// Latency over percentile, a line for each operation; `None` without samples.
 #[must_use]
 pub fn percentiles(loaded: &LoadedResult) -> Option<Chart> {
     let shown = || {
@@ -350,7 +350,7 @@ pub fn percentiles(loaded: &LoadedResult) -> Option<Chart> {
     })
 }
 
-/// Latency over time of each operation, where there are at least two columns to compare.
+/// Heat maps of latency over time, one per operation; only for at least two columns.
 #[must_use]
 pub fn heat_maps(loaded: &LoadedResult) -> Vec<Chart> {
     let shown = loaded.distributions.iter().zip(&loaded.operations);
@@ -412,11 +412,11 @@ fn heat_title(op: &OpName) -> String {
     format!("{what} of {} over time", op.label)
 }
 
-/// Cells of a heat map; neighbours in time of equal opacity are merged.
+/// Cells of a heat map; cells that are adjacent in time and equal in opacity are merged.
 fn cells(heat: &Heat) -> Vec<Cell> {
     let all = heat.cells.iter().flat_map(|c| c.values());
     let max = all.copied().max().unwrap_or(1).max(2) as f64;
-    // Logarithmic, so that one operation is visible beside a million.
+    // The opacity is logarithmic, so one operation is visible beside a million.
     let depth = |n: u64| {
         let fraction = (n as f64).ln_1p() / max.ln_1p();
         let step = (fraction * HEAT_LEVELS).ceil() / HEAT_LEVELS;

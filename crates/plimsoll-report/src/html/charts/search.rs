@@ -5,8 +5,7 @@ use crate::html::chart::{Axis, Chart, ChartOverlay, Column, SeriesStyle, Unit};
 use plimsoll_results::{LoadSearch, SeriesOf, SeriesRun};
 use std::collections::BTreeMap;
 
-/// Response time and throughput over load, and the loads in the order they were run; empty without
-/// runs.
+/// Charts of response time and throughput over load, and of the sequence of loads; empty without runs.
 pub(super) fn of_search(search: SeriesOf<'_, LoadSearch>) -> Vec<Chart> {
     if search.measured().next().is_none() {
         return vec![];
@@ -57,7 +56,7 @@ fn values<T>(runs: &[LoadRuns<'_>], figure: impl Fn(&LoadRuns<'_>) -> T) -> Vec<
     runs.iter().map(figure).collect()
 }
 
-/// Two columns of one figure: of sustained loads, and of the others.
+/// Two columns of one figure: sustained loads, and other loads.
 fn by_judgement(
     runs: &[LoadRuns<'_>],
     names: [&str; 2],
@@ -95,7 +94,7 @@ fn throughput(runs: &[LoadRuns<'_>], loads: &Loads<'_>) -> Chart {
     loads.throughput(columns)
 }
 
-/// The load of each run.
+/// The load of each run, in the order of the runs.
 fn load_sequence(search: SeriesOf<'_, LoadSearch>) -> Chart {
     let column = |name: &str, passed: bool, number| {
         let load = |r: &SeriesRun| {

@@ -1,4 +1,4 @@
-//! A report as a part of a page.
+//! A report as an article of a page.
 
 use super::figure::figure;
 use super::table::table;
@@ -7,7 +7,7 @@ use crate::document::{Block, Document, Figures, Line, LineKind, Section, State, 
 use maud::{Markup, html};
 use plimsoll_plan::Source;
 
-/// Id of the section that the full disclosure replaces.
+/// Id of the section that a full disclosure replaces.
 pub(crate) const UNDISCLOSED: &str = "undisclosed";
 
 /// Ids and headings of an article.
@@ -19,7 +19,7 @@ pub(crate) struct ArticleStyle {
 }
 
 impl ArticleStyle {
-    /// The style of an article by its position among all of the page.
+    /// Style of an article by its position among all articles of the page.
     pub(crate) fn of(position: usize, articles: usize) -> Self {
         let nested = articles > 1;
         let prefix = if nested {
@@ -47,7 +47,7 @@ impl ArticleStyle {
     }
 }
 
-/// The report. One among others has no disclosure.
+/// The report as an article. An article among others has no disclosure.
 pub(crate) fn article(
     document: &Document,
     style: &ArticleStyle,
@@ -68,7 +68,7 @@ pub(crate) fn article(
     }
 }
 
-/// State of results, after a space; nothing if the document has no state.
+/// The state of the results as a badge, after a space; empty without a state.
 pub(crate) fn badge(document: &Document) -> Markup {
     html! {
         @if let Some(State { text, tone }) = &document.state {
@@ -77,7 +77,7 @@ pub(crate) fn badge(document: &Document) -> Markup {
     }
 }
 
-/// Class of a text's colour.
+/// Style sheet class for the tone of a text.
 pub(crate) fn class(tone: Tone) -> Option<&'static str> {
     match tone {
         Tone::Plain => None,
@@ -98,7 +98,7 @@ fn section(section: &Section, style: &ArticleStyle) -> Markup {
     }
 }
 
-/// Blocks; lines of one kind are a list together.
+/// Blocks as HTML; consecutive lines of one kind form a list.
 fn blocks(all: &[Block], style: &ArticleStyle) -> Markup {
     let kind = |block: &Block| match block {
         Block::Line(line) if line.kind == LineKind::Result => Some(LineKind::Result),
@@ -157,13 +157,13 @@ fn single(block: &Block, style: &ArticleStyle) -> Markup {
     }
 }
 
-/// A text without the spaces that hold words together.
+/// A text with ordinary spaces in place of no-break spaces.
 fn plain(text: &str) -> String {
     text.replace('\u{a0}', " ")
 }
 
 fn figures(figures: &Figures) -> Markup {
-    // Figures of other kinds than the first ones have their kind in their names.
+    // Figures of a different kind than the first ones have their kind in their names.
     let name = |name: &str| match figures.label.as_str() {
         "" | "summary" => name.to_owned(),
         label => format!("{label}, {name}"),
@@ -182,7 +182,7 @@ fn figures(figures: &Figures) -> Markup {
     }
 }
 
-/// Figures in large type, by their names.
+/// Figures in large type with their names.
 #[must_use]
 pub fn tiles<N: AsRef<str>, V: AsRef<str>>(tiles: &[(N, V)]) -> Markup {
     html! {
@@ -192,7 +192,7 @@ pub fn tiles<N: AsRef<str>, V: AsRef<str>>(tiles: &[(N, V)]) -> Markup {
     }
 }
 
-/// The text of a workload, folded.
+/// The text of a workload, collapsed.
 fn source_text(source: &Source) -> Markup {
     html! {
         details {

@@ -1,4 +1,4 @@
-//! The full disclosure on the page of a load curve or run: the content of the ASCII report, in its order.
+//! Full disclosure on the page of a load curve or run: the content of the ASCII report, in its order.
 
 use super::article::ArticleStyle;
 use super::table::table;
@@ -7,10 +7,10 @@ use crate::document::Table;
 use maud::{Markup, html};
 use plimsoll_measure::curve::PointVerdict;
 
-/// The claim, the load points, and a part that folds for each section.
+/// The claim, the load points, and a collapsed part for each section.
 ///
-/// The text of a section is laid out for 80 columns of a fixed width, and is shown like that, so that
-/// the page and the ASCII report have the same content.
+/// Sections are laid out for 80 columns of fixed width and shown unchanged: the page and the ASCII report have the same
+/// content.
 pub(crate) fn section(d: &Disclosure, style: &ArticleStyle) -> Markup {
     let id = style.id("disclosure");
     let ort = d

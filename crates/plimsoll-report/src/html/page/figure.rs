@@ -3,7 +3,7 @@
 use crate::html::chart::{Chart, ChartOverlay, Drawing, NARROW, WIDE, draw, variable};
 use maud::{Markup, PreEscaped, html};
 
-/// A chart with key and table; `id` is that of the element.
+/// A chart with key and table; `id` is the id of the element.
 pub(crate) fn figure(chart: &Chart, id: &str) -> Markup {
     let needs_key = !matches!(chart.extra, ChartOverlay::Heat(_)) && chart.lines().count() != 1;
     html! {
@@ -24,7 +24,7 @@ pub(crate) fn figure(chart: &Chart, id: &str) -> Markup {
     }
 }
 
-/// Colours and names of the series, hidden from screen readers: the table has the names too.
+/// Colours and names of the series, hidden from screen readers, which find the names in the table.
 fn key(chart: &Chart) -> Markup {
     html! {
         ul.key aria-hidden="true" {
@@ -42,7 +42,7 @@ fn drawing(drawing: &Drawing, class: &str) -> Markup {
     }
 }
 
-/// The table of the values, which the script shows under the pointer.
+/// The table of values, from which the script shows values under the pointer.
 fn values(chart: &Chart) -> Markup {
     let (x, _) = chart.bounds();
     let (start, end) = (chart.x.scale.position(x.0), chart.x.scale.position(x.1));

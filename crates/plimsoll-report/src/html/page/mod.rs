@@ -1,4 +1,4 @@
-//! Pages: one file each, with its style and its script inside, that needs no network.
+//! HTML pages: one file each, with style sheet and script inside, without network access.
 
 mod article;
 mod disclosure;
@@ -15,10 +15,10 @@ use article::{ArticleStyle, article, badge};
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use plimsoll_diagnostics::foreign;
 
-/// Rules of every page, besides the colours.
+/// Style rules of every page, except the colours.
 const STYLE: &str = include_str!("page.css");
 
-/// Shows values under the pointer.
+/// Script that shows values under the pointer.
 const SCRIPT: &str = include_str!("page.js");
 
 /// A page of one or several reports.
@@ -92,7 +92,7 @@ pub fn script() -> &'static str {
 /// A whole page around a body.
 fn document(title: &str, body: &Markup) -> String {
     let head = html! {
-        // Nothing is fetched, whatever a workload's name or text contains.
+        // A page fetches nothing, whatever the name or text of a workload contains.
         meta http-equiv="Content-Security-Policy"
             content="default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
         title { (title) }
@@ -106,8 +106,8 @@ fn document(title: &str, body: &Markup) -> String {
     html_document(&head, &body)
 }
 
-/// A document of HTML from what is particular to its head, and its body; characters that HTML does
-/// not have are replaced.
+/// An HTML document from the specific part of its head, and its body; characters that HTML does not permit are
+/// replaced.
 #[must_use]
 pub fn html_document(head: &Markup, body: &Markup) -> String {
     let markup = html! {

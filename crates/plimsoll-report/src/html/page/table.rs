@@ -1,13 +1,13 @@
-//! A table on a page.
+//! Tables on a page.
 
 use super::article::class;
 use crate::document::{Cell, Row, Table};
 use maud::{Markup, html};
 
-/// Rows above which a table is folded.
+/// Maximum number of rows of a table that is not collapsed.
 const MAX_OPEN_ROWS: usize = 200;
 
-/// A table of a heading row and rows whose first cell is their name, and the notes below it.
+/// A table whose first cells are row headings, with the notes below.
 pub(crate) fn table(table: &Table) -> Markup {
     html! {
         @if table.rows.len() > MAX_OPEN_ROWS {

@@ -50,7 +50,7 @@ fn view() -> LiveView {
     view
 }
 
-/// The view on a screen of this size, a line each row.
+/// The view on a screen of this size, a text line per row.
 fn drawn(view: &LiveView, columns: u16, rows: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
     terminal
@@ -80,7 +80,7 @@ fn the_picture_in_the_document_is_this_one() {
         .split_once("<!-- the screen of a test -->\n```text\n")
         .unwrap();
     let (picture, _) = rest.split_once("\n```").unwrap();
-    // Without the rows that are empty.
+    // Empty rows are left out.
     let screen = drawn(&view(), 100, 32);
     let rows: Vec<&str> = screen.lines().filter(|row| !row.is_empty()).collect();
     assert_eq!(picture, rows.join("\n"));
@@ -115,7 +115,7 @@ fn every_size_is_drawn_with_what_matters_most() {
             );
         }
     }
-    // Before there are figures.
+    // A view before the first figures.
     let text = drawn(
         &LiveView {
             phase: "making files".into(),

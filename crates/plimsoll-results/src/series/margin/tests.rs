@@ -16,8 +16,8 @@ fn carried(scheduled: u64, completed: u64, slowest: Option<f64>) -> ScheduledFig
     }
 }
 
-/// A run with a mean response time of 4 ms, of components with these processes, scheduled operations, and percentage of
-/// the slowest process.
+/// A run with a mean response time of 4 ms. Each component has processes, scheduled operations, and the percentage of
+/// its slowest process.
 fn run(components: &[(u64, u64, Option<f64>)], completed: u64) -> Run {
     let target = Target {
         url: "posix".into(),
@@ -51,7 +51,8 @@ fn run(components: &[(u64, u64, Option<f64>)], completed: u64) -> Run {
     run
 }
 
-/// The margin of a run with these criteria: minimum percentages of all and of each process, maximum mean in milliseconds.
+/// The margin of a run with minimum percentages of all processes and of each process, and a maximum mean in
+/// milliseconds.
 fn with_criteria(
     mut run: Run,
     total_percent: f64,
@@ -73,17 +74,17 @@ fn the_margin_is_that_of_the_nearest_criterion() {
         let actual = with_criteria(run, total_percent, process_percent, latency_ms).unwrap();
         assert!((actual - expected).abs() < 1e-12, "{actual} {expected}");
     };
-    // 230 completed operations and the ten in flight of 250: 96 %.
+    // 230 completed operations and 10 in flight, of 250 scheduled operations: 96 %.
     near(80.0, 1.0, None, 0.2);
     near(120.0, 1.0, None, -0.2);
     near(96.0, 41.0, None, 0.0);
-    // 80 % and four of 200 are 82 %; 70 % and six of 50 are the same.
+    // Slowest processes with the operations in flight: 80 % + 4 of 200 are 82 %, and 70 % + 6 of 50 are 82 %.
     near(1.0, 41.0, None, 1.0);
     near(1.0, 82.0, Some(5), 0.0);
-    // 4 ms of 5 ms, and of 2 ms.
+    // Mean of 4 ms against limits of 5 ms and 2 ms.
     near(1.0, 1.0, Some(5), 0.2);
     near(1.0, 1.0, Some(2), -1.0);
-    // A criterion of zero is passed at any distance.
+    // A criterion of zero is left out of the margin.
     near(0.0, 0.0, Some(5), 0.2);
 }
 
@@ -100,7 +101,7 @@ fn what_cannot_be_compared_has_no_margin() {
     without_metric.plan.metric = None;
     assert_eq!(margin(&without_metric), None);
     assert_eq!(with_criteria(paced(), 0.0, 0.0, None), None);
-    // Without a schedule there is only the latency.
+    // An unpaced run has only the latency criterion.
     let unpaced = || run(&[(4, 0, None)], 190);
     assert_eq!(with_criteria(unpaced(), 95.0, 75.0, None), None);
     assert_eq!(with_criteria(unpaced(), 95.0, 75.0, Some(8)), Some(0.5));

@@ -5,8 +5,8 @@ use plimsoll_workload::mix::{Context, library, lower, parse};
 use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// Notes the actions that are executed: an action that begins with `wait` ends when it is stopped, an action that begins
-/// with `rest` takes half a second, and an action that begins with `fail` fails.
+/// Records the executed actions. Actions with the prefix `wait` end when stopped, `rest` takes half a second, `fail`
+/// fails.
 struct Notes(Mutex<Sender<String>>);
 
 impl EventExecutor for Notes {
@@ -59,7 +59,7 @@ fn states(ended: &ExecutedEvents) -> Vec<(&str, EventState)> {
 
 #[test]
 fn events_are_executed_in_the_order_of_time_and_not_after_the_run() {
-    // Each time has a thread of its own, which a loaded machine may start late.
+    // Each event time has its own thread, which may start late on a loaded machine.
     let events = ["1000h kill d", "2s kill c", "1ms kill a", "1ms fail b"];
     let (mut runner, executed) = runner(&events, &[], &Stop::default());
     assert!(
@@ -102,7 +102,7 @@ fn no_event_waits_for_one_of_another_time_and_a_stop_ends_all() {
     let stop = Stop::default();
     let (mut runner, executed) = runner(&["0s wait a", "1ms kill b", "1000h kill c"], &[], &stop);
     runner.begin(&Clock::real(), 0);
-    // Each time has a thread of its own, which a loaded machine may start late.
+    // Each event time has its own thread, which may start late on a loaded machine.
     let begun: BTreeSet<String> = executed.iter().take(2).collect();
     assert_eq!(begun, ["wait a", "kill b"].map(str::to_owned).into());
     stop.request();
@@ -118,7 +118,7 @@ fn no_event_waits_for_one_of_another_time_and_a_stop_ends_all() {
     );
 }
 
-/// It was due before the end, so the run is not the one that was requested.
+/// The held-up event was due before the end, so the run deviates from the request.
 #[test]
 fn an_event_that_another_one_of_its_time_held_up_has_failed() {
     let events = ["0s rest a", "0s kill b", "1000h kill c"];
@@ -169,7 +169,7 @@ fn events_are_marked_in_their_intervals_even_if_nothing_completed() {
     let interval = |index: u64| Interval {
         window: 1,
         index,
-        // By another clock.
+        // On another rank's clock.
         opened: 0,
         start: index * SECOND,
         length: SECOND,
@@ -182,7 +182,7 @@ fn events_are_marked_in_their_intervals_even_if_nothing_completed() {
         marked.collect::<Vec<_>>()
     };
     assert_eq!(marked(0), [(0, 0, "down a".into())]);
-    // Those from 1 to 3 are missing; the one from 2 is from 3 s of the run.
+    // Intervals 1 to 3 are missing; the event of interval 2 began at 3 s of the run.
     assert_eq!(marked(4), [(2, 2, "up a".into()), (4, 4, String::new())]);
     assert_eq!(marked(6), [(6, 6, "down b".into())]);
     clock.advance(8 * SECOND);

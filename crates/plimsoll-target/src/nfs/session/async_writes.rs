@@ -1,4 +1,4 @@
-//! Asynchronous writes of a worker, from their start to their end.
+//! Asynchronous writes of a worker.
 
 use super::NfsSession;
 use crate::nfs::backend::{NfsBackend, PendingWrite};
@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::task::{Context, Poll};
 
 impl<B: NfsBackend> NfsSession<B> {
-    /// Polls asynchronous writes, and moves those that have completed to `done`.
+    /// Polls the asynchronous writes and moves completed writes to `done`.
     pub(super) fn advance(&mut self, context: &mut Context<'_>) {
         self.in_flight
             .retain_mut(|q| match q.work.as_mut().poll(context) {
@@ -28,7 +28,7 @@ impl<B: NfsBackend> NfsSession<B> {
             });
     }
 
-    /// Notes an asynchronous write that has begun.
+    /// Adds an asynchronous write that has begun.
     pub(super) fn queue(
         &mut self,
         tag: u32,
@@ -44,7 +44,7 @@ impl<B: NfsBackend> NfsSession<B> {
         });
     }
 
-    /// Waits for the asynchronous writes to a file.
+    /// Waits for all asynchronous writes to a file.
     pub(super) async fn finish_writes(&mut self, of: &Rc<Open<B::File>>) {
         poll_fn(|context| {
             self.advance(context);

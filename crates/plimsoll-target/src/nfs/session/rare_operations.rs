@@ -1,4 +1,4 @@
-//! Rare operations on names and open files, by procedures of NFS.
+//! Rare operations on names and open files.
 
 use super::NfsSession;
 use crate::error::OpError;
@@ -11,8 +11,8 @@ use crate::rare_operation::{FileOperation, NameOperation, missing, modify_blocks
 use crate::session::Session;
 use rustix::io::Errno;
 
-/// Maximum size of a buffer that is kept for the next operation, in bytes: each of thousands of
-/// workers has one.
+/// Maximum size in bytes of a buffer that a worker keeps for the next operation; each of thousands
+/// of workers has a buffer.
 const RETAINED_BUFFER_BYTES: usize = 16 << 10;
 
 impl<B: NfsBackend> NfsSession<B> {
@@ -32,7 +32,7 @@ impl<B: NfsBackend> NfsSession<B> {
             NameOperation::Lookup => self.client.lookup(&self.name).await?,
             NameOperation::PrepareLink => {
                 check(&self.name)?;
-                // A relative link starts at the directory of the link.
+                // A relative link is resolved from the directory of the link.
                 let to = split(&self.destination).1;
                 self.client.ensure_link(&self.name, to).await?;
             }
@@ -90,13 +90,13 @@ impl<B: NfsBackend> NfsSession<B> {
                 let modified = self.copy_through_buffer(handle, handle, range, modify_blocks);
                 Ok(2 * modified.await?)
             }
-            // Memory is mapped to files of a kernel only.
+            // Only files of a kernel file system can be mapped.
             _ => Err(OpError(Errno::OPNOTSUPP)),
         }
     }
 
-    /// Reads up to `len` bytes of one file, changes them, and writes them to the same place of
-    /// another; returns the number of bytes.
+    /// Reads up to `len` bytes of one file, passes the bytes to `change`, and writes the result at
+    /// the same offset of another file; returns the number of bytes.
     pub(super) async fn copy_through_buffer(
         &mut self,
         from: &NfsHandle<B::File>,

@@ -1,4 +1,4 @@
-//! The pool under load, and at its ends.
+//! The thread pool under load, at shutdown and at dropped sessions.
 
 use super::*;
 use crate::ContentPool;
@@ -9,7 +9,7 @@ use plimsoll_plan::{Content, Stream};
 use std::cell::RefCell;
 use std::time::Duration;
 
-/// Waits of a test that would otherwise hang for ever.
+/// Time limit of tests that would otherwise hang forever.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Zeros to write.
@@ -30,7 +30,7 @@ fn lane(clock: &Clock) -> Lane {
     )
 }
 
-/// Runs `test` on a thread of its own, and fails if it does not end.
+/// Runs `test` on a separate thread and fails if the test does not end in time.
 fn in_time(test: impl FnOnce() + Send + 'static) {
     let (ended, end) = std::sync::mpsc::channel();
     let thread = std::thread::spawn(move || {
@@ -42,7 +42,7 @@ fn in_time(test: impl FnOnce() + Send + 'static) {
     thread.join().unwrap();
 }
 
-/// One worker: `writes` writes in batches, each batch waited for in pieces.
+/// One worker: `writes` writes in batches; waits for each batch in pieces.
 fn work(pool: Arc<AioThreadPool>, clock: &Clock, mut content: WriteData, writes: u32, batch: u32) {
     let (lane, file) = (lane(clock), file());
     let seen = RefCell::new(Vec::new());
@@ -60,7 +60,7 @@ fn work(pool: Arc<AioThreadPool>, clock: &Clock, mut content: WriteData, writes:
                 )
                 .unwrap();
             if tag % batch == batch - 1 {
-                // One by one: each of these waits may miss the wake of the write it waits for.
+                // Each wait for a single write may miss the wakeup by that write.
                 while queue.pending() > 0 {
                     queue.take(&lane, 1, &mut done).await.unwrap();
                 }
@@ -124,7 +124,7 @@ fn contents_that_are_made_for_each_write_are_those_of_the_write() {
         }
         let again: Vec<u32> = times.into_values().filter(|n| *n > 1).collect();
         assert_eq!(again.len(), 3);
-        // Four deviations of a binomial of 1024.
+        // Four standard deviations of a binomial distribution with 1024 trials.
         let share = f64::from(again.iter().sum::<u32>()) / 1024.0;
         assert!(
             (share - 0.5).abs() < 4.0 * (0.25_f64 / 1024.0).sqrt(),
@@ -187,7 +187,7 @@ fn threads_end_with_the_pool_and_finish_what_is_queued() {
         drop(queue);
         assert_eq!(rustix::fs::fstat(&file).unwrap().st_size, 100 << 16);
         assert_eq!(Arc::strong_count(&file), 1, "a write still has the file");
-        // The last to hold it are the threads.
+        // The threads hold the last references.
         while shared.strong_count() > 0 {
             std::thread::yield_now();
         }

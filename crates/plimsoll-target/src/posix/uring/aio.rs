@@ -1,4 +1,4 @@
-//! Asynchronous writes of a worker on its lane's ring.
+//! A worker's asynchronous writes on the ring of its lane.
 
 use super::call::RingCall;
 use super::file::{RingFile, check_offset};
@@ -16,7 +16,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// A write of some operations one after the other: a long one takes several.
+/// A write of one or more consecutive ring operations; a long write takes several.
 type WriteFuture = Pin<Box<dyn Future<Output = Result<u64, OpError>>>>;
 
 /// A write that has not completed.
@@ -37,7 +37,7 @@ struct AioState {
 }
 
 impl AioState {
-    /// Continues a write; ready when it has completed, or is gone.
+    /// Continues a write; ready when the write has completed or is no longer active.
     fn proceed(&mut self, number: u64, lane: &Lane, context: &mut Context<'_>) -> Poll<()> {
         let Some(at) = self.active.iter().position(|w| w.number == number) else {
             return Poll::Ready(());
@@ -48,7 +48,8 @@ impl AioState {
             return Poll::Pending;
         };
         let end = lane.now();
-        // Before the write is reported, so that a file is no longer open when its close returns.
+        // The file is dropped before the write is reported, so that the file is no longer open when
+        // its close returns.
         let ActiveWrite { tag, start, .. } = self.active.swap_remove(at);
         self.done.push(AioDone {
             tag,
@@ -68,7 +69,7 @@ pub(super) struct AioWrites {
     lane: Lane,
     ring: Rc<Ring>,
     state: Rc<RefCell<AioState>>,
-    /// Queued and not yet taken.
+    /// Number of queued writes that the worker has not taken yet.
     pending: usize,
     queued: u64,
 }
@@ -97,7 +98,7 @@ impl AioWrites {
         self.pending
     }
 
-    /// Queues a write, which a task beside the workers continues when its operations complete.
+    /// Queues a write; a background task continues the write when its operations complete.
     pub(super) fn push(&mut self, write: AioWrite) {
         let number = self.queued;
         self.queued += 1;
@@ -136,14 +137,14 @@ impl AioWrites {
             Poll::Pending
         })
         .await;
-        // Completed writes are taken also when the wait ended early.
+        // Takes completed writes even if the wait ended early.
         let mut state = self.state.borrow_mut();
         self.pending -= state.done.len();
         done.append(&mut state.done);
         waited
     }
 
-    /// Waits until no write of a file is in progress.
+    /// Waits until no write to a file is in progress.
     pub(super) async fn drain(&self, file: &Arc<RingFile>) {
         if self.pending == 0 {
             return;
@@ -171,7 +172,7 @@ impl AioWrites {
 }
 
 impl Drop for AioWrites {
-    /// Completes the writes: when the worker is gone, nothing may write to its files any more.
+    /// Completes the active writes: without the worker, nothing may write to its files.
     fn drop(&mut self) {
         let context = &mut Context::from_waker(Waker::noop());
         loop {

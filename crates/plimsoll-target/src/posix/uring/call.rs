@@ -1,9 +1,9 @@
-//! Operations for a ring, together with everything that the kernel reads and writes for them.
+//! Ring operations, together with all memory that the kernel reads and writes for an operation.
 //!
-//! An entry contains addresses. Those of a [`RingCall`] point into what the call holds, whose memory does not
-//! move when it is moved: names, buffers and contents are on the heap or mapped. The constructors here are
-//! the only places that make such entries. A ring keeps what a call holds until the kernel has reported its
-//! completion, whether or not a worker still waits for it.
+//! A submission queue entry contains addresses. The entry of a [`RingCall`] points into memory that the call owns and
+//! that stays in place when the call moves: names, buffers and contents are on the heap or mapped. Only the
+//! constructors in this module make such entries. A ring keeps the memory of a call until the kernel has reported the
+//! completion, even if no worker waits.
 
 use super::file::{FileName, RingFile};
 use crate::error::OpError;
@@ -20,23 +20,23 @@ use std::ops::Range;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 use std::sync::Arc;
 
-/// Maximum bytes of a transfer (`MAX_RW_COUNT` of the kernel); a longer one is cut short, as by `pread`.
+/// Maximum bytes of a transfer (the kernel's `MAX_RW_COUNT`); a longer transfer is shortened, as by `pread`.
 const MAX_TRANSFER_BYTES: usize = 0x7fff_f000;
 
-/// What the operations of a worker work on.
+/// The state of a worker's ring operations.
 pub(super) struct RingCalls {
     pub(super) calls: SystemCalls,
-    /// The attributes that the last operation requested.
+    /// The attributes that the last stat operation has read.
     attributes: Box<libc::statx>,
     how: Box<types::OpenHow>,
-    /// A directory that is checked.
+    /// The directory that is being checked.
     parent: CString,
-    /// Registered memory.
+    /// The registered buffer of reads.
     pub(super) buffer: Option<Registered>,
     pub(super) pool: Option<Registered>,
 }
 
-/// Memory that is registered under an index.
+/// Memory registered with the ring under an index.
 #[derive(Clone, Copy)]
 pub(super) struct Registered {
     pub(super) index: u16,
@@ -53,30 +53,30 @@ impl Registered {
     }
 }
 
-/// What an operation does with descriptors.
+/// The effect of an operation on descriptors.
 pub(super) enum Descriptor {
     Untouched,
-    /// Its result is a new one.
+    /// The result of the operation is a new descriptor.
     Opened,
-    /// It closes this one, unless it is never executed.
+    /// The operation closes the descriptor, unless the operation is cancelled before its execution.
     Closed(OwnedFd),
 }
 
-/// What the kernel uses while an operation is in flight.
+/// The memory and files that the kernel uses while an operation is in flight.
 pub(super) enum Held {
     Nothing,
-    /// The state of a worker, and a file.
+    /// The state of a worker, and the file of the operation.
     Calls {
         calls: Box<RingCalls>,
         _file: Option<Arc<RingFile>>,
         descriptor: Descriptor,
     },
-    /// The bytes of an asynchronous write, and the file.
+    /// The bytes and the file of an asynchronous write.
     Data {
         data: Box<DetachedData>,
         _file: Arc<RingFile>,
     },
-    /// A file that is registered.
+    /// A file that is being registered.
     Registration {
         file: Arc<RingFile>,
         _descriptor: Box<i32>,
@@ -91,7 +91,8 @@ impl Held {
         let Self::Calls { descriptor, .. } = self else {
             return;
         };
-        // A close that was cancelled has closed nothing. After any other, the number may be another file's.
+        // A cancelled close has closed nothing. After any other close, the descriptor number may belong to another
+        // file.
         if matches!(descriptor, Descriptor::Closed(_))
             && result != -libc::ECANCELED
             && let Descriptor::Closed(fd) = std::mem::replace(descriptor, Descriptor::Untouched)
@@ -100,7 +101,8 @@ impl Held {
         }
     }
 
-    /// Drops the operation that ended with this result, which no worker waits for.
+    /// Discards a completed operation that no worker waits for; closes a descriptor that the
+    /// operation opened.
     pub(super) fn discard(self, result: i32) {
         if let Self::Calls {
             descriptor: Descriptor::Opened,
@@ -126,25 +128,25 @@ impl Held {
     }
 }
 
-/// An operation.
+/// A ring operation that is not submitted yet.
 pub(super) struct RingCall {
     held: Held,
     entry: squeue::Entry,
 }
 
-/// The bytes of a write.
+/// The bytes of a write operation.
 pub(super) enum Source {
-    /// A part of the worker's buffer.
+    /// A range of the worker's buffer.
     Buffer(Range<usize>),
-    /// The next bytes of the worker's content, at most this number.
+    /// The next bytes of the worker's content, at most the given number.
     Content(u64),
 }
 
-/// The place of a write, and how it is done.
+/// The position and the flags of a write.
 #[derive(Clone, Copy)]
 pub(super) struct WriteHow {
     pub(super) offset: u64,
-    /// Flags as those of `pwritev2`.
+    /// Flags of `pwritev2`.
     pub(super) flags: i32,
 }
 
@@ -152,7 +154,7 @@ impl RingCalls {
     pub(super) fn new(calls: SystemCalls) -> Self {
         Self {
             calls,
-            // SAFETY: all zeros is a value of this structure of numbers.
+            // SAFETY: all zeros is a valid value of this structure of integers.
             attributes: Box::new(unsafe { std::mem::zeroed() }),
             how: Box::new(types::OpenHow::new()),
             parent: CString::default(),
@@ -161,7 +163,7 @@ impl RingCalls {
         }
     }
 
-    /// The attributes that an operation has just read.
+    /// The attributes that the last stat operation has read.
     pub(super) fn attributes(&self) -> Attributes {
         let mode = u32::from(self.attributes.stx_mode);
         Attributes {
@@ -180,7 +182,7 @@ impl RingCalls {
     }
 }
 
-/// Makes an entry name a file as it is known to the ring.
+/// Builds an entry for a file, which is named by descriptor or by registered index.
 fn on(file: &RingFile, entry: impl FnOnce(types::Fd) -> squeue::Entry) -> squeue::Entry {
     match file.name() {
         FileName::Descriptor(fd) => entry(types::Fd(fd)),
@@ -194,7 +196,7 @@ fn transfer_len(len: usize) -> u32 {
     len.min(MAX_TRANSFER_BYTES) as u32
 }
 
-/// A write of memory, which is named by its index if it is registered.
+/// Builds a write; uses the registered index of the memory if there is one.
 fn write_entry(file: &RingFile, bytes: &[u8], index: Option<u16>, how: WriteHow) -> squeue::Entry {
     let len = transfer_len(bytes.len());
     on(file, |fd| match index {
@@ -232,7 +234,7 @@ impl RingCall {
         self
     }
 
-    /// Reads into a part of the worker's buffer.
+    /// Reads into a range of the worker's buffer.
     #[inline]
     pub(super) fn read(
         mut calls: Box<RingCalls>,
@@ -255,10 +257,10 @@ impl RingCall {
         Self::of(calls, Some(file), entry)
     }
 
-    /// Writes bytes of the worker.
+    /// Writes bytes of the worker's buffer or content.
     ///
     /// # Errors
-    /// `ENOMEM` if they cannot be composed, with what the call would have held.
+    /// `ENOMEM` if the content cannot be composed; returns the state that the call would have held.
     #[inline]
     pub(super) fn write(
         mut calls: Box<RingCalls>,
@@ -279,7 +281,7 @@ impl RingCall {
         Ok(Self::of(calls, Some(file), entry))
     }
 
-    /// Writes a piece of the bytes of an asynchronous write of `len`, from `done` on.
+    /// Writes a piece of an asynchronous write of `len` bytes, from byte `done` on.
     pub(super) fn write_detached(
         data: Box<DetachedData>,
         file: &Arc<RingFile>,
@@ -297,7 +299,7 @@ impl RingCall {
         }
     }
 
-    /// Flushes a file; its data alone if `data_only` is set.
+    /// Flushes a file; only the data if `data_only` is set.
     pub(super) fn fsync(calls: Box<RingCalls>, file: &Arc<RingFile>, data_only: bool) -> Self {
         let flags = match data_only {
             true => types::FsyncFlags::DATASYNC,
@@ -307,7 +309,7 @@ impl RingCall {
         Self::of(calls, Some(file), entry)
     }
 
-    /// Gives advice on all of a file, such as `POSIX_FADV_RANDOM`.
+    /// Gives advice for a whole file, such as `POSIX_FADV_RANDOM`.
     pub(super) fn advise(calls: Box<RingCalls>, file: &Arc<RingFile>, advice: i32) -> Self {
         let entry = on(file, |fd| opcode::Fadvise::new(fd, 0, advice).build());
         Self::of(calls, Some(file), entry)
@@ -331,7 +333,7 @@ impl RingCall {
         Self::of(calls, None, entry.build()).with(Descriptor::Opened)
     }
 
-    /// Opens a directory only to see that it is in the work directory.
+    /// Opens a directory only to check that the directory is in the work directory.
     pub(super) fn open_parent(mut calls: Box<RingCalls>, parent: CString) -> Self {
         calls.parent = parent;
         *calls.how = types::OpenHow::new()
@@ -342,7 +344,7 @@ impl RingCall {
         Self::of(calls, None, entry.build()).with(Descriptor::Opened)
     }
 
-    /// Closes a descriptor, also if no worker waits for it.
+    /// Closes a descriptor, even if no worker waits for the completion.
     pub(super) fn close(calls: Box<RingCalls>, fd: OwnedFd) -> Self {
         let entry = opcode::Close::new(types::Fd(fd.as_raw_fd())).build();
         Self::of(calls, None, entry).with(Descriptor::Closed(fd))
@@ -369,7 +371,7 @@ impl RingCall {
         Self::of(calls, Some(file), entry)
     }
 
-    /// Removes the located file, or directory.
+    /// Removes the located file or directory.
     pub(super) fn unlink(calls: Box<RingCalls>, flags: AtFlags) -> Self {
         let entry = opcode::UnlinkAt::new(calls.root(), calls.calls.name().as_ptr())
             .flags(flags.bits() as i32)
@@ -396,10 +398,10 @@ impl RingCall {
     }
 }
 
-/// The descriptor that an open returned.
+/// Takes ownership of the descriptor that an open returned.
 pub(super) fn opened(result: Result<u32, Errno>) -> Result<OwnedFd, OpError> {
     use std::os::fd::FromRawFd;
     let fd = result?;
-    // SAFETY: the kernel has just created the descriptor, and nothing else has its number.
+    // SAFETY: the kernel has just created the descriptor, so nothing else owns the number.
     Ok(unsafe { OwnedFd::from_raw_fd(fd as i32) })
 }

@@ -5,16 +5,17 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Transfers after which a file is registered: before that it may be closed soon.
+/// Transfers before a file is registered; registering a file that is soon closed is not worth the
+/// cost.
 const TRANSFERS_BEFORE_REGISTRATION: u32 = 16;
 
-/// An open file. Operations in flight share it, so that its descriptor is not closed, and its number not
-/// given to another file, before the kernel has taken them.
+/// An open file. Operations in flight share the file, so that the descriptor stays open, and its number unused by other
+/// files, until the kernel has taken the operations.
 pub(crate) struct RingFile {
     pub(super) fd: OwnedFd,
-    /// One more than its index in the ring's table of files; 0 if it is not registered.
+    /// The index in the ring's file table plus one; 0 if the file is not registered.
     registered: AtomicU32,
-    /// Transfers so far, up to [`TRANSFERS_BEFORE_REGISTRATION`].
+    /// Number of transfers; stays constant once it exceeds [`TRANSFERS_BEFORE_REGISTRATION`].
     transfers: AtomicU32,
 }
 
@@ -34,7 +35,7 @@ impl RingFile {
         }
     }
 
-    /// The name for the next operation.
+    /// The name of the file for the next operation.
     #[inline]
     pub(super) fn name(&self) -> FileName {
         match self.index() {
@@ -51,10 +52,10 @@ impl RingFile {
         self.registered.store(index.map_or(0, |i| i + 1), Relaxed);
     }
 
-    /// Counts a transfer; returns whether the file is worth being registered now.
+    /// Counts a transfer; returns whether the file must be registered now.
     #[inline]
     pub(super) fn count_transfer(&self) -> bool {
-        // Only the file's worker counts, so that nothing is lost between the load and the store.
+        // Only the file's worker counts transfers, so the separate load and store lose no count.
         let before = self.transfers.load(Relaxed);
         if before > TRANSFERS_BEFORE_REGISTRATION {
             return false;
@@ -64,12 +65,13 @@ impl RingFile {
     }
 }
 
-/// The result of a completion: a number, or an error number below zero.
+/// The result of a completion; a negative value is an error number.
 pub(super) fn completed(result: i32) -> Result<u32, Errno> {
     u32::try_from(result).map_err(|_| Errno::from_raw_os_error(-result))
 }
 
-/// Refuses an offset that no file has. To a ring the largest number means the position of the descriptor.
+/// Refuses an offset beyond the maximum file offset. For io_uring, an offset of all ones means the current file
+/// position.
 pub(super) fn check_offset(offset: u64) -> Result<u64, Errno> {
     match i64::try_from(offset) {
         Ok(_) => Ok(offset),

@@ -1,29 +1,29 @@
-//! What the running kernel offers of io_uring, and why it offers none.
+//! The io_uring features of the running kernel, and the reasons why io_uring is unavailable.
 
 use io_uring::{IoUring, Probe, opcode};
 use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Entries of the ring that is created to learn what the kernel offers.
+/// Entries of the ring that probes the kernel.
 const PROBE_ENTRIES: u32 = 4;
 
-/// Maximum time for which a ring is attempted while the user has locked too much memory: the kernel counts a
-/// ring for a while after it was closed.
+/// Maximum time for which ring creation is retried when the user's locked-memory limit is reached: the kernel counts a
+/// ring for a while after the ring is closed.
 const SETUP_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Pause between two attempts.
+/// Pause between two attempts to create a ring.
 const SETUP_PAUSE: Duration = Duration::from_millis(5);
 
-/// Where a kernel with io_uring says whether it is switched off (since Linux 6.6).
+/// The file of the `io_uring_disabled` setting (since Linux 6.6).
 const DISABLED: &str = "/proc/sys/kernel/io_uring_disabled";
 
-/// How a lane's ring is set up: the first kind that the kernel knows.
+/// Kinds of ring setup; a lane uses the first kind that the kernel supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum RingSetup {
-    /// One thread submits, and completions are processed when that thread looks for them (Linux 6.1).
+    /// Only one thread submits, and completions are processed when that thread asks for completions (Linux 6.1).
     Deferred,
-    /// Completions are processed when the thread enters the kernel, without interrupting it (Linux 5.19).
+    /// Completions are processed when the thread enters the kernel, without an interrupt of the thread (Linux 5.19).
     Cooperative,
     /// Completions interrupt the thread.
     Plain,
@@ -32,8 +32,8 @@ pub(super) enum RingSetup {
 impl RingSetup {
     const ALL: [Self; 3] = [Self::Deferred, Self::Cooperative, Self::Plain];
 
-    /// Creates a ring with room for `completions` that have not been taken. Waits up to [`SETUP_TIMEOUT`] for
-    /// memory.
+    /// Creates a ring with room for `completions` completions. Retries for up to [`SETUP_TIMEOUT`] if the memory limit
+    /// is reached.
     pub(super) fn build(self, entries: u32, completions: u32) -> io::Result<IoUring> {
         let begun = Instant::now();
         loop {
@@ -63,7 +63,7 @@ impl RingSetup {
         builder.build(entries)
     }
 
-    /// The flags of the setup by their names, for the results.
+    /// The names of the setup flags, for the results.
     pub(super) fn flags(self) -> &'static str {
         match self {
             Self::Deferred => "SINGLE_ISSUER, DEFER_TASKRUN",
@@ -73,30 +73,30 @@ impl RingSetup {
     }
 }
 
-/// What the kernel offers.
+/// The io_uring features of the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Kernel {
     pub(super) setup: RingSetup,
-    /// Whether a ring makes directories (Linux 5.15).
+    /// Whether io_uring can create directories (Linux 5.15).
     pub(super) makes_dirs: bool,
-    /// Whether a ring truncates files (Linux 6.9).
+    /// Whether io_uring can truncate files (Linux 6.9).
     pub(super) truncates: bool,
-    /// Whether files and buffers can be registered one by one (Linux 5.19).
+    /// Whether single files and buffers can be registered (Linux 5.19).
     pub(super) registers: bool,
 }
 
 impl Kernel {
-    /// Finds out by creating a ring.
+    /// Probes the kernel by creating a ring.
     ///
     /// # Errors
-    /// Why io_uring cannot be used, as a sentence.
+    /// The reason why io_uring cannot be used, as a sentence.
     pub(super) fn probe() -> Result<Self, String> {
         let mut created = Err(io::Error::from_raw_os_error(libc::EINVAL));
         for setup in RingSetup::ALL {
             created = setup
                 .build(PROBE_ENTRIES, 2 * PROBE_ENTRIES)
                 .map(|ring| (setup, ring));
-            // A kernel that does not know a flag says that the parameters are invalid.
+            // A kernel that does not know a setup flag fails with `EINVAL`.
             if !matches!(&created, Err(e) if e.raw_os_error() == Some(libc::EINVAL)) {
                 break;
             }
@@ -122,12 +122,12 @@ impl Kernel {
     }
 }
 
-/// What can switch io_uring off.
+/// The settings that can disable io_uring.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Switches {
-    /// The value of `kernel.io_uring_disabled`; `None` on a kernel without it.
+    /// The value of `kernel.io_uring_disabled`; `None` on a kernel without the setting.
     disabled: Option<u32>,
-    /// Whether a filter (seccomp) decides which system calls this process may make.
+    /// Whether a seccomp filter restricts the system calls of this process.
     filtered: bool,
 }
 
@@ -143,11 +143,11 @@ impl Switches {
     }
 }
 
-/// Why a ring could not be created.
+/// The reason why a ring could not be created, as a sentence.
 fn refusal(error: &io::Error, switches: &Switches) -> String {
     let setting = "`sysctl kernel.io_uring_disabled`";
     match (error.raw_os_error(), switches.disabled) {
-        // A kernel without it does not have the setting either.
+        // A kernel without io_uring does not have the setting, so a filter must be the cause.
         (Some(libc::ENOSYS), Some(_)) => {
             "a filter of system calls (seccomp) hides io_uring from this process".into()
         }

@@ -1,27 +1,27 @@
-//! How much memory the rings of a target may register, which locks it.
+//! The amount of memory that the rings of a target may register; registered memory is locked.
 //!
-//! The kernel counts locked memory by user, over all processes (`ulimit -l`), and on some kernels the queues of
-//! every ring count too. If buffers took all of it, the next ring could not be created.
+//! The kernel counts locked memory per user over all processes (`ulimit -l`); some kernels also count the queues of
+//! every ring. If buffers took the whole limit, the next ring could not be created.
 
 use rustix::process::{Resource, getrlimit};
 use rustix::thread::{CapabilitySet, capabilities};
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// The part of the limit that buffers may take is one over this; the rest is for rings, and for other
-/// processes of the user.
+/// Divisor of the memory limit: buffers may take one part; the other parts are for rings and for the user's other
+/// processes.
 const PARTS: u64 = 8;
 
-/// Memory that may be registered.
+/// A budget of memory that may be registered.
 pub(super) struct LockableMemory {
-    /// Bytes that are left; `None` without a limit.
+    /// Remaining bytes; `None` without a limit.
     left: Option<AtomicU64>,
 }
 
 impl LockableMemory {
-    /// That of this process.
+    /// The budget of this process.
     pub(super) fn of_process() -> Self {
-        // With this capability nothing is counted.
+        // With `CAP_IPC_LOCK` the kernel does not count locked memory.
         let is_exempt =
             capabilities(None).is_ok_and(|sets| sets.effective.contains(CapabilitySet::IPC_LOCK));
         let limit = getrlimit(Resource::Memlock).current;
@@ -34,7 +34,7 @@ impl LockableMemory {
         }
     }
 
-    /// Takes bytes, if enough are left.
+    /// Takes `len` bytes from the budget; returns `false` if too few bytes are left.
     pub(super) fn take(&self, len: usize) -> bool {
         let Some(left) = &self.left else {
             return true;
@@ -43,7 +43,7 @@ impl LockableMemory {
         left.fetch_update(Relaxed, Relaxed, take).is_ok()
     }
 
-    /// Gives back bytes that were taken.
+    /// Returns `len` bytes to the budget.
     pub(super) fn give_back(&self, len: usize) {
         if let Some(left) = &self.left {
             left.fetch_add(len as u64, Relaxed);

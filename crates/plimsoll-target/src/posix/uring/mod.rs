@@ -1,14 +1,14 @@
-//! Files in a directory, through an io_uring on each lane: many workers share a thread.
+//! Files in a directory, by an io_uring on each lane: many workers share a thread.
 //!
 //! | modules | contents |
 //! | --- | --- |
-//! | `kernel` | what the running kernel offers, and why it offers no ring |
-//! | `lockable` | how much memory may be registered |
+//! | `kernel` | the io_uring features of the running kernel, and the reasons why io_uring is unavailable |
+//! | `lockable` | the amount of memory that may be registered |
 //! | `options` | the options of the URL |
-//! | `call` | operations with all the memory that the kernel uses for them |
+//! | `call` | operations, with all memory that the kernel uses for an operation |
 //! | `slots`, `ring` | the operations in flight, and the ring of a lane |
 //! | `file` | open files, which may be registered with the ring |
-//! | `session`, `operations`, `aio` | the operations of a worker, on the ring or in the pool of threads |
+//! | `session`, `operations`, `aio` | the operations of a worker, on the ring or in the thread pool |
 
 mod aio;
 mod call;
@@ -41,13 +41,13 @@ use session::{PoolCall, PoolOperations, UringSession};
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Operations that a lane has in the kernel where the device does not say what it queues.
+/// Maximum operations of a lane in the kernel if the device does not state a queue length.
 const DEFAULT_DEPTH: u32 = 1024;
 
-/// Maximum number of operations in the kernel of a lane whose work is not measured.
+/// Maximum operations in the kernel of a lane whose operations are not measured.
 const UNMEASURED_DEPTH: u32 = 64;
 
-/// Operations for which there is nothing in a ring.
+/// Operations that io_uring does not have.
 const WITHOUT_RING: [&str; 8] = [
     "access",
     "chmod",
@@ -69,19 +69,19 @@ pub(crate) struct UringPosix {
     pooled: PoolOperations,
 }
 
-/// Whether the URL of a `posix` target asks for a ring; `false` if its options cannot be read.
+/// Whether the URL of a `posix` target requests io_uring; `false` if the options cannot be parsed.
 #[must_use]
 pub(crate) fn is_requested(url: &str) -> bool {
     IoOptions::parse(url).is_ok_and(|options| options.uring)
 }
 
-/// Why no ring can be used on this machine; `None` if one can.
+/// The reason why io_uring is unavailable on this machine; `None` if it is available.
 #[must_use]
 pub(crate) fn unavailable() -> Option<String> {
     Kernel::probe().err()
 }
 
-/// Opens the work directory as `posix` does, if the kernel has io_uring.
+/// Opens the work directory if the kernel has io_uring.
 pub(crate) fn connect(
     url: &str,
     place: &WorkDirSpec,
@@ -121,14 +121,14 @@ pub(crate) fn connect(
     })
 }
 
-/// Requests that the device under a work directory queues. More of them would each block a thread of the kernel.
+/// Maximum requests that the work directory's device queues. Each further operation would block a kernel thread.
 fn queued_requests(posix: &Posix) -> Option<u32> {
     let requests = BlockDevice::of_dir(&posix.root)?.queued_requests()?;
     Some(requests.clamp(1, DEFAULT_DEPTH))
 }
 
 impl UringPosix {
-    /// Names of the operations that threads execute.
+    /// Names of the operations that the thread pool executes.
     fn pooled_names(&self) -> Vec<&'static str> {
         let chosen = PoolOperation::ALL.into_iter();
         let chosen = chosen
@@ -163,7 +163,7 @@ impl Target for UringPosix {
 
     fn descriptors(&self) -> Descriptors {
         Descriptors {
-            // The ring, and the eventfd by which other threads wake the lane.
+            // The ring, and the eventfd with which other threads wake the lane.
             per_lane: 2,
             ..self.posix.descriptors()
         }

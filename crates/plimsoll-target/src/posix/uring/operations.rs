@@ -1,4 +1,4 @@
-//! The operations of a worker on a ring, and those for which there is nothing in a ring.
+//! The operations of a worker on a ring, or in the thread pool for operations that io_uring lacks.
 
 use super::aio::AioWrite;
 use super::call::{RingCall, WriteHow, opened};
@@ -20,7 +20,7 @@ use rustix::io::{Errno, ReadWriteFlags};
 use std::ffi::CString;
 use std::sync::Arc;
 
-/// Flags of a write that is on stable storage when it completes.
+/// Flags of a write that completes when the data is on stable storage.
 const DSYNC: i32 = ReadWriteFlags::DSYNC.bits() as i32;
 
 /// Flags of a write at the end of a file.
@@ -31,7 +31,8 @@ fn size(len: u64) -> Result<usize, Errno> {
 }
 
 impl UringSession {
-    /// Reads a part of a file to the buffer as far as there are bytes; returns where they are.
+    /// Reads up to the requested number of bytes into the buffer; returns their range in the
+    /// buffer.
     async fn fill_buffer(
         &mut self,
         file: &Arc<RingFile>,
@@ -58,7 +59,7 @@ impl UringSession {
         Ok(room.start..room.start + done)
     }
 
-    /// Copies these bytes to the buffer and writes them.
+    /// Copies bytes into the worker's buffer and writes the buffer.
     async fn write_copied(
         &mut self,
         file: &Arc<RingFile>,
@@ -83,8 +84,8 @@ impl UringSession {
 }
 
 impl UringSession {
-    /// Reads up to `len` bytes of one file to the buffer, changes them, and writes them to the same
-    /// offset of another; returns the number of bytes.
+    /// Reads up to `len` bytes of one file into the buffer, passes the bytes to `change`, and
+    /// writes the result at the same offset of another file; returns the number of bytes.
     async fn copy_through_buffer(
         &mut self,
         from: &Arc<RingFile>,
@@ -146,7 +147,7 @@ impl Session for UringSession {
         let found = self
             .operate(|calls| RingCall::open_parent(calls, path))
             .await;
-        // Closing a reference to a directory does not block.
+        // Closing an `O_PATH` descriptor does not block.
         drop(opened(found)?);
         self.parents.note(parent.as_bytes(), now);
         Ok(())
@@ -159,7 +160,7 @@ impl Session for UringSession {
         }
         let fd = loop {
             match self.operate(|calls| RingCall::open(calls, how)).await {
-                // The kernel gives up when a rename elsewhere races with the lookup.
+                // openat2 fails with `EAGAIN` when a concurrent rename disturbs the lookup.
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 other => break opened(other)?,
             }
@@ -176,7 +177,8 @@ impl Session for UringSession {
     async fn close(&mut self, handle: Arc<RingFile>) -> Result<(), OpError> {
         self.aio.drain(&handle).await;
         self.ring.unregister_file(&handle);
-        // An operation that nothing waits for may still share it, and closes it with its end.
+        // An abandoned operation may still share the file; the file is then closed when the
+        // operation completes.
         if let Ok(file) = Arc::try_unwrap(handle) {
             self.operate(|calls| RingCall::close(calls, file.fd))
                 .await?;
@@ -210,7 +212,8 @@ impl Session for UringSession {
         offset: u64,
         bytes: &mut [u8],
     ) -> Result<u64, OpError> {
-        // Not into the caller's memory, which may be gone before an operation that was given up is.
+        // Not directly into the caller's memory, which may be freed before an abandoned operation
+        // completes.
         let read = self.read_into_buffer(handle, offset, bytes.len()).await?;
         let len = read.len();
         bytes[..len].copy_from_slice(&self.calls().calls.buffer[read]);
@@ -323,7 +326,7 @@ impl Session for UringSession {
         // abandoned call may outlive the worker.
         let pooled = match operation {
             FileOperation::DropCache => {
-                // The same calls as in `SystemCalls::on_file`.
+                // The same calls as `SystemCalls::on_file` makes.
                 self.operate(|calls| RingCall::fsync(calls, file, true))
                     .await?;
                 for _ in 0..2 {

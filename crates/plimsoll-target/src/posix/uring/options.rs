@@ -1,13 +1,13 @@
-//! Options of the URL that choose how system calls are made: `posix:?io=uring&depth=64&pool=open+stat`.
+//! Options of the URL that choose the system call interface: `posix:?io=uring&depth=64&pool=open+stat`.
 
 use crate::connect::TargetError;
 use crate::posix::SCHEME;
 use crate::url_options::UrlOptions;
 
-/// Maximum number of operations that a lane has in the kernel.
+/// Maximum `depth`.
 const MAX_DEPTH: u32 = 16_384;
 
-/// An operation that a ring has, but that can be given to the pool of threads.
+/// Operations that io_uring has, but that the `pool` option can assign to the thread pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PoolOperation {
     Open,
@@ -32,7 +32,7 @@ impl PoolOperation {
         Self::Fsync,
     ];
 
-    /// Its name in the option and in the results.
+    /// The name of the operation in the option and in the results.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -47,14 +47,14 @@ impl PoolOperation {
     }
 }
 
-/// The options.
+/// The parsed options.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(in crate::posix) struct IoOptions {
-    /// Whether operations go through a ring.
+    /// Whether operations use io_uring.
     pub(in crate::posix) uring: bool,
-    /// Maximum number of operations that a lane has in the kernel; without it, what the device queues.
+    /// Maximum operations of a lane in the kernel; `None` for the device's queue length.
     pub(super) depth: Option<u32>,
-    /// Operations for the pool of threads.
+    /// Operations assigned to the thread pool.
     pub(super) pool: Vec<PoolOperation>,
 }
 
@@ -74,7 +74,7 @@ impl IoOptions {
         };
         let depth = options.count("depth", MAX_DEPTH)?;
         let mut pool = Vec::new();
-        // A plus of a URL is itself here: the options are not decoded.
+        // A plus sign is literal: the options are not percent-decoded.
         for name in options.text("pool").iter().flat_map(|list| list.split('+')) {
             let known = PoolOperation::ALL.into_iter().find(|o| o.name() == name);
             let operation = known.ok_or_else(|| {

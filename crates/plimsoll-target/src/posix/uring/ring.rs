@@ -1,4 +1,4 @@
-//! The ring of a lane: submits the operations of its workers, and takes their completions.
+//! The ring of a lane: submits the operations of the workers and takes the completions.
 
 use super::call::{Held, Registered, RingCall};
 use super::file::{RingFile, completed};
@@ -21,39 +21,39 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-/// Number of the entry by which a wakeup from another thread is watched.
+/// User data of the entry that polls for wakeups from other threads.
 const WAKEUP: u64 = u64::MAX;
 
-/// Number of entries whose completions say nothing.
+/// User data of entries whose completions are ignored.
 const IGNORED: u64 = u64::MAX - 1;
 
-/// Entries that are queued at a time. They are submitted early (see [`PROMPT_DEPTH`]), so that a larger queue
-/// would only lock memory.
+/// Entries of the submission queue. Entries are submitted early (see [`PROMPT_DEPTH`]), so a larger queue would only
+/// lock memory.
 const QUEUE_ENTRIES: u32 = 128;
 
-/// Completions of wakeups, registrations and cancellations besides those of operations.
+/// Room for completions of wakeups, registrations and cancellations.
 const SPARE_COMPLETIONS: u32 = 64;
 
-/// Operations of a lane up to which each is submitted as soon as it is queued, unless the lane's turn ends now: the
-/// device has little to do, and would be idle until the end of the turn.
+/// Up to this number of operations in flight, each operation is submitted as soon as it is queued, unless the lane's
+/// turn ends immediately: otherwise the device would be idle until the end of the turn.
 const PROMPT_DEPTH: u32 = 64;
 
-/// With more operations, queued entries that are submitted together: each submission costs processor time.
+/// Above `PROMPT_DEPTH`, the number of entries that one early submission covers: each submission costs processor time.
 const SUBMIT_BATCH: usize = 4;
 
-/// Files that are registered at a time; the others are named by their descriptors.
+/// Maximum registered files; operations on further files use descriptors.
 const MAX_REGISTERED_FILES: u32 = 4096;
 
-/// Buffers that are registered at a time.
+/// Maximum registered buffers.
 const MAX_REGISTERED_BUFFERS: u32 = 8192;
 
-/// Threads of the kernel that execute operations which would block; without this, four per processor.
+/// Kernel threads for operations that would block; the kernel's default is four per processor.
 const KERNEL_THREADS: u32 = 64;
 
-/// The flag of `io_uring_enter` with which it processes completions (`IORING_ENTER_GETEVENTS`).
+/// The `io_uring_enter` flag that processes completions (`IORING_ENTER_GETEVENTS`).
 const GET_EVENTS: u32 = 1;
 
-/// The number by which a place in the table of files becomes empty.
+/// The descriptor value that empties an entry of the file table.
 static NO_FILE: i32 = -1;
 
 /// The ring of a lane.
@@ -61,38 +61,39 @@ pub(super) struct Ring {
     lane: Lane,
     io: RefCell<IoUring>,
     slots: RefCell<Slots>,
-    /// Operations that wait until fewer are in the kernel.
+    /// Operations that wait until fewer operations are in the kernel.
     backlog: RefCell<VecDeque<squeue::Entry>>,
-    /// Entries for which the kernel's queue has no room now.
+    /// Entries that do not fit into the submission queue.
     unqueued: RefCell<VecDeque<squeue::Entry>>,
-    /// Operations of workers that are queued for the kernel or in it.
+    /// Operations of workers in the submission queue or in the kernel.
     in_flight: Cell<u32>,
-    /// Maximum of these.
+    /// Maximum of `in_flight`.
     depth: u32,
-    /// Whether entries are queued that the kernel has not taken.
+    /// Whether the kernel has not yet taken all queued entries.
     is_unsubmitted: Cell<bool>,
     wakeup: Arc<OwnedFd>,
     is_wakeup_watched: Cell<bool>,
-    /// The last look at the completions.
+    /// The time at which completions were last taken.
     looked: Cell<Nanos>,
-    /// Tasks whose operations completed beside the lane's own looks.
+    /// Tasks woken by `Ring::wait_beside_lane`, which the lane has not seen yet.
     woken: RefCell<Vec<u32>>,
     delays: Option<(RpcRows, u32)>,
-    /// Places in the tables of files and buffers that are not used.
+    /// Free entries of the file table and the buffer table.
     free_files: RefCell<Vec<u32>>,
     free_buffers: RefCell<Vec<u16>>,
     lockable: Option<Arc<LockableMemory>>,
-    /// The contents of writes, if they were registered, or `None` inside if they could not be.
+    /// The pool of written contents, once registration was attempted; the inner `None` means that
+    /// registration failed.
     content: RefCell<Option<(ContentPool, Option<Registered>)>>,
 }
 
-/// How a ring is made.
+/// The parameters of a ring.
 pub(super) struct RingSpec<'a> {
     pub(super) kernel: Kernel,
     pub(super) depth: u32,
-    /// Memory that may be registered; `None` for a ring without registered files and buffers.
+    /// The budget of registered memory; `None` for a ring without registered files and buffers.
     pub(super) lockable: Option<Arc<LockableMemory>>,
-    /// The row in which the delays of completions are recorded.
+    /// The row of the results for completion delays.
     pub(super) delays: Option<(RpcRows, u32)>,
     pub(super) lane: &'a Lane,
 }
@@ -103,11 +104,12 @@ impl Ring {
         let completions = completions.max(QUEUE_ENTRIES);
         let io = spec.kernel.setup.build(QUEUE_ENTRIES, 2 * completions)?;
         let submitter = io.submitter();
-        // A kernel without this call, or a lower limit, leaves the threads as they are.
+        // If the call is missing, or the limit is already lower, the kernel keeps its number of
+        // threads.
         let _ = submitter.register_iowq_max_workers(&mut [KERNEL_THREADS, 0]);
         let (mut free_files, mut free_buffers) = (vec![], vec![]);
         if spec.kernel.registers && spec.lockable.is_some() {
-            // Without registered files and buffers everything works, at some cost.
+            // Registration only saves processor time: a failure is not an error.
             if submitter
                 .register_files_sparse(MAX_REGISTERED_FILES)
                 .is_ok()
@@ -163,7 +165,7 @@ impl Ring {
         }
     }
 
-    /// The time of a submission, if delays are recorded.
+    /// The submission time; 0 if delays are not recorded.
     #[inline]
     fn submission_time(&self) -> Nanos {
         match self.delays {
@@ -172,7 +174,7 @@ impl Ring {
         }
     }
 
-    /// Queues an entry for the kernel.
+    /// Appends an entry to the submission queue.
     #[inline]
     fn push(&self, entry: &squeue::Entry) {
         let mut io = self.io.borrow_mut();
@@ -180,18 +182,18 @@ impl Ring {
         let mut unqueued = self.unqueued.borrow_mut();
         let mut is_queued = unqueued.is_empty() && queue(&mut io, entry);
         if !is_queued && unqueued.is_empty() {
-            // All places are taken: what is queued is submitted early. An error repeats at the next look,
-            // which heeds it.
+            // The submission queue is full, so its entries are submitted early. A later call of `Ring::enter` reports a
+            // lasting error.
             let _ = io.submit();
             is_queued = queue(&mut io, entry);
         }
         if !is_queued {
-            // The kernel takes nothing before completions are taken, or for want of memory.
+            // The kernel takes no entries until completions are taken or memory is available.
             unqueued.push_back(entry.clone());
         }
     }
 
-    /// Submits what is queued before the end of the lane's turn, if that is worth a system call of its own.
+    /// Submits queued entries before the end of the lane's turn if enough entries are queued.
     #[inline]
     fn submit_early(&self) {
         if !self.lane.has_ready_tasks() {
@@ -205,7 +207,8 @@ impl Ring {
         }
     }
 
-    /// Submits what is queued. What is not taken now is submitted at the end of the turn.
+    /// Submits queued entries. Entries that the kernel does not take now are submitted at the end
+    /// of the turn.
     #[inline]
     fn submit(&self) {
         let mut io = self.io.borrow_mut();
@@ -214,7 +217,7 @@ impl Ring {
         self.is_unsubmitted.set(!is_all);
     }
 
-    /// Registers a file, which is done before whatever is started next.
+    /// Registers a file; the registration completes before operations that are started later.
     pub(super) fn register_file(&self, file: &Arc<RingFile>) {
         let Some(index) = self.free_files.borrow_mut().pop() else {
             return;
@@ -230,7 +233,7 @@ impl Ring {
         self.push(&update.build().user_data(u64::from(number)));
     }
 
-    /// Removes a file from the table, so that closing it releases it.
+    /// Removes a file from the file table, so that closing the file releases it.
     pub(super) fn unregister_file(&self, file: &RingFile) {
         if let Some(index) = file.index() {
             file.set_index(None);
@@ -240,7 +243,8 @@ impl Ring {
         }
     }
 
-    /// Registers memory; `None` if there is no place, or the system refuses to lock it.
+    /// Registers memory; `None` if the buffer table or the budget is exhausted, or the kernel
+    /// refuses.
     pub(super) fn register_memory(&self, memory: *mut u8, len: usize) -> Option<u16> {
         let lockable = self.lockable.as_ref()?;
         let index = self.free_buffers.borrow_mut().pop()?;
@@ -260,18 +264,19 @@ impl Ring {
         None
     }
 
-    /// Sets a place of the table of buffers.
+    /// Sets an entry of the buffer table.
     fn update_buffer(&self, index: u16, piece: libc::iovec) -> io::Result<()> {
         let io = self.io.borrow();
-        // SAFETY: the kernel keeps the pages themselves. An operation that names the memory by this index
-        // also holds the memory, as long as it is mapped.
+        // SAFETY: the kernel pins the pages. An operation that uses this index also holds the memory as long as the
+        // memory is mapped.
         unsafe {
             io.submitter()
                 .register_buffers_update(u32::from(index), &[piece], None)
         }
     }
 
-    /// Registers the bytes of a pool of contents, which the ring then keeps; once for all workers.
+    /// Registers the bytes of a content pool, once for all workers of the lane; the ring keeps the
+    /// pool.
     pub(super) fn register_content(&self, pool: &ContentPool) -> Option<Registered> {
         let mut content = self.content.borrow_mut();
         let (_, registered) = content.get_or_insert_with(|| {
@@ -284,13 +289,14 @@ impl Ring {
         *registered
     }
 
-    /// Makes the place of registered memory free, and the pages once no operation uses them.
+    /// Frees the buffer table entry of registered memory; the kernel releases the pages once no
+    /// operation uses them.
     pub(super) fn forget_memory(&self, registered: Registered) {
         let nothing = libc::iovec {
             iov_base: std::ptr::null_mut(),
             iov_len: 0,
         };
-        // A place that cannot be emptied keeps its pages, and is not used again.
+        // An entry that cannot be emptied keeps its pages and is not reused.
         if self.update_buffer(registered.index, nothing).is_ok() {
             self.free_buffers.borrow_mut().push(registered.index);
             if let Some(lockable) = &self.lockable {
@@ -299,7 +305,7 @@ impl Ring {
         }
     }
 
-    /// Whether completions are there that were not taken.
+    /// Whether completions are waiting.
     fn has_completions(&self) -> bool {
         let mut io = self.io.borrow_mut();
         let queue = io.submission();
@@ -308,14 +314,15 @@ impl Ring {
         is_pending || !io.completion().is_empty()
     }
 
-    /// Submits what is queued and processes completions; waits for the first as [`CompletionSource::turn`].
+    /// Submits queued entries and processes completions; waits for the first completion as [`CompletionSource::turn`]
+    /// does.
     fn enter(&self, timeout: Option<Duration>) -> io::Result<usize> {
         let mut io = self.io.borrow_mut();
         let mut unqueued = self.unqueued.borrow_mut();
         while unqueued.front().is_some_and(|entry| queue(&mut io, entry)) {
             unqueued.pop_front();
         }
-        // The others need the room that this makes.
+        // The remaining entries need the room that this submission makes.
         let timeout = match unqueued.is_empty() {
             true => timeout,
             false => Some(Duration::ZERO),
@@ -324,7 +331,7 @@ impl Ring {
         let submitter = io.submitter();
         let entered = match timeout {
             None => submitter.submit_and_wait(1),
-            // SAFETY: the call gets no argument, and as many entries as are queued.
+            // SAFETY: the call has no argument, and `queued` is the number of queued entries.
             Some(Duration::ZERO) => unsafe {
                 submitter.enter::<libc::sigset_t>(queued, 0, GET_EVENTS, None)
             },
@@ -339,11 +346,11 @@ impl Ring {
         entered
     }
 
-    /// Enters the kernel, and asserts that it could do what it was given.
+    /// Enters the kernel; panics at an unexpected error.
     fn enter_and_check(&self, timeout: Option<Duration>) {
         match self.enter(timeout).map_err(|e| e.raw_os_error()) {
             Ok(_) => {}
-            // Nothing completed in time, or the kernel is short of memory for a moment.
+            // Timeout, interruption, or a temporary shortage of memory.
             Err(Some(libc::ETIME | libc::EINTR | libc::EAGAIN | libc::EBUSY | libc::ENOMEM)) => {}
             Err(e) => panic!("io_uring_enter failed with error {e:?}"),
         }
@@ -357,7 +364,7 @@ impl Ring {
         }
     }
 
-    /// Takes the completions that the kernel has reported; `waiting`: some were there before.
+    /// Takes the reported completions. `waiting`: completions were waiting before this call.
     fn take(&self, waiting: bool, ready: &mut Vec<u32>) {
         let look = Look {
             waiting_since: waiting.then(|| self.looked.get()),
@@ -383,7 +390,7 @@ impl Ring {
         }
         if is_woken {
             self.is_wakeup_watched.set(false);
-            // It does not wait, should nothing be there.
+            // The read is non-blocking, in case the counter is 0.
             let read = rustix::io::read(&*self.wakeup, &mut [0; 8]);
             debug_assert!(matches!(read, Ok(8) | Err(Errno::AGAIN)), "{read:?}");
         }
@@ -392,7 +399,8 @@ impl Ring {
         self.push_backlog();
     }
 
-    /// An operation that no worker waits for has completed. Returns the number of workers' operations.
+    /// Handles the completion of an operation that no worker waits for. Returns the number of workers' operations: 0 or
+    /// 1.
     fn orphan_completed(&self, held: Held, result: i32) -> u32 {
         match held {
             Held::Registration { file, index, .. } => {
@@ -409,7 +417,7 @@ impl Ring {
         }
     }
 
-    /// Records the time since a completion, which the worker sees now.
+    /// Records the delay from a completion until now, when the worker sees the completion.
     #[inline]
     pub(super) fn record_delay(&self, completed: Nanos) {
         if let Some((rows, row)) = &self.delays {
@@ -418,14 +426,14 @@ impl Ring {
         }
     }
 
-    /// Waits for completions while the lane polls a task, which cannot wait itself: the tasks that they
-    /// wake become ready at the lane's next look.
+    /// Waits for completions while the lane polls a task that cannot wait. Woken tasks become ready when the lane next
+    /// looks for completions.
     pub(super) fn wait_beside_lane(&self) {
         self.enter_and_check(None);
         self.take(false, &mut self.woken.borrow_mut());
     }
 
-    /// Queues operations that waited, as far as there is room.
+    /// Queues operations of the backlog as far as the depth allows.
     fn push_backlog(&self) {
         if self.backlog.borrow().is_empty() {
             return;
@@ -440,11 +448,12 @@ impl Ring {
             self.in_flight.set(self.in_flight.get() + 1);
             self.push(&entry);
         }
-        // The tasks that completions made ready are polled before the next turn.
+        // The next turn follows only after all ready tasks were polled, so the entries are
+        // submitted now.
         self.submit();
     }
 
-    /// Gives up an operation whose worker is gone.
+    /// Abandons an operation whose worker is gone.
     fn abandon(&self, number: u32) {
         let mut backlog = self.backlog.borrow_mut();
         let queued = backlog.len();
@@ -465,12 +474,12 @@ impl Ring {
     }
 }
 
-/// Puts an entry into the kernel's queue, if there is room.
+/// Appends an entry to the submission queue; returns `false` if the queue is full.
 #[inline]
 fn queue(io: &mut IoUring, entry: &squeue::Entry) -> bool {
-    // SAFETY: an entry points to what its slot holds (see `RingCall`), to a static, or to nothing. A slot is
-    // vacated only when the kernel has reported the completion, or before the entry was pushed, and dropping
-    // the ring waits for all completions.
+    // SAFETY: an entry points to the memory that its slot holds (see `RingCall`), to a static, or to nothing. A slot is
+    // vacated only after the kernel has reported the completion, or before the entry is pushed, and dropping the ring
+    // waits for all completions.
     unsafe { io.submission().push(entry) }.is_ok()
 }
 
@@ -500,7 +509,7 @@ impl CompletionSource for Ring {
 }
 
 impl Drop for Ring {
-    /// Waits for the operations whose workers are gone, because the kernel may still write to their memory.
+    /// Waits for abandoned operations, because the kernel may still write to their memory.
     fn drop(&mut self) {
         if let Some((_, Some(registered))) = self.content.take() {
             self.forget_memory(registered);
@@ -524,10 +533,10 @@ impl Drop for Ring {
     }
 }
 
-/// An operation in flight; completes with its result and what it held.
+/// An operation in flight; completes with its result and the held memory.
 pub(super) struct Operation<'r> {
     ring: &'r Ring,
-    /// `None` when it was taken.
+    /// `None` once the result was taken.
     number: Option<u32>,
 }
 

@@ -1,4 +1,5 @@
-//! One worker's state on a ring, and how it executes an operation: on the ring, or in the pool.
+//! One worker's state on a ring, and the execution of an operation on the ring or in the thread
+//! pool.
 
 use super::aio::AioWrites;
 use super::call::{Registered, RingCall, RingCalls, Source, WriteHow};
@@ -19,10 +20,10 @@ use std::rc::Rc;
 use std::sync::{Arc, Mutex};
 use std::task::{Poll, Waker};
 
-/// Bytes of a worker's buffer up to which it is registered: registered memory is locked.
+/// Maximum size in bytes of a worker's buffer that is registered; registered memory is locked.
 const MAX_REGISTERED_BYTES: usize = 1 << 20;
 
-/// System calls of a worker that a thread of the pool makes.
+/// System calls of a worker that a pool thread makes.
 pub(super) struct PoolCall(Box<dyn FnOnce() + Send>);
 
 impl PoolJob for PoolCall {
@@ -33,7 +34,7 @@ impl PoolJob for PoolCall {
     }
 }
 
-/// The operations that the pool executes although a ring has them.
+/// The operations that the pool executes although io_uring has them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) struct PoolOperations(u16);
 
@@ -61,9 +62,9 @@ pub(crate) struct UringSession {
     has_registered_content: bool,
 }
 
-/// Whether the pool has done its work.
+/// The reply of the pool to a pooled call.
 struct PoolReply<R> {
-    /// The state of the worker, the result, and the time of the end.
+    /// The worker's state, the result, and the completion time.
     done: Option<(Box<RingCalls>, Result<R, OpError>, Nanos)>,
     waker: Option<Waker>,
 }
@@ -91,7 +92,7 @@ impl UringSession {
         session
     }
 
-    /// What the worker's operations work on.
+    /// The state of the worker's operations.
     #[inline]
     pub(super) fn calls(&mut self) -> &mut RingCalls {
         self.calls
@@ -99,13 +100,13 @@ impl UringSession {
             .expect("a worker has one operation at a time")
     }
 
-    /// What is located.
+    /// The worker's system calls with the located name.
     pub(super) fn located(&self) -> &SystemCalls {
         let calls = self.calls.as_ref();
         &calls.expect("a worker has one operation at a time").calls
     }
 
-    /// Makes the buffer at least `len` bytes long.
+    /// Enlarges the buffer to at least `len` bytes, and registers an enlarged buffer.
     pub(super) fn reserve_buffer(&mut self, len: usize) -> Result<(), Errno> {
         let before = self.calls().calls.buffer.as_ptr();
         self.calls().calls.reserve_buffer(len)?;
@@ -115,7 +116,7 @@ impl UringSession {
         Ok(())
     }
 
-    /// Registers the buffer, unless it is so large that too much memory would be locked.
+    /// Registers the buffer unless the buffer is larger than `MAX_REGISTERED_BYTES`.
     fn register_buffer(&mut self) {
         let ring = self.ring.clone();
         let calls = self.calls();
@@ -145,7 +146,7 @@ impl UringSession {
         result
     }
 
-    /// Counts a transfer of a file, which is registered when it has had some.
+    /// Counts a transfer of a file; registers the file after enough transfers.
     #[inline]
     pub(super) fn count_transfer(&self, file: &Arc<RingFile>) {
         if file.count_transfer() {
@@ -153,7 +154,7 @@ impl UringSession {
         }
     }
 
-    /// Reads up to `len` bytes into the buffer; returns where they are.
+    /// Reads up to `len` bytes into the buffer; returns their range in the buffer.
     pub(super) async fn read_into_buffer(
         &mut self,
         file: &Arc<RingFile>,
@@ -201,7 +202,7 @@ impl UringSession {
         Ok(())
     }
 
-    /// Writes all of a part of the buffer.
+    /// Writes a whole range of the buffer.
     pub(super) async fn write_buffer(
         &mut self,
         file: &Arc<RingFile>,
@@ -249,7 +250,7 @@ impl UringSession {
         result
     }
 
-    /// Has the bytes of the pool of contents registered, by the first worker of the lane that writes.
+    /// Registers the content pool, unless this session has done so already.
     pub(super) fn register_content(&mut self) {
         if self.has_registered_content {
             return;
@@ -261,7 +262,7 @@ impl UringSession {
         }
     }
 
-    /// Has a thread of the pool make system calls.
+    /// Makes system calls on a pool thread.
     pub(super) async fn in_pool<R: Send + 'static>(
         &mut self,
         call: impl FnOnce(&mut SystemCalls) -> Result<R, OpError> + Send + 'static,
@@ -274,7 +275,7 @@ impl UringSession {
         }));
         let (to, clock) = (reply.clone(), self.clock.clone());
         let job = PoolCall(Box::new(move || {
-            // The panic has been printed. A worker that waited for ever would hide it.
+            // The panic message has been printed; a worker that waits forever would hide the panic.
             let result = catch_unwind(AssertUnwindSafe(|| call(&mut calls.calls)));
             let result = result.unwrap_or_else(|_| Err(Errno::IO.into()));
             let end = clock.now();
@@ -304,7 +305,7 @@ impl UringSession {
         result
     }
 
-    /// [`UringSession::in_pool`] for calls on a file.
+    /// [`UringSession::in_pool`] for system calls on a file.
     pub(super) async fn in_pool_on<R: Send + 'static>(
         &mut self,
         file: &Arc<RingFile>,

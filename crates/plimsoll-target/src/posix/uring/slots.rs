@@ -1,4 +1,4 @@
-//! The operations of a ring that have not been taken by their workers.
+//! The operations of a ring whose results the workers have not taken.
 
 use super::call::Held;
 use plimsoll_measure::Nanos;
@@ -7,23 +7,23 @@ use plimsoll_measure::Nanos;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum SlotState {
     Vacant,
-    /// Queued or in the kernel.
+    /// The operation is queued or in the kernel.
     InFlight,
     Completed,
-    /// In flight, and no worker waits for it.
+    /// The operation is in flight, and no worker waits for the result.
     Orphaned,
 }
 
-/// An operation, and all that the kernel may read and write for it.
+/// An operation, and all memory that the kernel may read and write for the operation.
 struct Slot {
     state: SlotState,
-    /// The task that waits for it.
+    /// The task that waits for the operation.
     task: u32,
-    /// When it was given to the kernel, at the earliest.
+    /// The earliest time at which the operation may have been submitted.
     submitted: Nanos,
-    /// The result of its completion.
+    /// The result of the completion.
     result: i32,
-    /// The earliest time at which it may have completed.
+    /// The earliest time at which the operation may have completed.
     completed: Nanos,
     held: Held,
 }
@@ -31,34 +31,34 @@ struct Slot {
 /// An operation that has completed.
 pub(super) struct Completed {
     pub(super) result: i32,
-    /// The earliest time at which it may have completed.
+    /// The earliest time at which the operation may have completed.
     pub(super) completed: Nanos,
     pub(super) held: Held,
 }
 
-/// Operations by their numbers.
+/// Operations by slot number.
 #[derive(Default)]
 pub(super) struct Slots {
     slots: Vec<Slot>,
     vacant: Vec<u32>,
 }
 
-/// What a look at the completions knows.
+/// The times of one look for completions.
 #[derive(Clone, Copy)]
 pub(super) struct Look {
-    /// When the one before it ended, if completions were there when it began.
+    /// The time of the previous look, if completions were already waiting when this look began.
     pub(super) waiting_since: Option<Nanos>,
-    /// When it began to take completions.
+    /// The time at which this look began to take completions.
     pub(super) now: Nanos,
 }
 
 impl Slots {
-    /// Number of operations that are not completed and taken.
+    /// Number of operations whose results were not taken.
     pub(super) fn used(&self) -> usize {
         self.slots.len() - self.vacant.len()
     }
 
-    /// Adds an operation; without a task, no worker waits for it.
+    /// Adds an operation; `task` is `None` if no worker waits.
     pub(super) fn add(&mut self, held: Held, task: Option<u32>, submitted: Nanos) -> u32 {
         let slot = Slot {
             state: match task {
@@ -85,18 +85,18 @@ impl Slots {
         }
     }
 
-    /// Notes when an operation that had to wait is given to the kernel.
+    /// Sets the submission time of an operation that waited in the backlog.
     pub(super) fn set_submitted(&mut self, number: u32, submitted: Nanos) {
         self.slots[number as usize].submitted = submitted;
     }
 
-    /// Sets the task that is to be woken.
+    /// Sets the task that waits for an operation.
     #[inline]
     pub(super) fn set_task(&mut self, number: u32, task: u32) {
         self.slots[number as usize].task = task;
     }
 
-    /// Notes a completion. Returns the task that waits for it, or what was held for nothing that waits.
+    /// Completes an operation. Returns the waiting task, or the held memory if no task waits.
     #[inline]
     pub(super) fn complete(&mut self, number: u32, result: i32, look: Look) -> Result<u32, Held> {
         let slot = &mut self.slots[number as usize];
@@ -106,7 +106,7 @@ impl Slots {
                 slot.state = SlotState::Completed;
                 slot.result = result;
                 slot.completed = match look.waiting_since {
-                    // It may have completed right after it was submitted, while the lane polled others.
+                    // The operation may have completed right after its submission, while the lane polled other tasks.
                     Some(since) => since.max(slot.submitted),
                     None => look.now,
                 };
@@ -119,7 +119,7 @@ impl Slots {
         }
     }
 
-    /// Takes an operation, if it has completed.
+    /// Takes the result of a completed operation; `None` if the operation is in flight.
     #[inline]
     pub(super) fn take(&mut self, number: u32) -> Option<Completed> {
         let slot = &self.slots[number as usize];
@@ -135,7 +135,7 @@ impl Slots {
         })
     }
 
-    /// Notes that no worker waits for an operation. Returns whether it is still in flight.
+    /// Marks an operation as not waited for. Returns whether the operation is still in flight.
     pub(super) fn orphan(&mut self, number: u32) -> bool {
         let slot = &mut self.slots[number as usize];
         match slot.state {
@@ -152,7 +152,7 @@ impl Slots {
         }
     }
 
-    /// Removes an operation that is not in the kernel.
+    /// Frees the slot of an operation that is not in the kernel.
     pub(super) fn vacate(&mut self, number: u32) -> Held {
         let slot = &mut self.slots[number as usize];
         slot.state = SlotState::Vacant;
@@ -160,7 +160,7 @@ impl Slots {
         std::mem::replace(&mut slot.held, Held::Nothing)
     }
 
-    /// Numbers of the operations that are in flight.
+    /// Slot numbers of the operations in flight.
     pub(super) fn in_flight(&self) -> Vec<u32> {
         let slots = (0..).zip(&self.slots);
         let of = |s: &Slot| matches!(s.state, SlotState::InFlight | SlotState::Orphaned);
@@ -184,16 +184,16 @@ mod tests {
             waiting_since: Some(since),
             now: 900,
         };
-        // Submitted in the turn that ended with the look, or before it.
+        // Submitted in the turn that ended with the look, or earlier.
         assert_eq!(completed(&mut slots, 300, waiting(100)), 300);
         assert_eq!(completed(&mut slots, 50, waiting(100)), 100);
-        // The lane had to wait for it.
+        // The lane had to wait for the completion.
         let waited = Look {
             waiting_since: None,
             now: 900,
         };
         assert_eq!(completed(&mut slots, 300, waited), 900);
-        // What had to wait for others is submitted later.
+        // A backlogged operation is submitted later than it is added.
         let number = slots.add(Held::Nothing, Some(7), 300);
         slots.set_submitted(number, 600);
         assert_eq!(slots.complete(number, 0, waiting(100)).ok(), Some(7));

@@ -4,7 +4,7 @@ use plimsoll_plan::{Fileset, Plan, Value};
 
 const SET: FilesetId = FilesetId(0);
 
-/// A ledger of ten files of 1000 bytes, of which the run populates eight.
+/// A ledger of ten files of 1000 bytes, of which eight are populated.
 fn ledger() -> Ledger {
     let mut plan = Plan::empty("verified");
     plan.filesets = vec![Fileset {
@@ -55,7 +55,7 @@ fn a_file_that_is_created_again_has_other_contents() {
         ledger.stamp_of(&second.record),
     );
     assert_ne!(old, new);
-    // Bytes of the first in the second are recognised.
+    // Bytes of the first file in the second file are recognised.
     let mut bytes = [0; 256];
     old.fill(0, &mut bytes);
     let at = new
@@ -92,7 +92,7 @@ fn wrong_bytes_are_described_with_where_they_come_from() {
     assert!(problem.ends_with("zeros"), "{problem}");
     Stamp { seed: 99, ..wanted }.fill(0, &mut bytes);
     assert!(told(&bytes).problem.contains("another run"));
-    // One changed bit: the word is shown as it should be and as it is.
+    // After a change of one bit, the expected and the found word are shown.
     wanted.fill(128, &mut bytes);
     let right = bytes;
     bytes[50] ^= 1;

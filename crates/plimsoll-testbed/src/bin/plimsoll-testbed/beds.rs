@@ -17,7 +17,7 @@ use std::ffi::OsString;
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// The beds of this user. Removes what is left of beds whose owner process has ended, and prints a note on each.
+/// The beds of this user. Removes the remains of beds whose owner process has ended, and prints a note on each bed.
 pub fn store() -> Result<Store, BedError> {
     let store = Store::of_user()?;
     for name in store.sweep()? {
@@ -36,7 +36,7 @@ pub fn bed(name: &str) -> Result<TestBed, BedError> {
     TestBed::find(&store()?, name)
 }
 
-/// Where the load of a bed goes: a directory, or a URL.
+/// The target of a bed's load: a directory, or a URL.
 fn place(target: &BedTarget) -> String {
     escaped(&text_of(target).to_string_lossy()).into_owned()
 }

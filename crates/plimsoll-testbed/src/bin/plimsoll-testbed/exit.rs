@@ -26,7 +26,8 @@ impl Exit {
         }
     }
 
-    /// The code of a program that has ended: its exit code, or 128 plus the number of the signal that ended the program.
+    /// The code of a program that has ended: its exit code, or 128 plus the number of the signal that ended the
+    /// program.
     pub fn of_status(status: ExitStatus) -> Self {
         let code = status.code().or_else(|| Some(128 + status.signal()?));
         code.and_then(|code| u8::try_from(code).ok())

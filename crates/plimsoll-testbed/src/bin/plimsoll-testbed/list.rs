@@ -24,7 +24,7 @@ struct Variant {
     rights: &'static str,
     packages: Vec<&'static str>,
     missing: Vec<Need>,
-    /// Why this machine cannot have it, whatever is installed.
+    /// Why this machine cannot run the variant, whatever software is installed.
     unavailable: Option<String>,
 }
 
@@ -62,7 +62,7 @@ impl Variant {
         }
     }
 
-    /// What it needs, and whether that is there.
+    /// The needed programs and rights, and whether they are available.
     fn line(&self) -> String {
         let mut line = String::new();
         if let Some((option, value)) = self.choice {

@@ -148,7 +148,7 @@ fn are_below(base: &Path, command: &str, words: &[OsString]) -> Result<bool, Bed
         return Err(elsewhere(other));
     }
     if command == "md" {
-        // Relative directories are below --dir.
+        // Relative directories are below `--dir`.
         let roots = [
             values(words, "-o"),
             values(words, "--root-dir"),

@@ -37,12 +37,12 @@ impl<'a> Placeholders<'a> {
         &self.used
     }
 
-    /// Replaces the placeholders in a word by targets. A `?` after a URL that has options becomes `&`. `{{}}` becomes `{}`
-    /// and `{{NAME}}` becomes `{NAME}`; other braces stay.
+    /// Replaces the placeholders in a word by targets. A `?` after a URL that has options becomes `&`. `{{}}` becomes
+    /// `{}` and `{{NAME}}` becomes `{NAME}`; other braces stay.
     ///
     /// # Errors
-    /// If a word without white space, or the value after `=` in such a word, begins with a name in braces that is not the
-    /// name of a target.
+    /// If a word without white space, or the value after `=` in such a word, begins with a name in braces that is not
+    /// the name of a target.
     pub fn fill(&mut self, word: &OsStr) -> Result<OsString, BedError> {
         let bytes = word.as_bytes();
         let mut out = Vec::new();
@@ -55,8 +55,8 @@ impl<'a> Placeholders<'a> {
         Ok(OsString::from_vec(out))
     }
 
-    /// Appends the replacement of the text that begins with the opening brace at `open`; returns the offset of the rest of
-    /// the word.
+    /// Appends the replacement of the text that begins with the opening brace at `open`; returns the offset of the rest
+    /// of the word.
     fn brace(&mut self, word: &[u8], open: usize, out: &mut Vec<u8>) -> Result<usize, BedError> {
         if let Some(inner) = word[open..].strip_prefix(b"{{")
             && let Some(close) = find(inner, b'}')

@@ -44,8 +44,8 @@ impl CaughtSignals {
         self.interrupt.load(Relaxed) || self.termination.load(Relaxed)
     }
 
-    /// Waits for the end of a command in the process group of this process. The command gets SIGTERM if this process gets
-    /// a termination signal; SIGINT from a terminal reaches the command anyway.
+    /// Waits for the end of a command in the process group of this process. The command gets SIGTERM if this process
+    /// gets a termination signal; SIGINT from a terminal reaches the command anyway.
     pub fn wait_for(&self, child: &mut Child) -> std::io::Result<ExitStatus> {
         wait_and_end_when(child, || self.termination.load(Relaxed))
     }
@@ -70,7 +70,7 @@ fn wait_and_end_when(
         if is_ended() && !is_passed_on {
             is_passed_on = true;
             if let Some(pid) = Pid::from_raw(child.id().cast_signed()) {
-                // The command may have ended meanwhile.
+                // The command may have ended since the last check.
                 let _ = kill_process(pid, Signal::TERM);
             }
         }

@@ -1,5 +1,5 @@
-//! An initial file system of a Linux kernel (initramfs): an archive in the format `newc` of cpio, which the
-//! kernel's `Documentation/driver-api/early-userspace/buffer-format.rst` describes.
+//! The initial file system of a Linux kernel (initramfs): an archive in cpio's `newc` format, as specified in the
+//! kernel's `Documentation/driver-api/early-userspace/buffer-format.rst`.
 
 use crate::BedError;
 use crate::bed::Bed;
@@ -8,26 +8,25 @@ use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-/// File types of modes.
+/// File type bits of a mode.
 const DIRECTORY: u32 = 0o040_000;
 const FILE: u32 = 0o100_000;
 const LINK: u32 = 0o120_000;
 const CHARACTER_DEVICE: u32 = 0o020_000;
 
-/// Headers and contents begin at multiples of this number of bytes.
+/// Alignment of headers and contents, in bytes.
 const ALIGNMENT: usize = 4;
 
-/// Name of the entry after the last one.
+/// Name of the entry that ends an archive.
 const END: &str = "TRAILER!!!";
 
-/// An archive that is being put together. All of its files belong to root.
+/// Builder of an archive. All files belong to root.
 pub(super) struct Initramfs {
     bytes: Vec<u8>,
     names: BTreeSet<PathBuf>,
 }
 
 impl Initramfs {
-    /// An empty one.
     pub(super) fn new() -> Self {
         Self {
             bytes: Vec::new(),
@@ -35,13 +34,13 @@ impl Initramfs {
         }
     }
 
-    /// Adds a directory, and those that it is in.
+    /// Adds a directory and its parent directories.
     pub(super) fn directory(&mut self, path: &Path) {
         self.parents(path);
         self.entry(path, DIRECTORY | 0o755, (0, 0), &[]);
     }
 
-    /// Adds a file that can be executed.
+    /// Adds an executable file.
     pub(super) fn file(&mut self, path: &Path, content: &[u8]) {
         self.parents(path);
         self.entry(path, FILE | 0o755, (0, 0), content);
@@ -71,7 +70,7 @@ impl Initramfs {
         Ok(())
     }
 
-    /// Adds a program of this machine, at a path, with the libraries that it is linked with.
+    /// Adds a program of this machine at a path, with the libraries of the program.
     pub(super) fn program(&mut self, bed: &Bed, from: &Path, to: &Path) -> Result<(), BedError> {
         self.copy_to(from, to)?;
         let ldd = CommandLine::new("sh").args(["-c", LDD, "sh"]).arg(from);
@@ -87,7 +86,7 @@ impl Initramfs {
         }
     }
 
-    /// Adds an entry unless its path is there.
+    /// Adds an entry unless the archive has an entry with the path.
     fn entry(&mut self, path: &Path, mode: u32, device: (u32, u32), content: &[u8]) {
         if self.names.insert(path.to_owned()) {
             let name = path.to_string_lossy();
@@ -120,21 +119,21 @@ impl Initramfs {
         self.bytes.resize(length, 0);
     }
 
-    /// The archive.
+    /// The bytes of the archive, with the end entry.
     pub(super) fn finish(mut self) -> Vec<u8> {
         self.append(END, 0, (0, 0), &[]);
         self.bytes
     }
 }
 
-/// Prints the libraries of a program. One that has none prints nothing.
+/// Prints the libraries of a program; prints nothing for a static program.
 const LDD: &str = r#"
 if said=$(LC_ALL=C ldd "$1" 2>&1); then echo "$said"; else
     case $said in *"not a dynamic executable"*) ;; *) echo "$said" >&2; exit 1 ;; esac
 fi"#;
 
-/// The files in the output of `ldd`: a library has a path of its own or one after an arrow, and what the
-/// kernel provides has none. Of programs that are linked with nothing it says so.
+/// Paths of the libraries in the output of `ldd`: after an arrow, or without an arrow for an absolute path. The line of
+/// the kernel's own library (vDSO) has no path.
 fn libraries(text: &str) -> impl Iterator<Item = &str> {
     text.lines().filter_map(|line| {
         let place = line.split_once("=>").map_or(line, |(_, place)| place);
@@ -157,7 +156,7 @@ mod tests {
         let bytes = archive.finish();
         assert_eq!(bytes.len() % ALIGNMENT, 0);
         let text = String::from_utf8(bytes).unwrap();
-        // A directory, its file once, and the end.
+        // The header of a directory, the header of one file although added twice, and the header of the end entry.
         assert_eq!(text.matches("070701").count(), 3);
         let file = text.rfind("070701").unwrap();
         let at = text[..file].rfind("070701").unwrap();

@@ -1,5 +1,5 @@
-//! `knfsd`: the NFS server of the Linux kernel, in a kernel of its own: User-Mode Linux, which is a process,
-//! or one in QEMU. It delegates, recalls, and loses what was not committed when it is killed.
+//! `knfsd`: the NFS server of the Linux kernel, in a kernel of its own: User-Mode Linux, which is a process, or a
+//! kernel in QEMU. The server grants and recalls delegations, and loses uncommitted data when it is killed.
 
 mod initramfs;
 mod qemu;
@@ -18,7 +18,6 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The kind.
 pub(super) const KIND: Kind = Kind {
     name: "knfsd",
     summary: "the Linux kernel's NFS server in User-Mode Linux or QEMU, NFS versions 3, 4.0 and 4.1, with delegations",
@@ -34,7 +33,7 @@ pub(super) const KIND: Kind = Kind {
     status: no_status,
 };
 
-/// How that kernel is run, the default first.
+/// Values of `--machine`, the default first.
 const MACHINES: [&str; 2] = ["uml", "qemu"];
 
 fn machine(options: &BedOptions) -> Result<&'static str, BedError> {
@@ -53,23 +52,23 @@ const UML_NEEDS: [Need; 9] = [
     Need::debian("cc", "gcc"),
 ];
 
-/// The network device between the bed and that kernel.
+/// Network device between the bed and the server's kernel.
 const DEVICE: &str = "tap0";
 
-/// Addresses of the bed and of that kernel on the device (RFC 2544, appendix C.2.2).
+/// Addresses of the bed and of the server's kernel on the device (RFC 2544, appendix C.2.2).
 const GATEWAY: Ipv4Addr = Ipv4Addr::new(198, 18, 1, 1);
 const SERVER: Ipv4Addr = Ipv4Addr::new(198, 18, 1, 2);
 
-/// Path of the export in that kernel, and for NFSv3.
+/// Path of the export in the server's kernel, and for NFSv3.
 const EXPORT: &str = "/mnt/export";
 
-/// Size of the export in bytes if none is given. It is a sparse file.
+/// Size of the export in bytes if none is given. The export is a sparse file.
 const DEFAULT_SIZE: u64 = 4 << 30;
 
-/// Minimum size of the export in bytes: below it, ext4 has no journal to speak of.
+/// Minimum size of the export in bytes: below this size, the journal of ext4 is too small.
 const MIN_SIZE: u64 = 64 << 20;
 
-/// Memory of that kernel.
+/// Memory of the server's kernel in MiB.
 const MEMORY_MIB: u32 = 512;
 
 fn needs(options: &BedOptions) -> Result<Vec<Need>, BedError> {
@@ -85,8 +84,8 @@ fn needs(options: &BedOptions) -> Result<Vec<Need>, BedError> {
     }
 }
 
-/// User-Mode Linux exists for some processors only, and the library of [`preload`] for one. The machine
-/// that QEMU is given has the same.
+/// Checks the processor: User-Mode Linux exists for some processors only, the library of [`preload`] for one, and QEMU
+/// emulates a machine with the same processor.
 fn runs_on(architecture: &str) -> Result<(), BedError> {
     match architecture {
         "x86_64" => Ok(()),
@@ -166,7 +165,7 @@ fn make_disk(bed: &mut Bed) -> Result<PathBuf, BedError> {
     Ok(image)
 }
 
-/// The command of User-Mode Linux. Only a namespace of processes ends all of its processes.
+/// The command of User-Mode Linux. A PID namespace ensures that all of its processes end together.
 fn uml_command(dir: &Path, library: &Path, init: &Path, disk: &Path) -> CommandLine {
     let assignment = |name: &str, value: &Path| {
         let mut word = std::ffi::OsString::from(name);
@@ -187,7 +186,7 @@ fn uml_command(dir: &Path, library: &Path, init: &Path, disk: &Path) -> CommandL
         .args(["con=null", "con0=null,fd:1", "quiet"])
 }
 
-/// The script of the first process of that kernel, which begins with that of its machine.
+/// The script of the first process of the server's kernel: the machine's part, then the server's part.
 fn script(begin: &str) -> String {
     [begin, SERVER_SCRIPT]
         .concat()
@@ -197,15 +196,14 @@ fn script(begin: &str) -> String {
         .replace("@READY@", READY)
 }
 
-/// What that script writes when the server is ready.
+/// Line that the script of the server's kernel writes when the server is ready.
 const READY: &str = "server is ready";
 
-/// The script of the first process in User-Mode Linux up to the server, with names for what is filled in. Its
-/// root is the machine's file system, so file systems in memory are mounted wherever something is written. Its
-/// modules are not in the usual directory, which the machine may not even have: `modprobe`, also when
-/// that kernel calls it, is a script that knows where they are. Programs such as `mount` must not change
-/// to the owner of their file: in the namespace of an ordinary user, root's files belong to an
-/// unknown user.
+/// First part of the script of the first process in User-Mode Linux, with placeholders. The root is the machine's file
+/// system, so file systems in memory are mounted at all places that are written to. The modules are not in the usual
+/// directory, which the machine may not even have: `modprobe`, also when called by the kernel, is a script with the
+/// path of the modules. Programs such as `mount` must not change to the owner of their file: in the namespace of an
+/// ordinary user, root's files belong to an unknown user.
 const UML_INIT: &str = r#"#!/bin/bash
 [ "$1" = again ] || exec setpriv --no-new-privs "$0" again
 export PATH=/usr/sbin:/usr/bin:/sbin:/bin
@@ -224,7 +222,7 @@ mount -t tmpfs mnt /mnt || exit 1; mkdir /mnt/export
 mount -t ext4 -o noatime /dev/ubda /mnt/export || exit 1
 "#;
 
-/// The rest of that script: the server of a file system that is mounted.
+/// Last part of the script: exports a mounted file system.
 const SERVER_SCRIPT: &str = r#"
 mount -t nfsd nfsd /proc/fs/nfsd
 mkdir -p /var/lib/nfs/v4recovery /var/lib/nfs/nfsdcltrack

@@ -1,5 +1,4 @@
-//! The kernel of the server in QEMU, with an initial file system that the bed makes from programs of this
-//! machine.
+//! The server's kernel in QEMU, with an initial file system that the bed makes from programs of this machine.
 
 use super::initramfs::Initramfs;
 use super::{DEVICE, IP, MEMORY_MIB};
@@ -11,8 +10,8 @@ use crate::state::SoftwareVersion;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-/// The variable with the directory of the kernel: below it are `boot/vmlinuz-RELEASE` and
-/// `lib/modules/RELEASE`, as in a package of Debian.
+/// Environment variable with the directory of the kernel. The directory contains `boot/vmlinuz-RELEASE` and
+/// `lib/modules/RELEASE`, as in a Debian package.
 pub(in crate::kinds) const KERNEL_VARIABLE: &str = "PLIMSOLL_KERNEL";
 
 const NEEDS: [Need; 8] = [
@@ -26,10 +25,10 @@ const NEEDS: [Need; 8] = [
     Need::debian("ldd", "libc-bin"),
 ];
 
-/// Stands for the images of kernels; it is not the path of one.
+/// Stands for any kernel image in error messages; the text is not a path.
 const KERNEL: Need = Need::debian("/boot/vmlinuz-*", "linux-image-cloud-amd64");
 
-/// Programs that are put into the initial file system, besides busybox.
+/// Programs in the initial file system besides busybox.
 const PROGRAMS: [&str; 6] = [
     "insmod",
     "rpcbind",
@@ -39,7 +38,7 @@ const PROGRAMS: [&str; 6] = [
     "nfsdcltrack",
 ];
 
-/// Files that these programs read.
+/// Configuration files of these programs: path and content.
 const FILES: [(&str, &str); 4] = [
     (
         "/etc/passwd",
@@ -53,10 +52,10 @@ const FILES: [(&str, &str); 4] = [
     ),
 ];
 
-/// Modules of the kernel, each with those that it needs; a kernel may have some of them in itself.
+/// Modules that are loaded with their dependencies; a kernel may have some of them built in.
 const MODULES: [&str; 5] = ["virtio_pci", "virtio_net", "virtio_blk", "ext4", "nfsd"];
 
-/// What is needed, and the kernel if there is none.
+/// The needed programs, and the kernel if none is found.
 pub(super) fn needs() -> Result<Vec<Need>, BedError> {
     let mut needs = NEEDS.to_vec();
     if Kernel::find()?.is_none() {
@@ -69,13 +68,13 @@ pub(super) fn needs() -> Result<Vec<Need>, BedError> {
 #[derive(Debug, PartialEq, Eq)]
 struct Kernel {
     image: PathBuf,
-    /// The directory below which are `lib/modules`.
+    /// The directory that contains `lib/modules`.
     root: PathBuf,
     release: String,
 }
 
 impl Kernel {
-    /// That of the variable [`KERNEL_VARIABLE`], or the newest one of this machine.
+    /// The kernel of [`KERNEL_VARIABLE`], or the newest kernel of this machine.
     fn find() -> Result<Option<Self>, BedError> {
         match std::env::var_os(KERNEL_VARIABLE) {
             None => Ok(Self::below(Path::new("/"))),
@@ -90,7 +89,7 @@ impl Kernel {
         }
     }
 
-    /// The newest one below a directory that can be read and has modules.
+    /// The newest readable kernel with modules below a directory.
     fn below(root: &Path) -> Option<Self> {
         let images = std::fs::read_dir(root.join("boot")).ok()?.flatten();
         let kernels = images.filter_map(|entry| {
@@ -108,7 +107,7 @@ impl Kernel {
         kernels.max_by_key(|kernel| version_key(&kernel.release))
     }
 
-    /// The files of its modules, in the order in which they are loaded.
+    /// The files of the needed modules, in load order.
     fn modules(&self, bed: &Bed) -> Result<Vec<PathBuf>, BedError> {
         let mut found: Vec<PathBuf> = Vec::new();
         for module in MODULES {
@@ -140,18 +139,18 @@ fn version_key(release: &str) -> Vec<u64> {
     parts.filter_map(|n| n.parse().ok()).collect()
 }
 
-/// How the processor of the machine is provided.
+/// The provider of the virtual processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Accelerator {
-    /// By this processor.
+    /// Hardware virtualisation.
     Kvm,
-    /// By emulation.
+    /// Emulation.
     Tcg,
 }
 
 impl Accelerator {
-    /// KVM where this user may use that of the processor. `kvm_pvm` is a KVM without its help, in which
-    /// Linux 6.1 does not come up.
+    /// KVM if this user may use the processor's virtualisation. `kvm_pvm` is KVM without hardware virtualisation, under
+    /// which Linux 6.1 does not boot.
     fn of_this_machine() -> Self {
         let opened = File::options().read(true).write(true).open("/dev/kvm");
         let has = |module: &str| Path::new("/sys/module").join(module).exists();
@@ -169,7 +168,7 @@ impl Accelerator {
         }
     }
 
-    /// What it is, for the notes of the bed.
+    /// Description for the notes of the bed.
     pub(super) fn description(self) -> &'static str {
         match self {
             Self::Kvm => "KVM",
@@ -178,7 +177,7 @@ impl Accelerator {
     }
 }
 
-/// Prepares the kernel; returns its command and how its processor is provided. `init` is the script of its
+/// Prepares the kernel; returns the command of QEMU and the provider of its processor. `init` is the script of the
 /// first process.
 pub(super) fn machine(
     bed: &mut Bed,
@@ -209,7 +208,7 @@ pub(super) fn machine(
     ))
 }
 
-/// A panic ends it: the kernel starts again at once, which QEMU does not do.
+/// The command of QEMU. A panic ends QEMU: the kernel reboots at once, and QEMU exits instead of a reboot.
 fn command(
     program: CommandLine,
     kernel: &Kernel,
@@ -245,14 +244,14 @@ fn command(
             "tap,id=network,ifname={DEVICE},script=no,downscript=no"
         ))
         .args(["-device", "virtio-blk-pci,drive=disk", "-drive"])
-        // In the bed's directory, whose path has no commas.
+        // The disk is in the bed's directory, whose path contains no commas.
         .arg(format!(
             "file={},format=raw,if=none,id=disk",
             disk.display()
         ))
 }
 
-/// The initial file system: its root has mode 755, without which rpcbind trusts nothing in it.
+/// The initial file system. The root has mode 755, because rpcbind trusts no file in a root with another mode.
 fn initramfs(bed: &Bed, kernel: &Kernel, init: &str) -> Result<Vec<u8>, BedError> {
     let mut archive = Initramfs::new();
     for dir in [
@@ -310,7 +309,7 @@ fn found(program: &'static str, package: &'static str) -> Result<PathBuf, BedErr
     need.find().ok_or(BedError::Missing(vec![need]))
 }
 
-/// The script of the first process up to the server.
+/// First part of the script of the first process.
 pub(super) const INIT: &str = r#"#!/bin/sh
 export PATH=/sbin:/bin:/usr/sbin:/usr/bin
 /bin/busybox --install -s

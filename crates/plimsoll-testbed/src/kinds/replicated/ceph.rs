@@ -1,5 +1,5 @@
-//! CephFS: a monitor with the map of the cluster, a manager, a metadata server, and object storage
-//! daemons (OSDs) with the data; mounted by ceph-fuse.
+//! CephFS: a monitor with the map of the cluster, a manager, a metadata server, and object storage daemons (OSDs) with
+//! the data; mounted by ceph-fuse.
 
 use super::{ClusterSize, Software, client_dir, server, size_of};
 use crate::BedError;
@@ -46,18 +46,18 @@ const DEFAULT_SIZE: u64 = 3 << 30;
 /// Minimum size of an OSD's disk in bytes: below it, its journal and metadata leave no room.
 const MIN_SIZE: u64 = 1 << 30;
 
-/// What each OSD writes before it has any data, in bytes, with a margin.
+/// Bytes that each OSD writes before it has any data, with a margin.
 const MIN_ROOM: u64 = 256 << 20;
 
-/// Number of placement groups of each pool. Few of them become clean sooner.
+/// Number of placement groups of each pool. A small number becomes clean sooner.
 const PLACEMENT_GROUPS: u32 = 8;
 
-/// Maximum time of an inquiry of the cluster. Without it, those about placement groups wait for ever
-/// for a manager, and all of them for a monitor.
+/// Maximum duration of an inquiry of the cluster. Without a limit, inquiries about placement groups wait for a manager
+/// for ever, and all inquiries wait for a monitor.
 const ASK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Modules of the manager that are not loaded: they take memory and time, and some of them report a
-/// cluster of one machine as unhealthy.
+/// Modules that the manager does not load: they take memory and time, and some of them report a cluster of one machine
+/// as unhealthy.
 const DISABLED_MODULES: &str = "alerts,diskprediction_local,influx,insights,iostat,localpool,\
     mirroring,nfs,osd_perf_query,osd_support,prometheus,restful,selftest,snap_schedule,stats,telegraf,\
     test_orchestrator,zabbix";
@@ -92,7 +92,7 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     make_disks(bed, &cluster, &osds)?;
     let answers = cluster.ceph(&["mon", "stat"]);
     bed.wait_until("waiting for the monitor", &answers, |_| true)?;
-    // Nothing is known of the health of such devices.
+    // Files used as disks have no health data.
     let key = "mgr/devicehealth/enable_monitoring";
     cluster.run(bed, &["config", "set", "--force", "mgr", key, "false"])?;
     for osd in &osds {
@@ -145,7 +145,7 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     Ok(())
 }
 
-/// Checks that there is room for the cluster itself: OSDs abort where there is none, and say little.
+/// Checks that there is room for the cluster itself: OSDs abort without room, and log little about the cause.
 fn check_room(bed: &Bed, servers: u32) -> Result<(), BedError> {
     let dir = bed.data("run")?;
     let system = rustix::fs::statvfs(&dir).map_err(|e| BedError::at(&dir)(e.into()))?;
@@ -160,7 +160,7 @@ fn check_room(bed: &Bed, servers: u32) -> Result<(), BedError> {
     }
 }
 
-/// Makes the disks of all OSDs at once: most of the time is that of the machine's disk.
+/// Makes the disks of all OSDs concurrently: most of the time is spent waiting for the machine's disk.
 fn make_disks(bed: &Bed, cluster: &Cluster, osds: &[Osd]) -> Result<(), BedError> {
     let lines = osds.iter().map(|osd| osd.make(bed, cluster));
     let lines: Vec<CommandLine> = lines.collect::<Result<_, _>>()?;
@@ -183,7 +183,7 @@ struct Osd {
 }
 
 impl Osd {
-    /// That of a server, from 1.
+    /// The OSD of a server, counted from 1.
     fn new(number: u32) -> Result<Self, BedError> {
         Ok(Self {
             number,
@@ -191,12 +191,12 @@ impl Osd {
         })
     }
 
-    /// Its id in the cluster, from 0.
+    /// Id of the OSD in the cluster, from 0.
     fn id(&self) -> String {
         (self.number - 1).to_string()
     }
 
-    /// Makes its disk.
+    /// The command that makes the OSD's disk.
     fn make(&self, bed: &Bed, cluster: &Cluster) -> Result<CommandLine, BedError> {
         bed.data(&format!("osd.{}", self.id()))?;
         let words = [
@@ -219,12 +219,12 @@ impl Osd {
     }
 }
 
-/// Number of the address of a server, from 1.
+/// Number of the address of a server; servers count from 1.
 fn own_address(server: u32) -> u8 {
     u8::try_from(server).expect("there are few servers") + MONITOR
 }
 
-/// A cluster that is being put together.
+/// Configuration of a cluster that is being started.
 struct Cluster {
     config: PathBuf,
     id: String,
@@ -242,7 +242,7 @@ impl Cluster {
         self.client(program).args(["-f", "-i", id])
     }
 
-    /// The administrator's command.
+    /// A command of the administrator's program `ceph`.
     fn ceph(&self, words: &[&str]) -> CommandLine {
         self.client("ceph").args(words)
     }
@@ -272,9 +272,9 @@ impl Cluster {
         )
     }
 
-    /// The configuration. Groups of users are not looked up: processes of other namespaces cannot be
-    /// found, and each failure is a line of the log. Faults are noticed and mended as soon as one machine
-    /// can, and memory is small.
+    /// Writes the configuration. Ceph does not look up groups of users: processes of other namespaces cannot be found,
+    /// and each failure adds a line to the log. Time limits are short, so that faults are detected and repaired
+    /// quickly, and memory is small.
     fn write_config(&self, bed: &Bed, servers: u32, copies: u32) -> Result<PathBuf, BedError> {
         let dir = bed.data("run")?;
         let dir = dir.parent().expect("it is in the bed's directory");
@@ -327,7 +327,7 @@ impl Cluster {
     }
 }
 
-/// Name of the configuration.
+/// File name of the configuration.
 const CONFIG: &str = "ceph.conf";
 
 /// A program of Ceph with this configuration only.
@@ -350,7 +350,7 @@ struct Status {
 struct Health {
     /// `HEALTH_OK`, `HEALTH_WARN` or `HEALTH_ERR`.
     status: String,
-    /// What is not as it should be, by its code.
+    /// Failed health checks, by code.
     #[serde(default)]
     checks: BTreeMap<String, Check>,
 }
@@ -377,10 +377,10 @@ struct PgMap {
     pgs_by_state: Vec<PgState>,
     #[serde(default)]
     num_pgs: u32,
-    /// Copies of objects that are missing.
+    /// Number of missing copies of objects.
     #[serde(default)]
     degraded_objects: u64,
-    /// Copies of objects that there should be, if some are missing.
+    /// Number of copies of objects that should exist; absent if no copy is missing.
     #[serde(default)]
     degraded_total: u64,
 }
@@ -392,7 +392,7 @@ struct PgState {
 }
 
 impl Status {
-    /// Whether all copies of all files are there.
+    /// Whether all copies of all files exist.
     fn is_clean(&self) -> bool {
         let groups = &self.pgmap.pgs_by_state;
         let clean = groups.iter().filter(|g| g.state_name == "active+clean");
@@ -431,7 +431,7 @@ fn read_status(text: &str) -> Result<Status, BedError> {
     serde_json::from_str(text).map_err(|e| BedError::failed("ceph status", e))
 }
 
-/// The health of the cluster, and what is degraded.
+/// The health of the cluster, and the degraded parts.
 fn status(bed: &mut Bed) -> KindStatus {
     let config = bed.data("run").map(|run| run.with_file_name(CONFIG));
     let status = config.and_then(|config| {
@@ -451,7 +451,7 @@ fn status(bed: &mut Bed) -> KindStatus {
 mod tests {
     use super::*;
 
-    /// As Ceph 16 says it, shortened.
+    /// Reply of Ceph 16, shortened.
     const DEGRADED: &str = r#"{"fsid":"x","health":{"status":"HEALTH_WARN","checks":{
         "OSD_DOWN":{"severity":"HEALTH_WARN","summary":{"message":"1 osds down","count":1},"muted":false},
         "PG_DEGRADED":{"severity":"HEALTH_WARN","summary":{"message":"Degraded data","count":16}}},

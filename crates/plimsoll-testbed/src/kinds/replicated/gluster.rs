@@ -1,5 +1,5 @@
-//! GlusterFS: a management daemon, which starts one daemon for each brick, that is each directory with
-//! data; mounted by its FUSE client, which writes all copies itself.
+//! GlusterFS: a management daemon, which starts one daemon for each brick (a directory with data); mounted by its FUSE
+//! client, which writes all copies itself.
 
 use super::{ClusterSize, Software, client_dir, server, size_of};
 use crate::BedError;
@@ -36,16 +36,16 @@ const MANAGEMENT_PORT: u16 = 24007;
 /// Number of the address of the management daemon; servers follow.
 const MANAGEMENT: u8 = 1;
 
-/// Time without a reply after which the client goes on without a server.
+/// Seconds without a reply after which the client stops using a server.
 const PING_TIMEOUT: &str = "5";
 
-/// Time between two looks at what is to be healed: the minimum.
+/// Seconds between two checks for files to heal: the minimum.
 const HEAL_INTERVAL: &str = "5";
 
 /// Maximum time of an inquiry.
 const ASK_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Directories with fixed names that all programs of GlusterFS write to, and what they are in the bed.
+/// Directories with fixed names that all programs of GlusterFS write to: the directory in the bed, and the fixed name.
 const DIRECTORIES: [(&str, &str); 3] = [
     ("run", "/run"),
     ("log", "/var/log/glusterfs"),
@@ -61,7 +61,7 @@ fn needs(options: &BedOptions) -> Result<Vec<Need>, BedError> {
         )));
     }
     let mut needs = NEEDS.to_vec();
-    // They are mounted over in the bed, and must exist.
+    // The bed mounts directories over these directories, so they must exist.
     needs.push(Need::debian("/var/lib/glusterd", "glusterfs-common"));
     needs.push(Need::debian("/var/log/glusterfs", "glusterfs-common"));
     Ok(needs)
@@ -75,7 +75,7 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
         &CommandLine::new("glusterd").arg("--version"),
     );
     let management = bed.address(MANAGEMENT)?;
-    // Their file systems are mounted before it starts, for it sees none that come later.
+    // The bricks' file systems are mounted before the management daemon starts, which does not see later mounts.
     let bricks: Vec<Brick> = (1..=servers)
         .map(|n| Brick::new(bed, n))
         .collect::<Result<_, _>>()?;
@@ -102,7 +102,7 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     }
     let mnt = client_dir(bed)?;
     bed.node("client", "FUSE client", None);
-    // All processes of the bed are to see its mount.
+    // No private mounts: all processes of the bed must see the client's mount.
     let client = CommandLine::new("glusterfs")
         .arg(format!("--volfile-server={management}"))
         .args([
@@ -139,7 +139,7 @@ fn start_management(bed: &mut Bed, address: IpAddr) -> Result<(), BedError> {
     bed.start_and_wait("management", line, Ready::Listening(vec![at]))
 }
 
-/// A program of GlusterFS with directories of the bed.
+/// Adds the private directories of the bed to a program of GlusterFS.
 fn in_directories(bed: &Bed, line: CommandLine) -> Result<CommandLine, BedError> {
     DIRECTORIES
         .iter()
@@ -148,7 +148,7 @@ fn in_directories(bed: &Bed, line: CommandLine) -> Result<CommandLine, BedError>
         })
 }
 
-/// The administrator's command.
+/// A command of the administrator's program `gluster`.
 fn gluster(bed: &Bed) -> Result<CommandLine, BedError> {
     Ok(in_directories(bed, CommandLine::new("gluster"))?.arg("--mode=script"))
 }
@@ -161,17 +161,17 @@ struct Brick {
 }
 
 impl Brick {
-    /// That of a server, from 1.
+    /// The brick of a server, counted from 1.
     fn new(bed: &mut Bed, number: u32) -> Result<Self, BedError> {
         let node = server(number);
         let address =
             bed.address(u8::try_from(number).expect("there are few servers") + MANAGEMENT)?;
         let disk = bed.limited_data(&format!("{node}-disk"))?;
-        // Its file system has other files too, such as the one that fills it.
+        // The brick is a subdirectory: its file system has other files too, such as the file that fills it.
         let dir = disk.join("brick");
         bed.node(&node, "brick", Some(address))
             .has_file_system(&disk);
-        // The log gets the name that the logs of nodes have.
+        // The brick's log is a link to the log of the node.
         let log = bed.log(&node);
         let theirs = bed
             .data("log/bricks")?
@@ -180,7 +180,7 @@ impl Brick {
         Ok(Self { node, address, dir })
     }
 
-    /// Makes the process that the management daemon has started that of the node.
+    /// Makes the process of the brick, which the management daemon has started, the daemon of the node.
     fn adopt(&self, bed: &mut Bed) -> Result<(), BedError> {
         let name = format!("{}-{}.pid", self.address, dashed(&self.dir));
         let pid_file = bed
@@ -192,13 +192,13 @@ impl Brick {
             pid_file,
             in_foreground: "--no-daemon",
             like: in_directories(bed, CommandLine::new("glusterfsd"))?,
-            // The management daemon must know its port, for clients ask there.
+            // The management daemon must know the brick's port, because clients ask the management daemon for the port.
             ready: Ready::Succeeds(self.is_online(bed)?),
         };
         bed.adopt(&self.node, process)
     }
 
-    /// A command that succeeds when the management daemon knows that it is there.
+    /// A command that succeeds when the management daemon reports the brick as online.
     fn is_online(&self, bed: &Bed) -> Result<CommandLine, BedError> {
         let place = format!("{}:{}", self.address, self.dir.display());
         let script = "gluster --mode=script --xml volume status \"$1\" \"$2\" | grep -q '<status>1</status>'";
@@ -207,7 +207,7 @@ impl Brick {
     }
 }
 
-/// A path as GlusterFS writes it into names of files.
+/// A path in the form that GlusterFS uses in file names.
 fn dashed(path: &Path) -> String {
     path.display()
         .to_string()
@@ -215,7 +215,7 @@ fn dashed(path: &Path) -> String {
         .replace('/', "-")
 }
 
-/// For each server, whether it is there and how many files wait for a copy.
+/// For each server, its connection and the number of files that wait for a copy.
 fn status(bed: &mut Bed) -> KindStatus {
     let copies = size_of(&bed.options).map_or(1, |size| size.copies);
     if copies == 1 {
@@ -254,7 +254,7 @@ fn heal_lines(text: &str) -> Vec<String> {
                 lines.push(format!("brick at {address}"));
             }
             ("Status", Some(line)) => *line += &format!(": {value}"),
-            // One that is not there says nothing.
+            // A disconnected brick has no number.
             ("Number of entries in heal pending", Some(line)) if value != "-" => {
                 *line += &format!(", entries to heal: {value}");
             }

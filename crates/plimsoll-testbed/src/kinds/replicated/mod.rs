@@ -1,5 +1,5 @@
-//! `replicated`: a cluster file system that keeps copies of every file on several servers, mounted by
-//! FUSE. Each software is a module with a [`Software`].
+//! `replicated`: a cluster file system that keeps copies of every file on several servers, mounted by FUSE. Each
+//! software is a module with a [`Software`].
 
 mod ceph;
 mod gluster;
@@ -13,7 +13,6 @@ use crate::needs::Need;
 use crate::options::BedOptions;
 use std::path::PathBuf;
 
-/// The kind.
 pub(super) const KIND: Kind = Kind {
     name: "replicated",
     summary: "a cluster file system with copies on several servers: CephFS, GlusterFS or MooseFS",
@@ -41,7 +40,7 @@ const ALL: [&Software; 3] = [&ceph::SOFTWARE, &gluster::SOFTWARE, &moosefs::SOFT
 /// Maximum number of servers.
 const MAX_SERVERS: u32 = 16;
 
-/// A software that replicates.
+/// A cluster file system.
 struct Software {
     name: &'static str,
     needs: fn(&BedOptions) -> Result<Vec<Need>, BedError>,
@@ -57,7 +56,7 @@ fn software(options: &BedOptions) -> Result<&'static Software, BedError> {
     Ok(found.expect("it is one of their names"))
 }
 
-/// Number of servers that store data, and of copies.
+/// Number of servers that store data, and number of copies.
 #[derive(Debug, Clone, Copy)]
 struct ClusterSize {
     servers: u32,
@@ -80,13 +79,13 @@ fn size_of(options: &BedOptions) -> Result<ClusterSize, BedError> {
     Ok(ClusterSize { servers, copies })
 }
 
-/// Name of a server's node, from 1.
+/// Name of the node of a server, counted from 1.
 fn server(number: u32) -> String {
     format!("server.{number}")
 }
 
-/// The directory at which the file system is mounted. While no client has it mounted, nothing can be
-/// written there: files would be on a disk of this machine instead.
+/// Creates the mount point of the client. Without a mounted client, nothing can be written to the directory: files
+/// would be on a disk of this machine instead.
 fn client_dir(bed: &Bed) -> Result<PathBuf, BedError> {
     let parent = bed.mount_dir()?;
     let mount = CommandLine::new("mount");

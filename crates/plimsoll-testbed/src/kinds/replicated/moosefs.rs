@@ -30,10 +30,10 @@ const NEEDS: [Need; 6] = [
     Need::debian("mfscli", "moosefs-cli"),
 ];
 
-/// The metadata of an empty file system.
+/// Path of the metadata of an empty file system.
 const EMPTY_METADATA: &str = "/var/lib/mfs/metadata.mfs.empty";
 
-/// Minimum size of a server's file system in bytes: it keeps some free, and makes chunks of 64 MiB.
+/// Minimum size of a server's file system in bytes: a server keeps some space free, and makes chunks of 64 MiB.
 const MIN_SIZE: u64 = 512 << 20;
 
 /// Ports of the master for chunk servers and for clients.
@@ -42,7 +42,7 @@ const MASTER_PORTS: [u16; 2] = [9420, 9421];
 /// Port of a chunk server.
 const CHUNK_SERVER_PORT: u16 = 9422;
 
-/// Number of the master's address; servers follow, and the client is after them.
+/// Number of the master's address; the addresses of servers and then of the client follow.
 const MASTER: u8 = 1;
 
 fn up(bed: &mut Bed) -> Result<(), BedError> {
@@ -92,7 +92,7 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     bed.wait_until("waiting for the chunk servers", &list, |text| {
         text.lines().filter(|line| has_disk(line)).count() >= expected
     })?;
-    // Their space is known a moment later.
+    // The master learns the size of the servers' disks a moment after the servers have started.
     let free = CommandLine::new("stat")
         .args(["--file-system", "--format=%a"])
         .arg(&mnt);
@@ -109,8 +109,8 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     Ok(())
 }
 
-/// Whether a line of the list of chunk servers is one whose disk is known: that takes some time longer
-/// than the server itself. The port is the fourth field, the size of the disk in bytes the twelfth.
+/// Whether a line of the list of chunk servers has a disk of known size. The master learns the size some time after it
+/// knows the server. The port is the fourth field, the size of the disk in bytes the twelfth.
 fn has_disk(line: &str) -> bool {
     let fields: Vec<&str> = line.split(':').collect();
     let number = |at: usize| fields.get(at).and_then(|f| f.parse::<u64>().ok());
@@ -142,7 +142,7 @@ fn start_server(bed: &mut Bed, number: u32, master: std::net::IpAddr) -> Result<
     bed.start(&name, line, Ready::Listening(vec![at]))
 }
 
-/// The numbers of chunks by their numbers of copies, and of those that lack some.
+/// Number of chunks by number of copies, and number of chunks with too few copies.
 fn status(_: &mut Bed) -> KindStatus {
     let master = std::net::Ipv4Addr::new(198, 18, 0, MASTER);
     let line = CommandLine::new("mfscli").args(["-H", &master.to_string(), "-SIC"]);
@@ -152,8 +152,8 @@ fn status(_: &mut Bed) -> KindStatus {
     }
 }
 
-/// The chunks by their copies, as `mfscli -SIC` prints them: the goal, the copies that there are, and the
-/// number of such chunks, and then how many chunks lack copies, by how bad that is.
+/// Parses the output of `mfscli -SIC`: the number of chunks by goal and number of copies, then the number of chunks
+/// with too few copies by severity.
 fn read_chunks(text: &str) -> KindStatus {
     let mut lines = Vec::new();
     let mut lacking = None;

@@ -47,10 +47,10 @@ pub(super) fn lower(
     })
 }
 
-/// A write of the rank's own part, or a read of the part of the rank `read_ahead` ranks further.
+/// The rank writes its own part, or reads the part of the rank at distance `read_ahead`.
 ///
-/// The files are not removed by a stage but with the root: another rank may still read them, and IOR
-/// does not measure it either.
+/// The files are removed with the root, not by a stage: another rank may still read them, and IOR does not measure the
+/// removal.
 fn transfers(name: &str, i: &Ior, read_ahead: Option<i64>, rows: &mut RowTable) -> Stage {
     let write = read_ahead.is_none();
     let (transfer, kind, rounds) = match write {

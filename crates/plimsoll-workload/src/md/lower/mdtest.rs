@@ -10,7 +10,7 @@ use plimsoll_plan::{
     StageProgress, StageWork, pattern_names,
 };
 
-/// Directory below the root that mdtest works in.
+/// The directory below the root in which mdtest works.
 const TEST_DIR: &str = "test-dir.0-0";
 
 pub(super) fn lower(
@@ -62,7 +62,7 @@ pub(super) fn lower(
     })
 }
 
-/// A stage that creates or removes the directories, which mdtest does not count as files.
+/// A stage that only creates or removes the directories; mdtest does not count directories as files.
 fn directories(name: &str, make: bool, rows: &mut RowTable) -> Stage {
     let work = ObjectLoop {
         make_sets: make.then(|| rows.id(row::MAKE_SET, OpKind::MakeDir)),
@@ -85,7 +85,7 @@ fn write(pattern: &str, m: &Mdtest, rows: &mut RowTable) -> Stage {
     }
 }
 
-/// An operation on every file of the rank `ahead` ranks further.
+/// An operation on every file of the rank at distance `ahead`.
 fn visit(pattern: &str, what: &str, op: ObjectOp, ahead: i64, rows: &mut RowTable) -> Stage {
     let step = object_step(op, rows, by(ahead));
     let work = ObjectLoop::new(Rounds::Made, vec![step]);

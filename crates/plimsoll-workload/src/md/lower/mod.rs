@@ -1,4 +1,4 @@
-//! From options to a Plan.
+//! Lowering of a pattern's options to a Plan.
 
 mod ior;
 mod mdtest;
@@ -15,7 +15,7 @@ use plimsoll_plan::{
 };
 use std::time::Duration;
 
-/// Names of the rows of the results.
+/// Row names in the results.
 pub(crate) mod row {
     pub(crate) const MAKE_SET: &str = "make set";
     pub(crate) const CREATE: &str = "create";
@@ -29,10 +29,10 @@ pub(crate) mod row {
     pub(crate) const CLOSE: &str = "close";
 }
 
-/// Maximum number of an object, and maximum of bytes and objects of a run.
+/// Maximum of object numbers, and of the numbers of bytes and objects of a run.
 const MAX_OBJECT_NUMBER: u128 = i64::MAX as u128;
 
-/// A pattern, and what the Plan says about it.
+/// A pattern and the texts about it in the Plan.
 struct LoweredPattern {
     title: &'static str,
     notes: Vec<&'static str>,
@@ -40,13 +40,13 @@ struct LoweredPattern {
     parameters: Vec<Parameter>,
 }
 
-/// Makes the Plan of a pattern for a number of ranks, which has passed [`Plan::check`].
+/// Makes the Plan of a pattern for `ranks` ranks. The Plan has passed [`Plan::check`].
 ///
-/// `position` has the numbers of the next objects from the run-info file of an earlier run; it is
-/// used if the options require it.
+/// `position` has the numbers of the next objects, from the run-info file of an earlier run. Only options without a
+/// precreate phase and a start item use `position`.
 ///
 /// # Errors
-/// One sentence that states why this number of ranks is not possible.
+/// One sentence that states why the Plan is impossible, such as too many objects for this number of ranks.
 pub fn lower(options: &Options, ranks: u32, position: Option<&Position>) -> Result<Plan, String> {
     if ranks == 0 {
         return Err("a pattern needs at least one process".into());
@@ -96,7 +96,7 @@ pub fn lower(options: &Options, ranks: u32, position: Option<&Position>) -> Resu
     Ok(plan)
 }
 
-/// A pattern of empty objects in the root, which is created and removed by the run.
+/// A pattern of empty objects in the root directory; the run creates and removes the root.
 fn pattern(options: &Options, ranks: u32, stages: Vec<Stage>) -> Pattern {
     Pattern {
         root: options.place.root.clone(),
@@ -123,13 +123,13 @@ fn pattern(options: &Options, ranks: u32, stages: Vec<Stage>) -> Pattern {
     }
 }
 
-/// The options in the form of a command line.
+/// Parameters as command-line options, one per line.
 fn as_text(parameters: &[Parameter]) -> String {
     let line = |p: &Parameter| format!("--{}={}\n", p.name, p.value);
     parameters.iter().map(line).collect()
 }
 
-/// Each stage is started and ends by itself, in a measured window unless it is a warm-up.
+/// Phases that start each stage and wait for its end; a stage that is not a warm-up has a measured window.
 fn script(stages: &[Stage]) -> Vec<Phase> {
     let phases = |(stage, s): (u32, &Stage)| {
         let start = Phase::StartStage { stage };
@@ -148,7 +148,7 @@ fn script(stages: &[Stage]) -> Vec<Phase> {
     (0..).zip(stages).flat_map(phases).collect()
 }
 
-/// Rows of the results, each added at its first use.
+/// Rows of the results, in the order of their first use.
 #[derive(Default)]
 struct RowTable(Vec<Operation>);
 
@@ -176,7 +176,7 @@ fn parameter(name: &str, value: impl ToString, default: impl ToString, meaning: 
     }
 }
 
-/// Stonewall of IO500's patterns, with which all ranks wear out.
+/// Stonewall of IO500's patterns, after which ranks wear out.
 fn worn_out(stonewall: Option<Duration>) -> Option<Stonewall> {
     stonewall.map(|after| Stonewall {
         after,
@@ -200,7 +200,7 @@ fn template(text: &str) -> NameTemplate {
     NameTemplate::parse(text).expect("a constant of `pattern_names` is a template")
 }
 
-/// A step of one operation on the object of a round.
+/// A step with one operation on the object of a round, without an offset.
 fn object_step(op: ObjectOp, rows: &mut RowTable, owner: RankShift) -> ObjectStep {
     let (name, kind) = match op {
         ObjectOp::Create { .. } => (row::CREATE, OpKind::ObjectCreate),
@@ -217,7 +217,7 @@ fn object_step(op: ObjectOp, rows: &mut RowTable, owner: RankShift) -> ObjectSte
     }
 }
 
-/// A shift of `ranks` ranks for every set.
+/// A shift by `ranks` ranks for every set: set number `s` shifts by `(s + 1) · ranks`.
 fn by_set(ranks: i64) -> RankShift {
     RankShift {
         constant: 0,
@@ -225,7 +225,7 @@ fn by_set(ranks: i64) -> RankShift {
     }
 }
 
-/// A shift of `ranks` ranks for all sets together.
+/// A shift by `ranks` ranks, the same for all sets.
 fn by(ranks: i64) -> RankShift {
     RankShift {
         constant: ranks,
@@ -233,7 +233,7 @@ fn by(ranks: i64) -> RankShift {
     }
 }
 
-/// A measured stage without waiting and stonewall.
+/// A measured stage without a waiting factor, a stonewall or a squeeze of memory.
 fn stage(name: &str, work: StageWork, on_error: OnError) -> Stage {
     Stage {
         name: name.into(),
@@ -247,7 +247,7 @@ fn stage(name: &str, work: StageWork, on_error: OnError) -> Stage {
     }
 }
 
-/// Refuses a number that is too large; `what` names it.
+/// Refuses a number above `MAX_OBJECT_NUMBER`; `what` names the number.
 fn countable(what: &str, number: u128) -> Result<(), String> {
     match number {
         0..=MAX_OBJECT_NUMBER => Ok(()),
@@ -257,8 +257,8 @@ fn countable(what: &str, number: u128) -> Result<(), String> {
     }
 }
 
-/// Lets memory be allocated and freed before every stage but the first; before the first too, if it
-/// follows stages of an earlier run.
+/// Sets the memory squeeze of every stage; the first stage is included if `first_too`, because stages of an earlier run
+/// precede it.
 fn squeeze(stages: &mut [Stage], options: &Options, first_too: bool) {
     let squeeze = memory(options.squeeze_memory_mib);
     for stage in stages.iter_mut().skip(usize::from(!first_too)) {

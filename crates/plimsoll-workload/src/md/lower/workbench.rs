@@ -11,12 +11,12 @@ use plimsoll_plan::{
     Rounds, Stage, StageProgress, StageWork, Stonewall, pattern_names,
 };
 
-/// Names of the phases, as they are printed.
+/// Names of the phases in output lines.
 pub(crate) const PRECREATE: &str = "precreate";
 pub(crate) const BENCHMARK: &str = "benchmark";
 pub(crate) const CLEANUP: &str = "cleanup";
 
-/// Maximum number of iterations, each of which is a stage of the Plan and of the results.
+/// Maximum number of iterations; each iteration is a stage of the Plan and of the results.
 const MAX_ITERATIONS: u128 = 10_000;
 
 /// Name of iterations that are not measured.
@@ -111,7 +111,7 @@ fn stages(options: &Options, w: &Workbench, rows: &mut RowTable) -> Vec<Stage> {
     stages
 }
 
-/// Refuses numbers that exceed the range of a counter.
+/// Refuses numbers of iterations, objects or bytes beyond their maximum.
 fn check_size(w: &Workbench, ranks: u32, position: u64) -> Result<(), String> {
     let factors = if w.adaptive {
         ADAPTIVE.len() as u128
@@ -180,8 +180,9 @@ fn benchmark(
     waiting_factor: f64,
     rows: &mut RowTable,
 ) -> Stage {
-    // A reader's objects are those of the rank that is the distance before it. An object that does
-    // not exist is neither read nor removed, and none is added for it.
+    // A rank reads, in each set, the objects of another rank at a distance that grows with the set's number. A failed
+    // stat skips the other steps of the object, so a missing object is neither read nor removed, and no object is
+    // created.
     let (read_from, write_to) = (by_set(-options.offset), by_set(options.offset));
     let stat = ObjectStep {
         gates: true,

@@ -1,4 +1,4 @@
-//! The filesets of a component, and its working set.
+//! Filesets and working set of a component.
 
 use super::Lowerer;
 use crate::mix::model::{Choice, Component};
@@ -9,8 +9,8 @@ use plimsoll_plan::{
 };
 use toml::Spanned;
 
-/// Minimum number of files of each process that a scaled-down workload keeps: the number of files is
-/// reduced first, their sizes only below this number.
+/// Minimum number of files per process in a scaled-down workload: scaling reduces the number of files first, and file
+/// sizes only when this minimum is reached.
 const MIN_FILES: u64 = 8;
 
 impl Lowerer<'_> {
@@ -57,7 +57,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// A number of files at the scale, at least [`MIN_FILES`] of `count`.
+    /// A number of files at the scale, but at least [`MIN_FILES`] or `count`, whichever is smaller.
     pub(super) fn scaled(&self, count: u64) -> u64 {
         let scaled = (count as f64 * self.scale).round() as u64;
         scaled.clamp(count.min(MIN_FILES), count)
@@ -95,7 +95,7 @@ impl Lowerer<'_> {
         })
     }
 
-    /// Checks that there are the files and directories that operations need; `None` after an error.
+    /// Checks that the component has the files and directories that `ops` need; `None` after an error.
     fn check_files(&mut self, c: &Component, ops: &[MixOp]) -> Option<()> {
         let files = c.files.get_ref();
         if *files.count.get_ref() == 0 {
@@ -136,7 +136,7 @@ impl Lowerer<'_> {
         Some(())
     }
 
-    /// Adds a fileset with `count` files of each process at full scale.
+    /// Adds a fileset with `count` files per process at full scale.
     fn fileset(
         &self,
         plan: &mut Plan,
@@ -149,7 +149,7 @@ impl Lowerer<'_> {
         let name = format!("{}-{what}", c.name.get_ref());
         let files = c.files.get_ref();
         let scaled = self.scaled(count);
-        // Sizes are reduced by the part of the scale by which the number of files is not.
+        // Sizes are reduced by the factor that remains after the reduction of the number of files.
         let rest = (count as f64 * self.scale / scaled as f64).min(1.0);
         let size = size_value(plan, &name, &sizes.0, rest);
         let directories = (*files.directories.get_ref()).max(1);
@@ -170,7 +170,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// A file size that is drawn from a table and multiplied by a factor of at most 1.
+/// A file size drawn from a table, multiplied by `factor`, which is at most 1.
 fn size_value(plan: &mut Plan, name: &str, sizes: &SizeTable, factor: f64) -> Value {
     let scaled = |n: u64| match factor {
         f if f >= 1.0 => n as f64,

@@ -1,4 +1,4 @@
-//! From the numbers of a custom workload file to a workload.
+//! Conversion of a custom workload file's numbers to a workload.
 
 use super::fields::Field;
 use super::{NetmistWorkload, Number, OPERATIONS, TABLES};
@@ -10,16 +10,16 @@ use plimsoll_diagnostics::Problem;
 use plimsoll_plan::{MixOp, Pool, SizeSlot, SizeTable};
 use toml::Spanned;
 
-/// Data files of each process, which the files do not state.
+/// Number of data files per process; custom workload files do not state it.
 const COUNT: u64 = 100;
 
-/// Directories of the data files of each process.
+/// Number of data file directories per process.
 const DIRECTORIES: u64 = 10;
 
-/// Turnover files, empty files and spare directories of each process, of each kind that is needed.
+/// Number of turnover files, of empty files and of spare directories per process, if operations need them.
 const TURNOVER_OPERATIONS: u64 = 100;
 
-/// The workload that consists of the workloads of a file.
+/// Converts the workloads of a file to one workload, with a component for each.
 pub(super) fn file(workloads: Vec<NetmistWorkload>, name: &str) -> Result<File, Vec<Problem>> {
     let mut problems = Vec::new();
     let mut components = Vec::new();
@@ -102,7 +102,7 @@ impl Reader<'_> {
         self.refuse_number(self.number(field), message);
     }
 
-    /// A percentage.
+    /// A field as a percentage, 0 to 100.
     fn percent(&mut self, field: Field) -> f64 {
         let value = self.number(field).value;
         if !(0.0..=100.0).contains(&value) {
@@ -114,7 +114,7 @@ impl Reader<'_> {
         value
     }
 
-    /// A whole number from 0 to `max`.
+    /// A field as a whole number from 0 to `max`.
     fn whole(&mut self, field: Field, max: u64) -> u64 {
         let value = self.number(field).value;
         if value.fract() != 0.0 || !(0.0..=max as f64).contains(&value) {
@@ -126,12 +126,12 @@ impl Reader<'_> {
         value as u64
     }
 
-    /// A flag: 0 or 1.
+    /// A field as a flag: 0 or 1.
     fn flag(&mut self, field: Field) -> bool {
         self.whole(field, 1) == 1
     }
 
-    /// Refuses an unsupported value other than 0.
+    /// Refuses a field with a value other than 0, which is not supported.
     fn must_be_zero(&mut self, field: Field, why: &str) {
         let (key, value) = (field.key(), self.number(field).value);
         if value != 0.0 {
@@ -251,7 +251,7 @@ impl Reader<'_> {
         mix
     }
 
-    /// A table of sizes; one that nothing is drawn from may be empty.
+    /// The size table number `which`; an unused table may be empty.
     fn table(&mut self, which: usize, used: bool) -> Option<SizeTable> {
         let mut slots = Vec::new();
         let raw = self.raw;
@@ -316,7 +316,7 @@ impl Reader<'_> {
                 "`Use file size dist` is 0: sizes can only come from this file; only 1 is possible",
             );
         }
-        // A missing table is an error.
+        // A missing table has been reported.
         let size = self.table(2, true).unwrap_or_default();
         let geometric = self.percent(Field::Geometric);
         let uses = |pool: Pool| ops.iter().any(|op| op.pool() == pool);
@@ -344,7 +344,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Letters before and after the number of a file.
+    /// Numbers of letters before and after a file's number.
     fn names(&mut self) -> Option<model::Names> {
         let limit = u64::from(plimsoll_plan::MAX_NAME_LETTERS);
         let mut bounds = |min: Field, max: Field| -> [u8; 2] {
@@ -419,7 +419,7 @@ impl Reader<'_> {
         ] {
             self.must_be_zero(field, why);
         }
-        // Only the first two patterns of contents are plain ones.
+        // Pattern versions above 1 have contents that are not described by percentages.
         let version = self.whole(Field::PatternVersion, 1 << 20);
         if version > 1 {
             let message = format!(

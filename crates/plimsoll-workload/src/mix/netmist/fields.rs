@@ -1,16 +1,16 @@
-//! The keys after the tables, in their order.
+//! The fields after the tables of a custom workload file, in order.
 
 use plimsoll_plan::MixOp;
 
 macro_rules! fields {
     ($($name:ident $key:literal,)*) => {
-        /// A key after the tables of a workload.
+        /// A field after the tables of a workload.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub(crate) enum Field {
             $($name,)*
         }
 
-        /// The keys, in the order of a file.
+        /// Fields and their keys, in the order of a file.
         pub(crate) const FIELDS: &[(Field, &str)] = &[$((Field::$name, $key),)*];
     };
 }
@@ -57,13 +57,13 @@ fields! {
 }
 
 impl Field {
-    /// The key in a file.
+    /// The field's key in a file.
     pub(crate) fn key(self) -> &'static str {
         FIELDS[self as usize].1
     }
 }
 
-/// Name of an operation in netmist's files.
+/// Name of the operation in netmist's files.
 pub(crate) fn netmist_name(op: MixOp) -> &'static str {
     match op {
         MixOp::Read => "Read",

@@ -1,4 +1,4 @@
-//! The effects of a profile's keys on a run.
+//! Effects of a profile's keys on a run.
 
 use super::{Case, CaseInput, CaseLister};
 use crate::profile::filesystems::at_system;
@@ -10,8 +10,7 @@ use plimsoll_plan::{Parameter, parse_duration};
 use std::time::Duration;
 
 impl<'a> CaseLister<'a> {
-    /// Applies the values of all keys to a run. An error in one of them is a problem, and the next one
-    /// is applied.
+    /// Applies the values of all keys to a run. An invalid value is reported, and the other keys are still applied.
     pub(super) fn take_keys(
         &mut self,
         case: &mut Case,
@@ -27,14 +26,14 @@ impl<'a> CaseLister<'a> {
         for key in ["stats", "description"] {
             if has(known, key) && self.default_of(key).is_some() {
                 self.used.insert(key.to_owned());
-                // It may contain blanks, and is always a text.
+                // The value may contain blanks and is a text in any case.
                 case.sets.push((key.into(), quoted(&self.joined(key))));
             }
         }
         Ok(())
     }
 
-    /// Takes the settings of the command line into a run.
+    /// Applies the command-line settings to a run.
     pub(super) fn take_sets(
         &mut self,
         case: &mut Case,
@@ -60,7 +59,7 @@ impl<'a> CaseLister<'a> {
         Ok(())
     }
 
-    /// Takes one entry into a run.
+    /// Applies one entry to a run.
     fn take_key(
         &mut self,
         case: &mut Case,
@@ -89,7 +88,7 @@ impl<'a> CaseLister<'a> {
             }
             _ => {}
         }
-        // Filebench set a variable for every key; what the workload makes of it is its own.
+        // Filebench set a variable for every key, and the workload may use it.
         if TAKEN_AND_PASSED.contains(&key) && has(known, key) {
             let text = match key {
                 "filesystem" => quoted(&text),
@@ -106,7 +105,7 @@ impl<'a> CaseLister<'a> {
         Ok(())
     }
 
-    /// Gives the value of a key to the workload, or says that it does not use it.
+    /// Sets the workload's parameter for a key, or notes that the key has no effect.
     fn pass(
         &mut self,
         case: &mut Case,
@@ -128,7 +127,7 @@ impl<'a> CaseLister<'a> {
                 }
                 case.sets.push((name.to_owned(), text));
             }
-            // Each configuration takes those defaults that its workload has.
+            // A default may be for other workloads.
             None if self.is_default(entry) => {}
             None if of_function => {}
             None => {
@@ -146,7 +145,7 @@ impl<'a> CaseLister<'a> {
         defaults.any(|d| std::ptr::eq(d, entry))
     }
 
-    /// A suggestion for a key that no workload has.
+    /// A suggestion for a key that is no parameter of any workload; empty without one.
     fn hint(&mut self, key: &str, names: &[&str]) -> String {
         if self.is_known_anywhere(key) {
             return String::new();
@@ -162,10 +161,10 @@ impl<'a> CaseLister<'a> {
         parameter(key, &names).is_some()
     }
 
-    /// Keys of the defaults that no workload has.
+    /// Notes the keys of the defaults that no workload has as parameters.
     pub(super) fn check_defaults(&mut self) {
         if !self.problems.is_empty() || !self.changes.only.is_empty() {
-            // A workload that was not looked at may have them.
+            // Workloads of other configurations, which were not looked up, may use the keys.
             return;
         }
         let known: Vec<String> = self
@@ -201,7 +200,7 @@ fn event_rate(text: &str) -> Option<f64> {
     rate.filter(|r: &f64| r.is_finite() && *r >= 0.0)
 }
 
-/// A time of a run; only a warm-up may be none.
+/// A duration of a run; 0 is valid only if `zero`, for a warm-up.
 fn time(value: &Value, text: &str, zero: bool) -> Result<Duration, Problem> {
     let time = parse_duration(text).ok().filter(|t| zero || !t.is_zero());
     time.ok_or_else(|| {
@@ -210,13 +209,13 @@ fn time(value: &Value, text: &str, zero: bool) -> Result<Duration, Problem> {
     })
 }
 
-/// A time as the whole seconds that a workload's statements take, if it is some.
+/// A duration as a number of whole seconds, as a workload's statements take it; `None` for a fraction.
 fn seconds(text: &str) -> Option<String> {
     let time = parse_duration(text).ok()?;
     (time.subsec_nanos() == 0).then(|| time.as_secs().to_string())
 }
 
-/// A text as a workload reads it, whatever is in it.
+/// A text in quotes, escaped for a workload.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {
@@ -229,7 +228,7 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// The value that a key has for a run, and its entry.
+/// The entry of a key and the chosen value, unless the key is about file systems.
 pub(super) fn found<'c>(chosen: &ChosenValue<'c>, key: &str) -> Option<(&'c Entry, &'c Value)> {
     let mut all = chosen.iter();
     all.find(|(e, _)| e.key == key && at_system(e, 0).is_none())

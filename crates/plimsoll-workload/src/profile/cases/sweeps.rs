@@ -1,4 +1,4 @@
-//! The function of a configuration, and the runs that it makes.
+//! Functions of configurations, and their runs.
 
 use super::keys::{found, has};
 use super::{Case, CaseInput, CaseLister};
@@ -9,13 +9,13 @@ use crate::profile::values::ChosenValue;
 use plimsoll_diagnostics::{Problem, Span};
 use plimsoll_plan::Parameter;
 
-/// The function of a configuration.
+/// Function of a configuration.
 pub(super) struct Function {
     pub(super) name: String,
-    /// Where it was named, or else the start of the configuration.
+    /// Span of the function's name, or of the configuration if it names no function.
     pub(super) span: Span,
     pub(super) sweep: Sweep,
-    /// The workload of a configuration that names none: that of the function's name.
+    /// Workload of a configuration without a personality: the workload with the function's name, if it has one.
     pub(super) personality: Option<String>,
 }
 
@@ -31,8 +31,7 @@ impl Function {
 }
 
 impl<'a> CaseLister<'a> {
-    /// The function of a configuration; none if it is not known, so that the configuration is left
-    /// out.
+    /// The function of a configuration; `None` if the function is unknown and the configuration is left out.
     pub(super) fn function(
         &mut self,
         config: &Config,
@@ -84,7 +83,7 @@ impl<'a> CaseLister<'a> {
         Ok(None)
     }
 
-    /// The runs that a function makes of one; none if it makes just that.
+    /// Steps of a sweep; `None` for a function that runs the workload once.
     pub(super) fn steps(
         &mut self,
         ground: &CaseInput<'_, '_>,
@@ -97,7 +96,7 @@ impl<'a> CaseLister<'a> {
             Sweep::EventRate => "eventrate",
             Sweep::WorkingSet | Sweep::FixedWorkingSet => WORKING_SET,
         };
-        // A setting of the command line ends a sweep, as it ends a list.
+        // A command-line setting of the swept value ends the sweep, as it replaces a list.
         if self.changes.sets.iter().any(|(key, _)| key == ended_by) {
             return Ok(None);
         }
@@ -117,7 +116,7 @@ impl<'a> CaseLister<'a> {
         }
     }
 
-    /// A sweep over event rates, which needs times: each of its runs is warmed up.
+    /// Steps of a sweep over event rates. The sweep needs a run time and a warm-up time, which apply to each run.
     fn event_rates(&mut self, ground: &CaseInput<'_, '_>) -> Result<Vec<Step>, Problem> {
         let rates = self.needed(ground, "maxrate", &[])?.rate()?;
         let (changes, chosen) = (self.changes, &ground.chosen);
@@ -135,7 +134,8 @@ impl<'a> CaseLister<'a> {
         Ok(functions::event_rates(rates))
     }
 
-    /// A sweep over working sets within files of a size: the profile's, or the workload's own.
+    /// Steps of a sweep over working sets, in fractions of `filesize` from the command line, the profile or the
+    /// workload.
     fn working_sets(
         &mut self,
         ground: &CaseInput<'_, '_>,
@@ -145,8 +145,7 @@ impl<'a> CaseLister<'a> {
         Ok(functions::working_sets(bytes))
     }
 
-    /// The value of a key that a function needs: of the command line, of the profile, or of the
-    /// workload.
+    /// The value of a key that a function needs: from the command line, else from the profile, else from the workload.
     fn needed<'g>(
         &mut self,
         ground: &'g CaseInput<'_, '_>,

@@ -4,7 +4,7 @@ use super::*;
 use crate::profile::parse;
 use plimsoll_diagnostics::Finding;
 
-/// Two workloads, the file of a configuration, and a parameter that only others have.
+/// A library of two workloads, with the file of one configuration and a parameter that only other workloads have.
 struct Two;
 
 /// A parameter and its default.
@@ -27,7 +27,7 @@ impl Library for Two {
                 ("nthreads", "1"),
                 ("workingset", "0"),
             ][..],
-            // What it reads and never sets.
+            // Variables that the workload reads and never sets.
             "described" => &[("runtime", ""), ("description", "")],
             "createfiles" => &[
                 ("dir", "/tmp"),
@@ -330,7 +330,7 @@ fn what_is_wrong_with_the_file_of_a_configuration_has_its_place_there() {
             ("wrong.conf", 2, 1, "expected a key"),
             ("wrong.conf", 3, 8, "expected `=` behind `iosize`"),
             ("x.prof", 1, 16, "cannot read locked.conf"),
-            // Its name is then no personality either, but that is not known before.
+            // A missing workload is reported only if no other problem exists.
         ]
     );
 }
@@ -390,7 +390,7 @@ fn a_configuration_without_a_workload_is_left_out_and_the_others_run() {
         "{left:?}"
     );
     assert_eq!(left.len(), 3);
-    // One that is there and broken is no reason to go on without it.
+    // A workload that exists but cannot be read is an error of the whole profile.
     let found = findings(&text.replace("lost", "broken"));
     assert_eq!(found[0].message, "it cannot be read");
 }

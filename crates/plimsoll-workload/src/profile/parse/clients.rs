@@ -1,34 +1,34 @@
-//! `MULTICLIENT`: the machines on which the configurations of a profile run.
+//! The `MULTICLIENT` block: machines on which the configurations of a profile run.
 
 use super::{Entry, Read, Reader, Value};
 use crate::profile::Profile;
 use plimsoll_diagnostics::{Diagnostics, Problem, Span};
 use std::path::{Path, PathBuf};
 
-/// Keys of the block.
+/// Keys of the `MULTICLIENT` block.
 const KEYS: [&str; 2] = ["clients", "targetpath"];
 
-/// The machines of a profile.
+/// The client machines of a profile.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Clients {
-    /// What begins the block.
+    /// Span of the word `MULTICLIENT`.
     pub(crate) head: Span,
-    /// Their names; never empty.
+    /// Names of the machines; never empty.
     names: Vec<Value>,
-    /// The directory of the files there.
+    /// Directory of the files on the machines (`targetpath`).
     dir: Option<Value>,
 }
 
 impl Profile {
-    /// The names of the machines that `MULTICLIENT` lists, as they are written; empty without the block.
+    /// Names of the machines in the `MULTICLIENT` block, as written; empty without the block.
     #[must_use]
     pub fn clients(&self) -> Vec<&str> {
         let names = self.clients.iter().flat_map(|c| &c.names);
         names.map(|name| name.text.as_str()).collect()
     }
 
-    /// Directory of the files on the clients (`targetpath`), and the one that it stands for there, the `dir`
-    /// of the profile; `None` if both are the same.
+    /// The profile's `dir`, and the directory that replaces it on the clients (`targetpath`). `None` if both are the
+    /// same or either is missing.
     #[must_use]
     pub fn client_dir(&self) -> Option<(&Path, PathBuf)> {
         let theirs = self.clients.as_ref()?.dir.as_ref()?;
@@ -37,10 +37,10 @@ impl Profile {
         (*ours != theirs.text).then(|| (Path::new(ours), PathBuf::from(&theirs.text)))
     }
 
-    /// The error that the names of the clients are none of hosts.
+    /// The error that the clients' names are no host names; `reason` says why.
     ///
     /// # Panics
-    /// The profile has no clients.
+    /// If the profile has no clients.
     #[must_use]
     pub fn wrong_clients(&self, reason: &str) -> Diagnostics {
         let clients = self.clients.as_ref().expect("the profile has clients");
@@ -51,7 +51,7 @@ impl Profile {
 }
 
 impl Reader<'_> {
-    /// `MULTICLIENT { targetpath = /p; clients = a, b; }` of Filebench 1.4.
+    /// Parses `MULTICLIENT { targetpath = /p; clients = a, b; }` of Filebench 1.4.
     pub(super) fn clients_block(&mut self, head: Span) -> Read<()> {
         self.open("MULTICLIENT")?;
         let entries = self.entries(Some(head))?;
@@ -85,7 +85,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Makes the directory of the clients that of this machine too, unless the profile has another here.
+    /// Uses the clients' directory as the profile's `dir` too, unless the profile has a `dir`.
     pub(super) fn share_client_dir(&mut self) {
         let Some(theirs) = self.clients.as_ref().and_then(|c| c.dir.clone()) else {
             return;

@@ -130,13 +130,13 @@ fn comments_know_whether_they_stand_alone() {
     assert_eq!(seen, [("one", true), ("two", false)]);
 }
 
-/// The text of a token's span.
+/// The texts of all tokens' spans.
 fn spans(text: &str) -> Vec<&str> {
     let tokens = lex(text, 0).tokens;
     tokens.iter().map(|t| &text[t.span.range()]).collect()
 }
 
-/// The only problem of a text: its span's text, its message and its help.
+/// The only problem of a text: text of its span, message and help.
 fn problem(text: &str) -> (String, String, String) {
     let mut lexed = lex(text, 0);
     assert_eq!(lexed.problems.len(), 1, "{text}: {:?}", lexed.problems);
@@ -344,7 +344,7 @@ fn a_variable_needs_a_name_and_its_closing_bracket() {
         let help = "variables are written $name, ${name} or $(name)";
         assert_eq!(first.help.as_deref(), Some(help));
     }
-    // Only the sign is wrong: what follows is read.
+    // Only the dollar sign is wrong, and the rest is read.
     assert_eq!(spans("$(a} b"), ["$", "(", "a", "}", "b", ""]);
 }
 
@@ -389,7 +389,7 @@ fn a_revision_mark_ends_at_its_second_dollar_sign() {
         pieces(r#""$Id: f 1.2 $x $y""#),
         ["$Id: f 1.2 $x ", "<y of $y>"]
     );
-    // Without a second one it is a variable, whatever comes after it.
+    // Without a second dollar sign, `$Id` is a variable.
     assert_eq!(pieces(r#""$Id: f" "$""#), ["<Id of $Id>", ": f"]);
     assert_eq!(
         pieces("\"$Id: f\n$x\""),

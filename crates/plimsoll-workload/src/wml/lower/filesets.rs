@@ -1,4 +1,4 @@
-//! `define file` and `define fileset`.
+//! Lowering of `define file` and `define fileset`.
 
 use super::values::LoweredValue;
 use super::{FilesetSlot, LowerResult, Lowerer};
@@ -22,29 +22,29 @@ pub(crate) const OLD_DEFAULT_ENTRIES: u64 = 1024;
 /// Default `dirgamma` in thousandths.
 pub(crate) const DEFAULT_DIR_GAMMA: u64 = 1500;
 
-/// A fileset that still lacks its path below the work directory.
+/// A fileset before its path below the work directory is known.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct PendingFileset {
     pub(super) fileset: Fileset,
-    /// Components of the absolute directory that holds its root.
+    /// Components of the absolute directory that contains the fileset's root.
     pub(super) dir: Vec<std::ffi::OsString>,
     pub(super) path_span: Span,
 }
 
 impl FilesetSlot {
-    /// Name of the fileset once it is created.
+    /// Name of the fileset; `None` before its creation.
     fn name(&self) -> Option<&str> {
         Some(&self.made.as_ref()?.fileset.name)
     }
 }
 
 impl Lowerer<'_> {
-    /// Creates the filesets that are defined and not yet created; the others must not have changed.
+    /// Creates the filesets that do not exist yet, and checks that the existing filesets have not changed.
     pub(super) fn populate(&mut self) {
         let mut fresh = Vec::new();
         for at in 0..self.filesets.len() {
             let (def, span) = (self.filesets[at].def.clone(), self.filesets[at].span);
-            // The draws of a fileset do not depend on other filesets.
+            // The draws of a fileset are independent of other filesets.
             self.once = (at as u64 + 1) << 32;
             let Ok(made) = self.spend(span).and_then(|()| self.fileset(&def, span)) else {
                 continue;
@@ -77,17 +77,17 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Index of the created fileset of a name.
+    /// Index of the created fileset with this name; `None` without such a fileset.
     pub(super) fn fileset_position(&self, name: &str) -> Option<usize> {
         self.filesets.iter().position(|s| s.name() == Some(name))
     }
 
-    /// The fileset of a name.
+    /// The created fileset with this name, or an error.
     pub(super) fn fileset_named(&mut self, name: &str, span: Span) -> LowerResult<FilesetId> {
         if let Some(at) = self.fileset_position(name) {
             return Ok(FilesetId(at as u32));
         }
-        // An invalid fileset has been reported; it may be the one of this name.
+        // An invalid fileset, which has been reported, may have this name.
         if self.filesets.iter().any(|s| s.made.is_none()) {
             return Err(Reported);
         }
@@ -131,7 +131,7 @@ impl Lowerer<'_> {
         })
     }
 
-    /// Sets entries, leaf directories, width and depth of a tree.
+    /// Sets files, leaf directories, width and depth of a fileset's tree.
     fn shape(&mut self, attrs: &Attrs, fileset: &mut Fileset) -> LowerResult<()> {
         let name = &fileset.name;
         let entries = self.count(attrs, Key::Entries)?;
@@ -208,7 +208,7 @@ impl Lowerer<'_> {
         Ok(Value::Draw(VariableId(at as u32)))
     }
 
-    /// Percentage of preallocated files: 100 without a value or for `true`, 0 for `false`.
+    /// Percentage of preallocated files: 0 without the attribute or for `false`, 100 for `true` or without a value.
     fn prealloc(&mut self, attrs: &Attrs) -> LowerResult<u8> {
         if attrs.get(Key::Prealloc).is_none() {
             return Ok(0);

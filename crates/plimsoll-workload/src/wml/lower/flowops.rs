@@ -1,4 +1,4 @@
-//! Flowops: single ones, and composites expanded where they are used.
+//! Lowering of flowops; composite flowops are expanded at each use.
 
 use super::operands::{FlowopContext, Slot};
 use super::thread_state::{SlotUse, TargetKind, ThreadState};
@@ -11,7 +11,7 @@ use crate::wml::parser::Reported;
 use plimsoll_plan::{FilesetId, Io, LimitKind, Op, OpKind, OperationId, Step, Value};
 use std::collections::BTreeSet;
 
-/// Maximum number of steps of all threads together, with every composite expanded.
+/// Maximum number of steps of all threads together, counting every use of a composite.
 pub(super) const MAX_STEPS: usize = 100_000;
 
 /// Maximum nesting of composites.
@@ -24,7 +24,7 @@ impl Lowerer<'_> {
             if self.too_many {
                 break;
             }
-            // A flowop that fails in one use of a composite fails in the next.
+            // A flowop that fails in one use of a composite fails in every use.
             let span = flowop.kind.span;
             let step = match self.failed.contains(&span) {
                 true => Err(Reported),
@@ -101,7 +101,7 @@ impl Lowerer<'_> {
             }
         }
         let iters = self.iters(&f.attrs)?.unwrap_or(Value::Const(1));
-        // Its own row comes before those of implicit opens and completions.
+        // The flowop's row precedes the rows of implicit opens and of completions.
         let row = self.row(&name, info.row, f.kind.span);
         let op = self.op(&u, info.kind, state)?;
         self.counted.insert(row);
@@ -158,7 +158,7 @@ impl Lowerer<'_> {
             },
             K::Delay => self.delay(u)?,
             K::Print => self.print(u)?,
-            // A test of a random variable draws at every use; everything else draws once.
+            // `testrandvar` draws its `value` at every use; other flowops draw their `value` once.
             K::TestRandVar => match self.value(u.attrs, Key::Value)? {
                 Some(value) => Op::TestVariable { value },
                 None => return self.lacks(u, Key::Value, "the variable to draw from"),
@@ -307,7 +307,7 @@ impl Lowerer<'_> {
         })
     }
 
-    /// Expands a use of a composite.
+    /// Expands a use of a composite flowop.
     fn composite(
         &mut self,
         f: &Flowop,
@@ -359,7 +359,7 @@ impl Lowerer<'_> {
         })
     }
 
-    /// The values of a composite's locals at one use.
+    /// Evaluates the locals of a composite for one use.
     fn bind(&mut self, f: &Flowop, composite: &Composite) -> LowerResult<Locals> {
         let declared = &composite.attrs.locals;
         let kind = &f.kind.value;
@@ -396,9 +396,9 @@ impl Lowerer<'_> {
         Ok(inner)
     }
 
-    /// Checks that every slot that a flowop of the thread works on is opened by a flowop.
+    /// Checks that flowops of the thread open every slot on which another flowop works.
     pub(super) fn check_slots(&mut self, state: &ThreadState) -> LowerResult<()> {
-        // If a flowop that opens a slot is invalid, the error would be repeated for its users.
+        // If the flowop that opens a slot is invalid, the users of the slot would repeat its error.
         if state.slots_unknown || state.uses.iter().any(|u| u.any) {
             return Ok(());
         }
@@ -427,7 +427,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// Whether a flowop may open a slot; one of an unknown name may be anything.
+/// Whether a flowop may open a slot; an unknown or composite flowop may.
 fn may_open(f: &Flowop) -> bool {
     match flowop(&f.kind.value) {
         Some(info) => {

@@ -1,7 +1,7 @@
-//! From the syntax tree to a Plan: statements are executed in order, as in Filebench.
+//! Lowering of the syntax tree to a Plan: statements are executed in order, as in Filebench.
 //!
-//! Variables are looked up late: those of a fileset when it is created, those of a thread when it is
-//! started. `load x`, `set $n=5`, `run` therefore works as in Filebench.
+//! Variables are looked up late: the variables of a fileset at its creation, and the variables of a thread at its
+//! start. `load x`, `set $n=5`, `run` therefore works as in Filebench.
 
 pub(crate) mod filesets;
 mod flowops;
@@ -30,24 +30,24 @@ use std::sync::Arc;
 pub(crate) use values::MAX_TEXT_BYTES;
 use values::{Locals, LoweredValue};
 
-/// Maximum number of filesets and steps that are lowered for one workload; every run lowers them
-/// again, to check that they are the same.
+/// Maximum number of filesets and steps that are lowered for one workload. Every `run` lowers the filesets and steps
+/// again, to check that they have not changed.
 const MAX_LOWERING_WORK: usize = 1_000_000;
 
 type LowerResult<T> = Result<T, Reported>;
 
-/// Maximum number of statements that one workload executes, including those of all loops.
+/// Maximum number of executed statements of one workload, including every repetition in loops.
 const MAX_STATEMENTS: usize = 20_000;
 
 /// Environment of lowering.
 pub struct Context<'a> {
     /// Whether the workload is built in or a file.
     pub kind: SourceKind,
-    /// New directory for the files of a built-in workload, if no directory is given.
+    /// New work directory of a built-in workload, used if no directory is given.
     pub temp_dir: PathBuf,
-    /// Directory that relative paths of a workload file are relative to.
+    /// Base directory of relative paths in a workload file.
     pub current_dir: PathBuf,
-    /// Finds the text of the workload that a `load` statement names.
+    /// Returns the workload that a `load` statement names; `None` if the workload does not exist.
     pub load: &'a dyn Fn(&str) -> Option<Loaded>,
     /// Value of `$(date)`.
     pub date: String,
@@ -55,16 +55,16 @@ pub struct Context<'a> {
     pub hostname: String,
 }
 
-/// A workload for a `load` statement.
+/// A workload that a `load` statement names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loaded {
-    /// Name for messages: a path, or the name of a built-in.
+    /// Name for messages: a path, or the name of a built-in workload.
     pub name: String,
-    /// The text.
+    /// Text of the workload.
     pub text: String,
 }
 
-/// Lowers a workload with the changes of a command line to a Plan, which has passed [`Plan::check`].
+/// Lowers a workload with the changes of a command line to a Plan. The Plan has passed [`Plan::check`].
 ///
 /// # Errors
 /// All errors, at most ten, each with its source location in the workload or in a setting (`--set`).
@@ -80,24 +80,24 @@ pub fn lower(
     }
 }
 
-/// A fileset's definition, and the fileset once it is created.
+/// Definition of a fileset, and the fileset after its creation.
 struct FilesetSlot {
     def: Rc<FilesetDef>,
     span: Span,
     made: Option<filesets::PendingFileset>,
 }
 
-/// A random variable's definition.
+/// Definition of a random variable.
 struct RandomDef {
     name: String,
     ast: Rc<Random>,
-    /// Its index in the Plan once a value draws from it.
+    /// Index of the variable in the Plan; `None` before a value draws from the variable.
     id: Option<VariableId>,
-    /// Invalid, and reported.
+    /// Whether the definition is invalid and has been reported.
     bad: bool,
 }
 
-/// The state that all workers depend on, when they were first started.
+/// State at the first start of the workers; later starts must agree.
 struct StartState {
     groups: Vec<WorkerGroup>,
     event_rate: Option<f64>,
@@ -112,53 +112,53 @@ struct Lowerer<'a> {
     notes: Vec<Note>,
     noted: HashSet<String>,
     seed: u64,
-    /// Number of the last draw that is taken only once.
+    /// Number of the last draw at lowering time.
     once: u64,
     vars: HashMap<String, LoweredValue>,
     /// Locals of the composite flowop that is being expanded.
     locals: Locals,
-    /// Values of the command line's settings once they are read; `None` for an invalid one.
+    /// Values of the command line's settings after their first use; `None` for an invalid setting.
     override_values: HashMap<String, Option<LoweredValue>>,
-    /// Settings of the command line being read, outermost first.
+    /// Settings of the command line that are being read, outermost first.
     reading: Vec<String>,
-    /// Variables that have been reported as never set.
+    /// Variables that have been reported because they are never set.
     missing: HashSet<String>,
-    /// Variables whose values have been reported as invalid, and the error.
+    /// Variables with invalid values that have been reported, each with its error.
     blamed: HashSet<(String, String)>,
     parameters: Vec<Parameter>,
-    /// Parameters by name.
+    /// Indices of parameters by name.
     parameter_index: HashMap<String, usize>,
     randoms: Vec<RandomDef>,
-    /// Random variables by the text that defines them.
+    /// Indices of random variables by the span of their definition.
     random_spans: HashMap<Span, usize>,
     variables: Vec<Variable>,
     filesets: Vec<FilesetSlot>,
     processes: Vec<Rc<Process>>,
     composites: HashMap<String, Rc<Composite>>,
-    /// Names of flowops in the workload; generated names differ from them.
+    /// Names of flowops in the workload, which generated names must not repeat.
     given_names: HashSet<String>,
-    /// Generated names of flowops without one.
+    /// Generated names of flowops, by the span of the flowop.
     made_up: HashMap<Span, String>,
-    /// The last number in a generated name, by flowop.
+    /// Last number in a generated name, by kind of flowop.
     made_up_numbers: HashMap<String, u32>,
-    /// Invalid flowops.
+    /// Flowops that failed to lower.
     failed: HashSet<Span>,
     operations: Vec<Operation>,
     /// Rows by name.
     rows: HashMap<String, Vec<OperationId>>,
-    /// Rows of flowops, without those of implicit opens and of completions.
+    /// Rows of flowops, without the rows of implicit opens and of completions.
     counted: HashSet<OperationId>,
     rate: Option<Rc<crate::wml::ast::Attrs>>,
     quit: QuitMode,
     cpu_accounting: bool,
     started: Option<StartState>,
     script: script::Script,
-    /// Names of the texts being loaded, innermost last.
+    /// Names of the texts that are being loaded, innermost last.
     loading: Vec<String>,
     statements_left: usize,
-    /// Filesets and steps that may still be lowered, over all runs of the script.
+    /// Number of filesets and steps that may still be lowered, over all runs of the script.
     work_left: usize,
-    /// A limit was exceeded, so that lowering ends.
+    /// Whether a limit was exceeded, which ends lowering.
     too_many: bool,
 }
 
@@ -253,7 +253,7 @@ impl<'a> Lowerer<'a> {
         })
     }
 
-    /// Reports an error of [`Plan::check`] at the fileset that it names, or at the first statement.
+    /// Reports an error of [`Plan::check`] at the overlapping fileset, or else at the first statement.
     fn plan_problem(&mut self, error: &PlanError, workload: &Workload) -> Reported {
         let fileset = match error {
             PlanError::Overlap(_, second) => self.fileset_position(second),
@@ -277,7 +277,6 @@ impl<'a> Lowerer<'a> {
         Reported
     }
 
-    /// Reports an error.
     pub(super) fn fail<T>(
         &mut self,
         span: Span,
@@ -287,7 +286,6 @@ impl<'a> Lowerer<'a> {
         Err(self.problem(Problem::new(span, message, label)))
     }
 
-    /// Reports an error with help.
     pub(super) fn fail_with<T>(
         &mut self,
         span: Span,
@@ -298,7 +296,7 @@ impl<'a> Lowerer<'a> {
         Err(self.problem(Problem::new(span, message, label).help(help)))
     }
 
-    /// Counts a fileset or step that is lowered.
+    /// Counts a lowered fileset or step against the limit.
     fn spend(&mut self, span: Span) -> LowerResult<()> {
         if self.work_left > 0 {
             self.work_left -= 1;
@@ -309,7 +307,7 @@ impl<'a> Lowerer<'a> {
         self.fail(span, message, "too many with this one")
     }
 
-    /// Adds a remark, once for each text.
+    /// Adds a note to the Plan, unless a note has the same text.
     fn note(&mut self, span: Span, text: impl Into<String>) {
         let text = text.into();
         if self.noted.insert(text.clone()) {
@@ -328,13 +326,13 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// The text of a span as it was written.
+    /// The text of a span, with single blanks and without comments.
     fn snippet(&self, span: Span) -> String {
         let source = &self.sources[usize::from(span.file)];
         crate::wml::summary::written(&source.text, span)
     }
 
-    /// The stream of the next draw that is taken only once.
+    /// A new stream for a draw at lowering time.
     fn once_stream(&mut self) -> Stream {
         self.once += 1;
         Stream::new(self.seed).named("once").branch(self.once)

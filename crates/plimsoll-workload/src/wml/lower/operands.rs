@@ -1,4 +1,4 @@
-//! The operands that flowops share: rows, names, files, sizes, values.
+//! Operands of flowops: rows, names, files, sizes and values.
 
 use super::thread_state::{SlotUse, ThreadState};
 use super::{LowerResult, Lowerer};
@@ -8,23 +8,23 @@ use crate::wml::diagnostics::Span;
 use plimsoll_diagnostics::foreign;
 use plimsoll_plan::{FileRef, FilesetId, OpKind, Operation, OperationId, Value};
 
-/// Descriptor slots of a thread.
+/// Number of descriptor slots of a thread.
 const SLOTS: i64 = 128;
 
-/// Use of its slot by a flowop.
+/// How a flowop uses its descriptor slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Slot {
     /// Opens a file in the slot.
     Opens,
-    /// Works on the file that is open in the slot, and opens one if it names a fileset.
+    /// Works on the open file of the slot, and opens a file if the flowop names a fileset.
     Works,
-    /// Works on the file that is open in the slot, whatever its fileset.
+    /// Works on the open file of the slot, whichever fileset the file is from.
     Holds,
-    /// Works on the file that is or was in the slot, or chooses one if it names a fileset.
+    /// Works on the present or last file of the slot, or chooses a file if the flowop names a fileset.
     Knows,
 }
 
-/// A flowop while it is lowered.
+/// A flowop that is being lowered.
 pub(super) struct FlowopContext<'f> {
     pub(super) attrs: &'f Attrs,
     pub(super) name: &'f str,
@@ -33,7 +33,7 @@ pub(super) struct FlowopContext<'f> {
 }
 
 impl Lowerer<'_> {
-    /// The row of a name and kind; added if it is new.
+    /// The row with this name and kind, which is added if it does not exist.
     pub(super) fn row(&mut self, name: &str, kind: OpKind, span: Span) -> OperationId {
         let rows = self.rows.get(name).map(Vec::as_slice).unwrap_or_default();
         let known = rows
@@ -52,7 +52,7 @@ impl Lowerer<'_> {
         id
     }
 
-    /// The name of a flowop: as given, else its kind and a unique number.
+    /// Name of a flowop: the given name, else the flowop's kind and a unique number.
     pub(super) fn flowop_name(&mut self, flowop: &Flowop) -> LowerResult<String> {
         if let Some(name) = self.text(&flowop.attrs, Key::Name)? {
             return self.printable(name, &flowop.attrs);
@@ -73,7 +73,7 @@ impl Lowerer<'_> {
         Ok(name)
     }
 
-    /// Refuses a name with unprintable characters: it is in tables, logs and charts.
+    /// Refuses a name with unprintable characters, because tables, logs and charts show the name.
     fn printable(&mut self, name: String, attrs: &Attrs) -> LowerResult<String> {
         let Some(c) = name.chars().find(|c| foreign::is_unprintable(*c)) else {
             return Ok(name);
@@ -132,7 +132,7 @@ impl Lowerer<'_> {
         Ok(n.map(|n| n as u8))
     }
 
-    /// The file of a flowop; records the use of its slot.
+    /// The file of a flowop. The use of its slot is recorded.
     pub(super) fn file(
         &mut self,
         u: &FlowopContext<'_>,
@@ -147,7 +147,7 @@ impl Lowerer<'_> {
         let slot = self.slot(u, Key::Fd)?.unwrap_or(0);
         let open_next = self.is_set(u.attrs, Key::OpenNext)?;
         let opens = slot_use == Slot::Opens || slot_use == Slot::Works && fileset.is_some();
-        // Delete and stat use slots above 0; with slot 0 they choose from the fileset.
+        // Delete and stat work on a slot above 0, and choose a file of the fileset with slot 0.
         let chooses = slot_use == Slot::Knows && slot == 0;
         if chooses && fileset.is_none() {
             return self.lacks(u, Key::Fileset, "without it `fd` must be above 0");
@@ -181,7 +181,7 @@ impl Lowerer<'_> {
         })
     }
 
-    /// Notes an attribute that has no effect where it stands.
+    /// Notes that an attribute has no effect.
     pub(super) fn unused(&mut self, u: &FlowopContext<'_>, key: Key, why: &str) {
         let Some(attr) = u.attrs.get(key) else { return };
         let attribute = self.snippet(attr.name_span);
@@ -189,7 +189,7 @@ impl Lowerer<'_> {
         self.note(attr.name_span, text);
     }
 
-    /// Bytes of a transfer; `required` transfers move at least one byte.
+    /// Bytes of a transfer; at least 1 if `required`.
     pub(super) fn io_size(
         &mut self,
         u: &FlowopContext<'_>,
@@ -209,7 +209,7 @@ impl Lowerer<'_> {
         Ok(size)
     }
 
-    /// The required attribute `value`, drawn once.
+    /// The required attribute `value`; a random variable is drawn once.
     pub(super) fn needed_value(&mut self, u: &FlowopContext<'_>, why: &str) -> LowerResult<Value> {
         match self.count(u.attrs, Key::Value)? {
             Some(n) => Ok(Value::Const(n)),

@@ -1,4 +1,4 @@
-//! Paths of filesets, which become paths below one work directory.
+//! Paths of filesets, relative to one work directory.
 
 use super::{LowerResult, Lowerer};
 use crate::wml::diagnostics::Span;
@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 impl Lowerer<'_> {
-    /// The components of the absolute directory of a fileset's `path`.
+    /// Components of the absolute directory that a fileset's `path` names.
     pub(super) fn absolute(&mut self, path: &str, span: Span) -> LowerResult<Vec<OsString>> {
         let mut parts: Vec<OsString> = Vec::new();
         if !path.starts_with('/') {
@@ -17,7 +17,7 @@ impl Lowerer<'_> {
                 }
             }
         }
-        // Unlike in names, `.` is harmless here; `..` is refused.
+        // A path may contain `.`, unlike a name; `..` is refused.
         let own: Vec<&str> = path.split('/').filter(|p| *p != ".").collect();
         let own = self.relative("path", &own.join("/"), span)?;
         let own = own.as_str().split('/').filter(|p| !p.is_empty());
@@ -25,12 +25,12 @@ impl Lowerer<'_> {
         Ok(parts)
     }
 
-    /// A name that cannot leave the work directory.
+    /// A relative path that cannot leave the work directory.
     pub(super) fn relative(&mut self, what: &str, text: &str, span: Span) -> LowerResult<RelPath> {
         RelPath::new(text).or_else(|e| self.fail(span, format!("`{what}`: {e}"), "refused"))
     }
 
-    /// Refuses raw devices, which would be overwritten.
+    /// Refuses raw devices, which a run would overwrite.
     pub(super) fn refuse_device(&mut self, dir: &[OsString], span: Span) -> LowerResult<()> {
         let moved = self.overrides.dir.is_some() || self.context.kind == SourceKind::Builtin;
         let in_dev = dir.first().is_some_and(|d| d == "dev");
@@ -46,7 +46,7 @@ impl Lowerer<'_> {
         )
     }
 
-    /// The work directory, and the filesets with their paths below it.
+    /// The work directory, and the filesets with their paths relative to it.
     pub(super) fn work_dir(&mut self) -> LowerResult<(WorkDirSpec, Vec<Fileset>)> {
         let made = self.filesets.iter().filter_map(|s| s.made.clone());
         let made: Vec<_> = made.collect();
@@ -95,7 +95,7 @@ fn rooted(dir: &[OsString]) -> PathBuf {
     Path::new("/").join(dir.iter().collect::<PathBuf>())
 }
 
-/// The longest directory that contains all others; the root if there is none.
+/// The longest directory that contains all directories; the root if `dirs` is empty.
 fn common<'d>(mut dirs: impl Iterator<Item = &'d [OsString]>) -> Vec<OsString> {
     let mut shared = dirs.next().unwrap_or_default().to_vec();
     for dir in dirs {

@@ -1,4 +1,4 @@
-//! Processes and threads.
+//! Lowering of processes and threads.
 
 use super::thread_state::ThreadState;
 use super::{LowerResult, Lowerer, StartState};
@@ -9,11 +9,11 @@ use crate::wml::lexer::Piece;
 use crate::wml::parser::Reported;
 use plimsoll_plan::{Phase, Program, WorkerGroup};
 
-/// Minimum buffer in bytes of a thread without `memsize`.
+/// Default buffer size in bytes of a thread without `memsize`.
 pub(crate) const DEFAULT_MEMORY: u64 = 1 << 20;
 
 impl Lowerer<'_> {
-    /// Starts all threads. A later start must start the same threads as the first.
+    /// Starts all threads. Every later start must start the same threads as the first start.
     pub(super) fn start(&mut self, span: Span) -> LowerResult<()> {
         self.populate();
         let before = self.problems.len();
@@ -50,7 +50,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Reports that something differs from an earlier run of the same workload.
+    /// Reports that `what` differs from an earlier run in the same workload.
     pub(super) fn changed(&mut self, span: Span, what: &str) -> Reported {
         let problem = Problem::new(
             span,
@@ -90,7 +90,7 @@ impl Lowerer<'_> {
         groups
     }
 
-    /// Collects the names of flowops in the workload, from which generated names must differ.
+    /// Collects the flowop names of the workload, which generated names must not repeat.
     fn collect_names(&mut self) {
         let threads = self.processes.iter().flat_map(|p| &p.threads);
         let in_threads = threads.flat_map(|t| &t.flowops);
@@ -114,7 +114,7 @@ impl Lowerer<'_> {
         state: &mut ThreadState,
     ) -> LowerResult<WorkerGroup> {
         let (p, t) = (&process.attrs, &thread.attrs);
-        // First, so that errors in the thread's header do not hide those in its body.
+        // Steps come first, because errors in the thread's header must not hide errors in its body.
         let steps = self.steps(&thread.flowops, state);
         self.probe(p).and(self.probe(t))?;
         let process = self.text(p, Key::Name)?;
@@ -148,7 +148,7 @@ impl Lowerer<'_> {
         Ok(n.unwrap_or(1) as u32)
     }
 
-    /// Bytes of buffer: those requested, but at least the largest constant transfer.
+    /// Buffer size in bytes: the requested or default size, but at least the largest constant transfer.
     fn memory(&mut self, attrs: &Attrs, state: &ThreadState) -> LowerResult<u64> {
         let largest = state.largest_io;
         let requested = self.count(attrs, Key::MemSize)?.filter(|m| *m > 0);

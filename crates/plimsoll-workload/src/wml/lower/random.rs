@@ -1,4 +1,4 @@
-//! Random variables: `randvar(…)`, `cvar(…)`.
+//! Lowering of random variables: `randvar(…)`, `cvar(…)`.
 
 use super::values::{Locals, LoweredValue};
 use super::{LowerResult, Lowerer};
@@ -8,13 +8,13 @@ use crate::wml::diagnostics::{Problem, Span};
 use crate::wml::parser::Reported;
 use plimsoll_plan::{Distribution, Row, Variable, VariableId};
 
-/// Unit of the shape of a gamma distribution, as attributes are whole numbers.
+/// Divisor of the shape of a gamma distribution, which attributes give in thousandths.
 const GAMMA_UNIT: f64 = 1000.0;
 
 /// Default `gamma`: the shape in thousandths.
 pub(crate) const DEFAULT_GAMMA: f64 = 1500.0;
 
-/// A parameter of a `cvar`, and its default as in Filebench's own libraries.
+/// Name of a `cvar` parameter, and its default in Filebench's libraries.
 type CvarParameter = (&'static str, f64);
 
 /// The distributions of `cvar` and their parameters.
@@ -33,8 +33,8 @@ const CVARS: &[(&str, &[CvarParameter])] = &[
 ];
 
 impl Lowerer<'_> {
-    /// The Plan's variable of a definition, which is created at the first use and must not change
-    /// until later uses.
+    /// Index of a definition's variable in the Plan. The variable is created at its first use; if a later use finds
+    /// another value, the definition is an error.
     pub(super) fn intern(&mut self, def: usize) -> LowerResult<VariableId> {
         let variable = self.define(def)?;
         if let Some(id) = self.randoms[def].id {
@@ -51,7 +51,7 @@ impl Lowerer<'_> {
         Ok(id)
     }
 
-    /// Draws a number once, where Filebench does.
+    /// Draws a number at lowering time, where Filebench draws only once.
     pub(super) fn draw_once(&mut self, def: usize) -> LowerResult<u64> {
         let variable = self.define(def)?;
         let span = self.randoms[def].ast.attrs.span;
@@ -59,11 +59,11 @@ impl Lowerer<'_> {
         Ok(sampler.draw(&mut self.once_stream().rng()))
     }
 
-    /// Checks the definitions that no value draws from.
+    /// Checks the definitions from which no value draws.
     pub(super) fn check_unused_randoms(&mut self) {
         for def in 0..self.randoms.len() {
             if self.randoms[def].id.is_none() {
-                // An error has been reported.
+                // Any error has been reported.
                 let _reported = self.define(def);
             }
         }
@@ -107,7 +107,7 @@ impl Lowerer<'_> {
         Ok(variable)
     }
 
-    /// A constant attribute as a real number.
+    /// Reads a constant attribute as a real number.
     fn real(&mut self, attrs: &Attrs, key: Key) -> LowerResult<Option<f64>> {
         self.read(attrs, key, Self::constant)
     }
@@ -124,7 +124,7 @@ impl Lowerer<'_> {
         self.signed(what, expr.span, &value).map(|n| n as f64)
     }
 
-    /// Checks `randsrc`, which chose between two sources of random numbers in Filebench.
+    /// Checks `randsrc`, which selects one of two random sources in Filebench.
     fn random_source(&mut self, attrs: &Attrs) -> LowerResult<()> {
         let Some(source) = self.text(attrs, Key::RandSrc)? else {
             return Ok(());
@@ -181,7 +181,7 @@ impl Lowerer<'_> {
             );
         }
         let shape = gamma / GAMMA_UNIT;
-        // As in Filebench, the default mean is the shape.
+        // The default mean is the shape, as in Filebench.
         let mean = self.real(attrs, Key::Mean)?.unwrap_or(shape);
         self.mean_above_min(attrs, mean, min)?;
         Ok(match kind.as_str() {
@@ -255,7 +255,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Stretches a table around `min` so that its mean becomes `mean`.
+    /// Scales a table's values around `min` to the mean `mean`.
     fn stretch(
         &mut self,
         attrs: &Attrs,
@@ -336,7 +336,7 @@ impl Lowerer<'_> {
         })
     }
 
-    /// Erlang's distribution is a gamma distribution with a whole shape.
+    /// An Erlang distribution is a gamma distribution with a whole shape.
     fn erlang(&mut self, shape: f64, rate: f64, span: Span) -> LowerResult<Distribution> {
         if shape >= 1.0 && shape.fract() == 0.0 && rate > 0.0 {
             return Ok(Distribution::Gamma {
@@ -353,7 +353,7 @@ impl Lowerer<'_> {
             "these parameters")
     }
 
-    /// `key:value;key:value`, in the order of `known`.
+    /// Parses `key:value;key:value`; returns the values in the order of `known`.
     fn cvar_parameters(
         &mut self,
         kind: &str,

@@ -1,4 +1,4 @@
-//! The controller's script: start of workers, measured windows, stop.
+//! The script of a workload: start of workers, measured windows, stop.
 
 use super::{LowerResult, Lowerer};
 use crate::wml::Workload;
@@ -7,23 +7,23 @@ use crate::wml::diagnostics::Span;
 use plimsoll_plan::{MAX_TIME, Overrides, Phase, QuitMode, Snapshots, Until};
 use std::time::Duration;
 
-/// Default length of a run in timeout mode.
+/// Default length of a run in quit mode `timeout`.
 const DEFAULT_RUN: Duration = Duration::from_secs(60);
 
-/// Maximum time of one statement in seconds.
+/// Maximum time in one statement, in seconds.
 const MAX_SECONDS: i64 = MAX_TIME.as_secs() as i64;
 
-/// Phases while they are collected.
+/// Phases of the script so far.
 #[derive(Debug, Default)]
 pub(super) struct Script {
     phases: Vec<Phase>,
-    /// Workers are running.
+    /// Whether workers are running.
     running: bool,
-    /// A window is open.
+    /// Whether a window is open.
     open: bool,
-    /// A window has been closed: there is a result.
+    /// Whether a window has been closed, which gives a result.
     measured: bool,
-    /// Warm-up of the next run.
+    /// Warm-up before the next run's window.
     warmup: Duration,
 }
 
@@ -63,7 +63,7 @@ impl Script {
         self.push(Phase::Wait { until, snapshots });
     }
 
-    /// The phases with the command line's changes of time and warm-up.
+    /// The phases, with time and warm-up from the command line.
     pub(super) fn into_phases(self, overrides: &Overrides) -> Vec<Phase> {
         let mut phases = self.phases;
         if let Some(time) = overrides.time {
@@ -76,7 +76,7 @@ impl Script {
     }
 }
 
-/// The windows that have results: from the last opening before each closing to that closing.
+/// Indices of the windows that have results: each from the last opening before a closing to the closing.
 fn windows(phases: &[Phase]) -> Vec<std::ops::Range<usize>> {
     let mut out = Vec::new();
     let mut opened = None;
@@ -90,7 +90,7 @@ fn windows(phases: &[Phase]) -> Vec<std::ops::Range<usize>> {
     out
 }
 
-/// What ends a wait of a given time; a time of 0 waits for the end of the work.
+/// End of a wait of length `time`; 0 waits until the work is done.
 fn until(time: Duration) -> Until {
     match time {
         Duration::ZERO => Until::Done { at_most: None },
@@ -98,7 +98,7 @@ fn until(time: Duration) -> Until {
     }
 }
 
-/// Sets the length of every measured window. A window of several waits keeps the first.
+/// Sets the length of every measured window. A window with several waits keeps only the first.
 fn set_time(phases: &mut Vec<Phase>, time: Duration) {
     for window in windows(phases).into_iter().rev() {
         let mut first = true;
@@ -121,7 +121,7 @@ fn set_time(phases: &mut Vec<Phase>, time: Duration) {
     }
 }
 
-/// Waits between the opening of the window that holds phase `at` and that phase.
+/// Number of waits between the last window opening before phase `at` and the phase.
 fn count_waits(phases: &[Phase], at: usize) -> usize {
     phases[..at]
         .iter()
@@ -148,7 +148,7 @@ fn add_warmup(phases: &mut Vec<Phase>, warmup: Duration) {
 }
 
 impl Lowerer<'_> {
-    /// The seconds of a statement.
+    /// Evaluates the seconds of a statement.
     pub(super) fn seconds(&mut self, what: &str, expr: &Expr) -> LowerResult<Duration> {
         let n = self.count_of(what, expr)?;
         if n > MAX_SECONDS as u64 {
@@ -161,7 +161,7 @@ impl Lowerer<'_> {
         Ok(Duration::from_secs(n))
     }
 
-    /// `run` and `psrun`.
+    /// Lowers `run` and `psrun`.
     pub(super) fn run_statement(
         &mut self,
         span: Span,
@@ -233,7 +233,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// `create processes`, which also opens a window; a `stats clear` opens another.
+    /// Lowers `create processes`, which also opens a window; a later `stats clear` opens another window.
     pub(super) fn create_processes(&mut self, span: Span) -> LowerResult<()> {
         if self.script.running {
             self.note(span, "the processes run already; they are started once");
@@ -271,7 +271,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// `shutdown processes`.
+    /// Lowers `shutdown processes`.
     pub(super) fn shutdown(&mut self, span: Span) {
         if !self.script.running {
             self.note(span, "`shutdown` has nothing to stop: no thread runs");
@@ -288,7 +288,7 @@ impl Lowerer<'_> {
         self.script.push(Phase::Stop);
     }
 
-    /// Ends the script: stops running workers, and runs a workload whose script starts no workers.
+    /// Ends the script: stops running workers, or runs the workload if its script has no run.
     pub(super) fn finish_script(&mut self, workload: &Workload) -> LowerResult<()> {
         let end = workload
             .statements
@@ -303,13 +303,13 @@ impl Lowerer<'_> {
             return Ok(());
         }
         if !self.problems.is_empty() {
-            // The threads are lowered for the errors in them.
+            // Only reports errors in filesets and threads.
             self.populate();
         }
         self.run_statement(end, None, None)
     }
 
-    /// Whether there was a wait since the workers started.
+    /// Whether a wait follows the last start of the workers.
     fn has_waited(&self) -> bool {
         let since_start = self.script.phases.iter().rev();
         since_start

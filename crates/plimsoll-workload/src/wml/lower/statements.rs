@@ -17,18 +17,18 @@ use std::rc::Rc;
 /// Maximum nesting of `load`.
 const MAX_LOADS: usize = 8;
 
-/// Maximum number of filesets of a workload; each pair is checked for overlap.
+/// Maximum number of filesets of a workload, each pair of which is checked for overlap.
 const MAX_FILESETS: usize = 1000;
 
-/// Maximum number of texts of a run: spans count them in 16 bits.
+/// Maximum number of texts of a run, because spans have 16 bits for the number of a text.
 const MAX_SOURCES: usize = 1000;
 
-/// Whether the script continues.
+/// `Break` ends the script.
 type ScriptFlow = ControlFlow<()>;
 
 impl Lowerer<'_> {
     pub(super) fn execute(&mut self, workload: &Workload) -> LowerResult<()> {
-        // `quit` has the same effect as the end of the script.
+        // `quit` ends the script.
         let (ControlFlow::Continue(()) | ControlFlow::Break(())) =
             self.statements(&workload.statements, workload)?;
         Ok(())
@@ -46,7 +46,7 @@ impl Lowerer<'_> {
                 return self.fail(statement.span, message, "too many with this one");
             }
             self.statements_left -= 1;
-            // An error has been reported; other statements may have others.
+            // The statement's error has been reported; later statements may have other errors.
             if let Ok(ControlFlow::Break(())) = self.statement(statement, of) {
                 return Ok(ControlFlow::Break(()));
             }
@@ -81,7 +81,7 @@ impl Lowerer<'_> {
                 let text = self.text_of("echo", text)?;
                 self.script.push(Phase::Echo { text });
             }
-            // Shown by `plimsoll workloads show`; see `crate::wml::usage`.
+            // `plimsoll workloads show` shows usage texts; see `crate::wml::usage`.
             S::Usage(_) => {}
             S::System(command) => self.system(span, command)?,
             S::Stats(stats) => self.stats(statement, stats),
@@ -197,7 +197,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// Variables and parameters.
+/// Variables and parameters of a workload.
 impl Lowerer<'_> {
     fn set(
         &mut self,
@@ -212,7 +212,7 @@ impl Lowerer<'_> {
             None => self.set_value(&name.value, value),
         };
         self.parameter(name, value, setting, result.as_ref().ok(), statement, of);
-        // Uses of an invalid variable are not errors.
+        // Uses of an invalid variable are not reported again.
         let value = result.clone().unwrap_or(LoweredValue::Bad);
         self.vars.insert(name.value.clone(), value);
         result.map(|_| ())
@@ -225,7 +225,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// The value of a `--set`, read once.
+    /// Value of the setting `--set name=text`, which is evaluated once.
     pub(super) fn override_value(
         &mut self,
         name: &str,
@@ -261,7 +261,7 @@ impl Lowerer<'_> {
         Reported
     }
 
-    /// Records the parameter that a `set` defines; the first one gives its default.
+    /// Records the parameter that a `set` defines; the default is from the first `set`.
     fn parameter(
         &mut self,
         name: &Spanned<String>,
@@ -305,7 +305,7 @@ impl Lowerer<'_> {
         self.parameters.push(parameter);
     }
 
-    /// Records a parameter that the workload uses and never sets.
+    /// Records a parameter that the workload reads and never sets.
     pub(super) fn parameter_from_outside(&mut self, name: &str, value: &str) {
         if !self.parameter_index.contains_key(name) {
             self.add_parameter(Parameter {
@@ -317,7 +317,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Refuses settings of the command line for variables that the workload neither sets nor reads.
+    /// Refuses command-line settings of variables that the workload neither sets nor reads.
     pub(super) fn check_overrides(&mut self, workload: &Workload) {
         let overrides = self.overrides;
         let read = crate::wml::variable_reads::unset(workload);
@@ -326,7 +326,7 @@ impl Lowerer<'_> {
                 continue;
             }
             if read.contains(&name.as_str()) {
-                // No statement that was executed reads it.
+                // The executed statements do not read the variable.
                 self.parameter_from_outside(name, text);
                 continue;
             }

@@ -1,7 +1,7 @@
-//! Targets: flowops that other flowops name.
+//! Targets of flowops: other flowops that a flowop names.
 //!
-//! A target may be anywhere in the workload, so it is looked up when all threads are lowered. Until
-//! then it is in a list, in the order of the flowops that have one.
+//! A target may be anywhere in the workload, so targets are resolved after all threads are lowered. Until then, pending
+//! targets are in a list, in the order of the flowops that name them.
 
 use super::operands::FlowopContext;
 use super::thread_state::{PendingTarget, TargetKind, ThreadState};
@@ -30,7 +30,7 @@ impl TargetKind {
 }
 
 impl Lowerer<'_> {
-    /// Records a target that the flowop must have.
+    /// Records the target of a flowop that requires a target.
     pub(super) fn target(
         &mut self,
         u: &FlowopContext<'_>,
@@ -48,7 +48,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Records a target if there is one; the empty list is filled in later.
+    /// Records the target of a flowop, if any; the returned list is filled in later.
     pub(super) fn optional_target(
         &mut self,
         u: &FlowopContext<'_>,
@@ -61,7 +61,7 @@ impl Lowerer<'_> {
         Ok(Some(vec![]))
     }
 
-    /// Fills in the targets of all flowops, which come in the order of `pending`.
+    /// Fills in the targets of all flowops, in the order of `pending`.
     pub(super) fn resolve_targets(
         &mut self,
         groups: &mut [WorkerGroup],
@@ -94,7 +94,7 @@ impl Lowerer<'_> {
         let rows = self.rows.get(&target.name).into_iter().flatten();
         let rows: Vec<(OperationId, OpKind)> = rows
             .map(|id| (*id, self.operations[id.0 as usize].kind))
-            // The name does not stand for implicit opens, which have rows of their own.
+            // The name does not stand for implicit opens, which have separate rows.
             .filter(|(id, _)| self.counted.contains(id))
             .collect();
         let fit: Vec<OperationId> = rows
@@ -133,7 +133,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// The targets of an operation that has a target in the workload.
+/// The list to fill in, if the operation has a target.
 fn open_targets(op: &mut Op) -> Option<&mut Vec<OperationId>> {
     match op {
         Op::SemPost { targets, .. } | Op::Wakeup { targets } => Some(targets),

@@ -1,18 +1,18 @@
-//! State of a thread while its flowops are lowered.
+//! State of a thread during the lowering of its flowops.
 
 use crate::wml::diagnostics::Span;
 
-/// A thread while its flowops are lowered.
+/// State of a thread during the lowering of its flowops.
 pub(super) struct ThreadState {
     pub(super) uses: Vec<SlotUse>,
-    /// Composites being expanded, outermost first.
+    /// Composites that are being expanded, outermost first.
     pub(super) stack: Vec<String>,
     pub(super) steps_left: usize,
-    /// Bytes of the largest constant transfer.
+    /// Size of the largest constant transfer in bytes.
     pub(super) largest_io: u64,
-    /// Targets by name, in the order of the flowops that have them.
+    /// Targets by name, in the order of the flowops that name them.
     pub(super) pending: Vec<PendingTarget>,
-    /// A flowop that may open a slot is invalid: which slots are open is not known.
+    /// Whether an invalid flowop may open a slot, so the open slots are unknown.
     pub(super) slots_unknown: bool,
 }
 
@@ -29,30 +29,30 @@ impl ThreadState {
     }
 }
 
-/// Use of a descriptor slot by a flowop.
+/// Use of a descriptor slot by one flowop.
 pub(super) struct SlotUse {
     pub(super) slot: u8,
     pub(super) opens: bool,
-    /// Opens slots in rotation, so any of them.
+    /// Whether the flowop opens slots in rotation, and so may open any slot.
     pub(super) any: bool,
-    /// Fails unless a flowop opens the slot.
+    /// Whether the flowop fails unless a flowop opens the slot.
     pub(super) needs: bool,
     pub(super) name: String,
     pub(super) span: Span,
 }
 
-/// A target that is still to be looked up.
+/// A target that has not been resolved yet.
 pub(super) struct PendingTarget {
     pub(super) name: String,
     pub(super) span: Span,
     pub(super) wants: TargetKind,
 }
 
-/// Kind of flowop that a target must be.
+/// Kinds of flowops that a target may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum TargetKind {
     SemBlocks,
     Blocks,
-    /// Any flowop that counts in the summary.
+    /// Flowops that count in the summary.
     Counted,
 }

@@ -1,4 +1,4 @@
-//! Variables and the values of expressions.
+//! Values of variables and expressions.
 
 use super::{LowerResult, Lowerer, RandomDef};
 use crate::wml::ast::{Attr, AttrValue, Attrs, Expr, ExprKind, Random, Spanned};
@@ -18,19 +18,19 @@ pub(crate) const MAX_TEXT_BYTES: usize = 16 << 10;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum LoweredValue {
     Int(i64),
-    /// A number with `m`, before it is multiplied: as a time, minutes.
+    /// A number with the suffix `m`, before the multiplication by 2²⁰; minutes where a time is expected.
     Mega(i64),
     Time(Duration),
     Bool(bool),
     Text(String),
-    /// A random variable: its index in `Lowerer::randoms`.
+    /// Index of a random variable in `Lowerer::randoms`.
     Random(usize),
-    /// Invalid, and reported.
+    /// An invalid value, which has been reported.
     Bad,
 }
 
 impl LoweredValue {
-    /// The number, if it is one.
+    /// The value as a whole number; `None` for other values.
     fn number(&self) -> Option<i64> {
         match self {
             LoweredValue::Int(n) => Some(*n),
@@ -40,7 +40,7 @@ impl LoweredValue {
         }
     }
 
-    /// For messages: "the text `x`".
+    /// Description of the value in messages, such as "the text `x`".
     fn show(&self) -> String {
         match self {
             LoweredValue::Int(n) => format!("the number {n}"),
@@ -53,7 +53,7 @@ impl LoweredValue {
         }
     }
 
-    /// Its form in a text.
+    /// The value as part of a text; `None` for a random variable and an invalid value.
     pub(super) fn to_text(&self) -> Option<String> {
         match self {
             LoweredValue::Int(_) | LoweredValue::Mega(_) => self.number().map(|n| n.to_string()),
@@ -65,14 +65,13 @@ impl LoweredValue {
     }
 }
 
-/// The locals of a composite flowop.
+/// Values of a composite flowop's locals by name.
 pub(super) type Locals = HashMap<String, LoweredValue>;
 
-/// Invalid values.
+/// Reports of invalid values.
 impl Lowerer<'_> {
-    /// Reports an invalid value. The help names a setting of the command line that it came from. A
-    /// variable whose value is wrong in one place is wrong in the same way in others: that is
-    /// reported once.
+    /// Reports an invalid value. If the value is from a `--set`, the help names the setting. An error in the value of a
+    /// variable is reported only once, although every use of the variable has it.
     pub(super) fn fail_value<T>(
         &mut self,
         span: Span,
@@ -84,7 +83,7 @@ impl Lowerer<'_> {
 
     fn value_problem(&mut self, problem: Problem) -> Reported {
         let written = self.snippet(problem.span);
-        // All but the attribute's name, which comes first: it differs from place to place.
+        // The part of the message after the attribute's name, because the name differs from use to use.
         let wrong = problem.message.split_once("` ").map(|(_, w)| w.to_string());
         if let Some(wrong) = wrong
             && written.starts_with('$')
@@ -102,15 +101,15 @@ impl Lowerer<'_> {
     }
 }
 
-/// Values of expressions.
+/// Evaluation of expressions.
 impl<'a> Lowerer<'a> {
-    /// The value that the command line sets a parameter to, as text.
+    /// Text of the command line's last setting of a parameter; `None` if the command line does not set it.
     pub(super) fn setting(&self, name: &str) -> Option<&'a str> {
         let mut sets = self.overrides.sets.iter().rev();
         sets.find(|(n, _)| n == name).map(|(_, text)| text.as_str())
     }
 
-    /// Calls `work` with `locals` as the visible locals, which it may change.
+    /// Calls `work` while `locals` are the visible locals; `work` may change them.
     pub(super) fn with_locals<T>(
         &mut self,
         locals: &mut Locals,
@@ -140,7 +139,7 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// Registers a random variable, once for each definition in a text.
+    /// Registers a random variable; a definition is registered only once.
     pub(super) fn new_random(&mut self, name: &str, random: &Random) -> LoweredValue {
         if let Some(number) = self.random_spans.get(&random.attrs.span) {
             return LoweredValue::Random(*number);
@@ -193,7 +192,7 @@ impl<'a> Lowerer<'a> {
         )
     }
 
-    /// A text as a value. Variables hold copies, and each may have twice the length of the one before it.
+    /// A text value, with the maximum length checked: each variable may have twice the length of another variable.
     fn bounded_text(&mut self, text: String, span: Span) -> LowerResult<LoweredValue> {
         if text.len() <= MAX_TEXT_BYTES {
             return Ok(LoweredValue::Text(text));
@@ -279,7 +278,7 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// The number of a value that may be random.
+    /// The number of a value, or the random variable from which a run draws it.
     pub(super) fn value_of(&mut self, what: &str, expr: &Expr) -> LowerResult<Value> {
         match self.eval(expr)? {
             LoweredValue::Random(def) => self.intern(def).map(Value::Draw),
@@ -287,7 +286,7 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// A number; a random variable is drawn from once.
+    /// Evaluates a number; a random variable is drawn once.
     pub(super) fn count_of(&mut self, what: &str, expr: &Expr) -> LowerResult<u64> {
         match self.eval(expr)? {
             LoweredValue::Random(def) => self.draw_once(def),
@@ -295,7 +294,7 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// A time: a number of seconds, or a time with its unit.
+    /// Evaluates a time: a number of seconds, or a number with a unit.
     pub(super) fn time_of(&mut self, what: &str, expr: &Expr) -> LowerResult<Duration> {
         match self.eval(expr)? {
             LoweredValue::Time(time) => Ok(time),
@@ -361,7 +360,7 @@ impl<'a> Lowerer<'a> {
         self.fail(expr.span, message, "expected a name or a text")
     }
 
-    /// A flag: `true`, `false`, or in old files 1 and 0.
+    /// Evaluates a flag: `true` or `false`; old files have 1 and 0.
     fn flag_of(&mut self, what: &str, expr: &Expr) -> LowerResult<bool> {
         match self.eval(expr)? {
             LoweredValue::Bool(b) => Ok(b),
@@ -376,9 +375,9 @@ impl<'a> Lowerer<'a> {
     }
 }
 
-/// Attributes by their keys.
+/// Reads attributes by key.
 impl Lowerer<'_> {
-    /// Evaluates every attribute, so that all of their errors are reported.
+    /// Evaluates every attribute to report all errors.
     pub(super) fn probe(&mut self, attrs: &Attrs) -> LowerResult<()> {
         let mut outcome = Ok(());
         for attr in &attrs.list {
@@ -389,7 +388,7 @@ impl Lowerer<'_> {
         outcome
     }
 
-    /// The name, as written, and the expression of an attribute that has a value.
+    /// Name as written and expression of an attribute; `None` without the attribute or without a value.
     pub(super) fn written<'e>(&self, attrs: &'e Attrs, key: Key) -> Option<(String, &'e Expr)> {
         let attr: &Attr = attrs.get(key)?;
         match &attr.value {
@@ -398,7 +397,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Reads an attribute that has a value.
+    /// Reads an attribute; `None` without the attribute or without a value.
     pub(super) fn read<T>(
         &mut self,
         attrs: &Attrs,
@@ -432,13 +431,13 @@ impl Lowerer<'_> {
         Ok(self.flag(attrs, key)?.unwrap_or(false))
     }
 
-    /// The text of an attribute that the parser requires.
+    /// Reads the text of an attribute that the parser requires.
     pub(super) fn required_text(&mut self, attrs: &Attrs, key: Key) -> LowerResult<String> {
         let text = self.text(attrs, key)?;
         Ok(text.expect("the parser requires the attribute"))
     }
 
-    /// A number within a range.
+    /// Reads a whole number and checks its range; a random variable is drawn once.
     pub(super) fn ranged(
         &mut self,
         attrs: &Attrs,
@@ -456,7 +455,7 @@ impl Lowerer<'_> {
             return Ok(Some(n));
         }
         let (low, high) = range.into_inner();
-        // A limit that no real file reaches needs no number in the message.
+        // The message omits an upper bound that no real workload reaches.
         let allowed = match n < low && high >= i64::from(u32::MAX) {
             true => format!("at least {low}"),
             false => format!("{low} to {high}"),
@@ -465,7 +464,7 @@ impl Lowerer<'_> {
         self.fail_value(expr.span, message, format!("expected {allowed}"))
     }
 
-    /// The span of the value of an attribute, or of the attributes as a whole.
+    /// Span of an attribute's value, else of its name, else of all attributes.
     pub(super) fn value_span(&self, attrs: &Attrs, key: Key) -> Span {
         let written = self.written(attrs, key).map(|(_, e)| e.span);
         let bare = || attrs.get(key).map(|a| a.name_span);

@@ -1,4 +1,4 @@
-//! Lists of attributes.
+//! Parsing of attribute lists.
 
 use super::{Parsed, Parser, Reported, STATEMENTS};
 use crate::wml::ast::{Attr, AttrValue, Attrs, Local};
@@ -7,8 +7,8 @@ use crate::wml::diagnostics::{Problem, Span};
 use crate::wml::lexer::Kind;
 
 impl Parser {
-    /// `name[=value], …` of one table; with `locals` also `$name[=value]`. `owner` names the statement
-    /// in messages.
+    /// Parses `name[=value], …` with the attributes of one table; with `locals`, also `$name[=value]`. `owner` is the
+    /// statement's name in messages.
     pub(super) fn attributes(&mut self, table: Table, owner: &str, locals: bool) -> Parsed<Attrs> {
         let mut attrs = Attrs {
             span: self.last_span(),
@@ -31,7 +31,7 @@ impl Parser {
     fn begins_attribute(&self, locals: bool) -> bool {
         match &self.peek().kind {
             Kind::Var(_) => locals,
-            // `flowop fsync` may be followed by the next flowop or statement.
+            // `flowop fsync` without attributes may precede another flowop or statement.
             Kind::Word(_) => {
                 !self.at_line_start(&["flowop", "thread"])
                     || self.peek_after().kind == Kind::Sign('=')
@@ -137,7 +137,7 @@ impl Parser {
         self.problem(problem)
     }
 
-    /// Refuses an attribute right after an attribute, without a comma.
+    /// Refuses an attribute that follows another attribute without a comma.
     fn no_missing_comma(&mut self, table: Table, locals: bool) -> Parsed<()> {
         let token = self.peek();
         let attribute = match &token.kind {

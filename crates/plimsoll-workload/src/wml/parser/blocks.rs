@@ -1,4 +1,4 @@
-//! Blocks: processes, threads, composite flowops, loops.
+//! Parsing of blocks: processes, threads, composite flowops, loops.
 
 use super::{MAX_DEPTH, Parsed, Parser, Reported, STATEMENTS};
 use crate::wml::ast::{Composite, Flowop, Process, Spanned, Statement, StatementKind, Thread};
@@ -7,7 +7,7 @@ use crate::wml::diagnostics::{Problem, Span};
 use crate::wml::lexer::Kind;
 
 impl Parser {
-    /// After `define process`.
+    /// Parses a process after `define process`.
     pub(super) fn process(&mut self) -> Parsed<StatementKind> {
         let header = self.attributes(PROCESS, "process", false);
         if header.is_err() {
@@ -58,7 +58,7 @@ impl Parser {
         Ok(Thread { attrs, flowops })
     }
 
-    /// After `define flowop`.
+    /// Parses a composite flowop after `define flowop`.
     pub(super) fn composite(&mut self) -> Parsed<StatementKind> {
         let header = self.attributes(COMPOSITE, "define flowop", true);
         if header.is_err() {
@@ -77,7 +77,7 @@ impl Parser {
         Ok(StatementKind::Composite(Composite { attrs, flowops }))
     }
 
-    /// `{ flowop … }`
+    /// Parses `{ flowop … }`.
     fn flowops(&mut self, of: &str) -> Parsed<Vec<Flowop>> {
         let open = self.sign('{', &format!("and the flowops of the {of}"))?;
         let mut flowops = Vec::new();
@@ -139,7 +139,7 @@ impl Parser {
         })
     }
 
-    /// After `foreach`.
+    /// Parses a loop after `foreach`.
     pub(super) fn foreach(&mut self) -> Parsed<StatementKind> {
         let token = self.peek().clone();
         let Kind::Var(name) = token.kind else {
@@ -193,8 +193,8 @@ impl Parser {
         Ok(body)
     }
 
-    /// Fails if a block cannot continue: at the end of the file, or before a statement that does not
-    /// belong into it, so that its closing brace must be missing.
+    /// Fails if a block cannot continue, because the file ends or a statement follows that cannot be in the block: the
+    /// closing brace is missing.
     fn inside(&mut self, of: &str, open: Span) -> Parsed<()> {
         if self.gives_up() {
             return Err(Reported);
@@ -220,7 +220,7 @@ impl Parser {
         self.problem(problem)
     }
 
-    /// After an invalid thread: skips it, unless its closing brace was read.
+    /// Skips the rest of an invalid thread, unless its closing brace was read.
     fn recover_in_block(&mut self, words: &[&str]) {
         if self.at > 0 && self.tokens[self.at - 1].kind == Kind::Sign('}') {
             return;
@@ -228,7 +228,7 @@ impl Parser {
         self.recover(words);
     }
 
-    /// After a token that does not belong into a block: continues after it.
+    /// Skips a token that cannot be in the block, and continues after it.
     fn step_over(&mut self, _reported: Reported, words: &[&str]) -> Parsed<()> {
         if self.at_end() {
             return Err(Reported);

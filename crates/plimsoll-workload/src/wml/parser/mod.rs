@@ -1,5 +1,4 @@
-//! Recursive descent from tokens to the syntax tree. After an error, parsing continues at the next
-//! statement.
+//! Recursive descent from tokens to the syntax tree. After an error, parsing continues at the next statement.
 
 mod attributes;
 mod blocks;
@@ -16,7 +15,7 @@ const MAX_DEPTH: usize = 32;
 /// Maximum size of a text in bytes; workloads have a few KiB.
 pub(crate) const MAX_SOURCE_BYTES: usize = 1 << 20;
 
-/// The words that begin statements.
+/// Words with which statements begin.
 pub(super) const STATEMENTS: &[&str] = &[
     "abort",
     "create",
@@ -45,13 +44,13 @@ pub(super) const STATEMENTS: &[&str] = &[
     "warmup",
 ];
 
-/// An error that has been reported; the caller only returns.
+/// The error has been reported, and the caller only returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Reported;
 
 type Parsed<T> = Result<T, Reported>;
 
-/// The syntax tree of a text, and its errors.
+/// Syntax tree, comments and errors of a text.
 #[derive(Debug)]
 pub(crate) struct Tree {
     pub(crate) statements: Vec<Statement>,
@@ -73,7 +72,7 @@ pub(crate) fn parse_text(text: &str, file: u16) -> Tree {
     }
     let (mut parser, comments) = Parser::new(text, file);
     let statements = parser.file();
-    // Errors of the lexer come first: restore the order of the text.
+    // The parser appends to the lexer's errors; sorting restores the order of the text.
     parser.problems.sort_by_key(|p| p.span.start);
     Tree {
         statements,
@@ -82,7 +81,7 @@ pub(crate) fn parse_text(text: &str, file: u16) -> Tree {
     }
 }
 
-/// Parses the value of a setting `--set name=value`.
+/// Parses the value of a setting `--set name=value`; `file` is the number of the text in spans.
 pub(crate) fn parse_value(text: &str, file: u16) -> Result<Expr, Vec<Problem>> {
     let (mut parser, _) = Parser::new(text, file);
     if parser.at_end() && parser.problems.is_empty() {
@@ -111,16 +110,16 @@ struct Parser {
     at: usize,
     depth: usize,
     problems: Vec<Problem>,
-    /// A block without an end has been reported, so blocks around it have none either.
+    /// Whether a missing closing brace has been reported; the blocks around it lack theirs too.
     unclosed: bool,
-    /// The invalid statement has been skipped already.
+    /// Whether the invalid statement has been skipped already.
     at_line: bool,
-    /// Blocks are nested too deeply: parsing ends.
+    /// Whether blocks are nested too deeply, which ends parsing.
     too_deep: bool,
 }
 
 impl Parser {
-    /// A parser at the first token of a text, and the comments of the text.
+    /// Creates a parser at the first token of a text; also returns the comments of the text.
     fn new(text: &str, file: u16) -> (Self, Vec<Comment>) {
         let lexed = lex(text, file);
         let parser = Self {
@@ -136,7 +135,7 @@ impl Parser {
     }
 
     fn peek(&self) -> &Token {
-        // The last token is the end, and it is never passed.
+        // The last token is `Kind::End`, which is never passed.
         &self.tokens[self.at.min(self.tokens.len() - 1)]
     }
 
@@ -178,12 +177,11 @@ impl Parser {
     }
 
     fn problem(&mut self, problem: Problem) -> Reported {
-        // Few are added once parsing ends at their maximum; `Diagnostics` keeps the first.
+        // Parsing ends soon after the maximum number of problems, and `Diagnostics` keeps only the first problems.
         self.problems.push(problem);
         Reported
     }
 
-    /// Reports an error.
     fn fail<T>(
         &mut self,
         span: Span,
@@ -193,7 +191,6 @@ impl Parser {
         Err(self.problem(Problem::new(span, message, label)))
     }
 
-    /// Reports an error with help.
     fn fail_with<T>(
         &mut self,
         span: Span,
@@ -209,7 +206,7 @@ impl Parser {
         self.problems.len() >= MAX_ERRORS || self.too_deep
     }
 
-    /// Reports that the next token is not the expected one.
+    /// Reports that the next token is not the expected `what`.
     fn expected(&mut self, what: &str) -> Reported {
         self.expected_with(what, |p| p)
     }
@@ -238,7 +235,7 @@ impl Parser {
             && (STATEMENTS.contains(&w.as_str()) || words.contains(&w.as_str())))
     }
 
-    /// Skips to a word of `words` or a statement that begins a line, or to a closing brace.
+    /// Skips to a word of `words` or a statement at the beginning of a line; in a block, also to a closing brace.
     fn recover(&mut self, words: &[&str]) {
         let in_block = !words.is_empty();
         while !(self.at_end() || self.at_line_start(words) || in_block && self.at_sign('}')) {
@@ -252,8 +249,8 @@ impl Parser {
         }
     }
 
-    /// After an error before a block: skips to its opening brace, or to the first token that cannot be
-    /// before it.
+    /// After an error in a header, skips to the block's opening brace, or to the first token that cannot precede the
+    /// brace.
     fn skip_to_block(&mut self) {
         while !matches!(self.peek().kind, Kind::End | Kind::Sign('{' | '}'))
             && !self.at_line_start(&["flowop", "thread"])
@@ -262,8 +259,7 @@ impl Parser {
         }
     }
 
-    /// Skips a statement that begins with an unknown word, with its blocks, to the next line that
-    /// does not continue it.
+    /// Skips a statement with an unknown first word, including its blocks and continuation lines.
     fn skip_statement(&mut self) {
         let mut depth = 0_usize;
         let mut first = true;
@@ -297,7 +293,7 @@ impl Parser {
         match self.statement() {
             Ok(statement) => statements.push(statement),
             Err(Reported) => {
-                // An error at the first word must not stop the progress.
+                // Progress is at least one token, even if the first word is invalid.
                 self.at = self.at.max(start + 1);
                 self.recover_statement(words);
             }

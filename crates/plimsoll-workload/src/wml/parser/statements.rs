@@ -1,4 +1,4 @@
-//! Statements.
+//! Parsing of statements.
 
 use super::{Parsed, Parser, Reported, STATEMENTS};
 use crate::wml::ast::{
@@ -144,7 +144,7 @@ impl Parser {
         Err(self.expected(what))
     }
 
-    /// One number, without arithmetic: `psrun -10 60` is two.
+    /// Parses a single number without arithmetic: `psrun -10 60` has two numbers.
     fn operand_number(&mut self, what: &str) -> Parsed<Expr> {
         if self.at_sign('-') {
             let sign = self.next().span;
@@ -249,7 +249,7 @@ impl Parser {
         }))
     }
 
-    /// One of some words, in either case.
+    /// Parses one of the words `known`, in either case.
     fn keyword<'w>(&mut self, what: &str, known: &[&'w str]) -> Parsed<&'w str> {
         if let Kind::Word(w) = &self.peek().kind {
             let mut lower = w.to_ascii_lowercase();
@@ -287,7 +287,7 @@ impl Parser {
         }
     }
 
-    /// The older form: `define randvar name=$x, type=…`.
+    /// Parses the older form `define randvar name=$x, type=…`.
     fn define_randvar(&mut self) -> Parsed<StatementKind> {
         let start = self.last_span();
         if !self.at_word(DEFINE_RANDVAR) {
@@ -393,5 +393,5 @@ impl Parser {
     }
 }
 
-/// Reason why the statements for several clients have no effect.
+/// Reason why statements for several clients have no effect.
 const CLIENTS: &str = "this program is one client and waits for no other";

@@ -1,4 +1,4 @@
-//! Values: numbers, words, texts, variables, arithmetic, random variables, tables.
+//! Parsing of values: numbers, words, texts, variables, arithmetic, random variables, tables.
 
 use super::{Parsed, Parser};
 use crate::wml::ast::{Attrs, Expr, ExprKind, Family, Random, Spanned};
@@ -7,7 +7,7 @@ use crate::wml::diagnostics::Problem;
 use crate::wml::lexer::{Kind, MEGA};
 
 impl Parser {
-    /// A value: `operand (sign operand)*`, evaluated from left to right.
+    /// Parses a value: `operand (sign operand)*`, which is evaluated from left to right.
     pub(super) fn expr(&mut self, what: &str) -> Parsed<Expr> {
         let first = self.operand(what)?;
         let mut rest = Vec::new();
@@ -27,7 +27,7 @@ impl Parser {
         })
     }
 
-    /// Refuses `$dir/sub` without quotes, which is a variable and a path.
+    /// Refuses `$dir/sub` without quotes, which would be a variable and a path.
     fn no_glued_path(&mut self, before: &Expr) -> Parsed<()> {
         let token = self.peek().clone();
         match (&before.kind, &token.kind) {
@@ -52,7 +52,7 @@ impl Parser {
         }
     }
 
-    /// Whether the next line begins a statement; a value that is expected here may stand on the next line too.
+    /// Whether the next token begins a line with a statement. An expected value may also be on the next line.
     pub(super) fn at_next_statement(&self) -> bool {
         self.at > 0 && self.at_line_start(&[])
     }
@@ -101,7 +101,7 @@ impl Parser {
         })
     }
 
-    /// `randvar(…)` or `cvar(…)`.
+    /// Parses `randvar(…)` or `cvar(…)`.
     fn random(&mut self, word: &str) -> Parsed<Expr> {
         let start = self.peek().span;
         let (family, table) = match word {
@@ -141,7 +141,7 @@ impl Parser {
         )
     }
 
-    /// `{{percent, min, max}, …}`
+    /// Parses `{{percent, min, max}, …}`.
     pub(super) fn table(&mut self) -> Parsed<Spanned<Vec<[Expr; 3]>>> {
         let open = self.sign('{', "to begin the table")?;
         let mut rows = Vec::new();
@@ -165,7 +165,7 @@ impl Parser {
         })
     }
 
-    /// A quoted text, a word, or a variable.
+    /// Parses a quoted text, a word, or a variable.
     pub(super) fn text_expr(&mut self, what: &str) -> Parsed<Expr> {
         match self.peek().kind {
             Kind::Text(_) | Kind::Word(_) | Kind::Var(_) => self.operand(what),
@@ -173,7 +173,7 @@ impl Parser {
         }
     }
 
-    /// Whether the next token can only be a value, not the start of a statement.
+    /// Whether the next token must be a value and cannot begin a statement.
     pub(super) fn at_number(&self) -> bool {
         matches!(
             self.peek().kind,

@@ -1,4 +1,4 @@
-//! The curve that a system is fitted to, and the workload that it was measured with.
+//! The reference curve of a fit, and the workload of the curve.
 
 use crate::cli::FitArgs;
 use crate::commands::import::{read as read_report, refused, remark};
@@ -14,26 +14,26 @@ use std::time::Duration;
 
 /// A curve and its workload.
 pub(super) struct ReferenceCurve {
-    /// As it was named.
+    /// Name as given on the command line.
     pub(super) name: String,
-    /// What the loads are numbers of.
+    /// Unit of the loads.
     pub(super) unit: String,
-    /// In increasing order of load, those with a response time.
+    /// Points with a response time, in increasing order of load.
     pub(super) points: Vec<Point>,
     /// The workload at the highest load.
     pub(super) plan: Plan,
 }
 
-/// A point of the curve.
+/// A point of the reference curve.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Point {
-    /// Its number in the curve, from 1.
+    /// Number of the point in the curve, from 1.
     pub(super) number: usize,
-    /// Its load in business metrics of the workload.
+    /// Load in business metrics of the workload.
     pub(super) load: u64,
-    /// Its load as the curve states it.
+    /// Load as stated by the curve.
     pub(super) shown_load: f64,
-    /// Its mean response time.
+    /// Mean response time in milliseconds.
     pub(super) measured_ms: f64,
 }
 
@@ -41,7 +41,7 @@ impl ReferenceCurve {
     /// Reads the curve of `--to`.
     ///
     /// # Errors
-    /// If it is neither a load curve nor a published report, or its workload is not known.
+    /// If the file is neither a load curve nor a published report, or the workload is not known.
     pub(super) fn read(args: &FitArgs) -> Result<Self, CommandError> {
         let path = &args.to;
         let name = path.display().to_string();
@@ -53,10 +53,10 @@ impl ReferenceCurve {
         }
     }
 
-    /// A number that differs when what a trial runs, besides the figures, differs.
+    /// Cache key of the trials, which covers everything in a trial but the figures.
     ///
     /// # Errors
-    /// If the Plan has no form in JSON.
+    /// If the Plan cannot be serialised to JSON.
     pub(super) fn key(&self, system: &str) -> Result<String, CommandError> {
         let plan = serde_json::to_string(&self.plan).map_err(CommandError::failed)?;
         let program = Program::plimsoll();
@@ -67,7 +67,7 @@ impl ReferenceCurve {
     }
 }
 
-/// A curve that Plimsoll measured.
+/// A curve measured by Plimsoll.
 fn measured(args: &FitArgs, name: String, dir: &Path) -> Result<ReferenceCurve, CommandError> {
     let dir = match dir.as_os_str().is_empty() {
         true => Path::new("."),
@@ -103,7 +103,7 @@ fn measured(args: &FitArgs, name: String, dir: &Path) -> Result<ReferenceCurve, 
     })
 }
 
-/// The Plan of a measured curve, with the times and the seed that are asked for.
+/// Plan of a measured curve, with the requested times and seed.
 fn plan_of(args: &FitArgs, curve: &Series) -> Result<Plan, CommandError> {
     if args.scale.is_some() {
         return Err(CommandError::usage(
@@ -116,7 +116,7 @@ fn plan_of(args: &FitArgs, curve: &Series) -> Result<Plan, CommandError> {
     Ok(plan)
 }
 
-/// A script with another warm-up and another measured time.
+/// A script with the warm-up and measured time replaced.
 fn with_times(script: &[Phase], warmup: Option<Duration>, time: Option<Duration>) -> Vec<Phase> {
     let mut out = Vec::with_capacity(script.len() + 1);
     let mut is_open = false;
@@ -146,7 +146,7 @@ fn with_times(script: &[Phase], warmup: Option<Duration>, time: Option<Duration>
     out
 }
 
-/// A published curve, or one that Plimsoll disclosed.
+/// A published report, or a report disclosed by Plimsoll.
 fn published(args: &FitArgs, name: String, file: &Path) -> Result<ReferenceCurve, CommandError> {
     let bytes =
         read_report(file).map_err(|e| CommandError::usage(format!("cannot read {name}: {e}")))?;
@@ -175,8 +175,8 @@ fn published(args: &FitArgs, name: String, file: &Path) -> Result<ReferenceCurve
     })
 }
 
-/// The points of a report. Loads of SPECsfs2008 are operations per second, of which a business metric
-/// of the workload is `rate`.
+/// Points of a report. Loads of SPECsfs2008 are operations per second; `rate` is the number of operations per second
+/// per business metric.
 fn points_of(report: &Disclosure, rate: Option<f64>) -> Vec<Point> {
     let per_metric = match report.rule {
         Rule::Sfs2008 => rate.unwrap_or(1.0),
@@ -198,8 +198,8 @@ fn highest(points: &[Point]) -> u64 {
     points.iter().map(|p| p.load).max().unwrap_or(1)
 }
 
-/// The Plan of a workload at the highest load, which `highest` gives for the operations per second of a
-/// business metric.
+/// Plan of a workload at the highest load; `highest` computes the load from the operations per second per business
+/// metric.
 fn lowered(
     args: &FitArgs,
     name: &OsStr,
@@ -208,7 +208,7 @@ fn lowered(
     let found = workload::find(name)?;
     let parsed = workload::parse(&found)?;
     let mut overrides = Overrides {
-        // No files are kept, so that the directory is never made.
+        // The directory is never created, because no files are kept.
         dir: Some("/".into()),
         seed: args.seed,
         time: args.time,
@@ -232,7 +232,7 @@ fn lowered(
     parsed.lower(&found, &overrides)
 }
 
-/// A curve that has points in increasing order of load, all of them loads of its workload.
+/// Checks that the curve has points, that loads increase, and that all loads are valid for the workload.
 fn checked(mut curve: ReferenceCurve) -> Result<ReferenceCurve, CommandError> {
     let name = &curve.name;
     let refused = |why: String| Err(CommandError::usage(format!("{name} {why}")));

@@ -1,5 +1,4 @@
-//! Runs of earlier trials, kept in a file beside the output: a fit that is begun again does not make them
-//! again.
+//! Cache of trial runs in a file beside the output: a repeated fit reuses the runs of an interrupted fit.
 
 use crate::exit::CommandError;
 use plimsoll_sim::FreeFigure;
@@ -9,23 +8,23 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// End of the file's name, behind that of the output.
+/// Suffix of the file's name, after the name of the output.
 const SUFFIX: &str = ".trials.jsonl";
 
-/// A line of the file: one load of one trial.
+/// A line of the file: one load of a trial.
 #[derive(Debug, Serialize, Deserialize)]
 struct Line {
-    /// Tells the system, the workload, its seed and times, and the version of the program.
+    /// Identifies the system, the workload with its seed and times, and the version of the program.
     key: String,
-    /// The free figures by name, as the trial had them.
+    /// Free figures by name, as text.
     figures: Vec<(String, String)>,
     /// Load in business metrics.
     load: u64,
-    /// Mean response time.
+    /// Mean response time in milliseconds.
     latency_ms: f64,
 }
 
-/// What earlier runs came to.
+/// Results of earlier trial runs.
 pub(super) struct Memo {
     path: PathBuf,
     file: File,
@@ -35,10 +34,10 @@ pub(super) struct Memo {
 }
 
 impl Memo {
-    /// Opens the file beside `output`, or creates it. Lines with another key are left alone.
+    /// Opens or creates the file beside `output`. Lines with another key are kept unchanged.
     ///
     /// # Errors
-    /// If it cannot be read or written, or is not a file of trials.
+    /// If the file cannot be read or written, or is not a file of trials.
     pub(super) fn open(
         output: &Path,
         key: String,
@@ -84,7 +83,7 @@ impl Memo {
         if !rest.is_empty() {
             match take(rest) {
                 Ok(()) => file.write_all(b"\n").map_err(failed)?,
-                // A fit that was killed may have left a part of its last line.
+                // A fit that was killed may have left an incomplete last line.
                 Err(e) if count > 0 || e.is_eof() && is_begun_line(rest) => {
                     file.set_len(complete as u64).map_err(failed)?;
                 }
@@ -101,12 +100,12 @@ impl Memo {
         })
     }
 
-    /// The mean response time of a run that was made before.
+    /// Mean response time of an earlier run; `None` if the run is not in the cache.
     pub(super) fn latency_ms(&self, figures: &[String], load: u64) -> Option<f64> {
         self.known.get(&(figures.to_vec(), load)).copied()
     }
 
-    /// Adds a run.
+    /// Appends a run.
     ///
     /// # Errors
     /// If the file cannot be written.
@@ -136,7 +135,7 @@ impl Memo {
     }
 }
 
-/// Whether these bytes are how a [`Line`] begins, as far as they go.
+/// Whether these bytes are a prefix of a [`Line`].
 fn is_begun_line(bytes: &[u8]) -> bool {
     let begin = br#"{"key":""#;
     let length = begin.len().min(bytes.len());
@@ -159,7 +158,7 @@ mod tests {
         for length in 0..line.len() {
             std::fs::write(&path, &line[..length]).unwrap();
             let mut memo = open().unwrap_or_else(|e| panic!("{length}: {}", e.message));
-            // Only the end of the line is missing.
+            // Only the line end is missing.
             let is_whole = length + 1 == line.len();
             assert_eq!(memo.latency_ms(&[], 7), is_whole.then_some(1.5));
             if !is_whole {
@@ -167,7 +166,7 @@ mod tests {
             }
             assert_eq!(std::fs::read(&path).unwrap(), line, "{length}");
         }
-        // What a fit does not write stays.
+        // Lines that a fit never writes are kept.
         for text in ["{}", "notes", r#"{"key":"mine","notes":[]}"#, r#"{"keys":"#] {
             std::fs::write(&path, text).unwrap();
             let said = open().err().expect("not a line of a fit").message;

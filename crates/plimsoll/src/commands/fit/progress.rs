@@ -1,4 +1,4 @@
-//! The progress of a fit.
+//! Progress display of a fit.
 
 use crate::cli::Format;
 use crate::console::{self, Stream};
@@ -6,17 +6,17 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plimsoll_sim::{FreeFigure, sum_of_squares};
 use std::time::{Duration, Instant};
 
-/// Time between two lines of progress without a terminal that can rewrite one.
+/// Interval between progress lines on a stream that is not a rewritable terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Shows the trials to a person.
+/// Progress display of the trials.
 pub(super) struct Progress {
     quiet: bool,
     format: Format,
     bar: Option<ProgressBar>,
     last_line: Instant,
     trials: u64,
-    /// Minimum root mean square of the residuals so far.
+    /// Smallest root mean square of the residuals so far.
     best: f64,
 }
 
@@ -38,23 +38,23 @@ impl Progress {
         }
     }
 
-    /// Prints a line to the stream that the report does not use.
+    /// Prints a line to the stream that is not used by the report.
     pub(super) fn say(&self, line: &str) {
         match (self.quiet, self.format) {
             (true, _) => {}
-            // A reader that has gone is not an error.
+            // A closed output is not an error.
             (false, Format::Text) => _ = console::out(&format!("{line}\n")),
             (false, Format::Json) => console::err(&format!("{line}\n")),
         }
     }
 
-    /// A trial has been made.
+    /// Records a completed trial.
     pub(super) fn trial(&mut self, figures: &[FreeFigure], factors: &[f64], residuals: &[f64]) {
         self.trials += 1;
         let mean = (sum_of_squares(residuals) / residuals.len() as f64).sqrt();
         self.best = self.best.min(mean);
         let values = figures.iter().zip(factors).map(|(figure, factor)| {
-            // Without the kind of the element; a figure of the whole system has none.
+            // Figure name without the element kind; figures of the whole system have none.
             let name = figure
                 .path
                 .split_once('.')
@@ -82,7 +82,7 @@ impl Progress {
         }
     }
 
-    /// The fit has ended.
+    /// Ends the display.
     pub(super) fn end(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();

@@ -1,4 +1,4 @@
-//! Trials: runs of the workload on a system with other figures, several loads at once.
+//! Trials: concurrent runs of the workload at several loads, on a system with modified figures.
 
 use super::memo::Memo;
 use crate::commands::run::target_of;
@@ -14,22 +14,22 @@ use std::os::unix::fs::FileExt;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Length of the intervals of a series that is not used.
+/// Interval of the time series, which trials do not use.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Makes trials.
+/// Runner of trials.
 pub(super) struct TrialRunner<'a> {
     /// The workload at the highest load.
     plan: &'a Plan,
     memo: Memo,
     stop: &'a Stop,
-    /// Runs that are made at once.
+    /// Number of concurrent runs.
     jobs: usize,
-    /// The system of the trial: a file without a name, of which nothing is left however the program ends.
+    /// System of the current trial, in an unnamed file that disappears with the program.
     system: File,
 }
 
-/// The loads of a trial that remain to be run, and what was found.
+/// Remaining loads of a trial, and the results so far.
 struct Queue {
     loads: VecDeque<u64>,
     found: Vec<(u64, f64)>,
@@ -37,10 +37,10 @@ struct Queue {
 }
 
 impl<'a> TrialRunner<'a> {
-    /// Trials of a workload, `jobs` loads at once.
+    /// A runner for a workload, with `jobs` concurrent runs.
     ///
     /// # Errors
-    /// If the directory for temporary files cannot be used.
+    /// If the temporary directory is not usable.
     pub(super) fn new(
         plan: &'a Plan,
         memo: Memo,
@@ -59,7 +59,7 @@ impl<'a> TrialRunner<'a> {
         })
     }
 
-    /// Mean response times of the workload at `loads`, on the system of this text, which has `figures`.
+    /// Mean response times in milliseconds of the workload at `loads`, on the system `text` with `figures`.
     ///
     /// # Errors
     /// If a run is refused, fails or is interrupted.
@@ -81,7 +81,7 @@ impl<'a> TrialRunner<'a> {
         Ok(found.collect())
     }
 
-    /// Runs the workload at loads, the highest first: they take longest.
+    /// Runs the workload at all loads, highest first, because the highest loads take longest.
     fn run(&mut self, text: &str, figures: &[String], loads: Vec<u64>) -> Result<(), CommandError> {
         let file = &self.system;
         let written = file
@@ -135,8 +135,8 @@ impl<'a> TrialRunner<'a> {
     }
 }
 
-/// Mean response time of the workload at a load. Where no operation completes, it is the measured time,
-/// which it exceeds.
+/// Mean response time of the workload at a load, in milliseconds. Without completed operations, the measured time is
+/// returned as a lower bound.
 fn latency_ms(
     plan: &Plan,
     load: u64,

@@ -1,7 +1,7 @@
-//! `hosts check --bandwidth`: how fast each host sends to each other, one pair after the other.
+//! `hosts check --bandwidth`: bandwidth from each host to each other host, measured pair by pair.
 //!
-//! The data do not pass this machine: for each pair the receiver opens a TCP port, for a moment, on the address
-//! by which this machine has reached it, and takes what comes with a key that only the sender has.
+//! The data do not pass this machine: the receiver of each pair temporarily opens a TCP port on the address by which
+//! this machine reached the receiver, and accepts data with a key that only the sender has.
 
 use plimsoll_ranks::{HostGroup, RankError, Ranks, connect_hosts};
 use serde::{Deserialize, Serialize};
@@ -10,18 +10,18 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How long a host sends.
+/// Duration of a transmission.
 const SEND_TIME: Duration = Duration::from_secs(1);
-/// Maximum time for a connection, and without progress of one.
+/// Maximum time for establishing a connection, and for a connection without progress.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Time between two looks for a connection.
+/// Interval at which the listener checks for a connection.
 const ACCEPT_POLL_INTERVAL: Duration = Duration::from_millis(2);
-/// Length of what is written and read at a time.
+/// Size of a single read or write in bytes.
 const CHUNK_BYTES: usize = 256 << 10;
-/// Length of the key.
+/// Length of the key in bytes.
 const KEY_BYTES: usize = 16;
 
-/// A pair of ranks, of which one sends.
+/// A pair of ranks: sender and receiver.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Pair {
     from: u32,
@@ -29,15 +29,15 @@ struct Pair {
     key: [u8; KEY_BYTES],
 }
 
-/// What a receiver has measured.
+/// Measurement of a receiver.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Received {
     bytes: u64,
     seconds: f64,
 }
 
-/// Measures every pair of the hosts of a group, each with one rank, and passes on a line about each. Returns
-/// whether all could be measured.
+/// Measures every pair of hosts in a group of one rank per host, and passes a line per pair to `show`. Returns whether
+/// all pairs could be measured.
 ///
 /// # Errors
 /// A host cannot be reached any more.
@@ -72,7 +72,7 @@ pub(super) fn measure(group: &HostGroup, show: &mut dyn FnMut(&str)) -> Result<b
     Ok(is_sound)
 }
 
-/// Rank 0's part in the measurement of a pair.
+/// Rank 0's side of the measurement of a pair.
 fn lead(ranks: &dyn Ranks, from: u32, to: u32) -> Result<Result<Received, String>, RankError> {
     let address: Result<SocketAddr, String> = value_of(ranks, to)?;
     broadcast(ranks, &address.clone().ok())?;
@@ -85,11 +85,11 @@ fn lead(ranks: &dyn Ranks, from: u32, to: u32) -> Result<Result<Received, String
             received = decode::<Result<Received, String>>(&bytes).and_then(|r| r);
         }
     })?;
-    // The sender knows best why there was nothing to receive.
+    // The sender's error is the most specific explanation for missing data.
     Ok(address.and(sent).and(received))
 }
 
-/// The part of a host in all pairs.
+/// Host side of all measurements.
 pub(super) fn reply(ranks: &dyn Ranks) -> Result<(), String> {
     let failed = |e: RankError| e.to_string();
     loop {
@@ -128,7 +128,7 @@ fn listen() -> Result<(TcpListener, SocketAddr), String> {
     Ok((listener, address))
 }
 
-/// Takes a connection with the key, and reads to its end.
+/// Accepts a connection with the key, and reads to its end.
 fn receive(listener: &TcpListener, key: &[u8; KEY_BYTES]) -> Result<Received, String> {
     let deadline = Instant::now() + CONNECT_TIMEOUT;
     let mut buffer = vec![0; CHUNK_BYTES];
@@ -148,7 +148,7 @@ fn receive(listener: &TcpListener, key: &[u8; KEY_BYTES]) -> Result<Received, St
     }
 }
 
-/// Reads to the end; `None` if the connection is that of a stranger.
+/// Reads to the end; `None` if the connection does not have the key.
 fn read_all(
     mut stream: TcpStream,
     key: &[u8; KEY_BYTES],
@@ -178,7 +178,7 @@ fn read_all(
     }))
 }
 
-/// Sends for a while.
+/// Sends data for `SEND_TIME`.
 fn send(address: SocketAddr, key: &[u8; KEY_BYTES]) -> Result<(), String> {
     let failed = |e| format!("the sender cannot reach {address}: {e}");
     let mut stream = TcpStream::connect_timeout(&address, CONNECT_TIMEOUT).map_err(failed)?;
@@ -193,7 +193,7 @@ fn send(address: SocketAddr, key: &[u8; KEY_BYTES]) -> Result<(), String> {
     Ok(())
 }
 
-/// The value that a rank has encoded.
+/// Decodes the value of a rank.
 fn value_of<V: for<'de> Deserialize<'de>>(
     ranks: &dyn Ranks,
     of: u32,

@@ -1,4 +1,4 @@
-//! The workloads that a profile may name, and the Plans of its runs.
+//! Workloads available to a profile, and the Plans of its runs.
 
 use crate::cli::ProfileArgs;
 use crate::exit::{CommandError, Exit};
@@ -19,26 +19,25 @@ struct LoadedWorkload {
     reading: Box<dyn ParsedWorkload>,
 }
 
-/// Workloads that a profile may name: the built-in ones, and those beside it.
+/// Workloads that a profile may use: built-in workloads, and files beside the profile.
 pub(super) struct WorkloadCatalog {
     beside: PathBuf,
     read: RefCell<HashMap<String, Rc<LoadedWorkload>>>,
-    /// The first workload that was found and could not be read.
+    /// Error of the first workload that was found but could not be read.
     pub(super) broken: RefCell<Option<CommandError>>,
     /// Notes on workloads.
     pub(super) notes: RefCell<Vec<String>>,
 }
 
-/// Directories of the files of Filebench 1.x, relative to its profiles: workloads, and the keys of
-/// configurations.
+/// Directories of Filebench 1.x files, relative to the profile: workloads, and configuration keys.
 const WORKLOAD_DIRS: [&str; 2] = ["", "../workloads"];
 const CONFIGURATION_DIRS: [&str; 3] = ["", "config", "../config"];
 
 /// Reasons why a workload was not found.
 enum LookupError {
-    /// There is none of that name.
+    /// There is no workload with this name.
     Nowhere(String),
-    /// A file of that name cannot be read.
+    /// The workload file cannot be read.
     Unreadable(CommandError),
 }
 
@@ -78,7 +77,7 @@ impl Library for WorkloadCatalog {
     }
 }
 
-/// Parameters that workloads of Filebench 1.x had and none has now.
+/// Parameters of Filebench 1.x workloads that current workloads do not have.
 const OLD_PARAMETERS: [&str; 4] = ["debug", "runmode", "cached", "sync"];
 
 impl WorkloadCatalog {
@@ -91,7 +90,7 @@ impl WorkloadCatalog {
         }
     }
 
-    /// A file of a name with one of the endings, in one of the directories.
+    /// Path of a file with this name and one of the endings, in one of the directories.
     fn file(&self, dirs: &[&str], name: &str, endings: &[&str]) -> Option<PathBuf> {
         let in_dir = |dir: &&str| {
             let path = |ending: &&str| self.beside.join(dir).join(format!("{name}{ending}"));
@@ -101,15 +100,15 @@ impl WorkloadCatalog {
         dirs.iter().find_map(in_dir)
     }
 
-    /// Finds a personality: a built-in name, a file beside the profile with or without its ending,
-    /// or a name that a built-in workload had before.
+    /// Finds a personality: a built-in name, a file beside the profile with or without its ending, or a former name of
+    /// a built-in workload.
     fn find(&self, name: &str) -> Result<WorkloadSource, LookupError> {
         let builtin = |name: &str| workload::builtins().into_iter().find(|b| b.name == name);
         if let Some(found) = builtin(name) {
             return Ok(found);
         }
         if let Some(path) = self.file(&WORKLOAD_DIRS, name, &["", ".f", ".toml"]) {
-            // With a slash, so that it is taken for a path.
+            // The slash marks the text as a path.
             let path = Path::new(".").join(path);
             return workload::find(&path).map_err(LookupError::Unreadable);
         }
@@ -123,7 +122,7 @@ impl WorkloadCatalog {
         Err(LookupError::Nowhere(nowhere(name)))
     }
 
-    /// Adds a remark, unless it was made before.
+    /// Adds a remark unless it is present already.
     fn note(&self, text: String) {
         let mut notes = self.notes.borrow_mut();
         if !notes.contains(&text) {
@@ -131,7 +130,7 @@ impl WorkloadCatalog {
         }
     }
 
-    /// Everything that one run of a profile does.
+    /// Plan of one run of a profile.
     pub(super) fn plan(
         &self,
         case: &Case,
@@ -182,7 +181,7 @@ impl WorkloadCatalog {
     }
 }
 
-/// Adds the configuration to an error of a workload.
+/// Adds the configuration's name to a workload error.
 fn of_case(stopped: CommandError, case: &Case, profile: &str) -> CommandError {
     match stopped.exit {
         Exit::Usage => CommandError {
@@ -196,7 +195,7 @@ fn of_case(stopped: CommandError, case: &Case, profile: &str) -> CommandError {
     }
 }
 
-/// The message that there is no workload of a name.
+/// Error message for an unknown workload name.
 fn nowhere(name: &str) -> String {
     let builtins = workload::builtins();
     let hint = match nearest(name, builtins.iter().map(|b| b.name.as_str())) {

@@ -1,4 +1,4 @@
-//! The machines that a profile names (`MULTICLIENT`), as hosts of the command line.
+//! Client machines of a profile (`MULTICLIENT`), converted to hosts.
 
 use super::setup;
 use crate::cli::ProfileArgs;
@@ -9,10 +9,10 @@ use plimsoll_workload::profile::Profile;
 use std::path::Path;
 
 /// Takes the hosts from the profile, unless `--hosts` names hosts or a launcher started the ranks. Without
-/// `--processes`, this machine only coordinates the hosts. Ranks on hosts have no hosts of their own.
+/// `--processes`, this machine only coordinates the hosts. Ranks on hosts do not start further hosts.
 ///
 /// # Errors
-/// The profile cannot be read; its clients are not names of hosts.
+/// The profile cannot be read, or its clients are not valid host names.
 pub(super) fn add(args: &mut ProfileArgs) -> Result<(), CommandError> {
     if plimsoll_ranks::is_assigned_rank() || plimsoll_ranks::is_launched() {
         return Ok(());
@@ -21,7 +21,7 @@ pub(super) fn add(args: &mut ProfileArgs) -> Result<(), CommandError> {
     let overridden = args.how.files.dir.is_some() || !args.filesystem.is_empty();
     let ranks = &mut args.manner.ranks;
     if !overridden {
-        // Plans have absolute directories.
+        // Paths in Plans are absolute.
         let absolute = |dir: &Path| std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
         let dirs = profile.client_dir();
         ranks.hosts.profile_dir = dirs.map(|(ours, theirs)| (absolute(ours), theirs));
@@ -37,13 +37,13 @@ pub(super) fn add(args: &mut ProfileArgs) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// The profile that is run.
+/// Reads the profile.
 fn read(args: &ProfileArgs) -> Result<Profile, CommandError> {
     let (text, name) = (setup::text(args)?, args.file.display().to_string());
     plimsoll_workload::profile::parse(&text, &name).map_err(workload::diagnosed)
 }
 
-/// What a user of Filebench has to know about the clients of a profile.
+/// Note about the clients of a profile, for users of Filebench.
 pub(super) fn note(profile: &Profile, args: &ProfileArgs) -> Option<String> {
     let count = profile.clients().len();
     (count > 0).then(|| {

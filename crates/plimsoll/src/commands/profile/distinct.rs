@@ -1,4 +1,4 @@
-//! Checks that the file systems to compare are different.
+//! Checks that the file systems of a comparison are distinct.
 
 use crate::exit::CommandError;
 use plimsoll_results::Configuration;
@@ -7,10 +7,10 @@ use plimsoll_workload::profile::directory_name;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Port of NFS servers, which a URL need not name (RFC 5661, section 2.9.3).
+/// Default NFS port, which URLs may omit (RFC 5661, section 2.9.3).
 const NFS_PORT: &str = ":2049";
 
-/// Refuses file systems whose names become one directory name.
+/// Refuses file systems whose names map to the same directory name.
 pub(super) fn check_labels<'a>(labels: impl Iterator<Item = &'a str>) -> Result<(), CommandError> {
     let mut seen: Vec<&str> = Vec::new();
     for label in labels {
@@ -27,10 +27,10 @@ pub(super) fn check_labels<'a>(labels: impl Iterator<Item = &'a str>) -> Result<
     Ok(())
 }
 
-/// Refuses file systems of different names whose files would be in one directory.
+/// Refuses file systems with different names and the same directory of files.
 pub(super) fn check_places(configurations: &[Configuration]) -> Result<(), CommandError> {
     let mut seen: Vec<(&str, FilesLocation)> = Vec::new();
-    // Targets that keep no files may be equal.
+    // Targets without files may be equal.
     let keeps = |c: &&Configuration| plimsoll_target::keeps_files(&c.target.url);
     for configuration in configurations
         .iter()
@@ -54,12 +54,12 @@ pub(super) fn check_places(configurations: &[Configuration]) -> Result<(), Comma
     Ok(())
 }
 
-/// Location of files, independent of its name.
+/// Location of files, independent of the path's spelling.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum FilesLocation {
-    /// Device and inode of the last directory that is there, and the path below it.
+    /// Device and inode of the deepest existing directory, and the remaining path.
     Local(Option<(u64, u64)>, PathBuf),
-    /// URL with its options in order, and the directory.
+    /// URL with sorted options, and the directory.
     ByUrl(String, PathBuf),
 }
 
@@ -77,8 +77,8 @@ impl FilesLocation {
     }
 }
 
-/// A URL without the usual port, with its options in order: other options are another way to
-/// mount, which is worth a comparison.
+/// A URL without the default port and with sorted options. Different options are a different way to mount, which may be
+/// worth a comparison.
 fn plain_url(url: &str) -> String {
     let (place, options) = url.split_once('?').unwrap_or((url, ""));
     let (host, path) = match place.split_once("://") {

@@ -1,4 +1,4 @@
-//! `profile --dry-run`: what would be run.
+//! `profile --dry-run`: lists the runs without executing them.
 
 use super::setup::PreparedProfile;
 use crate::cli::{Format, ProfileArgs};
@@ -9,7 +9,7 @@ use crate::workload;
 use plimsoll_plan::{counted, show_duration};
 use plimsoll_results::{Configuration, Document};
 
-/// Lists the runs; the reasons to refuse some, if there are any, end the command.
+/// Lists the runs; returns an error with the reasons if a run would be refused.
 pub(super) fn run(args: &ProfileArgs) -> Result<Exit, CommandError> {
     let ready = PreparedProfile::read(args, 1)?;
     match args.manner.format {
@@ -60,7 +60,7 @@ fn text(ready: &PreparedProfile<'_>) -> Result<String, CommandError> {
     Ok(out)
 }
 
-/// One run: what it is, where its files go, and what it sets.
+/// Text about one run: configuration, location of its files, and parameters.
 fn entry(number: u64, case: &Configuration, look: &plimsoll_engine::Preflight) -> String {
     let plan = &case.plan;
     let (warmup, time) = plan.times();

@@ -1,4 +1,4 @@
-//! The start of a profile: its runs, from the text and the command line.
+//! Preparation of a profile: its runs, from the profile's text and the command line.
 
 use super::catalog::WorkloadCatalog;
 use super::{clients, distinct};
@@ -15,10 +15,10 @@ use plimsoll_series::events::check_phases;
 use plimsoll_workload::profile::{CaseFilesystem, CaseList, Profile, ProfileOverrides, library};
 use std::path::{Path, PathBuf};
 
-/// Results directory if neither the profile nor the command line names one.
+/// Default results directory.
 const DEFAULT_RESULTS_DIR: &str = "plimsoll-results";
 
-/// The text of the profile: a built-in name, else a path.
+/// Text of the profile: a built-in profile, or else a file.
 pub(super) fn text(args: &ProfileArgs) -> Result<String, CommandError> {
     let file = &args.file;
     let name = file.to_str().unwrap_or_default();
@@ -34,10 +34,10 @@ pub(super) fn text(args: &ProfileArgs) -> Result<String, CommandError> {
     workload::read_text("profile", file).map_err(CommandError::usage)
 }
 
-/// A profile with everything that its runs do.
+/// A profile with all Plans and settings of its runs.
 pub(super) struct PreparedProfile<'a> {
     pub(super) series: Series,
-    /// Directory that the results directory is made in.
+    /// Parent of the results directory.
     pub(super) root: PathBuf,
     args: &'a ProfileArgs,
 }
@@ -54,7 +54,7 @@ impl<'a> PreparedProfile<'a> {
         check_only(args, &profile)?;
         let shelf = WorkloadCatalog::beside(file);
         let listed = profile.cases(&shelf, &changes(args));
-        // The error of a workload says more than that it is not available.
+        // The error of an unreadable workload is more specific than "not available".
         if let Some(broken) = shelf.broken.take() {
             return Err(broken);
         }
@@ -82,7 +82,7 @@ impl<'a> PreparedProfile<'a> {
         })
     }
 
-    /// Reasons why runs would be refused, in sentences.
+    /// Sentences with the reasons for which runs would be refused.
     pub(super) fn refusals(&self) -> Result<Vec<String>, CommandError> {
         let mut refused = Vec::new();
         for configuration in &self.series.configurations {
@@ -131,7 +131,7 @@ fn series(
     }
 }
 
-/// The overrides of the command line.
+/// Overrides from the command line.
 fn changes(args: &ProfileArgs) -> ProfileOverrides {
     let place = |f: &FileSystem| CaseFilesystem {
         label: f.label.clone(),
@@ -149,7 +149,7 @@ fn changes(args: &ProfileArgs) -> ProfileOverrides {
     }
 }
 
-/// A name of `--only` that the profile does not have.
+/// Refuses a name in `--only` that the profile does not have.
 fn check_only(args: &ProfileArgs, profile: &Profile) -> Result<(), CommandError> {
     for name in &args.only {
         if profile.configs().any(|c| c == name) {
@@ -168,7 +168,7 @@ fn check_only(args: &ProfileArgs, profile: &Profile) -> Result<(), CommandError>
     Ok(())
 }
 
-/// A parameter of `--set` that no workload of the profile has.
+/// Refuses a parameter in `--set` that no workload of the profile has.
 fn check_sets(listed: &CaseList) -> Result<(), CommandError> {
     match listed.unused_sets.first() {
         Some(name) => Err(CommandError::usage(format!(

@@ -1,4 +1,4 @@
-//! Commands and their options.
+//! Reference pages for commands and their options.
 
 use super::Page;
 use super::markdown::{block, code, inline, table};
@@ -6,10 +6,10 @@ use crate::cli::definition;
 use clap::{Arg, ArgAction, Command};
 use std::fmt::Write;
 
-/// Options that every command has, which the overview explains.
+/// Options of every command, which the overview explains.
 const COMMON: [&str; 2] = ["help", "version"];
 
-/// The overview, with a page for each command.
+/// The overview, with a subpage per command.
 pub fn page() -> Page {
     let mut root = definition();
     root.build();
@@ -35,7 +35,7 @@ fn file(name: &str) -> String {
     format!("{name}.md")
 }
 
-/// Subcommands that the help shows, by name.
+/// Subcommands visible in the help, sorted by name.
 fn visible(command: &Command) -> Vec<&Command> {
     let all = command.get_subcommands();
     let mut shown: Vec<&Command> = all
@@ -57,7 +57,7 @@ fn command_page(command: &Command) -> Page {
     Page::new(&path, &title, section(command, 1))
 }
 
-/// A command under a heading of this level, and its subcommands one level below.
+/// Section on a command with a heading of this level; subcommands are one level below.
 fn section(command: &Command, level: usize) -> String {
     let name = command.get_bin_name().expect("the definition is built");
     let mut out = format!("{} {name}\n\n{}.\n\n", "#".repeat(level), about(command));
@@ -87,7 +87,7 @@ fn after_help(command: &Command) -> String {
     text.map(|t| block(&t.to_string())).unwrap_or_default()
 }
 
-/// Arguments by their headings, in the order of the help.
+/// Arguments grouped by heading, in help order.
 fn groups(command: &Command) -> Vec<(String, Vec<&Arg>)> {
     let mut groups: Vec<(String, Vec<&Arg>)> = Vec::new();
     let all = command.get_arguments().filter(|a| !a.is_hide_set());

@@ -1,4 +1,4 @@
-//! Filebench's language: flowops, and attributes of statements.
+//! Reference page of Filebench's language: flowops, and attributes of statements.
 
 use super::Page;
 use super::markdown::{code, inline, table};

@@ -1,9 +1,9 @@
-//! Markdown: escaped text, tables.
+//! Markdown output: escaped text, tables.
 
-/// Text as Markdown that shows it unchanged, on one line. What is between backticks stays code.
+/// Escapes text to display unchanged on one line. Text between backticks stays code.
 pub fn inline(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    // Links of Rust's documentation have no target here.
+    // Rustdoc links have no target on these pages.
     let text = text.replace("[`", "`").replace("`]", "`");
     let is_paired = text.matches('`').count() % 2 == 0;
     let parts = text.split('`').enumerate();
@@ -30,7 +30,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// A text as code, in a table too.
+/// Formats text as code, valid in a table, too.
 pub fn code(text: &str) -> String {
     let text = text.replace('|', "\\|");
     if text.contains('`') {
@@ -39,7 +39,7 @@ pub fn code(text: &str) -> String {
     format!("`{text}`")
 }
 
-/// A table with an empty line below it; nothing if it has no rows.
+/// Formats a table followed by an empty line; nothing without rows.
 pub fn table<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> String {
     if rows.is_empty() {
         return String::new();
@@ -51,7 +51,7 @@ pub fn table<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> String {
     format!("{head}{rule}{rows}\n")
 }
 
-/// A block of plain text.
+/// Formats a block of plain text.
 pub fn block(text: &str) -> String {
     format!("```text\n{}\n```\n\n", text.trim_end())
 }

@@ -1,5 +1,4 @@
-//! Files that the user writes and results that the program writes: keys and fields, from their JSON
-//! schemas.
+//! Reference pages of user-written files and of result files: keys and fields, from JSON schemas.
 
 mod tables;
 
@@ -10,13 +9,13 @@ use crate::commands::documents::schema_text;
 use clap::ValueEnum;
 use serde_json::Value;
 
-/// A document that has a schema.
+/// A document with a schema.
 struct Document {
     form: SchemaForm,
-    /// Name of the page, and of the file as readers know it.
+    /// Name of the page and of the file.
     name: &'static str,
     title: &'static str,
-    /// Guide that explains it, relative to the page.
+    /// Guide that explains the document, relative to the page.
     guide: &'static str,
 }
 
@@ -61,17 +60,17 @@ const RESULTS: [Document; 3] = [
     ),
 ];
 
-/// Keys of the TOML files that the user writes.
+/// Pages of the TOML files that users write.
 pub fn files() -> Page {
     overview("toml", "Keys of TOML files", &FILES)
 }
 
-/// Fields of the JSON files of results.
+/// Pages of the JSON files in results.
 pub fn results() -> Page {
     overview("json", "Fields of results", &RESULTS)
 }
 
-/// A list of documents, with a page for each, in a directory of this name.
+/// Overview of documents, with a subpage per document in the directory `dir`.
 fn overview(dir: &str, title: &str, documents: &[Document]) -> Page {
     let rows = documents.iter().map(|d| {
         let name = d.form.to_possible_value().expect("every form has a name");

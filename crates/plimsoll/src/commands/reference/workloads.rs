@@ -1,4 +1,4 @@
-//! Built-in workloads and their parameters.
+//! Reference page of the built-in workloads and their parameters.
 
 use super::Page;
 use super::markdown::{code, inline, table};
@@ -11,7 +11,7 @@ pub fn page() -> Result<Page, CommandError> {
     for found in workload::builtins() {
         let parsed = workload::parse(&found)?;
         let (name, title) = (&found.name, inline(&parsed.title()));
-        // The name of a heading is its anchor.
+        // Heading names are anchors.
         rows.push([format!("[{}](#{name})", code(name)), title.clone()]);
         sections.push_str(&format!("## {name} {{#{name}}}\n\n{title}\n\n"));
         let parameters = parsed.parameters();

@@ -1,4 +1,4 @@
-//! The full disclosure report of a load curve, or of a run as its only point.
+//! Full disclosure report of a load curve, or of a run as a curve of one point.
 
 use super::results::{LoadedResult, ResultKind};
 use crate::commands::sut;
@@ -8,11 +8,11 @@ use plimsoll_report::html::{RunData, page};
 use plimsoll_results::{Run, SUT_FILE, Verdict};
 use std::path::{Path, PathBuf};
 
-/// The disclosure report of the only given curve or run. `description` is the file that describes the system under test;
-/// the default is the file beside the results, if any.
+/// The disclosure report of the single given curve or run. `description` is the file that describes the system under
+/// test; the default is the file beside the results, if present.
 ///
 /// # Errors
-/// If several results were given, if the only one cannot be disclosed, or if the description is wrong.
+/// If several results were given, if the result cannot be disclosed, or if the description is invalid.
 pub(super) fn disclosure(
     found: &[LoadedResult],
     description: Option<&Path>,
@@ -20,11 +20,11 @@ pub(super) fn disclosure(
     Ok(of_only(found, description)?.1.to_text())
 }
 
-/// The page of the only given curve or run with its disclosure; `None` if the system under test has no description,
-/// neither `description` nor a file beside the results.
+/// Page of the single given curve or run, with its disclosure; `None` if neither `description` nor a file beside the
+/// results describes the system under test.
 ///
 /// # Errors
-/// As for [`disclosure`] if `description` is given; otherwise only if the file beside the results is wrong.
+/// As for [`disclosure`] if `description` is given; otherwise only if the file beside the results is invalid.
 pub(super) fn page(
     found: &[LoadedResult],
     description: Option<&Path>,
@@ -35,7 +35,7 @@ pub(super) fn page(
     };
     match (description, kept) {
         (None, None) => return Ok(None),
-        // A result that cannot be disclosed, such as a run that measured nothing, has a page without a disclosure.
+        // A result without measurements cannot be disclosed, and gets a page without a disclosure.
         (None, Some(_)) if input(&found[0], Sut::default()).is_err() => return Ok(None),
         _ => {}
     }
@@ -44,7 +44,7 @@ pub(super) fn page(
     Ok(Some(page::disclosed(&report, &disclosure)))
 }
 
-/// The only given curve or run, and its disclosure.
+/// The single given curve or run, and its disclosure.
 fn of_only<'a>(
     found: &'a [LoadedResult],
     description: Option<&Path>,
@@ -63,13 +63,13 @@ fn of_only<'a>(
     input(only, sut)
 }
 
-/// The file beside results that describes the system under test.
+/// Description of the system under test beside the results.
 fn kept_description(results: &LoadedResult) -> Option<PathBuf> {
     let file = results.path.join(SUT_FILE);
     file.is_file().then_some(file)
 }
 
-/// The disclosure of a curve or run.
+/// Disclosure of a curve or run.
 fn input(result: &LoadedResult, sut: Sut) -> Result<(&RunData, Disclosure), CommandError> {
     let none = || {
         CommandError::usage(format!(
@@ -99,7 +99,7 @@ fn input(result: &LoadedResult, sut: Sut) -> Result<(&RunData, Disclosure), Comm
     Ok((data, disclosure))
 }
 
-/// Refuses a run that measured nothing.
+/// Refuses a run without measurements.
 fn check(run: &Run, result: &LoadedResult) -> Result<(), CommandError> {
     let why = match run.validity.verdict {
         Verdict::Failed => "the run failed",

@@ -21,7 +21,7 @@ pub(super) fn write(results: &[PathBuf], output: Option<&Path>) -> Result<Exit, 
                 path.display()
             )));
         };
-        // A killed run has an error of its own.
+        // Report killed runs by their own error.
         plimsoll_results::Kind::of(dir).map_err(|e| unreadable(dir, &e))?;
         dirs.push(dir.to_owned());
     }

@@ -1,19 +1,19 @@
-//! Pictures of charts.
+//! Chart images.
 
 use crate::exit::CommandError;
 use plimsoll_report::html::chart::{Chart, Theme, WIDE, png, standalone};
 
-/// Kinds of pictures.
+/// Image formats.
 #[derive(Clone, Copy)]
 pub enum Picture {
-    /// Of any size.
+    /// Scalable.
     Svg,
-    /// In pixels.
+    /// Raster.
     Png,
 }
 
 impl Picture {
-    /// The ending of a file's name.
+    /// File name ending.
     pub fn ending(self) -> &'static str {
         match self {
             Self::Svg => "svg",
@@ -21,10 +21,10 @@ impl Picture {
         }
     }
 
-    /// The content of a file.
+    /// Encodes a chart as an image file.
     ///
     /// # Errors
-    /// If the picture cannot be made.
+    /// If the image cannot be encoded.
     pub fn draw(self, chart: &Chart) -> Result<Vec<u8>, CommandError> {
         match self {
             Self::Svg => Ok(standalone(chart, WIDE, Theme::Light).into_bytes()),

@@ -12,11 +12,11 @@ use plimsoll_results::{
 };
 use std::path::{Path, PathBuf};
 
-/// Something that was read, and where it lies.
+/// An input of a report, with its path.
 pub(super) struct LoadedResult {
     pub(super) path: PathBuf,
     pub(super) what: ResultKind,
-    /// Annotations; none of a published report.
+    /// Annotations; empty for a published report.
     pub(super) annotations: Annotations,
 }
 
@@ -28,14 +28,14 @@ pub(super) enum ResultKind {
     Repeats {
         /// Content of `series.json`.
         series: Box<Series>,
-        /// The runs, in their order.
+        /// The runs, in series order.
         runs: Vec<RunData>,
     },
     /// The runs of a profile.
     Profile {
         /// Content of `series.json`.
         series: Box<Series>,
-        /// Runs by file system.
+        /// Runs, by file system.
         sets: Vec<ProfileSet>,
     },
     /// A disclosure report.
@@ -43,7 +43,7 @@ pub(super) enum ResultKind {
 }
 
 impl LoadedResult {
-    /// Reads a results directory, also by the path of its `run.json` or `series.json`, or a published report.
+    /// Reads a results directory, given directly or by its `run.json` or `series.json`; or reads a published report.
     pub(super) fn read(
         path: &Path,
         percentiles: Option<&Percentiles>,
@@ -118,7 +118,7 @@ impl LoadedResult {
         })
     }
 
-    /// Refuses a published report for a format that is made of what was measured.
+    /// Refuses a published report for a format that needs measured data.
     pub(super) fn check_measured(&self, format: &str) -> Result<(), CommandError> {
         match self.what {
             ResultKind::Published(_) => Err(self.not_measured(format)),
@@ -147,8 +147,7 @@ impl LoadedResult {
     }
 }
 
-/// The results directory that is meant by a path, which may name a file of results in it; none if the path
-/// is that of another file.
+/// Results directory of a path to a directory or to a file of results; `None` for any other file.
 pub(super) fn results_dir(path: &Path) -> Option<&Path> {
     if !path.is_file() {
         return Some(path);
@@ -167,7 +166,7 @@ fn run_data(dir: &Path, percentiles: Option<&Percentiles>) -> Result<RunData, Co
     RunData::read(dir, percentiles).map_err(|e| unreadable(dir, &e))
 }
 
-/// Why there are no results in a directory; what killed runs left there may become some.
+/// Error for a directory without results; suggests recovery if killed runs left data there.
 pub(super) fn unreadable(dir: &Path, e: &ResultsError) -> CommandError {
     if AbandonedRun::at(dir).is_some() {
         return CommandError::usage(format!(
@@ -204,8 +203,8 @@ fn published(path: &Path) -> Result<LoadedResult, CommandError> {
     })
 }
 
-/// The runs, curves and searches among the results, including each run of repeated runs and of profiles. The output
-/// format `format` needs measured data, so a published report is refused.
+/// The runs, curves and searches among the results, including the runs of repeated runs and profiles. `format` needs
+/// measured data, so a published report is refused.
 pub(super) fn subjects(
     found: Vec<LoadedResult>,
     format: &str,
@@ -227,8 +226,8 @@ pub(super) fn subjects(
     Ok(all)
 }
 
-/// The runs of a profile, in its order. The name of each run is its place in the profile's directory: runs on different
-/// file systems have the same names.
+/// The runs of a profile, in profile order. Run names are paths relative to the profile's directory: runs on different
+/// file systems have equal directory names.
 pub(super) fn of_profile(
     path: &Path,
     percentiles: Option<&Percentiles>,

@@ -3,8 +3,8 @@
 use super::*;
 
 impl Client {
-    /// Closes a file (RFC 7530, 16.2 and 16.19): by CLOSE if it was the last of its owner's, by
-    /// OPEN_DOWNGRADE if the remaining ones need less access, else without a call.
+    /// Closes a file (RFC 7530, 16.2 and 16.19): the owner's last open file by CLOSE; otherwise by
+    /// OPEN_DOWNGRADE if the remaining open files need less access, or without a call.
     ///
     /// # Errors
     /// See [`NfsError`].
@@ -31,21 +31,22 @@ impl Client {
                 needed if needed != state.access.get() && state.modes.get() >> needed & 1 == 1 => {
                     self.downgrade(state).await
                 }
-                // OPEN_DOWNGRADE may only return to an access that was itself opened.
+                // OPEN_DOWNGRADE may only return to an access that was requested by an OPEN.
                 _ => Ok(()),
             }
         };
         closed.and(self.release_locks(file).await)
     }
 
-    /// Reduces the access to what is needed, which each attempt determines: on 4.1 other workers
-    /// open the file meanwhile.
+    /// Reduces the access to the needed access. Each attempt determines the needed access: on 4.1,
+    /// other workers may open the file in the meantime.
     async fn downgrade(&self, state: &OpenState) -> Result<(), NfsError> {
         if let Some(e) = state.lost.get() {
             return Err(e);
         }
         let build = |c: &mut Compound<'_>, seqid| {
-            // Given up before the server is asked: an open without the server must not rely on it.
+            // The access is reduced before the call, so that no open without the server relies on
+            // it.
             let access = state.needed().max(1);
             state.access.set(access);
             state.modes.set(1 << access);
@@ -69,7 +70,7 @@ impl Client {
                 state.renew(new);
                 Ok(())
             }
-            // The last of its files was closed meanwhile, and with it the open.
+            // The last open file was closed in the meantime, which closed the open.
             Err(NfsError::Status(..)) if state.needed() == 0 => Ok(()),
             Err(e) => Err(state.lost.get().unwrap_or(e)),
         }
@@ -80,7 +81,7 @@ impl Client {
         &self,
         state: &Rc<OpenState>,
     ) -> Result<(), NfsError> {
-        // From now on it is not reopened with the client.
+        // From now on, recovery does not reopen this open.
         self.forget(state);
         if let Some(e) = state.lost.get() {
             return Err(e);
@@ -88,8 +89,8 @@ impl Client {
         let mut tries = 0;
         loop {
             match self.call_close(state).await {
-                // On 4.1 an OPEN by the same owner was executed first, and continues the open; on
-                // 4.0 it would have waited for the owner's mutex.
+                // On 4.1, the server has executed an OPEN by the same owner first, and the OPEN
+                // continues this open; on 4.0, the OPEN would have waited for the owner's mutex.
                 Err(NfsError::Status(Some(Op::Close), Status::OldStateId)) if tries < 8 => {
                     if self.is_continued(state) {
                         return Ok(());
@@ -133,7 +134,7 @@ impl Client {
         let client_epoch = || state.client_epoch.get();
         let closed = self.call_of_open(Call::Close, of, &client_epoch, build, take);
         match closed.await {
-            // With its loss it was closed.
+            // The loss of the open has closed the file.
             Err(NfsError::Status(Some(Op::Close) | None, status)) if is_lost_open(status) => Ok(()),
             closed => closed,
         }

@@ -3,18 +3,18 @@
 use super::*;
 
 impl Client {
-    /// Whether a status reports that the server has lost or revoked one open or delegation (RFC
-    /// 7530, 9.1.4 and RFC 8881, 8.2.4).
+    /// Whether a status reports that the server has lost or revoked a single open or delegation
+    /// (RFC 7530, 9.1.4 and RFC 8881, 8.2.4).
     pub(in crate::v4::client) fn is_of_open(&self, status: Status) -> bool {
         is_lost_open(status) && !self.is_of_client(status)
     }
 
-    /// Waits until a failed call on an open file is to be repeated; `known_by` is the file's
-    /// stateid when it was made. A file whose open or delegation the server has lost is reopened
-    /// first (RFC 8881, 8.4.2 and 10.4.6).
+    /// Waits before the repetition of a failed call on an open file; `known_by` is the file's
+    /// stateid at the time of the call. First reopens a file whose open or delegation the server
+    /// has lost (RFC 8881, 8.4.2 and 10.4.6).
     ///
     /// # Errors
-    /// `e` if the call is not to be repeated, or the error of reopening the file.
+    /// `e` if the call must not be repeated, or the error of reopening the file.
     pub async fn wait_to_repeat(
         &self,
         file: &OpenFile,
@@ -37,7 +37,8 @@ impl Client {
         }
     }
 
-    /// Reopens a file whose open `known_by` the server has lost, unless that was done meanwhile.
+    /// Reopens a file whose open `known_by` the server has lost, unless the file has been reopened
+    /// in the meantime.
     async fn reopen_lost(&self, state: &OpenState, known_by: StateId) -> Result<(), NfsError> {
         let since = self.0.lane.now();
         let _guard = self.acquire_owner(&state.owner).await;
@@ -60,18 +61,18 @@ impl Client {
     }
 
     /// Reclaims all opens after the server has lost them (RFC 7530, 9.6.2 and RFC 8881, 8.4.2).
-    /// Returns those that the server does not let be reclaimed.
+    /// Returns the opens whose reclaim the server refuses.
     pub(in crate::v4::client) async fn reclaim(&self) -> Result<Vec<Rc<OpenState>>, NfsError> {
         let all: Vec<Rc<OpenState>> = {
             let known = self.0.opens.known.borrow();
             known.values().filter_map(Weak::upgrade).collect()
         };
-        // Opens that delegations served are opened at the server.
+        // Opens served by delegations are reclaimed at the server, too.
         self.lose_delegations();
         let mut refused = Vec::new();
         for state in all {
             if state.needed() == 0 {
-                // It was closed meanwhile, and is lost with the client.
+                // The open was closed in the meantime, and is lost together with the client.
                 continue;
             }
             state.served.take();
@@ -106,7 +107,7 @@ impl Client {
         let since = self.0.lane.now();
         let done = self.reopen(state, true).await;
         if done.is_err() && !state.is_served() {
-            // It was reclaimed meanwhile, with the client.
+            // The open was reclaimed in the meantime, together with the client.
             return;
         }
         state.served.take();
@@ -135,10 +136,10 @@ impl Client {
         Ok(())
     }
 
-    /// Opens a file again at the server.
+    /// Opens a file again at the server, by reclaim or by name.
     ///
     /// # Errors
-    /// `STALE_STATEID` if the client was established meanwhile, and the file reclaimed with it.
+    /// `STALE_STATEID` if the client was re-established, and the file reclaimed, in the meantime.
     async fn reopen(&self, state: &OpenState, by_name: bool) -> Result<StateId, NfsError> {
         let (at, claim) = match by_name {
             false => (state.file, Claim::Previous(0)),
@@ -146,7 +147,7 @@ impl Client {
         };
         let (given, client_epoch) = self.reopen_as(state, at, claim).await?;
         self.check_client_epoch(client_epoch)?;
-        // A server may grant a delegation that was not wanted, and must not think that it is held.
+        // A server may grant an unwanted delegation; the client returns it at once.
         self.decline(given.offer, (state.dir, &state.name), given.file);
         if given.file != state.file {
             return Err(NfsError::Status(Some(Op::Open), Status::Stale));
@@ -168,7 +169,7 @@ impl Client {
         Ok(state)
     }
 
-    /// Calls OPEN. Also returns the epoch of the client to which the open belongs.
+    /// Calls OPEN. Also returns the client epoch of the open.
     async fn reopen_as(
         &self,
         state: &OpenState,
@@ -191,7 +192,7 @@ impl Client {
             owner.advance_seqid(session_epoch, &done, Op::Open);
             match done {
                 Err(e @ NfsError::Status(_, Status::Delay | Status::Grace)) => {
-                    // A server in its grace period permits no other opens.
+                    // During its grace period, the server refuses other opens.
                     self.wait_to_retry(e, &mut retries).await?;
                 }
                 done => return done.map(|given| (given, client_epoch)),

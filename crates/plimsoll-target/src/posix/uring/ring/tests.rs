@@ -1,5 +1,5 @@
-//! A ring at the limits of its queues, with operations that are given up, and beside other threads. On a machine
-//! without io_uring there is nothing to test but the reason.
+//! A ring with full queues, abandoned operations and wakeups by other threads. On a machine without io_uring, the tests
+//! only check the reason.
 
 use super::super::call::RingCalls;
 use super::*;
@@ -17,13 +17,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::task::Waker;
 
-/// Waits of a test that would otherwise hang for ever.
+/// Time limit of tests that would otherwise hang forever.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Bytes that an operation reads.
+/// Bytes of one read operation.
 const BLOCK: usize = 4096;
 
-/// A lane with a ring, and what its workers begin with.
+/// A lane with a ring.
 struct Bench {
     lane: Lane,
     ring: Rc<Ring>,
@@ -76,14 +76,14 @@ fn calls() -> Box<RingCalls> {
     Box::new(RingCalls::new(SystemCalls::new(root, &spec).unwrap()))
 }
 
-/// A pipe: the end that a ring reads, and the other one.
+/// A pipe: the end that the ring reads, a second reader, and the writer.
 fn pipe() -> (Arc<RingFile>, std::io::PipeReader, std::io::PipeWriter) {
     let (reader, writer) = std::io::pipe().unwrap();
     let of_ring = reader.try_clone().unwrap();
     (Arc::new(RingFile::new(of_ring.into())), reader, writer)
 }
 
-/// Polls an operation once: it is given to the kernel, and has not completed.
+/// Polls an operation once; the operation is submitted but does not complete.
 async fn poll_once(operation: &mut Operation<'_>) {
     poll_fn(|context| {
         assert!(Pin::new(&mut *operation).poll(context).is_pending());
@@ -92,7 +92,8 @@ async fn poll_once(operation: &mut Operation<'_>) {
     .await;
 }
 
-/// Runs `test` with what the kernel offers, on a thread of its own, and fails if it does not end.
+/// Runs `test` with the kernel's features on a separate thread and fails if the test does not end
+/// in time.
 fn in_time(test: impl FnOnce(Kernel) + Send + 'static) {
     let kernel = match Kernel::probe() {
         Ok(kernel) => kernel,
@@ -148,7 +149,7 @@ fn operations_beyond_the_depth_and_the_queue_complete_once_each() {
 #[test]
 fn an_operation_that_is_given_up_is_cancelled_and_takes_nothing() {
     in_time(|kernel| {
-        // At a depth of 1 the second one is given up before the kernel has it.
+        // At a depth of 1, the second operation is abandoned before its submission.
         for depth in [1, 8] {
             let bench = Bench::new(kernel, depth);
             let (file, mut reader, mut writer) = pipe();
@@ -160,7 +161,7 @@ fn an_operation_that_is_given_up_is_cancelled_and_takes_nothing() {
                 let [first, second] = given_up;
                 drop(second);
                 drop(first);
-                // The lane goes on until the kernel has let go of both.
+                // The lane continues until the kernel has released both operations.
                 while bench.ring.slots.borrow().used() > 0 {
                     let until = bench.lane.now() + 1_000_000;
                     bench.lane.uncancellable_sleep_until(until).await;
@@ -188,7 +189,7 @@ fn a_ring_that_is_dropped_waits_until_the_kernel_uses_nothing_of_it() {
         bench.lane.run(vec![task]).unwrap();
         assert_eq!(bench.ring.slots.borrow().used(), 1);
         drop(bench);
-        // Only the test has the file.
+        // Only the test holds the file.
         assert_eq!(Arc::strong_count(&file), 1);
         drop(file);
         writer.write_all(b"all").unwrap();
@@ -223,7 +224,8 @@ fn another_thread_wakes_a_lane_that_waits_for_completions() {
         });
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                // The lane sleeps in the kernel by then; if it does not yet, it needs no wakeup.
+                // By now the lane sleeps in the kernel; a lane that does not sleep yet needs no
+                // wakeup.
                 std::thread::sleep(Duration::from_millis(50));
                 is_set.store(true, SeqCst);
                 if let Some(waker) = waker.lock().unwrap().take() {

@@ -1,4 +1,4 @@
-//! `study edge`: what a caching edge filer makes of a core filer that is far away.
+//! `study edge`: the effect of a caching edge filer before a core filer that is far away.
 
 use super::options::{EdgeStudy, EdgeWorkload};
 use super::{ONE_MACHINE, ONE_WINDOW, StudyDesign, ascending, time, words};
@@ -10,31 +10,33 @@ use std::time::Duration;
 /// Length of a window if none is given.
 const DEFAULT_TIME: Duration = Duration::from_secs(8);
 
-/// Working sets: what they are called, and their part of the cache in halves.
+/// Working sets: name, and size in halves of the cache.
 const WORKING_SETS: [(&str, u64); 2] = [("half", 1), ("twice", 4)];
 
 /// Mean size of a file of `fileserver` in bytes.
 const FILESERVER_FILE_BYTES: u64 = 128 << 10;
 
-/// Mean size of a file of `nfs-sfs2008` in bytes: that of its list of sizes.
+/// Mean size of a file of `nfs-sfs2008` in bytes: the mean of the workload's list of sizes.
 const NFS_FILE_BYTES: u64 = 176_435;
 
-/// Processes of `nfs-sfs2008`: with round trips of 150 ms, one does six operations per second.
+/// Processes of `nfs-sfs2008`: with round trips of 150 ms, one process does six operations per second.
 const NFS_PROCESSES: u64 = 8;
 
-/// Most empty files of a process of `nfs-sfs2008`: over a long line, each takes time to check and to remove.
+/// Maximum number of empty files of a process of `nfs-sfs2008`: over a long line, each file takes time to check and to
+/// remove.
 const MAX_EMPTY_FILES: u64 = 8;
 
-/// Smallest cache: with half of it, a file can be created by every thread of `fileserver` at a time.
+/// Smallest cache in bytes: in a working set of half the cache, every thread of `fileserver` can create a file at the
+/// same time.
 const MIN_CACHE_BYTES: u64 = 16 << 20;
 
-/// Seconds after which a file that is not at the core is given up.
+/// Seconds after which the study stops waiting for a file to reach the core.
 const WRITE_BACK_LIMIT_S: u64 = 60;
 
-/// Largest cache: twice of it is a number of bytes.
+/// Largest cache in bytes; twice the cache cannot overflow.
 const MAX_CACHE_BYTES: u64 = 1 << 40;
 
-/// Beds of each workload, round trip and working set, and what is done on them.
+/// Beds of each workload, round trip and working set, and the steps on each bed.
 pub(super) fn design(args: &EdgeStudy) -> Result<StudyDesign, BedError> {
     if !(MIN_CACHE_BYTES..=MAX_CACHE_BYTES).contains(&args.cache_size) {
         return Err(BedError::Usage(format!(
@@ -87,15 +89,15 @@ pub(super) fn design(args: &EdgeStudy) -> Result<StudyDesign, BedError> {
 /// A workload with a working set and a round trip.
 struct EdgeCase {
     name: &'static str,
-    /// The words of its command line that make its working set.
+    /// Words of the command line that set the size of the working set.
     line: Vec<String>,
     rtt: Duration,
-    /// What its working set is of the cache.
+    /// Size of the working set relative to the cache.
     set: &'static str,
 }
 
 impl EdgeCase {
-    /// Adds the bed, and the steps on it: one unit, because each changes what the edge has cached.
+    /// Adds the bed and its steps. The steps form one unit, because each step changes what the edge has cached.
     fn add_to(&self, design: &mut StudyDesign, args: &EdgeStudy) {
         let mut up = words(&["edge", "--rtt", &time(self.rtt)]);
         up.extend(words(&["--cache-size", &args.cache_size.to_string()]));
@@ -119,8 +121,9 @@ impl EdgeCase {
             self.set,
             time(self.rtt)
         );
-        // Before anything is done through the edge, which keeps what it has seen of a directory.
-        // Once for each round trip: the core caches nothing that depends on a working set.
+        // Files are made at the core, and the core is measured, before the edge is used, because the edge caches the
+        // directories that it has seen. Once for each round trip: the core caches nothing that depends on a working
+        // set.
         let has_core = self.set == WORKING_SETS[0].0;
         if has_core {
             prepare(design, "core", &at_core("core"), "at the core");
@@ -138,13 +141,13 @@ impl EdgeCase {
         let column = "everything is written back";
         design.step("written-back", "", column, status.clone());
         let mut warm = measured("warm", "edge");
-        // What it has written is observed at the core.
+        // The files are kept, so that their arrival at the core can be observed.
         warm.push("--keep".into());
         design.step("warm", &group, "edge, warm", StudyAction::Measure(warm));
         design.step("after", &group, "edge, warm, after the run", status);
     }
 
-    /// A command line: a command, the words of the working set, and the words of a target.
+    /// A command line: a command, the words of the workload, and the words of a target.
     fn command(&self, command: &str, target: &[String]) -> Vec<String> {
         let mut line = words(&[command]);
         line.extend(self.line.iter().cloned());
@@ -163,7 +166,7 @@ fn at_core(dir: &str) -> Vec<String> {
     vec![format!("--dir={{core-files}}/{dir}")]
 }
 
-/// Name of a workload, and the words of its command line that make its working set one of this size.
+/// Name of a workload, and the words of its command line that make a working set of `bytes`.
 fn load(workload: EdgeWorkload, bytes: u64) -> (&'static str, Vec<String>) {
     let set = |name: &str, value: String| format!("--set={name}={value}");
     match workload {

@@ -1,9 +1,9 @@
-//! `study`: studies, each a list of commands of plimsoll, on test beds that the study starts and ends or on a server of the
-//! user.
+//! `study`: studies, each a list of commands of plimsoll, on test beds that the study starts and ends or on a server of
+//! the user.
 //!
-//! Each study has a module that makes its [`StudyDesign`]; `runner` does the steps and keeps the document of the study up to
-//! date. `resume` designs the study again from the arguments in the document, and never runs the commands in the document:
-//! another user may have written the document.
+//! Each study has a module that makes its [`StudyDesign`]; `runner` does the steps and keeps the document of the study
+//! up to date. `resume` designs the study again from the arguments in the document, and never runs the commands in the
+//! document: another user may have written the document.
 
 mod edge;
 mod nfs4_opens;
@@ -133,7 +133,7 @@ fn check_beds(study: &mut StudyResults) -> Result<(), BedError> {
         let kind = plimsoll_testbed::find_kind(&up.kind)?;
         let checked = plimsoll_testbed::check(kind, &up.options());
         bed.failure = None;
-        // Options can be wrong for one bed alone: a number of servers suits one software and not another.
+        // Options can be wrong for one bed only: a number of servers suits one software and not another.
         bed.unavailable = checked.err().map(|e| e.to_string());
     }
     Ok(())
@@ -213,7 +213,7 @@ impl StudyDesign {
         });
     }
 
-    /// Whether a document has the beds and steps of this design, whatever steps have been done.
+    /// Whether a document has the beds and steps of this design, regardless of the steps that have been done.
     fn is_that_of(&self, study: &StudyResults) -> bool {
         let undone = |step: &StudyStep| StudyStep {
             state: None,
@@ -274,11 +274,11 @@ fn ascending(times: &[Duration]) -> Vec<Duration> {
     times
 }
 
-/// The note of every study on test beds: what the figures do not show.
+/// Note of every study on test beds: the limits of its figures.
 const ONE_MACHINE: &str = "all nodes and the load share one machine: the figures compare configurations of this study, \
                            and do not show how fast the software is on hardware of its own";
 
-/// The note of every study: how far chance determines the figures.
+/// Note of every study: the influence of chance on its figures.
 const ONE_WINDOW: &str = "every figure is one window of some seconds, on processors that nodes and load share: one \
                           window does not tell a small difference from chance, and a single pause of a server \
                           changes a mean of some milliseconds (compare medians)";

@@ -1,5 +1,5 @@
-//! `study nfs4-opens`: what open owners, sessions and delegations save in workloads of mostly opens, on the server of the
-//! Linux kernel or on a server of the user.
+//! `study nfs4-opens`: what open owners, sessions and delegations save in workloads of mostly opens, on the server of
+//! the Linux kernel or on a server of the user.
 
 use super::options::{Nfs4OpensStudy, NfsVersion};
 use super::{ONE_MACHINE, ONE_WINDOW, StudyDesign, ascending, time, words};
@@ -65,8 +65,8 @@ pub(super) fn design(args: &Nfs4OpensStudy) -> Result<StudyDesign, BedError> {
         let pause = StudyAction::Pause { seconds: GRACE_S };
         design.step("grace", "", "grace period of the server", pause);
     }
-    // The workload webserver comes first, as in the profile: writers of fileserver cause recalls, after which the server
-    // grants no delegations for a while.
+    // The workload webserver comes first, as in the profile: writers of fileserver cause recalls, after which the
+    // server grants no delegations for a while.
     for workload in distinct(args.only.iter().copied()) {
         for trip in ascending(&args.added_rtt) {
             let mut profile = words(&["profile", NAME]);

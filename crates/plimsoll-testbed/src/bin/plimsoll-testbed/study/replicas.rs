@@ -1,4 +1,4 @@
-//! `study replicas`: what copies cost in cluster file systems, and what they buy when a server dies.
+//! `study replicas`: the cost of copies in cluster file systems, and their benefit when a server dies.
 
 use super::options::{ReplicasStudy, ReplicasWorkload};
 use super::{ONE_MACHINE, ONE_WINDOW, StudyDesign, time, words};
@@ -11,8 +11,8 @@ use std::time::Duration;
 /// Length of a window of a load point if none is given.
 const DEFAULT_TIME: Duration = Duration::from_secs(5);
 
-/// The words that make files of `vda` small at its full rates: a stream has 32 MiB, and 20 MiB of small
-/// files beside them. What is measured is how many streams are written and read, not how many are kept.
+/// Words for `vda` with small files at its full rates: a stream has 32 MiB, and 20 MiB of small files besides. The
+/// measured quantity is the number of streams written and read, not the amount of data kept.
 const VDA: [&str; 7] = [
     "vda",
     "--set=VDA1.files.count=2",
@@ -23,10 +23,9 @@ const VDA: [&str; 7] = [
     "--warmup=1s",
 ];
 
-/// The words of `fileserver`.
 const FILESERVER: [&str; 4] = ["run", "fileserver", "--set=nfiles=200", "--set=nthreads=8"];
 
-/// Beds of each software and number of copies, and what is done on them.
+/// Beds of each software and number of copies, and the steps on each bed.
 pub(super) fn design(args: &ReplicasStudy) -> Result<StudyDesign, BedError> {
     if args.points > args.max_load {
         return Err(BedError::Usage(format!(
@@ -92,7 +91,7 @@ fn on_bed(design: &mut StudyDesign, args: &ReplicasStudy, software: &str, copies
     }
 }
 
-/// The steps of a file server whose cluster loses a server for a while.
+/// Adds the steps of `fileserver` on a cluster that loses a server for a while.
 fn hurt(design: &mut StudyDesign, args: &ReplicasStudy, column: &str) {
     let window = args.study.time.unwrap_or(DEFAULT_TIME);
     let mut run = words(&FILESERVER);

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Time between two looks at signals during a pause.
+/// Time between two checks for signals during a pause.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Suffix of the name of the directory into which the command of a step writes results.
@@ -36,19 +36,19 @@ pub(super) struct StudyRunner {
     signals: CaughtSignals,
 }
 
-/// What came of a step.
+/// The outcome of a step.
 #[derive(Default)]
 struct StepEnd {
     state: Option<StepState>,
     results: Option<String>,
     status: Vec<String>,
     error: Option<String>,
-    /// Whether the bed is in sync, of its status.
+    /// Whether the bed is in sync, if the step asked for the status.
     is_in_sync: Option<bool>,
 }
 
 impl StepEnd {
-    /// A status that only prepares what is measured next has failed if the bed is not in sync.
+    /// The outcome of a step that prepares a measurement: failed if the bed is not in sync.
     fn required(mut self) -> Self {
         if self.is_in_sync == Some(false) && self.state == Some(StepState::Valid) {
             self.state = Some(StepState::Failed);
@@ -70,7 +70,7 @@ impl StudyRunner {
         })
     }
 
-    /// Does what is left, and prints the report.
+    /// Does the remaining steps, and prints the report.
     ///
     /// # Errors
     /// If the results cannot be written.
@@ -108,7 +108,7 @@ impl StudyRunner {
     fn say(&self, line: &str) {
         if !self.is_quiet {
             match self.format {
-                // A reader that has gone is not an error.
+                // A closed pipe is not an error.
                 Format::Text => _ = console::out(&format!("{line}\n")),
                 Format::Json => console::err(&format!("{line}\n")),
             }
@@ -147,8 +147,8 @@ impl StudyRunner {
         self.change(|study| study.beds[number].failure = Some(why))
     }
 
-    /// Does the steps with the numbers `due`. After a failed step, skips the other steps of its unit: the bed is not in the
-    /// state that the other steps need.
+    /// Does the steps with the numbers `due`. After a failed step, skips the other steps of its unit: the bed is not in
+    /// the state that the other steps need.
     fn steps(&mut self, bed: Option<&TestBed>, due: &[usize]) -> Result<(), BedError> {
         let mut failed_unit = None;
         for step in due.iter().copied() {
@@ -167,7 +167,7 @@ impl StudyRunner {
         Ok(())
     }
 
-    /// Does a step and writes what came of it.
+    /// Does a step and records its outcome.
     fn step(&mut self, bed: Option<&TestBed>, number: usize) -> Result<(), BedError> {
         let step = self.writer.document().steps[number].clone();
         let begun = Instant::now();
@@ -216,8 +216,8 @@ impl StudyRunner {
         })
     }
 
-    /// Runs a command and adopts its results into the study. The command writes into a new directory, so that a command of an
-    /// earlier attempt that still runs cannot add results to the step.
+    /// Runs a command and adopts its results into the study. The command writes into a new directory, so that a command
+    /// of an earlier attempt that still runs cannot add results to the step.
     fn measure(
         &self,
         bed: Option<&TestBed>,
@@ -244,7 +244,7 @@ impl StudyRunner {
             }
             None => None,
         };
-        // Fails if a process has left a file in the directory, which stays then.
+        // Fails, and leaves the directory, if a process has left a file in the directory.
         let _ = std::fs::remove_dir(&unfinished);
         let state = self.state_of(status);
         Ok(StepEnd {
@@ -277,7 +277,8 @@ impl StudyRunner {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(errors.try_clone().map_err(failed)?)
-            // It gets an interrupt once, wherever that comes from.
+            // A process group of its own: the command gets an interrupt once, from this process, even if a terminal
+            // sends SIGINT too.
             .process_group(0)
             .spawn()
             .map_err(failed)?;
@@ -295,7 +296,7 @@ impl StudyRunner {
         }
     }
 
-    /// The status of a bed, once it is in sync, or when the time for that is up.
+    /// Waits until the bed is in sync, at most `limit`; returns the status of the bed.
     fn status(&self, bed: &TestBed, limit: Duration) -> StepEnd {
         let begun = Instant::now();
         let status = match bed.status_when_in_sync(limit, || self.signals.any()) {
@@ -360,7 +361,7 @@ fn new_directory(root: &Path, name: &str) -> Result<PathBuf, BedError> {
     unreachable!("there are more numbers than attempts")
 }
 
-/// What a command wrote.
+/// The output of a command.
 fn said(errors: &mut File) -> std::io::Result<String> {
     let mut text = Vec::new();
     errors.rewind()?;
@@ -368,7 +369,7 @@ fn said(errors: &mut File) -> std::io::Result<String> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// The last line of a command that failed.
+/// The last line that a failed command wrote; `None` for the exit codes 0, 3 and 130.
 fn failure(status: ExitStatus, said: String) -> Option<String> {
     if let Some(0 | 3 | 130) = status.code() {
         return None;

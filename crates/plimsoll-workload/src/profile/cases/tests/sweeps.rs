@@ -71,7 +71,7 @@ fn working_sets_are_shares_of_the_file() {
         assert_eq!(listed.cases.len(), 10);
         assert_eq!(listed.cases[0].name, "m,workingset=1m");
         assert_eq!(sets(&listed.cases[9]), ["filesize=10m", "workingset=10m"]);
-        // Without one in the profile, the workload's own counts.
+        // Without `filesize` in the profile, the workload's default counts.
         let own = listed_with(
             &text.replace("filesize = 10m;", ""),
             &ProfileOverrides::default(),

@@ -1,16 +1,16 @@
-//! A JSON schema as tables: one for the document, and one for each definition that it refers to.
+//! JSON schema as tables: one for the document, and one for each referenced definition.
 
 use crate::commands::reference::markdown::{code, inline, table};
 use serde_json::{Map, Value};
 use std::collections::{HashMap, VecDeque};
 
-/// Where definitions are in a schema.
+/// Key of the definitions in a schema.
 const DEFINITIONS: &str = "$defs";
 
-/// Paths of a definition that are shown.
+/// Maximum number of displayed paths to a definition.
 const MAX_PATHS: usize = 3;
 
-/// Sections of a schema, in the order in which a reader of the document comes to them.
+/// Sections of a schema, in document order.
 pub fn of(schema: &Value) -> String {
     let empty = Map::new();
     let definitions = schema[DEFINITIONS].as_object().unwrap_or(&empty);
@@ -36,17 +36,17 @@ fn anchor(name: &str) -> String {
     name.to_lowercase()
 }
 
-/// The definition that a schema is a reference to.
+/// Name of the referenced definition, if the schema is a reference.
 fn reference(schema: &Value) -> Option<&str> {
     schema["$ref"].as_str()?.rsplit('/').next()
 }
 
-/// Where the definitions of a document are used.
+/// Uses of the definitions in a document.
 #[derive(Default)]
 struct Places {
-    /// Definitions in the order of the document, its upper levels first.
+    /// Definitions in document order, upper levels first.
     order: Vec<String>,
-    /// Paths of each, the shortest first.
+    /// Paths to each definition, shortest first.
     paths: HashMap<String, Vec<String>>,
 }
 
@@ -72,7 +72,7 @@ impl Places {
     }
 }
 
-/// References in a schema, with their paths from here.
+/// Collects the references in a schema with their paths.
 fn collect<'s>(schema: &'s Value, path: &str, uses: &mut Vec<(&'s str, String)>) {
     if let Some(name) = reference(schema) {
         uses.push((name, path.to_owned()));
@@ -102,7 +102,7 @@ fn is_null(schema: &Value) -> bool {
     schema["type"] == "null"
 }
 
-/// The description, as a paragraph.
+/// Description as a paragraph.
 fn paragraph(schema: &Value) -> String {
     match schema["description"].as_str() {
         Some(text) => format!("{}\n\n", inline(text)),
@@ -110,7 +110,7 @@ fn paragraph(schema: &Value) -> String {
     }
 }
 
-/// Fields, values or forms of a schema.
+/// Fields, values or alternatives of a schema.
 fn body(schema: &Value) -> String {
     let mut out = fields(schema);
     let forms: Vec<&Value> = variants(schema).collect();
@@ -135,7 +135,7 @@ fn body(schema: &Value) -> String {
     out
 }
 
-/// The table of the fields of an object; nothing for other schemas.
+/// Table of the fields of an object; empty for other schemas.
 fn fields(schema: &Value) -> String {
     let required = schema["required"].as_array();
     let is_required = |key: &str| required.is_some_and(|r| r.iter().any(|k| k == key));
@@ -153,14 +153,14 @@ fn fields(schema: &Value) -> String {
     table(["key", "type", "default", "meaning"], &rows)
 }
 
-/// The values of a schema that has only some.
+/// Permitted values of a schema; `None` if values are not enumerated.
 fn values(schema: &Value) -> Option<Vec<String>> {
     let only = schema.get("const").map(|c| vec![code(&c.to_string())]);
     let of = |list: &Vec<Value>| list.iter().map(|v| code(&v.to_string())).collect();
     only.or_else(|| schema["enum"].as_array().map(of))
 }
 
-/// The type of a schema, with links to definitions.
+/// Type of a schema, with links to definitions.
 fn kind(schema: &Value) -> String {
     if let Some(name) = reference(schema) {
         return format!("[{name}](#{})", anchor(name));
@@ -185,7 +185,7 @@ fn kind(schema: &Value) -> String {
     }
 }
 
-/// The type of one of several forms.
+/// Type of an alternative.
 fn named(schema: &Value) -> String {
     if is_null(schema) {
         return "null".into();
@@ -220,7 +220,7 @@ fn simple(name: &str, schema: &Value) -> String {
     }
 }
 
-/// A number with its limits.
+/// Text for a number type with its limits.
 fn number(name: &str, schema: &Value) -> String {
     let limit = |key: &str, sign: &str| {
         let value = &schema[key];
