@@ -1,6 +1,6 @@
 //! Index of all results below a root, in memory.
 //!
-//! The directories are authoritative. [`Index::refresh`] compares a [`Stamp`] of each directory with the stamp
+//! The directories are authoritative. [`Index::refresh`] compares a stamp of each directory with the stamp
 //! under which the directory was last read, and reads the directories whose stamps differ. Listing 10 000 results takes
 //! 40 000 `lstat` calls.
 

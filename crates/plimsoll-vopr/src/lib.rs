@@ -3,7 +3,7 @@
 //! From a seed, [`Scenario::draw`] draws a workload (closed loops, a mix or a pattern), a group of ranks, a network, a
 //! target, with files or without, faults of the target, a disk for the results and its faults, and disturbances of the
 //! processes: interrupts, kills, stops, cut connections, jumps of the time of day. [`run`] executes the scenario with
-//! the real engine, ranks, lanes, recorder and results in a [`Simulation`](plimsoll_runtime::Simulation), and [`check`]
+//! the real engine, ranks, lanes, recorder and results in a [`Simulation`](plimsoll_runtime::Simulation), and [`check()`]
 //! compares the measurements with the rules that follow from the scenario. A [`CurveScenario`] has several loads on one
 //! data set, and is resumed after disturbances. The same seed gives the same bytes, so a seed is sufficient to
 //! reproduce a failure, and [`Case::shrink`] finds the smallest scenario that still fails.

@@ -11,8 +11,8 @@ use plimsoll_sim::SystemEvent;
 #[derive(Debug, Args)]
 pub struct EventArgs {
     /// Run a shell command: 'TIME sh COMMAND' beside the load, at a time after the beginning of the run, warm-up
-    /// included; 'before [PHASE] sh COMMAND' or 'after [PHASE] sh COMMAND' around a phase (populate, load, a phase of
-    /// md), or around every phase. 'timeout TIME' before `sh` limits the command. Or let something happen to a simulated
+    /// included; 'before PHASE sh COMMAND' or 'after PHASE sh COMMAND' around a phase (populate, load, a phase of md),
+    /// or without PHASE around every phase. 'timeout TIME' before `sh` limits the command. Or let something happen to a simulated
     /// system: 'TIME down WHAT', 'TIME up WHAT' or 'TIME slow WHAT FACTOR', such as '30s down edge.3'. Repeatable
     #[arg(long, value_name = "EVENT", help_heading = "Behaviour")]
     pub event: Vec<EventSpec>,
