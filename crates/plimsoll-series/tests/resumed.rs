@@ -8,6 +8,7 @@ use crate::host::{Report, TestHost};
 use plimsoll_results::{Series, SeriesDir, SeriesState, SeriesWriter, Status, Verdict};
 use plimsoll_series::{make_alone, resume};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 crate::trials![
     a_series_that_is_interrupted_between_runs_ends_as_if_it_had_not_been,
@@ -18,8 +19,18 @@ crate::trials![
     what_cannot_be_resumed_is_refused,
 ];
 
+/// Opens a series to resume it. A process that another test forks holds the lock of a closed series until the process
+/// executes its program, so a lock that is held is tried again.
 fn open(dir: &Path) -> SeriesWriter {
-    resume(dir, 1, false).unwrap()
+    for _ in 0..1000 {
+        match resume(dir, 1, false) {
+            Err(e) if e.to_string().contains("is being written") => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            opened => return opened.unwrap(),
+        }
+    }
+    panic!("the lock of {} is never released", dir.display());
 }
 
 /// Drives a series with a host; returns the directory of the series.
