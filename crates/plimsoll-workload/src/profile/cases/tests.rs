@@ -507,6 +507,6 @@ fn a_profile_without_end_is_refused() {
     let text = format!("{READ} nthreads = {list}; iosize = {list}; }}");
     assert_eq!(
         findings(&text)[0].message,
-        "the profile has more than 10000 runs"
+        "a configuration of the profile has more than 10000 runs"
     );
 }
