@@ -438,7 +438,8 @@ impl<'a> CaseLister<'a> {
                 None => entry.values.len(),
             };
             if all.len().saturating_mul(number).saturating_mul(most) > MAX_CASES {
-                let message = format!("a configuration of the profile has more than {MAX_CASES} runs");
+                let message =
+                    format!("a configuration of the profile has more than {MAX_CASES} runs");
                 let problem = Problem::new(entry.span, message, "with this list");
                 self.problem(problem);
                 return None;
