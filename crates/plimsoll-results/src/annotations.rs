@@ -11,7 +11,7 @@ use std::path::Path;
 use std::str::FromStr;
 
 /// Maximum number of characters of a tag.
-const MAX_TAG_BYTES: usize = 64;
+const MAX_TAG_CHARACTERS: usize = 64;
 
 /// Tags and a note on results. They are no part of what was measured: `run.json` and the other
 /// files stay as they are.
@@ -83,9 +83,9 @@ impl FromStr for Tag {
         let may_begin = |c: char| c.is_alphanumeric();
         let may_follow = |c: char| c.is_alphanumeric() || "._:/=+-".contains(c);
         let plain = text.starts_with(may_begin) && text.chars().all(may_follow);
-        if !plain || text.chars().count() > MAX_TAG_BYTES {
+        if !plain || text.chars().count() > MAX_TAG_CHARACTERS {
             return Err(format!(
-                "`{}` is not a tag: expected at most {MAX_TAG_BYTES} letters, digits and . _ : / = + \
+                "`{}` is not a tag: expected at most {MAX_TAG_CHARACTERS} letters, digits and . _ : / = + \
                  -, the first being a letter or a digit",
                 text.escape_debug()
             ));
@@ -244,7 +244,7 @@ mod tests {
         annotations.note.clear();
         annotations.tags.insert("a".parse().unwrap());
         assert!(!annotations.is_empty());
-        let longest = "x".repeat(MAX_TAG_BYTES);
+        let longest = "x".repeat(MAX_TAG_CHARACTERS);
         let tag: Tag = longest.parse().unwrap();
         assert_eq!(
             (tag.as_str(), tag.to_string()),
