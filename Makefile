@@ -88,7 +88,7 @@ setup: ## get what tests and benchmarks need besides Rust: fio, MPI, Chromium, N
 	@scripts/setup-kernel
 	@scripts/setup-python
 	@scripts/setup-debian-root
-	@cargo deny --version >/dev/null 2>&1 || cargo install --locked cargo-deny --version $(CARGO_DENY_VERSION)
+	@cargo deny --version >/dev/null 2>&1 || cargo install --debug --locked cargo-deny --version $(CARGO_DENY_VERSION)
 
 # Unit tests need no rights but a user's.
 check: ## format, lints and unit tests, in a minute or so after a change

@@ -5,9 +5,10 @@ set $nfiles=1000        # number of files
 set $filesize=500k      # size of a file (bytes)
 set $meandirwidth=1000  # entries per directory
 set $dirgamma=0         # spread of directory widths and depths; 0 makes them exact
+set $eventrate=0        # files created a second in all; 0 lifts the limit
 set $runtime=60         # length of the run (seconds)
 
-eventgen rate=0
+eventgen rate=$eventrate
 
 define fileset name=manyfiles, path=$path, entries=$nfiles, size=$filesize,
                dirwidth=$meandirwidth, dirgamma=$dirgamma

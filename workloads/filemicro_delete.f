@@ -6,6 +6,9 @@ set $filesize=16k      # size of a file (bytes)
 set $nfiles=5000       # number of files there at the start
 set $meandirwidth=100  # mean entries per directory
 set $nthreads=16       # number of deleting threads
+set $eventrate=0       # operations a second in all; 0 lifts the limit
+
+eventgen rate=$eventrate
 
 set mode quit firstdone
 

@@ -7,6 +7,9 @@ set $meanfilesize=16k      # size of a page (bytes)
 set $nthreads=100          # number of proxy threads
 set $meaniosize=16k        # most bytes a new page gets
 set $iosize=1m             # bytes per call when a whole page is read
+set $eventrate=0           # operations a second in all; 0 lifts the limit
+
+eventgen rate=$eventrate
 
 define fileset name=bigfileset, path=$dir, size=$meanfilesize, entries=$nfiles,
                dirwidth=$meandirwidth, prealloc=80

@@ -12,7 +12,7 @@ const SPACE_QUICK: u64 = 100 << 20;
 pub(crate) struct Bench {
     /// Whether rounds take milliseconds instead of seconds.
     pub(crate) quick: bool,
-    /// Removed with all its contents when the suite ends.
+    /// Directory for the files of the suite, which is removed with its contents when the suite ends.
     scratch: tempfile::TempDir,
 }
 
@@ -39,9 +39,9 @@ impl Bench {
         if self.quick { quick } else { full }
     }
 
-    /// Length of a round.
+    /// Length of a round: `full_ms` milliseconds, or 60 ms in a quick run.
     pub(crate) fn time(&self, full_ms: u64) -> Duration {
-        Duration::from_millis(self.pick(full_ms, 20))
+        Duration::from_millis(self.pick(full_ms, 60))
     }
 
     /// Number of rounds in which contenders take turns.

@@ -31,7 +31,7 @@ pub(crate) fn run(job: &str, count: u64, bench: &Bench) -> Result<serde_json::Va
     serde_json::from_slice(&out.stdout).map_err(|e| fail(e.to_string()))
 }
 
-/// Reads a figure of a job.
+/// Takes the figure `name` from the JSON object that a job printed.
 pub(crate) fn number(report: &serde_json::Value, name: &str) -> Result<f64, BenchError> {
     report[name].as_f64().ok_or_else(|| BenchError::Program {
         program: "plimsoll-benches --child",

@@ -1,14 +1,14 @@
-//! Errors of benchmarks.
+//! Errors of the suite: missing tools, failed system calls and programs, implausible figures.
 
 use std::path::Path;
 
-/// Errors of benchmarks.
+/// Reasons why a benchmark gives no figures.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BenchError {
-    /// The filter excludes everything.
+    /// No benchmark has the text of the filter in its name; the field lists the names of all benchmarks.
     #[error("no benchmark has that in its name; the benchmarks are {0}")]
     NoSuchBenchmark(String),
-    /// fio is not installed.
+    /// The program `fio` cannot be started.
     #[error("fio, which is needed to compare with, is missing; install it: apt-get install fio")]
     NoFio,
     /// Another program failed, or printed something unexpected.
@@ -17,10 +17,10 @@ pub(crate) enum BenchError {
         program: &'static str,
         reason: String,
     },
-    /// A benchmark counted implausible operations.
+    /// A benchmark measured an implausible figure, such as no operations.
     #[error("{what}: {reason}")]
     Implausible { what: String, reason: String },
-    /// A system call failed.
+    /// A system call on a file or directory of the suite failed.
     #[error("cannot {action} `{path}`: {error}")]
     Io {
         action: &'static str,
@@ -30,10 +30,10 @@ pub(crate) enum BenchError {
     /// A system call in a minimal loop failed.
     #[error("minimal loop: {0}")]
     Call(#[from] rustix::io::Errno),
-    /// The engine refused or failed.
+    /// The engine refused a run of the suite, or the run failed.
     #[error(transparent)]
     Engine(#[from] plimsoll_engine::EngineError),
-    /// Results could not be written or read.
+    /// The results of a run could not be written or read again.
     #[error("{0}")]
     Results(#[from] plimsoll_results::ResultsError),
     /// A workload of the suite is wrong.

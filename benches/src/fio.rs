@@ -13,11 +13,11 @@ pub(crate) fn version() -> Result<String, BenchError> {
     }
 }
 
-/// Figures of reads by fio.
+/// Rate and cost of the reads of a fio job.
 pub(crate) struct Reads {
-    /// Operations per second.
+    /// Reads of the fio job per second.
     pub(crate) per_second: f64,
-    /// Processor time of the job per operation in microseconds.
+    /// Processor time of the fio job per read, in microseconds.
     pub(crate) cpu_us: f64,
 }
 

@@ -6,7 +6,7 @@ use crate::suite::{live, md, md_loop, nfs, planning, reactor, waiting};
 /// A job: measures for a count, and returns figures by name as JSON.
 type Job = fn(u64) -> Result<serde_json::Value, BenchError>;
 
-/// Jobs by name.
+/// All jobs, each with its name on the command line of a fresh process.
 const JOBS: [(&str, Job); 9] = [
     (live::JOB, live::in_child),
     (md::NULL, md::null_in_child),

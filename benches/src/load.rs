@@ -1,15 +1,15 @@
 //! Runs a workload text on the engine.
 
 use crate::error::{BenchError, plausible};
-use plimsoll_engine::{ClockKind, Event, Observer, Outcome, Settings, Stop};
+use plimsoll_engine::{Event, Observer, Outcome, Settings, Stop};
 use plimsoll_measure::OpTotals;
 use plimsoll_plan::{Overrides, Plan, SourceKind};
 use std::path::Path;
 use std::time::Duration;
 
-/// The operations of a measured window.
+/// Results of a run of a workload, and the counted operations in the last window of the run.
 pub(crate) struct Load {
-    /// Counted operations in all rows.
+    /// Number of counted operations in the last window of the run, in all rows together.
     pub(crate) ops: u64,
     /// Length of the window in seconds of the run's clock.
     pub(crate) seconds: f64,
@@ -34,7 +34,7 @@ impl Load {
         process.map_or(f64::NAN, |p| p.cpu_s() * 1e6 / self.ops as f64)
     }
 
-    /// Totals of the row with this name; zeros if there is none.
+    /// Totals of the row named `name`; zeros if the results have no such row.
     pub(crate) fn row(&self, name: &str) -> OpTotals {
         let rows = self.outcome.windows.last().map(|w| &w.totals.rows);
         let at = self.plan.operations.iter().position(|o| o.name == name);
@@ -56,27 +56,24 @@ impl Observer for SilentObserver {
     fn event(&mut self, _: Event<'_>) {}
 }
 
-/// Settings of a load.
+/// Conditions of a run: the URL of the target, the lengths of window and warm-up, and whether the run keeps its files.
 #[derive(Clone)]
 pub(crate) struct BenchConditions<'a> {
     pub(crate) target: &'a str,
     pub(crate) time: Duration,
     pub(crate) warmup: Duration,
-    pub(crate) clock: ClockKind,
-    pub(crate) lanes: Option<usize>,
-    /// Whether the files are kept for the next round.
+    /// Whether the run keeps its files, so that the next round reuses them.
     pub(crate) keep: bool,
 }
 
 impl BenchConditions<'_> {
-    /// Conditions on a target in real time, with a fifth of the time as warm-up.
+    /// Conditions of a run on the target URL `target` with a window of `time`, a fifth of `time` as warm-up, and
+    /// without kept files.
     pub(crate) fn new(target: &str, time: Duration) -> BenchConditions<'_> {
         BenchConditions {
             target,
             time,
             warmup: time / 5,
-            clock: ClockKind::Real,
-            lanes: None,
             keep: false,
         }
     }
@@ -110,8 +107,6 @@ pub(crate) fn run(text: &str, dir: &Path, how: &BenchConditions<'_>) -> Result<L
     let plan = plan(text, dir, overrides)?;
     let settings = Settings {
         target: how.target.into(),
-        clock: how.clock,
-        lanes: how.lanes,
         ..Settings::default()
     };
     let outcome = plimsoll_engine::run(&plan, &settings, &Stop::default(), &mut SilentObserver)?;
@@ -119,7 +114,7 @@ pub(crate) fn run(text: &str, dir: &Path, how: &BenchConditions<'_>) -> Result<L
         let reason = failure.to_string();
         return Err(BenchError::implausible(&failure.operation, reason));
     }
-    let what = plan.title.clone();
+    let what = format!("load on `{}`", how.target);
     let window = outcome.windows.last().map(|w| &w.totals);
     let (ops, length) = window.map_or((0, 0), |w| {
         let rows = w.rows.iter().zip(&plan.operations);

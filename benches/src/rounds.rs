@@ -1,4 +1,5 @@
-//! Contenders that take turns, so that drifts of the machine affect all of them equally.
+//! Measurements in rounds: in each round all contenders take a turn, so that drifts of the machine's speed affect all
+//! contenders equally.
 
 use crate::error::BenchError;
 
@@ -23,15 +24,15 @@ impl Figures {
         }
     }
 
-    /// Minimum and maximum.
+    /// Minimum and maximum of the figures over all rounds.
     pub(crate) fn range(&self) -> (f64, f64) {
         let all = || self.0.iter().copied();
         let range = all().reduce(f64::min).zip(all().reduce(f64::max));
         range.expect("at least one round is measured")
     }
 
-    /// Round-by-round ratios of these figures to another contender's. Figures of one round are measured within seconds
-    /// of each other, so their ratio varies less than the ratio of medians.
+    /// Round-by-round ratios of the figures to the figures of another contender. The figures of one round are measured
+    /// within seconds of each other, so ratios of rounds vary less than the ratio of medians.
     pub(crate) fn ratio_to(&self, other: &Figures) -> Figures {
         assert_eq!(self.0.len(), other.0.len(), "contenders have equal rounds");
         Figures(self.0.iter().zip(&other.0).map(|(a, b)| a / b).collect())

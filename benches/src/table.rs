@@ -1,4 +1,4 @@
-//! The table of figures.
+//! The table of the suite's figures and goals in Markdown, and the page `docs/performance.md`.
 
 use crate::machine::Machine;
 use crate::rounds::Figures;
@@ -7,13 +7,14 @@ use std::fmt::Write as _;
 /// The expected range of a figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Goal {
-    /// At most this value.
+    /// The figure must be at most the given value.
     AtMost(f64),
-    /// At least this value.
+    /// The figure must be at least the given value.
     AtLeast(f64),
-    /// More than this value.
+    /// The figure must be more than the given value.
     Above(f64),
-    /// Within a fraction (the second number) of a value (the first).
+    /// The relative difference between the figure and the first number must be at most the second number, a fraction of
+    /// 1.
     Within(f64, f64),
     /// No goal: the figure is only reported.
     None,
@@ -43,7 +44,7 @@ pub(crate) enum Unit {
     Bytes,
     Mebibytes,
     Ratio,
-    /// With four decimals.
+    /// Unit of fractions of 1, which are shown with four decimals.
     Fraction,
 }
 
@@ -85,18 +86,18 @@ pub(crate) struct Row {
     pub(crate) what: String,
     pub(crate) unit: Unit,
     pub(crate) figure: f64,
-    /// Minimum and maximum figure, if there are several rounds and no ratio.
+    /// Minimum and maximum of the figure over several rounds; `None` for a figure of one round and for a ratio.
     pub(crate) range: Option<(f64, f64)>,
-    /// Name and figure of the reference.
+    /// Name and figure of the reference, such as a minimal loop; `None` without a reference.
     pub(crate) compared: Option<(String, f64)>,
     /// Median, minimum and maximum of the ratio to the reference.
     pub(crate) ratio: Option<(f64, f64, f64)>,
-    /// Goal for the ratio if there is one, otherwise for the figure.
+    /// Goal for the ratio, or for the figure of a row without a ratio.
     pub(crate) goal: Goal,
 }
 
 impl Row {
-    /// A single figure.
+    /// Row of the table with a figure of a single round.
     pub(crate) fn plain(what: impl Into<String>, unit: Unit, figure: f64, goal: Goal) -> Self {
         Self {
             what: what.into(),
@@ -109,7 +110,7 @@ impl Row {
         }
     }
 
-    /// The median of several rounds.
+    /// Row of the table with the median, the minimum and the maximum of a figure over several rounds.
     pub(crate) fn median(what: impl Into<String>, unit: Unit, of: &Figures, goal: Goal) -> Self {
         Self {
             range: Some(of.range()),

@@ -40,7 +40,6 @@ fn every_benchmark_runs_and_writes_its_rows() {
         "time to simulate",
         "1000 workers wait for one file: processor time per operation",
         "relay of 5 ms, 256 in flight: round trip, median",
-        "tunnel of 5 ms, 256 in flight: round trip, 99th percentile",
         "constant arrivals, 1 000 per second on 1 worker: completed/scheduled",
         "poisson arrivals, 50 000 per second on 64 workers: start delay, 99th percentile",
         "page on 10⁹ operations and 1 h of intervals: processor time",

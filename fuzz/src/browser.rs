@@ -1,4 +1,5 @@
-//! The results browser without a socket, over samples of results.
+//! The results browser without a socket: requests go directly to the routes, and the results are samples from the
+//! corpora.
 
 use crate::scratch::Scratch;
 use axum::Router;
@@ -26,7 +27,7 @@ thread_local! {
     static BROWSER: RefCell<Option<Browser>> = const { RefCell::new(None) };
 }
 
-/// The browser and its results.
+/// The routes of the results browser, and the directory of the sample results.
 pub(crate) struct Browser {
     root: PathBuf,
     routes: Router,
@@ -51,7 +52,7 @@ impl Browser {
         }
     }
 
-    /// Calls `work` with the browser of this thread.
+    /// Calls `work` with the browser of this thread, which the first call creates.
     pub(crate) fn of_thread<T>(work: impl FnOnce(&Self) -> T) -> T {
         BROWSER.with_borrow_mut(|browser| work(browser.get_or_insert_with(Self::new)))
     }
@@ -118,7 +119,7 @@ async fn beginning(mut body: Body) -> Vec<u8> {
     bytes
 }
 
-/// Writes the samples: a run, and repeated runs.
+/// Writes the sample results below `root`: a run, and a series of repeated runs.
 fn restore(root: &Path) {
     let plan = Plan::empty("sample");
     let target = Target {
@@ -129,7 +130,7 @@ fn restore(root: &Path) {
     let measured = MeasuredRun::new(plan.clone(), target, SystemTime::UNIX_EPOCH);
     let run = Run::assemble(measured);
     let (started, clock) = (SystemTime::UNIX_EPOCH, ClockKind::Virtual);
-    let written = RunWriter::create_as("run", root, &plan, started, clock)
+    let written = RunWriter::create(root, &plan, started, clock, Some("run"))
         .and_then(|writer| writer.finish(&run))
         .and_then(|_| repeats(root, &run));
     let dir = written.unwrap_or_else(|e| panic!("the samples cannot be written: {e}"));
@@ -147,7 +148,10 @@ fn repeats(root: &Path, run: &Run) -> Result<PathBuf, ResultsError> {
     loop {
         match writer.series().next() {
             Step::Run(next) => {
-                let results = writer.run_writer(&next, &run.plan, started)?;
+                let results =
+                    writer
+                        .dir()
+                        .run_writer(writer.series().clock, &next, &run.plan, started)?;
                 let entry = writer.entry(&next, &results.finish(run)?)?;
                 writer.add(entry)?;
             }

@@ -7,11 +7,11 @@ use serde_json::{Map, Value, json};
 
 /// Maximum number of edits of a sample.
 const MAX_EDITS: usize = 8;
-/// Maximum number of copies of an element.
+/// Maximum number of copies by which one edit replaces an element of a list.
 const MAX_COPIES: u8 = 20;
 
-/// Reads bytes as a document; bytes that begin with a digit are edits of a sample. Asserts that a document does not
-/// change when it is written and read again.
+/// Reads bytes as a document of results, or refuses the bytes (`None`). Bytes that begin with a digit are edits of a
+/// sample. Panics if writing and reading an accepted document again changes the document.
 pub(crate) fn read<D: Document>(data: &[u8], samples: &[&str]) -> Option<D> {
     let document = document_of(data, samples);
     let dir = Directory::<D>::at(&Scratch::with(D::FILE, &document));
@@ -29,8 +29,8 @@ pub(crate) fn read<D: Document>(data: &[u8], samples: &[&str]) -> Option<D> {
     Some(read)
 }
 
-/// The document of the bytes: the bytes themselves, or the edited sample if the bytes begin with a digit, which selects
-/// the sample.
+/// The document text of an input: the input itself, or an edited sample if the input begins with a digit. The digit
+/// selects the sample, and the other bytes encode the edits.
 pub(crate) fn document_of(data: &[u8], samples: &[&str]) -> Vec<u8> {
     match data.split_first() {
         Some((digit @ b'0'..=b'9', edits)) => {
@@ -44,25 +44,27 @@ pub(crate) fn document_of(data: &[u8], samples: &[&str]) -> Vec<u8> {
 /// An edit of a value in a sample.
 #[derive(Debug, Arbitrary)]
 enum Edit {
-    /// Replaces the value by one of the numbers that programs often handle wrongly.
+    /// Edit that replaces the value by a number that programs often handle wrongly, such as 0, -1 or the maximum of an
+    /// integer type.
     Extreme(u8),
-    /// Replaces the value by a number.
+    /// Edit that replaces the value by a floating-point number; an infinity or NaN becomes null.
     Number(f64),
-    /// Replaces the value by a whole number.
+    /// Edit that replaces the value by a whole number.
     Whole(i64),
-    /// Replaces the value by a text.
+    /// Edit that replaces the value by a text.
     Text(String),
-    /// Replaces the value by null, a truth value, or an empty value.
+    /// Edit that replaces the value by null, a truth value, or an empty value.
     Plain(u8),
-    /// Removes the value from its table or list.
+    /// Edit that removes the value from its table or list.
     Removed,
-    /// Adds this number of copies of the value to its list.
+    /// Edit that replaces an element of a list by 1 to `MAX_COPIES` copies of the element; the field determines the
+    /// number of copies.
     Copied(u8),
-    /// Replaces the value by a value of another place in the document.
+    /// Edit that replaces the value by a value from another place in the document.
     Elsewhere(u16),
 }
 
-/// The sample with the edits that are encoded in bytes.
+/// The sample after at most `MAX_EDITS` edits, which `edits` encodes.
 fn edited(sample: &str, edits: &[u8]) -> String {
     let mut document: Value = serde_json::from_str(sample).expect("a sample is JSON");
     let mut from = Unstructured::new(edits);
@@ -81,7 +83,7 @@ fn edited(sample: &str, edits: &[u8]) -> String {
     document.to_string()
 }
 
-/// The places of all values.
+/// Collects the places of all values in a document, as JSON pointers.
 fn collect(value: &Value, path: &mut String, places: &mut Vec<String>) {
     places.push(path.clone());
     let len = path.len();
@@ -123,7 +125,8 @@ fn apply(document: &mut Value, place: &str, places: &[String], edit: Edit) {
     *document.pointer_mut(place).expect("it was collected") = new;
 }
 
-/// Removes a value from its parent, or adds copies of the value.
+/// Removes the value at `place` from its table or list if `copies` is 0; otherwise replaces an element of a list by
+/// `copies` copies.
 fn change_parent(document: &mut Value, place: &str, copies: u8) {
     let Some((parent, key)) = place.rsplit_once('/') else {
         return;

@@ -1,10 +1,10 @@
-//! Fuzz targets: each target takes any bytes as one of Plimsoll's inputs, and panics if a property of the input does
-//! not hold. `docs/testing.md` describes how targets are run.
+//! Fuzz targets: each target reads any bytes as one kind of input of Plimsoll, such as a workload file, and panics if a
+//! property of the input does not hold. `docs/testing.md` describes how targets are run.
 //!
 //! - [`targets`]: the targets, one module each, and their table;
-//! - `fuzzers/`: a libFuzzer program for each target (feature `libfuzzer`);
+//! - `fuzzer.rs`: the libFuzzer program of all targets (feature `libfuzzer`);
 //! - `corpus/`: inputs of each target, which `tests/corpora.rs` passes to the target without a fuzzer;
-//! - [`limits`]: maximum time and memory for an input;
+//! - [`limits`]: maximum processor time and memory that a target may take for an input;
 //! - `plans`, `refusals`, `documents`, `xdr`: properties of Plans, refusals, documents of results and encoded values;
 //!   `scratch`: a directory for readers of files; `browser`: the results browser without a socket.
 
@@ -24,7 +24,7 @@ macro_rules! targets {
         /// A target: its name, which is also the name of its corpus, and the function that takes an input.
         pub type Target = (&'static str, fn(&[u8]));
 
-        /// All targets.
+        /// All fuzz targets, in alphabetical order.
         pub const ALL: &[Target] = &[$((stringify!($name), $name::run)),*];
     };
 }
@@ -33,14 +33,3 @@ pub mod targets;
 
 #[cfg(feature = "libfuzzer")]
 pub use libfuzzer_sys;
-
-/// The program of a target.
-#[cfg(feature = "libfuzzer")]
-#[macro_export]
-macro_rules! fuzzer {
-    ($target:ident) => {
-        $crate::libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-            $crate::limits::within(|| $crate::targets::$target::run(data));
-        });
-    };
-}

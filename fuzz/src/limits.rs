@@ -14,10 +14,10 @@ fn processor_time() -> Duration {
     Duration::try_from(now).expect("processor time is not negative")
 }
 
-/// Runs a target on an input within the limits.
+/// Runs `run`, a target on one input, and measures processor time and memory.
 ///
 /// # Panics
-/// If `run` takes more processor time than [`MAX_TIME`], or more memory than [`MAX_MEMORY_BYTES`], or panics itself.
+/// If `run` takes more processor time than [`MAX_TIME`], or more memory than [`MAX_MEMORY_BYTES`], or panics.
 pub fn within(run: impl FnOnce()) {
     let begun = processor_time();
     let memory = allocation_counter::measure(run);

@@ -2,8 +2,9 @@
 
 use crate::refusals::check_refusal;
 use plimsoll_plan::{Overrides, Plan, SourceKind};
+use plimsoll_workload::NamedText;
 use plimsoll_workload::mix::{Workload, lower};
-use plimsoll_workload::wml::{Context, Loaded, library};
+use plimsoll_workload::wml::{BUILTINS, Context};
 use std::hint::black_box;
 
 /// Maximum length in bytes of a JSON form that is read again, because reading takes most of the time.
@@ -20,7 +21,8 @@ pub(crate) fn check_plan(plan: &Plan) {
     }
 }
 
-/// Checks the Plans of a mix: unchanged, and at another load and scale.
+/// Lowers an operation mix with `sets`, at its default load and scale and at another load and scale, and checks each
+/// Plan or refusal.
 pub(crate) fn check_mix(workload: &Workload, sets: Vec<(String, String)>) {
     black_box((workload.title(), workload.parameters()));
     let context = plimsoll_workload::mix::Context {
@@ -45,16 +47,13 @@ pub(crate) fn check_mix(workload: &Workload, sets: Vec<(String, String)>) {
     }
 }
 
-fn load(name: &str) -> Option<Loaded> {
-    library::find(name).map(|b| Loaded {
-        name: b.name.into(),
-        text: b.text.into(),
-    })
+fn load(name: &str) -> Option<NamedText> {
+    BUILTINS.find(name).map(NamedText::from)
 }
 
-/// The context in which Filebench workloads are lowered.
+/// Input of lowering for Filebench workloads: the `load` statement finds built-in workloads only.
 pub(crate) struct WmlContext {
-    load: fn(&str) -> Option<Loaded>,
+    load: fn(&str) -> Option<NamedText>,
 }
 
 impl Default for WmlContext {

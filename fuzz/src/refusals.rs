@@ -7,13 +7,13 @@ use std::str::FromStr;
 /// Columns of a terminal that is narrower than most texts.
 const NARROW: usize = 20;
 
-/// Checks that errors have places, and are rendered.
+/// Checks that a refusal has at least one error, and that the errors can be rendered in color in a narrow terminal.
 pub(crate) fn check_refusal(errors: &Diagnostics) {
     assert!(!errors.findings().is_empty());
     assert!(!errors.render(true, NARROW).is_empty());
 }
 
-/// Checks that a text is refused with a sentence, or that its value prints as a text with the same value.
+/// Checks that a text is refused with a reason, or that the parsed value, printed and parsed again, is the same value.
 pub(crate) fn check_value<T>(text: &str)
 where
     T: FromStr<Err = String> + Display + PartialEq + Debug,

@@ -1,4 +1,4 @@
-//! Properties of encoded values.
+//! Checks that values in XDR encoding (RFC 4506) are the same values after decoding and encoding.
 
 use plimsoll_nfs::xdr::{Decode, Decoder, Encode};
 

@@ -6,7 +6,7 @@ use crate::error::BenchError;
 use crate::table::{Goal, Row, Unit};
 use crate::usage::{process_cpu_s, thread_cpu_s};
 use nix::pty::{OpenptyResult, Winsize, openpty};
-use plimsoll_report::live_screen::{CHART_SPAN, LiveScreen, LiveView, OperationRow, Sample};
+use plimsoll_report::live_screen::{CHART_SPAN, LiveScreen, LiveView, OperationRow};
 use std::fs::File;
 use std::io::Read;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ pub(crate) const JOB: &str = "live";
 /// Columns and rows of a large terminal.
 const SIZE: (u16, u16) = (200, 60);
 
-/// Operations of the workload.
+/// Number of different operations of the workload that the live screen shows.
 const OPERATIONS: usize = 30;
 
 /// Time between two updates of the rates, as in a run.
@@ -102,10 +102,7 @@ fn change(view: &mut LiveView, tick: u64) {
     let figure = |n: u64| 1000.0 + ((tick + n) * 7919 % 1009) as f64;
     view.elapsed = Some(Duration::from_secs_f64(at_s));
     view.bytes_per_s = figure(1) * 4096.0;
-    view.push_rate(Sample {
-        at_s,
-        value: figure(0),
-    });
+    view.push_rate((at_s, figure(0)));
     if tick.is_multiple_of(2) {
         view.push_latency(at_s, figure(2) / 1e3, figure(3) / 5e2);
         let operation = |n: usize| OperationRow {

@@ -32,7 +32,7 @@ struct CommandLine {
     arguments: Arguments,
 }
 
-/// Runs `plimsoll md` with these arguments in `ranks` processes, and returns the outcome of rank 0.
+/// Runs `plimsoll md` with `arguments` in `ranks` processes, and returns the outcome of rank 0.
 fn run(arguments: &[&str], ranks: u32) -> Result<Outcome, BenchError> {
     let wrong = |reason: String| BenchError::implausible("md", reason);
     let all = std::iter::once("md").chain(arguments.iter().copied());
@@ -49,7 +49,7 @@ fn run(arguments: &[&str], ranks: u32) -> Result<Outcome, BenchError> {
         &settings,
         &Stop::default(),
         &mut SilentObserver,
-        &*joined,
+        &joined,
     )?;
     match outcome.reasons.first() {
         Some(reason) => Err(wrong(reason.text.clone())),
@@ -85,7 +85,7 @@ pub(crate) fn null_in_child(rounds: u64) -> Result<serde_json::Value, BenchError
 pub(crate) fn files_in_child(ranks: u64) -> Result<serde_json::Value, BenchError> {
     let here = Path::new(".");
     let io = |e| BenchError::io("create a directory in", here, e);
-    // The directory is shared by the processes of a run; the first process creates it.
+    // The processes of a run share the directory, which the first process creates.
     let dir = std::env::current_dir().map_err(io)?.join("md");
     let dir = format!("--dir={}", dir.display());
     let size = size();

@@ -24,7 +24,7 @@ pub(crate) struct Size {
     pub(crate) rounds: u64,
 }
 
-/// Size of the benchmark phase in this process.
+/// Size of the benchmark phase of MD-Workbench, smaller in a process of a quick run.
 pub(crate) fn size() -> Size {
     let each = if is_quick() { 20 } else { 3000 };
     Size {
@@ -37,7 +37,7 @@ pub(crate) fn size() -> Size {
 const SETS: u64 = 10;
 const BYTES: usize = 3901;
 
-/// Operations on an object and its successor.
+/// Operations of a round per set: stat, read and delete an object, and create its successor.
 const STEPS: u64 = 4;
 
 struct Loop {

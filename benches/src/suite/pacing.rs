@@ -30,7 +30,7 @@ fn workload(rate: f64, workers: u64, arrivals: &str) -> String {
     )
 }
 
-/// Operations of a paced load.
+/// Numbers of scheduled and completed operations of a paced load, and delays of their starts.
 struct PacedFigures {
     scheduled: u64,
     completed: u64,

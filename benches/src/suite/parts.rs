@@ -23,7 +23,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
         .sample_size(sample_size)
         .warm_up_time(bench.time(500))
         .measurement_time(bench.time(1500));
-    // A refused text would be fast.
+    // Check the text before the measurement: the refusal of a wrong text would be fast.
     plan(FILESERVER, Path::new("/"), Overrides::default())?;
     let clock = Clock::real();
     let measured = [
@@ -79,7 +79,7 @@ fn part(
     Ok(figures)
 }
 
-/// Time of `n` calls.
+/// Elapsed time of `n` consecutive calls of `call`.
 fn timed<T>(n: u64, mut call: impl FnMut() -> T) -> Duration {
     let begin = Instant::now();
     for _ in 0..n {

@@ -6,14 +6,15 @@ use crate::error::{BenchError, plausible};
 use crate::load::{BenchConditions, Load, run};
 use crate::table::{Goal, Row, Unit};
 use crate::usage::peak_memory;
-use plimsoll_engine::ClockKind;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Name of the job of a fresh process; its count is the number of workers.
 pub(crate) const JOB: &str = "reactor";
 
-const TARGET: &str = "null:?latency=10ms";
+const REAL: &str = "null:?latency=10ms&lanes=2";
+
+const VIRTUAL: &str = "null:?latency=10ms&clock=virtual";
 
 /// Operations per second of a worker that waits 10 ms for each.
 const OPS_PER_WORKER_PER_S: f64 = 100.0;
@@ -34,19 +35,17 @@ fn workload(workers: u64) -> String {
     )
 }
 
-fn load(workers: u64, time: Duration, clock: ClockKind) -> Result<Load, BenchError> {
+fn load(workers: u64, time: Duration, target: &str) -> Result<Load, BenchError> {
     let how = BenchConditions {
         warmup: Duration::from_millis(500),
-        clock,
-        lanes: (clock == ClockKind::Real).then_some(2),
-        ..BenchConditions::new(TARGET, time)
+        ..BenchConditions::new(target, time)
     };
     run(&workload(workers), Path::new(UNUSED_DIR), &how)
 }
 
 /// Peak memory in bytes of a process in which `workers` workers have run for half a second.
 pub(crate) fn in_child(workers: u64) -> Result<serde_json::Value, BenchError> {
-    let ops = load(workers, Duration::from_millis(500), ClockKind::Real)?.ops;
+    let ops = load(workers, Duration::from_millis(500), REAL)?.ops;
     plausible("memory per worker", ops >= workers, || {
         format!("{workers} workers completed {ops} operations")
     })?;
@@ -56,7 +55,7 @@ pub(crate) fn in_child(workers: u64) -> Result<serde_json::Value, BenchError> {
 pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     let workers = bench.pick(WORKERS, 500);
     let what = format!("{workers} workers on 2 lanes, null target of 10 ms latency");
-    let real = load(workers, bench.time(5000), ClockKind::Real)?;
+    let real = load(workers, bench.time(5000), REAL)?;
     let exact = workers as f64 * OPS_PER_WORKER_PER_S * real.seconds;
     // Each worker may complete one operation more, and the workers complete at least a tenth of the expected number.
     let ops = real.ops as f64;
@@ -67,7 +66,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
     )?;
     let seconds = bench.pick(60, 2);
     let begin = Instant::now();
-    let simulated = load(workers, Duration::from_secs(seconds), ClockKind::Virtual)?;
+    let simulated = load(workers, Duration::from_secs(seconds), VIRTUAL)?;
     let wall = begin.elapsed().as_secs_f64();
     let exact = workers as f64 * OPS_PER_WORKER_PER_S * seconds as f64;
     plausible(

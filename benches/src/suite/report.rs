@@ -71,7 +71,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
 fn write(dir: &Path, seconds: u64) -> Result<RunDir, BenchError> {
     let plan = plan(&workload(), Path::new("/"), Overrides::default())?;
     let started = SystemTime::UNIX_EPOCH;
-    let mut writer = RunWriter::create(dir, &plan, started, ClockKind::Real)?;
+    let mut writer = RunWriter::create(dir, &plan, started, ClockKind::Real, None)?;
     let each = OPS / 3600 / plan.operations.len() as u64;
     let mut sums = vec![OpTotals::default(); plan.operations.len()];
     for second in 0..seconds {

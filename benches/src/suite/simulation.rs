@@ -5,7 +5,7 @@ use crate::bench::Bench;
 use crate::error::{BenchError, plausible};
 use crate::load::SilentObserver;
 use crate::table::{Goal, Row, Unit};
-use plimsoll_engine::{ClockKind, Settings, Stop};
+use plimsoll_engine::{Settings, Stop};
 use plimsoll_plan::{Overrides, Plan, SourceKind};
 use std::path::Path;
 use std::time::Duration;
@@ -23,9 +23,9 @@ const RATE: u64 = 10;
 const SIMULATED_PER_S: f64 = 1.5e6;
 
 /// A null target with a latency for every operation.
-const NULL: &str = "null:?latency=1ms";
+const NULL: &str = "null:?latency=1ms&clock=virtual";
 
-/// Five stations that every operation visits, the busiest of them to three quarters.
+/// Five stations that every operation visits; the busiest station is busy for three quarters of the time.
 const SYSTEM: &str = r#"
 title = "Five stations"
 description = "Every operation visits each of them once."
@@ -112,7 +112,6 @@ fn open_loop(processes: u64, time: Duration) -> Result<Plan, BenchError> {
 fn rate(target: &str, plan: &Plan, due: Option<f64>) -> Result<f64, BenchError> {
     let settings = Settings {
         target: target.into(),
-        clock: ClockKind::Virtual,
         ..Settings::default()
     };
     let outcome = plimsoll_engine::run(plan, &settings, &Stop::default(), &mut SilentObserver)?;

@@ -11,6 +11,9 @@ use crate::table::{Goal, Row, Unit};
 use std::cell::RefCell;
 use std::path::Path;
 
+/// URL of a target that reads through io_uring with one lane, and so with one thread.
+const ONE_LANE: &str = "posix:?io=uring&lanes=1";
+
 const BLOCK: u64 = 4096;
 
 /// Numbers of operations in flight, each by a worker of its own.
@@ -32,11 +35,11 @@ fn workload(workers: u64, bytes: u64, how: &str) -> String {
     )
 }
 
-/// Files of one size, and their location.
+/// Directory and size of the file of the workload, and conditions of the runs that read the file.
 struct Place<'a> {
     dir: &'a Path,
     bytes: u64,
-    /// Further attributes of the reads.
+    /// Further attributes of the read flowops, as WML text, such as `,directio`.
     reads_how: &'a str,
     how: BenchConditions<'a>,
 }
@@ -69,8 +72,7 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
         reads_how: ", directio",
         how: BenchConditions {
             keep: true,
-            lanes: Some(1),
-            ..BenchConditions::new("posix:?io=uring", bench.time(2000))
+            ..BenchConditions::new(ONE_LANE, bench.time(2000))
         },
     };
     // The first run creates the file that all contenders read, and is not counted.
@@ -104,17 +106,16 @@ pub(crate) fn measure(bench: &Bench) -> Result<Vec<Row>, BenchError> {
 /// Reads of a file in memory through a ring, and by system calls of one worker, in turn.
 fn cached(bench: &Bench) -> Result<Row, BenchError> {
     let dir = bench.dir("uring")?;
-    let place = |target, lanes| Place {
+    let place = |target| Place {
         dir: &dir,
         bytes: bench.pick(1 << 30, 4 << 20),
         reads_how: "",
         how: BenchConditions {
             keep: true,
-            lanes,
             ..BenchConditions::new(target, bench.time(1000))
         },
     };
-    let (ring, calls) = (place("posix:?io=uring", Some(1)), place("posix", None));
+    let (ring, calls) = (place(ONE_LANE), place("posix"));
     // The first run creates the file that all contenders read, and is not counted.
     calls.reads(1)?;
     let contenders: Vec<Contender<'_>> = vec![

@@ -7,7 +7,6 @@ use crate::load::{BenchConditions, run};
 use crate::rounds::Figures;
 use crate::table::{Goal, Row, Unit};
 use crate::usage::process_cpu_s;
-use plimsoll_engine::ClockKind;
 use std::path::Path;
 use std::time::Duration;
 
@@ -15,7 +14,7 @@ use std::time::Duration;
 pub(crate) const JOB: &str = "waiting";
 
 /// A target on which an operation takes 1 µs of virtual time, during which all other workers wait.
-const TARGET: &str = "null:?latency=1us";
+const TARGET: &str = "null:?latency=1us&clock=virtual";
 
 /// Numbers of workers that wait.
 const WAITERS: [u64; 5] = [10, 100, 1000, 10_000, 100_000];
@@ -38,7 +37,6 @@ fn workload(waiters: u64) -> String {
 fn cost(waiters: u64, micros: u64) -> Result<(u64, f64), BenchError> {
     let how = BenchConditions {
         warmup: Duration::ZERO,
-        clock: ClockKind::Virtual,
         ..BenchConditions::new(TARGET, Duration::from_micros(micros))
     };
     let before = process_cpu_s();

@@ -1,4 +1,4 @@
-//! Errors in a text, with source location, expectation and help.
+//! Errors in a text that a user wrote, with source location, expectation and help.
 
 use crate::excerpt::{Excerpt, shorten};
 use crate::source::{Source, Span};
@@ -13,25 +13,26 @@ pub const MAX_ERRORS: usize = 10;
 /// Width in columns of the [`fmt::Display`] output.
 const DISPLAY_WIDTH: usize = 100;
 
-/// An error in a text.
+/// Error in a text that a user wrote: message, place in the text, and advice.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Problem {
-    /// One sentence that states the error.
+    /// One sentence that states the error, such as "unknown key `laod`".
     pub message: String,
-    /// Location of the error.
+    /// Part of the text at which the error lies, which the output underlines.
     pub span: Span,
-    /// Text below the underlined span; may be empty.
+    /// Text below the underlined span, such as the values that were expected; empty for no text.
     pub label: String,
-    /// Advice for correcting the error.
+    /// Advice to the user for correcting the error; `None` without advice.
     pub help: Option<String>,
-    /// A second, related span and its label.
+    /// Second span to which the error relates, such as an earlier definition, and the label of the span; `None` without
+    /// a second span.
     pub also: Option<Box<(Span, String)>>,
     /// Whether the error concerns the text as a whole, so that no excerpt is shown.
     pub whole_text: bool,
 }
 
 impl Problem {
-    /// Creates an error at a span.
+    /// Creates an error at a span, without help and without a second span.
     #[must_use]
     pub fn new(span: Span, message: impl Into<String>, label: impl Into<String>) -> Self {
         Self {
@@ -88,14 +89,14 @@ impl Problem {
         self
     }
 
-    /// Adds a second, related span; shown if it is in the same text.
+    /// Adds a second span to which the error relates; the span is shown only in the same text as the error.
     #[must_use]
     pub fn also(mut self, span: Span, label: impl Into<String>) -> Self {
         self.also = Some(Box::new((span, label.into())));
         self
     }
 
-    /// Adds help with the known name nearest to `name`, or with the list of known names if it is short.
+    /// Adds help with the known name nearest to `name`, or with the list of known names if the list is short.
     #[must_use]
     pub fn suggest<S: AsRef<str>>(self, name: &str, known: impl IntoIterator<Item = S>) -> Self {
         const MAX_LISTED: usize = 12;
@@ -132,7 +133,7 @@ pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&
         .map(|(_, k)| k)
 }
 
-/// The errors in a text and its included texts, at most [`MAX_ERRORS`], in the order in which they were found.
+/// The errors in a text and its included texts, at most [`MAX_ERRORS`], in the order that [`Diagnostics::new`] got.
 ///
 /// `Display` renders the errors without colour for 100 columns.
 #[derive(Debug, Clone, PartialEq)]
@@ -144,20 +145,20 @@ pub struct Diagnostics {
 /// An error of [`Diagnostics`] as plain values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// Name of the text.
+    /// Name of the text in which the error lies.
     pub file: String,
-    /// Line, from 1.
+    /// Number of the line in which the error begins, from 1.
     pub line: u32,
-    /// Column in characters, from 1.
+    /// Number of the character in the line at which the error begins, from 1.
     pub column: u32,
-    /// One sentence that states the error.
+    /// One sentence that states the error, such as "unknown key `laod`".
     pub message: String,
-    /// Advice for correcting the error.
+    /// Advice to the user for correcting the error; `None` without advice.
     pub help: Option<String>,
 }
 
 impl Diagnostics {
-    /// Creates the diagnostics of texts; the spans of `problems` number the `sources` from 0.
+    /// Creates diagnostics from the first [`MAX_ERRORS`] errors of `problems`, whose spans refer to `sources` by index.
     ///
     /// # Panics
     /// If there are no problems, or a problem refers to a missing source.
@@ -176,7 +177,7 @@ impl Diagnostics {
         Self { sources, problems }
     }
 
-    /// Returns the errors as plain values.
+    /// Returns the errors as plain values, in the order in which [`Diagnostics::new`] got the errors.
     #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
         self.problems
@@ -235,7 +236,7 @@ impl fmt::Display for Diagnostics {
 
 impl std::error::Error for Diagnostics {}
 
-/// A problem in the renderer's format.
+/// An error of a user's text in the form that the renderer miette needs.
 #[derive(Debug)]
 struct RenderedProblem {
     message: String,

@@ -15,7 +15,7 @@ const COLUMNS_BEFORE: usize = 40;
 /// Maximum number of characters of a message, label or help; the middle of a longer text is omitted.
 const MAX_CHARACTERS: usize = 500;
 
-/// A text with cut lines, and the marks in the text.
+/// Text of a source with cut lines, and the marks (underlined ranges) in the text.
 #[derive(Debug)]
 pub(crate) struct Excerpt {
     name: String,
@@ -93,7 +93,7 @@ impl Excerpt {
     }
 }
 
-/// The parts of a line to show, sorted and disjoint; `marks` are byte offsets in the line.
+/// Parts of a line that are shown, sorted and disjoint; `marks` are byte offsets of marks in the line.
 fn windows(line: &str, marks: impl Iterator<Item = usize>) -> Vec<Range<usize>> {
     if line.len() <= MAX_COLUMNS {
         let whole = 0..line.len();

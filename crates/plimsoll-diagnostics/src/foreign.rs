@@ -1,10 +1,10 @@
 //! Escaping of untrusted text for display: names of files, workloads and operations, notes, messages of servers and
 //! commands.
 //!
-//! Some characters are invisible and alter the surrounding text: they move the cursor of a terminal, reverse the
-//! direction of a line, hide within a name, or make XML ill-formed. All outputs use the same list of unprintable
-//! characters, [`is_unprintable`]. Text gets an escape instead: `\u001b`, which has the same meaning in JSON. Markup
-//! gets U+FFFD, the replacement character.
+//! Some invisible characters alter the surrounding text: control characters move the cursor of a terminal, direction
+//! marks reverse a line, zero-width characters hide within a name, and others make XML ill-formed. All outputs use the
+//! same list of unprintable characters, [`is_unprintable`]. In text, an unprintable character is replaced by an escape
+//! such as `\u001b`, which has the same meaning in JSON; in markup, by U+FFFD, the replacement character.
 //!
 //! ```
 //! use plimsoll_diagnostics::foreign;
@@ -41,7 +41,8 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
     rewritten(text, Lines::None, escape)
 }
 
-/// Escapes the unprintable characters of a multi-line text, except line ends and tabs. JSON keeps its meaning.
+/// Escapes the unprintable characters of a multi-line text, except line ends and tabs. JSON text keeps its meaning,
+/// because the escapes, such as `\u001b`, are escapes of JSON too.
 #[must_use]
 pub fn escaped_lines(text: &str) -> Cow<'_, str> {
     rewritten(text, Lines::Kept, escape)
@@ -69,7 +70,7 @@ pub fn replaced(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// Treatment of line ends and tabs.
+/// Whether line ends and tabs of a text are kept, or escaped like other control characters.
 #[derive(Clone, Copy, PartialEq)]
 enum Lines {
     None,
@@ -112,7 +113,7 @@ fn first(rest: &str) -> char {
         .expect("an unprintable character was found")
 }
 
-/// The escape sequence at the start of a text, if it sets only the style (weight, italics, underline) and the
+/// Escape sequence at the start of a text, if the sequence sets only the style (weight, italics, underline) and the
 /// foreground colour of letters, and no colour that may equal the background.
 fn color(rest: &str) -> Option<&str> {
     let (numbers, _) = rest.strip_prefix("\u{1b}[")?.split_once('m')?;
@@ -129,7 +130,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// All characters that an output must not contain, by the ranges of the standards.
+    /// All characters that no output may contain, listed independently of [`is_unprintable`] from the code points of
+    /// Unicode and XML.
     fn unprintable() -> impl Iterator<Item = char> {
         let ranges = [
             0..=0x1f,

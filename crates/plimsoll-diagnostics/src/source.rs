@@ -1,21 +1,21 @@
-//! Texts and positions in texts.
+//! Texts that a user wrote, and positions in such texts.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A text with spans: a workload file, or a setting on the command line.
+/// Text that a user wrote, such as a workload file or a setting on the command line; errors refer to spans of the text.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Source {
-    /// Name of the text in messages.
+    /// Name of the text in messages, such as the path of a file.
     pub name: String,
-    /// The text.
+    /// Text as the user wrote it, to which the byte offsets of spans refer.
     pub text: String,
-    /// Byte offset of each line.
+    /// Byte offset of the start of each line in the text.
     lines: Vec<usize>,
 }
 
 impl Source {
-    /// Creates a source from a text and its name in messages.
+    /// Creates a source from a text and the name of the text in messages.
     #[must_use]
     pub fn new(name: &str, text: &str) -> Arc<Self> {
         let ends = text.bytes().enumerate().filter(|(_, b)| *b == b'\n');
@@ -26,7 +26,7 @@ impl Source {
         })
     }
 
-    /// Line and column of a byte offset, both from 1; the column counts characters.
+    /// Line and column of a byte offset in the text, both from 1; the column counts characters.
     #[must_use]
     pub fn position(&self, offset: usize) -> (u32, u32) {
         let offset = self.text.floor_char_boundary(offset);
@@ -37,19 +37,20 @@ impl Source {
     }
 }
 
-/// A byte range of a source text.
+/// Byte range of a source text, to which an error refers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Span {
-    /// Index of the text in the list of sources.
+    /// Index of the text in the list of sources of [`Diagnostics`](crate::Diagnostics), from 0.
     pub file: u16,
-    /// First byte.
+    /// Offset in the text of the first byte of the span.
     pub start: u32,
-    /// Byte after the last byte.
+    /// Offset in the text of the byte after the last byte of the span.
     pub end: u32,
 }
 
 impl Span {
-    /// Span of a byte range of `text`, restricted to the text and to whole characters.
+    /// Span of a byte range of `text`, which has the index `file`; the range is cut to the text and to whole
+    /// characters.
     #[must_use]
     pub fn of(file: u16, range: Range<usize>, text: &str) -> Self {
         let start = text.floor_char_boundary(range.start);
@@ -71,7 +72,7 @@ impl Span {
         }
     }
 
-    /// Byte range of the span.
+    /// Offsets of the first byte of the span and of the byte after the last, as a range of the text.
     #[must_use]
     pub fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize

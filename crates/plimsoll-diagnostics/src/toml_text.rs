@@ -5,7 +5,8 @@ use serde::de::DeserializeOwned;
 use std::ops::Range;
 use toml::de::{DeTable, DeValue, Deserializer};
 
-/// Deserialises a TOML text. `plain` describes an expected type without Rust type names.
+/// Deserialises a TOML text that a user wrote. The function `plain` replaces serde's description of an expected type by
+/// a description without Rust type names.
 ///
 /// # Errors
 /// The first syntax error, or all unknown keys and values of a wrong type, at most [`MAX_ERRORS`], in text order.
@@ -16,9 +17,9 @@ pub fn read_toml<T: DeserializeOwned>(
     toml::from_str(text).map_err(|e| problems::<T>(e, text, plain))
 }
 
-/// All errors of a text. The deserialiser stops at the first error, so it is repeated after the removal of the unknown
-/// key or wrong value. Later errors whose span encloses a removed entry are dropped, because they may be consequences
-/// of the removal: a removed unknown key may have been a misspelt required key.
+/// All errors of a TOML text. The deserialiser stops at the first error, so the text is deserialised again without the
+/// unknown key or wrong value. Later errors whose span encloses a removed entry are dropped, because these errors may
+/// be consequences of the removal: a removed unknown key may have been a misspelt required key.
 fn problems<T: DeserializeOwned>(
     first: toml::de::Error,
     text: &str,
@@ -33,7 +34,7 @@ fn problems<T: DeserializeOwned>(
         && let Some(at) = error.span().filter(|at| take(table.get_mut(), at))
     {
         match T::deserialize(Deserializer::from(table.clone())) {
-            // The missing key may be the removed key.
+            // An error about a missing key is not reported, because the missing key may be the removed key.
             Err(e) if !e.message().starts_with("missing field") => {
                 taken.push(at);
                 let holds = |whole: Range<usize>| taken.iter().any(|t| encloses(&whole, t));
@@ -53,7 +54,8 @@ fn encloses(whole: &Range<usize>, part: &Range<usize>) -> bool {
     whole.start <= part.start && part.end <= whole.end
 }
 
-/// Removes the key or value at `key` from a table or a nested table; `false` if there is none.
+/// Removes the entry whose key or value lies at `key` from a table or a nested table; `false` if no entry lies at
+/// `key`.
 fn take(table: &mut DeTable<'_>, key: &Range<usize>) -> bool {
     let mut entries = table.iter();
     let found = entries.find(|(k, v)| k.span() == *key || v.span() == *key);
@@ -72,7 +74,7 @@ fn take_within(value: &mut DeValue<'_>, key: &Range<usize>) -> bool {
     }
 }
 
-/// Translates an error of the TOML parser.
+/// Translates an error of the TOML parser into an error for users.
 fn problem(e: &toml::de::Error, text: &str, plain: fn(&str) -> &str) -> Problem {
     let span = e.span().map(|range| Span::of(0, range, text));
     let message = e.message().trim();

@@ -3,7 +3,7 @@
 //! [`preflight`] determines the requirements of a run and whether the run may begin; [`run`] executes the run, and
 //! reports events to an [`Observer`].
 //!
-//! | modules, each above those before it | content |
+//! | modules, lowest layer first | content |
 //! | --- | --- |
 //! | `program` | groups' programs, compiled for workers |
 //! | `schedule` | when events are due, and which events are dropped |
@@ -21,8 +21,8 @@
 //! removal does not affect the verdict.
 //!
 //! Preparation (choosing a file, composing its path, drawing a size) happens before the first clock reading of an
-//! operation, recording after the second. Operations that never wait are plain calls on a target that completes at
-//! once (`worker::ops::fast_path`); all others are futures.
+//! operation, recording after the second. Operations that never wait are plain calls on a target that completes at once
+//! (`worker::ops::fast_path`); all other operations are futures.
 //!
 //! Every phase ends with an agreement of the ranks; a failure takes precedence over the stop that the failure caused.
 //! Entries of a fileset whose files come and go are divided among ranks (`RankPart`), so that the process of an entry

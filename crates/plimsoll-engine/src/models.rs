@@ -1,5 +1,5 @@
-//! Models, for `make models`, of state that workers on several lanes share. The lanes run their real loop; their clock
-//! stands still.
+//! Models, for `make models`, of state that workers on several lanes share. The lanes run their real loop; the lanes'
+//! clock stands still.
 
 use crate::file_pool::bits::Bits;
 use crate::file_pool::{BlockCursor, Choice, EntryPool, Existence, RankPart, Want};
@@ -59,7 +59,7 @@ impl Files {
         self.pool.release(entry, now);
     }
 
-    /// Takes an entry and releases it.
+    /// Takes an existing entry and releases the entry unchanged.
     async fn touch(&self, lane: &Lane) {
         let entry = self.choose(lane, Existence::Existing).await;
         let entry = entry.expect("the run goes on").expect("one exists");
@@ -70,7 +70,7 @@ impl Files {
 #[test]
 fn two_threads_take_different_numbers_and_lose_none() {
     explore(3, || {
-        // Two words of the lowest level, and one word of a summary.
+        // The set has two words in the lowest level, and one word in a summary.
         let bits = Arc::new(Bits::new(128, [1 << 3, 1 << 5].into_iter()));
         let take = |bits: &Bits| {
             let found = bits.next(0, 128).filter(|i| bits.take(*i));
@@ -94,7 +94,7 @@ fn two_threads_take_different_numbers_and_lose_none() {
 #[test]
 fn a_number_that_is_given_back_is_found_through_the_summaries() {
     explore(3, || {
-        // Three levels: the last number of a word is taken while others come.
+        // The set has three levels. A thread takes the last number of a word while other threads insert numbers.
         let len = 66 * 64;
         let last = 65 * 64;
         let words = (0..66).map(|at| u64::from(at == 65));
@@ -124,7 +124,7 @@ fn while_an_entry_exists_or_is_busy_a_worker_is_not_told_that_there_is_none() {
         let other = spawn({
             let files = files.clone();
             move || {
-                // First the second is created, then the first is deleted.
+                // Entry 1 is created before entry 0 is deleted, so that an entry exists or is busy at any time.
                 let mut cursor = BlockCursor::default();
                 let pool = &files.pool;
                 let missing = pool.choose(Existence::Missing, &mut cursor);
@@ -182,7 +182,7 @@ fn a_worker_that_waits_for_a_missing_entry_gets_the_one_that_is_deleted() {
         other.join().unwrap();
         match got.expect("the run goes on") {
             Some(entry) => files.release(entry, Existence::Missing),
-            // The worker looked before the entry was claimed.
+            // The worker looked for an entry before the other thread claimed the entry.
             None => assert!(files.pool.existing_count() == 0),
         }
         assert!(files.pool.is_idle_missing(0));

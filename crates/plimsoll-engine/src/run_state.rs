@@ -1,4 +1,4 @@
-//! The state that all lanes of a run share.
+//! The state that the lanes of a process share during a load phase.
 
 use crate::file_pool::FilesetState;
 use crate::program::{Compiled, MixFileSizes, RowInfo};
@@ -25,9 +25,9 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 /// The part of the Plan's limits that applies to the workers of this process.
 pub(crate) struct Limits {
-    /// Events per second.
+    /// Event rate of this process's workers, in events per second; `None` without a schedule of events.
     pub(crate) events: Option<f64>,
-    /// Total number of operations.
+    /// Number of operations that this process's workers may execute together; `None` without a limit.
     pub(crate) total: Option<u64>,
 }
 
@@ -66,9 +66,9 @@ pub(crate) struct RunState {
     pub(crate) wakeups: Vec<Arc<Wakeups>>,
     pub(crate) progress: OnceLock<Vec<Arc<LaneProgress>>>,
     pub(crate) idle: BlockedCount,
-    /// Workers that have not ended.
+    /// Number of this process's workers that have not ended.
     pub(crate) live: AtomicUsize,
-    /// Instant at which the workers started.
+    /// Instant at which the workers started, in nanoseconds of the run's clock.
     pub(crate) started: AtomicU64,
     pub(crate) failure: Mutex<Option<Failure>>,
     /// The operation that exhausted a fileset and so ended the run.
@@ -78,7 +78,7 @@ pub(crate) struct RunState {
     pub(crate) messages: Mutex<Vec<String>>,
     pub(crate) drawn: Mutex<Vec<(u32, VariableStats)>>,
     pub(crate) notes: Mutex<Vec<String>>,
-    /// The target's explanation of an error.
+    /// Explains an error code in the words of the target, for messages.
     pub(crate) explain: Explain,
     /// Scheduled and completed operations of each worker of a mix.
     pub(crate) processes: Mutex<Vec<ProcessCounts>>,
@@ -166,7 +166,7 @@ impl RunState {
         })
     }
 
-    /// For each row, whether it counts.
+    /// For each row, whether the summary counts the operations of the row.
     pub(crate) fn counted(&self) -> Vec<bool> {
         self.rows.iter().map(|row| row.counts).collect()
     }
@@ -310,8 +310,8 @@ impl RunState {
         }
     }
 
-    /// Number of events that are due in a window, among the events after number `events.start` up to number
-    /// `events.end`.
+    /// Number of events that are due in a window, among the events with the numbers `events.start + 1` to `events.end`; 0
+    /// without a schedule.
     pub(crate) fn events_in_window(&self, events: &Range<u64>, window: WindowBounds) -> u64 {
         let Some(source) = self.events.as_ref().filter(|_| window.number > 0) else {
             return 0;
@@ -340,11 +340,11 @@ impl RunState {
         }
     }
 
-    /// Counts of the event schedule in a window; `None` without a schedule. The schedule ends with the last worker that
-    /// follows it.
+    /// Counts of the event schedule in a window; `None` without a schedule. The event schedule ends with the last
+    /// worker that takes events.
     pub(crate) fn event_counts(&self, window: WindowBounds) -> Option<ScheduleCounts> {
         let workers = lock(&self.event_workers);
-        // The latest window may belong to an earlier part of the run.
+        // The latest window may belong to an earlier load phase.
         if !workers.is_followed || window.number == 0 || window.start == Nanos::MAX {
             return None;
         }

@@ -110,7 +110,7 @@ impl EventSource {
 }
 
 /// The part of the event rate that belongs to `workers`: their share of all workers with limiters, because only workers
-/// with limiters take events. `None` without such workers or without a rate.
+/// with limiters take events. `None` without workers with limiters, or without a rate.
 pub(crate) fn own_event_rate(plan: &Plan, workers: &[WorkerId]) -> Option<f64> {
     let groups = plan.groups.iter();
     let limited: Vec<bool> = groups.map(|g| g.program.has_limiter(|_| true)).collect();
@@ -124,7 +124,7 @@ pub(crate) fn own_event_rate(plan: &Plan, workers: &[WorkerId]) -> Option<f64> {
 /// Schedule counts of a worker in the latest window.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct WindowCounts {
-    /// Number of the window.
+    /// Number of the window, from 1; 0 before the first window.
     pub(crate) window: u32,
     pub(crate) counts: ScheduleCounts,
 }
@@ -164,7 +164,7 @@ mod tests {
 
     #[test]
     fn an_event_beyond_the_clock_is_never_due() {
-        // One event in thirty thousand years.
+        // The rate is one event in thirty thousand years.
         let events = EventSource::new(1e-12);
         for _ in 0..3 {
             assert_eq!(events.take(SECOND, 1).due_after(SECOND), Nanos::MAX);
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn the_latest_event_that_was_due_is_kept_at_any_rate() {
-        // One event in ten seconds.
+        // The rate is one event in ten seconds.
         let events = EventSource::new(0.1);
         let taken = events.take(19 * SECOND, 1);
         assert_eq!((taken.due, taken.dropped), (10 * SECOND, 0..0));

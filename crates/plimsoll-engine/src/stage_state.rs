@@ -45,7 +45,7 @@ impl RankStates {
 pub(crate) struct StageRun {
     pub(crate) stage: u32,
     pub(crate) states: RankStates,
-    /// Number of ranks of this process.
+    /// Number of the pattern's ranks that are workers of this process.
     ranks: usize,
     /// Whether other processes have ranks, with which the ranks of this process agree on the rounds after a stonewall.
     others: bool,
@@ -72,8 +72,8 @@ pub(crate) struct StageDone {
     pub(crate) waited: Nanos,
     /// The samples of each row; empty if the pattern keeps no samples.
     pub(crate) samples: Vec<Vec<Sample>>,
-    /// The measured operations of each row that has any; empty unless the rank keeps its own figures, because its
-    /// recorder also has the operations of other ranks.
+    /// For each row, the measured operations of the rank; `None` for a row without operations. The list of rows is
+    /// empty unless the rank keeps its own figures, because the rank's recorder also has the operations of other ranks.
     pub(crate) rows: Vec<Option<RankTotals>>,
 }
 
@@ -129,7 +129,7 @@ impl StageRun {
         self.largest_proposal().filter(|_| self.others)
     }
 
-    /// The largest proposal, once every rank of this process has made one.
+    /// The largest proposal, once every rank of this process has made a proposal.
     fn largest_proposal(&self) -> Option<u64> {
         let proposals = lock(&self.proposals);
         let largest = proposals.values().max().copied();

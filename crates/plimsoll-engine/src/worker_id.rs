@@ -1,4 +1,4 @@
-//! The number of a worker.
+//! Identification of a worker within the run of all ranks.
 
 /// A worker: its group, its number within the group, and its number in the run.
 #[derive(Clone, Copy)]

@@ -1,4 +1,5 @@
-//! What becomes of the operations on a file whose open failed.
+//! With counted errors, an operation on a file whose open failed is counted as not issued (`NOT_OPEN`); otherwise the
+//! failed open ends the run.
 
 mod common;
 #[path = "common/mixes.rs"]
@@ -64,10 +65,10 @@ fn operations_on_a_file_that_could_not_be_opened_are_counted_and_the_program_goe
     ] {
         let codes = errors(&plan, &outcome, name);
         assert_eq!(Vec::from_iter(codes.keys()), ["NOT_OPEN"]);
-        // But for the cycle in which the run ended.
+        // The run may end in the middle of a cycle, whose last operations are missing.
         let expected = each * (failed - 1)..=each * failed;
         assert!(expected.contains(&codes["NOT_OPEN"]), "{name}: {codes:?}");
-        // The latencies are those of the calls that were made.
+        // An operation that is counted as `NOT_OPEN` makes no call, so the operation has no service time.
         let done = row(&plan, &outcome, name);
         assert_eq!(done.service.count(), done.ops, "{name}");
         assert!(done.ops > failed, "{name}: {} of {failed}", done.ops);
@@ -82,7 +83,7 @@ fn such_a_failure_ends_the_run_by_its_cause_without_on_error_count() {
     assert!(failure.error.contains("ENOENT"), "{failure:?}");
 }
 
-/// An operation concerns the file whose open failed, not the one that the slot had before.
+/// An operation concerns the file whose open failed, and not the previous file of the slot.
 #[test]
 fn the_file_that_a_slot_had_before_is_left_alone() {
     let program = "
@@ -119,7 +120,7 @@ fn an_operation_whose_implicit_open_failed_is_counted_by_its_own_row_too() {
     assert!(failed > 1, "{failed}");
     for row in [read, row(&plan, &outcome, "close")] {
         assert_eq!(Vec::from_iter(row.errors.keys()), ["NOT_OPEN"]);
-        // But for the cycle in which the run ended.
+        // The run may end in the middle of a cycle, whose last operations are missing.
         assert!((failed - 1..=failed).contains(&row.errors["NOT_OPEN"]));
         assert!(row.ops > 0 && row.service.count() == row.ops, "{row:?}");
     }
@@ -157,7 +158,7 @@ fn a_program_that_never_opens_the_slot_still_ends_the_run() {
     assert_eq!(failure.error, "slot fd=1 is not open");
 }
 
-/// A loop on a file that is not open makes no calls, which would end it: it ends with the run.
+/// A loop on a file that is not open makes no calls that could end the loop, so the loop ends with the run.
 #[test]
 fn a_long_loop_without_calls_ends_with_the_run() {
     let program = "
@@ -181,7 +182,7 @@ fn a_mix_counts_the_operations_whose_file_could_not_be_opened() {
     let plan = mixes::lasting(plan, Duration::from_millis(500));
     let (data, empty) = (dir.path().join("data"), dir.path().join("empty"));
     let thief = std::thread::spawn(move || {
-        // The last fileset is made right before the run begins.
+        // The fileset `empty` is populated last, right before the workers start.
         while !empty.exists() {
             std::thread::sleep(Duration::from_millis(1));
         }

@@ -1,4 +1,4 @@
-//! What is on disk is what the rules say, and what the engine believes.
+//! The tree on disk follows Filebench's rules, and the engine's counts agree with the tree.
 
 mod common;
 
@@ -7,7 +7,7 @@ use plimsoll_plan::{OpsLimit, QuitMode};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// The tree rules once more, for widths that are exact: directories and files, by their names.
+/// An independent implementation of the tree rules for exact widths: the names of directories and files.
 struct Model {
     width: u64,
     depth: u32,
@@ -18,7 +18,7 @@ struct Model {
 
 impl Model {
     fn new(entries: u64, width: u64) -> Self {
-        // A whole power must not fall short of its whole exponent.
+        // Rounding must not reduce the logarithm of a whole power below its whole exponent.
         let depth = ((entries as f64).ln() / (width as f64).ln() + 1e-9) as u32;
         let mut model = Self {
             width,
@@ -31,7 +31,7 @@ impl Model {
         model
     }
 
-    /// Fills a directory of a level; the root is level 1 and goes on until nothing is left.
+    /// Fills a directory at `level`; the root, at level 1, takes all remaining entries.
     fn fill(&mut self, path: String, level: u32) {
         self.dirs.insert(path.clone());
         let is_root = level == 1;
@@ -109,7 +109,7 @@ fn a_tree_of_exact_widths_is_the_models() {
     }
 }
 
-/// Workers that create, delete, make and remove at once.
+/// Workers that create and delete files, and make and remove directories, concurrently.
 const CHURN: &str = "\
 define fileset name=s,path=/tmp,entries=200,dirwidth=20,size=1k,prealloc=50,leafdirs=40
 define process name=p {
@@ -138,9 +138,9 @@ fn files_and_directories_add_up_after_a_churn() {
         let plan = plan(CHURN, &work, |o| {
             o.options.keep = true;
             o.seed = Some(seed);
-            // A worker that finds no directory to make or remove just ends.
+            // A worker that finds no directory to make or remove ends, and the run continues.
             o.quit = Some(QuitMode::AllDone);
-            // An operation that time cuts off is done on the disk and not in the counts.
+            // An operation that the end of the time cuts off takes effect on the disk but is not counted.
             o.time = Some(std::time::Duration::from_secs(300));
             o.options.ops = Some(OpsLimit::Total(20_000));
         });

@@ -14,8 +14,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// A Plan of four metrics of one process each, whose trees grow and stay; each process does so
-/// many operations.
+/// A Plan of four business metrics of one process each, whose trees grow and stay; each process executes `each`
+/// operations.
 fn greatest(dir: &Path, ops: &[(MixOp, f64)], each: u64) -> Plan {
     let mut plan = plan(dir, 4, ops, |_| ());
     for fileset in &mut plan.filesets {
@@ -66,8 +66,8 @@ fn expected_spare(plan: &Plan, share: (u64, u64)) -> BTreeSet<PathBuf> {
     spare.map(path).collect()
 }
 
-/// Files below a directory without markers: size and inode, which tells a file that stayed from
-/// one that was made again.
+/// Size and inode of each file below a directory, without markers; the inode distinguishes a file that stayed from a
+/// file that was created again.
 fn files(dir: &Path) -> BTreeMap<PathBuf, (u64, u64)> {
     let mut all = BTreeMap::new();
     let mut left = vec![dir.to_path_buf()];
@@ -115,14 +115,14 @@ fn a_point_makes_the_files_it_needs_that_are_not_there() {
         assert!(outcome.populated.iter().all(|p| !p.reused));
         before = found;
     }
-    // Once more the greatest: nothing is made.
+    // A second run of the highest load creates no file.
     let (outcome, _) = run_ok(&plan);
     assert!(outcome.populated.iter().all(|p| p.reused));
     assert_eq!(files(dir.path()), before);
-    // A smaller one has what it needs, and takes nothing away.
+    // A run of a lower load reuses the files and removes none.
     run_ok(&plan.at_load(2).unwrap());
     assert_eq!(files(dir.path()), before);
-    // Nothing is left of it once it is cleaned.
+    // A cleanup leaves an empty directory.
     plimsoll_engine::clean(dir.path(), &Settings::default(), false, &Stop::default()).unwrap();
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 0);
 }
@@ -136,7 +136,7 @@ fn a_claim_ends_with_the_files_or_without_them() {
             .unwrap();
         assert_eq!(ended.unremoved, [""; 0]);
     };
-    // No run has come as far as to make the directory.
+    // No run of this process has claimed the directory yet, so `end_claim` has nothing to release or remove.
     end(true);
     end(false);
     let plan = greatest(&dir, STAT_ONLY, 10);
@@ -167,7 +167,7 @@ fn changes_by_a_load_or_by_others_are_repaired_before_the_next() {
     run_ok(&busy.at_load(2).unwrap());
     let changed = files(dir.path());
     assert_ne!(sizes(&changed), expected(&busy, (2, 4)));
-    // Besides, one file is cut short and one is gone.
+    // After the run, another program overwrites a data file with 5 bytes and removes a data file.
     let data: Vec<&PathBuf> = expected(&busy, (2, 4))
         .keys()
         .filter(|p| p.to_str().unwrap().contains("/data/"))
@@ -176,7 +176,7 @@ fn changes_by_a_load_or_by_others_are_repaired_before_the_next() {
         .collect();
     std::fs::write(data[0], b"short").unwrap();
     std::fs::remove_file(data[1]).unwrap();
-    // The same trees, and nothing that changes them.
+    // The Plan `calm` has the trees of `busy`, and no operation that changes the trees.
     let calm = greatest(dir.path(), STAT_ONLY, 10);
     let (outcome, _) = run_ok(&calm.at_load(3).unwrap());
     assert_eq!(sizes(&files(dir.path())), expected(&busy, (3, 4)));
@@ -217,7 +217,7 @@ fn a_tree_of_another_layout_is_recreated() {
     assert_eq!(sizes(&after), expected(&other, (1, 4)));
     let data = |all: &BTreeMap<PathBuf, (u64, u64)>| all.len();
     assert!(data(&after) < data(&before));
-    // A run whose tree does not grow does not trust one that does.
+    // A run whose tree does not grow does not reuse a growing tree.
     let mut whole = other.clone();
     whole.filesets.iter_mut().for_each(|f| f.grows = false);
     let (outcome, _) = run_ok(&whole);

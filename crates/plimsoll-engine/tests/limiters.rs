@@ -1,4 +1,4 @@
-//! Limiters: schedules of events, which give operations an intended start, and caps, which do not.
+//! Limiters: schedules of events, which give operations an intended start, and caps, which give no intended start.
 
 mod common;
 
@@ -78,7 +78,7 @@ fn a_target_that_is_faster_than_a_cap_is_held_at_its_rate() {
     }
 }
 
-/// After an outage, a cap lets the operations of five seconds pass at once, and not those of the whole outage.
+/// After an outage, a cap lets the operations of five seconds pass at once, and not the operations of the whole outage.
 #[test]
 fn a_cap_saves_no_more_than_five_seconds() {
     let plan = reader("iopslimit name=lim", 100);
@@ -88,7 +88,7 @@ fn a_cap_saves_no_more_than_five_seconds() {
     assert!(reads.abs_diff(3500) <= 3, "{reads}");
 }
 
-/// Asserts that all of this number of scheduled events were used, and that the result is valid.
+/// Asserts that `scheduled` events were scheduled and all of the events were used, and that the result is valid.
 fn assert_all_used(outcome: &Outcome, scheduled: u64) {
     let counts = ScheduleCounts {
         scheduled,
@@ -101,7 +101,7 @@ fn assert_all_used(outcome: &Outcome, scheduled: u64) {
     );
 }
 
-/// One worker that for a minute takes an event, calls a cap, if there is one, and looks at a file.
+/// One worker that for a minute takes an event, calls the cap `cap`, unless empty, and stats a file.
 fn looker(rate: u64, cap: &str) -> Plan {
     let text = format!(
         "define fileset name=s,path=/tmp,entries=9,dirwidth=20,prealloc
@@ -300,18 +300,18 @@ fn a_warm_up_is_in_no_count() {
     assert!(counts.dropped.abs_diff(5500) <= 2, "{counts:?}");
 }
 
-/// What a limiter of a built-in workload does on a target.
+/// How the limiter of a built-in workload must pace the operations: a schedule of events, or a cap.
 #[derive(Clone, Copy)]
 enum Expected {
-    /// A schedule of this many events per second, of which a fast target uses all and a slow target fewer than 95 %.
+    /// A schedule of the given number of events per second, of which a fast target uses all and a slow target fewer
+    /// than 95 %.
     Schedule(f64),
-    /// A cap that holds the operations, or with `Bandwidth` the MiB, of this row or of all rows at this rate per
-    /// second.
+    /// A cap that limits the operations, or with `Bandwidth` the MiB, of a row or of all rows to a rate per second.
     Cap(LimitKind, Option<&'static str>, f64),
 }
 
 /// A small variant of a built-in workload with a limiter, and latencies of a target that is faster than the rate and of
-/// a target that is slower.
+/// a target that is slower than the rate.
 struct Case {
     name: &'static str,
     sets: &'static str,
@@ -435,7 +435,7 @@ fn charged(plan: &Plan, outcome: &Outcome, kind: LimitKind, target: Option<&str>
 #[test]
 fn limiters_of_built_in_workloads_hold_on_fast_targets_and_say_so_on_slow_ones() {
     const SECONDS: u64 = 20;
-    let library = plimsoll_workload::wml::library::all().iter();
+    let library = plimsoll_workload::wml::BUILTINS.all().iter();
     let mut left: Vec<&str> = Vec::new();
     for builtin in library {
         let plan = plan(builtin.text, Path::new("/nowhere"), |_| ());

@@ -1,4 +1,5 @@
-//! Operation mixes: what is done to which files, and when.
+//! Operation mixes: numbers and effects of operations on real files, the choice of files, and schedules in virtual
+//! time.
 #![allow(missing_docs)]
 
 mod common;
@@ -27,19 +28,19 @@ fn kept(mut plan: Plan) -> Plan {
     plan
 }
 
-/// Ends when each process has done so many operations, however long that takes.
+/// Ends a run when each process has completed `per_worker` operations, regardless of the time.
 fn counted(mut plan: Plan, per_worker: u64) -> Plan {
     plan.options.ops = Some(OpsLimit::PerWorker(per_worker));
     plan.quit = QuitMode::AllDone;
     lasting(plan, Duration::from_secs(60))
 }
 
-/// A directory that the whole test is in memory in.
+/// A temporary directory in memory, so that a test does not depend on a disk.
 fn tmpfs() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap()
 }
 
-/// Operations that a posix target can do, each as often.
+/// Operations that a posix target supports, in equal parts.
 fn everything() -> Vec<(MixOp, f64)> {
     let can = |op: &MixOp| !matches!(op, MixOp::Lookup | MixOp::Readlink | MixOp::Readdirplus);
     let ops: Vec<MixOp> = MixOp::ALL.into_iter().filter(can).collect();
@@ -61,12 +62,12 @@ fn every_operation_is_done_and_the_data_set_stays_what_it_is() {
     for (op, _) in everything() {
         let n = ops(&plan, &outcome, op.name()) as f64;
         let mean = total as f64 / 27.0;
-        // Six deviations of a count.
+        // The tolerance is six standard deviations of a count.
         assert!((n - mean).abs() < 6.0 * mean.sqrt(), "{op}: {n} of {mean}");
         assert_eq!(row(&plan, &outcome, op.name()).error_count(), 0, "{op}");
     }
-    // All data files are there, no longer than twice what they were; turnover and empty files
-    // are some of those there may be.
+    // After the mix all data files exist, each with at most twice its planned 64 KiB; turnover files and empty files
+    // exist in part.
     let data = tree(&dir.path().join("data"));
     assert_eq!(data.len(), 100);
     assert!(data.values().all(|n| *n <= 128 << 10), "{data:?}");
@@ -80,7 +81,7 @@ fn every_operation_is_done_and_the_data_set_stays_what_it_is() {
 fn every_operation_is_done_on_shared_files_too() {
     let dir = tmpfs();
     let mut ops = everything();
-    // Mapped files must not be cut short by others.
+    // A mapped file must not be truncated by another worker.
     ops.retain(|(op, _)| *op != MixOp::Truncate);
     let percent = 100.0 / ops.len() as f64;
     ops.iter_mut().for_each(|(_, p)| *p = percent);
@@ -124,7 +125,7 @@ fn transfers_move_what_the_tables_say() {
     for (name, expected, spread) in [
         ("read_rand", drawn, 0.1),
         ("write_rand", drawn, 0.1),
-        // Read and written.
+        // A read-modify-write counts its bytes twice, because the bytes are read and written.
         ("rmw", 2.0 * drawn, 0.1),
         ("read_file", 65536.0, 0.0),
         ("copyfile", 131_072.0, 0.0),
@@ -141,7 +142,7 @@ fn transfers_move_what_the_tables_say() {
 #[test]
 fn sequential_transfers_go_from_the_beginning_to_the_end() {
     let dir = tmpfs();
-    // One file of 64 KiB is written in 16 pieces; then it is the turn of the next.
+    // A file of 64 KiB is written in 16 pieces before the next file is written.
     let mut plan = kept(plan(dir.path(), 1, &[(MixOp::Write, 100.0)], |m| {
         m.flags.overwrite = false;
         m.working_set.millionths = 10_000;
@@ -150,7 +151,7 @@ fn sequential_transfers_go_from_the_beginning_to_the_end() {
     let (outcome, _) = run_ok(&plan);
     assert_eq!(ops(&plan, &outcome, "write"), 24);
     assert_eq!(row(&plan, &outcome, "write").bytes, 24 * 4096);
-    // The same file again, cut to nothing first and written by half.
+    // The file was truncated to length 0 in the second round, and then half of the file was written.
     let sizes: Vec<u64> = tree(&dir.path().join("data")).into_values().collect();
     assert_eq!(
         sizes.iter().filter(|n| **n == 32 << 10).count(),
@@ -173,7 +174,7 @@ fn what_lacks_is_made_on_the_way() {
     ];
     let plan = counted(kept(plan(dir.path(), 1, &all, |_| ())), 1200);
     let (outcome, _) = run_ok(&plan);
-    // Twenty of each were there; far more were removed.
+    // At the start twenty names of each kind existed, and far more names were removed during the run.
     for name in ["unlink", "unlink2", "rmdir"] {
         assert!(ops(&plan, &outcome, name) > 200, "{name}");
     }
@@ -186,7 +187,7 @@ fn what_lacks_is_made_on_the_way() {
         made >= removed - 100 && made < 2 * removed,
         "{made} for {removed}"
     );
-    // The kinds the summary counts are those of the mix.
+    // The summary counts exactly the operations of the mix.
     let counted: u64 = plan
         .operations
         .iter()
@@ -210,7 +211,7 @@ fn names_are_made_where_none_is_free() {
     for name in ["create", "mkdir", "write_file"] {
         assert!(ops(&plan, &outcome, name) > 200, "{name}");
     }
-    // A create needs a name that is not there; writing a whole file replaces one that is.
+    // A whole-file write first uses missing turnover files, and replaces an existing file when no file is missing.
     assert_eq!(tree(&dir.path().join("turnover")).len(), 40);
     let turnover = tree(&dir.path().join("turnover"));
     let whole = turnover.values().filter(|n| **n == 8192).count();
@@ -221,7 +222,7 @@ fn names_are_made_where_none_is_free() {
     assert!(tree(&dir.path().join("empty")).len() >= 38);
 }
 
-/// Which data files were touched: a change of permissions shows.
+/// The data files that a chmod has touched, found by their permissions.
 fn touched(dir: &Path) -> Vec<PathBuf> {
     use std::os::unix::fs::PermissionsExt;
     let all = tree(&dir.join("data")).into_keys();
@@ -233,8 +234,8 @@ fn touched(dir: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn the_working_set_does_not_depend_on_how_the_load_is_split() {
-    // The files touched by one process at 16 000 a second, and by eight at 2000, in as many
-    // operations: with files shared or not, and preferred or not.
+    // The files that one process touches at 16 000 operations per second, and eight processes at 2000 each, with shared
+    // or separate files, and with a uniform or geometric choice.
     let run = |workers: u32, choice: Choice, shared: bool| {
         let dir = tmpfs();
         let ops = [(MixOp::Chmod, 100.0)];
@@ -265,7 +266,8 @@ fn the_working_set_does_not_depend_on_how_the_load_is_split() {
             run(1, Choice::Uniform, shared),
             run(8, Choice::Uniform, shared),
         );
-        // Half of the changes are visible: of 27 choices of a file, the last must be one.
+        // Half of the changes are visible, because only the last of several changes of a file determines its
+        // permissions.
         assert!(
             (250..350).contains(&one.len()),
             "{} of 600 files",
@@ -286,7 +288,7 @@ fn the_working_set_does_not_depend_on_how_the_load_is_split() {
 
 #[test]
 fn only_files_of_the_working_set_are_touched_and_all_of_them() {
-    // An append shows for good: after 40 of each file, none is left out.
+    // The size of a file shows every append, so after 40 appends per file on average every chosen file has grown.
     let run = |workers: u32, shared: bool| {
         let dir = tmpfs();
         let plan = kept(plan(dir.path(), workers, &[(MixOp::Append, 100.0)], |m| {
@@ -313,12 +315,12 @@ fn only_files_of_the_working_set_are_touched_and_all_of_them() {
 
 #[test]
 fn processes_have_files_of_their_own_unless_they_share() {
-    // More parts than workers: the files of the others are for greater loads.
+    // The mix has more parts than workers; the remaining parts are for higher loads.
     let dir = tmpfs();
     let plan = kept(plan(dir.path(), 2, &[(MixOp::Append, 100.0)], |m| {
         m.files.parts = 4;
     }));
-    // Few enough that no file doubles, which would be cut back.
+    // The appends are so few that no file doubles and is truncated.
     let plan = counted(plan, 600);
     run_ok(&plan);
     let layout = Layout::new(&plan, mixes::DATA).unwrap();
@@ -359,19 +361,19 @@ fn constant_arrivals_are_exactly_as_many() {
     assert_eq!(outcome.processes.len(), 20);
     for p in &outcome.processes {
         assert_eq!(p.counts.scheduled, 2500, "{p:?}");
-        // The last may end after the window does.
+        // The last of 2500 operations of a process may end after the window, and is then not counted as completed.
         assert!(
             p.counts.completed == 2500 || p.counts.completed == 2499,
             "{p:?}"
         );
         assert_eq!(p.counts.dropped, 0);
     }
-    // Nobody waits for anybody: responses are the latency, and starts are on time.
+    // No worker waits for another worker, so response times equal the latency and all starts are on time.
     for name in ["stat", "read_rand"] {
         let row = row(&plan, &outcome, name);
         assert_eq!(row.service.min(), 10_000_000);
         assert_eq!(row.service.max(), 10_000_000);
-        // The first read of a file comes after its opening.
+        // The first read of a file waits for the open of the file.
         let opening = if name == "stat" {
             10_000_000
         } else {
@@ -400,15 +402,15 @@ fn random_arrivals_meet_the_requested_rate_and_queue() {
     let outcome = run_virtually(&plan, "10ms");
     assert!(outcome.reasons.is_empty(), "{:?}", outcome.reasons);
     let due: u64 = outcome.processes.iter().map(|p| p.counts.scheduled).sum();
-    // Four deviations of a count of 100 000.
+    // The tolerance is four standard deviations of a count of 100 000.
     assert!((98_735..101_265).contains(&due), "{due}");
     let row = row(&plan, &outcome, "stat");
     assert_eq!(
         (row.service.min(), row.service.max()),
         (10_000_000, 10_000_000)
     );
-    // A queue with random arrivals and a fixed service time at half load waits in the mean
-    // ρ/(2(1 − ρ)) service times (Pollaczek, Khinchine): half of one.
+    // A queue with random arrivals and a fixed service time at half load has a mean waiting time of ρ/(2(1 − ρ))
+    // service times (Pollaczek, Khinchine), which is half a service time.
     let mean = row.response.mean() / MS;
     assert!((mean - 15.0).abs() < 0.3, "{mean} ms");
 }
@@ -416,7 +418,7 @@ fn random_arrivals_meet_the_requested_rate_and_queue() {
 #[test]
 fn what_falls_behind_by_more_than_a_second_is_given_up_and_counted() {
     let dir = tmpfs();
-    // A worker at 10 ms does 100 a second of the 200 that are due.
+    // A worker with a latency of 10 ms completes 100 of the 200 operations that are due per second.
     let mut plan = plan(dir.path(), 2, &[(MixOp::Stat, 100.0)], |_| ());
     plan.metric = Some(BusinessMetric {
         name: "users".into(),
@@ -437,11 +439,11 @@ fn what_falls_behind_by_more_than_a_second_is_given_up_and_counted() {
     for p in &outcome.processes {
         assert_eq!(p.counts.scheduled, 12_000);
         assert!((5998..=6000).contains(&p.counts.completed), "{p:?}");
-        // Those of the last second are still to be done when the time is over.
+        // Operations that were due in the last second are not dropped before the end of the window.
         assert!((5790..=5810).contains(&p.counts.dropped), "{p:?}");
     }
     let row = row(&plan, &outcome, "stat");
-    // What is not given up waits a second, and its own 10 ms.
+    // An operation that is not dropped waits for up to a second, and then takes 10 ms.
     let max = row.response.max() as f64 / MS;
     assert!((1000.0..=1016.0).contains(&max), "{max}");
     assert!((row.response.mean() / MS - 1000.0).abs() < 30.0);
@@ -502,7 +504,7 @@ fn an_unpaced_mix_goes_on_at_once() {
     assert_eq!((stat.response.count(), stat.paced), (0, 0));
     assert_eq!(stat.latency(), &stat.service);
     assert!(outcome.reasons.is_empty(), "{:?}", outcome.reasons);
-    // Its latency is the service time, and a limit holds for that.
+    // The latency of an operation without a schedule is its service time, to which the latency limit applies.
     plan.metric = limited(9);
     let late = run_virtually(&lasting(plan.clone(), Duration::from_secs(10)), "10ms");
     assert_eq!(codes(&late), ["latency"]);
@@ -516,7 +518,7 @@ fn an_unpaced_mix_goes_on_at_once() {
 
 #[test]
 fn a_failed_operation_is_counted_or_ends_the_run() {
-    // Somebody takes the data files away.
+    // Another program renames the directory of the data files during the run.
     let with = |on_error| {
         let dir = tmpfs();
         let mut plan = plan(dir.path(), 1, &[(MixOp::Stat, 100.0)], |_| ());
@@ -527,7 +529,7 @@ fn a_failed_operation_is_counted_or_ends_the_run() {
             Duration::from_secs(1),
         );
         let thief = std::thread::spawn(move || {
-            // The last fileset is made right before the run begins.
+            // The fileset `empty` is populated last, right before the workers start.
             while !empty.exists() {
                 std::thread::sleep(Duration::from_millis(1));
             }
@@ -571,7 +573,7 @@ fn what_a_target_cannot_do_is_refused_by_name() {
     );
     let left = std::fs::read_dir(dir.path()).unwrap().count();
     assert_eq!(left, 0, "something was made");
-    // Nothing at all can do everything.
+    // The null target supports every operation.
     run_virtually(&lasting(plan, Duration::from_secs(1)), "1ms");
 }
 

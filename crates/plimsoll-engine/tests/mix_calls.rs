@@ -1,5 +1,5 @@
-//! Of which calls the operations of a mix consist. In virtual time on the null target every call takes
-//! 10 ms, so that the service time of an operation is the number of its calls.
+//! The calls of the operations of a mix. In virtual time on the null target every call takes 10 ms, so the service time
+//! of an operation shows the number of the operation's calls.
 #![allow(missing_docs)]
 
 mod common;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 const KIB: u64 = 1 << 10;
 
-/// What a mix of one worker does in 40 s of virtual time.
+/// Runs a mix with one worker for 40 s of virtual time.
 fn run(ops: &[(MixOp, f64)], change: impl FnOnce(&mut Mix)) -> (Plan, Outcome) {
     let plan = plan(Path::new("/unused"), 1, ops, change);
     let plan = lasting(plan, Duration::from_secs(40));
@@ -26,12 +26,12 @@ fn run(ops: &[(MixOp, f64)], change: impl FnOnce(&mut Mix)) -> (Plan, Outcome) {
 /// The minimum and maximum number of calls of the operations of a row.
 fn calls(plan: &Plan, outcome: &Outcome, name: &str) -> (u64, u64) {
     let service = &row(plan, outcome, name).service;
-    // To the digits of a histogram.
+    // Service times have the precision of a histogram, so call numbers are rounded.
     let of = |ns: u64| (ns as f64 / 1e7).round() as u64;
     (of(service.min()), of(service.max()))
 }
 
-/// The calls and bytes of each operation of a mix of one, and preparations per operation.
+/// For a mix of one kind of operation: calls and bytes per operation, and preparations per operation.
 fn one(op: MixOp, change: impl FnOnce(&mut Mix)) -> ((u64, u64), f64, f64) {
     let (plan, outcome) = run(&[(op, 100.0)], change);
     let done = row(&plan, &outcome, op.name());
@@ -57,18 +57,18 @@ fn operations_consist_of_their_calls() {
         (O::MmapRead, 1, 8 * KIB),
         (O::MmapWrite, 1, 4 * KIB),
         (O::Lock, 1, 0),
-        // An open, eight reads, one at the end, and a close.
+        // Reading a whole file takes an open, eight reads, a read at the end of the file, and a close.
         (O::ReadFile, 11, 64 * KIB),
         (O::Append, 1, 4 * KIB),
         (O::Truncate, 1, 0),
         (O::Fsync, 1, 0),
-        // An open, two writes and a close.
+        // Writing a whole file takes an open, two writes and a close.
         (O::WriteFile, 4, 8 * KIB),
-        // Two opens, eight copies, one at the end, and two closes.
+        // Copying a file takes two opens, eight copies of a piece, a read at the end of the file, and two closes.
         (O::Copyfile, 13, 128 * KIB),
         (O::Unlink, 1, 0),
         (O::Unlink2, 1, 0),
-        // An open and a close.
+        // Creating an empty file takes an open and a close.
         (O::Create, 2, 0),
         (O::Rename, 1, 0),
         (O::Mkdir, 1, 0),
@@ -92,7 +92,7 @@ fn operations_consist_of_their_calls() {
 #[test]
 fn a_flush_follows_writes_by_its_percentage() {
     use MixOp as O;
-    // Read-modify-writes have no stable form of their own: a flush makes them so.
+    // A read-modify-write becomes stable by a flush, because the operation has no stable form of its own.
     for (op, count, stable, committed) in [
         (O::Write, 1, 1, 2),
         (O::WriteRand, 1, 1, 2),
@@ -120,7 +120,8 @@ fn a_flush_follows_writes_by_its_percentage() {
     }
     let (plan, outcome) = run(&[(O::WriteRand, 100.0)], |m| m.flags.commit_percent = 25.0);
     let service = &row(&plan, &outcome, "write_rand").service;
-    // A quarter takes twice as long; five deviations of the mean of 3200 are 0.4 ms.
+    // A quarter of the writes takes a second call of 10 ms, for the commit; five standard deviations of the mean of
+    // 3200 writes are 0.4 ms.
     let mean = service.mean() / 1e6;
     assert!((mean - 12.5).abs() < 0.4, "{mean} ms");
 }
@@ -129,12 +130,12 @@ fn a_flush_follows_writes_by_its_percentage() {
 fn pieces_have_the_largest_length_of_the_tables() {
     use MixOp as O;
     let table = SizeTable::fixed;
-    // Of 64 KiB: three pieces, and the end; of 8 KiB: two pieces.
+    // A file of 64 KiB takes three reads and a read at the end; a file of 8 KiB takes two writes.
     assert_eq!(one(O::ReadFile, |m| m.reads = table(24 * KIB)).0, (6, 6));
     assert_eq!(one(O::Copyfile, |m| m.reads = table(24 * KIB)).0, (8, 8));
     assert_eq!(one(O::WriteFile, |m| m.writes = table(5 * KIB)).0, (4, 4));
     assert_eq!(one(O::WriteFile, |m| m.writes = table(8 * KIB)).0, (3, 3));
-    // Direct transfers are whole blocks.
+    // Direct transfers have whole blocks.
     let direct = |op: MixOp, length: u64| {
         one(op, |m| {
             m.flags.direct_percent = 100.0;
@@ -152,7 +153,7 @@ fn pieces_have_the_largest_length_of_the_tables() {
             "{op}"
         );
     }
-    // Locks and maps are not direct.
+    // Locks and mappings do not use direct I/O.
     assert_eq!(direct(O::MmapRead, 1).1, 1.0);
 }
 
@@ -165,7 +166,8 @@ fn preparations_are_what_the_name_or_the_descriptor_lacks() {
         let prepared = row(&plan, &outcome, "prepare").ops;
         (done, prepared, calls(&plan, &outcome, "prepare"))
     };
-    // After the first names each operation needs another: one call, or an open, a write and a close.
+    // When the first names are used up, every operation needs the preparation of a name: a call, or an open, a write
+    // and a close.
     for (op, count) in [
         (O::Unlink, 3),
         (O::Unlink2, 2),
@@ -183,18 +185,18 @@ fn preparations_are_what_the_name_or_the_descriptor_lacks() {
     for op in [O::Rename, O::Stat, O::ReadFile, O::WriteFile, O::Copyfile] {
         assert_eq!(prepared(op, |_| ()).1, 0, "{op}");
     }
-    // Each of 100 files is opened once if there are slots, or for each use.
+    // Each file of the working set is opened once if the slots suffice and files stay open, or else for each use.
     let (_, made, calls) = prepared(O::ReadRand, |m| m.working_set.millionths = 100_000);
     assert_eq!((made, calls), (10, (1, 1)));
     let (done, made, _) = prepared(O::ReadRand, |m| m.flags.keep_open = false);
     assert!(made.abs_diff(2 * done) <= 2, "{made} for {done}");
-    // Direct and other transfers have descriptors of their own.
+    // A file that is transferred with and without direct I/O needs two descriptors.
     let both = |m: &mut Mix| {
         m.working_set.millionths = 100_000;
         m.flags.direct_percent = 50.0;
     };
     assert_eq!(prepared(O::ReadRand, both).1, 20);
-    // A file is cut before it is written, unless it is overwritten: 16 writes of 4 KiB.
+    // Without `overwrite`, a file is truncated before each round of 16 writes of 4 KiB.
     let (done, made, _) = prepared(O::Write, |m| {
         m.working_set.millionths = 10_000;
         m.flags.overwrite = false;
@@ -204,19 +206,19 @@ fn preparations_are_what_the_name_or_the_descriptor_lacks() {
 
 #[test]
 fn percentages_of_direct_transfers_are_drawn() {
-    // With a byte a transfer, those that are direct move a block.
+    // Transfers have one byte, except that direct transfers move a block.
     let (_, bytes, _) = one(MixOp::ReadRand, |m| {
         m.reads = SizeTable::fixed(1);
         m.flags.direct_percent = 30.0;
     });
     let share = (bytes - 1.0) / (plimsoll_plan::DIRECT_BLOCK as f64 - 1.0);
-    // Five deviations of a share of 4000 are 0.036.
+    // Five standard deviations of the share of direct reads among 4000 reads are 0.036.
     assert!((share - 0.3).abs() < 0.036, "{share}");
 }
 
 #[test]
 fn spots_stay_in_their_files() {
-    // A spot of four accesses in a quarter of a file: sixteen in a file before the next.
+    // A spot of four accesses covers a quarter of a file, so a file has sixteen accesses before the next file.
     let (plan, outcome) = run(&[(MixOp::ReadRand, 100.0)], |m| {
         m.flags.keep_open = true;
         m.working_set.spots = Some(Spots {
@@ -229,7 +231,7 @@ fn spots_stay_in_their_files() {
     });
     let done = row(&plan, &outcome, "read_rand").ops;
     let opened = row(&plan, &outcome, "prepare").ops;
-    // Of 100 files 32 are open, so each is opened, and another closed, when its turn comes.
+    // Only 32 of 100 files stay open, so the use of another file opens this file and closes a file.
     let files = done.div_ceil(16);
     assert!(
         opened.abs_diff(2 * files - 32) <= 3,

@@ -1,4 +1,4 @@
-//! What operations of a mix do to their files, one kind at a time: sizes, bytes, preparations.
+//! Effects of each kind of operation of a mix on files: sizes, bytes, preparations.
 #![allow(missing_docs)]
 
 mod common;
@@ -20,7 +20,7 @@ fn tmpfs() -> tempfile::TempDir {
     tempfile::tempdir_in("/dev/shm").unwrap()
 }
 
-/// The Plan of one worker that does one operation `count` times; its files are kept.
+/// The Plan of one worker that executes an operation `count` times; the files are kept.
 fn doing(dir: &Path, op: MixOp, count: u64, change: impl FnOnce(&mut Mix)) -> Plan {
     let mut plan = plan(dir, 1, &[(op, 100.0)], change);
     plan.options.keep = true;
@@ -29,7 +29,7 @@ fn doing(dir: &Path, op: MixOp, count: u64, change: impl FnOnce(&mut Mix)) -> Pl
     lasting(plan, Duration::from_secs(60))
 }
 
-/// As [`doing`], on a working set of one file of 64 KiB.
+/// The Plan of [`doing`], on a working set of one file of 64 KiB.
 fn on_one_file(dir: &Path, op: MixOp, count: u64, change: impl FnOnce(&mut Mix)) -> Plan {
     doing(dir, op, count, |m| {
         m.working_set.millionths = 10_000;
@@ -66,7 +66,7 @@ fn initial_dirs(plan: &Plan) -> u64 {
     words.map(|w| u64::from(w.count_ones())).sum()
 }
 
-/// Bytes of the data files that have not 64 KiB.
+/// Sizes of the data files whose size is not 64 KiB.
 fn changed(dir: &Path) -> Vec<u64> {
     let sizes = tree(&dir.join("data")).into_values();
     sizes.filter(|n| *n != 64 * KIB).collect()
@@ -78,7 +78,8 @@ fn sequential_reads_end_with_the_file() {
     let plan = on_one_file(dir.path(), MixOp::Read, 7, |m| {
         m.reads = SizeTable::fixed(24 << 10)
     });
-    // 24, 24 and 16 KiB, twice, and the first of the third round.
+    // Each of two rounds reads the file of 64 KiB in pieces of 24, 24 and 16 KiB; the third round has one read of 24
+    // KiB.
     assert_eq!(run(&plan, MixOp::Read), (7, (2 * 64 + 24) * KIB, 1));
 }
 
@@ -101,7 +102,7 @@ fn files_that_are_not_overwritten_are_cut_first() {
         m.writes = SizeTable::fixed(24 << 10);
         m.flags.overwrite = false;
     });
-    // An open, and a cut before each of three rounds.
+    // The four preparations are an open of the file, and a truncation before each of three rounds of writes.
     assert_eq!(run(&plan, MixOp::Write), (7, (2 * 64 + 24) * KIB, 4));
     assert_eq!(changed(dir.path()), [24 * KIB]);
 }
@@ -125,7 +126,7 @@ fn appends_double_a_file_at_most() {
     let plan = on_one_file(dir.path(), MixOp::Append, 10, |m| {
         m.writes = SizeTable::fixed(16 << 10)
     });
-    // Four double it, the fifth and the ninth come after a cut to 64 KiB.
+    // Four appends double the file; the fifth and the ninth append follow a truncation to 64 KiB.
     assert_eq!(run(&plan, MixOp::Append), (10, 160 * KIB, 3));
     assert_eq!(changed(dir.path()), [96 * KIB]);
     let dir = tmpfs();
@@ -133,8 +134,8 @@ fn appends_double_a_file_at_most() {
         m.writes = SizeTable::fixed(16 << 10)
     });
     plan.filesets[0].size = Value::Const(4 << 10);
-    // Longer than the file: twice the append is the limit, so the second and all others come after a
-    // cut to 4 KiB; one that is not done any more is prepared as well.
+    // For appends longer than the file the size limit is twice the append, so every append but the first follows a
+    // truncation to 4 KiB; an operation that the limit of operations then stops is prepared too.
     assert_eq!(run(&plan, MixOp::Append), (7, 112 * KIB, 8));
     assert!(
         tree(&dir.path().join("data"))
@@ -162,7 +163,7 @@ fn random_transfers_have_their_length_and_leave_the_size() {
     for (op, bytes) in [
         (MixOp::ReadRand, 8 * KIB),
         (MixOp::WriteRand, 4 * KIB),
-        // Read and written.
+        // A read-modify-write counts its bytes twice, because the bytes are read and written.
         (MixOp::Rmw, 2 * 4 * KIB),
         (MixOp::MmapRead, 8 * KIB),
         (MixOp::MmapWrite, 4 * KIB),
@@ -195,7 +196,7 @@ fn an_empty_file_is_lengthened_before_it_is_mapped_and_by_random_writes() {
             .collect();
         assert_eq!(sizes, [bytes], "{op}");
     }
-    // Other random operations have nothing to move there.
+    // A random read or read-modify-write of an empty file moves no bytes.
     for op in [MixOp::ReadRand, MixOp::Rmw] {
         let dir = tmpfs();
         let mut plan = on_one_file(dir.path(), op, 5, |_| ());
@@ -221,7 +222,7 @@ fn whole_files_are_read_written_and_copied_in_pieces_of_the_largest_length() {
         assert_eq!(run(&plan, op), (30, 30 * bytes, 0), "{op}");
         assert_eq!(changed(dir.path()), [0; 0], "{op}");
         let turnover = tree(&dir.path().join("turnover"));
-        // Missing ones come first, and there are fewer than operations.
+        // Missing turnover files are used first, and are fewer than the operations.
         let there = match op {
             MixOp::ReadFile => initially(&plan, mixes::TURNOVER),
             _ => 40,
@@ -285,8 +286,8 @@ fn names_come_and_go() {
             let makes = matches!(op, O::Create | O::Mkdir);
             let (mut want, mut prepared) = (names, 0);
             if let Some(at) = changed {
-                // As many as there are to remove or to create; for each of the others, and for one that
-                // is not done any more, another is created or removed first.
+                // Operations use up the existing or missing names; each further operation, and an operation that the
+                // limit of operations stops, is prepared by creating or removing a name.
                 let free = if makes { 40 - names[at] } else { names[at] };
                 prepared = (ops + 1).saturating_sub(free);
                 let left = if prepared > 0 { 1 } else { free - ops };
@@ -305,7 +306,7 @@ fn names_come_and_go() {
 
 #[test]
 fn a_rename_needs_a_free_name_and_a_taken_one() {
-    // With all or none there, one of them is removed or created first.
+    // If all files or no files exist, a file is removed or created before the first rename.
     for (percent, left) in [(100, 39), (0, 1)] {
         let dir = tmpfs();
         let mut plan = doing(dir.path(), MixOp::Rename, 10, |_| ());
@@ -352,7 +353,7 @@ fn queries_move_what_a_directory_has() {
             .keys()
             .map(|p| p.metadata().unwrap().permissions().mode() & 0o777);
         let private = modes.filter(|m| *m == 0o600).count();
-        // About half of the files had 600 as their last of two modes.
+        // About half of the files had the mode 600 as the last of two modes.
         let range = if op == MixOp::Chmod { 25..75 } else { 0..1 };
         assert!(range.contains(&private), "{op}: {private}");
     }
@@ -369,10 +370,10 @@ fn files_are_opened_once_or_at_each_use() {
         run(&plan, MixOp::ReadRand).2
     };
     assert_eq!(prepared(50, true, 1), 1);
-    // One that is not done any more is prepared as well.
+    // An operation that the limit of operations stops is prepared too.
     assert_eq!(prepared(50, false, 1), 51 + 50, "opens and closes");
     assert_eq!(prepared(300, true, 10), 10);
-    // More files than slots: some are closed for others.
+    // With more files than slots, some files are closed so that other files can be opened.
     let some = prepared(300, true, 100);
     assert!((300..600).contains(&some), "{some}");
 }
@@ -384,7 +385,7 @@ fn a_delay_follows_each_operation() {
     let free = plan(dir.path(), 3, &[(MixOp::Stat, 100.0)], delayed);
     let free = lasting(free, Duration::from_secs(10));
     let outcome = run_virtually(&free, "10ms");
-    // One of 10 ms every 50 ms, for each of three workers.
+    // Each of three workers executes an operation of 10 ms every 50 ms.
     let stat = row(&free, &outcome, "stat");
     assert_eq!(stat.ops, 3 * 200);
     assert!(outcome.processes.iter().all(|p| p.counts.completed == 200));
@@ -405,7 +406,7 @@ fn operations_are_drawn_by_their_percentages() {
     for (op, percent) in all {
         let n = row(&plan, &outcome, op.name()).ops as f64;
         let mean = total * percent / 100.0;
-        // Five deviations of a count.
+        // The tolerance is five standard deviations of a count.
         assert!((n - mean).abs() <= 5.0 * mean.sqrt(), "{op}: {n} of {mean}");
     }
 }
@@ -418,7 +419,8 @@ fn operations_beyond_a_limit_are_not_scheduled() {
     limited.quit = QuitMode::AllDone;
     let limited = lasting(limited, Duration::from_secs(60));
     let outcome = run_virtually(&limited, "10ms");
-    // Of the 600 in the time, the limit leaves 50, and one more is begun and not done.
+    // Of the 600 operations that are due in 60 s, the limit of operations allows 50; one more operation is scheduled
+    // and then not executed.
     for p in &outcome.processes {
         assert_eq!(
             (p.counts.completed, p.counts.scheduled, p.counts.dropped),

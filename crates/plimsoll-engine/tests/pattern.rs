@@ -37,7 +37,7 @@ fn stage(name: &str, iteration: u32, work: ObjectLoop) -> Stage {
     }
 }
 
-/// MD-Workbench with these stages: `p`recreate, `b`enchmark, `c`leanup.
+/// MD-Workbench with the stages in `stages`: `p`recreate, `b`enchmark, `c`leanup.
 fn plan(dir: &Path, stages: &str) -> Plan {
     let (create, stat, read, delete) = (0, 1, 2, 3);
     let whole = ObjectLoop {
@@ -183,11 +183,11 @@ fn try_run(plan: &Plan, target: &str) -> Result<(Outcome, Stages), EngineError> 
     run(plan, &settings, &Stop::default(), &mut heard).map(|o| (o, heard))
 }
 
-/// What was heard of the stages.
+/// An observer that keeps the numbers of ended stages and of samples, and passes other events to a `RecordingObserver`.
 #[derive(Default)]
 struct Stages {
     ended: Vec<u32>,
-    /// Stage, row and how many.
+    /// Number of the stage, number of the row, and count of samples, for each `Event::Samples`.
     samples: Vec<(u32, u32, usize)>,
     heard: RecordingObserver,
 }
@@ -356,7 +356,7 @@ fn what_was_not_written_is_found_and_named() {
     let note = &outcome.notes[0];
     assert!(note.contains("out/0_0/file-2"), "{note}");
     assert!(note.contains("of byte 0 of `out/0_1/file-3`"), "{note}");
-    // Only a failed stat leaves the rest out: what could not be read is removed all the same.
+    // After a failed stat the remaining steps are left out; after a failed read the object is removed all the same.
     assert_eq!(objects_named(dir.path(), "0_2/file-4"), 0);
 }
 

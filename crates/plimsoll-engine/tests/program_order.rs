@@ -1,4 +1,4 @@
-//! The order in which a worker does its program, and what falls into the measured window.
+//! The order in which a worker executes its program, and the operations that belong to the measured window.
 
 mod common;
 
@@ -49,7 +49,7 @@ fn ops(plan: &Plan, outcome: &Outcome) -> BTreeMap<String, u64> {
 fn a_program_is_done_in_order_again_and_again() {
     let expected = round().repeat(2);
     let dir = Path::new("/nowhere");
-    // What was done after n operations, for every n, is the order.
+    // The operations that were executed after n operations, for every n, show the order.
     for n in 1..=expected.len() {
         let plan = plan(NESTED, dir, |o| {
             o.options.ops = Some(OpsLimit::Total(n as u64));
@@ -79,7 +79,7 @@ run 1
 
 #[test]
 fn an_operation_belongs_to_the_window_it_ends_in() {
-    // The warm-up cuts an operation in two; it ends in the window. The last one does not.
+    // An operation that begins in the warm-up ends in the window, and the last operation ends after the window.
     for (warmup, first, in_flight) in [(1005, 1010, 1), (1000, 1000, 1), (1, 10, 1)] {
         let plan = plan(STEADY, Path::new("/nowhere"), |o| {
             o.warmup = Some(Duration::from_millis(warmup));
@@ -141,7 +141,7 @@ fn an_open_loop_charges_the_queue_to_the_response() {
     assert!((max - exact(look.ops)).abs() < 12e6, "{max}");
 }
 
-/// Threads share the row of a flowop by its name: one of them has a limiter and one has not.
+/// Two threads, only one of which has a limiter, share the row of a flowop by the flowop's name.
 #[test]
 fn every_operation_of_a_row_that_is_paced_in_part_has_a_latency() {
     let text = "\
@@ -164,7 +164,7 @@ run 4
     assert!((798..=800).contains(&look.ops), "{}", look.ops);
     assert!((399..=400).contains(&look.paced), "{}", look.paced);
     assert_eq!(look.latency().count(), look.ops);
-    // Half of them wait for a queue that grows to 2 s, the others take 10 ms.
+    // Half of the operations wait for a queue that grows to 2 s, and the other operations take 10 ms.
     let mean = look.latency().mean() / 1e6;
     assert!((mean - (1000.0 + 10.0) / 2.0).abs() < 15.0, "{mean}");
     assert_eq!(look.latency().min(), 10_000_000);

@@ -8,7 +8,7 @@ use plimsoll_plan::{Plan, QuitMode};
 use std::path::Path;
 use std::time::Duration;
 
-/// Files to delete, files to create, files that stay.
+/// Filesets of files to delete, of files to create, and of files that stay.
 const SETS: &str = "\
 define fileset name=old,path=/tmp/a,entries=10,dirwidth=20,prealloc
 define fileset name=new,path=/tmp/b,entries=10,dirwidth=20
@@ -41,7 +41,7 @@ const COPY: &str = "flowop openfile name=from,filesetname=old,fd=1
                     flowop closefile name=shut2,fd=2";
 const STAT_FLOWOP: &str = "flowop statfile name=look,filesetname=still";
 
-/// Length of the last window in milliseconds, to the nearest.
+/// Length of the last window, rounded to milliseconds.
 fn window_ms(outcome: &Outcome) -> u64 {
     let totals = &outcome.windows.last().unwrap().totals;
     (totals.end - totals.start + 500_000) / 1_000_000
@@ -49,7 +49,7 @@ fn window_ms(outcome: &Outcome) -> u64 {
 
 #[test]
 fn work_that_ends_by_itself_is_valid_and_all_of_it_is_measured() {
-    // Two workers delete ten files; the eleventh that each of them wants is not there.
+    // Two workers delete ten files, and then neither worker finds a file to delete.
     let plan = with(&thread("d", 2, DELETE), "run 60");
     let outcome = run_virtually(&plan, "10ms");
     assert_eq!(codes(&outcome), [""; 0]);
@@ -66,7 +66,7 @@ fn work_that_ends_by_itself_is_valid_and_all_of_it_is_measured() {
     let plan = with(&thread("c", 1, COPY), "run 60");
     let outcome = run_virtually(&plan, "10ms");
     assert_eq!(codes(&outcome), [""; 0]);
-    // The copy that cannot be made has opened and read its file.
+    // A copy without a missing file has opened and read its source file.
     for (name, ops) in [
         ("from", 11),
         ("in", 11),
@@ -80,7 +80,7 @@ fn work_that_ends_by_itself_is_valid_and_all_of_it_is_measured() {
 
 #[test]
 fn the_end_waits_for_all_work_that_ends_by_itself() {
-    // Deletes end after 100 ms, creations, twice as many calls, after 200 ms.
+    // Deletes end after 100 ms; creations, which take twice as many calls, end after 200 ms.
     let groups = thread("d", 1, DELETE) + &thread("c", 1, CREATE);
     let plan = with(&groups, "run 60");
     let outcome = run_virtually(&plan, "10ms");
@@ -104,7 +104,7 @@ fn other_work_beside_it_makes_the_result_invalid_from_that_instant_on() {
     );
     assert_eq!(window_ms(&outcome), 100);
     assert_eq!(row(&plan, &outcome, "gone").ops, 10);
-    // What completed at that very instant counts.
+    // An operation that completed at the instant of the exhaustion counts.
     assert_eq!(row(&plan, &outcome, "look").ops, 30);
     let totals = &outcome.windows[0].totals;
     assert_eq!(totals.rows.iter().map(|r| r.ops).sum::<u64>(), 40);
@@ -139,7 +139,7 @@ fn a_supply_that_never_existed_is_not_a_natural_end() {
     let plan = with(&thread("l", 1, empty), "run 60");
     let outcome = run_virtually(&plan, "10ms");
     assert_eq!(codes(&outcome), ["no_operations", "fileset_exhausted"]);
-    // Not even beside work that ends by itself.
+    // A fileset that never has the wanted files is an error beside work that ends by itself, too.
     let groups = thread("l", 1, &format!("{DELETE}\n{empty}"));
     let outcome = run_virtually(&with(&groups, "run 60"), "10ms");
     assert_eq!(codes(&outcome), ["fileset_exhausted"]);
@@ -185,7 +185,7 @@ fn what_runs_out_after_the_last_window_changes_nothing() {
     let script = "create processes\nsleep 50\nstats snap\nsleep 600";
     let (_, outcome) = run_really(&groups, script, window);
     assert_eq!((codes(&outcome), window_ms(&outcome)), (vec![], 50));
-    // With another window behind it, that one is missing.
+    // The exhaustion ends the run before a window that the longer script has, which makes the result invalid.
     let script = format!("{script}\nstats clear\nsleep 1\nstats snap");
     let (_, outcome) = run_really(&groups, &script, window);
     assert_eq!(codes(&outcome), ["fileset_exhausted"]);

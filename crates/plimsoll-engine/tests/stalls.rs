@@ -35,11 +35,13 @@ fn a_file_in_many_pieces_is_no_stall_whatever_the_seed() {
         let gap = outcome.windows[0].totals.gaps.all;
         longest = longest.max(Duration::from_nanos(gap.length()));
     }
-    // Some files took that long, piece after piece.
+    // In the runs with 24 seeds, the longest time without a completed operation exceeds 3 s, because a large file takes
+    // many calls.
     assert!(longest > Duration::from_secs(3), "{longest:?}");
 }
 
-/// At 20 ms per call, one thread does not achieve ten rounds per second, which is a reason; 80 threads do.
+/// At 20 ms per call, one thread does not achieve the scheduled ten rounds per second, which makes the result invalid
+/// but is no stall. With 80 threads, the workload achieves the scheduled rate.
 #[test]
 fn a_rate_that_one_thread_does_not_achieve_is_no_stall_either() {
     for seed in 1..=24 {
@@ -60,7 +62,7 @@ fn a_rate_that_one_thread_does_not_achieve_is_no_stall_either() {
     }
 }
 
-/// One worker that reads small files, and after every 50 of them a file of 2 MiB in pieces of 8 KiB.
+/// One worker that reads small files, and after every 50 small files a file of 2 MiB in pieces of 8 KiB.
 const FILES: &str = "\
 define fileset name=small,path=/tmp,entries=10,dirwidth=20,size=8k,prealloc
 define fileset name=large,path=/tmp,entries=1,dirwidth=20,size=2m,prealloc
@@ -117,8 +119,8 @@ fn a_target_that_stops_within_a_long_operation_is_stalled() {
     }
 }
 
-/// Usual reads take 10 ms. A read of as many bytes that takes seconds is a stall. A read of thousands of times as many
-/// bytes is none, because its usual time is not known.
+/// Usual reads take 10 ms. A read of the usual number of bytes that takes seconds is a stall. A read of thousands of
+/// times the usual bytes is no stall, because the usual time of the read is not known.
 #[test]
 fn a_transfer_that_moves_more_bytes_may_take_longer() {
     let text = "define fileset name=small,path=/tmp,entries=10,dirwidth=20,size=8k,prealloc

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 const WINDOW: Duration = Duration::from_millis(200);
 
-/// Requests the stop so long after the workers have started, and knows when it has.
+/// Requests a stop `after` the start of the workers, and keeps the instant of the request.
 struct Late {
     stop: Stop,
     after: Duration,
@@ -30,7 +30,7 @@ impl Observer for Late {
     }
 }
 
-/// Also in the moment between the last look and the end of the window.
+/// A stop between the controller's last check and the end of the window interrupts the run, too.
 #[test]
 fn a_stop_before_the_end_of_the_window_interrupts() {
     let text = "define fileset name=s,path=files,entries=5,dirwidth=20,prealloc
@@ -51,7 +51,7 @@ fn a_stop_before_the_end_of_the_window_interrupts() {
         let begun = Instant::now();
         let outcome = run(&plan, &settings, &stop, &mut late).unwrap();
         let requested = late.requested.unwrap().join().unwrap();
-        // The window began later than that, and so it ended later.
+        // The window began after `begun`, so the window ended after `begun` + `WINDOW`.
         if requested < begun + WINDOW {
             assert!(outcome.interrupted, "{before_ms} ms before the end");
         }

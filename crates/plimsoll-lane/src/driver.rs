@@ -1,4 +1,4 @@
-//! The loop of a lane.
+//! The loop in which a lane polls ready tasks, and waits or advances virtual time when no task is ready.
 
 use crate::completion_source::CompletionSource;
 use crate::state::{LaneState, Task};
@@ -9,7 +9,7 @@ use std::task::{Context, Waker};
 use std::time::Duration;
 
 /// Allowance for late kernel wakeups on a busy client, in nanoseconds. The lane sleeps shorter by the allowance and
-/// spins for the rest, so that a late start is not charged to the server.
+/// spins for the remaining time, so that a late start is not charged to the server.
 const SPIN_BEFORE_DEADLINE_NS: Nanos = 50_000;
 
 /// Minimum nanoseconds between two polls of descriptors while workers keep the lane busy.
@@ -29,7 +29,7 @@ const CACHE_LINE_BYTES: usize = 64;
 /// No worker can ever proceed: all workers wait for each other, and neither a timer nor a deadline is set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deadlock {
-    /// Number of workers that wait.
+    /// Number of workers of the lane that wait for each other, none of which can ever proceed.
     pub waiting: usize,
 }
 
@@ -77,8 +77,8 @@ impl<'a, 'f> Driver<'a, 'f> {
 
     pub(crate) fn run(&mut self) -> Result<(), Deadlock> {
         let ended = self.drive();
-        // The background tasks spawned last were not polled. Such tasks own handles of the lane, and the lane would own
-        // the tasks. Dropping a task may spawn another task.
+        // Background tasks that were never polled are dropped here: the lane's state owns the tasks and the tasks own
+        // handles of the lane, so the cycle would never be freed. Dropping a task may spawn another task.
         while !self.state.background_tasks.borrow().is_empty() {
             drop(self.state.background_tasks.take());
         }
@@ -227,7 +227,7 @@ impl<'a, 'f> Driver<'a, 'f> {
         }
     }
 
-    /// Sleeps, spins or advances virtual time until a task may be ready. Called when no task is ready.
+    /// Sleeps, spins or advances virtual time until a task may be ready. Must be called when no task is ready.
     fn wait_for_event(&mut self) -> Result<(), Deadlock> {
         let state = self.state;
         let timer = state.timers.borrow().next_at();
@@ -238,7 +238,7 @@ impl<'a, 'f> Driver<'a, 'f> {
         let next = timer.map_or(deadline, |due| due.min(deadline));
         if state.is_virtual() {
             if state.waker.has_pending() {
-                // A task may proceed at this instant.
+                // A worker or background task was woken and may proceed now, so virtual time must not advance.
                 return Ok(());
             }
             debug_assert!(

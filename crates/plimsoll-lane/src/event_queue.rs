@@ -2,7 +2,7 @@
 
 use plimsoll_measure::Nanos;
 
-/// Buckets: one per bit of a time.
+/// Number of buckets: one per bit of a time.
 const BUCKETS: usize = Nanos::BITS as usize;
 
 /// Maximum number of events of a bucket that are sorted at once instead of being spread over lower buckets.
@@ -15,7 +15,7 @@ const MAX_NEAR: usize = 4 * MAX_SORTED;
 /// A monotone priority queue: no event may be earlier than the event taken last. Events of the same time are taken in
 /// insertion order.
 ///
-/// This is a radix heap (Ahuja, Mehlhorn, Orlin and Tarjan, JACM 37(2), 1990). An event lies in the bucket of the
+/// The queue is a radix heap (Ahuja, Mehlhorn, Orlin and Tarjan, JACM 37(2), 1990). An event lies in the bucket of the
 /// highest bit in which the event's time differs from a reference time, and moves to lower buckets as the present
 /// approaches the event. The earliest bucket is sorted as soon as the bucket is small. All events of the same time lie
 /// in the same bucket, in insertion order.
@@ -25,7 +25,8 @@ pub struct EventQueue<E> {
     last: Nanos,
     /// Reference time, with which the times in the buckets are compared; not after `last`.
     reference: Nanos,
-    /// Events before `near_end`, the earliest at the end; among events of the same time, the first added at the end.
+    /// Events before `near_end`, the earliest at the end; among events of the same time, the event that was added first
+    /// is at the end.
     near: Vec<(Nanos, E)>,
     near_end: Nanos,
     buckets: [Vec<(Nanos, E)>; BUCKETS],
@@ -52,13 +53,13 @@ impl<E: Copy> Default for EventQueue<E> {
 }
 
 impl<E: Copy> EventQueue<E> {
-    /// The number of events.
+    /// Number of events that were added and not taken.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there are no events.
+    /// Whether every event that was added to the queue has been taken.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -104,7 +105,8 @@ impl<E: Copy> EventQueue<E> {
         (self.occupied != 0).then(|| self.earliest[self.occupied.trailing_zeros() as usize])
     }
 
-    /// The event that is taken after `count` others; `None` if the order of events so far ahead is not determined yet.
+    /// The event that is taken after `count` other events; `None` if the order of events so far ahead is not determined
+    /// yet.
     #[inline]
     #[must_use]
     pub fn ahead(&self, count: usize) -> Option<&E> {
@@ -151,7 +153,7 @@ impl<E: Copy> EventQueue<E> {
         }
         self.near_end = end;
         let mut events = std::mem::take(&mut self.near);
-        // In the order of time and insertion, which is the order of the buckets.
+        // The moved events are put into the order of time and insertion, which is the order of the buckets.
         events[..moved].reverse();
         for &(at, event) in &events[..moved] {
             self.place(at, event);
@@ -224,7 +226,8 @@ mod tests {
     #[test]
     fn events_that_crowd_before_a_late_one_come_in_their_order() {
         let mut queue = EventQueue::default();
-        // The near events extend to the last of these events, and all events that follow lie before the last one.
+        // The near events extend to the last of ten events, and all events that are added later lie before the last
+        // event.
         for i in 0..10 {
             queue.push(1 << 30 | i << 26, u64::MAX);
         }

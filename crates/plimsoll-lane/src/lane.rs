@@ -20,7 +20,7 @@ const VIRTUAL_YIELD_NS: Nanos = 1_000;
 /// Number of stores between a busy worker's checks whether the run has ended.
 const STORES_PER_STOP_CHECK: u64 = 1 << 16;
 
-/// A handle of the lane that the caller's workers run on. Cheap to clone.
+/// A handle of the lane that the caller's workers run on. The handle is cheap to clone.
 #[derive(Clone)]
 pub struct Lane {
     state: Rc<LaneState>,
@@ -35,7 +35,7 @@ impl Lane {
         }
     }
 
-    /// The kind of the lane.
+    /// The kind of the lane, which determines whether operations block the thread and whether time is virtual.
     #[must_use]
     pub fn kind(&self) -> LaneKind {
         self.state.kind
@@ -117,7 +117,7 @@ impl Lane {
         }
     }
 
-    /// A watch of a descriptor for the current task; dropping the watch ends it.
+    /// Watches a descriptor for the current task, until the returned watch is dropped.
     #[must_use]
     pub fn watch<F: AsFd>(&self, fd: F) -> FdWatch<F> {
         FdWatch {
@@ -216,8 +216,8 @@ impl Lane {
         self.state.waker.counter()
     }
 
-    /// The value that the lane's workers share under `key`, which is the same for all of the workers, such as an
-    /// address. The first worker makes the value, and the last owner drops the value.
+    /// The value that the lane's workers share under `key`, such as an address that is common to all of the workers.
+    /// The first worker makes the value, and the last owner drops the value.
     #[must_use]
     pub fn lane_shared<T: 'static>(&self, key: usize, make: impl FnOnce() -> Rc<T>) -> Rc<T> {
         let made: Result<_, Infallible> = self.try_lane_shared(key, || Ok(make()));

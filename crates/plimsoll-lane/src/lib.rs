@@ -1,31 +1,33 @@
 //! Lanes: an OS thread that drives one or many workers.
 //!
 //! A worker is an `async` block. A [`Lane`] polls its workers until all have ended. Through the lane, workers read the
-//! time, sleep, and wait for a descriptor to become ready. Workers cannot tell which of three kinds of lane drives
-//! them:
+//! time, sleep, and wait for a descriptor to become ready. Workers cannot tell which of three kinds of lane drives the
+//! workers:
 //!
-//! - **blocking**: one worker, whose operations block the thread. The compiled worker is a plain
-//!   loop; the lane only matters when the worker waits for another worker or for the time.
-//! - **reactor**: many workers; operations wait for readiness ([`Lane::readable`]), for completions (a
+//! - **blocking lane**: one worker, whose operations block the thread. The compiled worker is a plain loop; the lane
+//!   only matters when the worker waits for another worker or for the time.
+//! - **reactor lane**: many workers, whose operations wait for readiness ([`Lane::readable`]), for completions (a
 //!   [`CompletionSource`] that is attached to the lane) or timers.
-//! - **virtual**: many workers; when none can proceed, time jumps to the next timer or to the next of the
+//! - **virtual lane**: many workers; when no worker can proceed, time jumps to the next timer or to the next of the
 //!   [`TimedEvents`] that are attached to the lane.
 //!
 //! [`EventQueue`] holds the timers of a lane, and the events of a simulation. [`Deadline`] is the instant at which all
 //! lanes of a run stop; the deadline ends the waits of workers.
 //!
 //! # Design
-//! All kinds share one loop (`driver`) and differ in what the loop does when no worker is ready: park, spin for the
-//! last 50 µs before a timer, wait for descriptors or completions, or advance the clock.
+//! All kinds of lane have a common loop (`driver`) and differ in the action of the loop when no worker is ready: park,
+//! spin for the last 50 µs before a timer, wait for descriptors or completions, or advance the clock.
 //!
-//! A lane with a completion source waits in one place only. Once per turn, after the ready workers, the source
-//! submits queued operations, waits if no worker is ready, and takes completions, which wake tasks by number. Such
-//! a lane watches no descriptors; other threads wake the lane through a counter (eventfd) that the source watches.
+//! A lane with a completion source waits only in the completion source. Once per turn of the loop, after the ready
+//! workers, the completion source submits queued operations, waits if no worker is ready, and takes completions, which
+//! wake tasks by number. A lane with a completion source watches no descriptors; other threads wake the lane through a
+//! counter (eventfd) that the completion source watches.
 //!
 //! A virtual lane with timed events executes the events up to the next timer in one turn, until an event wakes a task.
-//! A worker that never waits would stop virtual time for all workers, so the worker waits 1 µs after 128 operations.
-//! The states of thousands of workers do not fit the caches of a processor, so when a timer fires, the task of
-//! the timer after the next one is prefetched.
+//! A worker that never waits would stop virtual time for all workers, so a worker waits 1 µs after 128 operations
+//! without a wait.
+//! The states of thousands of workers do not fit the caches of a processor, so when a timer fires, the task of the
+//! timer after the next timer is prefetched.
 
 mod completion_source;
 mod deadline;

@@ -1,5 +1,5 @@
-//! Models, for `make models`, of lanes that other threads wake and stop. The lanes run their real loop; their clock
-//! stands still.
+//! Models, for `make models`, of lanes that other threads wake and stop. The lanes run their real loop; the lanes'
+//! clock stands still.
 
 use crate::{Deadline, Lane, LaneKind, Stopped, Task};
 use plimsoll_measure::Clock;
@@ -103,7 +103,7 @@ fn a_task_is_polled_after_the_last_of_its_wakeups() {
         });
         for number in 1..=2 {
             count.store(number, Release);
-            // The second wakeup uses the same waker, before or after the lane has seen the first wakeup.
+            // The second wakeup uses the waker of the first wakeup, before or after the lane has seen the first wakeup.
             let waker = lock(&waker).clone();
             waker.iter().for_each(Waker::wake_by_ref);
         }

@@ -23,7 +23,7 @@ pub fn may_run_on(cpu: u32) -> bool {
     processors().any(|allowed| allowed == cpu)
 }
 
-/// The processors that the calling thread may run on; empty if the system does not report them.
+/// The processors that the calling thread may run on; empty if the system does not report the processors.
 pub fn processors() -> impl Iterator<Item = u32> {
     let set = rustix::thread::sched_getaffinity(None).ok();
     (0..CpuSet::MAX_CPU)

@@ -13,7 +13,7 @@ use std::pin::Pin;
 use std::rc::{Rc, Weak};
 use std::sync::Arc;
 
-/// Kinds of lane.
+/// How the workers of a lane wait, and whether the lane's time is virtual.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LaneKind {
     /// One worker, whose operations block the thread.
@@ -27,7 +27,7 @@ pub enum LaneKind {
 /// A worker, or a background task.
 pub type Task<'a> = Pin<Box<dyn Future<Output = ()> + 'a>>;
 
-/// The state of a lane.
+/// Timers, wakers and task lists of a lane.
 pub(crate) struct LaneState {
     pub(crate) kind: LaneKind,
     pub(crate) clock: Clock,
@@ -37,7 +37,7 @@ pub(crate) struct LaneState {
     pub(crate) timers: RefCell<EventQueue<u32>>,
     /// The task that is being polled.
     pub(crate) current: Cell<u32>,
-    /// Whether other tasks are polled after the current one before the lane looks at timers and completions.
+    /// Whether other tasks are polled after the current task before the lane looks at timers and completions.
     pub(crate) has_ready_tasks: Cell<bool>,
     /// Operations that the current task may still do before other tasks get their turn.
     pub(crate) poll_budget: Cell<u32>,

@@ -10,7 +10,7 @@ pub trait TimedEvents {
     /// The lane has no timer and no deadline before `limit`.
     fn proceed(&self, limit: Nanos) -> Option<Nanos>;
 
-    /// Handles all events up to `now`, and adds the tasks that can proceed to `ready`. The lane calls this with its new
-    /// time whenever the time has advanced.
+    /// Handles all events up to `now`, and adds the tasks that can proceed to `ready`. The lane calls this method with
+    /// the new time whenever the time has advanced.
     fn advance(&self, now: Nanos, ready: &mut Vec<u32>);
 }

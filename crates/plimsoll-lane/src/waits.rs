@@ -1,4 +1,4 @@
-//! The waits of workers.
+//! Futures in which workers wait for a time, for other workers of their lane, or for a descriptor.
 
 use crate::deadline::Stopped;
 use crate::state::LaneState;

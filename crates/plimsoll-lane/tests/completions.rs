@@ -1,4 +1,4 @@
-//! Lanes wait for completions beside timers and wakeups.
+//! Lanes with a completion source: waits for completions, timers and wakeups of other threads.
 
 mod support;
 
@@ -17,15 +17,15 @@ use support::lane;
 const US: u64 = 1_000;
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// The lane sleeps that much shorter than until its timer.
+/// Time before a timer at which the lane ends its sleep, to spin for the remaining time.
 const EARLIER: Duration = Duration::from_micros(50);
 
-/// Operations of which each has completed when the source takes a turn.
+/// A source whose operation has completed whenever the source takes a turn.
 #[derive(Default)]
 struct Source {
     is_due: Cell<bool>,
     waiting: Cell<Option<u32>>,
-    /// The timeouts of the turns.
+    /// Timeouts that the lane passed to `turn`, in order; `None` is a wait without limit.
     turns: RefCell<Vec<Option<Duration>>>,
 }
 
@@ -48,7 +48,7 @@ impl Source {
         source
     }
 
-    /// An operation of the current task.
+    /// Queues an operation for the current task, and waits for the completion.
     async fn operation(&self, lane: &Lane) {
         self.waiting.set(Some(lane.current_task()));
         poll_fn(|_| match self.waiting.get() {
@@ -139,10 +139,10 @@ fn completions_are_taken_while_workers_are_busy_when_they_are_due() {
     assert_eq!(source.turns.borrow().len(), 1);
 }
 
-/// Waits in the kernel, as an io_uring does.
+/// A completion source that waits in the kernel, as an io_uring does.
 struct Sleeper {
     counter: Arc<OwnedFd>,
-    /// What another thread is to wake.
+    /// The waker of the task that another thread wakes.
     waker: Arc<Mutex<Option<Waker>>>,
 }
 

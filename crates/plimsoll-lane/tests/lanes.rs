@@ -70,7 +70,7 @@ fn a_background_task_of_the_last_worker_is_dropped_with_it() {
     );
 }
 
-/// A worker that never waits has a number of operations before it is the turn of others.
+/// A worker that never waits executes a limited number of operations before other workers get their turn.
 #[test]
 fn turns_have_a_budget_unless_there_is_one_worker() {
     for (kind, workers, rest) in [
@@ -119,7 +119,7 @@ fn processor_time_is_that_of_a_thread_with_one_worker() {
     }
 }
 
-/// Values that workers of a lane share live as long as one of them uses them.
+/// A value that workers of a lane share lives as long as any worker uses the value.
 #[test]
 fn a_shared_value_is_made_once_and_dropped_with_its_users() {
     let (lane, _) = lane(LaneKind::Reactor);
@@ -137,7 +137,7 @@ fn a_shared_value_is_made_once_and_dropped_with_its_users() {
     assert_eq!((*value(1), *value(2)), (3, 2));
 }
 
-/// Background tasks end before the worker, one after the other and two at once.
+/// Background tasks end before the worker: one task after another, and two tasks at once.
 #[test]
 fn a_background_task_that_ends_is_no_worker() {
     let (lane, _) = lane(LaneKind::Virtual);
@@ -259,7 +259,7 @@ fn many_workers_on_one_thread_wait_for_descriptors() {
     assert_eq!(read.get(), 4000);
 }
 
-/// Gives others their turn a few times.
+/// Lets other workers have a turn a few times.
 async fn let_others_work(lane: &Lane) {
     for _ in 0..5 * 128 {
         lane.yield_if_exhausted().await;
@@ -292,7 +292,7 @@ fn a_descriptor_is_waited_for_until_it_is_ready() {
 #[test]
 fn a_task_that_watches_a_descriptor_is_woken_by_each_change() {
     let (lane, deadline) = lane(LaneKind::Reactor);
-    // Then all tasks are polled.
+    // The deadline is far away, because a lane polls all tasks at the deadline, even tasks that were not woken.
     deadline.bring_forward(lane.now() + 30_000 * MS);
     let (ours, theirs) = UnixStream::pair().unwrap();
     ours.set_nonblocking(true).unwrap();
@@ -324,7 +324,7 @@ fn a_task_that_watches_a_descriptor_is_woken_by_each_change() {
     lane.run(vec![reader, writer]).unwrap();
 }
 
-/// Nothing is known about the load of the machine, but a thread that sleeps has no part in it.
+/// The test measures the processor time of a waiting lane, because elapsed time depends on the load of the machine.
 #[test]
 fn a_lane_that_waits_leaves_the_processor_alone() {
     let (lane, _) = lane(LaneKind::Blocking);
@@ -345,7 +345,7 @@ fn virtual_busy_takes_a_nanosecond_a_store() {
     assert_eq!(lane.now(), 12_345);
 }
 
-/// An event every millisecond, of which every tenth lets task 0 proceed.
+/// A source of an event every millisecond; every tenth event lets task 0 proceed.
 struct EveryMillisecond {
     handled: Cell<u64>,
     has_completed: Cell<bool>,
@@ -394,13 +394,13 @@ fn events_in_virtual_time_come_between_timers() {
     let sleeper = async {
         for due in [5, 10, 25] {
             sleeping.uncancellable_sleep_until(due * MS).await;
-            // No event of later than now was handled, and none of before is left.
+            // All events before the current time were handled, and no later event.
             assert!((due - 1..=due).contains(&events.handled.get()));
             log.borrow_mut().push(('t', due));
         }
     };
     lane.run(vec![Box::pin(waiter), Box::pin(sleeper)]).unwrap();
-    // Timers of an instant come before its events.
+    // Timers come before events of the same instant.
     let expected = [
         ('e', 0),
         ('t', 5),

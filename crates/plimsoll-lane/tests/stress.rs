@@ -20,10 +20,10 @@ use support::lane;
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
 
-/// A test that takes longer hangs: a wake was lost.
+/// Maximum duration of a test: a longer test hangs because a wakeup was lost.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Runs `test` on a thread of its own, and fails if it does not end.
+/// Runs `test` on a separate thread, and fails if `test` does not end in time.
 fn in_time(test: impl FnOnce() + Send + 'static) {
     let (ended, end) = channel();
     let thread = std::thread::spawn(move || {
@@ -42,7 +42,7 @@ fn scatter(n: u64) -> u64 {
     n.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40
 }
 
-/// Letters from another thread to a worker, and how many it has read.
+/// Letters from another thread to a worker, and the number of letters that the worker has read.
 #[derive(Default)]
 struct Mailbox {
     sent: Mutex<(u64, Option<Waker>)>,
@@ -66,7 +66,7 @@ impl Mailbox {
         let mut looks = 0;
         while self.read.load(Acquire) + behind < sent {
             looks += 1;
-            // An answer comes soon, or the processor is needed for it.
+            // The answer comes soon, unless the answering thread needs this processor.
             if looks % 1000 == 0 {
                 std::thread::yield_now();
             }
@@ -74,7 +74,7 @@ impl Mailbox {
         }
     }
 
-    /// Waits for more than `seen` letters; returns how many there are.
+    /// Waits for more than `seen` letters; returns the number of letters.
     async fn receive(&self, seen: u64) -> u64 {
         poll_fn(|context| {
             let mut sent = self.sent.lock().unwrap();
@@ -98,8 +98,8 @@ impl Mailbox {
     }
 }
 
-/// Eight threads send `count` letters each, to worker `thread % workers` of a lane. With
-/// `behind` zero each letter waits for the one before it, so that every wake counts.
+/// Eight threads send `count` letters each, to worker `thread % workers` of a lane. With `behind` zero each letter
+/// waits until the previous letter was read, so that every wakeup counts.
 fn letters(kind: LaneKind, workers: usize, count: u64, behind: u64, polls: bool) {
     let boxes: Vec<_> = (0..8).map(|_| Mailbox::default()).collect();
     let left = AtomicU64::new(8);
@@ -139,7 +139,7 @@ fn letters(kind: LaneKind, workers: usize, count: u64, behind: u64, polls: bool)
     assert_eq!(left.load(Relaxed), 0);
 }
 
-/// Polls a future once and drops it.
+/// Polls a future once, and drops the future.
 async fn poll_once<F: Future>(future: F) -> Option<F::Output> {
     let mut future = std::pin::pin!(future);
     poll_fn(|context| match future.as_mut().poll(context) {
@@ -199,7 +199,7 @@ fn one_thread_and_a_lane_that_falls_asleep_each_time() {
             std::thread::scope(|scope| {
                 scope.spawn(|| {
                     for i in 0..20_000 {
-                        // While the lane is about to fall asleep, or just has.
+                        // The letter arrives while the lane is about to fall asleep, or has just fallen asleep.
                         for _ in 0..scatter(i) % 300 {
                             std::hint::spin_loop();
                         }
@@ -236,8 +236,8 @@ fn racer(deadline: Arc<Deadline>, rounds: u64, go: Arc<AtomicU64>) -> std::threa
     })
 }
 
-/// Races the deadline with sleeps: each ends by whichever is first. Returns how many ended by
-/// the deadline.
+/// Races the deadline with sleeps: each sleep ends at its time or at the deadline, whichever is first. Returns the
+/// number of sleeps that the deadline ended.
 fn race(kind: LaneKind, rounds: u64, sleep: impl Fn(u64) -> Nanos) -> u64 {
     let (lane, deadline) = lane(kind);
     let go = Arc::new(AtomicU64::new(0));
@@ -338,7 +338,7 @@ fn a_deadline_that_moves_while_lanes_come_and_go() {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while !ended.load(Relaxed) {
-                    // It stays where it is, and every lane is woken for nothing.
+                    // The deadline stays unchanged, and every lane is woken for nothing.
                     deadline.bring_forward(Nanos::MAX);
                 }
             });
@@ -516,7 +516,7 @@ fn a_waker_that_outlives_its_worker_wakes_nobody() {
         };
         lane.run((0..5).map(keeper).collect()).unwrap();
         assert_eq!(kept.borrow().len(), 5);
-        // Fewer workers than before: the old numbers are nobody's.
+        // The lane has fewer workers than before, so the old numbers belong to no worker.
         let ended = Cell::new(false);
         let task: Task<'_> = Box::pin(async {
             for waker in kept.borrow_mut().drain(..) {

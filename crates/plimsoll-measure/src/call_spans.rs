@@ -7,17 +7,18 @@ use serde::{Deserialize, Serialize};
 /// Minimum duration of a stall in nanoseconds: shorter silence of the target is never a stall.
 pub const STALL_NS: Nanos = 1_000_000_000;
 
-/// A time span without a completion, in nanoseconds since the window opened.
+/// Time span, such as a time without a completion: in nanoseconds of the run's clock, or in results since the window
+/// opened.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
-    /// Start.
+    /// Instant at which the time span begins, in nanoseconds.
     pub from: Nanos,
-    /// End.
+    /// Instant at which the time span ends, in nanoseconds on the same clock as `from`.
     pub to: Nanos,
 }
 
 impl Gap {
-    /// Length in nanoseconds.
+    /// Length of the time span in nanoseconds; 0 if `to` is before `from`.
     #[must_use]
     pub fn length(self) -> Nanos {
         self.to.saturating_sub(self.from)
@@ -30,11 +31,11 @@ impl Gap {
 pub struct BusySpans(Vec<Gap>);
 
 impl BusySpans {
-    /// Adds a span, which may overlap other spans.
+    /// Adds a time span, which may overlap other spans and is then merged with the overlapping spans.
     pub fn add(&mut self, mut span: Gap) {
         let first = self.0.partition_point(|s| s.to < span.from);
         let behind = self.0.partition_point(|s| s.from <= span.to);
-        // Spans `first..behind` touch the new span; all are merged into one span.
+        // Spans `first..behind` touch the new span, and are merged with the new span.
         if let [a, ..] = self.0[first..behind.max(first)] {
             span.from = span.from.min(a.from);
             span.to = span.to.max(self.0[behind - 1].to);
@@ -81,9 +82,10 @@ impl BusySpans {
 /// Work of a call as powers of two: the bytes of the call, and the number of calls of its operation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CallShape {
-    /// Binary logarithm of the bytes, plus one; 0 without bytes.
+    /// Binary logarithm, rounded down, of the number of bytes that the call moves, plus one; 0 for a call without
+    /// bytes.
     bytes: u8,
-    /// Binary logarithm of the number of calls.
+    /// Binary logarithm, rounded down, of the number of calls of the call's operation.
     calls: u8,
 }
 
@@ -127,7 +129,7 @@ pub struct CallSpans {
 }
 
 impl CallSpans {
-    /// No spans, for this number of rows.
+    /// An empty collection of call spans, for `rows` rows of the results.
     #[must_use]
     pub fn new(rows: usize) -> Self {
         Self {
@@ -136,12 +138,12 @@ impl CallSpans {
         }
     }
 
-    /// Adds a long call.
+    /// Adds the time span of a call of the given row and shape that took [`STALL_NS`] or longer.
     pub fn add_long(&mut self, row: u32, shape: CallShape, span: Gap) {
         self.spans_of(row as usize, shape).add(span);
     }
 
-    /// Adds a span with frequent call completions.
+    /// Adds a time span in which calls of an operation completed less than [`STALL_NS`] apart.
     pub fn add_signs(&mut self, span: Gap) {
         self.signs.add(span);
     }
@@ -156,7 +158,7 @@ impl CallSpans {
         &mut of_row[at].1
     }
 
-    /// Adds the calls of another lane or rank.
+    /// Adds the call spans of another lane or rank.
     pub fn merge(&mut self, other: &Self) {
         assert_eq!(self.long.len(), other.long.len(), "one entry per row");
         for (row, shape, spans) in other.long_calls() {

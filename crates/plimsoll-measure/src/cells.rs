@@ -3,7 +3,7 @@
 use plimsoll_runtime::sync::atomic::AtomicU64;
 
 /// Counters in separate memory pages. Written pages return to the system when the counters are dropped; an allocator
-/// would keep the pages, and would write to every page to zero it for the next use.
+/// would keep the pages, and would write zeros to every page for the next use.
 #[cfg(not(loom))]
 pub(crate) struct Cells(memmap2::MmapMut);
 

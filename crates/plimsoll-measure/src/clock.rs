@@ -4,7 +4,7 @@ use plimsoll_runtime::SimulatedClock;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Nanoseconds since the clock was created.
+/// A time since the creation of the run's [`Clock`], or a duration, in nanoseconds.
 pub type Nanos = u64;
 
 /// A clock shared by all lanes of a run.
@@ -19,21 +19,21 @@ pub struct Clock(Source);
 enum Source {
     /// The processor's counter, read without a function call.
     Counter {
-        /// Reading at zero.
+        /// Reading of the processor's counter at the creation of the clock, in ticks: zero nanoseconds of the run.
         zero: u64,
-        /// Nanoseconds of 2^[`SHIFT`] ticks.
+        /// Duration of 2^[`SHIFT`] ticks of the processor's counter, in nanoseconds.
         scale: u64,
     },
-    /// The clock selected by `quanta`.
+    /// Clock that the `quanta` crate selects, if the processor has no counter that can be read directly.
     Quanta {
-        /// Calibrated clock.
+        /// Clock of the `quanta` crate, which converts differences of its readings to nanoseconds.
         ticks: quanta::Clock,
-        /// Reading at zero.
+        /// Raw reading of `ticks` at the creation of the run's clock: zero nanoseconds of the run.
         zero: u64,
     },
-    /// Virtual time, advanced by a lane.
+    /// Virtual time in nanoseconds, which only lanes advance.
     Virtual(Arc<AtomicU64>),
-    /// Clock of a simulation of the whole program, treated as real time, and its reading at zero.
+    /// Clock of a simulation of the whole program, treated as real time, and the clock's reading at zero nanoseconds.
     Simulated(SimulatedClock, u64),
 }
 
@@ -58,19 +58,19 @@ impl Clock {
         Self(Source::Counter { zero, scale })
     }
 
-    /// A virtual clock at zero.
+    /// A clock of virtual time, at zero nanoseconds until a lane advances the time.
     #[must_use]
     pub fn simulated() -> Self {
         Self(Source::Virtual(Arc::default()))
     }
 
-    /// Whether time is virtual.
+    /// Whether the clock is virtual, so that only lanes advance the time.
     #[must_use]
     pub fn is_virtual(&self) -> bool {
         matches!(self.0, Source::Virtual(_))
     }
 
-    /// Nanoseconds since the clock was created.
+    /// Time since the creation of the clock, in nanoseconds.
     #[inline(always)]
     #[must_use]
     pub fn now(&self) -> Nanos {
@@ -105,10 +105,10 @@ impl Clock {
     }
 }
 
-/// The processor's time-stamp counter.
+/// Direct readings of the time-stamp counter of x86-64 processors.
 #[cfg(target_arch = "x86_64")]
 mod counter {
-    /// Ticks since an arbitrary instant.
+    /// Reading of the time-stamp counter, in ticks since an arbitrary instant.
     #[inline(always)]
     pub(super) fn read() -> u64 {
         // SAFETY: every x86-64 processor has the instruction, and the instruction accesses no memory. A kernel that
@@ -117,7 +117,7 @@ mod counter {
         unsafe { core::arch::x86_64::_rdtsc() }
     }
 
-    /// Whether this clock reads the same counter. True if the counter is invariant.
+    /// Whether `clock` reads the time-stamp counter, as `quanta` does if the counter is invariant.
     pub(super) fn is_read_by(clock: &quanta::Clock) -> bool {
         // A clock that does not count ticks does not scale its readings.
         let ticks = 1 << super::SHIFT;
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn ticks_are_as_long_as_quanta_says() {
         let Clock(Source::Counter { scale, .. }) = Clock::real() else {
-            // No direct counter on this processor: nothing to compare.
+            // This processor has no counter that can be read directly, so no clocks are compared.
             return;
         };
         let quanta = quanta::Clock::new();

@@ -1,15 +1,19 @@
-//! Real or virtual time.
+//! Kind of a run's clock: real or virtual time.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::Display;
 
-/// Clocks of a run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Clock by which a run schedules and times operations: real time, or virtual time.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Display,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum ClockKind {
-    /// Time that passes.
+    /// Real time, read from the processor's counter or from the system's monotonic clock.
     #[default]
     Real,
-    /// Time that jumps to the next event.
+    /// Virtual time, which jumps to the next event when no worker can run.
     Virtual,
 }

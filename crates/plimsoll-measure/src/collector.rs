@@ -13,18 +13,18 @@ use std::sync::Arc;
 /// late deliveries count in the totals and in the oldest open interval.
 const OPEN_INTERVALS: usize = 60;
 
-/// Totals of a window over all lanes.
+/// Totals of the operations of all lanes in a measured window, with the window's gaps and stalls.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct WindowTotals {
-    /// Number of the window, from 1.
+    /// Number of the measured window in the run, from 1.
     pub number: u32,
-    /// Start, in nanoseconds of the run's clock.
+    /// Start of the window, in nanoseconds of the run's clock.
     pub start: Nanos,
-    /// End, in nanoseconds of the run's clock.
+    /// End of the window, in nanoseconds of the run's clock.
     pub end: Nanos,
-    /// One entry per row of the results.
+    /// Totals of the operations in the window, one entry for each row of the results.
     pub rows: Vec<OpTotals>,
-    /// Times without completions.
+    /// Longest times without completions in the window, by row, and times without completions that may be stalls.
     pub gaps: Gaps,
     /// Time spans with long calls in flight, and with frequent call completions.
     pub calls: CallSpans,
@@ -32,7 +32,7 @@ pub struct WindowTotals {
     pub stalls: Vec<Stall>,
     /// Stalls of the target as seen by the workers of single ranks, in runs of several ranks.
     pub rank_stalls: Vec<RankStall>,
-    /// Operations that were in flight at the window end, never returned, and were abandoned.
+    /// Number of operations that were in flight at the window end, never returned, and were abandoned.
     pub abandoned: u64,
     /// Time of the server's last reply before lost operations, in nanoseconds of the run's clock.
     pub unanswered_since: Option<Nanos>,
@@ -55,7 +55,7 @@ impl WindowTotals {
         self.stalls = stalls(length, &self.gaps, &self.calls, &self.rows, counted);
     }
 
-    /// Operations of all rows in flight at the window end.
+    /// Number of operations of all rows in flight at the window end.
     #[must_use]
     pub fn in_flight(&self) -> u64 {
         self.rows.iter().map(|r| r.in_flight.count()).sum()
@@ -68,21 +68,21 @@ struct OpenInterval {
     completions: Completions,
 }
 
-/// Merges the lanes of a run.
+/// Merges the records of all lanes of a run into intervals and window totals.
 pub struct Collector {
     lanes: Vec<Arc<LaneProgress>>,
     window: Arc<WindowState>,
     rows: usize,
-    /// Rows that count for the window's gaps.
+    /// For each row, whether completions of the row count for the gaps of the window.
     is_counted_row: Vec<bool>,
     gaps: GapWatch,
     open: BTreeMap<u64, OpenInterval>,
     totals: WindowTotals,
     /// Number of operations of the window delivered so far.
     merged_ops: u64,
-    /// First open interval.
+    /// Number of the first interval of the window that has not been closed and returned yet.
     next: u64,
-    /// Last window whose totals were returned.
+    /// Number of the latest window whose totals were returned; 0 before the end of the first window.
     finished: u32,
 }
 
@@ -113,7 +113,7 @@ impl Collector {
         self
     }
 
-    /// The lanes' readable sides, in the order of creation.
+    /// States of the lanes' recorders that other threads can read, in the order of the lanes' creation.
     #[must_use]
     pub fn lanes(&self) -> &[Arc<LaneProgress>] {
         &self.lanes
@@ -145,7 +145,7 @@ impl Collector {
         for lane in self.lanes.clone() {
             let (delivered, current) = lane.take_all();
             self.merge_delivered(&lane, delivered);
-            // Empty unless the lane continues or never returned.
+            // The lane's current buffer is empty unless the lane continues or never returned.
             if !current.buffer.is_empty() {
                 self.merge(&current);
             }

@@ -5,6 +5,10 @@
 //! Mann–Whitney test if the interval excludes zero, and 1 otherwise. [`significant`] controls the false discovery rate
 //! among all figures that are tested together.
 
+mod trend;
+
+pub use trend::Trend;
+
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use schemars::JsonSchema;
@@ -17,7 +21,7 @@ pub const FALSE_DISCOVERY_RATE: f64 = 0.05;
 /// Fraction of the resampled differences inside the confidence interval.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// Number of resamples of the bootstrap.
+/// Number of resamples from which the bootstrap computes the interval of a difference.
 const RESAMPLES: usize = 10_000;
 
 /// Fixed seed of the bootstrap: equal measurements give equal intervals.
@@ -30,33 +34,36 @@ const MIN_RUNS: usize = 2;
 /// whole number below 2⁵³. Larger sets use the normal approximation.
 const MAX_EXACT_SAMPLES: usize = 50;
 
-/// Result of a two-sided Mann–Whitney U test.
+/// Two-sided Mann–Whitney U test of the null hypothesis that two sets of measurements have the same distribution.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MannWhitney {
-    /// Pairs of which the first set's measurement is the larger; pairs of equals count half.
+    /// Test statistic U: the number of pairs in which the measurement of the first set is larger than the measurement
+    /// of the second set; a pair of equal measurements counts half.
     pub u: f64,
-    /// Probability of a `u` at least as far from its mean if both sets came from one distribution,
-    /// above 0 and at most 1.
+    /// p-value, above 0 and at most 1: the probability, if both sets come from one distribution, that the test
+    /// statistic is at least as far from its mean as `u`.
     pub p: f64,
-    /// Whether `p` is exact; otherwise it is that of the normal distribution, corrected for ties and
-    /// for continuity.
+    /// Whether `p` is the exact probability; otherwise `p` is the normal approximation, corrected for ties and for
+    /// continuity.
     pub exact: bool,
-    /// Whether every measurement of one set is larger than every one of the other.
+    /// Whether every measurement of one set is larger than every measurement of the other set.
     pub separated: bool,
 }
 
-/// The difference between two sets of measurements.
+/// Comparison of one figure in two sets of repeated runs: the interval of the difference of the means, and a rank-sum
+/// test.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
-    /// Bounds of the bootstrap confidence interval of the second mean less the first, in the unit of the
+    /// Bounds of the 95 % bootstrap confidence interval of the second mean minus the first mean, in the unit of the
     /// measurements.
     pub interval: (f64, f64),
-    /// The test.
+    /// Mann–Whitney test of the null hypothesis that both sets of measurements have the same distribution.
     pub test: MannWhitney,
 }
 
 impl Difference {
-    /// Compares two sets; `None` if a set has fewer than two measurements, or a measurement is not finite.
+    /// Compares two sets of measurements; `None` if a set has fewer than two measurements, or a measurement is not
+    /// finite.
     #[must_use]
     pub fn of(first: &[f64], second: &[f64]) -> Option<Self> {
         let finite = first.iter().chain(second).all(|v| v.is_finite());
@@ -72,7 +79,8 @@ impl Difference {
         })
     }
 
-    /// Combined p-value of both methods: 1 if the interval includes zero, otherwise the p-value of the test.
+    /// p-value of the difference by the interval and the rank-sum test together: 1 if the interval includes zero,
+    /// otherwise the p-value of the test.
     #[must_use]
     pub fn p(&self) -> f64 {
         let (low, high) = self.interval;
@@ -83,8 +91,8 @@ impl Difference {
     }
 }
 
-/// Relative change from one figure to another: 0.1 is an increase of 10 %. Infinite from zero to any other figure; 0
-/// between equal figures.
+/// Relative change from one figure to another: 0.1 is an increase of 10 %. The change is infinite from zero to any
+/// other figure, and 0 between equal figures.
 #[must_use]
 pub fn relative_change(from: f64, to: f64) -> f64 {
     match from == to {
@@ -117,7 +125,8 @@ fn limit(k: usize, m: usize) -> f64 {
     FALSE_DISCOVERY_RATE * k as f64 / m as f64
 }
 
-/// Whether sets of these sizes can differ significantly in the best case, with a single figure.
+/// Whether a single figure can differ significantly between sets of `first` and `second` runs, in the best case of
+/// completely separated sets.
 #[must_use]
 pub fn has_enough_runs(first: usize, second: usize) -> bool {
     first >= MIN_RUNS && second >= MIN_RUNS && smallest_p(first, second) <= limit(1, 1)
@@ -132,8 +141,8 @@ pub fn runs_needed(figures: usize) -> usize {
     found.expect("the smallest p-value falls by half with each run")
 }
 
-/// Minimum p-value of the test: of all assignments of the measurements to the two sets, two separate the sets
-/// completely.
+/// Minimum p-value of the Mann–Whitney test: of all assignments of the measurements to the two sets, two separate the
+/// sets completely.
 fn smallest_p(first: usize, second: usize) -> f64 {
     let ways = (1..=first).fold(1.0, |w, i| w * (second + i) as f64 / i as f64);
     2.0 / ways
@@ -185,7 +194,7 @@ fn ties(first: &[f64], second: &[f64]) -> f64 {
 /// far from its mean as observed. Equal measurements share their mean rank.
 fn exact_p(first: &[f64], second: &[f64]) -> f64 {
     if first.len() > second.len() {
-        // By symmetry; with the smaller set first, fewer subsets are counted.
+        // The p-value is symmetric in the two sets; with the smaller set first, fewer subsets are counted.
         return exact_p(second, first);
     }
     let mut all = [first, second].concat();

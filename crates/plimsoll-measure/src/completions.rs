@@ -7,7 +7,7 @@ use crate::Nanos;
 use plimsoll_runtime::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use serde::{Deserialize, Serialize};
 
-/// Number of slots of an interval.
+/// Number of slots into which an interval is divided, at most; the resolution of completion times is a slot.
 const SLOTS_PER_INTERVAL: u32 = 512;
 
 const SLOT_WORDS: usize = SLOTS_PER_INTERVAL as usize / 64;
@@ -50,7 +50,7 @@ impl CompletionMarks {
     }
 }
 
-/// Slots of an interval with completed operations.
+/// Set of the slots of an interval in which at least one operation completed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SlotSet([u64; SLOT_WORDS]);
 
@@ -80,7 +80,7 @@ impl SlotSet {
     }
 }
 
-/// Slots of all rows in an interval.
+/// Slots of an interval in which operations completed, for each row of the results.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Completions {
     /// Slot length in nanoseconds; 0 if nothing is known.
@@ -104,7 +104,8 @@ impl Completions {
         }
     }
 
-    /// No completions, for this number of rows.
+    /// Completions of an interval in which nothing has completed, in slots of `slot_ns` nanoseconds, for `rows` rows of
+    /// the results.
     #[must_use]
     pub fn new(slot_ns: Nanos, rows: usize) -> Self {
         Self {

@@ -27,9 +27,10 @@ const MAX_SEARCHED_GROUPS: usize = 10_000;
 /// The control groups that may limit this process.
 #[derive(Debug, Default)]
 pub struct ControlGroups {
-    /// Groups with the controller of processor time, from the process's own group to the root.
+    /// Control groups of the process in the hierarchy of the CPU controller, from the process's own group to the root.
     cpu: Vec<Group>,
-    /// Groups with the controller of memory, in the same order.
+    /// Control groups of the process in the hierarchy of the memory controller, from the process's own group to the
+    /// root.
     memory: Vec<Group>,
 }
 
@@ -48,9 +49,9 @@ struct Group {
 /// A control group's memory limit, or the memory still available under the limit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MemoryLimit {
-    /// Limit, or bytes still available.
+    /// Number of bytes that the limit allows, or that are still available under the limit.
     pub bytes: u64,
-    /// Directory of the limiting group.
+    /// Directory of the control group that has the limit.
     pub group: PathBuf,
 }
 
@@ -72,18 +73,18 @@ struct GroupCounters {
     throttled_ns: u64,
 }
 
-/// Throttling of the control group of this process by a CPU quota (CFS bandwidth control).
+/// Throttling of the control group of the process by a CPU quota (CFS bandwidth control).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct QuotaUse {
-    /// Processors that a quota allows, such as 0.5: of the quotas from the process's own group to the root, the quota
-    /// that throttled its group most, or the smallest without throttling; null if the group with the quota is not
-    /// visible in this container.
+    /// Number of processors that the quota allows, such as 0.5. Of the quotas of all groups from the process's own
+    /// group to the root, the quota that throttled its group most, or without throttling the smallest. Null if the
+    /// group with the quota is not visible in the container.
     pub processors: Option<f64>,
-    /// Directory of the group with this quota.
+    /// Directory of the control group with the quota; null if the group is not visible in the container.
     pub group: Option<String>,
-    /// Periods of the quota in which the group wanted to run.
+    /// Number of quota periods, usually of 100 ms, in which threads of the control group wanted to run.
     pub periods: u64,
-    /// Periods in which the group used up its quota before the period ended.
+    /// Number of quota periods in which the control group used up the quota before the period ended.
     pub throttled_periods: u64,
     /// Time for which threads of the group waited for the next period, summed over processors, in seconds.
     pub throttled_s: f64,
@@ -170,12 +171,10 @@ impl ControlGroups {
         limits.min_by_key(|limit| limit.bytes)
     }
 
-    /// Memory available under the tightest limit: limit minus memory use, excluding the page cache, which the kernel
-    /// can reclaim.
-    #[must_use]
-    pub fn available_memory(&self) -> Option<MemoryLimit> {
-        let available = self.memory.iter().filter_map(|g| g.available_memory());
-        available.min_by_key(|available| available.bytes)
+    /// Memory available under each limit: limit minus memory use, excluding the page cache, which the kernel can
+    /// reclaim.
+    pub fn available_memory(&self) -> impl Iterator<Item = MemoryLimit> {
+        self.memory.iter().filter_map(|g| g.available_memory())
     }
 
     /// Throttling counters at this instant; `None` if no group is visible.
@@ -251,7 +250,7 @@ impl Group {
             Version::V2 => [self.number("memory.max"), self.number("memory.high")],
             Version::V1 => [
                 self.number("memory.limit_in_bytes"),
-                // Includes the limits of parent groups, which may be invisible.
+                // `hierarchical_memory_limit` includes the limits of parent groups, which may be invisible.
                 self.table("memory.stat")
                     .get("hierarchical_memory_limit")
                     .copied(),
@@ -287,7 +286,8 @@ impl Group {
 }
 
 impl QuotaCounters {
-    /// Throttling between these counters and later counters; `None` if there was neither a quota nor throttling.
+    /// Throttling from the reading of these counters to the reading `later`; `None` if there was neither a quota nor
+    /// throttling.
     pub(crate) fn until(&self, later: &Self) -> Option<QuotaUse> {
         let change = |then: u64, now: u64| now.saturating_sub(then);
         let both = || self.groups.iter().zip(&later.groups);

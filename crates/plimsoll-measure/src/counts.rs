@@ -9,7 +9,8 @@ use plimsoll_runtime::sync::atomic::{AtomicU64, Ordering::Relaxed};
 const HALF_SUB_BUCKETS: usize = 1024;
 const HALF_BITS: u32 = 10;
 
-/// Largest latency with a bucket: every latency has one. Unused buckets take no memory.
+/// Largest latency with a bucket, in nanoseconds: every latency has a bucket, because pages of unused buckets take no
+/// memory.
 #[cfg(not(loom))]
 const MAX_LATENCY_NS: Nanos = Nanos::MAX;
 
@@ -27,7 +28,7 @@ pub(crate) fn index_of(latency: Nanos) -> usize {
     ((shift as usize) << HALF_BITS) + (latency >> shift) as usize
 }
 
-/// The smallest latency of a bucket.
+/// Smallest latency, in nanoseconds, that the bucket with the number `index` counts.
 pub(crate) fn value_of(index: usize) -> Nanos {
     if index < 2 * HALF_SUB_BUCKETS {
         return index as u64;
@@ -36,7 +37,6 @@ pub(crate) fn value_of(index: usize) -> Nanos {
     ((index % HALF_SUB_BUCKETS + HALF_SUB_BUCKETS) as u64) << shift
 }
 
-/// Number of buckets.
 fn buckets() -> usize {
     index_of(MAX_LATENCY_NS) + 1
 }
@@ -54,11 +54,11 @@ pub(crate) struct Counts {
     /// Buckets in lazily allocated pages: a distribution touches few of the pages.
     buckets: Cells,
     pub(crate) count: AtomicU64,
-    /// Lower half of the sum of latencies.
+    /// Lower 64 bits of the sum of latencies in nanoseconds; `sum_upper` has the upper bits.
     sum: AtomicU64,
     pub(crate) min: AtomicU64,
     pub(crate) max: AtomicU64,
-    /// Upper half of the sum. The last field, because operations rarely write it.
+    /// Upper half of the sum of latencies; the field is last, because operations rarely write the upper half.
     sum_upper: UpperHalf,
 }
 
@@ -84,12 +84,12 @@ impl Counts {
         bump(&self.buckets[index_of(latency)], 1);
         bump(&self.count, 1);
         self.sum_upper.add(&self.sum, latency);
-        // Stored unconditionally: no branch, and the cache line is private.
+        // Minimum and maximum are stored unconditionally, without a branch, because the cache line is private.
         self.min.store(self.min.load(Relaxed).min(latency), Relaxed);
         self.max.store(self.max.load(Relaxed).max(latency), Relaxed);
     }
 
-    /// Sum of all samples in nanoseconds.
+    /// Sum of all recorded latencies in nanoseconds.
     pub(crate) fn sum(&self) -> u128 {
         self.sum_upper.sum(&self.sum)
     }

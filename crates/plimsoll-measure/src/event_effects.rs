@@ -8,34 +8,35 @@ use std::collections::BTreeMap;
 /// Fraction of the throughput before an event at which the throughput counts as recovered.
 pub const RECOVERED_SHARE: f64 = 0.9;
 
-/// Number of consecutive recovered intervals; recovery is at the first of these intervals.
+/// Number of consecutive intervals with at least [`RECOVERED_SHARE`] of the throughput before the event that make a
+/// recovery; the time of the recovery is the start of the first interval.
 pub const RECOVERY_INTERVALS: usize = 3;
 
 /// Totals of an interval over all operations, for judging events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct IntervalSummary {
-    /// Number of the window, from 1.
+    /// Number of the measured window in the run, from 1.
     pub window: u32,
-    /// Number in the window, from 0.
+    /// Number of the interval in the window, from 0.
     pub index: u64,
-    /// Start, in nanoseconds since the window opened.
+    /// Start of the interval, in nanoseconds since the window opened.
     pub start: Nanos,
-    /// Length in nanoseconds; the last interval of a window may be shorter.
+    /// Length of the interval in nanoseconds; the last interval of a window may be shorter.
     pub length: Nanos,
-    /// Operations of counted rows that succeeded.
+    /// Number of operations that succeeded, of the rows that count in the summary.
     pub ops: u64,
-    /// Failed operations of all rows of the workload, by error.
+    /// Number of failed operations of all rows of the workload, by error code.
     pub errors: BTreeMap<ErrorCode, u64>,
-    /// Completion times of successful operations of counted rows.
+    /// Completion times of the operations in `ops`.
     pub successes: Successes,
 }
 
 /// Completion times of successful operations in an interval.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Successes {
-    /// Slot length in nanoseconds.
+    /// Length of a slot in nanoseconds: the resolution of the completion times.
     slot_ns: Nanos,
-    /// Slots with a success.
+    /// Slots of the interval in which an operation succeeded.
     slots: SlotSet,
 }
 
@@ -90,25 +91,26 @@ impl IntervalSummary {
 /// Effect of an event, computed from the intervals of the window in which the event began.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct EventEffect {
-    /// Operations per second before the event: mean of the intervals between the previous event, or the window start,
-    /// and this event; `None` without such an interval.
+    /// Throughput before the event in operations per second: mean of the whole intervals between the previous event, or
+    /// the window start, and the event; `None` without a whole interval.
     pub before_per_s: Option<f64>,
-    /// Operations per second until recovery, the next event or the window end: mean of the intervals whose middle is in
-    /// this time; `None` without such an interval.
+    /// Throughput in operations per second from the event to recovery, the next event or the window end, whichever is
+    /// first: mean of the intervals whose middle is in this time; `None` without such an interval.
     pub during_per_s: Option<f64>,
-    /// Operations per second from recovery until the next event, except an event in the recovery interval itself, or
-    /// until the window end; `None` without recovery or without an interval.
+    /// Throughput in operations per second from recovery until the next event, except an event in the recovery interval
+    /// itself, or until the window end; `None` without recovery or without an interval.
     pub after_per_s: Option<f64>,
     /// Nanoseconds from the event to the first of [`RECOVERY_INTERVALS`] consecutive intervals with at least
     /// [`RECOVERED_SHARE`] of the throughput before the event; 0 if the throughput never fell below. Recovery may come
     /// after later events. `None` without recovery, or without throughput before the event.
     pub time_to_recover: Option<Nanos>,
-    /// Longest time without a success that began or lasted after this event and began before the next event, in
-    /// nanoseconds since the window opened.
+    /// Longest time without a successful operation that began or lasted after the event and began before the next
+    /// event, in nanoseconds since the window opened.
     pub max_gap: Gap,
-    /// Resolution of `max_gap` in nanoseconds.
+    /// Resolution of `max_gap` in nanoseconds: the maximum slot length of the intervals; 0 without intervals.
     pub gap_resolution: Nanos,
-    /// Failed operations by error, from the interval in which the event began up to the interval of the next event.
+    /// Number of failed operations by error code, from the interval in which the event began up to the interval of the
+    /// next event.
     pub errors: BTreeMap<ErrorCode, u64>,
 }
 
@@ -161,10 +163,10 @@ fn next_after(events: &[Nanos], at: Nanos, window: Nanos) -> Nanos {
     later.map_or(window, |next| (*next).min(window))
 }
 
-/// The complete intervals of a window.
+/// Intervals of a window in order, with an empty interval for each missing interval.
 struct Series {
     window: Nanos,
-    /// Length of each interval but the last.
+    /// Length in nanoseconds of each interval; the last interval may be shorter.
     interval: Nanos,
     ops: Vec<u64>,
     errors: BTreeMap<usize, BTreeMap<ErrorCode, u64>>,
@@ -224,13 +226,14 @@ impl Series {
         self.mean(|p| self.start(p) >= from && self.end(p) <= to)
     }
 
-    /// Operations per second of the intervals whose middle is in a time span.
+    /// Mean throughput in operations per second of the intervals whose middle is in a time span.
     fn mean_around(&self, from: Nanos, to: Nanos) -> Option<f64> {
         let middle = |p| self.start(p).midpoint(self.end(p));
         self.mean(|p| (from..to).contains(&middle(p)))
     }
 
-    /// Time of recovery after an instant.
+    /// Time of recovery after the instant `at`, in nanoseconds since the window opened: the start of the first of
+    /// [`RECOVERY_INTERVALS`] consecutive whole intervals with enough throughput, but not before `at`.
     fn back(&self, at: Nanos, before_per_s: f64) -> Option<Nanos> {
         let wanted = RECOVERED_SHARE * before_per_s;
         let is_back = |p: usize| {
@@ -290,7 +293,7 @@ fn note_gaps(
             return;
         }
         let later = events.partition_point(|at| *at <= gap.from);
-        // Events simultaneous with the last event before the gap, and events in the gap.
+        // The gap counts for all events at the time of the last event before the gap, and for events in the gap.
         let before = events[..later].last();
         let first = before.map_or(0, |at| events.partition_point(|e| e < at));
         let first = if before.is_none() { later } else { first };

@@ -4,8 +4,8 @@
 //! gap in which no call of an operation completed either is a *stall* if a call was in flight whose usual time
 //! ([`CallShape::usual_time`]) is far shorter. Times in which workers sleep, wait for an event of a rate, wait for each
 //! other, or wait at a barrier are not stalls, because nothing is in flight. An operation that always takes as long as
-//! the gap is not a stall, and neither is an operation that was executed only once in the window, and slowly: such an
-//! operation is indistinguishable from the one `fsync` behind a gigabyte of writes.
+//! the gap is not a stall, and neither is an operation that was executed only once in the window, and slowly: a single
+//! slow operation is indistinguishable from a single `fsync` behind a gigabyte of writes.
 //!
 //! [`CallShape::usual_time`]: crate::CallShape::usual_time
 
@@ -26,10 +26,10 @@ const STALL_COMPLETIONS: u64 = 10;
 /// Fraction of a gap's length: calls with a longer usual duration do not make the gap a stall.
 const USUAL_SHARE: f64 = 0.1;
 
-/// Euler's constant.
+/// Euler's constant, the limit of 1 + 1/2 + … + 1/n − ln n.
 const EULER: f64 = 0.577_215_664_901_532_9;
 
-/// The gaps of a window.
+/// The longest times without completions in a window, and times without completions that may be stalls.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gaps {
     /// Longest gap of each row of the results.
@@ -43,7 +43,7 @@ pub struct Gaps {
 /// Incremental search for the gaps of a window, interval by interval.
 #[derive(Debug, Clone, Default)]
 pub struct GapWatch {
-    /// Counted rows.
+    /// For each row, whether the row counts for the gaps of all rows together.
     is_counted_row: Vec<bool>,
     /// End of the latest slot with a completion, by row.
     latest: Vec<Nanos>,
@@ -151,7 +151,7 @@ pub fn expected_max_gap(time: Nanos, completions: u64) -> f64 {
 /// A stall of the target: a time without completions although a call was in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stall {
-    /// Time span of the stall.
+    /// Time span of the stall, in nanoseconds since the window opened.
     pub gap: Gap,
     /// Whether the window ended during the stall.
     pub at_end: bool,
@@ -162,9 +162,9 @@ pub struct Stall {
 /// A stall seen by the workers of one rank.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RankStall {
-    /// The rank.
+    /// Rank whose workers saw the stall, from 0.
     pub rank: u32,
-    /// The stall, on the clock of the rank.
+    /// Time span and consequence of the stall, on the clock of the rank.
     pub stall: Stall,
 }
 

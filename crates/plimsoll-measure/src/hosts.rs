@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Counts of the ranks of one machine in a window.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct HostCounts {
-    /// Name of the machine.
+    /// Name of the machine in its network (nodename of uname(2)).
     pub host: String,
     /// Number of ranks with workers on the machine.
     pub ranks: u32,
@@ -16,40 +16,41 @@ pub struct HostCounts {
     pub workers: u64,
     /// Length of the window in seconds: the maximum over the ranks.
     pub seconds: f64,
-    /// Successful operations of the counted rows.
+    /// Number of successful operations of the rows that count in the summary.
     pub ops: u64,
-    /// Bytes moved by the operations in `ops`.
+    /// Number of bytes that the operations in `ops` read and wrote.
     pub bytes: u128,
-    /// Failed operations.
+    /// Number of failed operations of the rows that count in the summary.
     pub errors: u64,
-    /// Number of latencies in `latency_ns`.
+    /// Number of operations whose latencies `latency_ns` adds up.
     pub samples: u64,
-    /// Sum of the latencies in nanoseconds.
+    /// Sum of the latencies of the operations of the counted rows, in nanoseconds.
     pub latency_ns: u128,
-    /// Maximum latency in nanoseconds.
+    /// Maximum latency of an operation of the counted rows, in nanoseconds; 0 without operations.
     pub max_latency_ns: u64,
-    /// Processor time of the ranks in seconds.
+    /// Processor time of the machine's ranks in the window, in seconds.
     pub cpu_s: f64,
-    /// Busy fraction of all processors of the machine, 0 to 1.
+    /// Busy fraction of all processors of the machine, 0 to 1; `None` if unknown.
     pub machine_busy: Option<f64>,
-    /// Bytes received by the machine's network interfaces, without the loopback.
+    /// Bytes received by the machine's network interfaces, without the loopback; `None` if unknown.
     pub received_bytes: Option<u64>,
-    /// Bytes sent by the machine's network interfaces, without the loopback.
+    /// Bytes sent by the machine's network interfaces, without the loopback; `None` if unknown.
     pub sent_bytes: Option<u64>,
 }
 
-/// How far apart the ranks started, without comparing clocks.
+/// Spread of the ranks' starts, measured without comparing clocks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StartFigures {
-    /// Time between the first start and the last in milliseconds; of several load phases, the largest.
-    /// If messages take longer one way than the other, it is wrong by half of the difference.
+    /// Spread of starts: the time between the first start of a rank and the last in milliseconds; of several load
+    /// phases, the maximum. If messages take longer in one direction than in the other, the spread is wrong by half of
+    /// the difference.
     pub spread_ms: f64,
-    /// Longest round trip between rank 0 and another rank in milliseconds.
+    /// Longest round-trip time between rank 0 and another rank, in milliseconds.
     pub round_trip_ms: f64,
 }
 
 impl HostCounts {
-    /// Counts of a rank with these totals; `counted` marks the rows of the summary.
+    /// Counts of a rank, from its totals in a window; `counted` marks the rows of the summary.
     #[must_use]
     pub fn of_rank(
         host: &str,
@@ -129,7 +130,7 @@ impl HostCounts {
         Self::join(all, others, Self::add_ranks);
     }
 
-    /// Combines the machines of several windows.
+    /// Adds the counts of each machine in several windows, such as the stages of a pattern.
     #[must_use]
     pub fn of_windows(windows: &[Vec<Self>]) -> Vec<Self> {
         let mut all = Vec::new();

@@ -13,24 +13,25 @@ use std::sync::Arc;
 #[derive(Default)]
 #[repr(align(64))]
 pub struct InFlight {
-    /// The row plus one in the lower [`ROW_BITS`], the start above; 0 between two operations.
+    /// Operation of the worker in flight: its row plus one in the lower [`ROW_BITS`] bits, its start in the upper bits;
+    /// 0 between two operations.
     word: AtomicU64,
     /// Work per call of the operation: bytes in the lower [`BYTES_BITS`], binary logarithm of the number of calls
     /// above.
     work: AtomicU64,
     /// Time of the operation's latest call completion; not after the operation's start if no call has completed.
     last_sign: AtomicU64,
-    /// Begin of the latest period in which calls of the operation completed less than [`STALL_NS`] apart.
+    /// Beginning of the latest period in which calls of the operation completed less than [`STALL_NS`] apart.
     signs_since: AtomicU64,
     /// Call spans of the lane; `None` for a worker that is not measured.
     spans: Option<Arc<SharedCallSpans>>,
 }
 
-// A separate cache line per worker, which only the controller reads concurrently.
+// Each worker has a separate cache line, which only the controller reads concurrently.
 #[cfg(not(loom))]
 const _: () = assert!(size_of::<InFlight>() == 64);
 
-/// Bits of the row's number plus one.
+/// Number of bits of `InFlight::word` for the row's number plus one.
 const ROW_BITS: u32 = 16;
 
 /// Starts are stored in units of 256 ns, rounded up.
@@ -52,7 +53,7 @@ const START_SPAN_NS: Nanos = UNITS << UNIT_BITS;
 const MAX_UNITS_AHEAD: u64 = UNITS / 16;
 
 impl InFlight {
-    /// Current operation of a worker, in a lane with these call spans.
+    /// State of a worker without an operation in flight, in a lane with the call spans `spans`.
     pub(crate) fn of_lane(spans: Arc<SharedCallSpans>) -> Self {
         Self {
             spans: Some(spans),
@@ -150,8 +151,8 @@ impl InFlight {
         row_of(self.word.load(Relaxed))
     }
 
-    /// Time of the operation's latest call completion that was followed by another call; `None` if there was none.
-    /// `now` is the current time of the run.
+    /// Time of the operation's latest call completion that was followed by another call; `None` if no call was followed
+    /// by another call. `now` is the current time of the run.
     #[must_use]
     pub fn last_sign(&self, now: Nanos) -> Option<Nanos> {
         Some(self.read(now)?.signs?.to)
@@ -180,19 +181,19 @@ impl InFlight {
     }
 }
 
-/// An operation in flight.
+/// Operation in flight of a worker, as read by another thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CurrentOp {
     pub(crate) row: u32,
     pub(crate) start: Nanos,
-    /// Shape of the current call.
+    /// Shape of the operation's current call: bytes, and number of calls of the operation.
     pub(crate) shape: CallShape,
     /// Latest period in which calls of the operation completed; `None` if no call has completed.
     pub(crate) signs: Option<Gap>,
 }
 
 impl CurrentOp {
-    /// Start of the current call.
+    /// Start of the operation's current call: the latest completion of a call, or the start of the operation.
     pub(crate) fn silent_since(&self) -> Nanos {
         self.signs.map_or(self.start, |signs| signs.to)
     }
@@ -212,7 +213,7 @@ pub struct InFlightAges {
 }
 
 impl InFlightAges {
-    /// Adds an operation of `age` nanoseconds.
+    /// Adds an operation in flight that has lasted `age` nanoseconds.
     pub fn add(&mut self, age: Nanos) {
         *self.counts.entry(value_of(index_of(age))).or_default() += 1;
         self.oldest = self.oldest.max(age);
@@ -226,7 +227,7 @@ impl InFlightAges {
         self.oldest = self.oldest.max(other.oldest);
     }
 
-    /// Number of operations in flight.
+    /// Number of operations in flight, of all ages together.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.values().sum()
@@ -248,7 +249,7 @@ impl InFlightAges {
 /// A quantile over completed operations and operations in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Quantile {
-    /// Value in nanoseconds.
+    /// Latency at the quantile in nanoseconds; a lower bound if `is_lower_bound`.
     pub ns: Nanos,
     /// Whether the true quantile may be greater, because only operations in flight are as old as `ns`.
     pub is_lower_bound: bool,
@@ -272,8 +273,8 @@ impl Quantile {
 
 /// Latency that a fraction `q` (0 to 1) of all operations does not exceed, by the product-limit estimator (Kaplan and
 /// Meier 1958, in the form of Efron 1967: the mass of a censored observation is distributed equally to all observations
-/// that are larger, here also to equal ones). `None` if only censored observations are that large: the quantile is then
-/// at least the largest censored observation.
+/// that are larger, here also to equal observations). `None` if only censored observations reach the quantile, which is
+/// then at least the largest censored observation.
 ///
 /// `completed` and `ages` are values in increasing order with their numbers of occurrences.
 pub fn censored_quantile(
@@ -282,7 +283,7 @@ pub fn censored_quantile(
     count: u64,
     q: f64,
 ) -> Option<Nanos> {
-    /// Above the rounding errors of the sum, below the fraction of one operation.
+    /// Tolerance of `fraction`: above the rounding errors of the sum, and below the fraction of one operation.
     const ROUNDING: f64 = 1e-12;
     let mut ages = ages.iter().peekable();
     let censored: u64 = ages.clone().map(|(_, n)| n).sum();
@@ -292,7 +293,7 @@ pub fn censored_quantile(
     for (value, n) in completed {
         while let Some((_, cut)) = ages.next_if(|(age, _)| *age <= value) {
             let cut = *cut as f64;
-            // At least this value follows, so `left` exceeds `cut`.
+            // At least one completed operation is left, so `left` exceeds `cut`.
             weight *= left / (left - cut);
             left -= cut;
         }
@@ -317,15 +318,15 @@ mod tests {
         assert_eq!(read(5000), None);
         slot.begin(3, 1024);
         assert_eq!((read(5000), slot.row()), (Some((3, 1024)), Some(3)));
-        // An operation never appears older than it is.
+        // The start 1025 is stored rounded up to 1280, so that no operation appears older than the operation is.
         slot.begin(0, 1025);
         assert_eq!(read(5000), Some((0, 1280)));
         assert!(slot.holds(0, 1025) && slot.holds(0, 1280));
         assert!(!slot.holds(1, 1025) && !slot.holds(0, 1281) && !slot.holds(0, 1024));
         slot.end();
         assert_eq!((read(5000), slot.row()), (None, None));
-        // Centuries of a run, and the last row: the operation may be two years old, and may have begun a month
-        // after `now`.
+        // The run lasts for centuries, and the row is the last row: an operation may be two years old, and may have
+        // begun a month after `now`.
         const DAY: Nanos = 86_400_000_000_000;
         for day in [0, 800, 900, 100_000] {
             let start = (day * DAY).next_multiple_of(256);
@@ -407,7 +408,7 @@ mod tests {
             mut ages in prop::collection::vec(1u64..12, 0..30),
             percent in 1u32..=100,
         ) {
-            // A quantile that is no multiple of any mass.
+            // The quantile is not a multiple of an operation's mass, so that rounding errors do not change the result.
             let q = f64::from(percent) / 100.0 - 0.003_141_59;
             samples.sort_unstable();
             ages.sort_unstable();

@@ -6,18 +6,18 @@ use serde::{Deserialize, Serialize};
 /// An interval of a window, over all lanes.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Interval {
-    /// Number of the window, from 1.
+    /// Number of the measured window in the run, from 1.
     pub window: u32,
     /// Number of the interval in the window, from 0.
     pub index: u64,
     /// Time of the window's opening, in nanoseconds of the run's clock.
     pub opened: Nanos,
-    /// Start, in nanoseconds since the window opened.
+    /// Start of the interval, in nanoseconds since the window opened.
     pub start: Nanos,
-    /// Length in nanoseconds; the last interval may be shorter.
+    /// Length of the interval in nanoseconds; the last interval of a window may be shorter.
     pub length: Nanos,
-    /// One entry per row of the results.
+    /// Totals of the operations in the interval, one entry for each row of the results.
     pub rows: Vec<OpTotals>,
-    /// Completion times of operations.
+    /// Slots of the interval in which operations of each row completed.
     pub completions: Completions,
 }

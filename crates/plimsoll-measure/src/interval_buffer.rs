@@ -23,7 +23,7 @@ impl RowSpec {
     /// Maximum address space in bytes of the row's histograms in a lane.
     #[must_use]
     pub fn address_space(&self) -> u64 {
-        // One buffer is being written; the others are spare or delivered.
+        // One buffer is being written; the other buffers are spare or delivered.
         let buffers = 1 + crate::recorder::SPARE_BUFFERS as u64;
         match self.unused {
             true => 0,
@@ -36,13 +36,13 @@ impl RowSpec {
 #[repr(C, align(64))]
 pub(crate) struct RowBuffer {
     pub(crate) response: Option<Box<ResponseBuffer>>,
-    /// Lower half of the sum of the bytes.
+    /// Lower 64 bits of the number of bytes that the operations moved; `bytes_upper` has the upper bits.
     bytes: AtomicU64,
     pub(crate) service: Counts,
     bytes_upper: UpperHalf,
-    /// Completion times, in a separate cache line.
+    /// Slots of the interval in which operations succeeded, in a separate cache line.
     pub(crate) marks: CompletionMarks,
-    /// Completion times of failed operations.
+    /// Slots of the interval in which operations failed.
     pub(crate) failed_marks: CompletionMarks,
     pub(crate) cpu_ns: AtomicU64,
     pub(crate) cpu_ops: AtomicU64,
@@ -145,7 +145,7 @@ impl IntervalBuffer {
         all
     }
 
-    /// Adds the slots with completed operations.
+    /// Adds the slots of each row in which operations succeeded or failed.
     pub(crate) fn add_marks_to(&self, completions: &mut Completions) {
         let slots = completions.rows.iter_mut().zip(&mut completions.failed);
         for (row, (done, failed)) in self.rows.iter().zip(slots) {
@@ -156,13 +156,13 @@ impl IntervalBuffer {
         }
     }
 
-    /// Whether the buffer has no records.
+    /// Whether the buffer has no record of an operation, successful or failed.
     pub(crate) fn is_empty(&self) -> bool {
         let mut rows = self.rows.iter().flatten();
         self.errors().is_empty() && rows.all(|row| row.service.count.load(Relaxed) == 0)
     }
 
-    /// Whether the counts of each row agree. Always true after delivery.
+    /// Whether the histograms of each row have as many latencies as the row has operations, as after every delivery.
     pub(crate) fn is_consistent(&self) -> bool {
         self.rows.iter().flatten().all(|row| {
             let ops = row.service.count.load(Relaxed);

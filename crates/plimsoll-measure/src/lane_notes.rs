@@ -48,8 +48,8 @@ impl LaneNotes {
     /// Records a cut operation that has returned. Must be called by the lane before the worker's next step.
     pub(crate) fn cut(&self, window: u32, row: u32, start: Nanos) {
         let mut notes = self.lock();
-        // From here on the note replaces the worker's word: the controller must not see the operation in both, should
-        // it read before the worker ends the operation.
+        // From here on the note replaces the worker's word: a controller that reads before the worker ends the
+        // operation must not see the operation in the note and in the word.
         if let Some(word) = notes.workers.iter().find(|w| w.holds(row, start)) {
             word.end();
         }

@@ -90,7 +90,7 @@ impl Latency {
         latency
     }
 
-    /// Number of samples.
+    /// Number of samples in the distribution, one for each operation.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.histogram.len()
@@ -120,16 +120,17 @@ impl Latency {
         self.max
     }
 
-    /// Latency in nanoseconds that the fraction `q` (0 to 1) of the samples does not exceed, to
-    /// three significant digits; 0 without samples. Never above the exact maximum.
+    /// Latency in nanoseconds that the fraction `q` (0 to 1) of the samples does not exceed, to three significant
+    /// digits; 0 without samples. The value never exceeds the exact maximum.
     #[must_use]
     pub fn quantile(&self, q: f64) -> Nanos {
         let rank = quantile_rank(q, self.count());
         self.of_rank(rank).min(self.max)
     }
 
-    /// Quantile `q` of these samples and of operations in flight, which take at least as long as their ages; see
-    /// [`censored_quantile`]. If only a lower bound is known, the bound is the age of the oldest operation in flight.
+    /// Quantile `q` of the samples of this distribution and of operations in flight, which take at least as long as
+    /// their ages; see [`censored_quantile`]. If only a lower bound is known, the bound is the age of the oldest
+    /// operation in flight.
     #[must_use]
     pub fn quantile_with(&self, ages: &InFlightAges, q: f64) -> Quantile {
         if ages.count() == 0 {
@@ -148,8 +149,9 @@ impl Latency {
         recorded.map(|v| (v.value_iterated_to(), v.count_at_value()))
     }
 
-    /// Sample number `index`, from 0, of all samples in increasing order, in nanoseconds: the last sample if there are
-    /// fewer, 0 without samples. The first and the last sample are exact, the others have three significant digits.
+    /// Sample number `index`, from 0, of all samples in increasing order, in nanoseconds; the last sample for a larger
+    /// `index`, and 0 without samples. The first and the last sample are exact, and the other samples have three
+    /// significant digits.
     #[must_use]
     pub fn nth(&self, index: u64) -> Nanos {
         let n = self.count();
@@ -161,14 +163,14 @@ impl Latency {
         }
     }
 
-    /// Histogram value of the sample of this rank, from 1.
+    /// Histogram value of sample number `rank`, from 1, in increasing order.
     fn of_rank(&self, rank: u64) -> Nanos {
-        // Half a sample below the rank, because the histogram rounds up.
+        // The fraction is half a sample below the rank, because the histogram rounds up.
         let share = (rank as f64 - 0.5) / self.count() as f64;
         self.histogram.value_at_quantile(share)
     }
 
-    /// The distribution as an HdrHistogram.
+    /// The samples in nanoseconds as an HdrHistogram, with three significant digits.
     #[must_use]
     pub fn histogram(&self) -> &Histogram<u64> {
         &self.histogram
@@ -187,7 +189,7 @@ impl Latency {
         .into()
     }
 
-    /// Adds one sample.
+    /// Adds a sample of `latency` nanoseconds.
     pub fn record(&mut self, latency: Nanos) {
         self.record_n(latency, 1);
         self.sum += u128::from(latency);
@@ -195,7 +197,7 @@ impl Latency {
         self.max = self.max.max(latency);
     }
 
-    /// Adds another distribution.
+    /// Adds the samples of another distribution.
     pub fn add(&mut self, other: &Latency) {
         if other.count() > 0 {
             self.histogram
@@ -221,16 +223,16 @@ impl Latency {
     }
 }
 
-/// Totals of one operation over a period.
+/// Totals of one operation of the workload, a row of the results, over a period such as a window.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct OpTotals {
-    /// Operations that succeeded.
+    /// Number of operations that succeeded in the period.
     pub ops: u64,
-    /// Bytes moved by the operations in `ops`.
+    /// Number of bytes that the operations in `ops` read and wrote.
     pub bytes: u128,
-    /// Operations that failed, by error.
+    /// Number of operations that failed in the period, by error code.
     pub errors: BTreeMap<ErrorCode, u64>,
-    /// Service times, from call to return.
+    /// Service times of the operations in `ops`, from call to return.
     pub service: Latency,
     /// Response times, from intended start to return, or from call to return of an operation
     /// without an intended start; empty if the row is never paced.
@@ -261,7 +263,8 @@ impl OpTotals {
         }
     }
 
-    /// Latency distribution: response times of operations with an intended start, service times of the others.
+    /// Latency distribution: response times of operations with an intended start, service times of operations without
+    /// an intended start.
     #[must_use]
     pub fn latency(&self) -> &Latency {
         match self.paced {
@@ -270,7 +273,7 @@ impl OpTotals {
         }
     }
 
-    /// Number of failed operations.
+    /// Number of failed operations, over all error codes.
     #[must_use]
     pub fn error_count(&self) -> u64 {
         self.errors.values().sum()
@@ -337,7 +340,7 @@ mod tests {
         (1..=10).for_each(|v| l.record(v));
         let mut ages = InFlightAges::default();
         assert_eq!(l.quantile_with(&ages, 0.5), Quantile::known(5));
-        // Ten operations in flight of at least 100: the fifth of ten becomes the fifth of twenty.
+        // With ten operations in flight for at least 100 ns, the fifth of ten operations becomes the fifth of twenty.
         (0..10).for_each(|_| ages.add(100));
         assert_eq!(l.quantile_with(&ages, 0.25), Quantile::known(5));
         assert_eq!(l.quantile_with(&ages, 0.9), Quantile::at_least(100));
@@ -417,7 +420,7 @@ mod tests {
     #[test]
     fn an_operation_in_flight_as_old_as_all_that_completed_is_no_bound() {
         let shares = [0.5, 0.99, 0.999, 1.0];
-        // Buckets of a single value, and wider buckets.
+        // The latencies fall into buckets of a single value, and into wider buckets.
         for took in [0, 700, 10_000_000] {
             let mut ages = InFlightAges::default();
             ages.add(took);

@@ -94,5 +94,5 @@ pub use workers_done::WorkersDone;
 /// Smallest latency that a histogram distinguishes from zero, in nanoseconds.
 pub const MIN_LATENCY_NS: Nanos = 1;
 
-/// Significant decimal digits of histograms.
+/// Number of significant decimal digits of the latencies in histograms.
 pub const SIGNIFICANT_DIGITS: u8 = 3;

@@ -10,16 +10,16 @@ pub struct LongReplies {
     pub procedure: String,
     /// Document that defines the procedure, such as `RFC 1813`.
     pub standard: String,
-    /// Number of long replies.
+    /// Number of replies of the procedure that were longer than the protocol allows.
     pub count: u64,
-    /// Minimum number of extra bytes.
+    /// Minimum number of bytes after the result in a long reply.
     pub min_bytes: u32,
-    /// Maximum number of extra bytes.
+    /// Maximum number of bytes after the result in a long reply.
     pub max_bytes: u32,
 }
 
 impl LongReplies {
-    /// Merges replies into `all` by procedure.
+    /// Merges the replies `more` into `all`, one entry per procedure.
     pub fn add(all: &mut Vec<Self>, more: Vec<Self>) {
         for new in more {
             let same = |known: &&mut Self| {

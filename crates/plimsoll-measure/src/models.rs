@@ -9,7 +9,7 @@ use plimsoll_runtime::sync::atomic::{AtomicBool, AtomicU64, Ordering::Acquire, O
 use plimsoll_runtime::sync::model::{explore, spawn};
 use std::sync::Arc;
 
-/// Interval length.
+/// Length of an interval of the models, in nanoseconds.
 const LENGTH: u64 = 10;
 
 fn operation(end: u64) -> OpTimes {
@@ -20,7 +20,7 @@ fn shared_window() -> Arc<WindowState> {
     Arc::new(WindowState::new(LENGTH))
 }
 
-/// A recorder of one row, and its controller side.
+/// A recorder of one row, and the recorder's state that the controller reads.
 fn lane(window: &Arc<WindowState>) -> (Recorder, Arc<LaneProgress>) {
     let recorder = Recorder::new(window.clone(), &[RowSpec::default()]);
     let progress = recorder.progress();

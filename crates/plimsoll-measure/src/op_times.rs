@@ -5,14 +5,15 @@ use crate::Nanos;
 /// Maximum difference in nanoseconds between readings of one clock on different processors.
 const MAX_CLOCK_SKEW_NS: Nanos = 1_000;
 
-/// The times of one operation, all from one clock.
+/// Intended start, start and end of one operation, all from the run's clock.
 #[derive(Debug, Clone, Copy)]
 pub struct OpTimes {
-    /// Scheduled start; `None` if the operation was not paced.
+    /// Intended start of the operation by its schedule, in nanoseconds of the run's clock; `None` if the operation was
+    /// not paced.
     pub intended: Option<Nanos>,
-    /// Time of the call.
+    /// Time at which the target was called, in nanoseconds of the run's clock.
     pub start: Nanos,
-    /// Time of the return.
+    /// Time at which the call of the target returned, in nanoseconds of the run's clock.
     pub end: Nanos,
 }
 

@@ -1,5 +1,5 @@
-//! The outcome of a run. The engine fills it, ranks report and merge it, and results are computed from the merged
-//! outcome.
+//! The outcome of a run. The engine fills the outcome of each rank, ranks report their outcomes to rank 0, and results
+//! are computed from the merged outcome.
 
 use crate::system::SystemUse;
 use crate::{
@@ -30,37 +30,37 @@ pub struct Outcome {
     /// Stages of a pattern, in the order of their windows; only at rank 0.
     #[serde(skip)]
     pub stages: Vec<StageOutcome>,
-    /// Filesets that were created or reused.
+    /// Filesets that were created, or found and reused, before the workers started.
     #[serde(skip)]
     pub populated: Vec<PopulatedFileset>,
-    /// The failure that ended the run.
+    /// Failure that ended the run; `None` if no failure ended the run.
     pub failure: Option<Failure>,
-    /// The operation that ended the run because its fileset was exhausted.
+    /// Operation that ended the run because the operation's fileset was exhausted; `None` if no operation did.
     pub ran_out: Option<RanOut>,
-    /// Whether the run was stopped from outside.
+    /// Whether a stop request, such as the user's interrupt, ended the run.
     pub interrupted: bool,
     /// Result of the verification of contents and files; `None` if the run is not verified.
     #[serde(skip)]
     pub verification: Option<Verification>,
-    /// Reasons why the result is invalid.
+    /// Reasons that the engine has found why the result is invalid; further reasons follow from the figures.
     #[serde(skip)]
     pub reasons: Vec<Reason>,
-    /// Workers that hang in a system call.
+    /// Names of hung workers: workers in a system call 10 s after the end of the run.
     pub hung_workers: Vec<String>,
-    /// Remarks.
+    /// Remarks on the run for the user, as sentences that do not affect the validity of the result.
     pub notes: Vec<String>,
     /// Figures of each process of an operation mix in the last window.
     pub processes: Vec<ProcessCounts>,
     /// Counts of the event schedule of each rank in the last window; empty without `eventlimit` and an event rate.
     pub schedules: Vec<ScheduleCounts>,
-    /// Statistics of the `testrandvar` operations.
+    /// Statistics of the random numbers that each `testrandvar` operation drew.
     pub variables: Vec<DrawnVariable>,
-    /// Description of the target.
+    /// Description of the target for the results, in words.
     #[serde(skip)]
     pub target: String,
     /// Number of lanes that drove the workers.
     pub lanes: usize,
-    /// The remains of the work directory.
+    /// Remains of the work directory after the removal of the run's files.
     #[serde(skip)]
     pub cleanup: Cleanup,
     /// Replies of a server that were longer than its protocol allows, by procedure.
@@ -81,7 +81,7 @@ pub struct Cleanup {
     /// Paths of files that Plimsoll did not create, relative to the work directory.
     pub foreign: Vec<String>,
     /// Sentences about files that were not removed: the reason and, if possible, the command that removes the files.
-    /// Empty if everything was removed.
+    /// The list is empty if everything was removed.
     pub unremoved: Vec<String>,
 }
 
@@ -90,14 +90,14 @@ pub struct Cleanup {
 pub struct StageOutcome {
     /// Number of the stage in the pattern, from 0.
     pub stage: u32,
-    /// One entry per rank, in rank order.
+    /// Results of each rank in the stage, in the order of rank numbers.
     pub ranks: Vec<RankStage>,
 }
 
-/// A measured window.
+/// Measurements of the workers, the process and the machines in a measured window.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct MeasuredWindow {
-    /// Totals of the workers.
+    /// Totals of the workers' operations, by row of the results.
     pub totals: WindowTotals,
     /// Wall clock at the start of the window; `None` in a run that was recovered from its intervals.
     pub started: Option<SystemTime>,
@@ -140,22 +140,22 @@ pub struct Throttling {
 /// An operation that exhausted its fileset in a time-limited run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RanOut {
-    /// Name of the operation.
+    /// Name of the operation in the workload.
     pub operation: String,
-    /// Position of the operation in the workload.
+    /// Position of the operation in the workload's text; `None` for a workload without text.
     pub place: Option<SourcePosition>,
-    /// The exhausted supply, such as `existing file`.
+    /// Kind of fileset entry that was exhausted, such as `existing file`.
     pub supply: String,
-    /// The exhausted fileset.
+    /// Name of the fileset that had no entry in the state that the operation needs.
     pub fileset: String,
-    /// Advice to the user, as a clause.
+    /// Advice to the user against the exhaustion, as a clause such as [`RanOut::ADVICE`].
     pub advice: String,
     /// Time of the exhaustion in nanoseconds since the window opened, or since the workers started if no window was
     /// open.
     pub after_ns: u64,
-    /// Whether a window was open.
+    /// Whether a measured window was open when the fileset was exhausted.
     pub measured: bool,
-    /// Whether the latest window had already ended.
+    /// Whether the latest window had ended before the fileset was exhausted.
     pub window_over: bool,
 }
 
@@ -184,10 +184,10 @@ impl fmt::Display for RanOut {
     }
 }
 
-/// Statistics of a `testrandvar` operation.
+/// Statistics of the random numbers that a `testrandvar` operation drew.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct DrawnVariable {
-    /// Name of the operation.
+    /// Name of the operation in the workload.
     pub name: String,
     /// Count, mean and standard deviation of the drawn numbers.
     pub stats: VariableStats,
@@ -196,16 +196,16 @@ pub struct DrawnVariable {
 /// Incremental mean and standard deviation (Welford 1962).
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
 pub struct VariableStats {
-    /// Count of the numbers.
+    /// Number of random numbers that were drawn.
     pub count: u64,
-    /// Mean.
+    /// Mean of the drawn random numbers; 0 without numbers.
     pub mean: f64,
-    /// Sum of squared distances from the mean.
+    /// Sum of the squared distances of the random numbers from `mean`.
     squares: f64,
 }
 
 impl VariableStats {
-    /// Adds a number to the statistics.
+    /// Adds the random number `x` to count, mean and standard deviation.
     pub fn add(&mut self, x: f64) {
         self.count += 1;
         let distance = x - self.mean;
@@ -213,7 +213,7 @@ impl VariableStats {
         self.squares += distance * (x - self.mean);
     }
 
-    /// Merges other statistics (Chan, Golub, LeVeque 1979).
+    /// Merges the statistics of other random numbers (Chan, Golub, LeVeque 1979).
     pub fn merge(&mut self, other: &Self) {
         let count = self.count + other.count;
         if other.count == 0 {

@@ -25,10 +25,10 @@ impl ScheduleCounts {
 /// Operations of a process (a worker of an operation mix) in the measured window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ProcessCounts {
-    /// Group of the process in the Plan.
+    /// Number of the worker group in the Plan to which the process belongs.
     pub group: u32,
-    /// Number of the process in the group.
+    /// Number of the process in the worker group.
     pub number: u32,
-    /// Counts of the process's operations.
+    /// Numbers of scheduled, completed and dropped operations of the process.
     pub counts: ScheduleCounts,
 }

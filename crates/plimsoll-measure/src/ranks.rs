@@ -6,51 +6,51 @@ use serde::{Deserialize, Serialize};
 
 /// Results of one rank in a stage that all ranks began together.
 ///
-/// Times are by the rank's own clock; clocks of different ranks are never compared.
+/// Times are from the rank's own clock; clocks of different ranks are never compared.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RankStage {
-    /// The rank.
+    /// Number of the rank, from 0.
     pub rank: u32,
-    /// Time from the common start to the end of the rank's own work, in nanoseconds, without its
-    /// wait for the others at a stonewall.
+    /// Time from the common start to the end of the rank's own work, in nanoseconds, without the wait for other ranks
+    /// at a stonewall.
     pub time_ns: Nanos,
-    /// Time from the common start until every rank had ended, in nanoseconds.
+    /// Time from the common start until every rank had finished, in nanoseconds.
     pub time_with_barrier_ns: Nanos,
-    /// Rounds completed.
+    /// Number of rounds that the rank completed in the stage.
     pub rounds: u64,
-    /// Rounds completed at the stonewall; null if the stage ended before it.
+    /// Number of rounds that the rank had completed at the stonewall; null if the stage ended before the stonewall.
     pub stonewall_rounds: Option<u64>,
-    /// Time from the common start until the rank noticed the stonewall, in nanoseconds; null if the
-    /// stage ended before it.
+    /// Time from the common start until the rank noticed the stonewall, in nanoseconds; null if the stage ended before
+    /// the stonewall.
     pub stonewall_ns: Option<Nanos>,
-    /// One entry per row of the results.
+    /// Results of the rank for each operation of the Plan, in the Plan's order.
     pub rows: Vec<RankRow>,
 }
 
 /// Results of one rank for one operation in a stage.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RankRow {
-    /// Operations that succeeded.
+    /// Number of operations of the rank that succeeded in the stage.
     pub ops: u64,
-    /// Bytes they moved.
+    /// Number of bytes that the operations in `ops` read and wrote.
     pub bytes: u128,
-    /// Operations that failed.
+    /// Number of operations of the rank that failed in the stage.
     pub errors: u64,
-    /// Minimum, first quartile, median, third quartile, 90th and 99th percentile, and maximum of the
-    /// latency in nanoseconds.
+    /// Seven-number summary of the service time in nanoseconds: minimum, first quartile, median, third quartile, 90th
+    /// percentile, 99th percentile and maximum; all 0 without operations.
     pub quantiles_ns: [Nanos; 7],
 }
 
 /// Totals of one operation of a rank in a stage.
 #[derive(Debug, Clone, Default)]
 pub struct RankTotals {
-    /// Operations that succeeded.
+    /// Number of operations of the rank that succeeded.
     pub ops: u64,
-    /// Bytes moved by the operations in `ops`.
+    /// Number of bytes that the operations in `ops` read and wrote.
     pub bytes: u128,
-    /// Operations that failed.
+    /// Number of operations of the rank that failed.
     pub errors: u64,
-    /// Service times, from call to return.
+    /// Service times of the operations in `ops`, from call to return.
     pub latency: Latency,
 }
 
@@ -81,7 +81,7 @@ impl From<&OpTotals> for RankRow {
 ///
 /// MD-Workbench's quantile `q` of `n` sorted samples is sample number `round(q·n + 0.49)`, counted from 0 and limited
 /// to the last sample; the median of an even number of samples is the mean of the middle two. Minimum and maximum are
-/// exact, the others within a thousandth.
+/// exact, and the other five figures are exact to a thousandth.
 #[must_use]
 pub fn seven_number_summary(latency: &Latency) -> [Nanos; 7] {
     let n = latency.count();

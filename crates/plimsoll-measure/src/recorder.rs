@@ -23,7 +23,7 @@ pub(crate) struct Delivery {
     pub(crate) buffer: Arc<IntervalBuffer>,
 }
 
-/// Number of empty buffers that a lane keeps for later intervals. One suffices if the collector keeps up.
+/// Number of empty buffers that a lane keeps for later intervals. One buffer suffices if the collector keeps up.
 pub(crate) const SPARE_BUFFERS: usize = 2;
 
 struct Mailbox {
@@ -50,7 +50,7 @@ impl Progress {
     }
 }
 
-/// Interval number after all others: the window has ended for the lane.
+/// Interval number above the numbers of all intervals: the window has ended for the lane.
 const NO_MORE_INTERVALS: u64 = u64::MAX >> WINDOW_BITS;
 
 /// Number of bits of a window number, above the interval number.
@@ -61,12 +61,12 @@ fn packed(window: u32, interval: u64) -> u64 {
     u64::from(window) << (u64::BITS - WINDOW_BITS) | interval
 }
 
-/// The side of a [`Recorder`] that other threads can read.
+/// State of a [`Recorder`] that other threads can read: progress, delivered intervals, and operations in flight.
 pub struct LaneProgress {
     rows: Arc<[Progress]>,
     specs: Box<[RowSpec]>,
     mailbox: Mutex<Mailbox>,
-    /// Everything before this interval has been delivered; as [`packed`].
+    /// First interval whose records have not been delivered, as window and interval [`packed`] into a word.
     delivered_upto: AtomicU64,
     ended: AtomicBool,
     notes: LaneNotes,
@@ -138,17 +138,18 @@ impl LaneProgress {
         std::mem::take(&mut self.lock().delivered)
     }
 
-    /// Empties a buffer and returns it to the lane. Surplus buffers, allocated because the collector was late, are
-    /// freed.
+    /// Empties a buffer and returns the buffer to the lane. Surplus buffers, allocated because the collector was late,
+    /// are freed.
     pub(crate) fn give_back(&self, buffer: Arc<IntervalBuffer>) {
         if self.lock().spare.len() < SPARE_BUFFERS {
-            // Outside the lock, on which the lane would block at the end of an interval.
+            // The buffer is cleared outside the lock, on which the lane would block at the end of an interval.
             buffer.clear();
             self.lock().spare.push(buffer);
         }
     }
 
-    /// Takes the delivered buffers and the buffer being written, both atomically: no records are lost in between.
+    /// Takes the delivered buffers and, under the same lock, the buffer that the lane is writing, so that no delivery
+    /// is lost in between.
     pub(crate) fn take_all(&self) -> (Vec<Delivery>, Delivery) {
         let mut mailbox = self.lock();
         let delivered = std::mem::take(&mut mailbox.delivered);
@@ -167,27 +168,28 @@ impl LaneProgress {
 /// Content of a lane's current buffer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BufferState {
-    /// Empty; nothing is being measured.
+    /// The buffer is empty, and nothing is being measured.
     Empty,
-    /// Operations of the current interval.
+    /// The buffer has operations of the current interval.
     Measuring,
-    /// Operations that completed in a window that has ended for the lane.
+    /// The buffer has operations that completed in a window that has ended for the lane.
     Late,
 }
 
-/// Records the operations of one lane.
+/// Recorder of one lane: counts operations and latencies by row and interval, and delivers the records to the
+/// collector.
 pub struct Recorder {
     shared: Arc<LaneProgress>,
     progress: Arc<[Progress]>,
     window: Arc<WindowState>,
     current: RefCell<Arc<IntervalBuffer>>,
     epoch: Cell<u32>,
-    /// Time of the next change of interval or window.
+    /// Time of the next change of interval or window, in nanoseconds of the run's clock.
     next_change_at: Cell<Nanos>,
     state: Cell<BufferState>,
     window_number: Cell<u32>,
     interval: Cell<u64>,
-    /// First instant of the current interval.
+    /// First instant of the current interval, in nanoseconds of the run's clock.
     interval_start: Cell<Nanos>,
     slot_shift: u32,
     /// Calls without a reply are being abandoned, because the run is over.
@@ -244,7 +246,7 @@ impl Recorder {
         self.shared.notes.worker()
     }
 
-    /// The side that other threads can read.
+    /// The recorder's state that other threads can read.
     #[must_use]
     pub fn progress(&self) -> Arc<LaneProgress> {
         self.shared.clone()
@@ -280,7 +282,7 @@ impl Recorder {
     }
 
     /// Records an asynchronous operation that completed at `end`, now or earlier. The operation counts in the latest
-    /// window if it completed in that window, whatever the lane has done since.
+    /// window if `end` is inside the window, even if the lane has entered a later interval since.
     pub fn record_completed_at(&self, row: u32, start: Nanos, end: Nanos, bytes: u64) {
         self.progress[row as usize].add(bytes);
         let window = self.window.bounds();
@@ -290,7 +292,7 @@ impl Recorder {
         if self.window_number.get() != window.number
             || (self.is_measuring() && end >= self.next_change_at.get())
         {
-            // The lane has not entered this window or interval yet, and enters it now.
+            // The lane has not entered the window or interval of the completion yet, and enters the interval now.
             self.advance_interval(end);
         }
         if !self.is_measuring() {
@@ -330,8 +332,8 @@ impl Recorder {
         }
     }
 
-    /// Counts an operation that failed at `at` without being issued to the target. Such a failure does not interrupt a
-    /// stall.
+    /// Counts an operation that failed at `at` without being issued to the target. A failure of an operation that was
+    /// not issued does not interrupt a stall.
     #[cold]
     pub fn record_not_issued(&self, row: u32, at: Nanos, code: &str) {
         if self.roll_and_check(at) {
@@ -357,7 +359,7 @@ impl Recorder {
         }
     }
 
-    /// Marks a completion, if it lies in the current interval.
+    /// Marks the slot of a completion at `end` if the instant is in the current interval.
     fn mark_outside_interval(&self, marks: &CompletionMarks, end: Nanos) {
         let base = self.interval_start.get();
         if (base..self.next_change_at.get()).contains(&end) {
@@ -464,7 +466,7 @@ impl Recorder {
             .store(packed(window, interval), Release);
     }
 
-    /// Hands the current buffer to the collector and takes an empty one.
+    /// Hands the current buffer to the collector and takes an empty buffer.
     fn deliver(&self, next: u64) {
         let mut current = self.current.borrow_mut();
         let mut mailbox = self.shared.lock();

@@ -3,100 +3,103 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a simulated storage system did in a window.
+/// Figures of a simulated storage system in a measured window, by element and by row of the results.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SimulatedWindow {
-    /// Name of the system.
+    /// Name of the simulated system.
     pub system: String,
-    /// Stations, in the order of their names; a link has one for each direction.
+    /// Figures of the stations in the order of their names, and then of the links; a link has, in each direction, a
+    /// station for transmission and a station for latency.
     pub stations: Vec<StationFigures>,
-    /// Caches.
+    /// Figures of the caches, in the order of their names.
     pub caches: Vec<CacheFigures>,
-    /// Logs, and dirty data of caches that write back.
+    /// Fill levels of the logs, and of the dirty bytes of write-back caches.
     pub buffers: Vec<BufferFigures>,
-    /// Where the time of requests went, for each row of the results that had any.
+    /// Time that requests spent at each element of the system, for each row of the results with requests.
     pub rows: Vec<RowTime>,
-    /// The station that limits the system; null if none was busy.
+    /// The station that limits the system; `None` if no station was busy.
     pub bottleneck: Option<Bottleneck>,
 }
 
-/// Figures of a station, over all of its instances.
+/// Figures of a station of a simulated system, over all instances of the station.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StationFigures {
-    /// Its name.
+    /// Name of the station in the simulated system.
     pub name: String,
-    /// Instances of it.
+    /// Number of equal instances of the station, over all nodes that have the station.
     pub instances: u32,
-    /// Servers of each instance; null for a delay.
+    /// Number of servers of each instance; null for a delay, which has no queue.
     pub servers: Option<u32>,
-    /// Requests that departed.
+    /// Number of requests that departed from the station in the window.
     pub requests: u64,
-    /// Share of the time that a server was busy, 0 to 1; null for a delay.
+    /// Utilisation: the fraction of the window in which servers were busy, as the mean over all instances, 0 to 1; null
+    /// for a delay.
     pub utilisation: Option<f64>,
-    /// That of the busiest instance; null for a delay.
+    /// Utilisation of the station's busiest instance, 0 to 1; null for a delay.
     pub max_utilisation: Option<f64>,
-    /// Mean number of requests that waited, of all instances together.
+    /// Mean number of requests that waited at the station, of all instances together.
     pub mean_waiting: f64,
-    /// Largest number that waited at one instance.
+    /// Maximum number of requests that waited at one instance of the station at a time.
     pub max_waiting: u32,
-    /// Mean time that a request waited, in milliseconds; null if none departed.
+    /// Mean time for which a request waited at the station, in milliseconds; null if no request departed.
     pub mean_wait_ms: Option<f64>,
-    /// Mean time of service, in milliseconds; null if none departed.
+    /// Mean service time of a request at the station, in milliseconds; null if no request departed.
     pub mean_service_ms: Option<f64>,
 }
 
-/// Figures of a cache, over all of its instances.
+/// Figures of a cache of a simulated system, over all instances of the cache.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CacheFigures {
-    /// Its name.
+    /// Name of the cache in the simulated system.
     pub name: String,
-    /// Blocks looked up or written.
+    /// Number of references to the cache: blocks that operations looked up or wrote.
     pub references: u64,
-    /// Share of them that were held, 0 to 1; null if there were none.
+    /// Hit ratio: the fraction of the references to blocks that the cache held, 0 to 1; null without references.
     pub hit_ratio: Option<f64>,
-    /// Standard error of the hit ratio that comes from following a sample of the blocks; 0 if all are.
+    /// Standard error of the hit ratio because the simulation follows only a sample of the blocks; 0 if the simulation
+    /// follows all blocks.
     pub sampling_error: f64,
 }
 
-/// Figures of a buffer, over all of its instances.
+/// Figures of a buffer of a simulated system, over all instances: a log, or the dirty bytes of a write-back cache.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BufferFigures {
-    /// Its name.
+    /// Name of the log in the simulated system; for a write-back cache, the name of the cache followed by ` dirty`.
     pub name: String,
-    /// Bytes that fit all instances.
+    /// Capacity of all instances of the buffer together, in bytes.
     pub capacity_bytes: u64,
-    /// Mean number of bytes that were not drained yet.
+    /// Mean number of bytes in the buffer that had not been drained, of all instances together.
     pub mean_bytes: f64,
-    /// Largest number in one instance.
+    /// Maximum number of bytes that one instance of the buffer held at a time.
     pub max_bytes: u64,
 }
 
-/// The station that limits a system: the one with the busiest instance.
+/// Bottleneck of a simulated system: the station with the busiest instance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Bottleneck {
-    /// Name of the station.
+    /// Name of the station in the simulated system.
     pub station: String,
-    /// Share of the time that the servers of its busiest instance were busy, 0 to 1.
+    /// Utilisation of the station's busiest instance: the fraction of the window in which servers were busy, 0 to 1.
     pub utilisation: f64,
 }
 
-/// Where the time of the requests of a row went.
+/// Time of the requests of a row of the results at each element of a simulated system.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RowTime {
-    /// Number of the row.
+    /// Number of the row of the results, from 0.
     pub row: u32,
-    /// Requests that succeeded.
+    /// Number of requests of the row that succeeded.
     pub requests: u64,
-    /// Time of all of them at each element of the system that took any.
+    /// Time of all requests of the row at each element at which requests spent time.
     pub elements: Vec<ElementTotal>,
 }
 
-/// Time at an element of a system.
+/// Time of a row's requests at one element of a simulated system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ElementTotal {
-    /// Name of the element.
+    /// Name of the element in the simulated system.
     pub name: String,
-    /// Nanoseconds of all requests together.
+    /// Time that all requests of the row together spent at the element, in nanoseconds.
     pub time_ns: u128,
 }
 

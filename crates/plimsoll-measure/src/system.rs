@@ -32,123 +32,131 @@ pub struct Snapshot {
     nfs_mounts: Option<BTreeMap<String, NfsMountUse>>,
 }
 
-/// Resources used between two [`Snapshot`]s.
+/// Resources that the process and the machine used between two instants, such as the start and the end of a measured
+/// window.
+///
+/// In a run of several ranks, the figures are of rank 0 and of its machine, except the sums over ranks in `process` and
+/// over hosts in `nfs_mounts`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SystemUse {
-    /// Real time between the snapshots, in seconds.
+    /// Real time between the two instants, in seconds.
     pub seconds: f64,
-    /// This process.
+    /// Processor time, memory, page faults and context switches of the process; null if unknown.
     pub process: Option<ProcessUse>,
-    /// CPU quota of the control group of this process (CFS quota), and its throttling; null without a quota.
+    /// CPU quota (CFS quota) of the control group of the process, and throttling by the quota; null without a quota.
     pub quota: Option<QuotaUse>,
-    /// Processors of the whole machine.
+    /// Use of the processors of the whole machine, by all processes; null if unknown.
     pub machine: Option<MachineUse>,
-    /// Page cache of the whole machine.
+    /// Traffic and size of the page cache of the whole machine; null if unknown.
     pub page_cache: Option<PageCacheUse>,
-    /// Whole disks that were used, by name; partitions are part of their disk.
+    /// Traffic of the disks that were used, by name; the traffic of a partition counts for the whole disk. Null if
+    /// unknown.
     pub disks: Option<BTreeMap<String, DiskUse>>,
-    /// Network interfaces that were used, by name.
+    /// Traffic of the network interfaces that were used, by name; null if unknown.
     pub networks: Option<BTreeMap<String, NetworkUse>>,
-    /// NFS file systems mounted by the kernel that were used, by mount point.
+    /// Traffic of the NFS file systems that were mounted by the kernel and used, by mount point; null if unknown.
     pub nfs_mounts: Option<BTreeMap<String, NfsMountUse>>,
 }
 
-/// Resources of this process, all its threads together.
+/// Resources used by the process, all threads together.
+///
+/// With several ranks, processor times and `storage_read_bytes` are sums over the ranks; the remaining figures are of
+/// rank 0.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessUse {
-    /// Processor time in user mode, in seconds.
+    /// Processor time of the process in user mode, in seconds.
     pub user_s: f64,
-    /// Processor time in the kernel, in seconds.
+    /// Processor time of the process in the kernel, in seconds.
     pub system_s: f64,
-    /// Maximum resident memory since the process began.
+    /// Maximum resident memory of the process since its start, in bytes.
     pub max_rss_bytes: u64,
-    /// Page faults that needed no I/O.
+    /// Number of page faults of the process that needed no I/O.
     pub minor_faults: u64,
-    /// Page faults that needed I/O.
+    /// Number of page faults of the process that needed I/O.
     pub major_faults: u64,
-    /// Context switches because the process waited.
+    /// Number of context switches because a thread of the process waited.
     pub voluntary_switches: u64,
-    /// Context switches because its time slice was used up.
+    /// Number of context switches because a thread of the process had used up its time slice, or a thread of higher
+    /// priority ran.
     pub involuntary_switches: u64,
-    /// Bytes read from block devices for the process, including read-ahead and metadata, without
-    /// those that the page cache served, from `/proc/self/io`; null if the kernel does not count
-    /// them.
+    /// Bytes read from block devices for the process, including read-ahead and metadata, without bytes that the page
+    /// cache served, from `/proc/self/io`; null if the kernel does not count the bytes.
     pub storage_read_bytes: Option<u64>,
 }
 
-/// How the processors of the machine spent their time, as fractions of all processors from 0 to 1.
+/// Use of the machine's processors, as fractions of the time of all processors from 0 to 1.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MachineUse {
-    /// Processors.
+    /// Number of processors of the machine.
     pub cpus: u32,
-    /// Neither idle nor waiting for I/O.
+    /// Fraction of processor time in user mode or in the kernel, including interrupts.
     pub busy_share: f64,
-    /// In user mode, including low priority.
+    /// Fraction of processor time in user mode, including processes of low priority and guests of virtual machines.
     pub user_share: f64,
-    /// In the kernel, including interrupts.
+    /// Fraction of processor time in the kernel, including interrupts.
     pub system_share: f64,
-    /// Idle while I/O was outstanding.
+    /// Fraction of processor time that was idle while I/O was outstanding.
     pub iowait_share: f64,
-    /// Taken by the hypervisor for other guests.
+    /// Fraction of processor time that the hypervisor took for other guests.
     pub steal_share: f64,
 }
 
-/// Traffic between page cache and storage, from `/proc/vmstat`, and the contents of the cache at
-/// the end, from `/proc/meminfo`.
+/// Traffic between page cache and storage in a period, from `/proc/vmstat`, and size of the page cache at the end of
+/// the period, from `/proc/meminfo`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PageCacheUse {
-    /// Bytes read from block devices.
+    /// Bytes that the machine read from block devices.
     pub read_in_bytes: u64,
-    /// Bytes written to block devices.
+    /// Bytes that the machine wrote to block devices.
     pub written_out_bytes: u64,
-    /// Bytes of pages that became dirty.
+    /// Bytes of pages of the page cache that became dirty.
     pub dirtied_bytes: u64,
     /// Bytes of dirty pages that were written back.
     pub written_back_bytes: u64,
-    /// Bytes in the cache at the end.
+    /// Size of the page cache at the end of the period, in bytes.
     pub cached_bytes: u64,
-    /// Dirty bytes in the cache at the end.
+    /// Number of dirty bytes in the page cache at the end of the period.
     pub dirty_bytes: u64,
 }
 
-/// Traffic of one disk.
+/// Traffic of one disk of the machine, from `/proc/diskstats`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DiskUse {
-    /// Reads completed.
+    /// Number of read requests that the disk completed.
     pub reads: u64,
-    /// Writes completed.
+    /// Number of write requests that the disk completed.
     pub writes: u64,
-    /// Bytes read.
+    /// Bytes read from the disk.
     pub read_bytes: u64,
-    /// Bytes written.
+    /// Bytes written to the disk.
     pub written_bytes: u64,
-    /// Time with I/O in flight, in seconds.
+    /// Time during which I/O to the disk was in flight, in seconds.
     pub busy_s: f64,
-    /// Time summed over all I/O, from queueing to completion, in seconds.
+    /// Sum of the times of all I/O requests to the disk from queueing to completion, in seconds.
     pub io_s: f64,
 }
 
-/// Traffic of one network interface.
+/// Traffic of one network interface of the machine, from `/proc/net/dev`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NetworkUse {
-    /// Bytes received.
+    /// Bytes received by the network interface.
     pub received_bytes: u64,
-    /// Packets received.
+    /// Number of packets received by the network interface.
     pub received_packets: u64,
-    /// Bytes sent.
+    /// Bytes sent by the network interface.
     pub sent_bytes: u64,
-    /// Packets sent.
+    /// Number of packets sent by the network interface.
     pub sent_packets: u64,
-    /// Packets dropped or damaged, in either direction.
+    /// Number of packets dropped or damaged at the network interface, in either direction.
     pub errors: u64,
 }
 
-/// Traffic of an NFS file system that the kernel has mounted, from `/proc/self/mountstats`.
+/// Traffic of an NFS file system mounted by the kernel, from `/proc/self/mountstats`.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct NfsMountUse {
-    /// Bytes read from the server.
+    /// Bytes read from the NFS server.
     pub read_bytes: u64,
-    /// Bytes written to the server.
+    /// Bytes written to the NFS server.
     pub written_bytes: u64,
 }
 
@@ -210,7 +218,7 @@ impl Snapshot {
         }
     }
 
-    /// Resources used from this snapshot until a later one.
+    /// Resources used from this snapshot until a later snapshot: differences of the counters.
     #[must_use]
     pub fn until(&self, later: &Snapshot) -> SystemUse {
         let process = self.process.as_ref().zip(later.process.as_ref());

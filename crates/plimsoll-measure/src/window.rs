@@ -10,7 +10,7 @@ use plimsoll_runtime::sync::{Mutex, lock};
 pub struct WindowBounds {
     /// Number of the window, from 1; 0 before the first window.
     pub number: u32,
-    /// First instant of the window.
+    /// First instant of the window, in nanoseconds of the run's clock.
     pub start: Nanos,
     /// First instant after the window; [`Nanos::MAX`] while unknown.
     pub end: Nanos,
@@ -105,7 +105,7 @@ impl WindowState {
         self.epoch.load(Relaxed)
     }
 
-    /// The latest window.
+    /// Number, start and end of the latest window, read consistently while the controller changes the window.
     #[must_use]
     pub fn bounds(&self) -> WindowBounds {
         self.read().1

@@ -19,8 +19,9 @@ pub struct WorkersDone {
 }
 
 impl WorkersDone {
-    /// Combines the workers of two processes. Work of one process at the time when the first worker of the other
-    /// finished is interpolated linearly, from zero to its own first completion.
+    /// Combines the workers of two processes. The work that a process had done when the first worker of the other
+    /// process finished is interpolated linearly, from zero at the start of the window to the work at the process's own
+    /// first completion.
     #[must_use]
     pub fn merge(self, other: Self) -> Self {
         let first = self.first.min(other.first);

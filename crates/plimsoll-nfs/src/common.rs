@@ -1,6 +1,6 @@
 //! Data types that versions 3 and 4 share.
 
-use crate::xdr::{Decode, Decoder, Encode, XdrError, choices, put_opaque};
+use crate::xdr::{Decode, Decoder, Encode, Fields, XdrError, choices, put_opaque};
 use rustix::io::Errno;
 use std::fmt;
 
@@ -12,7 +12,7 @@ pub struct FileHandle<const MAX: usize> {
 }
 
 impl<const MAX: usize> FileHandle<MAX> {
-    /// A handle of the bytes `from`; `None` if there are more than `MAX` bytes.
+    /// Copies the bytes `from` into a file handle; `None` for more than `MAX` bytes.
     #[must_use]
     pub fn new(from: &[u8]) -> Option<Self> {
         let mut bytes = [0; MAX];
@@ -23,7 +23,7 @@ impl<const MAX: usize> FileHandle<MAX> {
         })
     }
 
-    /// The opaque bytes of the handle.
+    /// The opaque bytes of the handle, at most `MAX`, which only the server that issued the handle interprets.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.len)]
@@ -43,7 +43,7 @@ impl<const MAX: usize> Encode for FileHandle<MAX> {
 }
 
 impl<const MAX: usize> Decode<'_> for FileHandle<MAX> {
-    fn decode(from: &mut Decoder<'_>) -> Result<Self, XdrError> {
+    fn decode<F: Fields>(from: &mut Decoder<'_, F>) -> Result<Self, XdrError> {
         let bytes = from.opaque(MAX as u32)?;
         Self::new(bytes).ok_or(XdrError::TooLong(bytes.len() as u32))
     }
@@ -65,7 +65,7 @@ impl<const MAX: u32> Encode for Text<'_, MAX> {
 }
 
 impl<'a, const MAX: u32> Decode<'a> for Text<'a, MAX> {
-    fn decode(from: &mut Decoder<'a>) -> Result<Self, XdrError> {
+    fn decode<F: Fields>(from: &mut Decoder<'a, F>) -> Result<Self, XdrError> {
         Ok(Self(from.opaque(MAX)?))
     }
 }
@@ -87,6 +87,21 @@ pub mod access {
 }
 
 choices! {
+    /// The type of an object (RFC 1813, 2.6; RFC 7530, 2.1).
+    FileType {
+        Regular = 1,
+        Directory = 2,
+        Block = 3,
+        Character = 4,
+        Link = 5,
+        Socket = 6,
+        Fifo = 7,
+        /// Directory of the named attributes of an object, `NF4ATTRDIR` (NFSv4).
+        AttributeDirectory = 8,
+        /// Named attribute of an object, a file in the object's attribute directory, `NF4NAMEDATTR` (NFSv4).
+        NamedAttribute = 9,
+    }
+
     /// The required or achieved stability of written data, `stable_how` (RFC 1813, 3.3.7 and RFC
     /// 7530, 16.36).
     Stable {

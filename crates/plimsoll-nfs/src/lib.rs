@@ -20,7 +20,7 @@
 //! | `v4::blocking` | one compound at a time: for questions before a run, and for the client's shutdown |
 //! | `v4::client` | a client on a lane: `identity` (client id, session, lease), `slots`, `opens`, `delegations`, `locks`, `listener` (callbacks of 4.0) |
 //! | [`server`] | a server of version 3 in memory: `service` (procedures), `tree` (files), `faults` |
-//! | [`wan`] | emulated WAN links: a relay of TCP connections, a tunnel of packets |
+//! | [`wan`] | an emulated WAN link: a relay of TCP connections |
 //!
 //! # Design
 //! The message types and the in-memory server are Plimsoll's own. The crate `nfs3_types` allocates the length that a
@@ -29,12 +29,13 @@
 //!
 //! A channel belongs to a lane, and the sessions of the lane share the channel. A background task of the lane sends
 //! calls after all workers that can proceed have queued their calls, so that one system call sends the calls of many
-//! workers. A call without a reply stays in flight for 3 s after the end of a run; then the connection abandons
-//! the call and reports since when the server has been silent.
+//! workers. A call without a reply stays in flight for 3 s after the end of a run; then the connection abandons the
+//! call and reports the begin of the server's silence.
 //!
 //! The Plan has a row for each procedure that a target calls (`OpKind::Rpc`), so windows, intervals and the merging of
 //! ranks treat procedures as operations. Sums over operations exclude procedure rows.
 
+mod acceptor;
 mod common;
 mod lock;
 pub mod mount;

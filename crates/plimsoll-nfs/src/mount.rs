@@ -4,7 +4,7 @@ use crate::rpc::{
     BlockingTransport, Credentials, Deviations, Flavor, ProcedureName, RpcError, Target, read_reply,
 };
 use crate::v3::{Handle, Name, PROTOCOL_RFC};
-use crate::xdr::{Decode, Decoder, Encode, FieldPath, XdrError, choices, named_choices};
+use crate::xdr::{Decode, Decoder, Encode, Fields, XdrError, choices, named_choices};
 
 /// The program number (RFC 1813, 5.1).
 pub const PROGRAM: u32 = 100_005;
@@ -15,13 +15,13 @@ pub const VERSION: u32 = 3;
 choices! {
     /// The supported procedures (RFC 1813, 5.2).
     Proc {
-        /// Does nothing.
+        /// NULL: does nothing, so that a client can test whether the MOUNT server responds.
         Null = 0,
-        /// Returns the root handle of an export.
+        /// MNT: returns the NFS file handle of an exported directory.
         Mnt = 1,
-        /// Reports that the client no longer uses an export.
+        /// UMNT: reports that the client no longer uses an export.
         Umnt = 3,
-        /// Lists the exports.
+        /// EXPORT: lists the exported directories of the server, and who may mount each directory.
         Export = 5,
     }
 }
@@ -48,7 +48,7 @@ pub enum MountError {
     /// The server has sent no valid reply.
     #[error("{0}")]
     Rpc(#[from] RpcError),
-    /// The server refuses the mount.
+    /// The server refuses the mount with an MNT status other than MNT3_OK (RFC 1813, 5.1.5).
     #[error("the server refuses it ({0})")]
     Refused(Status),
     /// The export requires credentials other than AUTH_SYS.
@@ -74,14 +74,10 @@ impl Encode for Mounted {
 }
 
 impl Decode<'_> for Mounted {
-    fn decode(from: &mut Decoder<'_>) -> Result<Self, XdrError> {
-        Self::decode_traced(from, &mut FieldPath::default())
-    }
-
-    fn decode_traced(from: &mut Decoder<'_>, path: &mut FieldPath) -> Result<Self, XdrError> {
-        let root = path.field("fhandle", from)?;
-        let count: u32 = path.field("auth_flavors", from)?;
-        let flavors = (0..count).map(|_| path.field("auth_flavors", from));
+    fn decode<F: Fields>(from: &mut Decoder<'_, F>) -> Result<Self, XdrError> {
+        let root = from.field("fhandle")?;
+        let count: u32 = from.field("auth_flavors")?;
+        let flavors = (0..count).map(|_| from.field("auth_flavors"));
         Ok(Self {
             root,
             flavors: flavors.collect::<Result<_, _>>()?,
@@ -96,41 +92,15 @@ enum Reply {
 }
 
 impl Decode<'_> for Reply {
-    fn decode(from: &mut Decoder<'_>) -> Result<Self, XdrError> {
-        Self::decode_traced(from, &mut FieldPath::default())
-    }
-
-    fn decode_traced(from: &mut Decoder<'_>, path: &mut FieldPath) -> Result<Self, XdrError> {
-        match path.field("fhs_status", from)? {
-            Status::Ok => path.field("mountinfo", from).map(Self::Mounted),
+    fn decode<F: Fields>(from: &mut Decoder<'_, F>) -> Result<Self, XdrError> {
+        match from.field("fhs_status")? {
+            Status::Ok => from.field("mountinfo").map(Self::Mounted),
             status => Ok(Self::Refused(status)),
         }
     }
 }
 
-/// Calls a procedure and decodes the result. Adds deviations of the reply to `deviations`.
-fn call<T: for<'a> Decode<'a>>(
-    caller: &mut BlockingTransport,
-    who: &Credentials,
-    (procedure, name): (Proc, &'static str),
-    export: &[u8],
-    deviations: &Deviations,
-) -> Result<T, RpcError> {
-    let target = Target {
-        program: PROGRAM,
-        version: VERSION,
-        procedure: procedure as u32,
-    };
-    let export: Name<'_> = Name(export);
-    let reply = caller.call(target, who, &export)?;
-    let name = ProcedureName {
-        name,
-        standard: PROTOCOL_RFC,
-    };
-    read_reply(Ok(&reply), |deviation| deviations.add(name, deviation))
-}
-
-/// Requests the root handle of an export (RFC 1813, 5.2.1).
+/// Calls MNT for the root handle of `export`, the path of an exported directory (RFC 1813, 5.2.1).
 ///
 /// # Errors
 /// See [`MountError`].
@@ -140,7 +110,18 @@ pub fn mount(
     export: &[u8],
     deviations: &Deviations,
 ) -> Result<Handle, MountError> {
-    let mounted = match call(caller, who, (Proc::Mnt, "MNT"), export, deviations)? {
+    let target = Target {
+        program: PROGRAM,
+        version: VERSION,
+        procedure: Proc::Mnt as u32,
+    };
+    let name = ProcedureName {
+        name: "MNT",
+        standard: PROTOCOL_RFC,
+    };
+    let export: Name<'_> = Name(export);
+    let reply = caller.call(target, who, &export)?;
+    let mounted = match read_reply(Ok(&reply), |deviation| deviations.add(name, deviation))? {
         Reply::Mounted(mounted) => mounted,
         Reply::Refused(status) => return Err(MountError::Refused(status)),
     };
@@ -149,17 +130,4 @@ pub fn mount(
         true => Ok(mounted.root),
         false => Err(MountError::NoSys),
     }
-}
-
-/// Informs the server that the client no longer uses the export (RFC 1813, 5.2.3).
-///
-/// # Errors
-/// See [`RpcError`].
-pub fn unmount(
-    caller: &mut BlockingTransport,
-    who: &Credentials,
-    export: &[u8],
-    deviations: &Deviations,
-) -> Result<(), RpcError> {
-    call(caller, who, (Proc::Umnt, "UMNT"), export, deviations)
 }

@@ -8,10 +8,10 @@ use std::time::Duration;
 /// The port of the port mapper (RFC 1833, 3).
 pub const PORT: u16 = 111;
 
-/// The program number (RFC 1833, 3).
+/// The RPC program number of the port mapper (RFC 1833, 3).
 pub const PROGRAM: u32 = 100_000;
 
-/// The version of the program (RFC 1833, 3).
+/// The RPC version number of the port mapper (RFC 1833, 3).
 pub const VERSION: u32 = 2;
 
 /// The procedure PMAPPROC_GETPORT (RFC 1833, 3.2).
@@ -23,13 +23,13 @@ pub const TCP: u32 = 6;
 structures! {
     /// A program and its port, `mapping` (RFC 1833, 3.1).
     Mapping {
-        /// The program.
+        /// RPC program number for which the port mapper is queried, such as 100005 for MOUNT.
         program: u32,
-        /// The version of the program.
+        /// Version number of the RPC program for which the port mapper is queried.
         version: u32,
-        /// The transport protocol, such as `TCP`.
+        /// The transport protocol of the program as an IP protocol number, such as `TCP`.
         transport: u32,
-        /// The port; ignored in a query.
+        /// Port of the RPC program; the port mapper ignores the port in a query.
         port: u32,
     }
 }

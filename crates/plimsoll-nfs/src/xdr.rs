@@ -13,7 +13,7 @@ pub enum XdrError {
     /// A length exceeds the protocol's limit.
     #[error("{0} bytes are more than the protocol allows")]
     TooLong(u32),
-    /// A record exceeds this limit of replies, in bytes.
+    /// A record exceeds the maximum length of a reply; the number is the maximum in bytes.
     #[error("it announces a record of more than {0} bytes")]
     Record(u32),
     /// The number is not a value of the enumeration or union.
@@ -36,17 +36,19 @@ pub trait Decode<'a>: Sized {
     ///
     /// # Errors
     /// See [`XdrError`].
-    fn decode(from: &mut Decoder<'a>) -> Result<Self, XdrError>;
+    fn decode<F: Fields>(from: &mut Decoder<'a, F>) -> Result<Self, XdrError>;
+}
 
-    /// Decodes a value on which [`Decode::decode`] has failed, to find the position of the failure:
-    /// on an error, `path` has the fields that lead to the position. The separate function saves
-    /// `decode` from tracking fields.
-    ///
-    /// # Errors
-    /// See [`XdrError`].
-    fn decode_traced(from: &mut Decoder<'a>, _path: &mut FieldPath) -> Result<Self, XdrError> {
-        Self::decode(from)
-    }
+/// The treatment of field names by a decoder: `()` ignores field names and costs nothing; [`FieldPath`] collects the
+/// names that lead to the field that could not be decoded.
+pub trait Fields {
+    /// Notes that the field with the RFC's name `name` could not be decoded.
+    fn failed_in(&mut self, name: &'static str);
+}
+
+impl Fields for () {
+    #[inline(always)]
+    fn failed_in(&mut self, _: &'static str) {}
 }
 
 /// The fields that lead to a position in a message, by their names in the protocol; displayed as
@@ -60,32 +62,26 @@ pub struct FieldPath {
 impl FieldPath {
     /// The field at which decoding a value of type `T` fails; empty if decoding succeeds.
     #[must_use]
-    pub fn of_failure<'a, T: Decode<'a>>(mut from: Decoder<'a>) -> Self {
-        let mut path = Self::default();
-        let _ = T::decode_traced(&mut from, &mut path);
-        path
-    }
-
-    /// Decodes a field; adds the field's name to the path if decoding fails.
-    ///
-    /// # Errors
-    /// See [`XdrError`].
-    pub fn field<'a, T: Decode<'a>>(
-        &mut self,
-        name: &'static str,
-        from: &mut Decoder<'a>,
-    ) -> Result<T, XdrError> {
-        let decoded = T::decode_traced(from, self);
-        if decoded.is_err() {
-            self.fields.push(name);
-        }
-        decoded
+    pub fn of_failure<'a, T: Decode<'a>>(from: Decoder<'a>) -> Self {
+        let mut traced = Decoder {
+            left: from.left,
+            passed_over: 0,
+            fields: Self::default(),
+        };
+        let _ = T::decode(&mut traced);
+        traced.fields
     }
 
     /// Whether the path has no fields.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
+    }
+}
+
+impl Fields for FieldPath {
+    fn failed_in(&mut self, name: &'static str) {
+        self.fields.push(name);
     }
 }
 
@@ -101,31 +97,44 @@ impl std::fmt::Display for FieldPath {
 
 /// A reader of encoded bytes (RFC 4506, 3).
 #[derive(Debug, Clone, Copy)]
-pub struct Decoder<'a> {
+pub struct Decoder<'a, F = ()> {
     left: &'a [u8],
-    /// The number of bytes inside values that were skipped because the protocol does not define
-    /// them.
+    /// The number of bytes inside decoded values that the protocol does not define, and that the decoder skipped.
     passed_over: u32,
+    fields: F,
 }
 
 impl<'a> Decoder<'a> {
-    /// Creates a decoder of these bytes.
+    /// Creates a decoder that starts at the first of `bytes`.
     #[must_use]
     pub fn new(bytes: &'a [u8]) -> Self {
         Self {
             left: bytes,
             passed_over: 0,
+            fields: (),
         }
     }
 
+    /// Checks that the decoder has consumed all bytes.
+    ///
+    /// # Errors
+    /// [`XdrError::Rest`] with the number of bytes that are left.
+    pub fn finish(self) -> Result<(), XdrError> {
+        match self.left.len() {
+            0 => Ok(()),
+            n => Err(XdrError::Rest(n)),
+        }
+    }
+}
+
+impl<'a, F: Fields> Decoder<'a, F> {
     /// The bytes that are not decoded yet.
     #[must_use]
     pub fn rest(&self) -> &'a [u8] {
         self.left
     }
 
-    /// The number of bytes of a decoded message that the protocol does not define: after the
-    /// message's value and inside it.
+    /// The number of bytes that the protocol does not define: bytes skipped inside values, and bytes that are left.
     #[inline]
     #[must_use]
     pub fn surplus(&self) -> u32 {
@@ -133,10 +142,21 @@ impl<'a> Decoder<'a> {
         self.passed_over.saturating_add(self.left.len() as u32)
     }
 
-    /// Counts bytes inside a value that the protocol does not define.
-    #[inline]
-    pub fn pass_over(&mut self, bytes: u32) {
-        self.passed_over = self.passed_over.saturating_add(bytes);
+    /// Decodes a value in the opaque data `bytes`, which this decoder has already consumed; bytes after the value count
+    /// as surplus.
+    ///
+    /// # Errors
+    /// See [`XdrError`].
+    pub fn inside<R>(
+        &mut self,
+        bytes: &'a [u8],
+        decode: impl FnOnce(&mut Self) -> Result<R, XdrError>,
+    ) -> Result<R, XdrError> {
+        let behind = std::mem::replace(&mut self.left, bytes);
+        let value = decode(self)?;
+        self.passed_over = self.surplus();
+        self.left = behind;
+        Ok(value)
     }
 
     /// Decodes the next value.
@@ -145,6 +165,15 @@ impl<'a> Decoder<'a> {
     /// See [`XdrError`].
     pub fn get<T: Decode<'a>>(&mut self) -> Result<T, XdrError> {
         T::decode(self)
+    }
+
+    /// Decodes the next value as the field with the RFC's name `name`, which a traced decoder notes at a failure.
+    ///
+    /// # Errors
+    /// See [`XdrError`].
+    #[inline]
+    pub fn field<T: Decode<'a>>(&mut self, name: &'static str) -> Result<T, XdrError> {
+        T::decode(self).inspect_err(|_| self.fields.failed_in(name))
     }
 
     /// Takes the next `len` bytes, without padding.
@@ -179,17 +208,6 @@ impl<'a> Decoder<'a> {
         let padded = self.take((len as usize).next_multiple_of(4))?;
         Ok(&padded[..len as usize])
     }
-
-    /// Checks that all bytes have been decoded.
-    ///
-    /// # Errors
-    /// [`XdrError::Rest`].
-    pub fn finish(self) -> Result<(), XdrError> {
-        match self.left.len() {
-            0 => Ok(()),
-            n => Err(XdrError::Rest(n)),
-        }
-    }
 }
 
 impl Encode for u32 {
@@ -201,7 +219,7 @@ impl Encode for u32 {
 
 impl Decode<'_> for u32 {
     #[inline]
-    fn decode(from: &mut Decoder<'_>) -> Result<Self, XdrError> {
+    fn decode<F: Fields>(from: &mut Decoder<'_, F>) -> Result<Self, XdrError> {
         Ok(Self::from_be_bytes(from.fixed()?))
     }
 }
@@ -215,7 +233,7 @@ impl Encode for u64 {
 
 impl Decode<'_> for u64 {
     #[inline]
-    fn decode(from: &mut Decoder<'_>) -> Result<Self, XdrError> {
+    fn decode<F: Fields>(from: &mut Decoder<'_, F>) -> Result<Self, XdrError> {
         Ok(Self::from_be_bytes(from.fixed()?))
     }
 }
@@ -227,7 +245,7 @@ impl Encode for bool {
 }
 
 impl Decode<'_> for bool {
-    fn decode(from: &mut Decoder<'_>) -> Result<Self, XdrError> {
+    fn decode<F: Fields>(from: &mut Decoder<'_, F>) -> Result<Self, XdrError> {
         match from.get()? {
             0u32 => Ok(false),
             1 => Ok(true),
@@ -245,7 +263,7 @@ impl<const N: usize> Encode for [u8; N] {
 }
 
 impl<const N: usize> Decode<'_> for [u8; N] {
-    fn decode(from: &mut Decoder<'_>) -> Result<Self, XdrError> {
+    fn decode<F: Fields>(from: &mut Decoder<'_, F>) -> Result<Self, XdrError> {
         from.fixed()
     }
 }
@@ -277,7 +295,7 @@ macro_rules! encode_tuples {
 encode_tuples!((A B) (A B C) (A B C D) (A B C D E));
 
 impl Decode<'_> for () {
-    fn decode(_: &mut Decoder<'_>) -> Result<Self, XdrError> {
+    fn decode<F: Fields>(_: &mut Decoder<'_, F>) -> Result<Self, XdrError> {
         Ok(())
     }
 }
@@ -293,16 +311,9 @@ impl<T: Encode> Encode for Option<T> {
 }
 
 impl<'a, T: Decode<'a>> Decode<'a> for Option<T> {
-    fn decode(from: &mut Decoder<'a>) -> Result<Self, XdrError> {
+    fn decode<F: Fields>(from: &mut Decoder<'a, F>) -> Result<Self, XdrError> {
         match from.get()? {
             true => Ok(Some(from.get()?)),
-            false => Ok(None),
-        }
-    }
-
-    fn decode_traced(from: &mut Decoder<'a>, path: &mut FieldPath) -> Result<Self, XdrError> {
-        match from.get()? {
-            true => T::decode_traced(from, path).map(Some),
             false => Ok(None),
         }
     }
@@ -349,10 +360,7 @@ macro_rules! structures {
         }
 
         $crate::xdr::impl_decode!($name $(<$life>)?, from {
-            $(let $field = from.get()?;)*
-            Ok(Self { $($field,)* })
-        } path {
-            $(let $field = path.field(structures!(@name $field $($protocol)?), from)?;)*
+            $(let $field = from.field(structures!(@name $field $($protocol)?))?;)*
             Ok(Self { $($field,)* })
         });
     )*};
@@ -401,17 +409,12 @@ macro_rules! impl_decode {
         $crate::xdr::impl_decode!(@impl (<$life>) $life, $name<$life>, $($how)*);
     };
     (@impl ($($generics:tt)*) $life:lifetime, $type:ty,
-        $from:ident $decode:block $($path:ident $traced:block)?
+        $from:ident $decode:block
     ) => {
         impl $($generics)* $crate::xdr::Decode<$life> for $type {
-            fn decode(
-                $from: &mut $crate::xdr::Decoder<$life>,
+            fn decode<F: $crate::xdr::Fields>(
+                $from: &mut $crate::xdr::Decoder<$life, F>,
             ) -> Result<Self, $crate::xdr::XdrError> $decode
-
-            $(fn decode_traced(
-                $from: &mut $crate::xdr::Decoder<$life>,
-                $path: &mut $crate::xdr::FieldPath,
-            ) -> Result<Self, $crate::xdr::XdrError> $traced)?
         }
     };
 }
@@ -433,10 +436,10 @@ macro_rules! choices {
         }
 
         impl $name {
-            /// All values.
+            /// All values of the XDR enumeration, in the order of the declaration.
             pub const ALL: &[Self] = &[$(Self::$choice,)*];
 
-            /// The value with this number.
+            /// The value with the XDR number `number`; `None` if the enumeration does not define the number.
             #[must_use]
             pub fn of(number: u32) -> Option<Self> {
                 match number {
@@ -453,7 +456,9 @@ macro_rules! choices {
         }
 
         impl $crate::xdr::Decode<'_> for $name {
-            fn decode(from: &mut $crate::xdr::Decoder<'_>) -> Result<Self, $crate::xdr::XdrError> {
+            fn decode<F: $crate::xdr::Fields>(
+                from: &mut $crate::xdr::Decoder<'_, F>,
+            ) -> Result<Self, $crate::xdr::XdrError> {
                 let number = from.get()?;
                 Self::of(number).ok_or($crate::xdr::XdrError::NoSuchChoice(number))
             }
@@ -472,7 +477,7 @@ macro_rules! named_choices {
         }
 
         impl $enum {
-            /// The name in the protocol.
+            /// The name of the value in the RFC, such as `NFS3ERR_STALE`.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {

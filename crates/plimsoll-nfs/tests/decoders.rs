@@ -2,7 +2,7 @@
 
 mod decoding;
 
-use decoding::{comes_back, lengths, takes_bounded_memory, words};
+use decoding::{assert_bounded_memory, comes_back, lengths, words};
 use plimsoll_nfs::mount::Mounted;
 use plimsoll_nfs::portmap::Mapping;
 use plimsoll_nfs::rpc::{Accepted, Credentials, Target, call, called, reply, result, seal};
@@ -79,7 +79,7 @@ fn setting() -> impl Strategy<Value = Setting> {
 }
 
 /// Checks that a truncated reply names its field, and that bytes after a whole one are ignored.
-fn is_named_where_it_ends<P: Procedure>(done: P::ResOk<'_>) {
+fn assert_end_is_named<P: Procedure>(done: P::ResOk<'_>) {
     let mut out = Vec::new();
     Reply::<P>::Done(done).encode(&mut out);
     for end in 0..out.len() {
@@ -117,7 +117,7 @@ fn fields_have_the_names_of_the_rfc() {
         modified: time,
         changed: time,
     };
-    is_named_where_it_ends::<GetAttr>(attributes);
+    assert_end_is_named::<GetAttr>(attributes);
     let before = Before {
         size: 1,
         modified: time,
@@ -127,7 +127,7 @@ fn fields_have_the_names_of_the_rfc() {
         before: Some(before),
         after: Some(attributes),
     };
-    is_named_where_it_ends::<Rename>(Renamed {
+    assert_end_is_named::<Rename>(Renamed {
         from: change,
         to: change,
     });
@@ -138,7 +138,7 @@ fn fields_have_the_names_of_the_rfc() {
         attributes: Some(attributes),
         handle: Handle::new(b"abc"),
     };
-    is_named_where_it_ends::<ReadDirPlus>(Listing {
+    assert_end_is_named::<ReadDirPlus>(Listing {
         dir: Some(attributes),
         verifier: [0; 8],
         entries: vec![entry, entry],
@@ -165,12 +165,12 @@ proptest! {
 
     #[test]
     fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        takes_bounded_memory(&bytes, survive_all);
+        assert_bounded_memory(&bytes, survive_all);
     }
 
     #[test]
     fn any_words(bytes in words(40)) {
-        takes_bounded_memory(&bytes, survive_all);
+        assert_bounded_memory(&bytes, survive_all);
     }
 
     /// The server replies to any call, with a result or a refusal.
@@ -229,7 +229,7 @@ proptest! {
             offset: 1,
             count: data.len() as u32,
             stable: Stable::DataSync,
-            data: Data(&data),
+            data: Name(&data),
         };
         comes_back(&args, &mut Vec::new());
     }

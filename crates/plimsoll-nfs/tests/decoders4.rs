@@ -2,7 +2,7 @@
 
 mod decoding;
 
-use decoding::{bytes_of, comes_back, lengths, takes_bounded_memory, words};
+use decoding::{assert_bounded_memory, bytes_of, comes_back, lengths, words};
 use plimsoll_nfs::rpc::{Credentials, Target, call, result};
 use plimsoll_nfs::v4::attributes::{Attributes, Bitmap};
 use plimsoll_nfs::v4::callback::{CallbackGetAttr, CallbackOps, Recall, answer};
@@ -210,12 +210,12 @@ proptest! {
 
     #[test]
     fn any_bytes(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        takes_bounded_memory(&bytes, survive_all);
+        assert_bounded_memory(&bytes, survive_all);
     }
 
     #[test]
     fn any_words(bytes in words(60)) {
-        takes_bounded_memory(&bytes, survive_all);
+        assert_bounded_memory(&bytes, survive_all);
     }
 
     #[test]
@@ -247,11 +247,11 @@ proptest! {
         comes_back(&WriteArgs { state, offset, stable: Stable::DataSync, data }, &mut Vec::new());
         let owner = Owner { client: offset, name: Text(&owner) };
         let how = match choice {
-            0 => OpenHow::Existing,
-            1 => OpenHow::Unchecked(set),
-            2 => OpenHow::Guarded(set),
-            3 => OpenHow::Exclusive(verifier),
-            _ => OpenHow::ExclusiveWith(verifier, set),
+            0 => None,
+            1 => Some(CreateHow::Unchecked(set)),
+            2 => Some(CreateHow::Guarded(set)),
+            3 => Some(CreateHow::Exclusive(verifier)),
+            _ => Some(CreateHow::ExclusiveWith(verifier, set)),
         };
         let claim = match choice {
             0 => Claim::Name(Text(&name)),

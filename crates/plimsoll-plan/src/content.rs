@@ -6,30 +6,29 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// Contents of writes.
+/// Kind of the bytes that a workload writes, which storage with compression or deduplication treats differently.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Content {
-    /// Random bytes from the Plan's seed: neither compressible nor dedupable within 8 MiB.
+    /// Random bytes that follow from the Plan's seed: not compressible, and without duplicates within 8 MiB.
     #[default]
     Random,
-    /// Zeros.
+    /// Content of zero bytes only, which storage may compress, deduplicate or not store at all.
     Zero,
-    /// Of every 512 bytes, one part in `ratio` random and the rest zeros.
+    /// Compressible bytes: of every 512 bytes, a fraction of 1 / `ratio` is random, and all other bytes are zero.
     Compressible {
-        /// Size before over size after an ideal compressor; at least 1.
+        /// Compression ratio: size of the data divided by the size after an ideal compressor; at least 1.
         ratio: f64,
     },
-    /// Blocks that are compressible in part, and some of them copies of each other.
+    /// Data in blocks: a part of each block is compressible, and a part of the blocks are copies of other blocks.
     Blocks {
         /// Percentage of each block that an ideal compressor removes, 0 to 100.
         compressible_percent: f64,
-        /// Percentage of the blocks that are copies of a few blocks, 0 to 100; the others are
-        /// unique.
+        /// Percentage of the blocks that are copies of one of `groups` blocks, 0 to 100; all other blocks are unique.
         dedupable_percent: f64,
-        /// Bytes of a block: a power of two from 512 to 64 KiB.
+        /// Block size in bytes: a power of two from 512 to 65 536.
         block: u64,
-        /// Number of different blocks that are repeated, 1 to [`DEDUPED_BLOCKS`].
+        /// Number of different blocks among the dedupable blocks, 1 to 64.
         groups: u32,
     },
 }
@@ -37,11 +36,13 @@ pub enum Content {
 /// Maximum number of different blocks that dedupable blocks of [`Content::Blocks`] repeat.
 pub const DEDUPED_BLOCKS: u64 = 64;
 
-/// Default block size in bytes, and default number of different repeated blocks.
+/// Block size in bytes of a content that the command line describes without `block`.
 const BLOCK: u64 = 4096;
+/// Number of different dedupable blocks of a content that the command line describes without `groups`.
 const GROUPS: u32 = 64;
 
-/// Compressibility as a ratio or as a percentage.
+/// Value of `compressible` on the command line: a compression ratio, or the percentage of each block that an ideal
+/// compressor removes.
 #[derive(Debug, Clone, Copy)]
 enum Compressible {
     /// Uncompressed size divided by compressed size.
@@ -58,7 +59,7 @@ impl Compressible {
     }
 }
 
-/// Parts of a content that the text contains.
+/// Parts of a content on the command line; `None` for a part that is not given.
 #[derive(Default)]
 struct ContentParts {
     compressible: Option<Compressible>,
@@ -142,7 +143,7 @@ fn block(value: &str) -> Result<u64, String> {
     block.ok_or_else(|| format!("`block` must be a power of two from 512 to 64k, is `{value}`"))
 }
 
-/// Whether blocks of [`Content::Blocks`] may have this size in bytes.
+/// Whether blocks of [`Content::Blocks`] may have a size of `bytes` bytes: a power of two from 512 to 65 536.
 #[must_use]
 pub fn is_block(bytes: u64) -> bool {
     bytes.is_power_of_two() && (512..=64 << 10).contains(&bytes)

@@ -12,15 +12,15 @@ use crate::{
 };
 use std::fmt::{self, Display, Formatter};
 
-/// A Plan and its trees, for printing.
+/// A Plan as text, for people who check a run before it begins.
 ///
-/// With the [`Layout`]s (one per fileset, in the Plan's order), the text shows the directories, sizes and size
-/// distributions of the run; without them, only the definitions.
+/// The text of a Plan with [`Layout`]s (one per fileset, in the Plan's order) shows the directories, sizes and size
+/// distributions of the filesets; the text without layouts shows only the definitions of the filesets.
 #[derive(Debug, Clone)]
 pub struct PlanView<'a> {
-    /// The Plan.
+    /// Plan to print: workload, filesets, workers, script, options and notes.
     pub plan: &'a Plan,
-    /// One entry per fileset, or none.
+    /// Layout of each fileset, in the Plan's order; empty to print only the definitions of the filesets.
     pub layouts: Vec<&'a Layout>,
 }
 
@@ -131,7 +131,8 @@ fn variables(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
     Ok(())
 }
 
-/// A number of a distribution: a fraction with six significant digits, a whole number as it is.
+/// Number of a printed Plan, such as a parameter of a distribution: a number with a fraction has six significant
+/// digits, and a whole number has all digits.
 struct SixDigits(f64);
 
 impl Display for SixDigits {

@@ -6,39 +6,40 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Form of an event, for messages.
+/// Forms of an event on the command line, for error messages.
 const EXPECTED: &str = "expected TIME sh COMMAND, before [PHASE] sh COMMAND or after [PHASE] sh COMMAND \
                         (`timeout TIME` may stand before sh), or for a simulated system TIME down WHAT, TIME up WHAT or TIME slow WHAT FACTOR, such as \
                         \"30s down edge.3\"";
 
-/// An event of the command line: an action and its time.
+/// Event that the option `--event` describes: an action, and the time or the phases at which the action happens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventSpec {
     /// Time of the event, or the phases around which the event happens.
     pub when: When,
-    /// Maximum duration of the command and its text on the command line; `None`: not given.
+    /// Maximum duration of the event's shell command, and the duration's text on the command line; `None` if the
+    /// command line gives no maximum.
     timeout: Option<(Duration, String)>,
-    /// Action of the event.
+    /// Shell command that the event runs, or fault of a simulated system that the event begins or ends.
     pub action: Action,
 }
 
 /// Time of an event, or the phases around which the event happens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum When {
-    /// At a time of the run's clock.
+    /// Event at a time of the run's clock.
     At {
-        /// Nanoseconds since the beginning of the run.
+        /// Time of the event in nanoseconds since the beginning of the run.
         nanos: u64,
-        /// Text of the time on the command line.
+        /// Time of the event as the user wrote the time, such as `1.5s`.
         text: String,
     },
-    /// Before each phase of this name, or before every phase.
+    /// Event before each phase with the name; `None` for an event before every phase.
     Before(Option<String>),
-    /// After each phase of this name, or after every phase.
+    /// Event after each phase with the name; `None` for an event after every phase.
     After(Option<String>),
 }
 
-/// Action of an event.
+/// Effect of an event: a shell command, or the beginning or end of a fault of a simulated system.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Action {
     /// Runs a shell command: `sh COMMAND`.
@@ -66,14 +67,14 @@ impl EventSpec {
         }
     }
 
-    /// Maximum duration of the command; `None` if the event has none.
+    /// Maximum duration of the event's shell command (`timeout TIME`); `None` if the command line gives no maximum.
     #[must_use]
     pub fn timeout(&self) -> Option<Duration> {
         self.timeout.as_ref().map(|(timeout, _)| *timeout)
     }
 }
 
-/// Splits a text after its first word.
+/// Returns the first word of a text, and the text after the word without leading blanks.
 fn split_word(text: &str) -> (&str, &str) {
     let text = text.trim_start();
     let (word, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));

@@ -5,94 +5,97 @@ use crate::variable::Value;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::path::{Path, PathBuf};
 
-/// A tree of files and empty leaf directories below `path/name`.
+/// Fileset: a tree of files and empty leaf directories, rooted at the directory `path/name` of the work directory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Fileset {
-    /// Name, unique in the Plan.
+    /// Name of the fileset, unique in the Plan.
     pub name: String,
-    /// Directory that holds the tree's root, relative to the work directory; may be empty.
+    /// Directory that holds the tree's root, relative to the work directory; empty for the work directory itself.
     pub path: RelPath,
-    /// Number of files.
+    /// Number of files of the tree, at most 4 294 967 294, whether or not the files exist when the run starts.
     pub entries: u64,
-    /// Number of empty directories that makedir and removedir work on.
+    /// Number of empty leaf directories, on which makedir and removedir work.
     pub leaf_dirs: u64,
-    /// Entries per directory.
+    /// Distribution of the number of files or subdirectories of each directory of the tree.
     pub width: EntriesPerDir,
-    /// Target depth of a directory, drawn per directory; by default the mean follows from the
-    /// entries and the width.
+    /// Target depth of a directory, drawn for each directory (the root has depth 1); null for a mean depth of
+    /// `ln(entries + leaf_dirs) / ln(width)`.
     pub depth: Option<Value>,
-    /// Bytes per file, drawn per file when the tree is laid out.
+    /// Size of a file in bytes, drawn for each file when the tree is laid out.
     pub size: Value,
-    /// Probability in percent (0 to 100) that an entry exists when the run starts.
+    /// Preallocation: the probability in percent, 0 to 100, that a file or leaf directory exists when the run starts.
     pub prealloc_percent: u8,
-    /// Entries are created in parallel.
+    /// Filebench's `paralloc`, which has no effect: files are always created in parallel.
     pub parallel_prealloc: bool,
-    /// An identical tree of an earlier run may be reused.
+    /// Filebench's `reuse`, which has no effect: an identical tree of an earlier run is always reused, except by a run
+    /// with verification.
     pub reuse: bool,
-    /// A reused tree is taken as complete without checking every file.
+    /// Whether an identical tree of an earlier run is reused without a check that every file exists.
     pub trust_tree: bool,
-    /// Only the files that the Plan's workers work on are created. An existing tree of the same
-    /// layout is repaired and extended.
+    /// Whether only the files are created on which the Plan's workers work, and an existing tree of the same layout is
+    /// repaired and extended, so that a load curve grows one data set.
     pub grows: bool,
-    /// Access mode of openfile.
+    /// Access mode in which the flowop `openfile` opens the fileset's files.
     pub access: Access,
-    /// `Some(false)`: dropped from the page cache before the run.
+    /// False if the files are dropped from the page cache before the run; null if the workload does not define the
+    /// attribute `cached`.
     pub cached: Option<bool>,
-    /// Letters around the numbers that are the names of its files; `None`: only the numbers.
+    /// Letters around the number in the name of a file; null if names are numbers without letters.
     pub letters: Option<Letters>,
-    /// Source location of the definition.
+    /// Source location of the statement that defines the fileset; null if the workload has no source text.
     pub location: Option<SourcePosition>,
 }
 
-/// Letters around the number that is the name of a file. Their number is drawn for each file, between
-/// two bounds.
+/// Letters around the number in the name of a file, so that names differ in length. For each file name, the number of
+/// letters before the number and the number of letters after the number are drawn between two bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Letters {
-    /// Minimum and maximum number of letters before the number, 0 to [`MAX_NAME_LETTERS`].
+    /// Minimum and maximum number of letters before the number, 0 to 120.
     pub before: [u8; 2],
-    /// Minimum and maximum number of letters after it, 0 to [`MAX_NAME_LETTERS`].
+    /// Minimum and maximum number of letters after the number, 0 to 120.
     pub after: [u8; 2],
 }
 
 /// Maximum number of letters before or after the number of a file: a name has at most 255 bytes.
 pub const MAX_NAME_LETTERS: u8 = 120;
 
-/// Entries per directory of a [`Fileset`].
+/// Distribution of the number of files or subdirectories of a directory of a fileset.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EntriesPerDir {
     /// Mean number of entries of a directory, at least 2.
     pub mean: f64,
-    /// Shape of the gamma distribution that widths and depths are drawn from; `None`: exact.
+    /// Shape of the gamma distribution from which the widths and depths of directories are drawn; null for exact
+    /// widths.
     pub gamma_shape: Option<f64>,
 }
 
-/// Access mode in which openfile opens the files of a fileset.
+/// Access mode in which the flowop `openfile` opens files of a fileset; created files are open for reading and writing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Access {
-    /// For reading and writing.
+    /// Files of the fileset are opened for reading and writing (`O_RDWR`).
     #[default]
     ReadWrite,
-    /// For reading.
+    /// Files of the fileset are opened for reading (`O_RDONLY`); a write to a file fails.
     ReadOnly,
-    /// For writing.
+    /// Files of the fileset are opened for writing (`O_WRONLY`); a read of a file fails.
     WriteOnly,
 }
 
-/// A path below the work directory: no leading slash, no `.` or `..`, no empty component.
-///
-/// The type guarantees that a name cannot leave the work directory by its spelling.
+/// A path below the work directory: no leading slash, no `.` or `..`, no empty component. The path cannot leave the
+/// work directory by its spelling.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(try_from = "String", into = "String")]
 pub struct RelPath(String);
 
-/// Reason why a text is not a [`RelPath`].
+/// Reason why a text is not a path below the work directory ([`RelPath`]).
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RelPathError {
-    /// The path has a component `..` or `.`.
+    /// The text has a component `..` or `.`, by which a path could leave the work directory; the text as given.
     #[error("`{0}` would leave the work directory: `..` and `.` are not allowed in names")]
     Climbs(String),
     /// The path contains a NUL byte.
@@ -101,10 +104,11 @@ pub enum RelPathError {
 }
 
 impl RelPath {
-    /// Creates a path below the work directory; leading, trailing and doubled slashes are dropped.
+    /// Creates a path below the work directory from a text; leading, trailing and doubled slashes are dropped.
     ///
     /// # Errors
-    /// [`RelPathError::Climbs`] for `.` and `..`, [`RelPathError::Nul`] for a NUL byte.
+    /// [`RelPathError::Climbs`] for a text with a component `.` or `..`, [`RelPathError::Nul`] for a text with a NUL
+    /// byte.
     pub fn new(text: &str) -> Result<Self, RelPathError> {
         if text.contains('\0') {
             return Err(RelPathError::Nul);
@@ -116,13 +120,22 @@ impl RelPath {
         Ok(Self(parts.join("/")))
     }
 
-    /// The path as text; empty for the work directory itself.
+    /// Text of the path, relative to the work directory; empty for the work directory itself.
     #[must_use]
     pub fn as_str(&self) -> &str {
         &self.0
     }
 
-    /// This path with `below` appended.
+    /// Path of the entry that this relative path names below the directory `dir`; `dir` itself for an empty path.
+    #[must_use]
+    pub fn below(&self, dir: &Path) -> PathBuf {
+        match self.as_str() {
+            "" => dir.to_owned(),
+            path => dir.join(path),
+        }
+    }
+
+    /// Relative path of the entry that `below` names in the directory of this path; an empty path adds no component.
     #[must_use]
     pub fn join(&self, below: &RelPath) -> RelPath {
         match (self.0.is_empty(), below.0.is_empty()) {
@@ -181,10 +194,10 @@ impl Fileset {
         }
     }
 
-    /// Root of the tree, relative to the work directory: `path/name`.
+    /// Root of the fileset's tree, relative to the work directory: `path/name`.
     ///
     /// # Errors
-    /// If the name leaves the directory.
+    /// If the fileset's name has a component `..` or `.`, or a NUL byte.
     pub fn root(&self) -> Result<RelPath, RelPathError> {
         Ok(self.path.join(&RelPath::new(&self.name)?))
     }

@@ -4,7 +4,7 @@
 const GOLDEN_GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The finaliser of SplitMix64 (Steele, Lea and Flood 2014): a bijection in which every input bit affects every output
-/// bit. 0 becomes 0.
+/// bit. The function maps 0 to 0.
 #[inline]
 #[must_use]
 pub const fn mix64(mut z: u64) -> u64 {

@@ -51,12 +51,12 @@ const MAX_ENTRIES: u64 = u32::MAX as u64 - 1;
 
 /// The tree of one fileset, laid out from the Plan's seed.
 ///
-/// The rules are Filebench's: the mean depth is `ln(entries + leaf_dirs) / ln(width)`; each directory draws a target
-/// depth and a width. A directory below the root that has reached its depth holds files, any other directory holds
-/// directories. The root has as many subdirectories as the entries need.
+/// A tree is laid out by Filebench's rules: the mean depth is `ln(entries + leaf_dirs) / ln(width)`; each directory
+/// draws a target depth and a width. A directory below the root that has reached its depth holds files, and any other
+/// directory holds subdirectories. The root has as many subdirectories as the entries need.
 ///
 /// The size of a file, and whether the file exists when the run starts, follow from the seed and the file's number
-/// alone; the shape of the tree does not affect them.
+/// alone, so a change of the tree's shape changes no size.
 #[derive(Debug, Clone)]
 pub struct Layout {
     root: Vec<u8>,
@@ -65,11 +65,11 @@ pub struct Layout {
     letters: Option<Letters>,
     initial_files: InitialEntries,
     initial_leaf_dirs: InitialEntries,
-    /// Computed from all directories and files at the first use.
+    /// Fingerprint of the layout, computed at the first call of [`Layout::fingerprint`].
     fingerprint: OnceLock<u64>,
 }
 
-/// A constant, or a random variable prepared for drawing.
+/// Depth or size of a fileset: a constant, or a random variable prepared for drawing.
 enum Number {
     Same(u64),
     Drawn(Sampler),
@@ -93,7 +93,8 @@ pub enum LayoutError {
          depth make them fewer"
     )]
     TooManyDirs(String),
-    /// A random variable cannot be drawn from.
+    /// A random variable of the fileset has invalid parameters: name of the fileset, and the violated rule as a
+    /// sentence.
     #[error("fileset `{0}`: {1}")]
     Variable(String, String),
     /// The path of the fileset leaves the work directory.
@@ -173,13 +174,13 @@ impl Layout {
         })
     }
 
-    /// Number of files, whether or not they exist when the run starts.
+    /// Number of files of the tree, whether or not the files exist when the run starts.
     #[must_use]
     pub fn files(&self) -> u32 {
         self.initial_files.len()
     }
 
-    /// Number of directories, including the root.
+    /// Number of directories of the tree, including the root and without the leaf directories.
     #[must_use]
     pub fn dirs(&self) -> u32 {
         match &self.tree {
@@ -188,7 +189,7 @@ impl Layout {
         }
     }
 
-    /// Number of leaf directories.
+    /// Number of leaf directories of the tree, whether or not the leaf directories exist when the run starts.
     #[must_use]
     pub fn leaf_dirs(&self) -> u32 {
         self.initial_leaf_dirs.len()
@@ -202,18 +203,18 @@ impl Layout {
         self.sizes.of(file.0)
     }
 
-    /// Whether the file exists when the run starts.
+    /// Whether preallocation creates the file, so that the file exists when the run starts.
     #[must_use]
     pub fn starts_with(&self, file: FileId) -> bool {
         self.initial_files.contains(file.0)
     }
 
-    /// The files that exist when the run starts, in order.
+    /// Numbers of the files that exist when the run starts, in ascending order.
     pub fn initial_file_ids(&self) -> impl Iterator<Item = FileId> + '_ {
         self.initial_files.numbers(0..self.files()).map(FileId)
     }
 
-    /// Whether the leaf directory exists when the run starts.
+    /// Whether preallocation creates the leaf directory, so that the leaf directory exists when the run starts.
     #[must_use]
     pub fn starts_with_leaf_dir(&self, dir: u32) -> bool {
         self.initial_leaf_dirs.contains(dir)
@@ -239,7 +240,7 @@ impl Layout {
         self.initial_leaf_dirs.count(part)
     }
 
-    /// Directory that holds the file.
+    /// Number of the directory that holds a file of the tree.
     #[inline]
     #[must_use]
     pub fn dir_of(&self, file: FileId) -> DirId {
@@ -249,7 +250,7 @@ impl Layout {
         })
     }
 
-    /// Parent of a directory; `None` for the root.
+    /// Parent directory of a directory of the tree; `None` for the root.
     #[must_use]
     pub fn parent(&self, dir: DirId) -> Option<DirId> {
         let parent = |dir: u32| match &self.tree {
@@ -259,7 +260,7 @@ impl Layout {
         (dir.0 != 0).then(|| DirId(parent(dir.0)))
     }
 
-    /// Level of a directory; the root has level 1.
+    /// Level of a directory in the tree; the root has level 1.
     #[must_use]
     pub fn level(&self, dir: DirId) -> usize {
         match (&self.tree, dir.0) {
@@ -269,7 +270,7 @@ impl Layout {
         }
     }
 
-    /// Appends the path of a directory, relative to the work directory.
+    /// Appends the path of a directory to `out`, relative to the work directory.
     pub fn push_dir(&self, dir: DirId, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.root);
         match &self.tree {
@@ -279,13 +280,13 @@ impl Layout {
         }
     }
 
-    /// Appends the path of a file, relative to the work directory.
+    /// Appends the path of a file to `out`, relative to the work directory.
     pub fn push_file(&self, file: FileId, out: &mut Vec<u8>) {
         self.push_dir(self.dir_of(file), out);
         self.push_file_name(file, out);
     }
 
-    /// Appends `/` and the name of a file, without the file's directory.
+    /// Appends `/` and the name of a file to `out`, without the file's directory.
     #[inline]
     pub fn push_file_name(&self, file: FileId, out: &mut Vec<u8>) {
         let position = match &self.tree {
@@ -298,7 +299,7 @@ impl Layout {
         }
     }
 
-    /// Appends the path of a leaf directory, relative to the work directory.
+    /// Appends the path of a leaf directory to `out`, relative to the work directory.
     pub fn push_leaf_dir(&self, leaf: u32, out: &mut Vec<u8>) {
         let (parent, position) = match &self.tree {
             Tree::Formula(tree) => tree.leaf_dir(leaf),
@@ -314,8 +315,9 @@ impl Layout {
         self.size_summary_of(0..u64::from(self.files()), initial_only)
     }
 
-    /// Summary of the sizes of the files with the numbers `part`, or of the initial files among them, in bytes. Numbers
-    /// beyond the last file are ignored. [`SizeSummary::estimated`] marks an estimate.
+    /// Summary of the sizes of the files with the numbers `part`, or only of the initial files in `part`, in bytes.
+    /// File numbers beyond the last file are ignored. The field [`SizeSummary::estimated`] tells whether the summary is
+    /// an estimate from a sample.
     #[must_use]
     pub fn size_summary_of(&self, part: Range<u64>, initial_only: bool) -> SizeSummary {
         let all_exist = self.initial_files.is_all();
@@ -363,7 +365,7 @@ impl Layout {
     }
 }
 
-/// Parent of a fileset's random streams.
+/// Random stream of a fileset, from which the streams of the fileset's tree, sizes and preallocation branch.
 fn streams(plan: &Plan, fileset: &Fileset) -> Stream {
     plan.stream("fileset").named(&fileset.name)
 }
@@ -380,7 +382,7 @@ impl Number {
     }
 }
 
-/// The tree of a fileset whose widths and depth are exact.
+/// Tree of a fileset whose widths and depth are exact, as a formula.
 fn formula(fileset: &Fileset, depth: usize) -> Result<Tree, LayoutError> {
     let (files, leaf_dirs) = (fileset.entries as u32, fileset.leaf_dirs as u32);
     FormulaTree::new(files, leaf_dirs, fileset.width.mean as u64, depth)
@@ -393,7 +395,7 @@ fn table(plan: &Plan, fileset: &Fileset, depth: Option<Number>) -> TableTree {
     TableTree::new(fileset, depth, rng)
 }
 
-/// The part of a range of numbers below `len`.
+/// Numbers of files or leaf directories in `part` that are below the number `len` of entries.
 fn within(part: Range<u64>, len: u32) -> Range<u32> {
     let end = part.end.min(u64::from(len)) as u32;
     part.start.min(u64::from(end)) as u32..end

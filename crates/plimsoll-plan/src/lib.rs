@@ -1,14 +1,14 @@
 //! The Plan: everything that determines a run, resolved and printable.
 //!
-//! Front ends lower a workload (Filebench's language, operation mixes, metadata patterns) to a
-//! [`Plan`]; the engine runs it. A Plan is data, independent of files on a disk, threads and clocks,
-//! and the same seed always gives the same Plan and the same [`Layout`] of files.
+//! Front ends lower a workload (Filebench's language, operation mixes, metadata patterns) to a [`Plan`], which the
+//! engine runs. A Plan is data, independent of files on a disk, threads and clocks, and the same seed always gives the
+//! same Plan and the same [`Layout`] of files.
 //!
 //! | modules | contents |
 //! | --- | --- |
 //! | `plan` | the Plan and its checks; `ids`: its indices; `source`: source locations |
 //! | `options` | command-line changes to a workload, options of a run |
-//! | `operation` | rows of the results and their kinds |
+//! | `operation` | operations of sequences with their properties, kinds, rows of the results |
 //! | `program` | groups of workers, steps of sequences |
 //! | `mix` | operation mixes, business metrics; `mix_check`: their checks; `load`: Plans of several loads |
 //! | `pattern` | generated programs of ranks; `needs`: their space and files |
@@ -16,22 +16,21 @@
 //! | `variable`, `seed`, `hash`, `content` | random variables, random streams, hashes, contents of writes |
 //! | `script` | phases of a run; `supply`: workloads that end early because a fileset is exhausted |
 //! | `display` | the Plan as text |
-//! | `units`, `path_text`, `builtin` | numbers and paths as text; compiled-in workloads |
+//! | `units`, `path_text` | numbers and paths as text |
 //!
 //! # Design
-//! Every random choice has its own stream, derived from the seed, so no choice depends on the number of workers: each
-//! file has a stream for its size, and each 64 consecutive files share a stream for their existence. The name of an
-//! entry is its position in the parent directory. Filebench numbers the files and the leaf directories of a parent
-//! separately, so names can collide in Filebench.
+//! Every kind of random choice has a stream of random numbers derived from the seed, so that no choice depends on the
+//! number of workers: each file has a stream for its size, and 64 consecutive files share a stream for their existence.
+//! The name of an entry is its position in the parent directory. Filebench numbers the files and the leaf directories
+//! of a parent separately, so names can collide in Filebench.
 //!
-//! The *script* replaces fixed phases because the language has statements for phases: `run 60` and `stats clear; sleep
-//! 60; stats snap` lower to the same script. Summing more than 2²⁰ drawn sizes would take too long, so the summary of a
-//! formula tree samples 2²⁰ files and sets `SizeSummary::estimated`.
+//! The *script* replaces fixed phases because Filebench's language has statements for phases: `run 60` and `stats
+//! clear; sleep 60; stats snap` lower to the same script. Summing more than 2²⁰ drawn sizes would take too long, so the
+//! summary of a formula tree samples 2²⁰ files and sets `SizeSummary::estimated`.
 //!
 //! A pattern has one worker per rank. Each rank is a process; in virtual time, all ranks are workers of one process,
 //! because processes cannot share a virtual clock.
 
-mod builtin;
 mod content;
 mod display;
 pub mod event;
@@ -60,7 +59,6 @@ mod supply;
 mod units;
 mod variable;
 
-pub use builtin::Builtin;
 pub use content::{Content, DEDUPED_BLOCKS, is_block};
 pub use display::PlanView;
 pub use fileset::{
@@ -74,7 +72,9 @@ pub use mix::{
     WorkingSet, scaled,
 };
 pub use needs::PatternNeeds;
-pub use operation::{OpClass, OpKind, Operation};
+pub use operation::{
+    FileRef, Io, LimitKind, Op, OpClass, OpKind, OpProperties, Operation, SupplyKind,
+};
 pub use options::{Cold, OnError, OpsLimit, Overrides, RunOptions};
 pub use outcome::{Failure, PopulatedFileset, Reason, Verification, VerificationFailure};
 pub use pattern::{
@@ -85,12 +85,12 @@ pub use plan::{
     CACHED_DATA, COMPLETION_DELAY, Note, Parameter, Plan, PlanError, Source, SourceKind,
     WorkDirSpec,
 };
-pub use program::{FileRef, Io, LimitKind, Op, OpProperties, Program, Step, WorkerGroup};
+pub use program::{Program, Step, WorkerGroup};
 pub use script::{Phase, QuitMode, Snapshots, Until};
 pub use seed::{Rng, Stream};
 pub use shell::{shell_word, shell_words};
 pub use source::SourcePosition;
-pub use supply::{Supply, SupplyKind};
+pub use supply::Supply;
 pub use units::{
     ByteSum, Bytes, Count, MAX_TIME, counted, parse_duration, parse_size, show_duration,
     show_exactly, time_of_seconds,

@@ -16,22 +16,21 @@ impl Plan {
             return None;
         }
         for group in &mut plan.groups {
-            // Every business metric has the same whole number of processes.
+            // Every business metric has the same whole number of processes of a group, so the division is exact.
             let instances = u64::from(group.process_instances) / max_load * load;
             group.process_instances = u32::try_from(instances).expect("no more than before");
         }
         Some(plan)
     }
 
-    /// Numbers of the files that the Plan's workers use: all files of the fileset, unless the fileset grows with the
-    /// load.
+    /// Numbers of the fileset's files that the Plan's workers use: all files, unless the fileset grows with the load.
     #[must_use]
     pub fn files_used(&self, id: FilesetId) -> Range<u64> {
         self.used(id, self.fileset(id).entries)
     }
 
-    /// Numbers of the leaf directories that the Plan's workers use: all leaf directories of the fileset, unless the
-    /// fileset grows with the load.
+    /// Numbers of the fileset's leaf directories that the Plan's workers use: all leaf directories, unless the fileset
+    /// grows with the load.
     #[must_use]
     pub fn leaf_dirs_used(&self, id: FilesetId) -> Range<u64> {
         self.used(id, self.fileset(id).leaf_dirs)

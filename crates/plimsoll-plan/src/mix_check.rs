@@ -6,14 +6,14 @@ use crate::mix::{Choice, Mix, MixFlags, MixOp, Pool, SizeTable, TOLERANCE, Worki
 use crate::operation::{OpKind, Operation};
 use crate::plan::Plan;
 
-/// Maximum rate of a process in operations per second.
+/// Maximum scheduled rate of a process of a mix, in operations per second.
 const MAX_RATE_PER_S: f64 = 1e6;
 
 impl Mix {
-    /// Checks a mix of `workers` workers in `plan`.
+    /// Checks the mix of a group of `workers` workers: percentages, rates, sizes, and files that its operations need.
     ///
     /// # Errors
-    /// The first violation, in one sentence.
+    /// The first rule of mixes that the mix violates, in one sentence.
     pub fn check(&self, plan: &Plan, workers: u64) -> Result<(), String> {
         self.check_table(plan)?;
         if let Some(pacing) = &self.pacing {

@@ -7,20 +7,20 @@ use crate::pattern::{
 /// Maximum space and number of files that a [`Pattern`] needs on the file system at any time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PatternNeeds {
-    /// Maximum number of files, without the files of an earlier run.
+    /// Maximum number of the pattern's files at any time of the run, without the files of an earlier run.
     pub objects: u64,
-    /// Number of directories of sets.
+    /// Number of directories of data sets that the run creates.
     pub sets: u64,
-    /// Maximum number of bytes of the files, in whole blocks.
+    /// Maximum sum of the file sizes at any time in bytes, each size in whole blocks of the file system.
     pub bytes: u128,
-    /// A stonewall ends a stage that creates files or writes bytes; their numbers are unknown before the run, and the
-    /// other fields do not include them.
+    /// Whether a stonewall ends a stage that creates files or writes bytes; the numbers of the stage are unknown before
+    /// the run, and not part of the other fields.
     pub open_ended: bool,
 }
 
-/// Effect of a stage on the number of objects.
+/// Effect of a stage on the number of objects that exist.
 enum Change {
-    /// Change of the number of objects; negative for a removal.
+    /// The stage changes the number of objects of all ranks by the number, which is negative if objects are removed.
     By(i128),
     /// The stage removes all objects.
     Gone,
@@ -29,7 +29,8 @@ enum Change {
 }
 
 impl Pattern {
-    /// Maximum needs of all stages on a file system with blocks of `block` bytes; numbers that are too large saturate.
+    /// Maximum space and number of files that the pattern's stages need on a file system with blocks of `block` bytes;
+    /// numbers beyond the range of a field are cut to the field's maximum.
     #[must_use]
     pub fn needs(&self, block: u64) -> PatternNeeds {
         let block = u128::from(block.max(1));
@@ -40,7 +41,8 @@ impl Pattern {
             sets: self.sets_made(),
             ..PatternNeeds::default()
         };
-        // Number of whole objects after the stages so far; number of files and bytes of transfers.
+        // `objects` is the number of whole objects after the stages so far; `files` and `bytes` are the files and bytes
+        // of stages with transfers.
         let (mut objects, mut files, mut bytes) = (0i128, 0u128, 0u128);
         for stage in &self.stages {
             match &stage.work {

@@ -1,14 +1,17 @@
-//! Option values that are neither sizes nor times.
+//! Values of command-line options: ages, measured windows, directories, settings, numbers of operations, processor
+//! lists.
 
 use crate::options::OpsLimit;
+use crate::parse_duration;
 use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Maximum processor number (exclusive), and maximum length of a processor list, including duplicates. No machine has
-/// as many processors, and the limit keeps `0-4294967295` from filling the memory.
+/// Number above the maximum processor number, and maximum length of a processor list, including duplicates. No machine
+/// has 65 536 processors, and the maximum keeps the list `0-4294967295` from filling the memory.
 const MAX_CPUS: u32 = 65_536;
 
-/// Parses an age: a number and a unit, `m`, `h`, `d` or `w`.
+/// Parses an age, such as the age of results to delete: a number and a unit, `m`, `h`, `d` or `w`.
 ///
 /// # Errors
 /// One sentence that states the expected form.
@@ -28,6 +31,26 @@ pub fn age(text: &str) -> Result<Duration, String> {
     };
     let number: f64 = text[..text.len() - 1].parse().map_err(|_| wrong())?;
     Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())
+}
+
+/// Parses the length of a measured window.
+///
+/// # Errors
+/// One sentence that states the expected form, or that the length is 0.
+pub fn window(text: &str) -> Result<Duration, String> {
+    match parse_duration(text)? {
+        d if d.is_zero() => Err("the measured window cannot be 0: expected a time above 0".into()),
+        d => Ok(d),
+    }
+}
+
+/// Directory in the form for suggested commands: `-r` becomes `./-r`, which no command mistakes for an option.
+#[must_use]
+pub fn directory(path: PathBuf) -> PathBuf {
+    match path.as_os_str().as_encoded_bytes().starts_with(b"-") {
+        true => Path::new(".").join(path),
+        false => path,
+    }
 }
 
 /// Parses a workload setting `NAME=VALUE`; leading dollar signs and blanks of the name are dropped.

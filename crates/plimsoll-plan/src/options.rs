@@ -12,7 +12,7 @@ use std::time::Duration;
 pub struct Overrides {
     /// Work directory, below which every path of the workload is re-rooted.
     pub dir: Option<PathBuf>,
-    /// Parameters: name (without a dollar sign) and value as text.
+    /// New values of the workload's parameters: name (without a dollar sign) and value as text.
     pub sets: Vec<(String, String)>,
     /// Seed of the Plan; by default 1.
     pub seed: Option<u64>,
@@ -33,62 +33,63 @@ pub struct Overrides {
     /// Contents of writes instead of the workload's. Front ends of workloads that define no contents use
     /// `options.content`.
     pub content: Option<Content>,
-    /// Options of the run.
+    /// Options of the run that do not depend on the kind of workload.
     pub options: RunOptions,
 }
 
-/// Options of a run of any workload.
+/// Options of a run, for workloads of any kind.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RunOptions {
-    /// Number of operations that ends the run.
+    /// Number of operations that ends the run, of the kinds that the summary counts; null without a limit.
     pub ops: Option<OpsLimit>,
-    /// Effect of an unexpected error.
+    /// Error policy: the effect of an unexpected error of an operation on the run.
     pub on_error: OnError,
-    /// Contents of writes.
+    /// Kind of the bytes that the workload writes.
     pub content: Content,
-    /// Caches that are dropped before the run.
+    /// Caches of the client that are dropped before the workers start.
     pub drop_caches: Cold,
-    /// Processors that the workers are bound to in turn; empty: the scheduler's choice.
+    /// Numbers of the processors to which the threads of workers are bound in turn; empty if the scheduler chooses.
     pub cpus: Vec<u32>,
-    /// Whether `system` statements are executed.
+    /// Whether the workload may run shell commands (`system` statements); otherwise such a workload is refused.
     pub allow_commands: bool,
-    /// Whether the files stay after the run.
+    /// Whether the run's files stay in the work directory after the run.
     pub keep: bool,
-    /// Whether contents follow from file and offset, reads are checked, and all files are read again after
-    /// the run.
+    /// Verification: whether file contents follow from file and offset, reads are checked, and all files are read again
+    /// after the run.
     pub verify: bool,
 }
 
-/// Number of operations, of those that the summary counts, that ends a run.
+/// Number of operations that ends a run, of the kinds that the summary counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OpsLimit {
-    /// Operations of all workers together.
+    /// Limit of the operations of all workers together.
     Total(u64),
-    /// Operations of each worker.
+    /// Limit of the operations of each worker.
     PerWorker(u64),
 }
 
-/// Effect of an unexpected error of an operation.
+/// Error policy: the effect of an unexpected error of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OnError {
-    /// The run stops and has failed.
+    /// The run stops at the first unexpected error, and has failed.
     #[default]
     Stop,
-    /// It is counted, the run continues, and its result is invalid.
+    /// Unexpected errors are counted, the run continues, and the result is invalid.
     Count,
 }
 
-/// Caches that are dropped before workers start.
+/// Caches of the client that are dropped before the workers start, so that reads reach the storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Cold {
-    /// Only those that the workload itself names.
+    /// No caches are dropped, except the cached pages of filesets with the attribute `cached=false`.
     #[default]
     No,
-    /// The page cache of each file of the filesets, by `posix_fadvise`.
+    /// Cached pages of every file of all filesets are dropped, by `posix_fadvise`.
     Files,
-    /// All caches of the machine; needs root.
+    /// All page, directory and inode caches of the client are dropped, by `/proc/sys/vm/drop_caches`, which requires
+    /// root.
     System,
 }

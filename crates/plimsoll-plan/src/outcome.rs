@@ -6,17 +6,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Why a result is not valid.
+/// Reason why the result of a run is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Reason {
-    /// A word for programs, such as `errors`.
+    /// Code of the reason, such as `errors`, by which programs recognise the reason.
     pub code: String,
-    /// A sentence for people.
+    /// Sentence that explains the reason to people, with the measured figures.
     pub text: String,
 }
 
 impl Reason {
-    /// Creates a reason with this code and sentence.
+    /// Reason of an invalid result with the code `code`, which the sentence `text` explains to people.
     #[must_use]
     pub fn new(code: &str, text: impl Into<String>) -> Self {
         Self {
@@ -26,34 +26,33 @@ impl Reason {
     }
 }
 
-/// The verification of a run: its reads were checked while it was in progress, and afterwards its files
-/// were read again.
+/// Verification of a run: reads were checked during the run, and files were read again after the run.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Verification {
-    /// Reads of the run that were checked, warm-up included.
+    /// Number of reads of the run, including the warm-up, whose contents were checked.
     pub reads: u64,
-    /// Those that returned wrong contents, or fewer bytes than the file has.
+    /// Number of checked reads that returned wrong contents, or fewer bytes than the file has.
     pub wrong_reads: u64,
-    /// Files that must exist and were read again after the run.
+    /// Number of files that must exist and were checked after the run, including all files with failures.
     pub files: u64,
-    /// Bytes that were read again.
+    /// Number of bytes of files that were read again after the run.
     pub bytes: u64,
-    /// Files that do not exist.
+    /// Number of files that must exist after the run, but are missing.
     pub missing: u64,
-    /// Files with fewer bytes than were acknowledged.
+    /// Number of files that are shorter after the run than the writes that the target acknowledged.
     pub short: u64,
-    /// Files with wrong contents.
+    /// Number of files whose contents after the run differ from the acknowledged writes.
     pub wrong: u64,
-    /// Files that could not be read.
+    /// Number of files that could not be opened or read after the run.
     pub unreadable: u64,
-    /// Files that may exist or not, because the operation that creates, removes or renames them failed or
-    /// did not return. They are not read.
+    /// Number of files that may or may not exist, because the operation that creates, removes or renames the file
+    /// failed or did not return. Files that may or may not exist are not read.
     pub uncertain: u64,
-    /// Seconds that reading again took.
+    /// Duration of the reading of files after the run, in seconds; the maximum of several processes.
     pub seconds: f64,
-    /// Why the files were not read again, as a part of a sentence; none if they were.
+    /// Reason why the files were not read again, as a part of a sentence; null if the files were read again.
     pub skipped: Option<String>,
-    /// The first failures of each process.
+    /// First failures that each process found in reads of the run and in reads after the run.
     pub examples: Vec<VerificationFailure>,
 }
 
@@ -64,7 +63,7 @@ impl Verification {
         self.missing + self.short + self.wrong + self.unreadable
     }
 
-    /// Whether the checks found no loss of acknowledged data.
+    /// Whether the verification found no loss of acknowledged data; uncertain files are no loss.
     #[must_use]
     pub fn is_good(&self) -> bool {
         self.wrong_reads == 0 && self.bad_files() == 0
@@ -88,40 +87,40 @@ impl Verification {
     }
 }
 
-/// Something that a verified run lost, or that is not what was written.
+/// Failure of a verification: acknowledged data of one file are missing or wrong.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct VerificationFailure {
-    /// Path of the file.
+    /// Path of the file with missing or wrong data.
     pub path: String,
-    /// Offset of the first wrong or missing byte, if there is one.
+    /// Offset of the first wrong or missing byte in the file; null if the failure has no offset.
     pub offset: Option<u64>,
-    /// What is wrong, as a clause.
+    /// Description of the missing or wrong data, as a clause.
     pub problem: String,
 }
 
-/// A fileset that was created or found before the run.
+/// A fileset that was created, or found and reused, before the workers started.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PopulatedFileset {
-    /// Name of the fileset.
+    /// Name of the populated fileset.
     pub fileset: String,
-    /// Files that existed when the run began.
+    /// Number of files of the fileset that exist when the workers start.
     pub files: u64,
-    /// Directories, the root among them.
+    /// Number of directories of the fileset that exist when the workers start, including the root and leaf directories.
     pub dirs: u64,
-    /// Bytes in the files.
+    /// Sum of the sizes of the files that exist when the workers start, in bytes.
     pub bytes: u128,
-    /// Whether `bytes` is an estimate from a sample of the files: of more than 2²⁰ files of a tree with
-    /// exact widths, sizes are only drawn when they are used.
+    /// Whether `bytes` is an estimate from a sample of the files: of a tree with exact widths and more than 2²⁰ files,
+    /// sizes are drawn only when used.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub bytes_estimated: bool,
-    /// Seconds that populating it took.
+    /// Duration of populating the fileset in seconds.
     pub seconds: f64,
-    /// An identical tree of an earlier run was found and used.
+    /// Whether an identical tree of an earlier run was found and reused.
     pub reused: bool,
 }
 
 impl PopulatedFileset {
-    /// Sum of the file sizes in bytes.
+    /// Sum of the sizes of the fileset's files, marked if the sum is an estimate.
     #[must_use]
     pub fn sum(&self) -> ByteSum {
         ByteSum {
@@ -131,26 +130,25 @@ impl PopulatedFileset {
     }
 }
 
-/// The error that ended a run.
+/// Error that ended a run, with the operation and the place at which the error occurred.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Failure {
-    /// Name of the operation, or the activity that failed, such as `populate`; `run` for the run as
-    /// a whole.
+    /// Name of the failed operation, or the failed activity such as `populate`; `run` for the run as a whole.
     pub operation: String,
-    /// Kind of the operation.
+    /// Kind of the failed operation; null if an activity failed.
     pub kind: Option<OpKind>,
-    /// Worker that met the error.
+    /// Name of the worker whose operation failed; null if an activity failed.
     pub worker: Option<String>,
-    /// Path on which the operation worked.
+    /// Path of the file or directory on which the operation failed; null if the operation has no path.
     pub path: Option<String>,
-    /// The error message.
+    /// Error message of the system or of Plimsoll, as a clause.
     pub error: String,
-    /// Position of the operation in the workload.
+    /// Source location of the failed operation in the workload; null if the operation has no source location.
     pub location: Option<SourcePosition>,
 }
 
 impl Failure {
-    /// A failure of an activity, such as `populate`, instead of an operation.
+    /// Failure of an activity with the name `activity`, such as `populate`, without worker, path and location.
     #[must_use]
     pub fn of(activity: &str, error: String) -> Self {
         Self {
@@ -163,7 +161,7 @@ impl Failure {
         }
     }
 
-    /// The failure with the number of the rank before the error; unchanged for rank 0.
+    /// Failure with the number of the rank before the error message; unchanged for rank 0.
     #[must_use]
     pub fn at_rank(mut self, rank: u32) -> Self {
         if rank > 0 {
@@ -251,53 +249,48 @@ mod tests {
             line: 3,
             column: 9,
         };
-        let whole = Failure::of("run", "no space".into());
-        let activity = Failure::of("populate", "no space".into());
-        let operation = Failure {
+        let of = |activity: &str, path: Option<&str>| Failure {
+            path: path.map(Into::into),
+            ..Failure::of(activity, "no space".into())
+        };
+        let operation = |path, worker: Option<&str>, location| Failure {
             kind: Some(OpKind::ReadWhole),
-            ..Failure::of("read1", "no space".into())
+            worker: worker.map(Into::into),
+            location,
+            ..of("read1", path)
         };
-        let on_path = |f: &Failure| Failure {
-            path: Some("/w/a".into()),
-            ..f.clone()
-        };
-        let worker = Some("p-0.1".to_owned());
-        let by_worker = Failure {
-            worker: worker.clone(),
-            ..operation.clone()
-        };
-        let at_place = Failure {
-            location: Some(place),
-            ..operation.clone()
-        };
-        let by_both = Failure {
-            worker,
-            ..at_place.clone()
-        };
+        let (path, worker, place) = (Some("/w/a"), Some("p-0.1"), || Some(place.clone()));
         for (failure, expected) in [
-            (whole.clone(), "no space"),
-            (on_path(&whole), "on /w/a: no space"),
-            (activity.clone(), "populate: no space"),
-            (on_path(&activity), "populate on /w/a: no space"),
-            (operation.clone(), "read1 (read_whole): no space"),
-            (on_path(&operation), "read1 (read_whole) on /w/a: no space"),
-            (by_worker, "read1 (read_whole): no space (worker p-0.1)"),
-            (at_place, "read1 (read_whole): no space (x.f:3:9)"),
+            (of("run", None), "no space"),
+            (of("run", path), "on /w/a: no space"),
+            (of("populate", None), "populate: no space"),
+            (of("populate", path), "populate on /w/a: no space"),
+            (operation(None, None, None), "read1 (read_whole): no space"),
             (
-                by_both,
+                operation(path, None, None),
+                "read1 (read_whole) on /w/a: no space",
+            ),
+            (
+                operation(None, worker, None),
+                "read1 (read_whole): no space (worker p-0.1)",
+            ),
+            (
+                operation(None, None, place()),
+                "read1 (read_whole): no space (x.f:3:9)",
+            ),
+            (
+                operation(None, worker, place()),
                 "read1 (read_whole): no space (worker p-0.1, x.f:3:9)",
             ),
-            (whole.clone().at_rank(0), "no space"),
-            (whole.at_rank(3), "rank 3: no space"),
-            (activity.at_rank(1), "populate: rank 1: no space"),
+            (of("run", None).at_rank(0), "no space"),
+            (of("run", None).at_rank(3), "rank 3: no space"),
+            (
+                of("populate", None).at_rank(1),
+                "populate: rank 1: no space",
+            ),
         ] {
             assert_eq!(failure.to_string(), expected);
         }
-        let reason = Reason::new("errors", "3 operations failed");
-        assert_eq!(
-            [reason.code, reason.text],
-            ["errors", "3 operations failed"]
-        );
     }
 
     #[test]

@@ -1,12 +1,12 @@
 //! Paths as text: paths are bytes on Linux, and JSON is text.
 //!
-//! UTF-8 is written unchanged, except that backslashes are doubled. A byte that is not part of valid UTF-8 becomes
-//! `\xHH`, with two hexadecimal digits. Every path therefore has one text, and [`from_text`] returns the same path for
-//! this text. Texts with unescaped backslashes are accepted: a backslash that begins neither `\\` nor `\xHH` stands for
-//! itself.
+//! The valid UTF-8 in a path is written unchanged, except that backslashes are doubled. A byte that is not part of
+//! valid UTF-8 becomes `\xHH`, with two hexadecimal digits. By these escapes, every path has one text, from which
+//! [`from_text`] returns the same path. Texts with unescaped backslashes are accepted: a backslash that begins neither
+//! `\\` nor `\xHH` means a backslash.
 //!
-//! The module serves as a serde module: `#[serde(with = "plimsoll_plan::path_text")]`; [`option`] does for an
-//! `Option<PathBuf>`.
+//! `#[serde(with = "plimsoll_plan::path_text")]` writes a `PathBuf` as text with these escapes; the module [`option`]
+//! does the same for an `Option<PathBuf>`.
 
 use serde::{Deserialize, Deserializer, Serializer};
 use std::ffi::OsString;
@@ -55,7 +55,7 @@ fn digit(digit: u8) -> Option<u8> {
     char::from(digit).to_digit(16).map(|d| d as u8)
 }
 
-/// Writes a path as its text.
+/// Writes a path as the text that [`to_text`] gives.
 ///
 /// # Errors
 /// Errors of the serializer.
@@ -63,7 +63,7 @@ pub fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::
     serializer.serialize_str(&to_text(path))
 }
 
-/// Reads a path from its text.
+/// Reads a path from the text that [`to_text`] gave.
 ///
 /// # Errors
 /// If the value is not a text.
@@ -76,7 +76,7 @@ pub mod option {
     use super::{Deserialize, Deserializer, PathBuf, Serializer, from_text, to_text};
     use serde::Serialize;
 
-    /// Writes a path as its text, or null.
+    /// Writes a path as text, or null for `None`.
     ///
     /// # Errors
     /// Errors of the serializer.
@@ -87,7 +87,7 @@ pub mod option {
         path.as_deref().map(to_text).serialize(serializer)
     }
 
-    /// Reads a path from its text, or none from null.
+    /// Reads a path from its text, or `None` from null.
     ///
     /// # Errors
     /// If the value is neither a text nor null.

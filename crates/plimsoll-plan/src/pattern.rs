@@ -12,51 +12,54 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
 
-/// Objects (small files) in sets (directories), and the operations of the ranks, stage by stage.
+/// A pattern of objects (small files) in data sets (directories), and the operations of the ranks, stage by stage.
 ///
 /// The patterns of MD-Workbench, mdtest and IOR are values of this type.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pattern {
-    /// Directory that holds all files, relative to the work directory.
+    /// Root directory of the pattern, which holds all its files, relative to the work directory.
     pub root: RelPath,
-    /// Treatment of the root before the first stage.
+    /// State in which the root directory must be before the first stage.
     pub root_is: RootHandling,
-    /// Whether the root and its contents stay for a later run of other stages.
+    /// Whether the root directory and its contents stay after the run, for a later run of other stages.
     pub leaves_objects: bool,
-    /// Name of a set's directory below the root; empty if objects lie in the root itself.
+    /// Template of the names of the data sets' directories in the root; empty if objects lie in the root itself.
     pub set_name: NameTemplate,
-    /// Name of an object in its set.
+    /// Template of the names of objects in the directory of their data set.
     pub object_name: NameTemplate,
-    /// Ranks, each a worker: in a process of its own, or in virtual time all in one; at least 1.
+    /// Number of ranks, at least 1. Each rank is a worker: in a process of its own, or in virtual time in a single
+    /// process.
     pub ranks: u32,
-    /// Sets of each rank; at least 1.
+    /// Number of data sets of each rank, at least 1.
     pub sets: u32,
-    /// Objects of a set while no round is in progress; 0 if a later run need not know.
+    /// Number of objects in a data set between two rounds; 0 if no later run needs the number.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub objects: u64,
-    /// Bytes of an object.
+    /// Size of each object in bytes, for stages that work on whole objects.
     pub object_size: u64,
-    /// Number of the first object when the first stage begins.
+    /// Position of all ranks when the first stage begins: the number of the first object in each data set.
     pub position: u64,
-    /// Number of the first object of each rank, if an earlier run left them at different ones; else
-    /// empty.
+    /// Position of each rank when the first stage begins, if an earlier run left ranks at different positions;
+    /// otherwise empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub positions: Vec<u64>,
-    /// Contents depend on the object and the offset, and data read are compared with them;
-    /// otherwise an object of rank r holds the byte r mod 256, unless `content` is given.
+    /// Verification: whether contents of objects depend on the object and the offset, and data read are compared with
+    /// the expected contents. Without verification, an object of rank r is filled with the byte r mod 256, unless
+    /// `content` is given.
     pub verify: bool,
-    /// Contents of the objects, different in each.
+    /// Kind of the contents of objects, which differ between objects; null for the contents that `verify` describes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<Content>,
-    /// Files are opened past the page cache (`O_DIRECT`), so every transfer must be a multiple of the
-    /// file system's block.
+    /// Whether objects are opened with direct I/O (`O_DIRECT`). With direct I/O, the size of every transfer must be a
+    /// multiple of the file system's block size.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub direct: bool,
-    /// Ranks that record the time of every operation.
+    /// Ranks that record the time of every operation, beside the latency distributions of all ranks.
     pub samples: Samples,
-    /// Bytes of memory that stay free during the run: the rest is allocated before the first stage.
+    /// Number of bytes of the client's memory that stay available during the run, because all other memory is allocated
+    /// before the first stage; null if no memory is allocated.
     pub hold_memory: Option<u64>,
-    /// Stages in order.
+    /// Stages of the pattern, in the order of execution.
     pub stages: Vec<Stage>,
 }
 
@@ -64,44 +67,45 @@ fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
-/// Treatment of a pattern's root before its first stage.
+/// State in which a pattern's root directory must be before the first stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RootHandling {
-    /// Created, or used if it is empty; refused if it is not.
+    /// The root is created, or used if empty; a run with a root that is not empty is refused.
     New,
-    /// Used as an earlier run of the same pattern left it; refused if none did.
+    /// The root is used as an earlier run of the same pattern left it; without such a run, the run is refused.
     Kept,
 }
 
-/// Ranks of a [`Pattern`] that record the time of every operation.
+/// Ranks of a pattern that record the time of every operation, beside the latency distributions of all ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Samples {
-    /// None: distributions only.
+    /// No rank: only latency distributions are recorded.
     #[default]
     Off,
-    /// Rank 0.
+    /// Only rank 0 records the time of every operation.
     First,
-    /// All ranks.
+    /// All ranks record the time of every operation.
     All,
 }
 
-/// A name made of fixed text and numbers.
+/// Template of the names of data sets or objects: fixed text and numbers, in order.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct NameTemplate(pub Vec<NamePiece>);
 
-/// A piece of a [`NameTemplate`].
+/// A piece of a name template: fixed text, or the number of a rank, data set or object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum NamePiece {
-    /// This text.
+    /// Fixed text, the same in all names of the template.
     Text(String),
-    /// The rank that owns the set, with at least this number of digits.
+    /// Number of the rank that owns the data set, from 0, with leading zeros up to the given number of digits, at most
+    /// 20.
     Rank(u8),
-    /// Number of the set in its rank.
+    /// Number of the data set among the data sets of its rank, from 0.
     Set,
-    /// Number of the object in its set.
+    /// Number of the object in its data set, from 0.
     Object,
 }
 
@@ -143,7 +147,8 @@ impl NameTemplate {
         Ok(Self(pieces))
     }
 
-    /// Appends the name of an object or of a set; numbers without a placeholder have no effect.
+    /// Appends the name of an object or of a data set to `out`; numbers without a placeholder in the template have no
+    /// effect.
     #[inline]
     pub fn push(&self, rank: u32, set: u32, object: u64, out: &mut Vec<u8>) {
         for piece in &self.0 {
@@ -156,7 +161,8 @@ impl NameTemplate {
         }
     }
 
-    /// Whether the name fits the template, with decimal digits in the place of each number.
+    /// Whether a name fits the template, with decimal digits in the place of each number, so that the name may be the
+    /// name of a run's data set or object.
     #[must_use]
     pub fn matches(&self, name: &[u8]) -> bool {
         fn rest(pieces: &[NamePiece], name: &[u8]) -> bool {
@@ -180,20 +186,20 @@ impl NameTemplate {
         rest(&self.0, name)
     }
 
-    /// Whether names contain the rank's number, so ranks have different names.
+    /// Whether names of the template contain the number of the rank, so that names of different ranks differ.
     #[must_use]
     pub fn has_rank(&self) -> bool {
         self.0.iter().any(|p| matches!(p, NamePiece::Rank(_)))
     }
 
-    /// Whether the template is empty, as for sets without a directory.
+    /// Whether the template is empty, as for data sets without a directory.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 }
 
-/// Appends a number in decimal, with leading zeros up to `digits` digits, at most 20.
+/// Appends a number to `out` in decimal, with leading zeros up to `digits` digits, at most 20.
 #[inline]
 fn push_number(mut n: u64, digits: usize, out: &mut Vec<u8>) {
     debug_assert!(digits <= 20, "{digits} digits of a number");
@@ -225,69 +231,73 @@ impl fmt::Display for NameTemplate {
     }
 }
 
-/// A part of a [`Pattern`] that all ranks begin together; a measured window, unless it is a warm-up.
+/// Stage: a part of a pattern that all ranks begin together, measured in a window of its own unless the stage is a
+/// warm-up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stage {
-    /// Name, such as `precreate`; stages that repeat have the same.
+    /// Name of the stage, such as `precreate`; all iterations of a stage have the same name.
     pub name: String,
-    /// Number of the repetition, from 0.
+    /// Number of the iteration among the stages of the same name, from 0.
     pub iteration: u32,
-    /// It prepares the stages after it and is not measured.
+    /// Warm-up: whether the stage only prepares later stages, and is not measured.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub warm_up: bool,
-    /// Work of each rank.
+    /// Work of each rank in the stage: operations on whole objects, or transfers.
     pub work: StageWork,
-    /// Effect of an error of an operation.
+    /// Error policy of the stage: the effect of an operation that fails.
     pub on_error: OnError,
-    /// Wait after each operation, as a multiple of its service time.
+    /// Waiting time of a rank after each operation, as a multiple of the operation's service time; 0 without waiting.
     pub waiting_factor: f64,
-    /// Time limit that ends the stage early.
+    /// Stonewall: time limit after which ranks start no further round of the stage; null without a time limit.
     pub stonewall: Option<Stonewall>,
-    /// Before the stage, untimed, memory is allocated until only this number of bytes is free, and
-    /// freed again.
+    /// Number of bytes of the client's memory that stay available when memory is allocated and freed again before the
+    /// stage, untimed, to displace the page cache; null if no memory is allocated.
     pub squeeze_memory: Option<u64>,
 }
 
-/// End of a stage by time.
+/// Stonewall: time limit after which ranks start no further round of a stage (IOR).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stonewall {
-    /// Seconds after which a rank begins no other round.
+    /// Time limit in seconds since the start of the stage, after which a rank starts no further round.
     #[serde(with = "seconds", rename = "after_s")]
     #[schemars(with = "f64", rename = "after_s")]
     pub after: Duration,
-    /// Then all ranks complete as many rounds as the fastest.
+    /// Wear-out: whether every rank, after the time limit, completes as many rounds as the fastest rank has done.
     pub wear_out: bool,
 }
 
-/// Work of the ranks in a [`Stage`].
+/// Work of the ranks in a stage of a pattern: operations on whole objects, or transfers within objects.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StageWork {
-    /// Operations on whole objects.
+    /// Operations on whole objects, as of MD-Workbench and mdtest.
     Objects(ObjectLoop),
-    /// Transfers within one object per rank, or one that all ranks share.
+    /// Transfers within one object per rank, or within one object that all ranks share, as of IOR.
     Transfers(TransferLoop),
 }
 
-/// Rounds over the sets of a rank.
+/// Rounds of operations of a rank, one object of each data set per round.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ObjectLoop {
-    /// The rank first creates its sets, in this row.
+    /// Row of the results for the creation of the rank's data sets before the first round; null if no data sets are
+    /// created.
     pub make_sets: Option<OperationId>,
-    /// Rounds; round f works on object number `position + f` plus a step's offset, in every set.
+    /// Number of rounds of each rank in the stage. Round f works in every data set on the object with the number
+    /// `position + f` plus the offset of the step.
     pub rounds: Rounds,
-    /// All rounds of a set before the next set, instead of all sets in a round.
+    /// Whether a rank does all rounds of a data set before the next data set, instead of all data sets in each round.
     pub set_by_set: bool,
-    /// Operations on each object, in order.
+    /// Operations of a round in each data set, in order.
     pub steps: Vec<ObjectStep>,
-    /// Effect of the completed rounds on later stages.
+    /// Effect of the completed rounds on the object numbers of later stages.
     pub advances: StageProgress,
-    /// The rank finally removes its sets, in this row.
+    /// Row of the results for the removal of the rank's data sets after the last round; null if no data sets are
+    /// removed.
     pub remove_sets: Option<OperationId>,
 }
 
 impl ObjectLoop {
-    /// Rounds over all sets, without creating or removing sets.
+    /// Rounds over the data sets of a rank, without creation or removal of data sets.
     #[must_use]
     pub fn new(rounds: Rounds, steps: Vec<ObjectStep>) -> Self {
         Self {
@@ -301,51 +311,51 @@ impl ObjectLoop {
     }
 }
 
-/// Rounds of a stage.
+/// Number of rounds of each rank in a stage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Rounds {
-    /// This many.
+    /// The same number of rounds for all ranks.
     Count(u64),
-    /// As many as the rank that owns the set, or the file, completed in the last stage that created
+    /// As many rounds as the rank that owns the data set, or the file, completed in the last stage that created
     /// objects.
     Made,
-    /// As many as are left in a set of `window` objects, of which one rank deletes the oldest and
-    /// another creates new ones. Ranks may be at different positions.
+    /// As many rounds as objects are left in a data set of `window` objects, from which one rank deletes the oldest
+    /// objects while another rank creates new objects. Ranks may be at different positions.
     Left {
-        /// Objects of a set.
+        /// Number of objects of a data set between two rounds.
         window: u64,
-        /// From the owner of the set to the rank that deletes from it.
+        /// Shift from the owner of the data set to the rank that deletes objects from the data set.
         deleted_by: RankShift,
-        /// From the owner of the set to the rank that creates objects in it.
+        /// Shift from the owner of the data set to the rank that creates objects in the data set.
         made_by: RankShift,
     },
 }
 
-/// Effect of the rounds of a stage on the stages after it.
+/// Effect of the completed rounds of a stage on the object numbers of later stages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StageProgress {
-    /// None.
+    /// The rounds change neither the position nor the number of created objects.
     #[default]
     Nothing,
-    /// The rank's position advances by the completed rounds.
+    /// The position of each rank, its first object's number, advances by the number of completed rounds.
     Position,
-    /// The number of created objects is that of the completed rounds.
+    /// The number of created objects of each rank becomes the number of the rank's completed rounds (`made`).
     Made,
 }
 
-/// From a rank to another: `rank + constant + per_set · (set + 1)`, modulo the ranks.
+/// Shift from one rank to another: `rank + constant + per_set · (set + 1)`, modulo the number of ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct RankShift {
-    /// Ranks.
+    /// Number of ranks by which the shift is the same for all data sets; may be negative.
     pub constant: i64,
-    /// Ranks for each set, the first counting once.
+    /// Number of ranks by which the shift grows with each data set, from the first data set on; may be negative.
     pub per_set: i64,
 }
 
 impl RankShift {
-    /// The rank at this distance from `rank` for set number `set`, of `ranks` ranks.
+    /// Rank at the distance of the shift from `rank`, for data set number `set`, among `ranks` ranks.
     #[inline]
     #[must_use]
     pub fn of(self, rank: u32, set: u32, ranks: u32) -> u32 {
@@ -356,64 +366,65 @@ impl RankShift {
     }
 }
 
-/// One operation on an object.
+/// Operation on one object in each round and data set.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ObjectStep {
-    /// Row of the results.
+    /// Row of the results that counts and times the operation.
     pub row: OperationId,
-    /// The operation.
+    /// Operation that the step executes on the whole object.
     pub op: ObjectOp,
-    /// From the rank to the owner of the set it works in.
+    /// Shift from the rank that executes the operation to the rank that owns the data set of the object.
     pub owner: RankShift,
-    /// Added to the object's number.
+    /// Offset that is added to the number of the object, such as the distance of a created object from a deleted
+    /// object.
     pub offset: u64,
-    /// If it fails, the steps after it are skipped for this object.
+    /// Whether a failure of the operation skips the later operations of the round in the same data set.
     pub gates: bool,
 }
 
-/// Operations on a whole object, each timed as one.
+/// Operation on a whole object, timed as one operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ObjectOp {
-    /// Open with create and truncate, write whole, close.
+    /// Creation: open with create and truncate, write of the whole object, close.
     Create {
-        /// Flush to stable storage before closing.
+        /// Whether the object is flushed (fsync) to stable storage before the close.
         sync: bool,
     },
-    /// Get the attributes of the name.
+    /// Stat of the object by its path.
     Stat,
-    /// Open, read whole, close. A shorter object is an error.
+    /// Read: open, read of the whole object, close. A read of an object that is shorter than planned is an error.
     Read,
-    /// Remove.
+    /// Removal (unlink) of the object.
     Delete,
 }
 
-/// Transfers within one object.
+/// Transfers of a rank in a sequence of equal sizes within one object, as of IOR.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TransferLoop {
-    /// From the rank to the one whose part is transferred.
+    /// Shift from the rank that transfers to the rank whose object, or part of the shared object, is transferred.
     pub owner: RankShift,
-    /// Write, creating the object; else read.
+    /// Whether the rank creates and writes the object; otherwise the rank reads the object.
     pub write: bool,
-    /// Bytes of a transfer.
+    /// Size of every transfer in bytes.
     pub size: u64,
-    /// Transfers of a rank.
+    /// Number of transfers of each rank in the stage.
     pub rounds: Rounds,
-    /// Transfer k of rank r is at `(k · ranks + r) · size` of one object that all ranks share; else
-    /// at `k · size` of the rank's own object.
+    /// Whether all ranks share one object, in which transfer k of rank r is at offset `(k · ranks + r) · size`. If no
+    /// object is shared, each rank has an object of its own, in which transfer k is at offset `k · size`.
     pub strided: bool,
-    /// Row of opening.
+    /// Row of the results for the open of the object by a rank.
     pub open: OperationId,
-    /// Row of a transfer.
+    /// Row of the results for the transfers, one read or write each.
     pub transfer: OperationId,
-    /// Row of flushing to stable storage after the last transfer; `None`: not flushed.
+    /// Row of the results for the flush (fsync) after the last transfer of a rank; null if nothing is flushed.
     pub sync: Option<OperationId>,
-    /// Row of closing.
+    /// Row of the results for the close of the object by a rank.
     pub close: OperationId,
 }
 
 impl StageWork {
-    /// Whether the stage has rounds; a stage without steps only creates or removes the ranks' sets.
+    /// Whether the stage has rounds; a stage without steps only creates or removes the ranks' data sets.
     #[must_use]
     pub fn has_rounds(&self) -> bool {
         match self {
@@ -422,7 +433,7 @@ impl StageWork {
         }
     }
 
-    /// Calls `visit` with the rows that the work can record, in any order and possibly twice.
+    /// Calls `visit` with the results' rows that the work can record, in any order and possibly twice.
     pub fn for_each_row(&self, visit: &mut dyn FnMut(OperationId)) {
         match self {
             Self::Objects(l) => {
@@ -439,7 +450,7 @@ impl StageWork {
 }
 
 impl Pattern {
-    /// Appends the path of an object, relative to the work directory.
+    /// Appends the path of an object to `out`, relative to the work directory.
     #[inline]
     pub fn push_object(&self, owner: u32, set: u32, object: u64, out: &mut Vec<u8>) {
         self.push_set(owner, set, out);
@@ -449,7 +460,7 @@ impl Pattern {
         self.object_name.push(owner, set, object, out);
     }
 
-    /// Appends the path of a set's directory, relative to the work directory.
+    /// Appends the path of a data set's directory to `out`, relative to the work directory.
     #[inline]
     pub fn push_set(&self, owner: u32, set: u32, out: &mut Vec<u8>) {
         out.extend_from_slice(self.root.as_str().as_bytes());
@@ -474,28 +485,28 @@ impl Pattern {
         sizes
     }
 
-    /// Number of the first object of a rank when the first stage begins.
+    /// Position of a rank when the first stage begins: the number of its first object.
     #[must_use]
     pub fn position_of(&self, rank: u32) -> u64 {
         let own = self.positions.get(rank as usize);
         own.copied().unwrap_or(self.position)
     }
 
-    /// Calls `visit` with the rows that a stage can record, in any order and possibly twice.
+    /// Calls `visit` with the results' rows that any stage can record, in any order and possibly twice.
     pub fn for_each_row(&self, visit: &mut dyn FnMut(OperationId)) {
         for stage in &self.stages {
             stage.work.for_each_row(visit);
         }
     }
 
-    /// Whether all ranks share the objects of a set, so only rank 0 works on the objects.
+    /// Whether all ranks share the objects of a set, so that only rank 0 executes operations on whole objects.
     #[must_use]
     pub fn shares_objects(&self) -> bool {
         !self.object_name.has_rank() && !self.set_name.has_rank()
     }
 
-    /// FNV-1a hash of the numbers that determine names and contents. A later run can continue with the objects of an
-    /// earlier run if both have the same fingerprint.
+    /// FNV-1a hash of the numbers and templates that determine names and contents of objects. A later run can continue
+    /// with the objects of an earlier run if the patterns of both runs have the same fingerprint.
     #[must_use]
     pub fn fingerprint(&self) -> u64 {
         let text = format!(
@@ -518,28 +529,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn name(template: &str, rank: u32, set: u32, object: u64) -> String {
-        let mut out = Vec::new();
-        NameTemplate::parse(template)
-            .unwrap()
-            .push(rank, set, object, &mut out);
-        String::from_utf8(out).unwrap()
-    }
-
-    #[test]
-    fn names_are_those_of_the_benchmarks() {
-        assert_eq!(name("{rank}_{set}", 3, 10, 0), "3_10");
-        assert_eq!(name("file-{object}", 0, 0, 1234), "file-1234");
-        assert_eq!(
-            name("ior_file_easy.{rank:8}", 17, 0, 0),
-            "ior_file_easy.00000017"
-        );
-        assert_eq!(name("{rank:2}", 12345, 0, 0), "12345");
-        for bad in ["{rank", "{who}", "{rank:x}", "{set:3}", "{rank:21}"] {
-            assert!(NameTemplate::parse(bad).is_err(), "{bad}");
-        }
-    }
-
     proptest! {
         #[test]
         fn a_template_knows_its_own_names(
@@ -550,23 +539,12 @@ mod tests {
         ) {
             let parsed = NameTemplate::parse(template).unwrap();
             prop_assert_eq!(parsed.to_string(), template);
-            let name = name(template, rank, set, object);
-            prop_assert!(parsed.matches(name.as_bytes()));
+            let mut name = Vec::new();
+            parsed.push(rank, set, object, &mut name);
+            prop_assert!(parsed.matches(&name));
             for other in ["", "x", ".plimsoll", "file-", "file-1x", "1_"] {
                 prop_assert!(!parsed.matches(other.as_bytes()));
             }
-        }
-
-        #[test]
-        fn shifts_there_and_back_meet(rank in 0u32..50, set in 0u32..20, by in -100i64..100, ranks in 1u32..50) {
-            let rank = rank % ranks;
-            let there = RankShift { constant: 0, per_set: -by };
-            let back = RankShift { constant: 0, per_set: by };
-            let owner = there.of(rank, set, ranks);
-            prop_assert!(owner < ranks);
-            prop_assert_eq!(back.of(owner, set, ranks), rank);
-            let plain = (i64::from(rank) - by * (i64::from(set) + 1)).rem_euclid(i64::from(ranks));
-            prop_assert_eq!(i64::from(owner), plain);
         }
     }
 }

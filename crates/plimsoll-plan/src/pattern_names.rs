@@ -1,31 +1,31 @@
-//! Name templates of sets and objects in patterns ([`crate::NameTemplate`]). A run removes objects of an earlier run
-//! only if their names match these templates.
+//! Name templates of data sets and objects in patterns ([`crate::NameTemplate`]). A run removes objects of an earlier
+//! run only if the names of the objects match the templates of this module.
 
-/// Data sets of MD-Workbench's pattern, one directory each.
+/// Template of the directory names of data sets in MD-Workbench's pattern.
 pub const MD_WORKBENCH_SET: &str = "{rank}_{set}";
 
-/// Objects of MD-Workbench's pattern.
+/// Template of the file names of objects in MD-Workbench's pattern.
 pub const MD_WORKBENCH_OBJECT: &str = "file-{object}";
 
-/// Sets of mdtest-easy, one directory per rank.
+/// Template of the directory names of data sets in mdtest-easy, one data set per rank.
 pub const MDTEST_EASY_SET: &str = "mdtest_tree.{rank}.0";
 
-/// The directory of mdtest-hard, which all ranks share.
+/// Name of the directory of the data set in mdtest-hard, which all ranks share.
 pub const MDTEST_HARD_SET: &str = "mdtest_tree.0";
 
-/// Files of mdtest-easy and mdtest-hard.
+/// Template of the file names of objects in mdtest-easy and mdtest-hard.
 pub const MDTEST_OBJECT: &str = "file.mdtest.{rank}.{object}";
 
-/// Files of ior-easy, one per rank.
+/// Template of the file names of objects in ior-easy, one object per rank.
 pub const IOR_EASY_OBJECT: &str = "ior_file_easy.{rank:8}";
 
-/// The file of ior-hard, which all ranks share.
+/// Name of the file of ior-hard, which all ranks share.
 pub const IOR_HARD_OBJECT: &str = "file";
 
-/// Templates of all sets.
+/// Templates of the directory names of data sets in all patterns.
 pub const SETS: [&str; 3] = [MD_WORKBENCH_SET, MDTEST_EASY_SET, MDTEST_HARD_SET];
 
-/// Templates of all objects.
+/// Templates of the file names of objects in all patterns.
 pub const OBJECTS: [&str; 4] = [
     MD_WORKBENCH_OBJECT,
     MDTEST_OBJECT,

@@ -3,10 +3,10 @@
 use crate::fileset::{Fileset, MAX_NAME_LETTERS};
 use crate::ids::{FilesetId, OperationId, VariableId};
 use crate::mix::{BusinessMetric, Mix};
-use crate::operation::{OpKind, Operation};
+use crate::operation::{Op, OpKind, OpProperties, Operation};
 use crate::options::RunOptions;
 use crate::pattern::{Pattern, StageWork};
-use crate::program::{Op, WorkerGroup};
+use crate::program::WorkerGroup;
 use crate::script::{Phase, QuitMode};
 use crate::seed::Stream;
 use crate::source::SourcePosition;
@@ -16,100 +16,101 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
-/// Everything that determines a run.
+/// Plan: everything that determines a run, resolved from a workload and the command line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Plan {
-    /// Version of this form, [`PLAN_SCHEMA`].
+    /// Version of the Plan's JSON form; a Plan of another version is refused.
     pub schema_version: u32,
-    /// Name of the workload.
+    /// Name of the workload, such as `fileserver`.
     pub name: String,
-    /// One line that describes the workload; may be empty.
+    /// Title of the workload for people, in one line; may be empty.
     pub title: String,
-    /// Origin and text of the workload.
+    /// Origin of the workload, a file or the program itself, and the text of the workload.
     pub source: Source,
-    /// Root of all random choices.
+    /// Seed of the run, from which all random choices follow.
     pub seed: u64,
-    /// Work directory.
+    /// Work directory, in which the run creates its files.
     pub work_dir: WorkDirSpec,
-    /// The workload's parameters and their values in this Plan.
+    /// Parameters of the workload, with their values in the Plan.
     pub parameters: Vec<Parameter>,
-    /// Random variables that draws refer to.
+    /// Random variables of the workload, to which draws refer by index.
     pub variables: Vec<Variable>,
-    /// Trees of files.
+    /// Filesets of the workload, to which operations refer by index.
     pub filesets: Vec<Fileset>,
-    /// Rows of the results.
+    /// Rows of the results, to which the programs refer by index.
     pub operations: Vec<Operation>,
-    /// Groups of workers and their programs.
+    /// Groups of workers, each with the program that its workers run.
     pub groups: Vec<WorkerGroup>,
-    /// Events per second for the limiters; `None`: limiters do not wait.
+    /// Event rate: the number of events per second that the workload's limiters share; null if limiters do not wait.
     pub event_rate: Option<f64>,
-    /// Condition that ends the run.
+    /// Quit mode: what ends the run, the time, the first worker to finish, or all workers.
     pub quit: QuitMode,
-    /// Phases in order.
+    /// Script: the phases of the run, in the order of execution.
     pub script: Vec<Phase>,
-    /// Whether CPU use is measured.
+    /// Whether CPU time per operation is measured.
     pub cpu_accounting: bool,
-    /// The unit of load and its criteria, for workloads that have one.
+    /// Business metric with the criteria of a valid load point; null for a workload without a business metric.
     pub metric: Option<BusinessMetric>,
-    /// Options of the run.
+    /// Options of the run that do not depend on the kind of workload.
     pub options: RunOptions,
-    /// Parts of the workload that have no effect, or another effect than in Filebench.
+    /// Notes on parts of the workload that have no effect, or another effect than in Filebench.
     pub notes: Vec<Note>,
 }
 
-/// Origin of a workload.
+/// Origin of a workload, and the text that was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Source {
-    /// Kind of source.
+    /// Whether the workload is built into the program or was read from a file.
     pub kind: SourceKind,
-    /// Built-in name or path of the file.
+    /// Name of the built-in workload, or path of the workload file.
     pub name: String,
-    /// The text itself.
+    /// Text of the workload file or of the built-in workload, without the changes of the command line.
     pub text: String,
 }
 
-/// Kinds of [`Source`].
+/// Place from which the text of a workload comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SourceKind {
-    /// Compiled into the program.
+    /// The workload is built into the program.
     Builtin,
-    /// A file.
+    /// The workload was read from the user's file.
     File,
 }
 
-/// Directories of a run's files.
+/// Work directory of a run, and its protection of foreign files.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkDirSpec {
-    /// Directory that every path of the Plan is relative to.
+    /// Path of the work directory, to which every path of the Plan is relative.
     #[serde(with = "crate::path_text")]
     #[schemars(with = "String")]
     pub dir: PathBuf,
-    /// Directories below it that must be empty, missing, or marked as Plimsoll's own.
+    /// Directories below the work directory that must be empty, missing, or marked as Plimsoll's own before the run, so
+    /// that foreign files are never overwritten.
     pub guards: Vec<RelPath>,
-    /// Created for this run, and removed with all its contents unless kept.
+    /// Whether the work directory is created for the run, and removed with all contents unless `keep` is set.
     pub temporary: bool,
 }
 
-/// A parameter of a workload.
+/// A parameter of a workload, a variable that `--set` can change.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Parameter {
-    /// Name without the dollar sign.
+    /// Name of the parameter in the workload, without the dollar sign.
     pub name: String,
-    /// Value in this Plan, as text.
+    /// Value of the parameter in the Plan, as text.
     pub value: String,
-    /// Value in the workload's own text.
+    /// Default value of the parameter, from the workload's text.
     pub default: String,
-    /// Meaning, from the comment beside its definition; may be empty.
+    /// Meaning of the parameter, from the comment beside the parameter's definition; may be empty.
     pub meaning: String,
 }
 
-/// A remark on the translation of the workload.
+/// Note for the user on a workload or a run, such as on an attribute that has no effect.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Note {
-    /// One sentence.
+    /// Text of the note for the user, one sentence.
     pub text: String,
-    /// Source location.
+    /// Source location to which the note refers; null without a source location.
     pub location: Option<SourcePosition>,
 }
 
@@ -125,32 +126,33 @@ impl From<String> for Note {
 /// Reason why a Plan is refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum PlanError {
-    /// The Plan has another schema version; its number.
+    /// The schema version of the Plan, which the variant contains, is not [`PLAN_SCHEMA`].
     #[error("the Plan has schema {0}; this program reads {PLAN_SCHEMA}")]
     Schema(u32),
-    /// An index of the Plan is beyond its table.
+    /// An index refers to an item beyond the end of a list of the Plan.
     #[error("the Plan refers to {what} {index}, which does not exist")]
     Dangling {
-        /// Name of one item of the table, such as `fileset`.
+        /// Name of an item of the list to which the index refers, such as `fileset`.
         what: &'static str,
-        /// The index beyond the table.
+        /// Index in the list, which is not below the length of the list.
         index: u32,
     },
-    /// The parameters of a random variable are invalid.
+    /// The parameters of a random variable define no distribution.
     #[error("variable `{name}`: {reason}")]
     Variable {
-        /// Name of the variable.
+        /// Name of the random variable, without the dollar sign.
         name: String,
-        /// The violated rule, as a sentence.
+        /// Violated rule of the variable's parameters, as a sentence.
         reason: String,
     },
-    /// A number is outside its range, or parts of the Plan contradict each other; one sentence.
+    /// A number of the Plan is outside its range, or parts of the Plan contradict each other: the violation as a
+    /// sentence.
     #[error("{0}")]
     Range(String),
-    /// The trees of two filesets overlap.
+    /// The trees of two filesets overlap: names of the filesets.
     #[error("filesets `{0}` and `{1}` lie in the same directory tree")]
     Overlap(String, String),
-    /// The script runs a shell command, and commands are not allowed; the command.
+    /// The script runs a shell command, and the user has not allowed commands: the text of the command.
     #[error("the workload runs a shell command (`{0}`); allow it with --allow-commands")]
     System(String),
 }
@@ -162,7 +164,7 @@ pub const CACHED_DATA: &str = "data cache hits";
 pub const COMPLETION_DELAY: &str = "completion delay";
 
 impl Plan {
-    /// Adds a row to the results and returns its index.
+    /// Adds a row to the results, and returns the index of the row in `operations`.
     pub fn add_row(
         &mut self,
         name: impl Into<String>,
@@ -189,26 +191,27 @@ impl Plan {
         self.add_row(COMPLETION_DELAY, OpKind::CompletionDelay, None);
     }
 
-    /// The stream of random choices with the name `name`.
+    /// Stream of random choices with the name `name`, derived from the Plan's seed.
     #[must_use]
     pub fn stream(&self, name: &str) -> Stream {
         Stream::new(self.seed).named(name)
     }
 
-    /// Number of workers of all groups.
+    /// Number of workers of all groups together.
     #[must_use]
     pub fn workers(&self) -> u64 {
         self.groups.iter().map(WorkerGroup::workers).sum()
     }
 
-    /// Whether the workers of any group follow a schedule.
+    /// Whether the workers of any group follow a schedule, so that operations have intended starts.
     #[must_use]
     pub fn has_schedule(&self) -> bool {
         let mut groups = self.groups.iter();
         groups.any(|group| group.follows_schedule(self.event_rate))
     }
 
-    /// Number of the process of a worker. Groups whose process has the same name are threads of the same processes.
+    /// Number of the process of worker `worker` of group `group`, from 0. Groups with the same process name are threads
+    /// of the same processes.
     #[must_use]
     pub fn process_of(&self, group: usize, worker: u32) -> u64 {
         let of = &self.groups[group];
@@ -222,13 +225,13 @@ impl Plan {
         first + u64::from(worker / of.thread_instances.max(1))
     }
 
-    /// Row of the results with this index.
+    /// Row of the results with the index `id`, which must be below the length of `operations`.
     #[must_use]
     pub fn operation(&self, id: OperationId) -> &Operation {
         &self.operations[id.0 as usize]
     }
 
-    /// Fileset with this index.
+    /// Fileset with the index `id`, which must be below the length of `filesets`.
     #[must_use]
     pub fn fileset(&self, id: FilesetId) -> &Fileset {
         &self.filesets[id.0 as usize]
@@ -237,20 +240,20 @@ impl Plan {
     /// Root of a fileset's tree, relative to the work directory.
     ///
     /// # Panics
-    /// If the name leaves the work directory, which [`Plan::check`] refuses.
+    /// If the fileset's name leaves the work directory, which [`Plan::check`] refuses.
     #[must_use]
     pub fn root_of(&self, id: FilesetId) -> RelPath {
         let root = self.fileset(id).root();
         root.expect("a checked Plan has filesets inside the work directory")
     }
 
-    /// Random variable with this index.
+    /// Random variable with the index `id`, which must be below the length of `variables`.
     #[must_use]
     pub fn variable(&self, id: VariableId) -> &Variable {
         &self.variables[id.0 as usize]
     }
 
-    /// The pattern of the Plan; `None` for other workloads.
+    /// Pattern that the workers of the Plan run; `None` for sequences and operation mixes.
     #[must_use]
     pub fn pattern(&self) -> Option<&Pattern> {
         self.groups.iter().find_map(|g| g.program.pattern())
@@ -262,26 +265,36 @@ impl Plan {
         self.groups.iter().any(|g| g.program.uses_direct_io())
     }
 
-    /// Whether the results have a row of completion delays.
+    /// Whether the results have a row for completion delays, which a target with io_uring records.
     #[must_use]
     pub fn has_completion_delay(&self) -> bool {
         let is_delay = |o: &Operation| o.kind == OpKind::CompletionDelay;
         self.operations.iter().any(is_delay)
     }
 
-    /// Whether any worker may change the file tree of the fileset.
+    /// Whether any worker may create, remove, rename or resize files of the fileset `id`.
     #[must_use]
     pub fn changes_tree(&self, id: FilesetId) -> bool {
+        self.any_op_on(id, |op| op.changes_tree) || self.mixes().any(|mix| mix.changes_tree(id))
+    }
+
+    /// Whether any worker may set the lengths of existing files of the fileset.
+    #[must_use]
+    pub fn sets_lengths(&self, id: FilesetId) -> bool {
+        self.mixes().any(|mix| mix.sets_lengths(id))
+    }
+
+    /// Whether any step of a sequence that may work on the fileset satisfies `fits`.
+    #[must_use]
+    pub fn any_op_on(&self, id: FilesetId, fits: fn(&OpProperties<'_>) -> bool) -> bool {
         // The slot of an operation without a fileset may hold a file of any fileset.
-        let mut changes = false;
-        for group in &self.groups {
-            changes |= group.program.mix().is_some_and(|m| m.changes_tree(id));
-            group.program.for_each_op(&mut |_, _, op| {
-                let op = op.properties();
-                changes |= op.changes_tree && op.any_fileset().is_none_or(|f| f == id);
-            });
-        }
-        changes
+        let may_be_on = |op: &OpProperties<'_>| op.any_fileset().is_none_or(|f| f == id);
+        let fits = |op: &Op| fits(&op.properties()) && may_be_on(&op.properties());
+        self.groups.iter().any(|g| g.program.any_op(fits))
+    }
+
+    fn mixes(&self) -> impl Iterator<Item = &Mix> {
+        self.groups.iter().filter_map(|g| g.program.mix())
     }
 
     /// Checks that the Plan can be run: indices are within their tables, numbers are within their ranges, and file
@@ -307,7 +320,7 @@ impl Plan {
                     return Err(PlanError::System(command.clone()));
                 }
                 Phase::Populate { filesets } => {
-                    filesets.iter().try_for_each(|id| self.has_fileset(*id))?;
+                    filesets.iter().try_for_each(|id| self.check_fileset(*id))?;
                 }
                 _ => {}
             }
@@ -320,19 +333,19 @@ impl Plan {
         }
     }
 
-    fn has_fileset(&self, id: FilesetId) -> Result<(), PlanError> {
+    fn check_fileset(&self, id: FilesetId) -> Result<(), PlanError> {
         exists("fileset", id.0, self.filesets.len())
     }
 
-    fn has_row(&self, id: OperationId) -> Result<(), PlanError> {
+    fn check_row(&self, id: OperationId) -> Result<(), PlanError> {
         exists("operation", id.0, self.operations.len())
     }
 
-    fn has_rows(&self, ids: &[OperationId]) -> Result<(), PlanError> {
-        ids.iter().try_for_each(|id| self.has_row(*id))
+    fn check_rows(&self, ids: &[OperationId]) -> Result<(), PlanError> {
+        ids.iter().try_for_each(|id| self.check_row(*id))
     }
 
-    /// Checks that the random variables of values exist.
+    /// Checks that the random variables from which values are drawn exist.
     fn check_values(&self, values: impl IntoIterator<Item = Value>) -> Result<(), PlanError> {
         values.into_iter().try_for_each(|value| match value {
             Value::Draw(id) => exists("variable", id.0, self.variables.len()),
@@ -376,18 +389,16 @@ impl Plan {
     }
 
     fn check_groups(&self) -> Result<(), PlanError> {
-        let mut outcome = self.check_mixes();
+        self.check_mixes()?;
         for g in &self.groups {
-            g.program.for_each_op(&mut |row, iters, op| {
-                if outcome.is_ok() {
-                    outcome = self.check_op(row, iters, op);
-                }
-            });
+            for (row, iters, op) in g.program.ops() {
+                self.check_op(row, iters, op)?;
+            }
             if let Some(pattern) = g.program.pattern() {
                 self.check_pattern(g, pattern)?;
             }
         }
-        outcome
+        Ok(())
     }
 
     fn check_mixes(&self) -> Result<(), PlanError> {
@@ -444,7 +455,7 @@ impl Plan {
         }
         let mut rows = Vec::new();
         pattern.for_each_row(&mut |row| rows.push(row));
-        self.has_rows(&rows)?;
+        self.check_rows(&rows)?;
         let positions = pattern.positions.len();
         if positions > 0 && positions != pattern.ranks as usize {
             return wrong(format!(
@@ -477,20 +488,20 @@ impl Plan {
     }
 
     fn check_op(&self, row: OperationId, iters: Value, op: &Op) -> Result<(), PlanError> {
-        self.has_row(row)?;
+        self.check_row(row)?;
         self.check_values([iters])?;
         let properties = op.properties();
         if let Some(file) = properties.file {
-            file.fileset.map_or(Ok(()), |f| self.has_fileset(f))?;
-            file.implicit_open.map_or(Ok(()), |row| self.has_row(row))?;
+            file.implicit_open
+                .map_or(Ok(()), |row| self.check_row(row))?;
             self.check_values(file.index)?;
             check_slot(file.slot)?;
         }
-        let fileset = properties.fileset;
-        fileset.map_or(Ok(()), |f| self.has_fileset(f))?;
+        let fileset = properties.any_fileset();
+        fileset.map_or(Ok(()), |f| self.check_fileset(f))?;
         properties.slot.map_or(Ok(()), check_slot)?;
         self.check_values(properties.values.into_iter().flatten())?;
-        self.has_rows(properties.rows)?;
+        self.check_rows(properties.rows)?;
         match op {
             Op::Delay { nanoseconds, .. } if *nanoseconds >= 1_000_000_000 => wrong(format!(
                 "the nanoseconds of a delay must be below 1 000 000 000, are {nanoseconds}"

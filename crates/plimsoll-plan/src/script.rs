@@ -7,43 +7,43 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// One action of the engine's controller.
+/// Phase of a run: one statement of the script, executed when the previous phase has ended.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Phase {
-    /// Create the trees of these filesets.
+    /// Populating: creation of the trees of filesets, or reuse of identical trees.
     Populate {
-        /// Filesets; those populated by an earlier phase are left unchanged.
+        /// Filesets to populate, by index; a fileset that an earlier phase populated stays unchanged.
         filesets: Vec<FilesetId>,
     },
-    /// Start all workers together.
+    /// Start of all workers of the Plan at the same time.
     Start,
-    /// Start the ranks of a pattern together, for one of its stages; they end by themselves.
+    /// Start of the ranks of a pattern together for one stage; each rank ends after its work.
     StartStage {
-        /// Number of the stage in the pattern, from 0.
+        /// Number of the stage in the pattern's list of stages, from 0.
         stage: u32,
     },
-    /// Open a measured window. The measurements of a window that is still open are discarded.
+    /// Opening of a measured window, which discards the measurements of a window that is still open.
     OpenWindow,
-    /// Let the workers work.
+    /// Wait while the workers execute their programs, until a condition holds.
     Wait {
-        /// End of the wait.
+        /// Condition that ends the wait, beside the end of all workers and the quit mode.
         until: Until,
-        /// Statistics printed during the wait.
+        /// Statistics that are printed during the wait; null if no statistics are printed.
         snapshots: Option<Snapshots>,
     },
-    /// Close the measured window.
+    /// Closing of the measured window, which ends the measurement.
     CloseWindow,
-    /// Stop all workers and wait for them.
+    /// Stop of all workers; the phase ends when the workers have ended.
     Stop,
-    /// Print a line.
+    /// Output of a message of the workload to the user.
     Echo {
-        /// The text.
+        /// Text of the message to the user.
         text: String,
     },
-    /// Run a shell command; only with `--allow-commands`.
+    /// Shell command of the workload, which requires `--allow-commands`.
     System {
-        /// The command.
+        /// Shell command as one text, which the shell splits into words.
         command: String,
     },
 }
@@ -69,13 +69,13 @@ impl Plan {
 }
 
 impl Phase {
-    /// Whether workers start in this phase.
+    /// Whether workers start in the phase, so that load begins.
     #[must_use]
     pub fn begins_load(&self) -> bool {
         matches!(self, Self::Start | Self::StartStage { .. })
     }
 
-    /// A wait that records no snapshots.
+    /// Phase that waits until the condition `until`, without printed statistics.
     #[must_use]
     pub fn wait(until: Until) -> Self {
         Self::Wait {
@@ -84,54 +84,55 @@ impl Phase {
         }
     }
 
-    /// A wait of length `time` that records no snapshots.
+    /// Phase that waits for the time `time`, without printed statistics.
     #[must_use]
     pub fn wait_for(time: Duration) -> Self {
         Self::wait(Until::Elapsed { time })
     }
 }
 
-/// End of a [`Phase::Wait`], which also ends when every worker has ended or by the quit mode.
+/// Condition that ends a wait. A wait also ends when every worker has ended, or by the quit mode.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Until {
-    /// After this time.
+    /// Wait that ends after a fixed time.
     Elapsed {
-        /// Seconds.
+        /// Length of the wait in seconds.
         #[serde(with = "seconds", rename = "seconds")]
         #[schemars(with = "f64", rename = "seconds")]
         time: Duration,
     },
-    /// When the workers end, or at most after this time.
+    /// Wait that ends when all workers have ended, or at a time limit.
     Done {
-        /// Seconds, or null for no limit.
+        /// Maximum length of the wait in seconds; null without a limit.
         #[serde(with = "optional_seconds", rename = "seconds")]
         #[schemars(with = "Option<f64>", rename = "seconds")]
         at_most: Option<Duration>,
     },
 }
 
-/// Statistics printed during a run.
+/// Statistics that are printed at intervals during a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Snapshots {
-    /// Seconds between them.
+    /// Time between two outputs of the statistics, in seconds.
     #[serde(with = "seconds", rename = "every_s")]
     #[schemars(with = "f64", rename = "every_s")]
     pub every: Duration,
-    /// Each shows its own period instead of the whole window so far.
+    /// Whether each output of the statistics covers only the time since the previous output, instead of the whole
+    /// window so far.
     pub cleared: bool,
 }
 
-/// Condition that ends a run.
+/// Quit mode: the condition that ends a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum QuitMode {
-    /// The time. If a worker finds no file to work on, the run ends early: it is valid if the
-    /// workload ends by itself (see `Plan::ends_by_itself`) and invalid otherwise.
+    /// The run ends when its time is over. If a worker finds no file to work on before the time is over, the run ends
+    /// early, and is valid only if the workload ends by itself.
     #[default]
     Timeout,
-    /// The end of the last worker; a worker that finds no file ends.
+    /// The run ends with its last worker; a worker ends when the worker finds no file to work on.
     AllDone,
-    /// The end of the first worker.
+    /// The run ends with the first worker that ends, for example because the worker finds no file to work on.
     FirstDone,
 }

@@ -14,19 +14,21 @@ pub type Rng = rand_xoshiro::Xoshiro256PlusPlus;
 pub struct Stream(u64);
 
 impl Stream {
-    /// The root of the tree of streams for a seed.
+    /// Root of the tree of random streams for the seed `seed`.
     #[must_use]
     pub fn new(seed: u64) -> Self {
         Self(mix64(seed))
     }
 
-    /// The branch with this number.
+    /// Child node in the tree of random streams with the number `number`, whose draws are independent of the draws of
+    /// all other child nodes.
     #[must_use]
     pub fn branch(self, number: u64) -> Self {
         Self(mix64(self.0 ^ split_mix64(number)))
     }
 
-    /// The branch with this name.
+    /// Child node in the tree of random streams with the name `name`, whose draws are independent of the draws of all
+    /// other child nodes.
     #[must_use]
     pub fn named(self, name: &str) -> Self {
         name.bytes().fold(self.branch(name.len() as u64), |s, b| {
@@ -34,13 +36,13 @@ impl Stream {
         })
     }
 
-    /// The number that identifies this node.
+    /// Number that identifies this node of the tree of random streams.
     #[must_use]
     pub fn fingerprint(self) -> u64 {
         self.0
     }
 
-    /// A generator seeded with this node.
+    /// Random generator that is seeded with this node; the generators of two calls give the same draws.
     #[must_use]
     pub fn rng(self) -> Rng {
         Rng::seed_from_u64(self.0)

@@ -1,6 +1,6 @@
 //! Quoting of shell words in command lines that users copy.
 
-/// Quotes a text as one word of a POSIX shell, if necessary.
+/// Quotes a text as one word of a POSIX shell; a text without special characters stays unchanged.
 #[must_use]
 pub fn shell_word(text: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "/._-+:@%=,".contains(c);
@@ -10,7 +10,7 @@ pub fn shell_word(text: &str) -> String {
     }
 }
 
-/// Joins words with spaces, each quoted as `shell_word` quotes it.
+/// Joins words to a command line of a POSIX shell; each word is quoted as [`shell_word`] quotes the word.
 #[must_use]
 pub fn shell_words(words: &[String]) -> String {
     let words: Vec<String> = words.iter().map(|w| shell_word(w)).collect();

@@ -4,14 +4,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Location in a source text; line and column count from 1.
+/// Location in the text of a workload, for messages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SourcePosition {
-    /// Name of the text: a path, or a built-in workload's name.
+    /// Name of the text: path of a workload file, or name of a built-in workload.
     pub file: String,
-    /// Line.
+    /// Number of the line in the text, from 1.
     pub line: u32,
-    /// Column, in characters.
+    /// Number of the character in the line, from 1.
     pub column: u32,
 }
 

@@ -1,67 +1,29 @@
 //! Fileset entries that a workload uses up, and workloads that end early for this reason.
 
 use crate::ids::FilesetId;
+use crate::operation::{FileRef, Op, SupplyKind};
 use crate::plan::Plan;
-use crate::program::{FileRef, Op, Step};
+use crate::program::{Program, Step, WorkerGroup};
 use crate::variable::Value;
-use crate::{Program, WorkerGroup};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
-use std::fmt;
 
-/// All entries of one kind in a fileset, from which operations choose.
+/// Supply: all entries of a fileset in one state, such as its missing files, from which operations choose.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Supply {
-    /// Index of the fileset.
+    /// Index of the fileset whose entries form the supply.
     pub fileset: FilesetId,
-    /// Kind of the entries.
+    /// Kind and state of the entries of the supply.
     pub kind: SupplyKind,
 }
 
-/// Kinds of [`Supply`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-pub enum SupplyKind {
-    /// Files that exist.
-    Files,
-    /// Files of the layout that do not exist.
-    MissingFiles,
-    /// Leaf directories that exist.
-    LeafDirs,
-    /// Leaf directories of the layout that do not exist.
-    MissingLeafDirs,
-}
-
-impl SupplyKind {
-    /// Kind of an entry after its use: a deleted file is missing, and a created file exists.
-    fn opposite(self) -> Self {
-        match self {
-            Self::Files => Self::MissingFiles,
-            Self::MissingFiles => Self::Files,
-            Self::LeafDirs => Self::MissingLeafDirs,
-            Self::MissingLeafDirs => Self::LeafDirs,
-        }
-    }
-}
-
-impl fmt::Display for SupplyKind {
-    /// Writes the name of one entry, such as `existing file`.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Files => "existing file",
-            Self::MissingFiles => "file to create",
-            Self::LeafDirs => "leaf directory",
-            Self::MissingLeafDirs => "leaf directory to make",
-        })
-    }
-}
-
-/// Supplies that a group's operations use.
+/// Supplies that the operations of a group of workers use.
 #[derive(Default)]
 struct GroupUse {
     /// Supplies from which each operation takes entries; several if files of several filesets are opened into the
     /// operation's slot.
     used: Vec<BTreeSet<Supply>>,
-    /// `finishoncount` or `finishonbytes` ends the group's workers.
+    /// Whether a `finishoncount` or `finishonbytes` ends the group's workers.
     finishes: bool,
 }
 
@@ -71,7 +33,7 @@ impl GroupUse {
             return None;
         };
         let mut ops = Vec::new();
-        for_each_done(steps, &mut |op| ops.push(op));
+        add_done(steps, &mut ops);
         let mut all = Self::default();
         for op in &ops {
             let properties = op.properties();
@@ -79,8 +41,8 @@ impl GroupUse {
             let Some(kind) = properties.takes else {
                 continue;
             };
-            let filesets: BTreeSet<FilesetId> = match op {
-                Op::Delete(file) => deleted_from(file, &ops),
+            let filesets: BTreeSet<FilesetId> = match (kind, properties.file) {
+                (SupplyKind::Files, Some(file)) => deleted_from(file, &ops),
                 _ => properties.any_fileset().into_iter().collect(),
             };
             let supply = |fileset| Supply { fileset, kind };
@@ -90,7 +52,7 @@ impl GroupUse {
         Some(all)
     }
 
-    /// Supplies to which the group's operations add entries.
+    /// Supplies to which the operations of the group add entries.
     fn given(&self) -> impl Iterator<Item = Supply> {
         let used = self.used.iter().flatten();
         used.map(|s| Supply {
@@ -100,18 +62,19 @@ impl GroupUse {
     }
 }
 
-/// Calls `visit` with every operation that is executed at least once; steps with 0 repetitions are skipped.
-fn for_each_done<'a>(steps: &'a [Step], visit: &mut dyn FnMut(&'a Op)) {
+/// Adds every operation that is executed at least once to `ops`; steps with 0 repetitions are skipped.
+fn add_done<'a>(steps: &'a [Step], ops: &mut Vec<&'a Op>) {
     for step in steps {
         match step {
             Step::Do { iters, .. } | Step::Block { iters, .. } if *iters == Value::Const(0) => {}
-            Step::Do { op, .. } => visit(op),
-            Step::Block { steps, .. } => for_each_done(steps, visit),
+            Step::Do { op, .. } => ops.push(op),
+            Step::Block { steps, .. } => add_done(steps, ops),
         }
     }
 }
 
-/// Filesets from which a delete may take a file: its own fileset, and the filesets of files that its slot may hold.
+/// Filesets from which a delete may take a file: the delete's own fileset, and the filesets of files that the delete's
+/// slot may hold.
 fn deleted_from(file: &FileRef, ops: &[&Op]) -> BTreeSet<FilesetId> {
     let into_slot = |other: &&FileRef| other.slot == file.slot && !other.open_next;
     let files = ops.iter().filter_map(|op| op.file());
@@ -123,9 +86,9 @@ fn deleted_from(file: &FileRef, ops: &[&Op]) -> BTreeSet<FilesetId> {
 }
 
 impl Plan {
-    /// Supplies that the workload uses up: an operation takes entries from them, and no operation of
-    /// any worker adds entries. Examples are filesets whose files are deleted and never created, or
-    /// created and never deleted.
+    /// Supplies that the workload uses up: an operation takes entries from the supply, and no operation of any worker
+    /// adds entries to the supply. For example, a workload uses up the existing files of a fileset if its operations
+    /// delete files of the fileset and never create files of the fileset.
     #[must_use]
     pub fn supplies_used_up(&self) -> BTreeSet<Supply> {
         let groups: Vec<_> = self.groups.iter().filter_map(GroupUse::of).collect();

@@ -7,18 +7,18 @@ use rand_distr::{Distribution as _, Exp, Gamma, LogNormal, Normal, Weibull};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A number: constant, or drawn at every use.
+/// Number of a workload: a constant, or a draw of a random variable at every use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Value {
-    /// Always this number.
+    /// Constant, the same at every use.
     Const(u64),
-    /// A draw of a random variable.
+    /// Draw of a random variable at every use: the index of the variable.
     Draw(VariableId),
 }
 
 impl Value {
-    /// The constant; `None` for a random variable.
+    /// The number, if the number is a constant; `None` for a random variable.
     #[must_use]
     pub fn constant(self) -> Option<u64> {
         match self {
@@ -34,28 +34,28 @@ impl From<u64> for Value {
     }
 }
 
-/// A random variable of a workload.
+/// Random variable of a workload, from which sizes, counts and times are drawn.
 ///
-/// A draw is taken from the distribution, clamped to `[min, max]`, rounded to the nearest
-/// multiple of `round`, and never below zero.
+/// A draw of the distribution is clamped to `[min, max]`, rounded to the nearest multiple of `round`, and never below
+/// zero.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Variable {
-    /// Name without the dollar sign.
+    /// Name of the random variable, without the dollar sign.
     pub name: String,
-    /// Distribution of the draws.
+    /// Distribution of the draws before bounds and rounding.
     pub distribution: Distribution,
-    /// Minimum of a draw.
+    /// Minimum to which smaller draws are raised; null for a minimum of 0.
     pub min: Option<f64>,
-    /// Maximum of a draw.
+    /// Maximum to which larger draws are lowered; null without a maximum.
     pub max: Option<f64>,
-    /// Draws are rounded to the nearest multiple of this; 0 and 1 mean whole numbers.
+    /// Rounding: draws are rounded to the nearest multiple of the number; 0 and 1 mean whole numbers.
     pub round: u64,
-    /// Seed that the workload gives this variable; mixed with the Plan's.
+    /// Seed that the workload gives to the random variable, mixed with the Plan's seed; null for the Plan's seed alone.
     pub seed: Option<u64>,
 }
 
 impl Variable {
-    /// A variable without bounds or a seed of its own, rounded to whole numbers.
+    /// Random variable without bounds and without a seed of its own, rounded to whole numbers.
     #[must_use]
     pub fn new(name: impl Into<String>, distribution: Distribution) -> Self {
         Self {
@@ -69,37 +69,37 @@ impl Variable {
     }
 }
 
-/// Distribution of a random variable. Parameters are in the unit of the value drawn.
+/// Distribution of a random variable. Parameters are in the unit of the drawn value.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "type")]
 #[allow(missing_docs)] // the parameters carry their textbook names
 pub enum Distribution {
-    /// Uniform between two bounds.
+    /// Uniform distribution over `[lower, upper]`.
     Uniform { lower: f64, upper: f64 },
-    /// Gaussian.
+    /// Normal distribution with mean `mean` and standard deviation `sigma`, at least 0.
     Normal { mean: f64, sigma: f64 },
-    /// `exp` of a Gaussian with mean `mu` and deviation `sigma`.
+    /// Log-normal distribution: `exp` of a normal variate with mean `mu` and standard deviation `sigma`.
     Lognormal { mu: f64, sigma: f64 },
-    /// Exponential with this mean.
+    /// Exponential distribution with mean `mean`, above 0.
     Exponential { mean: f64 },
-    /// `offset` plus a gamma variate; Erlang is the case of a whole `shape`.
+    /// Gamma distribution shifted by `offset`; an integer `shape` gives an Erlang distribution.
     Gamma { offset: f64, shape: f64, scale: f64 },
-    /// Triangle over `[lower, upper]` with its peak at `mode`.
+    /// Triangular distribution over `[lower, upper]` with the peak at `mode`.
     Triangular { lower: f64, upper: f64, mode: f64 },
-    /// Weibull.
+    /// Weibull distribution with shape and scale, both above 0.
     Weibull { shape: f64, scale: f64 },
-    /// A row by its percentage, then a value uniform within it.
+    /// Table distribution: a row is drawn by its percentage, then a value uniformly within the row.
     Table { rows: Vec<Row> },
 }
 
-/// One segment of a [`Distribution::Table`].
+/// Row of a table distribution: a range of values with its percentage of the draws.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Row {
-    /// Percentage of the draws that fall into this row.
+    /// Percentage of the draws that fall into the row; the percentages of all rows sum to 100.
     pub percent: f64,
-    /// Lower end of the segment.
+    /// Minimum of the values drawn from the row.
     pub min: f64,
-    /// Upper end of the segment.
+    /// Maximum of the values drawn from the row.
     pub max: f64,
 }
 
@@ -201,7 +201,7 @@ fn gamma_function(x: f64) -> f64 {
     (2.0 * std::f64::consts::PI).sqrt() * t.powf(x + 0.5) * (-t).exp() * sum
 }
 
-/// A [`Variable`] prepared for draws.
+/// Random variable ([`Variable`]) whose parameters were checked, prepared for draws.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sampler {
     shape: Shape,
@@ -224,12 +224,12 @@ enum Shape {
         mode: f64,
     },
     Weibull(Weibull<f64>),
-    /// Rows with the running sums of their percentages.
+    /// Rows of a table distribution, each with the sum of the percentages up to the row.
     Table(Vec<(f64, Row)>),
 }
 
 impl Variable {
-    /// Prepares the variable for drawing.
+    /// Checks the parameters of the variable, and prepares the variable for draws.
     ///
     /// # Errors
     /// Errors of [`Distribution::check`], or a `min` above `max`.
@@ -288,7 +288,8 @@ impl Variable {
 }
 
 impl Sampler {
-    /// Draws a number: clamped to the bounds, then rounded to the nearest multiple of `round`.
+    /// Draws a number from the distribution, clamps the number to the bounds, then rounds to the nearest multiple of
+    /// `round`.
     #[must_use]
     pub fn draw(&self, rng: &mut Rng) -> u64 {
         let x = match &self.shape {

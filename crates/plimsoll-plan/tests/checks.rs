@@ -1,9 +1,10 @@
-//! Checks of a Plan before it is run: the first violation is an error that names what is at fault.
+//! Checks of a Plan before a run: the first violation is an error that names the part at fault.
 
 use plimsoll_plan::{
-    Distribution, FileRef, Fileset, FilesetId, Io, Letters, LimitKind, Op, OpKind, OperationId,
-    Phase, Plan, PlanError, Program, RelPath, Step, Value, Variable, VariableId, WorkerGroup,
+    Distribution, FileRef, Fileset, FilesetId, Io, Letters, Op, OpKind, OperationId, Phase, Plan,
+    Program, RelPath, Step, Value, Variable, VariableId, WorkerGroup,
 };
+use serde_json::{Value as Json, json};
 
 const N: fn(u64) -> Value = Value::Const;
 const NO_VARIABLE: Value = Value::Draw(VariableId(1));
@@ -62,192 +63,87 @@ fn io(size: Value) -> Io {
     }
 }
 
-/// Operations with one reference that does not exist, and its kind.
-fn dangling_ops() -> Vec<(Op, &'static str)> {
-    let bad = NO_VARIABLE;
-    let rows = || vec![ROW, NO_ROW];
-    let (fileset, index) = (SET, Some(bad));
-    vec![
-        (Op::Read(io(bad)), "variable"),
-        (Op::Write(io(bad)), "variable"),
-        (
-            Op::AioWrite {
-                io: io(bad),
-                completion: ROW,
-            },
-            "variable",
-        ),
-        (
-            Op::AioWrite {
-                io: io(N(1)),
-                completion: NO_ROW,
-            },
-            "operation",
-        ),
-        (
-            Op::ReadWhole {
-                file: file(),
-                size: bad,
-            },
-            "variable",
-        ),
-        (
-            Op::WriteWhole {
-                file: file(),
-                source_slot: None,
-                size: bad,
-            },
-            "variable",
-        ),
-        (
-            Op::Append {
-                file: file(),
-                size: bad,
-                random: false,
-            },
-            "variable",
-        ),
-        (Op::FsyncSet { fileset: NO_SET }, "fileset"),
-        (
-            Op::MakeDir {
-                fileset: NO_SET,
-                index: None,
-            },
-            "fileset",
-        ),
-        (Op::MakeDir { fileset, index }, "variable"),
-        (
-            Op::RemoveDir {
-                fileset: NO_SET,
-                index: None,
-            },
-            "fileset",
-        ),
-        (Op::RemoveDir { fileset, index }, "variable"),
-        (
-            Op::ListDir {
-                fileset: NO_SET,
-                index: None,
-            },
-            "fileset",
-        ),
-        (Op::ListDir { fileset, index }, "variable"),
-        (
-            Op::SemBlock {
-                value: bad,
-                high_water: N(1),
-            },
-            "variable",
-        ),
-        (
-            Op::SemBlock {
-                value: N(1),
-                high_water: bad,
-            },
-            "variable",
-        ),
-        (
-            Op::SemPost {
-                targets: vec![ROW],
-                value: bad,
-                blocking: true,
-            },
-            "variable",
-        ),
-        (
-            Op::SemPost {
-                targets: rows(),
-                value: N(1),
-                blocking: true,
-            },
-            "operation",
-        ),
-        (Op::Wakeup { targets: rows() }, "operation"),
-        (
-            Op::Limit {
-                kind: LimitKind::Ops,
-                targets: Some(rows()),
-            },
-            "operation",
-        ),
-        (
-            Op::FinishOnCount {
-                value: bad,
-                targets: None,
-            },
-            "variable",
-        ),
-        (
-            Op::FinishOnCount {
-                value: N(1),
-                targets: Some(rows()),
-            },
-            "operation",
-        ),
-        (
-            Op::FinishOnBytes {
-                value: bad,
-                targets: None,
-            },
-            "variable",
-        ),
-        (
-            Op::FinishOnBytes {
-                value: N(1),
-                targets: Some(rows()),
-            },
-            "operation",
-        ),
-        (
-            Op::Delay {
-                seconds: bad,
-                nanoseconds: 0,
-            },
-            "variable",
-        ),
-        (Op::Hog { value: bad }, "variable"),
-        (Op::TestVariable { value: bad }, "variable"),
-    ]
+/// Operations as JSON, one of each kind that can refer to an item of a list of the Plan; words in capitals are replaced
+/// by values whose references exist.
+const OPS: &str = r#"
+    {"read": IO}
+    {"write": IO}
+    {"aio_write": {"io": IO, "completion": 0}}
+    {"open": FILE}
+    {"create": FILE}
+    {"delete": FILE}
+    {"stat": FILE}
+    {"fsync": FILE}
+    {"read_whole": {"file": FILE, "size": DRAW}}
+    {"write_whole": {"file": FILE, "source_slot": null, "size": DRAW}}
+    {"append": {"file": FILE, "size": DRAW, "random": false}}
+    {"fsync_set": {"fileset": 0}}
+    {"make_dir": {"fileset": 0, "index": DRAW}}
+    {"remove_dir": {"fileset": 0, "index": DRAW}}
+    {"list_dir": {"fileset": 0, "index": DRAW}}
+    {"sem_block": {"value": DRAW, "high_water": DRAW}}
+    {"sem_post": {"targets": [0], "value": DRAW, "blocking": true}}
+    {"wakeup": {"targets": [0]}}
+    {"limit": {"kind": "ops", "targets": [0]}}
+    {"finish_on_count": {"value": DRAW, "targets": [0]}}
+    {"finish_on_bytes": {"value": DRAW, "targets": [0]}}
+    {"delay": {"seconds": DRAW}}
+    {"hog": {"value": DRAW}}
+    {"test_variable": {"value": DRAW}}
+"#;
+
+/// Copies of an operation, each with one index beyond its list, and the name of an item of the list.
+fn dangling(op: &Json) -> Vec<(Json, &'static str)> {
+    let mut copies = Vec::new();
+    for (key, value) in op.as_object().into_iter().flatten() {
+        let wrong = match key.as_str() {
+            "draw" => vec![(json!(1), "variable")],
+            "fileset" => vec![(json!(1), "fileset")],
+            "completion" | "implicit_open" => vec![(json!(1), "operation")],
+            "targets" => vec![(json!([0, 1]), "operation")],
+            _ => dangling(value),
+        };
+        copies.extend(wrong.into_iter().map(|(value, what)| {
+            let mut copy = op.clone();
+            copy[key] = value;
+            (copy, what)
+        }));
+    }
+    copies
 }
 
 #[test]
 fn every_reference_of_an_operation_must_exist() {
-    for (op, what) in dangling_ops() {
-        let expected = format!("the Plan refers to {what} 1, which does not exist");
-        assert_eq!(check_steps(vec![step(op.clone())]), Err(expected), "{op:?}");
-        // With another fileset, variable and row all of them exist.
-        let outcome = check(|p| {
-            p.filesets.push(Fileset::new("other", 1, N(0)));
-            p.variables.push(p.variables[0].clone());
-            p.add_row("other", OpKind::Read, None);
-            p.groups[0].program = Program::Sequence(vec![step(op.clone())]);
-        });
-        assert_eq!(outcome, Ok(()), "{op:?}");
+    let draw = json!({"draw": 0});
+    let io = json!(io(Value::Draw(VariableId(0))));
+    let ops = OPS.replace("IO", &io.to_string());
+    let ops = ops.replace("FILE", &json!(file()).to_string());
+    let ops = ops.replace("DRAW", &draw.to_string());
+    let read = |op: &Json| serde_json::from_value::<Op>(op.clone()).unwrap();
+    for op in ops.lines().filter(|l| !l.trim().is_empty()) {
+        let has_file = op.contains("implicit_open");
+        let op: Json = serde_json::from_str(op).unwrap();
+        assert_eq!(check_steps(vec![step(read(&op))]), Ok(()), "{op}");
+        assert_eq!(read(&op).file(), has_file.then(file).as_ref(), "{op}");
+        let copies = dangling(&op);
+        assert!(!copies.is_empty(), "{op}");
+        for (copy, what) in copies {
+            let expected = format!("the Plan refers to {what} 1, which does not exist");
+            assert_eq!(
+                check_steps(vec![step(read(&copy))]),
+                Err(expected),
+                "{copy}"
+            );
+            // In a Plan with one more fileset, random variable and row, every reference of the operation exists.
+            let outcome = check(|p| {
+                p.filesets.push(Fileset::new("other", 1, N(0)));
+                p.variables.push(p.variables[0].clone());
+                p.add_row("other", OpKind::Read, None);
+                p.groups[0].program = Program::Sequence(vec![step(read(&copy))]);
+            });
+            assert_eq!(outcome, Ok(()), "{copy}");
+        }
     }
-}
-
-#[test]
-fn every_reference_of_a_file_must_exist() {
-    let of_file = |change: fn(&mut FileRef)| {
-        let mut file = file();
-        change(&mut file);
-        check_steps(vec![step(Op::Stat(file))])
-    };
-    let dangling = |what| Err(format!("the Plan refers to {what} 1, which does not exist"));
-    assert_eq!(of_file(|_| ()), Ok(()));
-    assert_eq!(of_file(|f| f.fileset = Some(NO_SET)), dangling("fileset"));
-    assert_eq!(
-        of_file(|f| f.implicit_open = Some(NO_ROW)),
-        dangling("operation")
-    );
-    assert_eq!(
-        of_file(|f| f.index = Some(NO_VARIABLE)),
-        dangling("variable")
-    );
-    assert_eq!(
-        of_file(|f| f.slot = 128),
-        Err("fd must be 0 to 127, is 128".into())
-    );
 }
 
 #[test]
@@ -275,6 +171,11 @@ fn slots_and_nanoseconds_have_a_range() {
     assert_eq!((slot(0), slot(127)), (Ok(()), Ok(())));
     let refused = Err("fd must be 0 to 127, is 128".to_owned());
     assert_eq!(slot(128), refused);
+    let beyond = FileRef {
+        slot: 128,
+        ..file()
+    };
+    assert_eq!(check_steps(vec![step(Op::Stat(beyond))]), refused);
     let source = |source_slot| {
         let (file, size) = (file(), N(0));
         check_steps(vec![step(Op::WriteWhole {
@@ -446,14 +347,4 @@ fn an_event_rate_is_a_number_above_0() {
             format!("the event rate must be above 0, is {rate}")
         );
     }
-}
-
-#[test]
-fn what_does_not_exist_is_an_error_with_its_index() {
-    let mut plan = plan();
-    plan.script = vec![Phase::Populate {
-        filesets: vec![FilesetId(7)],
-    }];
-    let (what, index) = ("fileset", 7);
-    assert_eq!(plan.check(), Err(PlanError::Dangling { what, index }));
 }

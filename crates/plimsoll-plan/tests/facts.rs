@@ -1,8 +1,8 @@
-//! What a Plan states about its own run: workers, rows, times, changes of trees, supplies that end it.
+//! Facts about a run that follow from a Plan: workers, rows, times, changes of trees, supplies that end the run.
 
 use plimsoll_plan::{
     COMPLETION_DELAY, FileRef, Fileset, FilesetId, Io, Op, OpKind, Operation, OperationId, Phase,
-    Plan, Program, Snapshots, Step, Stream, Supply, SupplyKind, Until, Value, WorkerGroup,
+    Plan, Program, Snapshots, Step, Supply, Until, Value, WorkerGroup,
 };
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -30,7 +30,7 @@ fn group(steps: Vec<Step>) -> WorkerGroup {
     WorkerGroup::new("process", 1, "thread", Program::Sequence(steps))
 }
 
-/// A Plan of two filesets with a group for each sequence.
+/// Plan of two filesets, with a group of workers for each sequence of operations.
 fn plan(sequences: Vec<Vec<Op>>) -> Plan {
     let mut plan = Plan::empty("facts");
     plan.filesets = ["a", "b"].map(|n| Fileset::new(n, 10, 0.into())).into();
@@ -128,16 +128,6 @@ fn rows_are_numbered_in_their_order() {
 }
 
 #[test]
-fn named_streams_begin_at_the_seed() {
-    let plan = Plan {
-        seed: 17,
-        ..Plan::empty("streams")
-    };
-    assert_eq!(plan.stream("sizes"), Stream::new(17).named("sizes"));
-    assert_ne!(plan.stream("sizes"), plan.stream("names"));
-}
-
-#[test]
 fn times_are_those_before_and_after_measurement_begins() {
     let s = Duration::from_secs;
     let mut plan = Plan::empty("times");
@@ -160,19 +150,6 @@ fn times_are_those_before_and_after_measurement_begins() {
         Phase::CloseWindow,
     ];
     assert_eq!(plan.times(), (s(7), s(40)));
-}
-
-#[test]
-fn load_begins_with_workers_or_with_a_stage() {
-    assert!(Phase::Start.begins_load());
-    assert!(Phase::StartStage { stage: 1 }.begins_load());
-    let others = [
-        Phase::OpenWindow,
-        Phase::CloseWindow,
-        Phase::Stop,
-        Phase::wait_for(Duration::from_secs(1)),
-    ];
-    assert!(!others.iter().any(Phase::begins_load));
 }
 
 #[test]
@@ -210,7 +187,7 @@ fn operations_change_the_tree_of_their_own_fileset() {
         (Op::Delete(file(B, 1)), [false, true]),
         (append, [true, false]),
         (whole(Some(B)), [false, true]),
-        // The slot may hold a file of any fileset.
+        // An operation without a fileset works on the file in its slot, which may be of any fileset.
         (whole(None), [true, true]),
         (Op::Write(transfer(false)), [true, false]),
         (Op::Write(transfer(true)), [false, false]),
@@ -234,48 +211,7 @@ fn operations_change_the_tree_of_their_own_fileset() {
     assert!(!later.changes_tree(A));
 }
 
-#[test]
-fn operations_on_files_have_a_reference() {
-    let f = || file(A, 3);
-    let (size, random) = (Value::Const(1), false);
-    let io = || Io {
-        file: f(),
-        ..transfer(true)
-    };
-    let completion = OperationId(0);
-    for op in [
-        Op::Read(io()),
-        Op::Write(io()),
-        Op::AioWrite {
-            io: io(),
-            completion,
-        },
-        Op::Open(f()),
-        Op::Create(f()),
-        Op::Delete(f()),
-        Op::Stat(f()),
-        Op::Fsync(f()),
-        Op::ReadWhole { file: f(), size },
-        Op::WriteWhole {
-            file: f(),
-            source_slot: None,
-            size,
-        },
-        Op::Append {
-            file: f(),
-            size,
-            random,
-        },
-    ] {
-        assert_eq!(op.file(), Some(&f()), "{op:?}");
-    }
-    let without = set_ops(A).into_iter().chain(finish());
-    for op in without.chain([Op::Close { slot: 3 }, Op::AioWait]) {
-        assert_eq!(op.file(), None, "{op:?}");
-    }
-}
-
-/// The supplies that are used up, as text, and whether the workload ends by itself.
+/// Supplies that the workload of a Plan uses up, as text, and whether the workload ends by itself.
 fn used_up(plan: &Plan) -> (Vec<String>, bool) {
     let supplies: BTreeSet<Supply> = plan.supplies_used_up();
     let name = |s: &Supply| format!("{} of {}", s.kind, plan.fileset(s.fileset).name);
@@ -300,7 +236,7 @@ fn supplies_that_no_operation_adds_to_are_used_up() {
         let ops = [others.clone(), vec![op]].concat();
         assert_eq!(used_up(&plan(vec![ops])), (vec![supply.into()], true));
     }
-    // What one worker takes another gives back.
+    // One worker takes entries of a supply, and another worker adds entries to the same supply.
     for [takes, gives] in [
         [Op::Create(file(A, 1)), Op::Delete(file(A, 0))],
         [make.clone(), remove],
@@ -308,7 +244,7 @@ fn supplies_that_no_operation_adds_to_are_used_up() {
         let none = (vec![], false);
         assert_eq!(used_up(&plan(vec![vec![takes], vec![gives]])), none);
     }
-    // But only in the same fileset, and of the same kind.
+    // A supply is used up even if operations add entries of another fileset or of another kind.
     let apart = plan(vec![vec![
         Op::Create(file(A, 1)),
         Op::Delete(file(B, 0)),
@@ -321,8 +257,6 @@ fn supplies_that_no_operation_adds_to_are_used_up() {
     ];
     assert_eq!(used_up(&apart), (expected.map(Into::into).into(), true));
     assert_eq!(used_up(&plan(vec![others])), (vec![], false));
-    let padded = format!("{:>15}|", SupplyKind::Files);
-    assert_eq!(padded, "  existing file|");
 }
 
 #[test]
@@ -365,10 +299,11 @@ fn a_delete_takes_from_every_fileset_whose_files_its_slot_may_hold() {
     assert_eq!(of(vec![open(B, 1), Op::Delete(file(None, 1))]), used(&[b]));
     assert_eq!(of(vec![open(B, 2), Op::Delete(file(A, 1))]), used(&[a]));
     assert_eq!(of(vec![rotating, Op::Delete(file(A, 1))]), used(&[a]));
-    // Slot 0 is not looked at.
+    // A delete with slot 0 takes a file of its own fileset, not the file that is open in slot 0.
     assert_eq!(of(vec![open(B, 0), Op::Delete(file(A, 0))]), used(&[a]));
     assert_eq!(of(vec![open(B, 0), Op::Delete(file(None, 0))]), used(&[]));
-    // Of two supplies one is refilled, so the delete always finds a file.
+    // The delete takes files from two supplies, and a create refills one of the supplies, so the delete always finds a
+    // file.
     let refilled = plan(vec![
         vec![open(B, 1), Op::Delete(file(A, 1))],
         vec![Op::Create(file(B, 3))],

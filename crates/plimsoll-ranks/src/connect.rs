@@ -1,7 +1,7 @@
 //! Selects the kind of ranks from options and environment, and connects the ranks.
 
 use crate::launcher::{self, LaunchInfo};
-use crate::{ConnectError, Ranks, Solo, local, member};
+use crate::{ConnectError, Ranks, local, member};
 use std::time::Duration;
 
 /// Maximum number of processes started on this machine.
@@ -12,28 +12,24 @@ pub const MAX_PROCESSES: u32 = 1024;
 /// # Errors
 /// MPI reports another number of processes than the launcher (the program is linked with another MPI library than the
 /// launcher's), or MPI lacks the required thread support.
-pub type JoinMpi = fn(&LaunchInfo, &str) -> Result<Box<dyn Ranks>, ConnectError>;
+pub type JoinMpi = fn(&LaunchInfo, &str) -> Result<Ranks, ConnectError>;
 
-/// Joins the ranks that this process belongs to. Must be called once, early, by the thread that makes all calls, and
-/// before anything reads the standard input.
+/// Connects this process with the other ranks of its group. A process calls `connect` once, before anything reads the
+/// standard input, on the thread that later makes all collective calls.
 ///
-/// The first applicable case wins: a process with an [assignment](crate::accept_assignment), or a copy started for
-/// `processes`, joins the process that started it; processes of an MPI launcher are joined by `join_mpi`; with
-/// `processes` of 2 and more, copies of this program are started with the same arguments; otherwise there is a single
-/// rank.
+/// `connect` takes the first applicable case: a process with an [assignment](crate::accept_assignment), or a copy
+/// started for `processes`, joins the process that started it; processes of an MPI launcher are joined by `join_mpi`;
+/// with `processes` of 2 and more, copies of this program are started with the same arguments; without any of these
+/// cases, the process is the only rank.
 ///
 /// # Errors
-/// `processes` is 0 or above [`MAX_PROCESSES`], or is used under a launcher; a launcher started several processes that
-/// MPI cannot join, or the program was built without MPI; the system cannot start processes.
-pub fn connect(
-    processes: Option<u32>,
-    join_mpi: Option<JoinMpi>,
-) -> Result<Box<dyn Ranks>, ConnectError> {
+/// The argument `processes` is 0 or above [`MAX_PROCESSES`], or is used under a launcher; a launcher started several
+/// processes that MPI cannot join, or the program was built without MPI; the system cannot start processes.
+pub fn connect(processes: Option<u32>, join_mpi: Option<JoinMpi>) -> Result<Ranks, ConnectError> {
     if let Some(joined) = member::join().or_else(local::join) {
         return joined;
     }
-    let launch = launcher::find(|name| std::env::var(name).ok());
-    if let Some(launch) = launch.filter(|l| l.size != Some(1)) {
+    if let Some(launch) = launch_of_several() {
         return join_launched(&launch, processes, join_mpi).map_err(|error| {
             if launch.rank.is_none_or(|rank| rank == 0) {
                 return error;
@@ -43,7 +39,7 @@ pub fn connect(
         });
     }
     match processes {
-        None | Some(1) => Ok(Box::new(Solo::new())),
+        None | Some(1) => Ok(Ranks::alone()),
         Some(n) => check_processes(n).and_then(|()| local::start(n)),
     }
 }
@@ -61,13 +57,13 @@ pub fn check_processes(processes: u32) -> Result<(), ConnectError> {
     }
 }
 
-/// Checks that this process does not run with others under a launcher, where `option` cannot be used.
+/// Checks that no launcher has started several processes, a case in which the command-line option `option` cannot be
+/// used.
 ///
 /// # Errors
-/// A launcher has started several processes, or an unknown number; the message names `option`.
+/// A launcher has started several processes, or an unknown number of processes; the error's message names `option`.
 pub fn check_no_launcher(option: &str) -> Result<(), ConnectError> {
-    let launch = launcher::find(|name| std::env::var(name).ok());
-    match launch.filter(|l| l.size != Some(1)) {
+    match launch_of_several() {
         None => Ok(()),
         Some(launch) => Err(ConnectError::usage(format!(
             "{option} cannot be used here: {} has started the ranks already",
@@ -76,10 +72,16 @@ pub fn check_no_launcher(option: &str) -> Result<(), ConnectError> {
     }
 }
 
-/// Whether a launcher has started this process together with others.
+/// Whether a launcher has started this process as one of several processes, or as one of an unknown number of
+/// processes.
 pub fn is_launched() -> bool {
-    let launch = launcher::find(|name| std::env::var(name).ok());
-    launch.is_some_and(|l| l.size != Some(1))
+    launch_of_several().is_some()
+}
+
+/// The launcher, such as `mpiexec`, that started this process as one of several processes, or as one of an unknown
+/// number of processes; `None` without a launcher, and for a launcher that started one process.
+fn launch_of_several() -> Option<LaunchInfo> {
+    launcher::found().filter(|launch| launch.size != Some(1))
 }
 
 /// Whether this process has received an assignment from another process and has not joined the other ranks yet.
@@ -90,7 +92,7 @@ pub fn is_assigned_rank() -> bool {
 /// Whether this process reports errors in the arguments, among all processes that were started with the same arguments.
 /// May be called before [`connect`].
 pub fn is_reporting_rank() -> bool {
-    let launch = launcher::find(|name| std::env::var(name).ok());
+    let launch = launcher::found();
     let is_spawned = member::is_pending() || local::is_spawned_rank();
     !is_spawned && launch.and_then(|l| l.rank).is_none_or(|rank| rank == 0)
 }
@@ -105,8 +107,8 @@ pub fn wait_for_rank_0_report() {
     std::thread::sleep(QUIET_EXIT_DELAY);
 }
 
-/// Whether a launcher forwards the output of this process, so that a terminal seen here belongs to the launcher. `srun
-/// --pty` passes the user's own terminal on.
+/// Whether a launcher forwards the output of this process, so that a terminal of the process belongs to the launcher
+/// and not to the user. The launcher `srun --pty` forwards no output, but passes the user's own terminal on.
 pub fn is_output_forwarded() -> bool {
     launcher::forwards_output(|name| std::env::var(name).ok())
 }
@@ -116,7 +118,7 @@ fn join_launched(
     launch: &LaunchInfo,
     processes: Option<u32>,
     join_mpi: Option<JoinMpi>,
-) -> Result<Box<dyn Ranks>, ConnectError> {
+) -> Result<Ranks, ConnectError> {
     let started = match launch.size {
         Some(size) => format!("{} started {size} processes", launch.name),
         None => format!("{} started this process", launch.name),

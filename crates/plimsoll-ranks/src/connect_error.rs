@@ -1,4 +1,5 @@
-//! Errors of connecting the ranks.
+//! Errors of the program's arguments, of the environment or of the system because of which a group of ranks cannot
+//! start.
 
 use std::fmt;
 
@@ -11,7 +12,7 @@ pub struct ConnectError {
 }
 
 impl ConnectError {
-    /// An error in the program's arguments or environment, with this message.
+    /// Creates an error of the program's arguments or environment; `message` is one line.
     #[must_use]
     pub fn usage(message: String) -> Self {
         Self {
@@ -20,7 +21,7 @@ impl ConnectError {
         }
     }
 
-    /// A system failure, with this message.
+    /// Creates an error of the system, such as a process that could not be started; `message` is one line.
     #[must_use]
     pub fn failed(message: String) -> Self {
         Self {
@@ -38,12 +39,12 @@ impl ConnectError {
         }
     }
 
-    /// Whether the arguments or environment were wrong, as opposed to a system failure.
+    /// Whether the program's arguments or environment are wrong; `false` if the system has failed.
     pub fn is_usage(&self) -> bool {
         self.usage
     }
 
-    /// Whether rank 0 reports the error, so that this process must not.
+    /// Whether rank 0 reports the error to the user, so that this process prints nothing.
     pub fn is_reported_elsewhere(&self) -> bool {
         self.reported_elsewhere
     }

@@ -17,7 +17,7 @@ use crate::{MAX_REASON_BYTES, RankError};
 pub const MAX_PAYLOAD: usize = 1 << 20;
 /// Maximum length of a frame in bytes.
 pub const MAX_FRAME: usize = MAX_PAYLOAD + CALL_HEADER;
-/// Maximum length in bytes of a frame other than [`Frame::Part`]; a failure is the longest.
+/// Maximum length in bytes of a frame other than [`Frame::Part`]; the longest of the short frames is [`Frame::Fail`].
 pub const MAX_SHORT_FRAME: usize = FAIL_HEADER + MAX_REASON_BYTES;
 
 const CALL_HEADER: usize = 7;
@@ -78,9 +78,10 @@ impl Call {
 /// The collective call that a frame belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CallId {
-    /// The method.
+    /// Method of [`Ranks`](crate::Ranks) that the sender of the frame has called.
     pub call: Call,
-    /// Number of collective calls before this call; wraps around.
+    /// Number of collective calls that the sender had made before the call; the number wraps around to 0 after
+    /// `u32::MAX`.
     pub number: u32,
 }
 
@@ -89,11 +90,11 @@ pub struct CallId {
 pub enum Frame {
     /// A part of a value of a collective call.
     Part {
-        /// The call.
+        /// Collective call that exchanges the value of which the frame carries a part.
         id: CallId,
         /// Whether the part is the last part of the value.
         last: bool,
-        /// The bytes.
+        /// Bytes of the value that the frame carries, at most [`MAX_PAYLOAD`].
         payload: Vec<u8>,
     },
     /// All ranks should stop the run in order.
@@ -102,14 +103,14 @@ pub enum Frame {
     Fail(RankError),
     /// The neighbour has ended and makes no more calls.
     End,
-    /// Going up: all ranks of the neighbour's subtree have sent their final message; or, after a failure and on links
-    /// that report process exits, all processes below the neighbour have ended. Going down: all ranks have sent their
-    /// final message.
+    /// Frame to a parent after all ranks of the sender's subtree have sent their final message, or, after a failure and
+    /// on links that report process exits, after all processes below the sender have ended. A `Close` to a child says
+    /// that all ranks of the group have sent their final message.
     Close,
 }
 
 impl Frame {
-    /// Encodes the frame.
+    /// Encodes the frame: one byte for the kind of the frame, then little-endian numbers and bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         match self {

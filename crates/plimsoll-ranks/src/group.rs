@@ -1,7 +1,7 @@
 //! Collective calls, failures and the orderly end, over any [`Link`].
 //!
-//! Liveness: a rank waits only in [`TreeGroup::wait_until`], where the rank receives everything that neighbours send.
-//! Every rank forwards the first failure it receives to all neighbours, and a failure ends every wait. At the end each
+//! Liveness: a rank waits only in [`Ranks::wait_until`], where the rank receives everything that neighbours send.
+//! Every rank forwards the first received failure to all neighbours, and a failure ends every wait. At the end each
 //! rank listens until every neighbour has sent a failure or an end; then no frame is in transit, and the link can be
 //! closed. If a link can only be closed by all ranks together, the ranks first agree that all have reached the end.
 //!
@@ -10,8 +10,9 @@
 
 use crate::frame::{Call, CallId, Frame, MAX_PAYLOAD, encode_part};
 use crate::link::{Incoming, Link, PollRate};
+use crate::socket::SocketLink;
 use crate::tree::TreePosition;
-use crate::{FAILURE_DRAIN_TIMEOUT, GroupStatus, RankError, Ranks, StartSpread};
+use crate::{FAILURE_DRAIN_TIMEOUT, GroupStatus, RankError};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -20,22 +21,34 @@ use std::time::{Duration, Instant};
 /// Failure reason for a neighbour of another version, or a broken neighbour.
 const UNKNOWN_FRAME: &str = "it sent what no rank of this version sends";
 
-/// Failure reason for a neighbour that has left before the others.
+/// Failure reason of a rank that has ended while another rank still exchanges values with that rank.
 const EARLY_END: &str = "it ended before the others";
 
 /// Maximum wait after a failure for the processes below a rank to end; shorter than the wait of rank 0.
 const CHILD_END_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Ranks joined by a link.
-pub struct TreeGroup<L: Link> {
-    link: L,
+/// The processes that run one Plan together, from the viewpoint of one process.
+///
+/// One thread of each process calls all methods, and all ranks make the same collective calls (`barrier` to `sum`) in
+/// the same order. A rank that makes a different collective call than the other ranks fails the group.
+///
+/// # Errors
+/// A collective call returns the error of the rank that failed first, as far as the calling rank knows. A failure
+/// reaches all ranks, waiting in a call or not, as soon as a rank [fails](Ranks::fail), dies, or ends before other
+/// ranks. Every collective call after a failure returns the failure's error.
+///
+/// # The end
+/// Dropping a `Ranks` ends this rank: the drop waits until the neighbours in the tree end too, then for the processes
+/// that this process started. A rank that ends while other ranks wait in a collective call has failed.
+pub struct Ranks {
+    link: Box<dyn Link>,
     place: TreePosition,
     /// Rank numbers of the link's neighbours: the parent, then the children.
     neighbours: Vec<u32>,
     state: RefCell<GroupState>,
-    /// Whether rank 0 has workers, as the others do.
+    /// Whether rank 0 has workers; without workers, rank 0 is the coordinator (`--processes 0`).
     root_works: bool,
-    /// Name of this rank's machine; `None` on the machine of rank 0.
+    /// Name of the machine of this rank, as in the hosts list; `None` on the machine of rank 0.
     host: Option<String>,
     /// Returns whether this process has been asked to stop.
     stop_request: RefCell<Option<StopRequest>>,
@@ -59,13 +72,15 @@ struct GroupState {
     has_ended: bool,
 }
 
-/// State of a neighbour, as received.
+/// A neighbour in the tree: received parts of values that no call has taken yet, and what is known of the neighbour's
+/// end.
 #[derive(Default)]
 struct Neighbour {
     parts: VecDeque<ReceivedPart>,
-    /// The neighbour has sent a failure or an end, or is gone: nothing that matters follows.
+    /// Whether the neighbour has sent a failure or an end, or is gone. No part of a value can arrive from a drained
+    /// neighbour, except the value of a survivor after a failure.
     drained: bool,
-    /// The neighbour has sent its end, or is gone: no more calls follow.
+    /// Whether the neighbour has sent its end, or is gone, and therefore makes no further collective call.
     ended: bool,
     /// The neighbour has sent [`Frame::Close`].
     closes: bool,
@@ -79,20 +94,20 @@ struct ReceivedPart {
     id: CallId,
     last: bool,
     payload: Vec<u8>,
-    /// Time of arrival.
+    /// Time at which the part arrived, for the measurement of starts.
     at: Instant,
 }
 
-impl<L: Link> TreeGroup<L> {
+impl Ranks {
     /// A group with this process at `place` in the tree; `link` connects the neighbours of `place`.
-    pub fn new(place: TreePosition, link: L) -> Self {
+    pub fn new(place: TreePosition, link: impl Link + 'static) -> Self {
         let neighbours = place.neighbours();
         let state = GroupState {
             heard: neighbours.iter().map(|_| Neighbour::default()).collect(),
             ..GroupState::default()
         };
         Self {
-            link,
+            link: Box::new(link),
             place,
             neighbours,
             state: RefCell::new(state),
@@ -101,6 +116,18 @@ impl<L: Link> TreeGroup<L> {
             stop_request: RefCell::new(None),
             delays: RefCell::default(),
         }
+    }
+
+    /// Creates the group of a run in one process, whose collective calls return at once.
+    #[must_use]
+    pub fn alone() -> Self {
+        let link = SocketLink::new(
+            vec![],
+            Box::new(|_| unreachable!("there is no neighbour")),
+            Box::new(|_| {}),
+        );
+        let link = link.expect("no socket fails");
+        Self::new(TreePosition::new(0, 1, 1), link)
     }
 
     /// Sets the properties of a group on several hosts: whether rank 0 has workers or only coordinates, and the host
@@ -199,7 +226,8 @@ impl<L: Link> TreeGroup<L> {
         }
     }
 
-    /// Marks a neighbour as gone or unintelligible. This is a failure unless the neighbour's final message had arrived.
+    /// Notes that the link to neighbour `from` carries no more frames, because the neighbour is gone or sent an invalid
+    /// frame. A neighbour without a final message has thereby failed.
     fn note_lost_neighbour(&self, from: usize, reason: &str, gone: bool) {
         let was_drained = {
             let neighbour = &mut self.state.borrow_mut().heard[from];
@@ -212,8 +240,8 @@ impl<L: Link> TreeGroup<L> {
         }
     }
 
-    /// Records the first failure and sends it to all neighbours, including the neighbour that reported the failure, as
-    /// the final message of this rank.
+    /// Records the failure of a rank, unless a failure is known already, and sends the failure to all neighbours as the
+    /// final message of this rank. The neighbour that reported the failure gets the failure too, as a reply.
     fn broadcast_failure(&self, error: RankError) {
         {
             let mut state = self.state.borrow_mut();
@@ -286,12 +314,13 @@ impl<L: Link> TreeGroup<L> {
         self.check().err().unwrap_or(error)
     }
 
-    /// Receives the value that a neighbour sends in this collective call.
+    /// Receives the value that neighbour `from` sends in the collective call `id`; a value of another call fails the
+    /// neighbour.
     fn receive(&self, from: usize, id: CallId) -> Result<Vec<u8>, RankError> {
         self.receive_timed(from, id).map(|(value, _)| value)
     }
 
-    /// As `receive`, with the time at which the last part arrived.
+    /// Receives a value as [`Self::receive`] does; also returns the arrival time of the value's last part.
     fn receive_timed(&self, from: usize, id: CallId) -> Result<(Vec<u8>, Instant), RankError> {
         let mut value = Vec::new();
         loop {
@@ -325,16 +354,21 @@ impl<L: Link> TreeGroup<L> {
             if self.state.borrow().heard[to].ended {
                 return Err(self.neighbour_failure(to, EARLY_END));
             }
-            let (now, later) = rest.split_at(rest.len().min(MAX_PAYLOAD));
-            let frame = encode_part(id, later.is_empty(), now);
-            self.link.send(to, frame, &mut || {
-                self.process_incoming();
-            });
-            if later.is_empty() {
+            rest = self.send_part(to, id, rest);
+            if rest.is_empty() {
                 return Ok(());
             }
-            rest = later;
         }
+    }
+
+    /// Sends the first [`MAX_PAYLOAD`] bytes of a value to a neighbour; returns the bytes that remain.
+    fn send_part<'a>(&self, to: usize, id: CallId, value: &'a [u8]) -> &'a [u8] {
+        let (now, later) = value.split_at(value.len().min(MAX_PAYLOAD));
+        let frame = encode_part(id, later.is_empty(), now);
+        self.link.send(to, frame, &mut || {
+            self.process_incoming();
+        });
+        later
     }
 
     /// Combines numbers up the tree and sends the result down.
@@ -355,14 +389,20 @@ impl<L: Link> TreeGroup<L> {
     }
 
     fn number(&self, from: usize, id: CallId) -> Result<u64, RankError> {
-        let bytes = self.receive(from, id)?;
-        let bytes = bytes.as_slice().try_into();
+        self.number_in(&self.receive(from, id)?, from)
+    }
+
+    /// Decodes a number that neighbour `from` has sent as eight bytes; other bytes fail the neighbour.
+    fn number_in(&self, value: &[u8], from: usize) -> Result<u64, RankError> {
+        let bytes = value.try_into();
         let bytes = bytes.map_err(|_| self.neighbour_failure(from, UNKNOWN_FRAME))?;
         Ok(u64::from_le_bytes(bytes))
     }
 
-    /// Waits until all ranks, not only the neighbours, have sent their final message. Without time limit: a rank may be
-    /// cleaning up after a failure, and its neighbours declare it failed if the final message never comes.
+    /// Waits until all ranks of the group, not only the neighbours, have sent their final message. The wait for final
+    /// messages has no time limit, because a rank may be cleaning up after a failure. If a rank sends no final message
+    /// after a failure, the rank's neighbours close their links out of order after [`FAILURE_DRAIN_TIMEOUT`], and MPI
+    /// aborts all ranks.
     fn drain_all_ranks(&self) {
         let wait_for = |neighbours: Range<usize>| {
             self.wait_until(PollRate::Slow, None, || {
@@ -378,7 +418,7 @@ impl<L: Link> TreeGroup<L> {
         tell(above.clone());
         wait_for(above);
         tell(below);
-        // Flushes the last frame without waiting for a neighbour.
+        // The range 0..0 contains no neighbour, so the call waits only until the last frames have been sent.
         wait_for(0..0);
     }
 
@@ -409,8 +449,8 @@ impl<L: Link> TreeGroup<L> {
         });
     }
 
-    /// Waits until every neighbour has sent its final message, after a failure for at most [`FAILURE_DRAIN_TIMEOUT`];
-    /// returns whether all have sent it.
+    /// Waits until every neighbour has sent its final message; after a failure, at most for [`FAILURE_DRAIN_TIMEOUT`].
+    /// Returns whether every neighbour has sent its final message.
     fn drain(&self, pace: PollRate) -> bool {
         let failed_at = self.state.borrow().failed_at;
         let limit =
@@ -419,22 +459,25 @@ impl<L: Link> TreeGroup<L> {
             self.state.borrow().heard.iter().all(|n| n.drained) && self.link.flushed()
         })
     }
-}
 
-impl<L: Link> Ranks for TreeGroup<L> {
-    fn rank(&self) -> u32 {
+    /// The number of this process in the group, from 0.
+    pub fn rank(&self) -> u32 {
         self.place.rank
     }
 
-    fn size(&self) -> u32 {
+    /// The number of processes in the group, at least 1.
+    pub fn size(&self) -> u32 {
         self.place.size
     }
 
-    fn barrier(&self) -> Result<(), RankError> {
+    /// Collective call that returns when all ranks of the group have made the call.
+    pub fn barrier(&self) -> Result<(), RankError> {
         self.all(Call::Barrier, 0, u64::max).map(drop)
     }
 
-    fn broadcast(&self, bytes: Vec<u8>) -> Result<Vec<u8>, RankError> {
+    /// Collective call that gives the bytes of rank 0 to every rank; the arguments of other ranks are ignored. At rank
+    /// 0, a broadcast returns when all ranks have received the bytes.
+    pub fn broadcast(&self, bytes: Vec<u8>) -> Result<Vec<u8>, RankError> {
         let id = self.begin(Call::Broadcast)?;
         let value = match self.parent() {
             Some(parent) => self.receive(parent, id)?,
@@ -452,7 +495,12 @@ impl<L: Link> Ranks for TreeGroup<L> {
         Ok(value)
     }
 
-    fn reduce(
+    /// Collective call that combines the bytes of all ranks in rank order, up a tree. A reduction returns the combined
+    /// bytes at rank 0, and `None` at other ranks.
+    ///
+    /// `combine(mine, theirs)` must be associative and may be called at any rank; `mine` belongs to lower ranks than
+    /// `theirs`. During a reduction, a rank holds at most three values, each of a rank or of a subtree, in memory.
+    pub fn reduce(
         &self,
         mine: Vec<u8>,
         combine: &mut dyn FnMut(Vec<u8>, Vec<u8>) -> Vec<u8>,
@@ -479,7 +527,13 @@ impl<L: Link> Ranks for TreeGroup<L> {
         Ok(None)
     }
 
-    fn collect(&self, mine: Vec<u8>, take: &mut dyn FnMut(u32, Vec<u8>)) -> Result<(), RankError> {
+    /// Collective call that passes the bytes of each rank to `take` at rank 0, in rank order; at other ranks, `take` is
+    /// not called. During the call, a rank holds at most three ranks' values in memory.
+    pub fn collect(
+        &self,
+        mine: Vec<u8>,
+        take: &mut dyn FnMut(u32, Vec<u8>),
+    ) -> Result<(), RankError> {
         let id = self.begin(Call::Collect)?;
         let subtrees = self.children().zip(&self.place.children);
         // For each rank below, in rank order, the child whose subtree contains the rank.
@@ -516,69 +570,74 @@ impl<L: Link> Ranks for TreeGroup<L> {
         Ok(())
     }
 
-    fn max(&self, mine: u64) -> Result<u64, RankError> {
+    /// Collective call that returns the maximum of all ranks' numbers at every rank.
+    pub fn max(&self, mine: u64) -> Result<u64, RankError> {
         self.all(Call::Max, mine, u64::max)
     }
 
-    fn min(&self, mine: u64) -> Result<u64, RankError> {
+    /// Collective call that returns the minimum of all ranks' numbers at every rank.
+    pub fn min(&self, mine: u64) -> Result<u64, RankError> {
         self.all(Call::Min, mine, u64::min)
     }
 
-    fn sum(&self, mine: u64) -> Result<u64, RankError> {
+    /// Collective call that returns the sum of all ranks' numbers at every rank; the sum saturates at `u64::MAX`.
+    pub fn sum(&self, mine: u64) -> Result<u64, RankError> {
         self.all(Call::Sum, mine, u64::saturating_add)
     }
 
-    fn root_works(&self) -> bool {
+    /// Whether rank 0 has workers; `false` if rank 0 is only the coordinator (`--processes 0`).
+    pub fn root_works(&self) -> bool {
         self.root_works
     }
 
-    fn others_wait(&self) -> bool {
+    /// Whether all other ranks have already made the next collective call, which rank 0 has not made yet; always
+    /// `false` at ranks other than 0. Collective calls in which the other ranks first wait for rank 0, such as a
+    /// broadcast, are not noticed: for such calls, the result is `false`.
+    pub fn others_wait(&self) -> bool {
         let heard = &self.state.borrow().heard;
-        self.parent().is_none() && heard.iter().all(|n| !n.parts.is_empty())
+        self.parent().is_none() && self.size() > 1 && heard.iter().all(|n| !n.parts.is_empty())
     }
 
-    fn host(&self) -> Option<&str> {
+    /// Name of the machine of this rank, as in the hosts list; `None` on the machine of rank 0.
+    pub fn host(&self) -> Option<&str> {
         self.host.as_deref()
     }
 
-    fn pass_on_stop_request(&self, is_requested: Box<dyn Fn() -> bool>) {
+    /// Makes every wait in a collective call poll `is_requested`, and [request a stop](Self::request_stop) of all ranks
+    /// once `is_requested` returns true, as after a signal.
+    pub fn pass_on_stop_request(&self, is_requested: Box<dyn Fn() -> bool>) {
         *self.stop_request.borrow_mut() = Some(is_requested);
     }
 
-    fn agree_on_start(&self) -> Result<Instant, RankError> {
-        self.start_instant()
-    }
-
-    fn report_start(&self, started: Instant) -> Result<Option<StartSpread>, RankError> {
-        self.start_spread(started)
-    }
-
-    fn fail(&self, reason: &str) {
+    /// Informs all ranks that this rank has failed, with the reason. Every later collective call of every rank returns
+    /// the failure, unless another rank failed before.
+    ///
+    /// The reason is cut to one line of at most 2000 bytes. The call of `fail` returns when the neighbours in the tree
+    /// have replied, or after [`FAILURE_DRAIN_TIMEOUT`].
+    pub fn fail(&self, reason: &str) {
         self.broadcast_failure(self.own_failure(reason));
         self.drain(PollRate::Fast);
     }
 
-    fn reduce_survivors(
-        &self,
-        mine: Vec<u8>,
-        combine: &mut dyn FnMut(Vec<u8>, Vec<u8>) -> Vec<u8>,
-        limit: Duration,
-    ) -> Option<Vec<u8>> {
-        self.combine_survivors(mine, combine, limit)
-    }
-
-    fn wait_for_ends(&self, limit: Duration) -> bool {
-        match L::REPORTS_PEER_EXIT {
-            true => self.have_ended_below(limit),
-            false => self.children().is_empty(),
+    /// After a failure, waits up to `limit` for the processes of all ranks below this rank in the tree to end: an ended
+    /// process changes no files any more. Returns whether the processes of all ranks below have ended; `false` also if
+    /// the connection to a child was lost, or a child ended without reporting the ends below the child. MPI does not
+    /// report the end of a process: with MPI, the result is `false` if the tree has ranks below this rank.
+    pub fn wait_for_ends(&self, limit: Duration) -> bool {
+        match self.link.is_closed_collectively() {
+            true => self.children().is_empty(),
+            false => self.have_ended_below(limit),
         }
     }
 
-    fn request_stop(&self) {
+    /// Asks all ranks, without waiting, to end the run in an orderly way, as after an interrupt by the user.
+    pub fn request_stop(&self) {
         self.broadcast_stop();
     }
 
-    fn poll(&self) -> GroupStatus {
+    /// Handles received frames and returns the status of the group, without waiting. The engine calls `poll` about
+    /// every 20 ms while the workers of this rank run, because a frame travels only through ranks that handle frames.
+    pub fn poll(&self) -> GroupStatus {
         self.process_incoming();
         let state = self.state.borrow();
         match &state.failed {

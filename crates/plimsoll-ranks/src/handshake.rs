@@ -3,10 +3,11 @@
 //! The rank first writes one line, its [`Hello`]. The other process replies with an [`Assignment`], preceded by its
 //! length. The line is text, which processes of any version can read.
 
+use serde::{Deserialize, Serialize};
 use std::ops::Range;
 
 /// Version of everything after the first line: assignments, frames and heartbeats.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 /// Prefix of the first line.
 pub const GREETING: &str = "plimsoll-rank ";
 /// Maximum length in bytes of the first line, and of unexpected text that is read instead.
@@ -14,26 +15,26 @@ pub const MAX_HELLO: usize = 4096;
 /// Maximum length of an assignment in bytes.
 pub const MAX_ASSIGNMENT: usize = 16 << 20;
 
-/// The first line of a rank.
+/// The first line that a started rank writes, by which its parent checks the program.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {
-    /// Version of the program.
+    /// Version of the started program, which must be the parent's version.
     pub version: String,
-    /// The rank's [`PROTOCOL`].
+    /// The [`PROTOCOL`] version of the started program, which must be the parent's version.
     pub protocol: u32,
-    /// Checksum of the program's file, if requested.
+    /// SHA-256 of the program's file in hexadecimal digits; `None` unless the parent has sent the program.
     pub checksum: Option<String>,
 }
 
 impl Hello {
-    /// Encodes the line, including the line end.
+    /// Encodes the hello as a line, including the line end.
     #[must_use]
     pub fn encode(&self) -> String {
         let checksum = self.checksum.as_deref().unwrap_or("-");
         format!("{GREETING}{} {} {checksum}\n", self.version, self.protocol)
     }
 
-    /// Parses a line without its line end; `None` if it is not a hello.
+    /// Decodes a hello from a line without its line end; `None` for another line, such as a login banner.
     #[must_use]
     pub fn decode(line: &str) -> Option<Self> {
         let mut words = line.strip_prefix(GREETING)?.split(' ');
@@ -48,7 +49,7 @@ impl Hello {
 }
 
 /// Position of a rank in the group, and the program's start data.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Assignment {
     /// The ranks of the subtree; the first is the receiver's own rank.
     pub ranks: Range<u32>,
@@ -65,46 +66,19 @@ pub struct Assignment {
 }
 
 impl Assignment {
-    /// Encodes the assignment; numbers are little-endian.
+    /// Encodes the assignment without the length, which the sender puts before the assignment's bytes.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
-        let mut bytes = Vec::with_capacity(25 + self.host.len() + self.payload.len());
-        let numbers = [self.ranks.start, self.ranks.end, self.size, self.parent];
-        for number in numbers {
-            bytes.extend(number.to_le_bytes());
-        }
-        bytes.push(u8::from(self.root_works));
-        bytes.extend((self.host.len() as u32).to_le_bytes());
-        bytes.extend(self.host.as_bytes());
-        bytes.extend(&self.payload);
-        bytes
+        postcard::to_allocvec(self).expect("memory takes an assignment")
     }
 
-    /// Decodes an assignment; `None` for bytes that no process of this protocol sends.
+    /// Decodes an assignment; `None` for invalid bytes, and for ranks outside the group or not above their parent.
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let (numbers, rest) = bytes.split_first_chunk::<16>()?;
-        let number = |at: usize| {
-            let (numbers, _) = numbers.as_chunks::<4>();
-            u32::from_le_bytes(numbers[at])
-        };
-        let (root_works, rest) = match rest.split_first()? {
-            (0, rest) => (false, rest),
-            (1, rest) => (true, rest),
-            _ => return None,
-        };
-        let (len, rest) = rest.split_first_chunk::<4>()?;
-        let (host, payload) = rest.split_at_checked(u32::from_le_bytes(*len) as usize)?;
-        let (ranks, size, parent) = (number(0)..number(1), number(2), number(3));
-        let is_sound = parent < ranks.start && ranks.start < ranks.end && ranks.end <= size;
-        is_sound.then_some(Self {
-            ranks,
-            size,
-            parent,
-            root_works,
-            host: std::str::from_utf8(host).ok()?.to_owned(),
-            payload: payload.to_vec(),
-        })
+        let (sent, rest) = postcard::take_from_bytes::<Self>(bytes).ok()?;
+        let Range { start, end } = sent.ranks;
+        let is_sound = sent.parent < start && start < end && end <= sent.size;
+        (is_sound && rest.is_empty()).then_some(sent)
     }
 }
 
@@ -137,7 +111,7 @@ mod tests {
         #[test]
         fn anything_can_be_decoded(bytes in prop::collection::vec(any::<u8>(), 0..40)) {
             if let Some(assignment) = Assignment::decode(&bytes) {
-                prop_assert_eq!(assignment.encode(), bytes);
+                prop_assert_eq!(Assignment::decode(&assignment.encode()), Some(assignment));
             }
         }
 
@@ -181,18 +155,8 @@ mod tests {
             assert_eq!(decoded(numbers), None, "{numbers:?}");
         }
         let good = bytes([2, 3, 3, 1]);
-        let changed = |at: usize, byte: u8| {
-            let mut bytes = good.clone();
-            bytes[at] = byte;
-            Assignment::decode(&bytes)
-        };
-        // Whether rank 0 works, the length of the name, and the name.
-        assert_eq!(changed(16, 1).map(|a| a.root_works), Some(true));
-        assert_eq!(changed(16, 2), None);
-        assert_eq!(changed(17, 2).map(|a| a.host), Some("h\u{7}".into()));
-        assert_eq!(changed(17, 3), None);
-        assert_eq!(changed(21, 0xff), None);
-        assert_eq!(Assignment::decode(&good[..20]), None);
+        assert_eq!(Assignment::decode(&good[..good.len() - 1]), None);
+        assert_eq!(Assignment::decode(&[&good[..], &[0]].concat()), None);
     }
 
     #[test]

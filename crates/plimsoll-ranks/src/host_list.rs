@@ -16,22 +16,22 @@ const MAX_DIGITS: usize = 63;
 /// A host, as specified by the user.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostEntry {
-    /// `host` or `user@host`.
+    /// Destination of `ssh`: `host` or `user@host`.
     pub destination: String,
-    /// Port, if specified.
+    /// TCP port of the host's `ssh` server; `None` for the default port of `ssh`.
     pub port: Option<u16>,
-    /// Number of ranks on the host.
+    /// Number of ranks that run on the host, at least 1.
     pub ranks: u32,
-    /// Work directory, if the host has its own.
+    /// Absolute path of the host's work directory, if the host has its own; `None` for the work directory of the run.
     pub dir: Option<PathBuf>,
-    /// Target, if the host has its own.
+    /// URL of the host's target, if the host has its own; `None` for the target of the run.
     pub target: Option<String>,
-    /// Path of the program, if the host has its own.
+    /// Path of plimsoll on the host; `None` for the program that is found on the host's `PATH`.
     pub program: Option<String>,
 }
 
 impl HostEntry {
-    /// Name in messages and results.
+    /// Name of the host in messages and results: the destination, and a colon and the port if a port is given.
     #[must_use]
     pub fn name(&self) -> String {
         match self.port {
@@ -61,16 +61,16 @@ pub fn parse(text: &str) -> Result<Vec<HostEntry>, String> {
     Ok(all)
 }
 
-/// A hosts file.
+/// Content of a hosts file: the hosts, and the settings that apply to all hosts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct HostsFile {
     /// The hosts, in file order.
     pub hosts: Vec<HostEntry>,
-    /// Command that connects to a host, with its options.
+    /// Command that connects to a host, with its options, such as `ssh -F FILE`; `None` for the default command.
     pub ssh: Option<String>,
-    /// Whether this program is sent to each host.
+    /// Whether the file has `copy-program=yes`: this program is then copied to each host before the run.
     pub copies_program: bool,
-    /// File-wide settings, for hosts without their own.
+    /// Work directory, target and program of hosts without settings of their own.
     defaults: HostEntry,
 }
 
@@ -87,10 +87,10 @@ impl HostsFile {
     }
 }
 
-/// An error in a hosts file.
+/// Reason why a hosts file is refused, with the position of the wrong text in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostsFileError {
-    /// Byte range of the error in the file.
+    /// Byte range of the wrong text in the file.
     pub place: Range<usize>,
     /// The error and the expected form.
     pub message: String,
@@ -98,11 +98,12 @@ pub struct HostsFileError {
 
 const HOST_SETTINGS: &str = "dir=DIR, target=URL or program=PATH";
 
-/// Parses a hosts file. A line specifies a host, or several hosts by a range, with settings of these hosts. A line
-/// without a host has file-wide settings, which hosts without their own inherit. `#` begins a comment.
+/// Parses a hosts file. A line of a hosts file names a host, or several hosts by a range, and their settings. A line
+/// without a host has settings for all hosts that lack settings of their own. The character `#` begins a comment in a
+/// hosts file.
 ///
 /// # Errors
-/// The first error.
+/// The first error in the hosts file, with the position of the wrong text in `text`.
 pub fn parse_file(text: &str) -> Result<HostsFile, HostsFileError> {
     let mut file = HostsFile::default();
     let mut all = Vec::new();
@@ -161,7 +162,8 @@ pub fn parse_file(text: &str) -> Result<HostsFile, HostsFileError> {
     Ok(file)
 }
 
-/// Applies a setting to a host; the error is `None` if the setting is unknown.
+/// Applies a setting `dir=`, `target=` or `program=` to a host. The error is `None` for an unknown setting, and a
+/// message for a wrong or repeated value.
 fn apply(host: &mut HostEntry, setting: &str) -> Result<(), Option<String>> {
     let (key, value) = setting.split_once('=').ok_or(None)?;
     let applied = match key {
@@ -303,7 +305,7 @@ fn parse_item(item: &str) -> Result<Vec<HostEntry>, String> {
     }
 }
 
-/// An IPv6 address, with or without brackets.
+/// Removes the brackets, if any, around an IPv6 address; `None` if `host` is no IPv6 address.
 fn address(host: &str) -> Option<&str> {
     let inner = host.strip_prefix('[').and_then(|h| h.strip_suffix(']'));
     let inner = inner.unwrap_or(host);

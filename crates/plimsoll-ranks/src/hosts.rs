@@ -1,10 +1,9 @@
 //! Ranks on other machines, connected by `ssh`.
 //!
-//! Rank 0 has one `ssh` to each host, whatever the number of ranks there: the first rank of a host starts at most
-//! [`FAN_OUT`] further ranks, and these start the rest. A host therefore gets a single connection (an `ssh` server
-//! refuses many concurrent connections), combines the values of its ranks, and needs no key for another host.
+//! Rank 0 has one `ssh` to each host, whatever the number of ranks on the host: the first rank of a host starts at most
+//! [`FAN_OUT`] further ranks, which start the remaining ranks. A host therefore gets a single connection (an `ssh`
+//! server refuses many concurrent connections), combines the values of its ranks, and needs no key for another host.
 
-use crate::group::TreeGroup;
 use crate::handshake::{Assignment, MAX_HELLO};
 use crate::keepalive::{Keepalive, Loss, Wire};
 use crate::link::Incoming;
@@ -48,20 +47,20 @@ pub struct HostGroup {
     pub copy: Option<ProgramCopy>,
 }
 
-/// Another machine.
+/// A machine on which `ssh` starts ranks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
-    /// Name in messages and results.
+    /// Name of the machine in messages and results.
     pub name: String,
-    /// Destination for `ssh`: `host` or `user@host`.
+    /// Destination of `ssh`: `host` or `user@host`.
     pub destination: String,
-    /// Port of the `ssh` server, if not the default.
+    /// TCP port of the machine's `ssh` server; `None` for the default port of `ssh`.
     pub port: Option<u16>,
-    /// Number of ranks on the host, at least 1.
+    /// Number of ranks that run on the machine, at least 1.
     pub ranks: u32,
-    /// The program on the host: a path, or a name to be looked up in `PATH`.
+    /// Program that `ssh` starts on the machine: a path, or a name to be looked up in `PATH`.
     pub program: String,
-    /// Start data for the ranks of the host.
+    /// Opaque start data for the ranks of the machine.
     pub payload: Vec<u8>,
 }
 
@@ -83,12 +82,13 @@ impl ProgramCopy {
     }
 }
 
-/// Starts this program on the hosts, and connects the processes.
+/// Starts this program on the hosts by `ssh`, and connects the started processes with this process as rank 0.
 ///
 /// # Errors
-/// A launcher has started this process; there are too many ranks; the `ssh` command is not found; or the program could
-/// not be started on some hosts, with a line for each of these hosts. After an error nothing runs on any host.
-pub fn connect_hosts(group: &HostGroup) -> Result<Box<dyn Ranks>, ConnectError> {
+/// A launcher has started this process; the group has too many ranks; the `ssh` command is not found; or the program
+/// could not be started on some hosts, with a line for each host that failed. After an error no started process is left
+/// on any host.
+pub fn connect_hosts(group: &HostGroup) -> Result<Ranks, ConnectError> {
     connect::check_no_launcher("--hosts")?;
     let ranks: Vec<u32> = group.hosts.iter().map(|h| h.ranks).collect();
     let size = ranks
@@ -142,9 +142,8 @@ pub fn connect_hosts(group: &HostGroup) -> Result<Box<dyn Ranks>, ConnectError> 
             .push(Peer::Remote(remote), wire, |_| ())
             .map_err(failed)?;
     }
-    let group =
-        TreeGroup::new(place, peers.into_link().map_err(failed)?).on_hosts(group.root_works, None);
-    Ok(Box::new(group))
+    let ranks = Ranks::new(place, peers.into_link().map_err(failed)?);
+    Ok(ranks.on_hosts(group.root_works, None))
 }
 
 /// Starts the program on all hosts concurrently.
@@ -201,7 +200,7 @@ impl LocalChild {
     pub fn start(host: &str) -> io::Result<(Self, UnixStream)> {
         let (mine, theirs) = UnixStream::pair()?;
         let theirs = OwnedFd::from(theirs);
-        // The running executable, even if its file has been replaced or removed.
+        // The link /proc/self/exe leads to the running program even after its file was replaced or removed.
         let mut command = Command::new("/proc/self/exe");
         command.arg0("plimsoll").arg(RANK_COMMAND);
         command.stdin(theirs.try_clone()?).stdout(theirs);
@@ -256,7 +255,7 @@ impl Peer {
     /// Closes the connection, which tells the process to end.
     fn close(&self) {
         match self {
-            // Already closed with the stream.
+            // The link has already closed the socket to the process, and thereby tells the process to end.
             Self::Parent | Self::Local(_) => {}
             Self::Remote(remote) => remote.close(),
         }
@@ -349,7 +348,7 @@ mod tests {
     /// Fake `ssh` whose program never ends by itself; the program of the host `old` has another version.
     const SSH: &str = r#"sh -c 'while [ "$1" != -- ]; do shift; done
         case $2 in old) version=0.9;; *) version=1.0;; esac
-        echo "plimsoll-rank $version 1 -"; exec sleep SECONDS' ssh"#;
+        echo "plimsoll-rank $version PROTOCOL -"; exec sleep SECONDS' ssh"#;
 
     fn host(name: &str) -> Host {
         Host {
@@ -368,7 +367,9 @@ mod tests {
         // A unique argument, which no other process has.
         let seconds = format!("1000.{}", std::process::id());
         let group = HostGroup {
-            ssh: SSH.replace("SECONDS", &seconds),
+            ssh: SSH
+                .replace("SECONDS", &seconds)
+                .replace("PROTOCOL", &crate::handshake::PROTOCOL.to_string()),
             hosts: names.chain(["old".into()]).map(|n| host(&n)).collect(),
             processes: 1,
             root_works: true,

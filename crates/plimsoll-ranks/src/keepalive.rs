@@ -101,12 +101,13 @@ impl Keepalive {
         self.loss.get().copied()
     }
 
-    /// Starts to pass on the last frames and to close the stream.
+    /// Makes the exchanging thread send the frames that are left and then close the stream, without waiting.
     pub fn begin_end(&self) {
         let _ = self.socket.shutdown(Shutdown::Read);
     }
 
-    /// Waits for the end of the thread that `begin_end` requested, at most until [`FLUSH_TIMEOUT`] after `begin`.
+    /// Waits until the exchanging thread has ended after [`Self::begin_end`]; closes the socket if the thread is still
+    /// running [`FLUSH_TIMEOUT`] after `begin`.
     pub fn finish(&self, begin: Instant) {
         let left = FLUSH_TIMEOUT.saturating_sub(begin.elapsed());
         if let Err(RecvTimeoutError::Timeout) = self.ended.recv_timeout(left) {
@@ -115,7 +116,7 @@ impl Keepalive {
     }
 }
 
-/// The work of the thread.
+/// State of the thread that exchanges frames between a stream and the socket of the link.
 struct Exchange<'a> {
     wire: &'a Wire,
     inner: &'a UnixStream,
@@ -150,11 +151,11 @@ impl<'a> Exchange<'a> {
         let mut is_ending = false;
         let mut end = Instant::now();
         loop {
-            if self.flush_received().is_err() {
+            if flush(self.inner, &mut self.received).is_err() {
                 self.received.clear();
             }
             // A broken stream is detected by the next read.
-            if self.flush_sent().is_err() {
+            if flush(&self.wire.output, &mut self.sent).is_err() {
                 self.sent.clear();
             }
             if is_ending && (self.sent.is_empty() || Instant::now() >= end) {
@@ -209,10 +210,7 @@ impl<'a> Exchange<'a> {
         let limit = until_heartbeat
             .max(Duration::from_millis(1))
             .min(HEARTBEAT_INTERVAL);
-        let limit = Timespec {
-            tv_sec: limit.as_secs() as i64,
-            tv_nsec: i64::from(limit.subsec_nanos()),
-        };
+        let limit = Timespec::try_from(limit).expect("the limit is short");
         let when = |flag, condition| if condition { flag } else { PollFlags::empty() };
         let (is_read, can_send) = (self.received.is_empty(), self.sent.is_empty());
         let takes = can_send && !is_ending;
@@ -240,20 +238,12 @@ impl<'a> Exchange<'a> {
         (wire_at.is_some_and(ready), inner_at.is_some_and(ready))
     }
 
-    fn flush_received(&mut self) -> Result<(), Errno> {
-        flush(self.inner, &mut self.received)
-    }
-
-    fn flush_sent(&mut self) -> Result<(), Errno> {
-        flush(&self.wire.output, &mut self.sent)
-    }
-
-    /// Passes on the remaining data that the other side sent before it ended.
+    /// Passes frames on that were received before the stream ended, for at most [`FLUSH_TIMEOUT`].
     fn pass_on_the_rest(&mut self) {
         let begin = Instant::now();
         while !self.received.is_empty()
             && begin.elapsed() < FLUSH_TIMEOUT
-            && self.flush_received().is_ok()
+            && flush(self.inner, &mut self.received).is_ok()
         {
             thread::sleep(Duration::from_millis(1));
         }

@@ -13,76 +13,63 @@ pub struct LaunchInfo {
     pub mpi: bool,
 }
 
-/// Environment variables of one kind of launcher.
-struct LauncherKind {
-    name: &'static str,
-    size: &'static str,
-    rank: &'static str,
-    mpi: bool,
-}
-
-/// The first kind with a variable in the environment applies. Order matters: launchers built on other launchers set the
-/// variables of both.
-const KINDS: [LauncherKind; 5] = [
-    LauncherKind {
-        name: "mpiexec of Open MPI",
-        size: "OMPI_COMM_WORLD_SIZE",
-        rank: "OMPI_COMM_WORLD_RANK",
-        mpi: true,
-    },
-    LauncherKind {
-        name: "mpiexec of MVAPICH",
-        size: "MV2_COMM_WORLD_SIZE",
-        rank: "MV2_COMM_WORLD_RANK",
-        mpi: true,
-    },
-    LauncherKind {
-        name: "an MPI launcher (PMI)",
-        size: "PMI_SIZE",
-        rank: "PMI_RANK",
-        mpi: true,
-    },
+/// Launchers in order of precedence: name, environment variables of group size and rank, and whether MPI can connect
+/// the processes. The first launcher with a set variable applies, because a launcher that is built on another launcher
+/// sets the variables of both.
+const KINDS: [(&str, &str, &str, bool); 5] = [
+    (
+        "mpiexec of Open MPI",
+        "OMPI_COMM_WORLD_SIZE",
+        "OMPI_COMM_WORLD_RANK",
+        true,
+    ),
+    (
+        "mpiexec of MVAPICH",
+        "MV2_COMM_WORLD_SIZE",
+        "MV2_COMM_WORLD_RANK",
+        true,
+    ),
+    ("an MPI launcher (PMI)", "PMI_SIZE", "PMI_RANK", true),
     // PMIx provides the size only through its server; below srun, the environment has the size, too.
-    LauncherKind {
-        name: "an MPI launcher (PMIx)",
-        size: "SLURM_STEP_NUM_TASKS",
-        rank: "PMIX_RANK",
-        mpi: true,
-    },
+    (PMIX, "SLURM_STEP_NUM_TASKS", "PMIX_RANK", true),
     // A batch script has no step, so the variables are set only below srun.
-    LauncherKind {
-        name: "srun",
-        size: "SLURM_STEP_NUM_TASKS",
-        rank: "SLURM_PROCID",
-        mpi: false,
-    },
+    (SRUN, "SLURM_STEP_NUM_TASKS", "SLURM_PROCID", false),
 ];
 
+const PMIX: &str = "an MPI launcher (PMIx)";
+const SRUN: &str = "srun";
+
+/// The launcher, such as `mpiexec`, that started this process, by its environment variables; `None` for a process
+/// without launcher.
+pub fn found() -> Option<LaunchInfo> {
+    find(|name| std::env::var(name).ok())
+}
+
 /// Finds the launcher; `variable` reads the environment.
-pub fn find(variable: impl Fn(&str) -> Option<String>) -> Option<LaunchInfo> {
+fn find(variable: impl Fn(&str) -> Option<String>) -> Option<LaunchInfo> {
     let number = |name: &str| variable(name)?.trim().parse::<u32>().ok();
-    KINDS.iter().find_map(|kind| {
-        let (size, rank) = (number(kind.size), number(kind.rank));
-        let found = match kind.name {
+    KINDS.into_iter().find_map(|(name, size, rank, mpi)| {
+        let (size, rank) = (number(size), number(rank));
+        let is_found = match name {
             // Slurm sets the step size with and without PMIx.
-            "an MPI launcher (PMIx)" => rank.is_some(),
-            "srun" => size.is_some(),
+            PMIX => rank.is_some(),
+            SRUN => size.is_some(),
             _ => size.is_some() || rank.is_some(),
         };
-        found.then_some(LaunchInfo {
-            name: kind.name,
+        is_found.then_some(LaunchInfo {
+            name,
             size,
             rank,
-            mpi: kind.mpi,
+            mpi,
         })
     })
 }
 
-/// Whether a launcher forwards the output of this process; `variable` reads the environment.
+/// Whether a launcher forwards the output of this process; `variable` returns the value of an environment variable.
 ///
-/// Open MPI's launcher gives processes a terminal of its own even when the output goes to a file. Below `srun --pty`
-/// the terminal is the user's, unless another launcher was started there: Open MPI and MVAPICH set variables of their
-/// own, and launchers that only set `PMI_RANK` use pipes.
+/// Open MPI's launcher gives processes a terminal that belongs to the launcher, even when the output goes to a file.
+/// Below `srun --pty` the terminal is the user's, unless another launcher runs below srun: Open MPI and MVAPICH set
+/// variables of their own, and launchers that only set `PMI_RANK` use pipes.
 pub fn forwards_output(variable: impl Fn(&str) -> Option<String>) -> bool {
     let own_variables = |launch: &LaunchInfo| launch.name.starts_with("mpiexec of ");
     find(&variable)

@@ -1,15 +1,15 @@
 //! Processes that run one Plan together.
 //!
-//! A *rank* is one process of a group; rank 0 is the root. This crate moves bytes between ranks and does not interpret
-//! them. [`connect`] selects the kind of ranks:
+//! A *rank* is one process of a group; rank 0 is the root. This crate moves uninterpreted bytes between ranks.
+//! [`connect`] selects the kind of ranks:
 //!
-//! - [`Solo`]: one process;
+//! - one process ([`Ranks::alone`]);
 //! - local processes: the program starts copies of itself, connected by Unix sockets;
 //! - hosts ([`connect_hosts`]): processes that the program starts on other machines by `ssh`;
 //! - MPI: the processes that `mpiexec` or `srun` started, joined by the program ([`JoinMpi`]).
 //!
 //! Local processes, hosts and MPI differ only in the transport of a frame to a neighbour ([`Link`](link::Link)). All
-//! kinds share the rest ([`TreeGroup`]): collective calls along a tree, flooding of failures, an orderly end.
+//! kinds share the rest ([`Ranks`]): collective calls along a tree, flooding of failures, an orderly end.
 //!
 //! # Design
 //! The crate does not use MPI's collective calls: a rank in an MPI collective cannot leave when another rank fails, and
@@ -38,7 +38,6 @@ mod panic_message;
 #[cfg(feature = "simulation")]
 mod simulated;
 mod socket;
-mod solo;
 mod ssh;
 mod tree;
 
@@ -47,129 +46,17 @@ pub use connect::{
     is_output_forwarded, is_reporting_rank, wait_for_rank_0_report,
 };
 pub use connect_error::ConnectError;
-pub use group::TreeGroup;
+pub use group::Ranks;
 pub use hosts::{Host, HostGroup, ProgramCopy, connect_hosts};
 pub use launcher::LaunchInfo;
 pub use member::{RANK_COMMAND, accept_assignment};
 #[cfg(feature = "simulation")]
 pub use simulated::SimulatedNetwork;
-pub use solo::Solo;
 pub use ssh::{COPY_ID_DIGITS, check_command as check_ssh};
 pub use tree::TreePosition;
 
 use std::fmt;
-use std::time::{Duration, Instant};
-
-/// The processes that run one Plan together, from the viewpoint of one process.
-///
-/// All methods are called by one thread of each process, and all ranks make the same collective calls (`barrier` to
-/// `sum`) in the same order. A rank that makes a different call fails the group.
-///
-/// # Errors
-/// A collective call returns the error of the rank that failed first, as far as the calling rank knows. A failure
-/// reaches all ranks, whether they wait in a call or not, as soon as a rank [fails](Ranks::fail), dies, or ends before
-/// the others. Later calls return the same error.
-///
-/// # The end
-/// Dropping the value ends the group: the drop waits until the neighbours in the tree end too, then for the processes
-/// that this process started. A rank that ends while other ranks still wait for it in a collective call has failed.
-pub trait Ranks {
-    /// The number of this rank, from 0.
-    fn rank(&self) -> u32;
-
-    /// The number of ranks, at least 1.
-    fn size(&self) -> u32;
-
-    /// Returns when all ranks have made this call.
-    fn barrier(&self) -> Result<(), RankError>;
-
-    /// Gives every rank the bytes of rank 0; the arguments of other ranks are ignored. Returns at rank 0 when all ranks
-    /// have the bytes.
-    fn broadcast(&self, bytes: Vec<u8>) -> Result<Vec<u8>, RankError>;
-
-    /// Combines the bytes of all ranks in rank order, up a tree. Returns the result at rank 0 and `None` at other
-    /// ranks.
-    ///
-    /// `combine(mine, theirs)` must be associative and may be called at any rank; `mine` belongs to lower ranks than
-    /// `theirs`. A rank holds at most three values at a time.
-    fn reduce(
-        &self,
-        mine: Vec<u8>,
-        combine: &mut dyn FnMut(Vec<u8>, Vec<u8>) -> Vec<u8>,
-    ) -> Result<Option<Vec<u8>>, RankError>;
-
-    /// Passes the bytes of each rank to `take` at rank 0, in rank order. `take` is not called at other ranks. A rank
-    /// holds at most three values at a time.
-    fn collect(&self, mine: Vec<u8>, take: &mut dyn FnMut(u32, Vec<u8>)) -> Result<(), RankError>;
-
-    /// Maximum over all ranks, returned at every rank.
-    fn max(&self, mine: u64) -> Result<u64, RankError>;
-
-    /// Minimum over all ranks, returned at every rank.
-    fn min(&self, mine: u64) -> Result<u64, RankError>;
-
-    /// Sum over all ranks, returned at every rank; saturates at `u64::MAX`.
-    fn sum(&self, mine: u64) -> Result<u64, RankError>;
-
-    /// Whether rank 0 has workers; otherwise rank 0 only coordinates the other ranks.
-    fn root_works(&self) -> bool {
-        true
-    }
-
-    /// At rank 0: whether all other ranks have already made the next collective call, which rank 0 has not made yet.
-    /// Only calls that send values up the tree at once count: a barrier, or the agreement on a number.
-    fn others_wait(&self) -> bool {
-        false
-    }
-
-    /// Name of this rank's machine; `None` on the machine of rank 0.
-    fn host(&self) -> Option<&str> {
-        None
-    }
-
-    /// Calls `is_requested` while this rank waits for others in a collective call, and
-    /// [requests a stop](Self::request_stop) once it returns true.
-    fn pass_on_stop_request(&self, is_requested: Box<dyn Fn() -> bool>);
-
-    /// Collective call that agrees on a start time. Returns the start time on the local clock, a few round trips in the
-    /// future. The ranks' clocks are not compared.
-    fn agree_on_start(&self) -> Result<Instant, RankError>;
-
-    /// Collective call that reports the start of this rank; must be made right after the start. Returns the spread of
-    /// all starts at rank 0, `None` at other ranks.
-    fn report_start(&self, started: Instant) -> Result<Option<StartSpread>, RankError>;
-
-    /// Informs all ranks that this rank has failed, with the reason. Every later call of every rank returns this error,
-    /// unless another rank failed before.
-    ///
-    /// The reason is cut to one line of at most 2000 bytes. Returns when the neighbours in the tree have replied, or
-    /// after [`FAILURE_DRAIN_TIMEOUT`].
-    fn fail(&self, reason: &str);
-
-    /// After a failure, combines the bytes of the ranks that can still be reached, as [`reduce`](Self::reduce) does.
-    /// Rank 0 waits at most `limit` for the bytes of other ranks, and gets the result. Returns `None` at other ranks,
-    /// without a failure, and with MPI, which ends all ranks of a group that has lost a rank.
-    fn reduce_survivors(
-        &self,
-        mine: Vec<u8>,
-        combine: &mut dyn FnMut(Vec<u8>, Vec<u8>) -> Vec<u8>,
-        limit: Duration,
-    ) -> Option<Vec<u8>>;
-
-    /// After a failure, waits up to `limit` for the processes of all ranks below in the tree to end; an ended process
-    /// changes no files any more. Returns whether all have ended. `false` also if the connection to a child was lost,
-    /// or a child ended without reporting the ends below it. MPI does not report the end of a process: with MPI the
-    /// result is `false` unless there are no ranks below.
-    fn wait_for_ends(&self, limit: Duration) -> bool;
-
-    /// Asks all ranks to stop the run in order. Does not wait.
-    fn request_stop(&self);
-
-    /// Handles received messages and returns the status of the group. Never blocks. Must be called every few
-    /// milliseconds while the workers of this rank run, because messages only travel through ranks that handle
-    /// messages.
-    fn poll(&self) -> GroupStatus;
-}
+use std::time::Duration;
 
 /// Maximum time that a failed rank waits for its neighbours to receive the failure before the rank ends.
 pub const FAILURE_DRAIN_TIMEOUT: Duration = Duration::from_secs(20);
@@ -185,19 +72,20 @@ pub enum GroupStatus {
     Failed(RankError),
 }
 
-/// Spread of the ranks' starts, measured by the arrival of messages that ranks sent when they started.
+/// Spread of the ranks' starts, measured at rank 0 by the arrival times of messages that the ranks send when they
+/// start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StartSpread {
     /// Time between the first and the last start. Asymmetric transfer times cause an error of half the asymmetry.
     pub spread: Duration,
-    /// Longest round trip to a rank.
+    /// Longest round-trip time of a frame through the tree between rank 0 and another rank.
     pub round_trip: Duration,
 }
 
 /// The failure of a rank. Displays as one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RankError {
-    /// The rank that failed.
+    /// Number of the rank that failed.
     pub rank: u32,
     /// Reason of the failure, in one line.
     pub reason: String,

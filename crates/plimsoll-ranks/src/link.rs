@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-/// Something received from a neighbour.
+/// A message that a link has received from a neighbour.
 #[derive(Debug)]
 pub enum Incoming {
-    /// A frame.
+    /// A complete frame from the neighbour, without the length that precedes frames on a stream.
     Frame(Vec<u8>),
     /// The neighbour's process has ended, with the reason; nothing more arrives.
     Gone(String),
@@ -17,10 +17,11 @@ pub enum Incoming {
 ///
 /// Neighbours are numbered as in [`TreePosition::neighbours`](crate::TreePosition::neighbours).
 pub trait Link {
-    /// Whether the end of a neighbour's process is reported by [`Incoming::Gone`] or [`Incoming::Lost`].
-    const REPORTS_PEER_EXIT: bool;
-    /// Whether an orderly [`Self::close`] must be called by all ranks or by none.
-    const CLOSE_IS_COLLECTIVE: bool;
+    /// Whether either all ranks or no ranks must call [`Self::close`] with `in_order`, as with MPI. A link that is
+    /// closed collectively never reports the end of a neighbour's process by [`Incoming::Gone`] or [`Incoming::Lost`].
+    fn is_closed_collectively(&self) -> bool {
+        false
+    }
 
     /// Sends a short frame without waiting, at most [`MAX_POSTS`] times to each neighbour. Frames to a neighbour that
     /// is gone are dropped.
@@ -29,7 +30,8 @@ pub trait Link {
     /// Sends a frame, and calls `meanwhile` repeatedly until the neighbour accepts the frame.
     fn send(&self, to: usize, frame: Vec<u8>, meanwhile: &mut dyn FnMut());
 
-    /// Returns the next message from any neighbour, with the neighbour's index. Does not wait.
+    /// Returns the next received message, with the index of the neighbour that sent the message; `None` without waiting
+    /// if no message has arrived.
     fn receive(&self) -> Option<(usize, Incoming)>;
 
     /// Waits briefly for a received message or a sent frame. `since` is the time of the latest received message.
@@ -48,9 +50,9 @@ pub const MAX_POSTS: usize = 3;
 /// Maximum latency with which a wait notices received messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PollRate {
-    /// Immediately, or within 0.2 ms: other ranks are waiting.
+    /// Rate for collective calls, in which other ranks wait: a received message is noticed within 0.2 ms.
     Fast,
-    /// Within 5 ms: at the end of the program.
+    /// Rate for waits at the end of the program: a received message is noticed within 5 ms.
     Slow,
 }
 

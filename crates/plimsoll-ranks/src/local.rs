@@ -4,7 +4,6 @@
 //! Rank 0, the parent, is the centre of a star. A copy whose parent has died finds its socket closed and ends; the
 //! parent learns from the system how a copy ended.
 
-use crate::group::TreeGroup;
 use crate::link::Incoming;
 use crate::socket::SocketLink;
 use crate::tree::TreePosition;
@@ -26,11 +25,12 @@ const LOCAL_RANK_VARIABLE: &str = "PLIMSOLL_LOCAL_RANK";
 /// Maximum delay between the closing of a process's socket and the exit status of the process.
 pub const EXIT_STATUS_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Starts `size - 1` copies of this program with the same arguments, and connects them.
+/// Starts `size - 1` copies of this program with the same arguments, connected with this process by Unix sockets; this
+/// process is rank 0.
 ///
 /// # Errors
-/// A copy cannot be started. Copies started before the error have ended.
-pub fn start(size: u32) -> Result<Box<dyn Ranks>, ConnectError> {
+/// The system cannot start a copy. All copies that were started before the error have ended when the error is returned.
+pub fn start(size: u32) -> Result<Ranks, ConnectError> {
     let mut sockets = Vec::new();
     let mut children = Vec::new();
     let mut trouble = None;
@@ -55,9 +55,9 @@ pub fn start(size: u32) -> Result<Box<dyn Ranks>, ConnectError> {
         Box::new(move |in_order| reap(&mut children.borrow_mut(), in_order)),
     );
     let link = link.map_err(|e| ConnectError::failed(format!("cannot use a socket: {e}")))?;
-    let group = TreeGroup::new(TreePosition::new(0, started, started.max(2) - 1), link);
+    let group = Ranks::new(TreePosition::new(0, started, started.max(2) - 1), link);
     match trouble {
-        None => Ok(Box::new(group)),
+        None => Ok(group),
         Some(trouble) => {
             group.fail(&trouble);
             Err(ConnectError::failed(trouble))
@@ -83,7 +83,7 @@ fn start_one(rank: u32, size: u32) -> io::Result<(UnixStream, Child)> {
 
 /// Joins the parent if [`start`] started this process; an error if the socket cannot be used. Afterwards the standard
 /// input is empty.
-pub fn join() -> Option<Result<Box<dyn Ranks>, ConnectError>> {
+pub fn join() -> Option<Result<Ranks, ConnectError>> {
     let (rank, size) = spawned_rank()?;
     Some(join_as(rank, size).map_err(|e| ConnectError::failed(format!("rank {rank}: {e}"))))
 }
@@ -102,7 +102,7 @@ fn spawned_rank() -> Option<(u32, u32)> {
     (FileType::from_raw_mode(stat.st_mode) == FileType::Socket).then_some(ranks)
 }
 
-fn join_as(rank: u32, size: u32) -> io::Result<Box<dyn Ranks>> {
+fn join_as(rank: u32, size: u32) -> io::Result<Ranks> {
     let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
     rustix::stdio::dup2_stdin(File::open("/dev/null")?)?;
     let link = SocketLink::new(
@@ -110,10 +110,7 @@ fn join_as(rank: u32, size: u32) -> io::Result<Box<dyn Ranks>> {
         Box::new(|_| Incoming::Gone("died, or ended before the others".into())),
         Box::new(|_| {}),
     )?;
-    Ok(Box::new(TreeGroup::new(
-        TreePosition::new(rank, size, size),
-        link,
-    )))
+    Ok(Ranks::new(TreePosition::new(rank, size, size), link))
 }
 
 /// Parses `rank/size` with 0 < rank < size.
@@ -141,7 +138,8 @@ pub fn describe(status: ExitStatus) -> String {
     }
 }
 
-/// Waits at most `limit` for a child to end; `None` if the child is still running.
+/// Waits at most `limit` for the child process to end, and reaps the process; `None` if the process is still running or
+/// cannot be waited for.
 pub fn wait_for(child: &mut Child, limit: Duration) -> Option<ExitStatus> {
     let begin = Instant::now();
     loop {

@@ -1,9 +1,8 @@
 //! Rank side of a group on hosts: a rank started by `ssh` or by the first rank of its machine.
 //!
-//! Frames go over standard input and output. The rank ends when either is closed or silent, even while busy: no rank
-//! must outlive rank 0.
+//! Frames go over standard input and output. The rank ends when either stream is closed or silent, even while the rank
+//! is busy: no rank must outlive rank 0.
 
-use crate::group::TreeGroup;
 use crate::handshake::{Assignment, Hello, MAX_ASSIGNMENT, PROTOCOL};
 use crate::hosts::{FAN_OUT, LocalChild, Peer, Peers};
 use crate::keepalive::Wire;
@@ -95,10 +94,7 @@ fn await_assignment(input: &OwnedFd, is_copied: bool) -> io::Result<()> {
     let deadline = Instant::now() + limit;
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
-        let left = Timespec {
-            tv_sec: left.as_secs() as i64,
-            tv_nsec: i64::from(left.subsec_nanos()),
-        };
+        let left = Timespec::try_from(left).expect("the limit is short");
         match poll(&mut [PollFd::new(input, PollFlags::IN)], Some(&left)) {
             Ok(0) => return Err(io::Error::other("no assignment came")),
             Ok(_) => return Ok(()),
@@ -122,13 +118,13 @@ pub fn is_pending() -> bool {
 }
 
 /// Joins the other ranks if this process has an assignment.
-pub fn join() -> Option<Result<Box<dyn Ranks>, ConnectError>> {
+pub fn join() -> Option<Result<Ranks, ConnectError>> {
     let pending = PENDING.take()?;
     let rank = pending.assignment.ranks.start;
     Some(join_as(pending).map_err(|e| ConnectError::failed(format!("rank {rank}: {e}"))))
 }
 
-fn join_as(Pending { assignment, wire }: Pending) -> io::Result<Box<dyn Ranks>> {
+fn join_as(Pending { assignment, wire }: Pending) -> io::Result<Ranks> {
     let Assignment {
         ranks,
         size,
@@ -151,10 +147,10 @@ fn join_as(Pending { assignment, wire }: Pending) -> io::Result<Box<dyn Ranks>> 
     if host.is_some() {
         crate::panic_message::keep();
     }
-    let group = TreeGroup::new(place, peers.into_link()?);
+    let group = Ranks::new(place, peers.into_link()?);
     let group = group.on_hosts(assignment.root_works, host);
     match trouble {
-        None => Ok(Box::new(group)),
+        None => Ok(group),
         Some(trouble) => {
             group.fail(&trouble);
             Err(io::Error::other(trouble))
@@ -162,10 +158,10 @@ fn join_as(Pending { assignment, wire }: Pending) -> io::Result<Box<dyn Ranks>> 
     }
 }
 
-/// Starts the processes below this rank.
+/// Starts the processes of the ranks below this rank in the tree, on the same machine.
 ///
 /// # Errors
-/// The reason why a process could not be started; the processes started before are among the peers.
+/// The reason why a process could not be started; the processes that were started before the error are in `peers`.
 pub fn start_children(
     place: &TreePosition,
     own: &Assignment,

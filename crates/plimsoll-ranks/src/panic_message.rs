@@ -10,7 +10,7 @@ static FIRST: OnceLock<String> = OnceLock::new();
 pub fn keep() {
     let print = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
-        // The first panic is the cause of later ones.
+        // Only the first panic is kept, because later panics follow from the first.
         let _ = FIRST.set(message_of(info));
         print(info);
     }));
@@ -22,10 +22,7 @@ pub fn first() -> Option<&'static str> {
 }
 
 fn message_of(info: &PanicHookInfo<'_>) -> String {
-    let payload = info.payload();
-    let text = payload.downcast_ref::<&str>().copied();
-    let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-    let text = text.unwrap_or("no message");
+    let text = info.payload_as_str().unwrap_or("no message");
     match info.location() {
         Some(place) => format!("{text} ({}:{})", place.file(), place.line()),
         None => text.to_owned(),

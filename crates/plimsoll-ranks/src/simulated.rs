@@ -2,12 +2,12 @@
 //! at any instant.
 
 use crate::Ranks;
-use crate::group::TreeGroup;
 use crate::link::{Incoming, Link, PollRate};
 use crate::tree::TreePosition;
+use plimsoll_runtime::sync::lock;
 use plimsoll_runtime::{ProcessId, SimulationHandle};
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 /// Maximum time of a wait for frames.
@@ -52,7 +52,8 @@ impl SimulatedNetwork {
         }
     }
 
-    /// Assigns a simulated process to a rank.
+    /// Says that the simulated process `process` is rank `rank`: if the process dies, the connections of the rank
+    /// break.
     pub fn set_process(&self, rank: u32, process: ProcessId) {
         self.lock().processes.insert(rank, process);
     }
@@ -80,24 +81,22 @@ impl SimulatedNetwork {
     /// # Panics
     /// If `rank` is not below `size`, or `fan_out` is 0.
     #[must_use]
-    pub fn join(&self, rank: u32, size: u32, fan_out: u32) -> Box<dyn Ranks> {
+    pub fn join(&self, rank: u32, size: u32, fan_out: u32) -> Ranks {
         let place = TreePosition::new(rank, size, fan_out);
         let neighbours = place.neighbours();
         let reported = std::cell::RefCell::new(vec![false; neighbours.len()]);
         let network = self.clone();
-        Box::new(TreeGroup::new(
-            place,
-            SimulatedLink {
-                network,
-                rank,
-                neighbours,
-                reported,
-            },
-        ))
+        let link = SimulatedLink {
+            network,
+            rank,
+            neighbours,
+            reported,
+        };
+        Ranks::new(place, link)
     }
 
     fn lock(&self) -> MutexGuard<'_, NetworkState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     fn key(&self) -> usize {
@@ -148,9 +147,6 @@ impl SimulatedLink {
 }
 
 impl Link for SimulatedLink {
-    const REPORTS_PEER_EXIT: bool = true;
-    const CLOSE_IS_COLLECTIVE: bool = false;
-
     fn post(&self, to: usize, frame: Vec<u8>) {
         self.network.send(self.rank, self.neighbours[to], frame);
     }

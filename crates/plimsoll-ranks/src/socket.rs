@@ -68,9 +68,6 @@ impl SocketLink {
 }
 
 impl Link for SocketLink {
-    const REPORTS_PEER_EXIT: bool = true;
-    const CLOSE_IS_COLLECTIVE: bool = false;
-
     fn post(&self, to: usize, frame: Vec<u8>) {
         assert!(
             frame.len() <= MAX_SHORT_FRAME,
@@ -263,7 +260,7 @@ mod tests {
         })
     }
 
-    /// Waits for the next message.
+    /// Polls the link until a message has arrived; the error is the reason why the neighbour is gone.
     fn wait_for_next(link: &SocketLink) -> Result<Vec<u8>, String> {
         loop {
             if let Some(found) = next(link) {

@@ -7,6 +7,7 @@ use crate::keepalive::Loss;
 use crate::link::Incoming;
 use crate::local::{EXIT_STATUS_TIMEOUT, wait_for};
 use crate::member::RANK_COMMAND;
+use plimsoll_runtime::sync::lock;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, kill_process_group};
 use std::collections::VecDeque;
@@ -16,7 +17,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, ChildStderr, Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -40,7 +41,7 @@ const SSH_END_TIMEOUT: Duration = Duration::from_secs(3);
 const KEPT_LINES: usize = 20;
 /// Maximum length of a kept line of standard error; the rest counts as another line.
 const MAX_LINE_BYTES: u64 = 4096;
-/// Line with which a host announces that it is ready to receive the program.
+/// Line by which the script on a host announces that the script now reads the bytes of the program.
 const READY: &str = "plimsoll-copy ready";
 /// Number of checksum digits in the directory name of a program that was sent.
 pub const COPY_ID_DIGITS: usize = 16;
@@ -222,15 +223,13 @@ impl Remote {
     /// No data arrived before the deadline.
     fn read_until(&self, deadline: Instant, bytes: &mut Vec<u8>) -> Result<bool, ()> {
         let left = deadline.saturating_duration_since(Instant::now());
-        let timeout = Timespec {
-            tv_sec: left.as_secs() as i64,
-            tv_nsec: i64::from(left.subsec_nanos()),
-        };
+        let timeout = Timespec::try_from(left).expect("the limit is short");
         let mut fds = [PollFd::new(&self.socket, PollFlags::IN)];
         match poll(&mut fds, Some(&timeout)) {
             Ok(0) => return Err(()),
             Ok(_) => {}
-            // Interrupted: the caller tries again.
+            // An error of poll(2), such as an interruption by a signal, is no end of the stream: the caller waits for
+            // the remaining time.
             Err(_) => return Ok(true),
         }
         let mut chunk = [0; MAX_HELLO];
@@ -263,12 +262,11 @@ impl Remote {
 
     fn too_slow(&mut self, timeout: Duration) -> String {
         self.kill();
-        let last = self.stderr.last_lines(SHOWN_LINES);
         format!(
             "host {}: plimsoll did not start there within {} s{}",
             self.name,
             timeout.as_secs(),
-            suffix(&last)
+            self.stderr.suffix(SHOWN_LINES)
         )
     }
 
@@ -276,31 +274,23 @@ impl Remote {
     fn early_end(&mut self) -> String {
         let status = wait_for(&mut self.child, EXIT_STATUS_TIMEOUT);
         self.stderr.await_end();
-        let name = &self.name;
+        let (name, last) = (&self.name, self.stderr.suffix(SHOWN_LINES));
         match status.and_then(|s| s.code()) {
             Some(SSH_FAILURE) => {
-                let last = self.stderr.last_lines(1);
-                format!("host {name}: cannot be reached by ssh{}", suffix(&last))
+                let last = self.stderr.suffix(1);
+                format!("host {name}: cannot be reached by ssh{last}")
             }
             Some(NOT_FOUND) => format!(
                 "host {name}: `{}` was not found there: install plimsoll there, name the program with \
                  `program=` in a hosts file, or write `copy-program=yes` into a hosts file, which sends this program",
                 self.program
             ),
-            Some(0) => {
-                let last = self.stderr.last_lines(SHOWN_LINES);
-                format!(
-                    "host {name}: the login shell there ended without starting the program{}",
-                    suffix(&last)
-                )
-            }
+            Some(0) => format!(
+                "host {name}: the login shell there ended without starting the program{last}"
+            ),
             code => {
-                let last = self.stderr.last_lines(SHOWN_LINES);
-                let how = match code {
-                    Some(code) => end_of(code),
-                    None => "ended".into(),
-                };
-                format!("host {name}: the program there {how}{}", suffix(&last))
+                let how = code.map_or("ended".into(), end_of);
+                format!("host {name}: the program there {how}{last}")
             }
         }
     }
@@ -309,7 +299,7 @@ impl Remote {
     pub fn close_reason(&mut self, loss: Option<Loss>) -> Incoming {
         let name = self.name.clone();
         if loss == Some(Loss::Silent) {
-            // The `ssh` would hold the dead connection for longer.
+            // `ssh` itself notices a dead connection much later than the timeout for silence.
             self.kill();
             let seconds = crate::keepalive::SILENCE_TIMEOUT.as_secs();
             return Incoming::Lost(format!(
@@ -319,21 +309,15 @@ impl Remote {
         }
         let status = wait_for(&mut self.child, EXIT_STATUS_TIMEOUT);
         self.stderr.await_end();
-        let last = self.stderr.last_lines(SHOWN_LINES);
+        let last = self.stderr.suffix(SHOWN_LINES);
         match status.and_then(|s| s.code()) {
             Some(SSH_FAILURE) => {
-                let last = self.stderr.last_lines(1);
-                Incoming::Lost(format!(
-                    "host {name}: the connection was lost{}",
-                    suffix(&last)
-                ))
+                let last = self.stderr.suffix(1);
+                Incoming::Lost(format!("host {name}: the connection was lost{last}"))
             }
             Some(code) => {
                 let how = end_of(code);
-                Incoming::Gone(format!(
-                    "host {name}: {how} before the others{}",
-                    suffix(&last)
-                ))
+                Incoming::Gone(format!("host {name}: {how} before the others{last}"))
             }
             None => {
                 let signal = status.and_then(|s| s.signal());
@@ -341,7 +325,7 @@ impl Remote {
                     Some(signal) => format!("its ssh died (signal {signal})"),
                     None => "closed its connection".into(),
                 };
-                Incoming::Lost(format!("host {name}: {how}{}", suffix(&last)))
+                Incoming::Lost(format!("host {name}: {how}{last}"))
             }
         }
     }
@@ -351,7 +335,7 @@ impl Remote {
         let _ = self.socket.shutdown(Shutdown::Both);
     }
 
-    /// Waits for `ssh` to end until [`SSH_END_TIMEOUT`] after `begin`, then kills it.
+    /// Waits until [`SSH_END_TIMEOUT`] after `begin` for the `ssh` process to end, then kills the process.
     pub fn end(&mut self, begin: Instant) {
         let left = SSH_END_TIMEOUT.saturating_sub(begin.elapsed());
         if wait_for(&mut self.child, left).is_none() {
@@ -372,7 +356,8 @@ impl Remote {
         remotes.iter_mut().for_each(Self::reap);
     }
 
-    /// Kills `ssh` and the processes that it started on this machine.
+    /// Kills the process group of the `ssh` process, with all processes that `ssh` started on this machine, such as a
+    /// proxy command.
     fn kill(&self) {
         let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         let group = group.expect("a process has an identifier");
@@ -394,14 +379,6 @@ fn end_of(code: i32) -> String {
     match code - SIGNAL_BASE {
         signal @ 1..=64 => format!("died (signal {signal})"),
         _ => format!("ended with exit code {code}"),
-    }
-}
-
-/// Formats printed lines as the end of a sentence.
-fn suffix(lines: &str) -> String {
-    match lines {
-        "" => String::new(),
-        lines => format!(": {lines}"),
     }
 }
 
@@ -428,8 +405,8 @@ fn remote_command(program: &str, copy: Option<&ProgramCopy>) -> String {
     format!("exec /bin/sh -c {}", quoted(&script))
 }
 
-/// Quotes a word for any shell. In single quotes, a backslash before an apostrophe is literal in POSIX shells and an
-/// escape in fish, so the quoting avoids this sequence.
+/// Quotes a word for any login shell. In single quotes, a backslash before an apostrophe is literal in POSIX shells and
+/// an escape in fish, so the result has no backslash before an apostrophe.
 fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r#"'"'"'"#))
 }
@@ -470,8 +447,8 @@ impl StderrTail {
         }
     }
 
-    /// Waits until standard error is read to its end. A process that `ssh` leaves behind (ControlPersist) may keep it
-    /// open.
+    /// Waits for the end of the program's standard error, at most for [`LAST_LINES_TIMEOUT`]: a process that `ssh`
+    /// leaves behind (ControlPersist) keeps the standard error open.
     fn await_end(&self) {
         let begin = Instant::now();
         let reader = self.reader.as_ref();
@@ -480,16 +457,17 @@ impl StderrTail {
         }
     }
 
-    fn last_lines(&self, count: usize) -> String {
+    /// The last `count` lines of the program's standard error as the end of a message, after `: `; empty if the program
+    /// wrote no lines.
+    fn suffix(&self, count: usize) -> String {
         let lines = lock(&self.lines);
         let from = lines.len().saturating_sub(count);
         let last: Vec<&str> = lines.iter().skip(from).map(String::as_str).collect();
-        last.join("; ")
+        match last.as_slice() {
+            [] => String::new(),
+            last => format!(": {}", last.join("; ")),
+        }
     }
-}
-
-fn lock(lines: &Mutex<VecDeque<String>>) -> MutexGuard<'_, VecDeque<String>> {
-    lines.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -9,9 +9,9 @@ use std::ops::Range;
 /// The position of a rank in the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TreePosition {
-    /// The rank itself.
+    /// Number of the rank that has the position, from 0.
     pub rank: u32,
-    /// The number of ranks.
+    /// Number of ranks of the group.
     pub size: u32,
     /// Parent rank; `None` for rank 0.
     pub parent: Option<u32>,
@@ -104,18 +104,7 @@ fn split(whole: Range<u32>, parts: u32) -> Vec<Range<u32>> {
     let len = whole.end - whole.start;
     let parts = parts.min(len);
     let bound = |i: u32| whole.start + (u64::from(len) * u64::from(i) / u64::from(parts)) as u32;
-    let parts: Vec<_> = (0..parts).map(|i| bound(i)..bound(i + 1)).collect();
-    let contiguous = parts.windows(2).all(|w| w[0].end == w[1].start);
-    let ends = parts
-        .first()
-        .map(|p| p.start)
-        .zip(parts.last().map(|p| p.end));
-    let covered = ends.is_none_or(|ends| ends == (whole.start, whole.end));
-    assert!(
-        contiguous && covered,
-        "{parts:?} are not the parts of {whole:?}"
-    );
-    parts
+    (0..parts).map(|i| bound(i)..bound(i + 1)).collect()
 }
 
 #[cfg(test)]
@@ -204,7 +193,7 @@ mod tests {
         let refused = |place: fn() -> TreePosition| std::panic::catch_unwind(place).is_err();
         assert!(refused(|| TreePosition::new(5, 5, 2)));
         assert!(refused(|| TreePosition::new(0, 5, 0)));
-        // Below itself, empty, and beyond the last rank.
+        // Refused are subtrees that begin at or before their parent, are empty, or extend beyond the last rank.
         assert!(refused(|| TreePosition::of_subtree(4..6, 9, 4, 2)));
         assert!(refused(|| TreePosition::of_subtree(4..4, 9, 3, 2)));
         assert!(refused(|| TreePosition::of_subtree(4..10, 9, 3, 2)));

@@ -40,7 +40,7 @@ fn run_beside<T: Send + 'static>(
     (size, fan_out): (u32, u32),
     jitter: Duration,
     environment: impl FnOnce(&World) + Send + 'static,
-    body: impl Fn(&World, &dyn Ranks) -> T + Send + Sync + 'static,
+    body: impl Fn(&World, &Ranks) -> T + Send + Sync + 'static,
 ) -> Vec<Option<T>> {
     let simulation = Simulation::new(7);
     let handle = simulation.handle();
@@ -59,7 +59,7 @@ fn run_beside<T: Send + 'static>(
         let processes = world.processes.clone();
         let process = handle.spawn_process(&format!("rank {rank}"), move || {
             let ranks = world.network.join(rank, world.size, world.fan_out);
-            let value = body(&world, ranks.as_ref());
+            let value = body(&world, &ranks);
             given.lock().unwrap()[rank as usize] = Some(value);
         });
         network.set_process(rank, process);
@@ -75,7 +75,7 @@ fn run_beside<T: Send + 'static>(
 /// The same without anything beside the ranks, and without jitter.
 fn run<T: Send + 'static>(
     shape: (u32, u32),
-    body: impl Fn(&World, &dyn Ranks) -> T + Send + Sync + 'static,
+    body: impl Fn(&World, &Ranks) -> T + Send + Sync + 'static,
 ) -> Vec<T> {
     let given = run_beside(shape, Duration::ZERO, |_| (), body);
     given.into_iter().flatten().collect()
@@ -144,7 +144,7 @@ fn frames_take_their_delay() {
 #[test]
 fn jitter_is_added_to_the_delay() {
     let jitter = Duration::from_millis(20);
-    let body = |world: &World, ranks: &dyn Ranks| {
+    let body = |world: &World, ranks: &Ranks| {
         let mut times = Vec::new();
         for _ in 0..200 {
             let begin = world.time();

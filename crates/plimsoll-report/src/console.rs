@@ -176,7 +176,7 @@ pub fn err(text: &str) {
 mod tests {
     use super::*;
 
-    /// Whether colours and rewritten lines are used with these environment variables.
+    /// Whether output to a terminal (`screen`) or a file has colours and rewritten lines, given environment variables.
     fn with(screen: bool, environment: &[(&str, &str)]) -> (bool, bool) {
         let variable = |name: &str| {
             let found = environment.iter().find(|(n, _)| *n == name);

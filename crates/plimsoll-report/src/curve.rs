@@ -1,15 +1,15 @@
 //! Report on a load curve.
 
-use crate::document::{Block, Document, Line, Tone};
+use crate::document::{Block, Document, Line};
 use crate::format::{latency, rate};
 use crate::html::charts;
 use crate::html::page::UNDISCLOSED;
 use crate::percentiles::{PercentileKind, shown};
-use crate::series::{append, head, load_of, rate_and_mean, reasons, runs};
+use crate::series::{append, head, load_of, rate_and_mean, reasons, runs, state};
 use crate::simulation::saturation;
 use crate::text::reason_codes;
 use plimsoll_plan::{Count, counted};
-use plimsoll_results::{LoadCurve, Percentile, SeriesOf, SeriesRun, SeriesState};
+use plimsoll_results::{LoadCurve, Percentile, SeriesOf, SeriesRun};
 
 /// Explanation below the heading of the figures of a curve.
 const ABOUT: &str = "The load line is the highest load that was valid with all measured loads below it. The \
@@ -19,13 +19,7 @@ const ABOUT: &str = "The load line is the highest load that was valid with all m
 /// The report on a curve.
 #[must_use]
 pub fn document(curve: SeriesOf<'_, LoadCurve>) -> Document {
-    let (state, tone) = match curve.state {
-        SeriesState::Complete => ("complete", Tone::Good),
-        SeriesState::Stopped => ("stopped by its rule", Tone::Good),
-        SeriesState::Unfinished => ("unfinished", Tone::Doubtful),
-        SeriesState::Interrupted => ("interrupted", Tone::Doubtful),
-        SeriesState::Failed => ("failed", Tone::Bad),
-    };
+    let (state, tone) = state(&curve);
     let (measured, all) = (curve.measured().count(), curve.figures.loads.len());
     let points = counted(all as u64, "load point", "load points");
     let state = format!("{state}, {measured} of {points}");

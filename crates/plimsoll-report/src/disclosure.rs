@@ -20,7 +20,6 @@
 //!   sections), `points` (the table of load points), `page` (the layout).
 
 mod import;
-mod layout;
 mod model;
 mod summary;
 pub mod sut;

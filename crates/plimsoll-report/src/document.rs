@@ -15,33 +15,33 @@ use plimsoll_plan::{Note, Source, counted};
 use plimsoll_results::{Annotations, Reason, Series, SeriesDir, Verdict};
 use std::path::{Path, PathBuf};
 
-/// A report, independent of the format.
+/// Report on results of any kind: the one source of the terminal, Markdown and HTML renderings.
 #[derive(Debug, Clone, Default)]
 pub struct Document {
-    /// Name of the results directory; may be empty.
+    /// Name of the results directory; empty if the results are in no directory.
     pub name: String,
-    /// Heading.
+    /// Heading of the report, such as the name of the workload.
     pub title: String,
-    /// State of the results; `None` if there is no state to show.
+    /// Verdict of a run or state of a series, beside the heading; `None` if the results have neither.
     pub state: Option<State>,
-    /// Reasons and facts below the heading.
+    /// Reasons of the verdict and facts about the run, below the report's heading.
     pub head: Vec<Block>,
-    /// The content.
+    /// Sections of the report, in the order in which every format shows the sections.
     pub sections: Vec<Section>,
-    /// Details on the circumstances of the runs, only shown by pages.
+    /// Sections on the circumstances of the runs, such as the environment; only HTML pages show the appendix.
     pub appendix: Vec<Section>,
-    /// Results directory; only the terminal shows the path.
+    /// Path of the results directory, which only the terminal shows; `None` if results are in no directory.
     pub location: Option<PathBuf>,
-    /// The command that makes the missing runs; only the terminal shows the command.
+    /// Command that resumes a series, which only the terminal shows; `None` if no runs are missing.
     pub resume_hint: Option<String>,
 }
 
-/// State of results.
+/// Verdict of a run or state of a series in words, with a colour.
 #[derive(Debug, Clone)]
 pub struct State {
-    /// The state in words.
+    /// Verdict of a run or state of a series in words, such as `valid` or `2 of 3 runs`.
     pub text: String,
-    /// Tone of the text, such as good or bad.
+    /// Whether the verdict or state is good, doubtful or bad.
     pub tone: Tone,
 }
 
@@ -59,53 +59,53 @@ pub enum Tone {
     Bad,
 }
 
-/// A part of a report with its heading.
+/// Section of a report, with an explanation of its figures.
 #[derive(Debug, Clone, Default)]
 pub struct Section {
     /// Anchor of the section in links.
     pub id: &'static str,
-    /// Heading.
+    /// Heading of the section, which the terminal leaves out.
     pub title: String,
-    /// Explanation of the figures; may be empty.
+    /// Explanation of the section's figures, which the terminal leaves out; may be empty.
     pub about: &'static str,
-    /// Content.
+    /// Lines, figures, tables, charts and notes of the section, from top to bottom.
     pub blocks: Vec<Block>,
 }
 
-/// Part of a section.
+/// Smallest unit of a report's layout: a line, a list of figures, a table, a chart, or a text.
 #[derive(Debug, Clone)]
 pub enum Block {
     /// A sentence, or several words.
     Line(Line),
-    /// Named figures.
+    /// Several named figures on one subject, such as the settings of a run.
     Figures(Figures),
-    /// A table.
+    /// A table, with its caption and the notes below the table.
     Table(Table),
-    /// A chart.
+    /// A chart, which only HTML pages and separate pictures show.
     Chart(Box<Chart>),
-    /// Text of a workload.
+    /// Source text of a workload, which only HTML pages show.
     Source(Source),
-    /// A note of the user, with its line breaks.
+    /// The user's note on the results (`annotations.json`), with the note's line breaks.
     Note(String),
 }
 
 /// A sentence, or several words.
 #[derive(Debug, Clone, Default)]
 pub struct Line {
-    /// Subject of the text; may be empty.
+    /// Word before the line's text that names the subject of the line, such as `target`; may be empty.
     pub label: String,
-    /// The text.
+    /// Unescaped text of the line: each format escapes the text when rendering.
     pub text: String,
-    /// Meaning of the text's colour.
+    /// Whether the line states something good, doubtful or bad, which decides its colour.
     pub tone: Tone,
-    /// Role of the line.
+    /// Role of the line, such as a main result or a detail.
     pub kind: LineKind,
 }
 
-/// Role of a line.
+/// Role of a line, which decides how each format shows the line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum LineKind {
-    /// A statement.
+    /// Ordinary line: neither a main result, nor a detail, nor program output.
     #[default]
     Plain,
     /// One of the main results, which a page shows in large type.
@@ -116,59 +116,59 @@ pub enum LineKind {
     Code,
 }
 
-/// Named figures.
+/// Several figures or facts on one subject, which the terminal shows as one line.
 #[derive(Debug, Clone)]
 pub struct Figures {
-    /// Subject of the figures; may be empty.
+    /// Word before the figures that names their subject; may be empty.
     pub label: String,
     /// Whether the figures are results, rather than circumstances of the run.
     pub are_results: bool,
-    /// The figures.
+    /// Figures and facts on the subject, in the order of the report.
     pub items: Vec<Figure>,
 }
 
-/// A figure or a fact.
+/// Named figure or fact in a report, such as `1200 ops/s` or `seed 7`.
 #[derive(Debug, Clone)]
 pub struct Figure {
-    /// Name or unit.
+    /// Name of the fact, or unit of the figure.
     pub name: String,
-    /// Value.
+    /// Formatted number of the figure, or the fact in words.
     pub value: String,
     /// Whether `name` is a unit, which follows the value.
     pub is_unit: bool,
 }
 
-/// A table.
+/// Table of a report: rows of text cells, with a caption and notes.
 #[derive(Debug, Clone, Default)]
 pub struct Table {
     /// Content of the table in a phrase.
     pub caption: String,
-    /// Names of the columns.
+    /// Headings of the table's columns.
     pub head: Vec<String>,
-    /// Rows, with a cell for each column.
+    /// Rows of the table, each with a cell for each column.
     pub rows: Vec<Row>,
     /// Indices of the columns before which a terminal preferably breaks a table that is too wide. A table without
     /// indices, or a part that is still too wide, is broken before any column.
     pub breaks: Vec<usize>,
-    /// Explanations of marks and columns.
+    /// Sentences below the table that explain marks and columns.
     pub notes: Vec<String>,
 }
 
-/// Row of a table.
+/// Row of a report's table: a cell for each column; a nested row is a detail of the preceding row.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// Cells.
+    /// Cells of the row, one for each column of the table.
     pub cells: Vec<Cell>,
     /// Whether the row is a detail of the preceding row.
     pub nested: bool,
 }
 
-/// Cell of a table.
+/// Cell of a report's table: a text, and the meaning of the text's colour.
 #[derive(Debug, Clone)]
 pub struct Cell {
-    /// Text of the cell.
+    /// Unescaped text of the cell; empty if the row has no value for the column.
     pub text: String,
-    /// Meaning of the text's colour.
+    /// Whether the cell's value is good, doubtful or bad, which decides its colour.
     pub tone: Tone,
 }
 

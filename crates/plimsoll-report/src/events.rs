@@ -1,7 +1,8 @@
 //! Events of a run and their effects, as sentences.
 
 use crate::format::{duration_text, latency, rate};
-use plimsoll_plan::{Count, counted};
+use crate::text::error_counts;
+use plimsoll_plan::counted;
 use plimsoll_results::{EventFigures, EventState, Run, RunEvent};
 
 /// For each event of a run: its time and action, and a text on its course and effects.
@@ -85,10 +86,6 @@ fn failed(effect: &EventFigures) -> String {
     if effect.errors == 0 {
         return "no operation failed".into();
     }
-    let codes = effect.error_codes.iter();
-    let codes: Vec<String> = codes
-        .map(|(code, n)| format!("{code} {}", Count(*n)))
-        .collect();
     let count = counted(effect.errors, "operation", "operations");
-    format!("{count} failed ({})", codes.join(", "))
+    format!("{count} failed ({})", error_counts(&effect.error_codes))
 }

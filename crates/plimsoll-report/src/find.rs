@@ -2,7 +2,7 @@
 
 use crate::document::{Block, Document, Line, LineKind, Tone};
 use crate::html::charts;
-use crate::series::{append, head, load_of, rate_and_mean, reasons, runs};
+use crate::series::{append, head, load_of, rate_and_mean, reasons, runs, state};
 use crate::simulation;
 use crate::text::reason_codes;
 use plimsoll_plan::{Count, counted};
@@ -15,13 +15,18 @@ const ABOUT: &str = "A load is sustained if it passed every criterion in more th
 /// The report on a search.
 #[must_use]
 pub fn document(search: SeriesOf<'_, LoadSearch>) -> Document {
-    let tone = match (search.state, search.figures.load_line.termination) {
+    let end = search.figures.load_line.termination;
+    let tone = match (search.state, end) {
         (SeriesState::Failed, _) | (_, SearchEnd::NoneSustained) => Tone::Bad,
         (SeriesState::Complete, SearchEnd::Found) => Tone::Good,
         _ => Tone::Doubtful,
     };
+    let state = match search.state {
+        SeriesState::Complete | SeriesState::Stopped => end.to_string(),
+        _ => state(&search).0.to_owned(),
+    };
     let measured = search.measured().count() as u64;
-    let state = format!("{}, {}", state(search), counted(measured, "run", "runs"));
+    let state = format!("{state}, {}", counted(measured, "run", "runs"));
     let title = format!("{}, search for the load line", search.name);
     let mut document = Document::new(title, state, tone);
     let requested = format!(
@@ -75,18 +80,6 @@ pub fn line(metric: &str, number: usize, run: &SeriesRun) -> String {
 #[must_use]
 pub(crate) fn purpose(run: &SeriesRun) -> String {
     run.purpose.map_or_else(String::new, |p| p.to_string())
-}
-
-/// State of a search, in words.
-fn state(search: SeriesOf<'_, LoadSearch>) -> String {
-    match search.state {
-        SeriesState::Failed => "failed".into(),
-        SeriesState::Interrupted => "interrupted".into(),
-        SeriesState::Unfinished => "unfinished".into(),
-        SeriesState::Complete | SeriesState::Stopped => {
-            search.figures.load_line.termination.to_string()
-        }
-    }
 }
 
 /// The load line, the runs that support it, and the reasons against the lowest load that is not sustained.

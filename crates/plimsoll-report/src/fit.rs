@@ -12,7 +12,7 @@ pub struct FitReport {
     pub system: String,
     /// Name of the curve to which the system was fitted, as the user gave it.
     pub curve: String,
-    /// Name of the workload.
+    /// Name of the workload with which the curve was measured.
     pub workload: String,
     /// Unit of the loads, such as `streams`.
     pub metric: String,
@@ -20,7 +20,7 @@ pub struct FitReport {
     pub figures: Vec<FittedFigure>,
     /// The points of the curve, in increasing order of load.
     pub points: Vec<FittedPoint>,
-    /// Number of trials.
+    /// Number of trials of the fit: simulations of the curve, each with one set of free figures.
     pub trials: u64,
     /// Whether the fit is good.
     pub good: bool,

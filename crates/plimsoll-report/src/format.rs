@@ -51,6 +51,11 @@ pub fn mib_per_s(bytes_per_s: f64) -> String {
     rate(bytes_per_s / MIB)
 }
 
+/// Table cell of a figure; `-` if the figure is not known.
+pub(crate) fn or_dash(known: Option<String>) -> String {
+    known.unwrap_or_else(|| "-".to_owned())
+}
+
 fn three_digits(value: f64) -> String {
     match value {
         v if v < 9.995 => format!("{v:.2}"),

@@ -1,8 +1,7 @@
 //! Hosts of a run of several ranks.
 
 use crate::document::Table;
-use crate::format::{latency, percent, rate};
-use plimsoll_measure::StartFigures;
+use crate::format::{latency, or_dash, percent, rate};
 use plimsoll_plan::{Bytes, Count, counted};
 use plimsoll_results::{HostFigures, Run};
 
@@ -13,33 +12,29 @@ pub(crate) fn table(run: &Run) -> Table {
 }
 
 fn row(host: &HostFigures) -> Vec<String> {
-    let known = |text: Option<String>| text.unwrap_or_else(|| "-".into());
     vec![
         host.host.clone(),
         host.ranks.to_string(),
         Count(host.ops).to_string(),
         rate(host.ops_per_s),
         Count(host.errors).to_string(),
-        known((host.ops > 0).then(|| latency(host.mean_ms))),
-        known((host.ops > 0).then(|| latency(host.max_ms))),
+        or_dash((host.ops > 0).then(|| latency(host.mean_ms))),
+        or_dash((host.ops > 0).then(|| latency(host.max_ms))),
         format!("{:.1} s", host.cpu_s),
-        known(host.machine_busy.map(percent)),
-        known(host.received_bytes.map(|n| Bytes(n).to_string())),
-        known(host.sent_bytes.map(|n| Bytes(n).to_string())),
+        or_dash(host.machine_busy.map(percent)),
+        or_dash(host.received_bytes.map(|n| Bytes(n).to_string())),
+        or_dash(host.sent_bytes.map(|n| Bytes(n).to_string())),
     ]
 }
 
 /// A sentence on the spread of the ranks' starts; `None` for one rank.
 #[must_use]
 pub fn starts(run: &Run) -> Option<String> {
-    let StartFigures {
-        spread_ms,
-        round_trip_ms,
-    } = run.starts?;
+    let starts = run.starts?;
     Some(format!(
         "{} started within {}, longest round trip {}",
         counted(u64::from(run.ranks), "rank", "ranks"),
-        latency(spread_ms),
-        latency(round_trip_ms)
+        latency(starts.spread_ms),
+        latency(starts.round_trip_ms)
     ))
 }

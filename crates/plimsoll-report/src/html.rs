@@ -6,7 +6,7 @@
 //! # Modules
 //! - `loaded_result` reads a run's directory: [`timeline`] from `intervals.csv`, and
 //!   [`latency_distribution`] from `histograms.hlog`, for the operations in `op_name`;
-//! - [`chart`] is a chart as data, and its drawing as SVG (`draw`, `axis`, `theme`) and as PNG (`png`);
+//! - [`chart`] is a chart as data, and its drawing as SVG (`draw`, `axis`, `theme`);
 //! - [`charts`] makes the charts of a run, a curve, a search and a comparison;
 //! - `run_data` contains results of any kind and their charts;
 //! - [`page`] renders documents as pages: one module for each part of a page.
@@ -15,8 +15,8 @@
 //! A chart is data: columns of values and their styles. The drawing, the table below the chart and the values under the
 //! pointer all come from these columns; the script of the page reads the values from the table. The browser computes
 //! nothing, even during a run: the server sends a new part of the page, including charts, at each interval. Charts are
-//! drawn in placeholder colours, which are replaced by variables of the page's style sheet or by the colours of a
-//! theme.
+//! drawn in placeholder colours, which are replaced by variables of the page's style sheet or, in a separate picture, by
+//! the colours of the light theme.
 
 pub mod chart;
 pub mod charts;

@@ -56,4 +56,4 @@ mod standstill;
 mod text;
 
 pub use format::{MIB, duration_text, latency, mib_per_s, rate};
-pub use text::{Paint, paragraph};
+pub use text::{Paint, paragraph, reason_codes};

@@ -9,15 +9,15 @@ use std::time::Duration;
 pub struct LiveFigures {
     /// Time since the run began.
     pub elapsed: Duration,
-    /// Operations per second.
+    /// Operations completed per second in the latest interval.
     pub ops_per_s: f64,
-    /// Bytes per second.
+    /// Bytes read and written per second in the latest interval.
     pub bytes_per_s: f64,
-    /// Mean and 99th percentile of the latency in milliseconds; `None` until they are known.
+    /// Mean and 99th percentile of the latency in milliseconds; `None` until an operation has completed.
     pub latency_ms: Option<(f64, f64)>,
     /// Mean and 99th percentile of the service time in milliseconds; `None` unless operations are paced.
     pub service_ms: Option<(f64, f64)>,
-    /// Errors since the run began.
+    /// Number of failed operations since the run began.
     pub errors: u64,
 }
 

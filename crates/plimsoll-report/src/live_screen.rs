@@ -14,4 +14,4 @@ mod terminal;
 mod view;
 
 pub use screen::{LiveScreen, leave};
-pub use view::{CHART_SPAN, LiveView, Machine, OperationRow, Sample};
+pub use view::{CHART_SPAN, LiveView, OperationRow};

@@ -7,29 +7,21 @@ use crate::text::list;
 use plimsoll_plan::Count;
 use plimsoll_results::{EventSchedule, LatencyFigures, Run, ScheduledFigures};
 
-/// Lines on the offered and the achieved load, in total and for each component of a mix.
+/// Report lines on offered and achieved load: one for the whole run, and one for each of several components of a mix. A
+/// run with neither a schedule nor a mix has no report lines on load.
 pub(crate) fn achieved(run: &Run) -> Vec<Block> {
-    let line = |(component, text): (Option<String>, String)| match component {
-        None => Line::of("achieved", text),
-        Some(component) => Line::nested(component, text),
-    };
-    offered_and_achieved(run).into_iter().map(line).collect()
-}
-
-/// Texts on the offered and the achieved load of a run: first the total, without a label, then each component of a mix,
-/// labelled with its name and number of processes. Empty without a schedule or a mix.
-fn offered_and_achieved(run: &Run) -> Vec<(Option<String>, String)> {
-    let mut texts = Vec::new();
+    let mut lines = Vec::new();
     if let Some(mix) = &run.mix {
-        texts.push((None, parts(&mix.total)));
+        lines.push(Line::of("achieved", parts(&mix.total)));
         let several = mix.components.iter().filter(|_| mix.components.len() > 1);
-        texts.extend(several.map(|c| {
+        lines.extend(several.map(|c| {
             let component = format!("{} ({} processes)", c.name, Count(c.processes));
-            (Some(component), parts(&c.carried))
+            Line::nested(component, parts(&c.carried))
         }));
     }
-    texts.extend(run.schedule.as_ref().map(|s| (None, events(s))));
-    texts
+    let schedule = run.schedule.as_ref();
+    lines.extend(schedule.map(|s| Line::of("achieved", events(s))));
+    lines
 }
 
 fn events(schedule: &EventSchedule) -> String {

@@ -1,10 +1,9 @@
 //! Tables with a row for each operation.
 
 use crate::document::{Figure, Table};
-use crate::format::{latency, mib_per_s, rate};
+use crate::format::{latency, mib_per_s, or_dash, rate};
 use crate::percentiles::{
-    BRIEF_PERCENTILES, PercentileKind, UNCERTAIN_NOTE, any_doubtful, max_latency, of_completed,
-    shown,
+    BRIEF_PERCENTILES, PercentileKind, UNCERTAIN_NOTE, any_doubtful, bounded, shown,
 };
 use plimsoll_plan::Count;
 use plimsoll_results::{LatencyKind, OperationFigures, Percentile, Run, Summary};
@@ -13,8 +12,8 @@ use plimsoll_results::{LatencyKind, OperationFigures, Percentile, Run, Summary};
 const PACED: &str = "the latency of a paced operation is its response time, from its intended start; \
                      its service time, from the call, stands below it";
 
-/// A table with a row per operation: counts, throughput, processor time and latency, with these percentiles. A paced
-/// operation has a second row with its service time.
+/// Table of a run's operations: counts, throughput, processor time, and latency with `percentiles`. A second row below
+/// the row of a paced operation has the operation's service times.
 #[must_use]
 pub fn operation_table(
     caption: &str,
@@ -102,10 +101,13 @@ fn latency_cells(
     percentiles: &[Percentile],
     of: PercentileKind,
 ) -> Vec<String> {
-    let mut cells = vec![of_completed(o, of.figures(o).mean_ms)];
-    let percentiles = percentiles.iter();
-    cells.extend(percentiles.map(|p| shown(o.percentile(*p), of)));
-    cells.push(max_latency(o, of));
+    let figures = of.figures(o);
+    let completed = o.ops > 0;
+    let known = o.has_latencies();
+    let max = known.then(|| bounded(figures.max_ms, figures.max_at_least));
+    let mut cells = vec![or_dash(completed.then(|| latency(figures.mean_ms)))];
+    cells.extend(percentiles.iter().map(|p| shown(o.percentile(*p), of)));
+    cells.push(or_dash(max));
     cells
 }
 
@@ -119,15 +121,13 @@ pub fn latency_figures(run: &Run) -> Vec<(String, Vec<Figure>)> {
     }
     let percentiles = run.shown_percentiles(&BRIEF_PERCENTILES);
     let times = |mean_ms: f64, of: PercentileKind| {
-        let mean = match s.ops {
-            0 => "-".to_owned(),
-            _ => latency(mean_ms),
-        };
+        let mean = or_dash((s.ops > 0).then(|| latency(mean_ms)));
         let percentiles = percentiles.iter();
         let percentiles =
             percentiles.map(|p| Figure::new(p.to_string(), shown(s.percentile(*p), of)));
-        let mean = Figure::new("mean", mean);
-        std::iter::once(mean).chain(percentiles).collect()
+        std::iter::once(Figure::new("mean", mean))
+            .chain(percentiles)
+            .collect()
     };
     let latency = times(s.mean_ms, PercentileKind::Latency);
     let name = match (s.latency_kind(), s.service) {

@@ -30,25 +30,6 @@ pub fn bounded(ms: f64, at_least: bool) -> String {
     }
 }
 
-/// Formats the maximum latency or service time of an operation; `-` if unknown.
-#[must_use]
-pub fn max_latency(o: &OperationFigures, of: PercentileKind) -> String {
-    if !o.has_latencies() {
-        return "-".into();
-    }
-    let figures = of.figures(o);
-    bounded(figures.max_ms, figures.max_at_least)
-}
-
-/// Formats a figure of completed operations, such as the mean; `-` if no operation completed.
-#[must_use]
-pub fn of_completed(o: &OperationFigures, ms: f64) -> String {
-    match o.ops {
-        0 => "-".into(),
-        _ => latency(ms),
-    }
-}
-
 /// Choice between the latency and the service time of a percentile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PercentileKind {
@@ -76,7 +57,8 @@ impl PercentileKind {
         }
     }
 
-    /// Whether the time is only a lower bound. Older results have one mark for both kinds.
+    /// Whether the percentile's time is only a lower bound, because of operations in flight at the end. Results of
+    /// older versions have one mark for both latency and service time.
     #[must_use]
     pub fn at_least(self, figure: &PercentileFigure) -> bool {
         match self {
@@ -84,6 +66,17 @@ impl PercentileKind {
             Self::Service => figure.service_at_least.unwrap_or(figure.at_least),
         }
     }
+}
+
+/// Mean, minimum, 50th, 95th, 99th and 99.9th percentile, and maximum of an operation's latencies or service times in
+/// milliseconds, for exports. If all calls are still in flight, mean and minimum are `None`, and percentiles and
+/// maximum are lower bounds.
+pub(crate) fn columns(o: &OperationFigures, f: &LatencyFigures) -> [Option<f64>; 7] {
+    let completed = |ms: f64| (o.ops > 0).then_some(ms);
+    let known = |ms: f64| o.has_latencies().then_some(ms);
+    let [p50, p95, p99, p999, max] = [f.p50_ms, f.p95_ms, f.p99_ms, f.p999_ms, f.max_ms].map(known);
+    let [mean, min] = [f.mean_ms, f.min_ms].map(completed);
+    [mean, min, p50, p95, p99, p999, max]
 }
 
 /// Formats a percentile, with a mark for too few operations or a lower bound; `-` if unknown.

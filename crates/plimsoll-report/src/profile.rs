@@ -1,14 +1,14 @@
 //! Report on a profile.
 
 use crate::compare::{self, Metric, ProfileSet, of_profiles};
-use crate::document::{Block, Document, Line, Table, Tone};
+use crate::document::{Block, Document, Line, Table};
 use crate::format::{latency, mib_per_s, rate};
 use crate::percentiles::{PercentileKind, UNCERTAIN_MARK, UNCERTAIN_NOTE, any_doubtful, bounded};
+use crate::series::state;
 use crate::text::reason_codes;
 use plimsoll_plan::counted;
 use plimsoll_results::{
-    Percentile, PercentileFigure, Profile, Run, SeriesOf, SeriesState, SkippedConfiguration,
-    Verdict,
+    Percentile, PercentileFigure, Profile, Run, SeriesOf, SkippedConfiguration, Verdict,
 };
 
 /// Default percentiles of the table.
@@ -45,11 +45,7 @@ pub fn document(profile: SeriesOf<'_, Profile>, sets: &[ProfileSet]) -> Document
 
 /// Name, state and description of the profile.
 fn new(profile: SeriesOf<'_, Profile>) -> Document {
-    let (state, tone) = match profile.state {
-        SeriesState::Complete | SeriesState::Stopped => ("complete", Tone::Good),
-        SeriesState::Interrupted => ("interrupted", Tone::Doubtful),
-        SeriesState::Unfinished | SeriesState::Failed => ("not complete", Tone::Bad),
-    };
+    let (state, tone) = state(&profile);
     let systems = profile.filesystems().len() as u64;
     let state = format!(
         "{state}, {} of {} on {}",
@@ -126,7 +122,7 @@ fn figures(runs: &[Run], shown: &[Percentile], paced: bool) -> Vec<String> {
     let mean = |pick: &dyn Fn(&Run) -> f64| runs.iter().map(pick).sum::<f64>() / runs.len() as f64;
     let completed = runs.iter().all(|r| r.summary.ops > 0);
     let time = |ms: f64| if completed { latency(ms) } else { "-".into() };
-    // Mean of a percentile over the runs; uncertain if it is uncertain in any run.
+    // The mean of a percentile over the runs counts as uncertain if any run had too few operations for the percentile.
     let percentile = |at: Percentile, of: PercentileKind| {
         let figures: Option<Vec<PercentileFigure>> =
             runs.iter().map(|r| r.summary.percentile(at)).collect();

@@ -4,11 +4,11 @@ use crate::document::{Block, Document, Figure, Line, Table};
 use crate::format::{clock_note, duration_text, latency, mib_per_s, rate};
 use crate::html::chart::Chart;
 use crate::operation_table::{call_table, latency_figures, operation_table};
-use crate::text::list;
+use crate::text::{error_counts, list};
 use crate::{client, events, filebench, hosts, mix, simulation, stages, standstill, verification};
 use plimsoll_measure::RankStage;
 use plimsoll_plan::{Bytes, Count, counted, scaled};
-use plimsoll_results::{CompletedFigures, OperationFigures, Percentile, Run, Stage};
+use plimsoll_results::{CompletedFigures, Percentile, Run, Stage};
 
 /// The report on a run, without charts.
 #[must_use]
@@ -121,7 +121,7 @@ fn achieved(run: &Run) -> Vec<Block> {
     let failed = run.operations.iter().filter(|o| o.errors > 0);
     blocks.extend(failed.map(|o| {
         let label = format!("errors of {} ({})", o.name, o.kind);
-        Line::of(label, error_counts(o))
+        Line::of(label, error_counts(&o.error_codes))
     }));
     blocks.extend(ends(run));
     blocks.push(Line::code("", filebench::io_summary(s)));
@@ -131,15 +131,6 @@ fn achieved(run: &Run) -> Vec<Block> {
         Line::code(format!("window {}", w.number), summary)
     }));
     blocks
-}
-
-/// Failed operations by their error.
-fn error_counts(o: &OperationFigures) -> String {
-    let codes = o.error_codes.iter();
-    let codes: Vec<String> = codes
-        .map(|(code, n)| format!("{code} {}", Count(*n)))
-        .collect();
-    codes.join(", ")
 }
 
 /// Times at which the first and the last worker finished, with the completed operations; for a pattern, in each stage.
@@ -199,7 +190,12 @@ fn operations(run: &Run) -> Vec<Block> {
     ];
     let tables = tables.into_iter().filter_map(Block::table);
     let failed = run.procedures.iter().filter(|p| p.errors > 0);
-    let errors = failed.map(|p| Line::of(format!("errors of {}", p.name), error_counts(p)));
+    let errors = failed.map(|p| {
+        Line::of(
+            format!("errors of {}", p.name),
+            error_counts(&p.error_codes),
+        )
+    });
     tables.chain(errors).collect()
 }
 

@@ -1,13 +1,14 @@
 //! Report on a series of any kind, and parts that reports on all kinds share.
 
 use crate::compare::ProfileSet;
-use crate::document::{Block, Document, Figure, Line, Table};
+use crate::document::{Block, Document, Figure, Line, Table, Tone};
 use crate::format::{clock_note, duration_text, latency, mib_per_s, rate};
 use crate::percentiles::{PercentileKind, UNCERTAIN_NOTE, any_doubtful, bounded, shown};
 use crate::{client, curve, find, profile, repeats};
 use plimsoll_plan::{Count, scaled};
 use plimsoll_results::{
-    Percentile, ResultsError, Series, SeriesDir, SeriesKind, SeriesOf, SeriesRun, read_runs,
+    Percentile, ResultsError, Series, SeriesDir, SeriesKind, SeriesOf, SeriesRun, SeriesState,
+    read_runs,
 };
 
 /// Default percentiles of the tables of runs.
@@ -32,6 +33,17 @@ pub fn document(series: &Series, dir: &SeriesDir) -> Result<Document, ResultsErr
         }
     };
     Ok(document.of_series(series, Some(dir)))
+}
+
+/// State of a series in words, such as `unfinished`, with the tone of its colour.
+pub(crate) fn state(series: &Series) -> (&'static str, Tone) {
+    match series.state {
+        SeriesState::Complete => ("complete", Tone::Good),
+        SeriesState::Stopped => ("stopped by its rule", Tone::Good),
+        SeriesState::Unfinished => ("unfinished", Tone::Doubtful),
+        SeriesState::Interrupted => ("interrupted", Tone::Doubtful),
+        SeriesState::Failed => ("failed", Tone::Bad),
+    }
 }
 
 /// Lines on the reason of the end, on the request, and notes.

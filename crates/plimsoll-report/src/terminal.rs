@@ -1,6 +1,6 @@
 //! Rendering of a report as text, for a terminal or a file.
 
-use crate::document::{Block, Document, Line, LineKind, State, Table, Tone};
+use crate::document::{Block, Document, Line, LineKind, Table};
 use crate::percentiles::UNCERTAIN_MARK;
 use crate::text::{Paint, paragraph, shorten};
 use plimsoll_diagnostics::foreign;
@@ -24,9 +24,9 @@ const INDENT: &str = "  ";
 /// Width and colours of a rendered report.
 #[derive(Debug, Clone, Copy)]
 pub struct Layout {
-    /// Columns of the terminal.
+    /// Width of the terminal in columns; a report is at least 60 columns wide.
     pub width: usize,
-    /// Whether to use ANSI colours.
+    /// Whether the report uses ANSI colours.
     pub color: bool,
 }
 
@@ -38,7 +38,7 @@ impl Layout {
     }
 }
 
-/// The whole report.
+/// Renders a report as text for a terminal; charts and appendix are left out.
 #[must_use]
 pub fn render(document: &Document, layout: Layout) -> String {
     let mut out = Text::new(layout);
@@ -88,15 +88,8 @@ impl Text {
 
     fn headline(&mut self, document: &Document) {
         let title = self.paint.bold(&document.title);
-        let state = document.state.as_ref().map(|State { text, tone }| {
-            let text = match tone {
-                Tone::Plain => text.clone(),
-                Tone::Good => self.paint.good(text),
-                Tone::Doubtful => self.paint.doubtful(text),
-                Tone::Bad => self.paint.bad(text),
-            };
-            format!(": {text}")
-        });
+        let state = document.state.as_ref();
+        let state = state.map(|s| format!(": {}", self.paint.tone(s.tone, &s.text)));
         let state = state.unwrap_or_default();
         self.text.push_str(&format!("{title}{state}\n"));
     }
@@ -185,7 +178,8 @@ impl Text {
                     });
                 }
                 let line = line.trim_end();
-                // A row without a cell in this part is left out, such as the service time in the part with the counts.
+                // If a table is broken into parts, each part omits rows without a value in the part, such as the row of
+                // service times in the part with the counts.
                 let shown = part.clone().any(|i| !columns[i][row].trim().is_empty());
                 if row == 0 {
                     self.text.push_str(&self.paint.bold(line));
@@ -211,8 +205,8 @@ fn label(indent: &str, label: &str) -> String {
     }
 }
 
-/// Ranges of columns after the first, one per part of the table. The first column is shortened if that reduces the
-/// number of parts.
+/// Splits a table that is wider than `room` into parts: one range of columns per part, without the first column, which
+/// every part repeats. The table's first column is shortened if a shorter column reduces the number of parts.
 fn parts(widths: &mut [usize], breaks: &[usize], room: usize) -> Vec<std::ops::Range<usize>> {
     let whole = 1..widths.len();
     let wide = |part: &std::ops::Range<usize>, widths: &[usize]| -> usize {

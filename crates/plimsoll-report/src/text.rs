@@ -1,7 +1,10 @@
 //! Lines of text: wrapping and colour.
 
+use crate::document::Tone;
 use plimsoll_diagnostics::foreign;
+use plimsoll_plan::Count;
 use plimsoll_results::Reason;
+use std::collections::BTreeMap;
 
 /// Paint for texts: applies ANSI colours and weights if the field is true.
 #[derive(Debug, Clone, Copy)]
@@ -18,28 +21,21 @@ impl Paint {
         }
     }
 
-    /// Bold text.
+    /// Escaped text in bold; without ANSI codes if colours are off.
     #[must_use]
     pub fn bold(self, text: &str) -> String {
         self.with("1", text)
     }
 
-    /// Text for a good result, in green.
+    /// Escaped text in the ANSI colour of a tone: green for good, yellow for doubtful, red for bad.
     #[must_use]
-    pub fn good(self, text: &str) -> String {
-        self.with("1;32", text)
-    }
-
-    /// Text for a doubtful result, in yellow.
-    #[must_use]
-    pub fn doubtful(self, text: &str) -> String {
-        self.with("1;33", text)
-    }
-
-    /// Text for a bad result, in red.
-    #[must_use]
-    pub fn bad(self, text: &str) -> String {
-        self.with("1;31", text)
+    pub fn tone(self, tone: Tone, text: &str) -> String {
+        match tone {
+            Tone::Plain => foreign::escaped(text).into_owned(),
+            Tone::Good => self.with("1;32", text),
+            Tone::Doubtful => self.with("1;33", text),
+            Tone::Bad => self.with("1;31", text),
+        }
     }
 }
 
@@ -52,8 +48,17 @@ pub(crate) fn list(parts: &[impl AsRef<str>], separator: &str) -> String {
     parts.collect::<Vec<_>>().join(separator)
 }
 
+/// List of error codes with the number of failed operations, such as `EIO 3, ENOENT 1`.
+pub(crate) fn error_counts(codes: &BTreeMap<String, u64>) -> String {
+    let counts = codes
+        .iter()
+        .map(|(code, n)| format!("{code} {}", Count(*n)));
+    counts.collect::<Vec<_>>().join(", ")
+}
+
 /// Codes of reasons in parentheses, after a space; empty without reasons.
-pub(crate) fn reason_codes(reasons: &[Reason]) -> String {
+#[must_use]
+pub fn reason_codes(reasons: &[Reason]) -> String {
     let codes: Vec<&str> = reasons.iter().map(|r| r.code.as_str()).collect();
     match codes.is_empty() {
         true => String::new(),

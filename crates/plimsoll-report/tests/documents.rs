@@ -1,4 +1,4 @@
-//! All formats show the same: each text of a report is in each of its renderings.
+//! Every text of a report appears in its terminal, Markdown and HTML rendering.
 
 use crate::fixtures::{curve, profile, repeats, search};
 use crate::formats::{measured, system};
@@ -262,7 +262,7 @@ fn a_profile_and_a_comparison_are_the_same_in_all_formats() {
     assert_same(&compare::document(&of_runs(&sets, None)));
 }
 
-/// Charts are pictures, and on pages.
+/// Each chart that is exported as a picture is also on the HTML page of the report.
 #[test]
 fn pages_and_pictures_have_the_same_charts() {
     let of = made(curve(), of_curve);

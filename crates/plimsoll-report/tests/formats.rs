@@ -245,7 +245,7 @@ fn comparisons_of_paced_runs_are_of_response_times() {
     let condition: Condition = "p99 > +1%".parse().unwrap();
     assert_eq!(condition.check(&compared, false).unwrap().len(), 1);
     let condition: Condition = "service p99 > +1%".parse().unwrap();
-    assert_eq!(condition.check(&compared, false).unwrap(), []);
+    assert!(condition.check(&compared, false).unwrap().is_empty());
     let layout = Layout {
         width: 100,
         color: false,
@@ -521,6 +521,82 @@ fn rates_of_open_loads_are_not_tested() {
             }
         }
     }
+}
+
+/// Runs of a closed load in real time, one every `step` minutes from `minute` on, with the given operations per window.
+fn minutely(minute: usize, step: usize, ops: &[u64]) -> Vec<Run> {
+    let run = |(i, ops): (usize, &u64)| {
+        let mut run = of_rate(*ops, 0, &[]).remove(0);
+        run.clock = plimsoll_measure::ClockKind::Real;
+        run.started_at = format!("2026-01-01T10:{:02}:00.5Z", minute + step * i);
+        run
+    };
+    ops.iter().enumerate().map(run).collect()
+}
+
+#[test]
+fn the_order_of_the_runs_must_allow_a_statement() {
+    use plimsoll_report::compare::{ChangeVerdict, Condition, Metric, RunSet, of_runs};
+    let (low, high) = ([100, 103, 101, 102, 100], [200, 203, 201, 202, 200]);
+    let fast = minutely(0, 2, &high);
+    let drifting = [293, 261, 246, 208, 138];
+    let virtual_time: Vec<Run> = (minutely(20, 1, &low).into_iter())
+        .map(|mut run| {
+            run.clock = plimsoll_measure::ClockKind::Virtual;
+            run
+        })
+        .collect();
+    for (second, statement, warnings) in [
+        (minutely(1, 2, &low), ChangeVerdict::Real, &[][..]),
+        // All runs of the second result began between the first and the last run of the first result.
+        (minutely(1, 1, &low), ChangeVerdict::Real, &[]),
+        (minutely(20, 1, &low), ChangeVerdict::MeasuredApart, &[]),
+        (virtual_time, ChangeVerdict::Real, &[]),
+        (
+            minutely(1, 2, &drifting),
+            ChangeVerdict::Drift,
+            &[
+                "b drifts: ops/s falls from 231 to 215 over its 5 runs (Mann-Kendall test, p = 0.017)",
+            ],
+        ),
+    ] {
+        let set = |name, runs| RunSet { name, runs };
+        let c = of_runs(&[set("a", &fast), set("b", &second)], None);
+        let mut rows = c.rows().iter();
+        let row = rows.find(|r| r.operation == "wrtfile1" && r.metric == Metric::OpsPerS);
+        let found = row.unwrap().values[1].as_ref().unwrap().statement;
+        assert_eq!(found, statement);
+        let drifts = c.warnings.iter().filter(|w| w.contains("drifts"));
+        assert_eq!(drifts.collect::<Vec<_>>(), warnings);
+        let remarks = c.remarks();
+        let without = remarks.iter().any(|r| r.starts_with("no statement"));
+        assert_eq!(without, statement != ChangeVerdict::Real, "{remarks:?}");
+        // A gate judges a difference that is more than chance, whatever the order of the runs.
+        let gate: Condition = "wrtfile1:ops/s < -20%".parse().unwrap();
+        let broken = gate.check(&c, false).unwrap();
+        assert_eq!(
+            broken.is_empty(),
+            statement == ChangeVerdict::Drift,
+            "{broken:?}"
+        );
+    }
+    let set = |name, runs| RunSet { name, runs };
+    // A drift of one result says nothing about two other results.
+    let (slow, drifting) = (minutely(1, 2, &low), minutely(1, 2, &drifting));
+    let c = of_runs(
+        &[set("a", &fast), set("b", &drifting), set("c", &slow)],
+        None,
+    );
+    let mut rows = c.rows().iter();
+    let row = rows.find(|r| r.operation == "wrtfile1" && r.metric == Metric::OpsPerS);
+    let statements = row.unwrap().values[1..].iter();
+    let statements: Vec<ChangeVerdict> =
+        statements.map(|v| v.as_ref().unwrap().statement).collect();
+    assert_eq!(statements, [ChangeVerdict::Drift, ChangeVerdict::Real]);
+    let same = minutely(20, 1, &[199, 203, 201, 204, 200]);
+    let c = of_runs(&[set("a", &fast), set("b", &same)], None);
+    let gate: Condition = "wrtfile1:ops/s > +0%".parse().unwrap();
+    assert_eq!(gate.check(&c, false).unwrap(), [""; 0]);
 }
 
 #[test]

@@ -71,6 +71,7 @@ fn a_run_is_its_own_results_and_a_series_without_runs_has_none() {
         &plan,
         SystemTime::UNIX_EPOCH,
         plimsoll_results::ClockKind::Virtual,
+        None,
     );
     let results = writer.unwrap().finish(&run(plan, 400, 2, &[])).unwrap();
     let found = sources(results.path()).unwrap();

@@ -72,7 +72,7 @@ fn curve_markdown() {
 #[test]
 fn curve_csv() {
     let made = stopped_curve();
-    let csv = points::csv(&[("streams-curve-1", curve_of(&made))]);
+    let csv = points::csv(&[("streams-curve-1", curve_of(&made).series)]);
     let lines: Vec<&str> = csv.lines().collect();
     assert_eq!(lines.len(), 5);
     let cell = |line: &str, name: &str| {
@@ -103,9 +103,9 @@ fn requested_percentiles_are_in_every_format_of_a_curve() {
     let root = tempfile::tempdir().unwrap();
     let wanted: Percentiles = "33,99.95".parse().unwrap();
     let mut writer = create(root.path(), curve());
-    writer.show_percentiles(&wanted).unwrap();
     make_all(&mut writer, of_curve);
-    let curve = writer.series().as_curve().unwrap();
+    let series = writer.dir().read_with(Some(&wanted)).unwrap();
+    let curve = series.as_curve().unwrap();
     let document = curve::document(curve);
     let (text, markdown) = (text(&document), markdown::render(&document));
     let head = |text: &str, first: &str| {
@@ -117,7 +117,7 @@ fn requested_percentiles_are_in_every_format_of_a_curve() {
         assert!(head.contains("p33") && head.contains("p99.95"), "{head}");
         assert!(!head.contains("p50"), "{head}");
     }
-    let csv = points::csv(&[("c", curve)]);
+    let csv = points::csv(&[("c", curve.series)]);
     let head = csv.lines().next().unwrap();
     assert!(head.contains("latency_p33_ms,latency_p99.95_ms"), "{head}");
 }
@@ -183,7 +183,7 @@ fn search_markdown() {
 #[test]
 fn search_csv_has_the_purpose_of_each_run() {
     let made = made(search(), of_search);
-    let csv = points::search_csv(&[("s", search_of(&made))]);
+    let csv = points::csv(&[("s", search_of(&made).series)]);
     let lines: Vec<&str> = csv.lines().collect();
     assert!(
         lines[0].ends_with(",number,purpose,passed,margin"),

@@ -1,4 +1,4 @@
-//! User annotations of results: tags and a note, in a file beside the files with the figures.
+//! Annotations of results: the user's tags and note, in the file `annotations.json` of a results directory.
 
 use crate::document::{Directory, Document};
 use crate::whole_file::{replace, sync_dir};
@@ -13,15 +13,15 @@ use std::str::FromStr;
 /// Maximum number of characters of a tag.
 const MAX_TAG_CHARACTERS: usize = 64;
 
-/// Tags and a note on results. They are no part of what was measured: `run.json` and the other
-/// files stay as they are.
+/// Tags and a note that a user has attached to results. Annotations are stored in a file of their own and change
+/// neither `run.json` nor any other file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Annotations {
-    /// Schema version of the document.
+    /// Version of the schema of `annotations.json`, which rises when a field is removed or changes meaning.
     pub schema_version: u32,
-    /// Tags, in the order of their letters.
+    /// Tags that the user has given to the results, sorted by their bytes.
     pub tags: BTreeSet<Tag>,
-    /// A text for people; empty if there is none.
+    /// The user's note on the results, of any number of lines; empty if the user has written no note.
     pub note: String,
 }
 
@@ -41,7 +41,8 @@ impl Default for Annotations {
     }
 }
 
-/// A word by which results are found.
+/// A word by which results can be found: at most 64 letters, digits and `. _ : / = + -`, beginning with a letter or a
+/// digit.
 #[derive(
     Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -132,13 +133,13 @@ impl Annotations {
         Ok(now)
     }
 
-    /// Whether there are neither tags nor a note.
+    /// Whether the results have neither tags nor a note; the file of empty annotations is removed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.tags.is_empty() && self.note.is_empty()
     }
 
-    /// The tags, separated by commas.
+    /// Tags of the results as one text, separated by a comma and a space.
     #[must_use]
     pub fn tag_list(&self) -> String {
         let tags: Vec<&str> = self.tags.iter().map(Tag::as_str).collect();

@@ -4,7 +4,7 @@ use crate::client_cache::{CacheDoubt, ClientCache};
 use crate::events::{self, RunEvent};
 use crate::hooks::CommandRun;
 use crate::hosts::HostFigures;
-use crate::latency::{LatencyFigures, SummaryLatency};
+use crate::latency::{LatencyFigures, SummaryLatency, per_second};
 use crate::mix::MixFigures;
 use crate::percentile::{PercentileFigure, Percentiles};
 use crate::publish::timestamp;
@@ -16,7 +16,6 @@ use crate::schedule::EventSchedule;
 use crate::simulation::SimulationFigures;
 use crate::standstill::{AgeFigure, StallFigure, gaps_ms, oldest_ms};
 use crate::{Document, Environment};
-use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{
     ClockKind, Gap, InFlightAges, IntervalSummary, Latency, MeasuredWindow, Nanos, OpTotals,
     Outcome, RankStall, StageOutcome, Stall, WindowTotals, WorkersDone,
@@ -28,27 +27,27 @@ use std::time::{Duration, SystemTime};
 /// Input from which the figures of a run are computed.
 #[derive(Debug, Clone)]
 pub struct MeasuredRun {
-    /// Plan that was run.
+    /// Plan that the ranks of the run executed.
     pub plan: Plan,
-    /// Target of the load.
+    /// Target of the run's load; the description of the target is known when the run has ended.
     pub target: Target,
-    /// Clock of the run.
+    /// Clock by which the run was measured: real or virtual time.
     pub clock: ClockKind,
     /// Time of day at which the run began.
     pub started: SystemTime,
     /// Machine that ran the Plan, and file system of the work directory.
     pub environment: Environment,
-    /// Processes that run the Plan together.
+    /// Number of ranks: processes that run the Plan together, or the workers of a pattern in virtual time.
     pub ranks: u32,
-    /// Requested percentiles of tables; `None` for the default percentiles.
+    /// Percentiles that the user requested for the tables of the run; `None` for the default percentiles.
     pub percentiles: Option<Percentiles>,
-    /// Measurements and observations.
+    /// Outcome of the run from the engine: measured windows, failure, notes, and reasons why the result is invalid.
     pub outcome: Outcome,
     /// Commands of the user that ran before and after phases of the run, in order.
     pub commands: Vec<CommandRun>,
     /// Events of the system under test during the run, in order of time, without figures.
     pub events: Vec<RunEvent>,
-    /// All intervals, from which the figures of the events are computed; empty if there are none.
+    /// Summaries of all intervals of the run, from which the effects of the events are computed; empty without events.
     pub summaries: Vec<IntervalSummary>,
 }
 
@@ -71,6 +70,20 @@ impl MeasuredRun {
             commands: vec![],
             events: vec![],
             summaries: vec![],
+        }
+    }
+
+    /// Adds the outcome of the engine to a run, and copies the target's description from the outcome.
+    #[must_use]
+    pub fn with(self, outcome: Outcome) -> Self {
+        let target = Target {
+            description: outcome.target.clone(),
+            ..self.target
+        };
+        Self {
+            target,
+            outcome,
+            ..self
         }
     }
 
@@ -104,7 +117,7 @@ impl Run {
                 let windows = std::mem::take(&mut windows);
                 (whole, stages(pattern, windows, &m.outcome.stages))
             }
-            None => (windows.pop().unwrap_or_else(no_window), vec![]),
+            None => (windows.pop().unwrap_or_default(), vec![]),
         };
         let mix = m.outcome.windows.last().and_then(|w| {
             MixFigures::of(&m.plan, &m.outcome.processes, &w.totals.rows, last.window_s)
@@ -181,28 +194,10 @@ impl Run {
     }
 }
 
-/// Figures of a run that measured nothing.
-fn no_window() -> Window {
-    Window {
-        number: 0,
-        start_s: 0.0,
-        window_s: 0.0,
-        summary: Summary::default(),
-        operations: vec![],
-        procedures: vec![],
-        completion_delay: None,
-        first_done: None,
-        last_done: None,
-        system: SystemUse::default(),
-        client_cache: None,
-        simulation: None,
-    }
-}
-
-/// All windows of a run, added up to one window with the total length.
+/// Adds up all windows of a pattern's run to one window, which is as long as all windows together.
 fn whole(m: &MeasuredRun, kept: &Percentiles) -> Window {
     let Some((first, others)) = m.outcome.windows.split_first() else {
-        return no_window();
+        return Window::default();
     };
     // Workers finish once per stage, so the sum has no finish times.
     let mut all = WindowTotals {
@@ -222,7 +217,7 @@ fn whole(m: &MeasuredRun, kept: &Percentiles) -> Window {
     window(m, &all.into(), kept)
 }
 
-/// Adds the gaps and stalls of a window that begins `before` nanoseconds after the first.
+/// Adds the gaps and stalls of a window that begins `before` nanoseconds after the start of the summed window `all`.
 fn append_standstill(all: &mut WindowTotals, totals: &WindowTotals, before: Nanos) {
     let later = |gap: Gap| Gap {
         from: gap.from + before,
@@ -275,10 +270,10 @@ fn rfc3339(t: SystemTime) -> String {
 fn unused_implicit_opens(plan: &Plan) -> BTreeSet<OperationId> {
     let (mut implicit, mut explicit) = (BTreeSet::new(), BTreeSet::new());
     for group in &plan.groups {
-        group.program.for_each_op(&mut |row, _, op| {
+        for (row, _, op) in group.program.ops() {
             explicit.insert(row);
             implicit.extend(op.file().and_then(|f| f.implicit_open));
-        });
+        }
     }
     implicit.difference(&explicit).copied().collect()
 }
@@ -292,69 +287,43 @@ pub fn figures(
     seconds: f64,
     kept: &Percentiles,
 ) -> (Summary, Vec<OperationFigures>) {
-    let operations = operations(plan, rows, &[], seconds, kept);
+    let (operations, ..) = tables(plan, rows, &[], seconds, kept);
     (summary(plan, rows, seconds, kept), operations)
 }
 
-fn operations(
+/// Computes the rows of a window: figures of the workload's operations, of the procedures that the target called on a
+/// server, and of the completion delays of an io_uring ring (`None` if no completion was recorded).
+fn tables(
     plan: &Plan,
     rows: &[OpTotals],
     gaps: &[Gap],
     seconds: f64,
     kept: &Percentiles,
-) -> Vec<OperationFigures> {
+) -> (
+    Vec<OperationFigures>,
+    Vec<OperationFigures>,
+    Option<OperationFigures>,
+) {
     let hidden_if_unused = unused_implicit_opens(plan);
-    // Start delays are not operations: the figures of the mix contain start delays.
-    let rows = rows_of(plan, rows, gaps, |id, op, is_used| {
-        let hidden = op.kind == OpKind::Prepare || hidden_if_unused.contains(&id);
-        op.kind != OpKind::Start && op.kind.is_of_workload() && (is_used || !hidden)
-    });
-    rows.map(|(op, t, gap)| operation(op, t, gap, seconds, kept))
-        .collect()
-}
-
-/// Figures of the procedures that the target called on a server.
-fn procedures(
-    plan: &Plan,
-    rows: &[OpTotals],
-    gaps: &[Gap],
-    seconds: f64,
-    kept: &Percentiles,
-) -> Vec<OperationFigures> {
-    let rows = rows_of(plan, rows, gaps, |_, op, is_used| {
-        op.kind == OpKind::Rpc && is_used
-    });
-    rows.map(|(op, t, gap)| operation(op, t, gap, seconds, kept))
-        .collect()
-}
-
-/// Completion delays of a ring; `None` if no completion was recorded.
-fn completion_delay(
-    plan: &Plan,
-    rows: &[OpTotals],
-    seconds: f64,
-    kept: &Percentiles,
-) -> Option<OperationFigures> {
-    let mut rows = rows_of(plan, rows, &[], |_, op, is_used| {
-        op.kind == OpKind::CompletionDelay && is_used
-    });
-    rows.next()
-        .map(|(op, t, gap)| operation(op, t, gap, seconds, kept))
-}
-
-/// Rows of a window with their gaps. `is_wanted` receives whether a row has any operations.
-fn rows_of<'a>(
-    plan: &'a Plan,
-    rows: &'a [OpTotals],
-    gaps: &'a [Gap],
-    is_wanted: impl Fn(OperationId, &Operation, bool) -> bool,
-) -> impl Iterator<Item = (&'a Operation, &'a OpTotals, Option<Gap>)> {
-    let rows = (0..).map(OperationId).zip(plan.operations.iter().zip(rows));
-    rows.filter(move |(id, (op, t))| {
+    let (mut operations, mut procedures, mut delay) = (vec![], vec![], None);
+    for (id, (op, t)) in (0..).zip(plan.operations.iter().zip(rows)) {
+        let gap = gaps.get(id as usize).copied();
+        let figures = |gap| operation(op, t, gap, seconds, kept);
         let is_used = t.ops + t.error_count() + t.in_flight.count() > 0;
-        is_wanted(*id, op, is_used)
-    })
-    .map(|(id, (op, t))| (op, t, gaps.get(id.0 as usize).copied()))
+        let is_hidden = op.kind == OpKind::Prepare || hidden_if_unused.contains(&OperationId(id));
+        match op.kind {
+            OpKind::Rpc if is_used => procedures.push(figures(gap)),
+            OpKind::CompletionDelay if is_used => delay = Some(figures(None)),
+            // Start delays of paced operations are no row of their own: the figures of the operation mix contain start
+            // delays.
+            OpKind::Start => {}
+            kind if kind.is_of_workload() && (is_used || !is_hidden) => {
+                operations.push(figures(gap));
+            }
+            _ => {}
+        }
+    }
+    (operations, procedures, delay)
 }
 
 fn operation(
@@ -396,7 +365,7 @@ fn window(measured: &MeasuredRun, window: &MeasuredWindow, kept: &Percentiles) -
     let (totals, system) = (&window.totals, &window.system);
     let seconds = totals.end.saturating_sub(totals.start) as f64 / 1e9;
     let (rows, gaps) = (&totals.rows, &totals.gaps.rows);
-    let operations = operations(plan, rows, gaps, seconds, kept);
+    let (operations, procedures, completion_delay) = tables(plan, rows, gaps, seconds, kept);
     let mut summary = summary(plan, rows, seconds, kept);
     if !gaps.is_empty() {
         let (longest, likely) = gaps_ms(totals.gaps.all, seconds, summary.ops + summary.errors);
@@ -419,8 +388,8 @@ fn window(measured: &MeasuredRun, window: &MeasuredWindow, kept: &Percentiles) -
         window_s: seconds,
         summary,
         operations,
-        procedures: procedures(plan, rows, gaps, seconds, kept),
-        completion_delay: completion_delay(plan, rows, seconds, kept),
+        procedures,
+        completion_delay,
         first_done,
         last_done,
         system: system.clone(),
@@ -429,7 +398,8 @@ fn window(measured: &MeasuredRun, window: &MeasuredWindow, kept: &Percentiles) -
     }
 }
 
-/// Figures of all workers at the first and at the last finish of a worker; `None` unless several workers all finished.
+/// Figures of all workers at the first and at the last finish of a worker; `None` for a single worker, and if a worker
+/// did not finish in the window.
 fn done(
     plan: &Plan,
     totals: &WindowTotals,
@@ -491,21 +461,9 @@ fn summary(plan: &Plan, rows: &[OpTotals], seconds: f64, kept: &Percentiles) -> 
             .sum(),
         reads_per_s: per_second(ops_where(OpKind::reads), seconds),
         writes_per_s: per_second(ops_where(OpKind::writes), seconds),
-        cpu_us_per_op: None,
         in_flight: ages.count(),
         oldest_in_flight_ms: oldest_ms(&ages),
-        max_gap_ms: None,
-        expected_max_gap_ms: None,
-        stalls: vec![],
-        abandoned: 0,
-    }
-}
-
-fn per_second(n: impl Into<u128>, seconds: f64) -> f64 {
-    if seconds > 0.0 {
-        n.into() as f64 / seconds
-    } else {
-        0.0
+        ..Summary::default()
     }
 }
 

@@ -32,22 +32,24 @@ impl AppendedFile {
 }
 
 enum Write {
-    /// Bytes to append, an entry for each of the files, in their order.
+    /// Write that appends to the time series: an entry of bytes for each file, in the order of the files.
     Append(Vec<Vec<u8>>),
-    /// The whole new text of another file. A failure is ignored.
+    /// Write that replaces a whole file, such as `live.json`, by path and new text; a failure to replace the file is
+    /// ignored.
     Replace(PathBuf, String),
 }
 
-/// State shared by the thread and its caller.
+/// Queue of writes to files of results, shared by the background thread and the owner of the writer.
 #[derive(Default)]
 struct Queue {
-    /// Writes that have not begun.
+    /// Queued writes that the background thread has not begun, in the order of the owner's calls.
     pending: VecDeque<Write>,
-    /// Whether a write is in progress.
+    /// Whether the background thread is executing a write, which is no longer in `pending`.
     is_writing: bool,
-    /// Whether the caller adds no further writes.
+    /// Whether the owner of the writer adds no further writes.
     is_closed: bool,
-    /// The files after the last write, or the error that ended the thread.
+    /// Result of the background thread: the appended files after the last write, or the write error that ended the
+    /// thread; `None` while the thread runs.
     end: Option<Result<Vec<AppendedFile>, ResultsError>>,
 }
 
@@ -55,12 +57,12 @@ struct Queue {
 /// thread to end.
 pub(crate) struct BackgroundWriter {
     queue: Arc<Monitor<Queue>>,
-    /// Whether the caller has taken the result of the thread.
+    /// Whether the method `end` has taken the result of the background thread from the queue.
     has_ended: bool,
 }
 
 impl BackgroundWriter {
-    /// Starts a thread that appends to these files.
+    /// Starts the background thread, which appends to `files` in the order of the calls of `append`.
     pub(crate) fn start(files: Vec<AppendedFile>) -> Result<Self, ResultsError> {
         let path = files.first().map(|f| f.path.clone()).unwrap_or_default();
         let queue = Arc::new(Monitor::new(Queue::default()));
@@ -87,18 +89,18 @@ impl BackgroundWriter {
         }
     }
 
-    /// Replaces another file, or leaves the file unchanged if the file system refuses.
+    /// Replaces a file other than the appended files, or leaves the file unchanged if the file system refuses.
     pub(crate) fn replace(&mut self, path: &Path, text: String) {
         // The next call that returns a result reports the error of an earlier write.
         let _ = self.push(Write::Replace(path.to_owned(), text));
     }
 
-    /// Adds a write; returns `false` if the thread has ended.
+    /// Queues a write, after a wait for room in the queue; returns `false` if an earlier write failed.
     fn push(&mut self, write: Write) -> bool {
         let is_full = |q: &mut Queue| {
             !q.is_closed && q.end.is_none() && q.pending.len() >= MAX_PENDING_WRITES
         };
-        // Only this caller adds writes, so the queue has room afterwards.
+        // Only the owner of the writer adds writes (`&mut self`), so the queue still has room after the wait.
         drop(self.queue.wait_while(is_full));
         self.queue.update(|queue| {
             let goes_on = !queue.is_closed && queue.end.is_none();
@@ -123,7 +125,7 @@ impl BackgroundWriter {
         }
     }
 
-    /// The error that ended the thread.
+    /// Takes the write error that ended the background thread; called only after a write has failed.
     fn error(&mut self) -> ResultsError {
         self.end().err().expect("only an error ends it early")
     }
@@ -217,7 +219,7 @@ mod tests {
         }
     }
 
-    /// One append of 64 KiB, the capacity of a pipe.
+    /// Bytes for one append: 64 KiB, the capacity of a pipe.
     fn as_large_as_a_pipe() -> Vec<Vec<u8>> {
         vec![vec![7; 64 << 10]]
     }
@@ -226,7 +228,7 @@ mod tests {
     fn a_writer_waits_for_room_in_the_queue_and_then_goes_on() {
         let (mut reader, pipe) = io::pipe().unwrap();
         let mut writer = BackgroundWriter::start(vec![to(pipe, "log")]).unwrap();
-        // One write in progress, one in the pipe and one more beyond the full queue: the last append blocks.
+        // One write is in progress, one is in the pipe, and one more is beyond the full queue: the last append blocks.
         let writes = MAX_PENDING_WRITES + 3;
         let (done, is_done) = std::sync::mpsc::channel();
         let writing = std::thread::spawn(move || {

@@ -6,53 +6,50 @@ use crate::{
     Validity, Verdict,
 };
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use strum::{Display, IntoStaticStr, VariantArray};
 
 /// Whether the figures of a result may be used, and whether the result is complete.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    Default,
+    PartialEq,
+    Eq,
+    Serialize,
+    Deserialize,
+    Display,
+    IntoStaticStr,
+    VariantArray,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Status {
-    /// A valid run; repeated runs or a profile with only valid runs; a curve with a valid point; a search that found
-    /// the load line.
+    /// Status of a valid run, of repeated runs or a profile whose measured runs are all valid, of a curve with a valid
+    /// point, and of a search that found the load line or whose maximum load is sustained.
     Valid,
-    /// Completed, with at least one reason against the result.
+    /// Status of a completed run with at least one reason against the run, and of a completed series that does not meet
+    /// the conditions of `Valid`.
     Invalid,
-    /// Ended by an error.
+    /// Status of a run or series that an error ended.
     Failed,
-    /// Ended by the user.
+    /// Status of a run or series that the user ended early.
     Interrupted,
-    /// Runs are missing: the series is in progress, or its process was killed.
+    /// Status of a series with missing runs: the series is in progress, or its process was killed.
+    #[default]
     Unfinished,
 }
 
 impl Status {
-    /// Every status.
-    pub const ALL: [Self; 5] = [
-        Self::Valid,
-        Self::Invalid,
-        Self::Failed,
-        Self::Interrupted,
-        Self::Unfinished,
-    ];
+    /// Every status of results, in the order of declaration, for the choices of a filter.
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// The status in snake case, as in JSON and in filters.
     #[must_use]
     pub fn word(self) -> &'static str {
-        match self {
-            Self::Valid => "valid",
-            Self::Invalid => "invalid",
-            Self::Failed => "failed",
-            Self::Interrupted => "interrupted",
-            Self::Unfinished => "unfinished",
-        }
-    }
-}
-
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.word())
+        self.into()
     }
 }
 
@@ -60,9 +57,10 @@ impl FromStr for Status {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let found = Self::ALL.into_iter().find(|s| s.word() == text);
+        let found = Self::ALL.iter().copied().find(|s| s.word() == text);
         found.ok_or_else(|| {
-            let all = Self::ALL.map(Self::word).join(", ");
+            let all: Vec<&str> = Self::ALL.iter().map(|s| s.word()).collect();
+            let all = all.join(", ");
             format!("`{text}` is not a status: expected one of {all}")
         })
     }
@@ -80,52 +78,47 @@ impl From<Verdict> for Status {
 }
 
 /// A result as a line of a list.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Entry {
-    /// Name of the results directory.
+    /// Name of the results directory below the results root.
     pub name: String,
-    /// Kind of the results.
+    /// Kind of the results: a run, or the kind of the series.
     pub kind: Kind,
     /// Name of the workload or of the profile.
     pub workload: String,
-    /// Target as given on the command line; empty if no run states it, or if runs of a profile differ
-    /// in it.
+    /// URL of the target as given on the command line; empty if the runs of a profile have different targets.
     pub target: String,
-    /// Start of the first run: RFC 3339, in UTC; empty if no run states a start.
+    /// Start of the run, or of the first run of a series: RFC 3339, in UTC.
     pub started_at: String,
     /// Whether the figures may be used, and whether the result is complete.
     pub status: Status,
     /// Number of runs: 1 for a single run, otherwise the runs that the series lists.
     pub runs: u64,
-    /// Operations per second: of a run, or the mean over repeated runs.
+    /// Operations per second of a run, or the mean over repeated runs; `None` for other series, and without a measured
+    /// window.
     pub ops_per_s: Option<f64>,
-    /// Bytes per second: of a run, or the mean over repeated runs.
+    /// Bytes per second of a run, or the mean over repeated runs; `None` for other series, and without a measured
+    /// window.
     pub bytes_per_s: Option<f64>,
-    /// Mean latency in milliseconds: response time of paced operations, service time of the others.
+    /// Mean latency in milliseconds, of a run or averaged over repeated runs: response time of paced operations,
+    /// service time of the other operations; `None` for other series, and without a completed operation.
     pub mean_ms: Option<f64>,
-    /// 99th percentile of the latency in milliseconds.
+    /// 99th percentile of the latency in milliseconds, of a run or averaged over repeated runs; `None` for other
+    /// series, and for a run without a completed operation.
     pub p99_ms: Option<f64>,
     /// Mean service time in milliseconds; `None` if the load was not paced.
     pub service_mean_ms: Option<f64>,
     /// 99th percentile of the service time in milliseconds; `None` if the load was not paced.
     pub service_p99_ms: Option<f64>,
-    /// The load line of a curve or a search.
+    /// Load line of a curve or a search, in the unit `metric`; `None` without a sustained load.
     pub load_line: Option<u64>,
-    /// Unit of loads, such as `streams`.
+    /// Unit of the loads of a curve or a search (the business metric), such as `streams`; `None` for other results.
     pub metric: Option<String>,
     /// Overall response time of a curve in milliseconds.
     pub ort_ms: Option<f64>,
-    /// The user's tags and note.
-    #[serde(flatten)]
-    pub said: EntryAnnotations,
-}
-
-/// The user's tags and note on a result in a list.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EntryAnnotations {
-    /// Tags, in alphabetical order.
+    /// Tags that the user has given to the results, sorted by their bytes.
     pub tags: Vec<String>,
-    /// The user's note; empty if there is none.
+    /// The user's note on the results; empty if the user has written no note.
     pub note: String,
 }
 
@@ -159,33 +152,9 @@ impl Entry {
             .file_name()
             .map_or_else(String::new, |n| n.to_string_lossy().into_owned());
         let annotations = Annotations::read(dir)?;
-        entry.said = EntryAnnotations {
-            tags: annotations.tags.into_iter().map(String::from).collect(),
-            note: annotations.note,
-        };
+        entry.tags = annotations.tags.into_iter().map(String::from).collect();
+        entry.note = annotations.note;
         Ok(entry)
-    }
-
-    fn new(kind: Kind, workload: String, status: Status) -> Self {
-        Self {
-            name: String::new(),
-            kind,
-            workload,
-            target: String::new(),
-            started_at: String::new(),
-            status,
-            runs: 1,
-            ops_per_s: None,
-            bytes_per_s: None,
-            mean_ms: None,
-            p99_ms: None,
-            service_mean_ms: None,
-            service_p99_ms: None,
-            load_line: None,
-            metric: None,
-            ort_ms: None,
-            said: EntryAnnotations::default(),
-        }
     }
 }
 
@@ -195,6 +164,10 @@ fn of_run(dir: &Path) -> Result<Entry, ResultsError> {
     let figure = |f: f64| measured.then_some(f);
     let moved = |f: f64| (measured && run.summary.ops > 0).then_some(f);
     Ok(Entry {
+        kind: Kind::Run,
+        workload: run.workload,
+        status: run.validity.verdict.into(),
+        runs: 1,
         target: run.target.url,
         started_at: run.started_at,
         ops_per_s: figure(run.summary.ops_per_s),
@@ -203,7 +176,7 @@ fn of_run(dir: &Path) -> Result<Entry, ResultsError> {
         p99_ms: moved(run.summary.p99_ms),
         service_mean_ms: run.summary.service.map(|s| s.mean_ms),
         service_p99_ms: run.summary.service.map(|s| s.p99_ms),
-        ..Entry::new(Kind::Run, run.workload, run.validity.verdict.into())
+        ..Entry::default()
     })
 }
 
@@ -226,6 +199,9 @@ fn of_series(dir: &Path) -> Result<Entry, ResultsError> {
     };
     let has_loads = matches!(kind, Kind::Curve | Kind::Search);
     Ok(Entry {
+        kind,
+        workload: series.name.clone(),
+        status: series.status(),
         target: if same { first.clone() } else { String::new() },
         started_at: series.started_at.clone(),
         runs: series.runs.len() as u64,
@@ -241,7 +217,7 @@ fn of_series(dir: &Path) -> Result<Entry, ResultsError> {
             .filter(|_| has_loads)
             .map(|m| m.name.clone()),
         ort_ms,
-        ..Entry::new(kind, series.name.clone(), series.status())
+        ..Entry::default()
     })
 }
 

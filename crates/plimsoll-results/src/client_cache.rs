@@ -8,7 +8,7 @@ use plimsoll_plan::{Bytes, CACHED_DATA, Cold, OpKind, Plan, PopulatedFileset};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Cache hit ratio above which a run that should measure storage gets a note.
+/// Hit ratio of the client's cache from which a run that should measure storage gets a note.
 const DOUBTFUL_CACHE_SHARE: f64 = 0.5;
 
 /// Minimum number of bytes read for the note on a high hit ratio. `SUBSTANTIAL_READS` is the alternative condition.
@@ -17,25 +17,26 @@ const SUBSTANTIAL_BYTES: u128 = 64 << 20;
 /// Minimum number of read operations for the note on a high hit ratio.
 const SUBSTANTIAL_READS: u64 = 1000;
 
-/// Data read by the operations of a window, and the part that the client's own cache served.
+/// Reads of a window: bytes that the workload read, and the part of the bytes that the client's own cache served.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClientCache {
-    /// Operations that read data.
+    /// Number of successful operations of the kinds that read data from the target.
     pub reads: u64,
-    /// Bytes that they read.
+    /// Bytes that the operations in `reads` read; of a copied file, half of the bytes moved.
     pub read_bytes: u128,
-    /// Bytes that came from the storage, or from the server, meanwhile; null if the files are in
-    /// memory. What was read ahead counts, so that there may be more of them than were read.
+    /// Bytes that came from storage, or from the server, during the window; null if the files are in memory. Read-ahead
+    /// is included, so the number can exceed `read_bytes`.
     pub storage_bytes: Option<u128>,
-    /// Share of the bytes read that did not come from the storage, 0 to 1: one less storage_bytes by
-    /// read_bytes; null if the files are in memory.
+    /// Hit ratio: the fraction of `read_bytes` that did not come from storage, 1 − storage_bytes / read_bytes, limited
+    /// to 0 to 1; null if the files are in memory.
     pub hit_ratio: Option<f64>,
-    /// Counters from which it is computed.
+    /// Kernel's or client's counter from which `storage_bytes` was computed.
     pub source: ReadSource,
 }
 
 impl ClientCache {
-    /// Figures of a window; `None` if nothing was read, or if the source of the data is unknown.
+    /// Computes the cache figures of a window; `None` if the operations read nothing, or if no counter tells the bytes
+    /// from storage.
     pub(crate) fn of(
         plan: &Plan,
         rows: &[OpTotals],
@@ -77,7 +78,7 @@ impl ClientCache {
         }
     }
 
-    /// Sum over several windows.
+    /// Adds up the cache figures of several windows; `None` without windows.
     pub(crate) fn sum(windows: impl IntoIterator<Item = Self>) -> Option<Self> {
         let add = |a: Self, b: Self| {
             let storage = a.storage_bytes.zip(b.storage_bytes);
@@ -135,13 +136,13 @@ impl ClientCache {
 pub(crate) struct CacheDoubt<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) clock: ClockKind,
-    /// Filesets created or found before the run.
+    /// Filesets that were created, or found and reused, before the workers started.
     pub(crate) populated: &'a [PopulatedFileset],
     /// Memory in bytes that programs and page cache may use together.
     pub(crate) memory: Option<u64>,
 }
 
-/// A fraction in whole percent; 100 only for a fraction of 1.
+/// A fraction as whole percent, rounded down, so that only a fraction of 1 is 100 %.
 fn percent(share: f64) -> String {
     format!("{} %", (share * 100.0).floor())
 }
@@ -155,8 +156,8 @@ fn of_mount(system: &SystemUse, environment: &Environment) -> Option<u64> {
 }
 
 impl std::fmt::Display for ClientCache {
-    /// The source of the data, such as `10.2 GiB, 97 % from the client's page cache (312 MiB from the
-    /// storage)`.
+    /// Writes bytes read, hit ratio and bytes from storage, such as `10.2 GiB, 97 % from the client's page cache (312
+    /// MiB from the storage)`.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}, ", Bytes(self.read_bytes))?;
         let (Some(share), Some(storage)) = (self.hit_ratio, self.storage_bytes) else {

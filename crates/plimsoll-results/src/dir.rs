@@ -2,10 +2,10 @@
 
 use crate::document::{Directory, Document};
 use crate::error::MISSING_RUN_HINT;
-use crate::histograms::{self, IntervalHistogram, SparseInterval};
+use crate::histograms::{self, SparseInterval};
 use crate::interval_series::IntervalSeriesWriter;
 use crate::intervals::{self, IntervalRow};
-use crate::publish::{CreatedRoot, name_of, name_with_verdict, publish, timestamp};
+use crate::publish::{CreatedRoot, name_of, publish, timestamp};
 use crate::staging::StagingDir;
 use crate::whole_file::{create_dirs, replace, sync_dir, sync_if_there, write_new};
 use crate::{
@@ -19,7 +19,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// A finished results directory.
+/// Results directory of one run, which contains `run.json` once the run has ended.
 pub type RunDir = Directory<Run>;
 
 /// A results directory that is being written.
@@ -29,9 +29,6 @@ pub type RunDir = Directory<Run>;
 /// directory holds a draft.
 pub struct RunWriter {
     root: PathBuf,
-    name: String,
-    /// Whether the name states that the run was interrupted or failed.
-    tells_verdict: bool,
     /// Declared before `dir`: dropped first, so nothing writes to the removed directory.
     series: IntervalSeriesWriter,
     dir: StagingDir,
@@ -42,7 +39,11 @@ pub struct RunWriter {
 }
 
 impl RunWriter {
-    /// Creates a hidden directory below `root`, which is created if it is missing.
+    /// Creates the hidden directory of a run's results below the results root `root`, and a missing results root too.
+    ///
+    /// [`RunWriter::finish`] renames the directory to `name`, with a number appended if the name is taken; the name of
+    /// an interrupted or failed run ends with the verdict. Without `name`, the directory is named after the workload
+    /// and the time of the start.
     ///
     /// Times in the histogram log count from `started`, or from zero with a virtual clock: two
     /// virtual runs of one seed write the same bytes.
@@ -54,32 +55,7 @@ impl RunWriter {
         plan: &Plan,
         started: SystemTime,
         clock: ClockKind,
-    ) -> Result<Self, ResultsError> {
-        let name = name_of(&plan.name, started);
-        Self::make(&name, root, plan, (started, clock), false)
-    }
-
-    /// Creates a hidden directory that [`RunWriter::finish`] renames to `name`, with a number appended if the name is
-    /// taken. The name of an interrupted or failed run ends with the verdict.
-    ///
-    /// # Errors
-    /// As [`RunWriter::create`].
-    pub fn create_as(
-        name: &str,
-        root: &Path,
-        plan: &Plan,
-        started: SystemTime,
-        clock: ClockKind,
-    ) -> Result<Self, ResultsError> {
-        Self::make(name, root, plan, (started, clock), true)
-    }
-
-    fn make(
-        name: &str,
-        root: &Path,
-        plan: &Plan,
-        (started, clock): (SystemTime, ClockKind),
-        tells_verdict: bool,
+        name: Option<&str>,
     ) -> Result<Self, ResultsError> {
         let made_root = CreatedRoot::make(root)?;
         let dir = StagingDir::create(root)?;
@@ -89,17 +65,23 @@ impl RunWriter {
         };
         let series = IntervalSeriesWriter::create(dir.path(), &plan.operations, base)?;
         let live = LiveRun {
-            tells_verdict,
-            ..live_run(name, plan, started, clock)
+            schema_version: LiveRun::SCHEMA,
+            workload: plan.name.clone(),
+            name: name.map_or_else(|| name_of(&plan.name, started), str::to_owned),
+            started_at: timestamp(started).to_string(),
+            clock,
+            seed: plan.seed,
+            workers: plan.workers(),
+            pid: std::process::id(),
+            tells_verdict: name.is_some(),
+            events: vec![],
         };
         write_new(&dir.path().join(LIVE_FILE), &live.to_json())?;
         Ok(Self {
-            live,
             root: root.to_owned(),
-            name: name.to_owned(),
-            tells_verdict,
             series,
             dir,
+            live,
             _made_root: made_root,
         })
     }
@@ -144,7 +126,7 @@ impl RunWriter {
         self.series.replace(&path, self.live.to_json());
     }
 
-    /// Hidden directory of the results until they are complete.
+    /// Path of the run's hidden directory, which holds the results until the results are complete.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.dir.path()
@@ -158,8 +140,8 @@ impl RunWriter {
         write_new(&self.dir.path().join(SUT_FILE), text)
     }
 
-    /// Writes the draft: the run as if it ended now with nothing measured. Draft and time series suffice to make
-    /// results if the process is killed.
+    /// Writes the draft of `run.json`, without measurements. The results of a killed run are recovered from the draft
+    /// and the time series.
     ///
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses.
@@ -184,34 +166,19 @@ impl RunWriter {
         }
         // Replaced atomically: a `run.json` that exists is always complete.
         replace(&hidden.join(RUN_FILE), &run.to_json())?;
-        let name = name_with_verdict(self.name, self.tells_verdict, run.validity.verdict);
+        let name = self.live.final_name(run.validity.verdict);
         let dir = self.dir;
         let path = publish(&hidden, &self.root, &name, |path| dir.published(path))?;
         Ok(RunDir::at(&path))
     }
 }
 
-fn live_run(name: &str, plan: &Plan, started: SystemTime, clock: ClockKind) -> LiveRun {
-    LiveRun {
-        schema_version: LiveRun::SCHEMA,
-        workload: plan.name.clone(),
-        name: name.to_owned(),
-        started_at: timestamp(started).to_string(),
-        clock,
-        seed: plan.seed,
-        workers: plan.workers(),
-        pid: std::process::id(),
-        tells_verdict: false,
-        events: vec![],
-    }
-}
-
 impl Directory<Run> {
-    /// Reads the run, with these percentiles for tables; percentiles that the run did not store are computed from
-    /// `histograms.hlog`. With `None`, the same as [`read`](Self::read).
+    /// Reads `run.json`, and adds the percentiles `percentiles` that the run did not store, from `histograms.hlog`;
+    /// without `percentiles`, the run is as [`read`](Self::read) returns the run.
     ///
     /// # Errors
-    /// As [`read`](Self::read), and as [`read_histograms`](Self::read_histograms).
+    /// As [`read`](Self::read), and as [`each_histogram`](Self::each_histogram).
     pub fn read_with(&self, percentiles: Option<&Percentiles>) -> Result<Run, ResultsError> {
         let mut run = self.read()?;
         if let Some(wanted) = percentiles {
@@ -228,7 +195,7 @@ impl Directory<Run> {
         MISSING_RUN_HINT.into_iter().filter(missing).collect()
     }
 
-    /// Replaces `run.json` atomically, for example when more is known about the run.
+    /// Replaces `run.json` atomically, for example to add a note on the removal of the workload's files.
     ///
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses; `run.json` is then the old or the new document, complete.
@@ -266,19 +233,12 @@ impl Directory<Run> {
         self.path().join(INTERVALS_FILE)
     }
 
-    /// Reads `histograms.hlog`.
+    /// Reads `histograms.hlog` and calls `visit` for each histogram, in the order of the file: all histograms of an
+    /// hour of intervals would not fit into memory.
     ///
     /// # Errors
-    /// [`ResultsError::Damaged`] with the number of the damaged line; [`ResultsError::Io`] if the file cannot be read.
-    pub fn read_histograms(&self) -> Result<Vec<IntervalHistogram>, ResultsError> {
-        histograms::read(&self.path().join(HISTOGRAMS_FILE))
-    }
-
-    /// Reads `histograms.hlog` histogram by histogram, in the order of the file: all histograms of an hour of intervals
-    /// would not fit into memory.
-    ///
-    /// # Errors
-    /// As [`read_histograms`](Self::read_histograms).
+    /// [`ResultsError::Damaged`] with the number of the damaged line; [`ResultsError::Lacks`] if `histograms.hlog` is
+    /// missing, [`ResultsError::Io`] if the file system refuses.
     pub fn each_histogram(
         &self,
         visit: &mut dyn FnMut(SparseInterval),
@@ -286,10 +246,11 @@ impl Directory<Run> {
         histograms::read_each(&self.path().join(HISTOGRAMS_FILE), visit)
     }
 
-    /// Reads `intervals.csv`.
+    /// Reads `intervals.csv`: a row for each operation in each interval.
     ///
     /// # Errors
-    /// [`ResultsError::Damaged`] with the number of the damaged line; [`ResultsError::Io`] if the file cannot be read.
+    /// [`ResultsError::Damaged`] with the number of the damaged line; [`ResultsError::Lacks`] if `intervals.csv` is
+    /// missing, [`ResultsError::Io`] if the file system refuses.
     pub fn read_intervals(&self) -> Result<Vec<IntervalRow>, ResultsError> {
         intervals::read(&self.intervals_path())
     }

@@ -19,7 +19,7 @@ impl Distribution {
         ((u64::from(bucket) << SIGNIFICANT_BITS) + (value >> bucket)) as usize
     }
 
-    /// Greatest value that is counted at an index.
+    /// Greatest latency in nanoseconds that the bucket at an index counts.
     fn greatest(index: usize) -> u64 {
         let index = index as u64;
         let bucket = (index >> SIGNIFICANT_BITS).saturating_sub(1);
@@ -40,7 +40,7 @@ impl Distribution {
         }
     }
 
-    /// Adds another distribution.
+    /// Adds the samples of another distribution; counts saturate at 2⁶⁴ − 1.
     pub fn merge(&mut self, other: &Self) {
         if other.counts.len() > self.counts.len() {
             self.counts.resize(other.counts.len(), 0);
@@ -51,7 +51,7 @@ impl Distribution {
         self.total = self.total.saturating_add(other.total);
     }
 
-    /// Number of samples.
+    /// Number of operations whose latencies form the distribution.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.total
@@ -71,8 +71,9 @@ impl Distribution {
         reached.map_or(0, |(index, _)| Self::greatest(index))
     }
 
-    /// Quantile as from `quantile`, including operations in flight: `ages` holds pairs of an age in nanoseconds and a
-    /// number of operations, in increasing order of age. `None` if only operations in flight are that slow.
+    /// Latency in nanoseconds that a share of the operations does not exceed, with operations in flight as censored
+    /// observations: `ages` holds pairs of an age in nanoseconds and a number of operations, in increasing order of
+    /// age. The quantile is `None` if only operations in flight reach the quantile.
     #[must_use]
     pub fn quantile_with(&self, ages: &[(u64, u64)], share: f64) -> Option<u64> {
         if ages.is_empty() {

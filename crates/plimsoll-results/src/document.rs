@@ -7,13 +7,13 @@ use serde::de::DeserializeOwned;
 use std::marker::PhantomData;
 use std::path::{Component, Path, PathBuf};
 
-/// A JSON document of results.
+/// A JSON document in a results directory, such as `run.json`.
 pub trait Document: Serialize + DeserializeOwned + JsonSchema + Clone {
-    /// Name of the file.
+    /// Name of the document's file in a results directory, such as `run.json`.
     const FILE: &str;
     /// Schema version; raised when a field changes meaning or is removed.
     const SCHEMA: u32;
-    /// Kind of the document, for errors.
+    /// Kind of the document in error messages, such as `run`.
     const KIND_NAME: &str;
 
     /// Checks a document for faults that editing or damage can cause.
@@ -47,7 +47,7 @@ pub struct Directory<D> {
 }
 
 impl<D: Document> Directory<D> {
-    /// A directory, which is not checked until a read.
+    /// Names a results directory by its path without reading or checking anything: the directory may be missing.
     #[must_use]
     pub fn at(path: &Path) -> Self {
         Self {
@@ -56,7 +56,7 @@ impl<D: Document> Directory<D> {
         }
     }
 
-    /// Path of the results directory.
+    /// Path of the results directory, which may be missing.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -75,11 +75,12 @@ impl<D: Document> Directory<D> {
         self.file().is_file()
     }
 
-    /// Reads the document.
+    /// Reads and checks the JSON document of the directory.
     ///
     /// # Errors
-    /// [`ResultsError::Schema`] if the document is of another version, [`ResultsError::Json`] if the file is not such a
-    /// document, [`ResultsError::Io`] if the file cannot be read.
+    /// [`ResultsError::Schema`] if the document is of another version, [`ResultsError::Json`] if the file does not
+    /// contain a document of type `D`, [`ResultsError::Lacks`] if the directory lacks the file, [`ResultsError::Io`]
+    /// if the file cannot be read.
     pub fn read(&self) -> Result<D, ResultsError> {
         read(&self.file())
     }
@@ -98,7 +99,7 @@ impl<D: Document> Directory<D> {
     }
 }
 
-/// Reads and checks a document.
+/// Reads the document in the file `path`, and checks its version and its contents.
 pub(crate) fn read<D: Document>(path: &Path) -> Result<D, ResultsError> {
     let document = read_as::<D, D>(path)?;
     document.check().map_err(|fault| ResultsError::Json {
@@ -109,13 +110,13 @@ pub(crate) fn read<D: Document>(path: &Path) -> Result<D, ResultsError> {
     Ok(document)
 }
 
-/// Reads some fields of a document, faster than all of them; errors as [`Directory::read`].
+/// Reads the fields `T` of a document, which is faster than reading all fields, with the errors of [`Directory::read`].
 pub(crate) fn read_part<D: Document, T: DeserializeOwned>(dir: &Path) -> Result<T, ResultsError> {
     read_as::<D, T>(&dir.join(D::FILE))
 }
 
 fn read_as<D: Document, T: DeserializeOwned>(path: &Path) -> Result<T, ResultsError> {
-    /// The version, which is read first: a document of another version may have other fields.
+    /// The schema version of a document, which is read first: a document of another version may have other fields.
     #[derive(serde::Deserialize)]
     struct Version {
         schema_version: Option<serde_json::Value>,

@@ -9,22 +9,22 @@ use std::fs::File;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// A directory with a document that is replaced as a whole after every change, so that a process that is killed leaves
-/// the results it had listed. The directory belongs to one writer at a time.
+/// Writer of a directory with a document that is replaced as a whole after every change, so that a killed process
+/// leaves the results that it had listed. A lock keeps other writers out of the results directory.
 pub struct DocumentWriter<D> {
     dir: Directory<D>,
     document: D,
-    /// Holds the lock, which the kernel releases when the process ends.
+    /// The open results directory, whose lock the kernel releases when the process ends.
     _lock: File,
     /// Root that this writer created, to be removed with a withdrawn directory; `None` if the root existed.
     _created_root: Option<CreatedRoot>,
-    /// Whether this writer created the directory.
+    /// Whether this writer created the results directory; false if the writer resumed an existing directory.
     is_new: bool,
 }
 
 impl<D: Document> DocumentWriter<D> {
-    /// Creates a directory below `root`, which is created if it is missing, and writes `document`. The name of the
-    /// directory is `name` and the time of the start.
+    /// Creates a results directory with `document` below the results root `root`, and a missing results root too. The
+    /// results directory is named after `name` and the time of the start.
     ///
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses.
@@ -49,7 +49,8 @@ impl<D: Document> DocumentWriter<D> {
         })
     }
 
-    /// Resumes the document in a directory. Runs of killed processes there become results, as far as that is possible.
+    /// Locks the directory of an existing document for further changes. Recoverable runs of killed processes in the
+    /// directory become results.
     ///
     /// # Errors
     /// As [`Directory::read`]; [`ResultsError::InUse`] if another process writes to the directory.
@@ -71,22 +72,22 @@ impl<D: Document> DocumentWriter<D> {
         })
     }
 
-    /// Directory of the document.
+    /// The directory that contains the document and the results of its runs.
     #[must_use]
     pub fn dir(&self) -> &Directory<D> {
         &self.dir
     }
 
-    /// The document as it was last written.
+    /// The document as this writer last wrote the document to its file.
     #[must_use]
     pub fn document(&self) -> &D {
         &self.document
     }
 
-    /// Changes the document, and replaces its file.
+    /// Applies `change` to the document, and replaces the document's file.
     ///
     /// # Errors
-    /// [`ResultsError::Io`] if the file system refuses; the file is then as it was.
+    /// [`ResultsError::Io`] if the file system refuses; the document's file is then unchanged.
     pub fn change(&mut self, change: impl FnOnce(&mut D)) -> Result<(), ResultsError> {
         let mut changed = self.document.clone();
         change(&mut changed);
@@ -95,7 +96,8 @@ impl<D: Document> DocumentWriter<D> {
         Ok(())
     }
 
-    /// Writes another file of the results, such as a page, and replaces an existing file.
+    /// Writes a file other than the document into the results directory, such as an HTML page, and replaces an existing
+    /// file.
     ///
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses.

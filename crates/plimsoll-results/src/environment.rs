@@ -1,4 +1,4 @@
-//! The environment of a run: the machine and the work directory's file system.
+//! Environment of a run: the client machine, and the file system of the work directory.
 
 use crate::mounts::{find_mount, mounts};
 use crate::read_source::ReadSource;
@@ -9,48 +9,50 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// The machine and the file system of the work directory. Facts that the system does not state are
-/// null.
+/// Client machine of a run, and file system of the work directory. A field of the environment is null if the operating
+/// system does not report the fact.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Environment {
-    /// Name of the host.
+    /// Host name of the machine, as `uname -n` prints the name.
     pub host: String,
-    /// Operating system, its release and version.
+    /// Name, release and version of the operating system's kernel, as from `uname -srv`.
     pub kernel: String,
-    /// Instruction set.
+    /// Instruction set architecture of the machine, such as `x86_64`.
     pub machine: String,
-    /// Model of the processor.
+    /// Model name of the machine's first processor; null if `/proc/cpuinfo` states no model.
     pub cpu_model: Option<String>,
-    /// Processors this process may run on.
+    /// Number of processors on which Plimsoll's process may run, by its CPU affinity.
     pub cpus: u32,
-    /// Smallest CPU quota of this process's control groups, in processors, such as 0.5; null without a quota.
+    /// Smallest CPU quota of the control groups of Plimsoll's process, in processors, such as 0.5; null without a
+    /// quota.
     pub cpu_quota: Option<f64>,
-    /// Memory of the machine in bytes.
+    /// Memory of the machine in bytes; null if unknown.
     pub memory_bytes: Option<u64>,
-    /// Smallest memory limit of this process's control groups in bytes, including the page cache; null without a limit.
+    /// Smallest memory limit of the control groups of Plimsoll's process in bytes, page cache included; null without a
+    /// limit.
     pub memory_limit_bytes: Option<u64>,
-    /// The work directory and its file system; null for a target that is not a directory here.
+    /// Work directory and its file system; null if the target is not a directory of this machine.
     pub work_dir: Option<WorkDir>,
-    /// Counters that tell which data a run reads from the storage; null if there are none.
+    /// Counter that tells how many bytes a run reads from storage; null if no counter tells.
     pub read_source: Option<ReadSource>,
 }
 
-/// The work directory and the file system it lies on.
+/// Work directory of a run, and the file system that contains the directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkDir {
-    /// The directory.
+    /// Absolute path of the work directory, in which the run creates its files.
     #[serde(with = "plimsoll_plan::path_text")]
     #[schemars(with = "String")]
     pub path: PathBuf,
-    /// Type of the file system, such as `ext4`.
+    /// Type of the work directory's file system, such as `ext4`; null if no mount was found.
     pub fs_type: Option<String>,
-    /// The mounted device, or the name of a remote file system.
+    /// Mounted device of the work directory's file system, or name of the remote file system; null if unknown.
     pub device: Option<String>,
-    /// Mount point.
+    /// Mount point of the work directory's file system; null if no mount was found.
     #[serde(with = "plimsoll_plan::path_text::option")]
     #[schemars(with = "Option<String>")]
     pub mount_point: Option<PathBuf>,
-    /// Options of the mount and of the file system, sorted.
+    /// Options of the mount and of the file system of the work directory, sorted; empty if no mount was found.
     pub mount_options: Vec<String>,
 }
 
@@ -83,7 +85,8 @@ impl Environment {
         }
     }
 
-    /// Number of processors this process may use: the available processors, or a smaller CPU quota.
+    /// Number of processors that Plimsoll's process may use: the processors of its CPU affinity, or a smaller CPU
+    /// quota.
     #[must_use]
     pub fn usable_processors(&self) -> f64 {
         let all = f64::from(self.cpus);

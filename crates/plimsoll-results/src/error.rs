@@ -11,7 +11,7 @@ pub enum ResultsError {
     /// A call of the operating system failed.
     #[error("cannot {doing} {}: {source}", escaped_path(path))]
     Io {
-        /// The attempted action, such as `write`.
+        /// Verb of the action that the operating system refused, such as `write`.
         doing: &'static str,
         /// Path of the file or directory that the action was attempted on.
         path: PathBuf,
@@ -21,39 +21,39 @@ pub enum ResultsError {
     /// A directory has only some of the files of a result.
     #[error("{} is not a complete result: it lacks {}", escaped_path(dir), files.join(" and "))]
     Lacks {
-        /// The directory.
+        /// Results directory that lacks some of the files of a complete result.
         dir: PathBuf,
-        /// The missing files.
+        /// Names of the files that the results directory lacks.
         files: Vec<String>,
     },
     /// A file is not a valid document of the expected kind.
     #[error("{} is not a valid result ({what}): {source}", escaped_path(path))]
     Json {
-        /// The expected kind of document, such as `run`.
+        /// Kind of document that the file should contain, such as `run`.
         what: &'static str,
-        /// The file.
+        /// Path of the file that contains no valid document.
         path: PathBuf,
-        /// Error of the JSON parser.
+        /// Error of the JSON parser with line and column, or the first fault of a document that was parsed.
         source: serde_json::Error,
     },
-    /// A file has another schema version.
+    /// A document has another schema version than this program reads.
     #[error(
         "{} has {}; this program reads version {reads}",
         escaped_path(path),
         version(found.as_deref())
     )]
     Schema {
-        /// The file.
+        /// Path of the document with another schema version.
         path: PathBuf,
-        /// Schema version of the file; `None` if the file states none.
+        /// Schema version that the document states; `None` if the document states no version.
         found: Option<String>,
-        /// The version that this program reads.
+        /// Schema version that this program reads.
         reads: u32,
     },
-    /// A directory holds no results.
+    /// A directory contains neither `run.json` nor `series.json`.
     #[error("{} holds no results of Plimsoll", escaped_path(path))]
     None {
-        /// The directory.
+        /// Directory in which results were expected.
         path: PathBuf,
     },
     /// A directory contains no remains of a killed run.
@@ -62,25 +62,25 @@ pub enum ResultsError {
         escaped_path(path)
     )]
     NothingLeft {
-        /// The directory.
+        /// Directory that was searched for killed runs.
         path: PathBuf,
     },
-    /// An entry among results is not Plimsoll's.
+    /// A directory of results contains an entry that Plimsoll did not write.
     #[error("{} is not a file of Plimsoll's", escaped_path(path))]
     Foreign {
-        /// The foreign entry.
+        /// Path of the entry that Plimsoll did not write.
         path: PathBuf,
     },
-    /// Another process is writing to a directory.
+    /// Another process is writing results to a directory.
     #[error("{} is being written by another process", escaped_path(path))]
     InUse {
-        /// The directory.
+        /// Directory that another process has locked.
         path: PathBuf,
     },
-    /// A line of a time series is damaged.
+    /// A line of `intervals.csv` or `histograms.hlog` is damaged.
     #[error("{}:{line}: {reason}", escaped_path(path))]
     Damaged {
-        /// The file.
+        /// Path of the damaged time series.
         path: PathBuf,
         /// Number of the damaged line, from 1.
         line: u64,
@@ -89,7 +89,7 @@ pub enum ResultsError {
     },
 }
 
-/// A path for an error message, which must remain one line.
+/// Path as text for an error message, with control characters escaped, so that the message remains one line.
 fn escaped_path(path: &Path) -> String {
     foreign::escaped(&path.to_string_lossy()).into_owned()
 }

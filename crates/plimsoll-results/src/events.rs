@@ -1,93 +1,99 @@
 //! Events of the system under test during a run, and their effects.
 
+use crate::hooks::CommandResult;
 use plimsoll_measure::{EventEffect, IntervalSummary, MeasuredWindow, Nanos, event_effects};
 use plimsoll_plan::counted;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fmt;
+use strum::Display;
 
-/// An event of a run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// An event of the system under test during a run, with its result and its effect on the load.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunEvent {
-    /// When it was to happen, in seconds since the beginning of the run: the instant at which its
-    /// workers start, with the warm-up; those of a pattern start with its first stage.
+    /// Planned time of the event, in seconds since the workers of the run start, at the beginning of the warm-up; the
+    /// workers of a pattern start with the first stage.
     pub at_s: f64,
-    /// What was to happen, such as `sh ./failover` or, in a simulated system, `down edge.3`.
+    /// Action of the event, such as the command `sh ./failover` or, in a simulated system, the fault `down edge.3`.
     pub action: String,
-    /// Whether it happened.
+    /// State of the event at the end of the run, such as executed or failed.
     pub state: EventState,
-    /// When it began, in seconds since the run's clock began, as for `window_start_s`; null if it
-    /// did not.
+    /// Time at which the event began, in seconds since the run's clock began, like `window_start_s`; null if the event
+    /// did not begin.
     pub start_s: Option<f64>,
-    /// How much later than `at_s` it began, in seconds; null if it did not, and in a simulated
-    /// system, where nothing is late.
+    /// Delay of the event's begin after the planned time `at_s`, in seconds; null if the event did not begin, and in a
+    /// simulated system, in which no event is late.
     pub lateness_s: Option<f64>,
-    /// Number of the window in which it began; null if it began in none, such as in the warm-up.
+    /// Number, from 1, of the measured window in which the event began; null if the event began outside of all windows,
+    /// such as in the warm-up, or did not begin.
     pub window: Option<u32>,
-    /// When it began, in seconds since that window opened; without one, since the measured window
-    /// did, below 0 in the warm-up. Null if it did not begin.
+    /// Time at which the event began, in seconds since the opening of the window `window`, or of the last measured
+    /// window if the event began outside of all windows (below 0 before the window); null if the event did not begin,
+    /// and without a measured window.
     pub window_s: Option<f64>,
-    /// How long its command ran, in seconds; null if it has none, or did not begin.
+    /// Duration of the event's command in seconds; null if the event has no command or did not begin.
     pub seconds: Option<f64>,
-    /// Exit status of its command; null if it has none, or if a signal ended it.
-    pub exit_status: Option<i32>,
-    /// The signal that ended its command.
-    pub signal: Option<i32>,
-    /// The command was terminated: its timeout had passed, or the run was over or interrupted.
-    pub timed_out: bool,
-    /// Error that kept it from happening; null if it happened.
-    pub error: Option<String>,
-    /// The last line that its command printed; null if it printed none.
+    /// Result of the event's action: exit status or signal of the command, or the error that kept the action from being
+    /// executed.
+    #[serde(flatten)]
+    pub end: CommandResult,
+    /// Last non-blank line that the event's command printed; null if the command printed nothing, and without a
+    /// command.
     pub last_line: Option<String>,
-    /// What it did; null if it did not begin in a window.
+    /// Effect of the event on the load; null if the event did not begin in a measured window.
     pub effect: Option<EventFigures>,
 }
 
-/// Whether an event happened.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// State of an event at the end of the run: executed, failed, not executed or unknown.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Display,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum EventState {
-    /// It did.
+    /// The event's action was executed and succeeded.
     Executed,
-    /// It began, but its action failed.
+    /// The event's action failed, or was due but could not begin, because a simultaneous event had not ended when the
+    /// run did, or because no thread could be started.
     Failed,
-    /// It did not: the run was over before.
+    /// The event did not begin, because the run had ended or had been stopped before.
+    #[default]
+    #[strum(to_string = "not executed")]
     NotExecuted,
-    /// The process that ran it was killed, so that it is not known.
+    /// The state of the event is unknown, because the process that ran the event was killed.
     Unknown,
 }
 
-/// What an event did, computed from the intervals of the window in which it began.
+/// Effect of an event on the load, computed from the intervals of the window in which the event began.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EventFigures {
-    /// Operations per second before it: the mean of the intervals between the event before, or the
-    /// beginning of the window, and this one; null without such an interval.
+    /// Throughput before the event in operations per second: the mean of the intervals between the previous event, or
+    /// the window start, and this event. Null if no whole interval is in between.
     pub before_ops_per_s: Option<f64>,
-    /// Operations per second until the throughput was back, the next event began or the window
-    /// ended, whichever came first: the mean of the intervals whose middle lies in that time; null
-    /// without one.
+    /// Throughput during the effect of the event in operations per second, from the event to recovery, the next event
+    /// or the window end, whichever is first: the mean of the intervals whose middle is in this time. Null if no
+    /// interval has its middle in this time.
     pub during_ops_per_s: Option<f64>,
-    /// Operations per second once the throughput was back, up to the next event, but for one in the
-    /// very interval in which it was back, or the end of the window; null if it did not come back.
+    /// Throughput after recovery in operations per second, up to the next event or the window end; an event in the
+    /// interval of recovery itself does not end the time. Null without recovery, or without a whole interval.
     pub after_ops_per_s: Option<f64>,
-    /// Seconds from the event to the first of three consecutive intervals with at least 90 % of the
-    /// throughput before, which may come after other events; 0 if it never fell below. Null if it did
-    /// not come back, or if there was no throughput before.
+    /// Recovery time in seconds: from the event to the first of three consecutive intervals with at least 90 % of the
+    /// throughput before the event; 0 if throughput never fell below 90 %; null without recovery, or without throughput
+    /// before the event. Recovery from an event may come after later events.
     pub recovery_s: Option<f64>,
-    /// Resolution of that time in seconds: the length of an interval.
+    /// Resolution of the recovery time `recovery_s` in seconds: the length of an interval.
     pub recovery_resolution_s: f64,
-    /// The longest time without a successful operation that lasted after the event and began before the
-    /// next one, in seconds: the part of it that is after the event.
+    /// Maximum gap after the event in seconds: the longest time without a successful operation that ended after the
+    /// event and began before the next event. The part of a gap before the event does not count.
     pub max_gap_s: f64,
-    /// When it began, in seconds since the window opened.
+    /// Start of the maximum gap `max_gap_s`, in seconds since the window opened.
     pub max_gap_start_s: f64,
-    /// Resolution of both in seconds.
+    /// Resolution of the maximum gap and of its start (`max_gap_s`, `max_gap_start_s`), in seconds.
     pub max_gap_resolution_s: f64,
-    /// Operations that failed from the interval in which the event began up to that in which the next
-    /// one did.
+    /// Number of operations that failed from the interval in which the event began up to the interval of the next
+    /// event.
     pub errors: u64,
-    /// They by errno or protocol status.
+    /// Number of the failed operations in `errors` by errno name or protocol status.
     pub error_codes: BTreeMap<String, u64>,
 }
 
@@ -113,29 +119,19 @@ impl EventFigures {
 }
 
 impl RunEvent {
-    /// An event that has not begun.
+    /// An event with planned time `at` in nanoseconds that has not begun: without start, result and effect.
     #[must_use]
     pub fn new(at: Nanos, action: String, state: EventState) -> Self {
         Self {
             at_s: seconds(at),
             action,
             state,
-            start_s: None,
-            lateness_s: None,
-            window: None,
-            window_s: None,
-            seconds: None,
-            exit_status: None,
-            signal: None,
-            timed_out: false,
-            error: None,
-            last_line: None,
-            effect: None,
+            ..Self::default()
         }
     }
 
-    /// Adds the window in which each event began, and the effect of the event there. `summaries` are the intervals of
-    /// all windows.
+    /// Sets the window of each event that began, and the effect of each event that began in a measured window with
+    /// intervals.
     pub(crate) fn judged(
         mut events: Vec<Self>,
         windows: &[MeasuredWindow],
@@ -178,13 +174,13 @@ impl RunEvent {
         events
     }
 
-    /// Time and action of the event, as on the command line.
+    /// Planned time and action of the event, such as `30 s sh ./failover`.
     #[must_use]
     pub fn name(&self) -> String {
         format!("{} s {}", self.at_s, self.action)
     }
 
-    /// A sentence about an event that was not executed successfully; `None` for an executed event.
+    /// Note on an event that failed, was not executed, or whose state is unknown; `None` for an executed event.
     pub(crate) fn remark(&self) -> Option<String> {
         let said = match self.state {
             EventState::Executed => return None,
@@ -198,34 +194,18 @@ impl RunEvent {
     /// End of the event in words, such as `its command ended with exit status 1: no such server`.
     #[must_use]
     pub fn outcome(&self) -> String {
-        let line = match &self.last_line {
-            Some(line) => format!(": {line}"),
-            None => String::new(),
-        };
-        match (self.state, &self.error) {
-            (EventState::NotExecuted | EventState::Unknown, _) => self.state.to_string(),
-            (_, Some(error)) => format!("it failed: {error}"),
-            _ if self.timed_out => {
-                let after = self.seconds.unwrap_or_default();
-                format!("its command was terminated after {after:.1} s{line}")
-            }
-            _ => match (self.exit_status, self.signal) {
-                (Some(status), _) => format!("its command ended with exit status {status}{line}"),
-                (None, Some(signal)) => format!("its command was ended by signal {signal}{line}"),
-                (None, None) => self.state.to_string(),
-            },
+        if matches!(self.state, EventState::NotExecuted | EventState::Unknown) {
+            return self.state.to_string();
         }
-    }
-}
-
-impl fmt::Display for EventState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Executed => "executed",
-            Self::Failed => "failed",
-            Self::NotExecuted => "not executed",
-            Self::Unknown => "unknown",
-        })
+        if let Some(error) = &self.end.error {
+            return format!("it failed: {error}");
+        }
+        let line = self.last_line.as_ref();
+        let line = line.map_or(String::new(), |line| format!(": {line}"));
+        match self.end.words(self.seconds.unwrap_or_default()) {
+            Some(end) => format!("its command {end}{line}"),
+            None => self.state.to_string(),
+        }
     }
 }
 
@@ -258,7 +238,7 @@ mod tests {
         totals.into()
     }
 
-    /// Intervals of one second with these numbers of operations.
+    /// Successive intervals of one second in a window, with the numbers of operations in `ops`.
     fn intervals(window: u32, ops: &[u64]) -> Vec<IntervalSummary> {
         let summary = |(index, ops): (u64, &u64)| IntervalSummary {
             window,
@@ -282,7 +262,7 @@ mod tests {
 
     #[test]
     fn an_event_is_judged_by_the_window_in_which_it_began() {
-        // The workers start when the clock of the run is at 1 s.
+        // The workers start 1 s after the run's clock began: an event planned for 1 s begins at 2 s of the clock.
         let windows = [
             window(1, 3 * SECOND, 6 * SECOND),
             window(2, 8 * SECOND, 14 * SECOND),
@@ -327,9 +307,9 @@ mod tests {
     fn the_end_of_an_event_is_described() {
         let mut event = began(2.5, 2.5);
         assert_eq!((event.outcome(), event.remark()), ("executed".into(), None));
-        event.exit_status = Some(0);
+        event.end.exit_status = Some(0);
         assert_eq!(event.outcome(), "its command ended with exit status 0");
-        (event.exit_status, event.last_line) = (Some(7), Some("no route".into()));
+        (event.end.exit_status, event.last_line) = (Some(7), Some("no route".into()));
         event.state = EventState::Failed;
         assert_eq!(
             event.remark().unwrap(),
@@ -339,7 +319,7 @@ mod tests {
             failures(&[began(1.0, 1.0), event.clone()]).unwrap(),
             "1 event failed: `2.5 s x`"
         );
-        event.error = Some("the bed is gone".into());
+        event.end.error = Some("the bed is gone".into());
         assert_eq!(event.outcome(), "it failed: the bed is gone");
         let late = RunEvent::new(9 * SECOND, "x".into(), EventState::NotExecuted);
         assert_eq!(
@@ -352,11 +332,11 @@ mod tests {
     #[test]
     fn commands_end_by_themselves_or_by_a_signal_or_with_the_run() {
         let mut event = began(1.0, 1.5);
-        event.signal = Some(9);
+        event.end.signal = Some(9);
         assert_eq!(event.outcome(), "its command was ended by signal 9");
         event.last_line = Some("bye".into());
         assert_eq!(event.outcome(), "its command was ended by signal 9: bye");
-        (event.timed_out, event.seconds) = (true, Some(2.26));
+        (event.end.timed_out, event.seconds) = (true, Some(2.26));
         assert_eq!(
             event.outcome(),
             "its command was terminated after 2.3 s: bye"

@@ -1,5 +1,6 @@
 //! Hosts of a run: figures of the ranks on each host, and detection of a slow host.
 
+use crate::latency::{ms, per_second};
 use plimsoll_measure::HostCounts;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -13,49 +14,45 @@ const MIN_OPS: f64 = 100.0;
 /// Length of a window in seconds below which no host counts as slow.
 const MIN_WINDOW_S: f64 = 1.0;
 
-/// What the ranks of a machine did in the measured window, or in all stages of a pattern.
+/// Figures of the ranks of one host in the measured window, or in all stages of a pattern.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostFigures {
-    /// Its name: as it was given with --hosts, else its own.
+    /// Name of the host: the name given with `--hosts`, otherwise the name that the host reports.
     pub host: String,
-    /// Its ranks.
+    /// Number of ranks with workers on the host; a coordinator does not count.
     pub ranks: u32,
-    /// Their workers.
+    /// Number of workers of the ranks on the host.
     pub workers: u64,
-    /// Operations that succeeded.
+    /// Number of the host's successful operations that count in the summary.
     pub ops: u64,
-    /// Operations per second.
+    /// Throughput of the host: operations in `ops` per second of the window.
     pub ops_per_s: f64,
-    /// Bytes they moved.
+    /// Bytes that the operations in `ops` moved, read and written.
     pub bytes: u128,
-    /// Operations that failed.
+    /// Number of the host's failed operations of the kinds that count in the summary.
     pub errors: u64,
-    /// Mean latency in milliseconds; 0 without operations.
+    /// Mean latency of the host's counted operations in milliseconds; 0 without operations.
     pub mean_ms: f64,
-    /// Maximum latency in milliseconds.
+    /// Maximum latency of the host's counted operations in milliseconds; 0 without operations.
     pub max_ms: f64,
-    /// Processor time of the ranks in seconds.
+    /// Processor time that the ranks on the host used during the window, in seconds.
     pub cpu_s: f64,
-    /// Busy fraction of all processors of the machine, from 0 to 1; null if it is not known.
+    /// Busy fraction of all processors of the host during the window, 0 to 1, other programs included; null if unknown.
     pub machine_busy: Option<f64>,
-    /// Bytes that its network interfaces received, without the loopback; null if it is not known.
+    /// Bytes that the host's network interfaces received during the window, without the loopback; null if unknown.
     pub received_bytes: Option<u64>,
-    /// Bytes that they sent; null if it is not known.
+    /// Bytes that the host's network interfaces sent during the window, without the loopback; null if unknown.
     pub sent_bytes: Option<u64>,
 }
 
 impl HostFigures {
     fn of(counts: &HostCounts) -> Self {
-        let ms = |ns: f64| ns / 1e6;
         Self {
             host: counts.host.clone(),
             ranks: counts.ranks,
             workers: counts.workers,
             ops: counts.ops,
-            ops_per_s: match counts.seconds > 0.0 {
-                true => counts.ops as f64 / counts.seconds,
-                false => 0.0,
-            },
+            ops_per_s: per_second(counts.ops, counts.seconds),
             bytes: counts.bytes,
             errors: counts.errors,
             mean_ms: match counts.samples {
@@ -80,7 +77,8 @@ impl HostFigures {
         }
     }
 
-    /// A sentence that warns of a host that is slower than the others; `None` if no host is.
+    /// A sentence that warns of the host that is farthest behind the other hosts; `None` if no host is slow, and for
+    /// short windows or few operations.
     #[must_use]
     pub fn slow(hosts: &[Self]) -> Option<String> {
         let is_short = |h: &Self| (h.ops as f64) < MIN_WINDOW_S * h.ops_per_s;
@@ -162,7 +160,7 @@ mod tests {
     fn the_slow_host_is_named() {
         let slow =
             |hosts: &[HostCounts]| HostFigures::slow(&HostFigures::of_windows(&[hosts.to_vec()]));
-        // Host b completes less, or takes longer at the same rate.
+        // Host b completes fewer operations, or has a higher latency at the same rate.
         for hosts in [
             [host("a", 1000, 3), host("b", 700, 3), host("c", 1000, 3)],
             [host("a", 1000, 3), host("b", 1000, 5), host("c", 1000, 3)],
@@ -171,7 +169,7 @@ mod tests {
             assert!(warning.starts_with("host b is slower"), "{warning}");
         }
         assert_eq!(slow(&[host("a", 900, 3), host("b", 1000, 3)]), None);
-        // Few operations of the slow host do not matter for its rate, unlike for its latency.
+        // A slow host is named for its low rate however few operations the host completed.
         for ops in [0, 1, 50] {
             let warning = slow(&[host("a", 1000, 3), host("b", ops, 3), host("c", 1000, 3)]);
             assert!(warning.unwrap().starts_with("host b is slower"));
@@ -185,7 +183,7 @@ mod tests {
         assert_eq!(slow(&[short("a", 1000), short("b", 500)]), None);
     }
 
-    /// Hosts with these throughputs per worker (in operations per second) and mean latencies (in milliseconds).
+    /// Hosts with throughputs per worker (in operations per second) and mean latencies (in milliseconds) from `of`.
     fn hosts(of: &[(f64, f64)]) -> Vec<HostFigures> {
         let counts = HostFigures::of(&host("h", 1000, 1));
         let figures = |(number, (per_worker, mean_ms)): (usize, &(f64, f64))| HostFigures {
@@ -208,7 +206,7 @@ mod tests {
             "host h2 is slower than the others: 50.0 operations per second and worker, mean latency 4.000 \
              ms; the medians of the others are 80.0 and 3.000 ms"
         );
-        // 80 % of the rate and 150 % of the latency are the limits: not slow yet.
+        // A host at the limits, with 80 % of the rate and 150 % of the latency of the other host, is not slow yet.
         assert_eq!(slow(&[(100.0, 2.0), (80.0, 3.0)]), None);
         assert!(
             slow(&[(100.0, 2.0), (79.9, 2.0)])
@@ -240,7 +238,8 @@ mod tests {
             HostFigures::slow(&all).is_some()
         };
         assert!(with(|_| ()));
-        // The first host does 400 operations per second.
+        // At the rate of the first host, 400 operations per second, 400 operations take a window of the minimum length,
+        // 1 s.
         assert!(with(|h| h.ops = 400) && !with(|h| h.ops = 399));
         assert!(with(|h| (h.ops, h.ops_per_s) = (100, h.ops_per_s / 10.0)));
         assert!(!with(|h| (h.ops, h.ops_per_s) = (99, h.ops_per_s / 10.0)));

@@ -53,7 +53,7 @@ pub(crate) struct IntervalSeriesWriter {
 }
 
 impl IntervalSeriesWriter {
-    /// Creates both files. Times in the log count from `base`.
+    /// Creates `intervals.csv` and `histograms.hlog` in a directory. Times in `histograms.hlog` count from `base`.
     pub(crate) fn create(
         dir: &Path,
         rows: &[Operation],
@@ -78,11 +78,11 @@ impl IntervalSeriesWriter {
         })
     }
 
-    /// Appends an interval to both files; `events` are the actions of events that began in the interval. Observers of
-    /// the run can read an interval as soon as it is over.
+    /// Appends an interval to `intervals.csv` and `histograms.hlog`; `events` are the actions of events that began in
+    /// the interval. Observers of the run can read an interval as soon as the interval is over.
     ///
     /// # Errors
-    /// The error of an earlier interval; no further interval may follow.
+    /// The write error of an earlier interval, after which no interval may follow.
     pub(crate) fn write(
         &mut self,
         interval: &Interval,
@@ -93,7 +93,8 @@ impl IntervalSeriesWriter {
         self.files.append(vec![csv, log])
     }
 
-    /// Replaces another file, after all earlier writes; if the file system refuses, the file stays unchanged.
+    /// Replaces a file other than the time series, after all earlier writes; if the file system refuses, the file stays
+    /// unchanged.
     pub(crate) fn replace(&mut self, path: &Path, text: String) {
         self.files.replace(path, text);
     }
@@ -106,7 +107,7 @@ impl IntervalSeriesWriter {
         self.files.flush()
     }
 
-    /// Syncs both files.
+    /// Waits until all queued intervals have been written, and syncs both time series to the device.
     pub(crate) fn finish(self) -> Result<(), ResultsError> {
         self.files.finish()
     }
@@ -114,7 +115,7 @@ impl IntervalSeriesWriter {
     fn csv_records(&self, interval: &Interval, events: &[String]) -> Vec<Vec<String>> {
         let events = events.join("; ");
         let events = foreign::escaped(&events);
-        // An interval in which events began has a line even if no operation completed in it.
+        // An interval in which events began has a line even if no operation completed in the interval.
         let is_silent = !interval.rows.iter().any(happened);
         let mut needs_line = is_silent && !events.is_empty();
         let mut records = Vec::new();
@@ -168,7 +169,7 @@ impl IntervalSeriesWriter {
     }
 }
 
-/// Records encoded as CSV.
+/// Encodes records as lines of `intervals.csv`; the names of the columns are a record like the others.
 fn in_csv<R>(records: impl IntoIterator<Item = R>) -> io::Result<Vec<u8>>
 where
     R: IntoIterator<Item: AsRef<[u8]>>,
@@ -213,7 +214,7 @@ fn log_header(base: SystemTime) -> io::Result<Vec<u8>> {
     Ok(log)
 }
 
-/// Mean, median, 99th percentile and maximum in milliseconds.
+/// Mean, median, 99th percentile and maximum of a latency distribution, in milliseconds, as CSV fields.
 fn times(latency: &Latency) -> [String; 4] {
     [
         latency.mean(),
@@ -327,7 +328,7 @@ mod tests {
         };
         let csv = AppendedFile::create(dir.path().join(INTERVALS_FILE)).unwrap();
         let mut series = IntervalSeriesWriter::of(csv, log, &rows()).unwrap();
-        // The interval takes more bytes than a pipe holds.
+        // The 400 intervals take far more bytes than a pipe holds.
         let spread = Interval {
             rows: vec![OpTotals {
                 ops: 20_000,
@@ -413,7 +414,8 @@ mod tests {
             "{}",
             lines[2]
         );
-        let read = crate::histograms::read(&dir.path().join(HISTOGRAMS_FILE)).unwrap();
+        let (mut read, path) = (Vec::new(), dir.path().join(HISTOGRAMS_FILE));
+        crate::histograms::read_each(&path, &mut |line| read.push(line)).unwrap();
         let actual: Vec<_> = read
             .iter()
             .map(|d| {
@@ -422,7 +424,7 @@ mod tests {
                     d.tag.as_str(),
                     d.start.as_millis(),
                     d.length.as_millis(),
-                    d.histogram.len(),
+                    d.histogram.count(),
                 )
             })
             .collect();

@@ -7,41 +7,43 @@ use std::path::Path;
 /// One line of `intervals.csv`: the figures of one operation in one interval.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct IntervalRow {
-    /// Window, from 1.
+    /// Number, from 1, of the measured window in which the interval lies.
     pub window: u32,
-    /// Number of the interval in the window, from 0.
+    /// Number of the interval in the measured window, from 0.
     pub interval: u64,
-    /// Begin in seconds since the window opened.
+    /// Start of the interval in seconds since the window opened.
     pub start_s: f64,
-    /// Length in seconds; the last of a window may be shorter.
+    /// Length of the interval in seconds; the last interval of a window may be shorter than the others.
     pub length_s: f64,
-    /// Name of the operation.
+    /// Name that the workload gives to the operation.
     pub operation: String,
     /// Kind of the operation, as [`OpKind`](plimsoll_plan::OpKind) prints.
     pub kind: String,
-    /// Operations that succeeded.
+    /// Number of operations that completed successfully in the interval.
     pub ops: u64,
-    /// Bytes moved.
+    /// Bytes that the successful operations of the interval moved, read and written.
     pub bytes: u128,
-    /// Operations that failed.
+    /// Number of operations that failed in the interval.
     pub errors: u64,
-    /// Mean latency in milliseconds: response time if operations had an intended start, otherwise service time.
+    /// Mean latency of the interval's operations in milliseconds: response time if operations had an intended start,
+    /// otherwise service time.
     pub mean_ms: f64,
-    /// Median of the latency in milliseconds.
+    /// Median latency of the interval's operations in milliseconds.
     pub p50_ms: f64,
-    /// 99th percentile of the latency in milliseconds.
+    /// 99th percentile of the latency of the interval's operations in milliseconds.
     pub p99_ms: f64,
-    /// Maximum latency in milliseconds.
+    /// Maximum latency of the interval's operations in milliseconds.
     pub max_ms: f64,
-    /// Operations that had an intended start.
+    /// Number of operations in `ops` that had an intended start, because the load was paced.
     pub paced_ops: u64,
-    /// Mean service time in milliseconds; `None` if the column is missing or empty.
+    /// Mean service time of the interval's operations in milliseconds; `None` if the column is missing or empty.
     pub service_mean_ms: Option<f64>,
-    /// Median of the service time in milliseconds.
+    /// Median service time of the interval's operations in milliseconds; `None` if the column is missing or empty.
     pub service_p50_ms: Option<f64>,
-    /// 99th percentile of the service time in milliseconds.
+    /// 99th percentile of the service time of the interval's operations in milliseconds; `None` if the column is
+    /// missing or empty.
     pub service_p99_ms: Option<f64>,
-    /// Maximum service time in milliseconds.
+    /// Maximum service time of the interval's operations in milliseconds; `None` if the column is missing or empty.
     pub service_max_ms: Option<f64>,
     /// Actions of the events that began in the interval, separated by `; `, the same in each line of the interval;
     /// empty without events.
@@ -57,10 +59,10 @@ pub(crate) struct CountSums {
 }
 
 impl CountSums {
-    /// Adds a row; `false` if a sum would overflow.
+    /// Adds the counts of a row to the sums; `false` if a sum would overflow.
     ///
-    /// No early exit from the loop: LLVM 22 orders the exits of such a loop by addresses in its own memory, so builds,
-    /// and therefore packages, would not be reproducible.
+    /// The loop has no early exit: LLVM 22 orders the exits of a loop by addresses in its own memory, so builds, and
+    /// therefore packages, would not be reproducible.
     fn add(&mut self, row: &IntervalRow) -> bool {
         let counts = [row.ops, row.errors, row.paced_ops];
         let mut have_room = true;
@@ -78,14 +80,16 @@ impl CountSums {
     }
 }
 
-/// Reads a whole file.
+/// Reads `intervals.csv`, and refuses rows with a time that is negative or not a finite number, and rows with counts
+/// whose sum over the file overflows.
 pub(crate) fn read(path: &Path) -> Result<Vec<IntervalRow>, ResultsError> {
     let file = crate::regular_file::open_series(path).map_err(ResultsError::reading(path))?;
     let sums = &mut CountSums::default();
     rows(csv::Reader::from_reader(file), path, sums)
 }
 
-/// Parses lines after the header. `sums` are the sums of all earlier lines.
+/// Parses lines of `intervals.csv` below the header. `sums` holds the sums of the counts in all earlier lines of
+/// `intervals.csv`.
 pub(crate) fn parse(
     lines: &[u8],
     path: &Path,
@@ -110,13 +114,17 @@ fn rows<R: std::io::Read>(
             Some(row.start_s),
             Some(row.length_s),
             Some(row.mean_ms),
+            Some(row.p50_ms),
             Some(row.p99_ms),
+            Some(row.max_ms),
             row.service_mean_ms,
+            row.service_p50_ms,
             row.service_p99_ms,
+            row.service_max_ms,
         ];
         let wrong = |t: &f64| !t.is_finite() || *t < 0.0;
         let reason = match times.iter().flatten().any(wrong) {
-            true => Some("a time is negative or not a number"),
+            true => Some("a time is negative or not a finite number"),
             false if !sums.add(&row) => Some("the sum of the counts overflows"),
             false => None,
         };
@@ -167,5 +175,41 @@ fn explain(kind: &csv::ErrorKind) -> (u64, String) {
         ),
         csv::ErrorKind::Utf8 { pos, .. } => (line(pos), "the text is not UTF-8".into()),
         _ => (1, "this is not a list of intervals".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line whose columns after the kind have the value 1, except the column `changed` (from 0), and the last column.
+    fn line(changed: usize, value: &str) -> String {
+        let mut columns = vec!["1"; 19];
+        (columns[4], columns[5], columns[18]) = ("read", "read", "");
+        columns[changed] = value;
+        columns.join(",") + "\n"
+    }
+
+    #[test]
+    fn impossible_times_are_refused() {
+        let refused = |column, value| {
+            let text = line(column, value);
+            parse(text.as_bytes(), Path::new("x"), &mut CountSums::default()).is_err()
+        };
+        let header = "window,interval,start_s,length_s,operation,kind,ops,bytes,errors,mean_ms,p50_ms,p99_ms,max_ms,\
+                      paced_ops,service_mean_ms,service_p50_ms,service_p99_ms,service_max_ms";
+        for (column, name) in header.split(',').enumerate() {
+            assert!(!refused(column, "1"), "{name}");
+            let is_time = name.ends_with("_s") || name.ends_with("_ms");
+            for value in ["-1e-9", "NaN", "inf"] {
+                let is_name = matches!(name, "operation" | "kind");
+                assert_eq!(refused(column, value), !is_name, "{name} {value}");
+            }
+            assert_eq!(
+                refused(column, "0.5"),
+                !is_time && !matches!(name, "operation" | "kind"),
+                "{name}"
+            );
+        }
     }
 }

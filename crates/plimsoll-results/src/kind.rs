@@ -1,37 +1,30 @@
-//! Kinds of results.
+//! Kinds of results: a single run, or a series.
 
 use crate::document::read_part;
 use crate::{RUN_FILE, ResultsError, SERIES_FILE, Series};
 use serde::{Deserialize, Serialize};
-use std::fmt;
 use std::path::Path;
+use strum::Display;
 
-/// Kinds of results.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Kinds of results: a single run, or a series.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, Display)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Kind {
-    /// One run.
+    /// Results of one run, in `run.json`.
+    #[default]
     Run,
-    /// A load curve.
+    /// A load curve: a series of runs at increasing loads on one data set.
     Curve,
-    /// A search for a load line.
+    /// A search for the load line: a series that doubles, then bisects the load.
     Search,
-    /// Repeated runs.
+    /// A series of repeated runs of one workload, with consecutive seeds.
     Repeats,
-    /// The runs of a profile.
+    /// A series of runs of all configurations of a Filebench profile, on each file system.
     Profile,
 }
 
 impl Kind {
-    /// Every kind.
-    pub const ALL: [Self; 5] = [
-        Self::Curve,
-        Self::Search,
-        Self::Profile,
-        Self::Repeats,
-        Self::Run,
-    ];
-
     /// Name of the file that marks a directory as results of this kind.
     #[must_use]
     pub fn file(self) -> &'static str {
@@ -59,7 +52,7 @@ impl Kind {
     /// [`ResultsError::None`] if the directory holds no results; for a series, as
     /// [`SeriesDir::read`](crate::SeriesDir::read).
     pub fn of(dir: &Path) -> Result<Self, ResultsError> {
-        /// Fields of `series.json` that are read.
+        /// The only field of `series.json` that is read: the kind of the series.
         #[derive(Deserialize)]
         struct Part {
             kind: Kind,
@@ -73,18 +66,6 @@ impl Kind {
         }
         Err(ResultsError::None {
             path: dir.to_owned(),
-        })
-    }
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Run => "run",
-            Self::Curve => "curve",
-            Self::Search => "search",
-            Self::Repeats => "repeats",
-            Self::Profile => "profile",
         })
     }
 }

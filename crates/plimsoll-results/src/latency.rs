@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 /// other operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LatencyKind {
-    /// No operation was paced: the service time, from call to return.
+    /// Latency of operations none of which was paced: the service time, from call to return.
     Service,
-    /// All operations were paced: the response time, from intended start to return.
+    /// Latency of operations all of which were paced: the response time, from intended start to return.
     Response,
-    /// Only some operations were paced.
+    /// Latency of operations of which only some were paced: the response time of paced operations, the service time of
+    /// the other operations.
     Mixed,
 }
 
@@ -31,13 +32,12 @@ impl LatencyKind {
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
-            Self::Service => "service time",
-            Self::Response => "response time",
             Self::Mixed => "latency",
+            one => one.words(),
         }
     }
 
-    /// A short description.
+    /// The kind of latency in words, for tables; the words for [`Self::Mixed`] name both kinds of time.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -48,34 +48,34 @@ impl LatencyKind {
     }
 }
 
-/// A latency distribution in milliseconds; all 0 without samples.
+/// Figures of a latency distribution in milliseconds; all figures are 0 without operations.
 ///
-/// Operations that were in flight at the end are in the percentiles and in the greatest, as
-/// censored observations: they take at least as long as they had waited.
+/// Percentiles and the maximum include the ages of operations in flight at the window end, as censored observations: an
+/// operation in flight takes at least as long as its age.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyFigures {
-    /// Arithmetic mean of what completed, exact.
+    /// Arithmetic mean of the completed operations' latencies in milliseconds, exact.
     pub mean_ms: f64,
-    /// Least, exact.
+    /// Minimum latency of the completed operations in milliseconds, exact.
     pub min_ms: f64,
-    /// Median, to three significant digits like all percentiles.
+    /// Median latency in milliseconds, to three significant digits.
     pub p50_ms: f64,
-    /// 95th percentile.
+    /// 95th percentile of the latency in milliseconds, to three significant digits.
     pub p95_ms: f64,
-    /// 99th percentile.
+    /// 99th percentile of the latency in milliseconds, to three significant digits.
     pub p99_ms: f64,
-    /// 99.9th percentile.
+    /// 99.9th percentile of the latency in milliseconds, to three significant digits.
     pub p999_ms: f64,
-    /// Maximum, exact unless `max_at_least` is true.
+    /// Maximum latency in milliseconds, exact unless `max_at_least` is true.
     pub max_ms: f64,
-    /// Whether the maximum is only a lower bound, because an operation in flight at the end has lasted longer than any
-    /// completed operation. Percentiles equal to the maximum are then lower bounds too.
+    /// Whether the maximum latency, and every percentile that equals the maximum, is only a lower bound, because an
+    /// operation in flight at the window end has lasted longer than any completed operation.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub max_at_least: bool,
 }
 
 impl LatencyFigures {
-    /// Figures of a distribution of completed operations, and of the ages of operations in flight.
+    /// Computes the latency figures from the latencies of completed operations and the ages of operations in flight.
     #[must_use]
     pub fn of(latency: &Latency, ages: &InFlightAges) -> Self {
         let quantile = |q| ms(latency.quantile_with(ages, q).ns as f64);
@@ -91,26 +91,28 @@ impl LatencyFigures {
         }
     }
 
-    /// Whether a figure of `value_ms` milliseconds is only a lower bound.
+    /// Whether a percentile of `value_ms` milliseconds is only a lower bound: at or beyond a maximum latency that is
+    /// the age of an operation in flight.
     #[must_use]
     pub fn is_at_least(&self, value_ms: f64) -> bool {
         self.max_at_least && value_ms >= self.max_ms
     }
 }
 
-/// A latency distribution of all operations together, in milliseconds.
+/// Figures of the latency distribution of all counted operations together, in milliseconds; all figures are 0 without
+/// operations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SummaryLatency {
-    /// Arithmetic mean, exact.
+    /// Arithmetic mean of the completed operations' latencies in milliseconds, exact.
     pub mean_ms: f64,
-    /// Median.
+    /// Median latency in milliseconds, to three significant digits.
     pub p50_ms: f64,
-    /// 99th percentile.
+    /// 99th percentile of the latency in milliseconds, to three significant digits.
     pub p99_ms: f64,
 }
 
 impl SummaryLatency {
-    /// Figures of a distribution of completed operations, and of the ages of operations in flight.
+    /// Computes the latency figures from the latencies of completed operations and the ages of operations in flight.
     #[must_use]
     pub fn of(latency: &Latency, ages: &InFlightAges) -> Self {
         let quantile = |q| ms(latency.quantile_with(ages, q).ns as f64);
@@ -124,6 +126,15 @@ impl SummaryLatency {
 
 pub(crate) fn ms(ns: f64) -> f64 {
     ns / 1e6
+}
+
+/// Rate per second: the count `n` divided by a time in seconds; 0 for a time of 0.
+pub fn per_second(n: impl Into<u128>, seconds: f64) -> f64 {
+    if seconds > 0.0 {
+        n.into() as f64 / seconds
+    } else {
+        0.0
+    }
 }
 
 #[cfg(test)]
@@ -184,7 +195,7 @@ mod tests {
         assert_eq!(bounds(&one_of_hundred), ([false; 3], true));
         let alone = figures(0, 0);
         assert_eq!(bounds(&alone), ([true; 3], true));
-        // The operation in flight is as old as the completed operations, and then younger.
+        // An operation in flight gives no lower bound if its age is at most the latency of the completed operations.
         for took in [50_000_000, 80_000_000] {
             let known = figures(49, took);
             assert_eq!(known.max_ms, took as f64 / 1e6);

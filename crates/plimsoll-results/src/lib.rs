@@ -68,7 +68,7 @@ mod whole_file;
 
 pub use annotations::{Annotations, Tag};
 pub use assemble::{MeasuredRun, figures};
-pub use catalog::{Entry, EntryAnnotations, Status, directories};
+pub use catalog::{Entry, Status, directories};
 pub use client_cache::ClientCache;
 pub use dir::{RunDir, RunWriter};
 pub use distribution::Distribution;
@@ -82,15 +82,12 @@ pub use file_names::{
     ANNOTATIONS_FILE, COMMANDS_FILE, COMPARISON_FILE, HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE,
     RUN_FILE, SERIES_FILE, SUT_FILE,
 };
-pub use histograms::{
-    Histograms, IntervalHistogram, LogInterval, SparseInterval, tag_of, tag_of_text,
-    window_histograms,
-};
-pub use hooks::{CommandRun, HookTime};
+pub use histograms::{SparseInterval, tag_of, tag_of_text};
+pub use hooks::{CommandResult, CommandRun, HookTime};
 pub use hosts::HostFigures;
 pub use intervals::IntervalRow;
 pub use kind::Kind;
-pub use latency::{LatencyFigures, LatencyKind, SummaryLatency};
+pub use latency::{LatencyFigures, LatencyKind, SummaryLatency, per_second};
 pub use live::{LiveDir, LiveEvent, LiveLocation, LiveReader, LiveRun};
 pub use mix::{ComponentFigures, MixFigures, ScheduledFigures};
 pub use percentile::{NotAPercentile, NotPercentiles, Percentile, PercentileFigure, Percentiles};
@@ -107,10 +104,10 @@ pub use run::{
 };
 pub use schedule::EventSchedule;
 pub use series::{
-    Agreement, Configuration, CriterionResult, CurveEnd, LoadCurve, LoadLine, LoadSearch,
-    MAX_REPEATS, NextRun, Profile, Purpose, Repeats, SearchEnd, SearchRules, SearchStep, Series,
-    SeriesDir, SeriesKind, SeriesOf, SeriesRun, SeriesState, SeriesWriter, SkippedConfiguration,
-    Step, StopRules, Strategy, TrialRun, read_runs, run_dirs,
+    Agreement, Configuration, CriterionResult, LoadCurve, LoadLine, LoadSearch, Loads, MAX_LOAD,
+    MAX_POINTS, MAX_REPEATS, NextRun, Profile, Purpose, Repeats, STOP_AFTER_INVALID, SearchEnd,
+    SearchRules, SearchStep, Series, SeriesDir, SeriesKind, SeriesOf, SeriesRun, SeriesState,
+    SeriesWriter, SkippedConfiguration, Step, Strategy, TrialRun, read_runs, run_dirs,
 };
 pub use simulation::{ElementTime, OperationTime, SimulationFigures, client_ms};
 pub use sparse::SparseHistogram;

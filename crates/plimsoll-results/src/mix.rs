@@ -1,65 +1,66 @@
 //! Figures of operation mixes: the part of the load that was sustained.
 
-use crate::latency::LatencyFigures;
+use crate::latency::{LatencyFigures, per_second};
 use plimsoll_measure::{InFlightAges, Latency, OpTotals, ProcessCounts, ScheduleCounts};
 use plimsoll_plan::Plan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The part of the load of an operation mix that was sustained.
+/// Offered, achieved and dropped load of an operation mix in the last measured window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MixFigures {
     /// Offered load in business metrics; 0 if the Plan has no business metric.
     pub load: u64,
-    /// Name of several business metrics, such as `streams`; empty if there is none.
+    /// Name of the business metric in the plural, such as `streams`; empty without a business metric.
     pub metric: String,
-    /// Share of the full data and of the full rates; results of different shares cannot be
-    /// compared.
+    /// Scale: the fraction of the full data and rates, above 0 and at most 1. Results of different scales are not
+    /// comparable.
     pub scale: f64,
-    /// All components together.
+    /// Figures of all components of the mix together.
     pub total: ScheduledFigures,
-    /// One entry a component, in the order of the Plan's groups.
+    /// Figures of each component of the mix, in the order of the Plan's groups.
     pub components: Vec<ComponentFigures>,
 }
 
-/// A kind of process.
+/// Figures of a component: one kind of process of an operation mix.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComponentFigures {
-    /// Its name.
+    /// Name of the component in the operation mix.
     pub name: String,
-    /// Processes of it.
+    /// Number of processes of the component, in all ranks.
     pub processes: u64,
-    /// Their figures.
+    /// Rates and counts of the component's operations.
     #[serde(flatten)]
     pub carried: ScheduledFigures,
 }
 
-/// Scheduled operations and their fate.
+/// Rates and counts of the scheduled, completed and dropped operations of a mix or of one of its components.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScheduledFigures {
-    /// Offered operations per second; null without a schedule.
+    /// Offered rate: operations per second that the schedule starts; null without a schedule.
     pub offered_ops_per_s: Option<f64>,
-    /// Achieved operations per second.
+    /// Achieved rate: successful operations per second of the measured window.
     pub achieved_ops_per_s: f64,
-    /// Operations scheduled in the window.
+    /// Number of operations that the schedule had due in the measured window; 0 without a schedule.
     pub scheduled: u64,
-    /// Operations completed in the window.
+    /// Number of operations that succeeded in the measured window.
     pub completed: u64,
-    /// Operations dropped, because their process was more than a second behind.
+    /// Number of operations that were not started, because their process was more than 1 s behind its schedule.
     pub dropped: u64,
-    /// Minimum percentage of its scheduled operations that a process completed; null without a
+    /// Completed operations of the slowest process, as a percentage of its scheduled operations; null without a
     /// schedule.
     pub slowest_process_percent: Option<f64>,
-    /// Response time of all operations, from intended start to return; null without a schedule. If none
-    /// completed and some were in flight at the end, percentiles and maximum are lower bounds, and the
-    /// other figures are 0.
+    /// Response time of all paced operations, from intended start to return; null without a schedule, and if no
+    /// operation completed or was in flight. If operations were in flight at the end and none completed, percentiles
+    /// and maximum of the response time are lower bounds, and minimum and mean are 0.
     pub response: Option<LatencyFigures>,
-    /// Start delay of operations whose process was free: the client's own fault; null without a
-    /// schedule.
+    /// Start delay of the operations, caused by the client: the time from the intended start to the start by a free
+    /// process; null without a schedule, and if no operation started.
     pub start_delay: Option<LatencyFigures>,
 }
 
-/// Sums over processes and rows.
+/// Sums of rates, counts and latencies over the processes and the rows of a component of an operation mix, or of all
+/// components.
 #[derive(Default)]
 struct MixSum {
     offered: f64,
@@ -90,10 +91,7 @@ impl MixSum {
         };
         ScheduledFigures {
             offered_ops_per_s: self.paced.then_some(self.offered),
-            achieved_ops_per_s: match seconds > 0.0 {
-                true => self.counts.completed as f64 / seconds,
-                false => 0.0,
-            },
+            achieved_ops_per_s: per_second(self.counts.completed, seconds),
             scheduled: self.counts.scheduled,
             completed: self.counts.completed,
             dropped: self.counts.dropped,
@@ -105,7 +103,8 @@ impl MixSum {
 }
 
 impl MixFigures {
-    /// Computes the figures of a window; `None` if the Plan has no operation mix.
+    /// Computes the figures of an operation mix in a window of `seconds` from the counts of each process; `None` if the
+    /// Plan has no operation mix.
     #[must_use]
     pub fn of(
         plan: &Plan,

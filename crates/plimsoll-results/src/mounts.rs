@@ -3,7 +3,7 @@
 use procfs::process::MountInfo;
 use std::path::Path;
 
-/// Mounted file systems as this process sees them; empty if the system does not list them.
+/// Mounted file systems in the mount namespace of this process; empty if `/proc/self/mountinfo` cannot be read.
 pub(crate) fn mounts() -> Vec<MountInfo> {
     plimsoll_measure::system::mounts(Path::new("/proc/self/mountinfo"))
 }

@@ -22,7 +22,7 @@ const MAX_PERCENTILES: usize = 16;
 pub struct Percentile(u32);
 
 impl Percentile {
-    /// The median.
+    /// The 50th percentile: the median.
     pub const P50: Self = Self(50 * MILLIONTHS);
     /// The 95th percentile.
     pub const P95: Self = Self(95 * MILLIONTHS);
@@ -31,10 +31,10 @@ impl Percentile {
     /// The 99.9th percentile.
     pub const P999: Self = Self(99_900_000);
 
-    /// Default percentiles of tables of operations.
+    /// Percentiles that tables of operations show unless the user requests others.
     pub const DEFAULT_TABLE: [Self; 4] = [Self::P50, Self::P95, Self::P99, Self::P999];
 
-    /// Percentiles that every run stores.
+    /// Percentiles that every run stores in `run.json`; other percentiles are computed from `histograms.hlog`.
     pub const DEFAULT_STORED: [Self; 7] = [
         Self::P50,
         Self(90 * MILLIONTHS),
@@ -62,24 +62,15 @@ impl Percentile {
         }
     }
 
-    /// Finds the percentile in a list of figures, or else takes the `fixed` latency and service time of `ops`
-    /// operations. `None` unless latencies are `known`: all figures are then meaningless zeros.
+    /// Finds the figure of the percentile in a list; `None` if the list lacks the percentile, and unless latencies are
+    /// `known`: without latencies, all figures are meaningless zeros.
     pub(crate) fn find(
         self,
         figures: &[PercentileFigure],
-        (ops, known): (u64, bool),
-        fixed: Option<(f64, Option<f64>)>,
+        known: bool,
     ) -> Option<PercentileFigure> {
-        let listed = figures.iter().find(|f| f.percentile == self).copied();
-        let figure = |(ms, service_ms)| PercentileFigure {
-            percentile: self,
-            ms,
-            service_ms,
-            enough_samples: ops >= self.needs(),
-            at_least: false,
-            service_at_least: None,
-        };
-        listed.or(fixed.map(figure)).filter(|_| known)
+        let found = figures.iter().find(|f| f.percentile == self && known);
+        found.copied()
     }
 
     /// The percentile as a number, such as `99.99`.
@@ -102,7 +93,7 @@ impl fmt::Display for Percentile {
     }
 }
 
-/// Error on a text that is not a percentile, as a sentence.
+/// Error on a text that is not a percentile: a phrase with the expected form.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct NotAPercentile(&'static str);
@@ -110,7 +101,7 @@ pub struct NotAPercentile(&'static str);
 impl FromStr for Percentile {
     type Err = NotAPercentile;
 
-    /// Reads `99.99`, or `p99.99`.
+    /// Reads a percentile such as `99.99` or `p99.99`, with at most six decimals.
     fn from_str(text: &str) -> Result<Self, NotAPercentile> {
         let number = text.strip_prefix(['p', 'P']).unwrap_or(text);
         let (whole, decimals) = number.split_once('.').unwrap_or((number, ""));
@@ -171,13 +162,13 @@ impl JsonSchema for Percentile {
     }
 }
 
-/// Percentiles in increasing order, each once; never empty.
+/// Percentiles in increasing order, without duplicates; never empty.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct Percentiles(Vec<Percentile>);
 
 impl Percentiles {
-    /// Sorts percentiles and removes duplicates.
+    /// Makes a list of percentiles from `list`, sorted and without duplicates.
     #[must_use]
     pub fn new(list: impl IntoIterator<Item = Percentile>) -> Self {
         let mut list: Vec<Percentile> = list.into_iter().collect();
@@ -186,7 +177,7 @@ impl Percentiles {
         Self(list)
     }
 
-    /// Percentiles that a run stores: the requested ones and the seven default ones.
+    /// Percentiles that a run stores: the requested percentiles and the seven default percentiles.
     #[must_use]
     pub fn kept(asked: Option<&Self>) -> Self {
         let asked = asked.map_or(&[][..], Self::as_slice);
@@ -212,7 +203,7 @@ impl Percentiles {
         Self::new(all.filter(|p| !columns.contains(p))).0
     }
 
-    /// The percentiles, in increasing order.
+    /// The percentiles of the list, in increasing order.
     #[must_use]
     pub fn as_slice(&self) -> &[Percentile] {
         &self.0
@@ -267,22 +258,25 @@ impl FromStr for Percentiles {
     }
 }
 
-/// The figure of a percentile.
+/// Latency of a run or of an operation at one percentile.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PercentileFigure {
-    /// The percentile.
+    /// Percentile of the latency distribution, above 0 and at most 100.
     pub percentile: Percentile,
-    /// Latency in milliseconds; 0 without operations.
+    /// Latency at the percentile in milliseconds; 0 without operations.
     pub ms: f64,
-    /// Service time in milliseconds; null if nothing was paced, and it is the latency.
+    /// Service time at the percentile in milliseconds; null if no operation was paced, because the latency is then the
+    /// service time.
     pub service_ms: Option<f64>,
-    /// Whether there are enough operations to tell the percentile from the maximum, which stands for it
-    /// otherwise: 100 for the 99th, 100 000 for the 99.999th.
+    /// Whether there are enough operations to distinguish the percentile from the maximum: 100 for the 99th percentile,
+    /// 100 000 for the 99.999th percentile. With too few operations for a percentile, the figure of the percentile is
+    /// the maximum.
     pub enough_samples: bool,
-    /// Whether the latency is only a lower bound: operations in flight at the end have waited that
-    /// long, and no completed one took longer.
+    /// Whether the latency `ms` is only a lower bound, because operations in flight at the end have lasted as long, and
+    /// no completed operation took longer.
     pub at_least: bool,
-    /// Whether the service time is only a lower bound; null if nothing was paced.
+    /// Whether the service time `service_ms` is only a lower bound, because of operations in flight at the end; null if
+    /// no operation was paced.
     pub service_at_least: Option<bool>,
 }
 
@@ -403,7 +397,7 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_is_listed_or_made_of_what_is_known() {
+    fn a_figure_is_listed_if_latencies_are_known() {
         let figure = |percentile, ms| PercentileFigure {
             percentile,
             ms,
@@ -413,22 +407,9 @@ mod tests {
             service_at_least: None,
         };
         let listed = [figure(Percentile::P50, 3.0), figure(Percentile::P99, 9.0)];
-        let find = |p: Percentile, known, fixed| p.find(&listed, known, fixed);
-        let fixed = Some((5.0, Some(4.0)));
-        assert_eq!(find(Percentile::P99, (5, true), fixed), Some(listed[1]));
-        assert_eq!(find(Percentile::P99, (5, false), fixed), None);
-        assert_eq!(find(Percentile::P95, (5, true), None), None);
-        for (ops, enough_samples) in [(19, false), (20, true)] {
-            let made = PercentileFigure {
-                percentile: Percentile::P95,
-                ms: 5.0,
-                service_ms: Some(4.0),
-                enough_samples,
-                at_least: false,
-                service_at_least: None,
-            };
-            assert_eq!(find(Percentile::P95, (ops, true), fixed), Some(made));
-        }
+        assert_eq!(Percentile::P99.find(&listed, true), Some(listed[1]));
+        assert_eq!(Percentile::P99.find(&listed, false), None);
+        assert_eq!(Percentile::P95.find(&listed, true), None);
     }
 
     #[test]

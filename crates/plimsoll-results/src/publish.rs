@@ -1,7 +1,7 @@
 //! Names and roots of results directories, and the final rename.
 
+use crate::ResultsError;
 use crate::whole_file::{create_dirs, rename_to_free_name, sync_dir};
-use crate::{ResultsError, Verdict};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -64,14 +64,6 @@ pub(crate) fn publish(
     Err(ResultsError::io("create", &root.join(name))(full))
 }
 
-/// Name of results; with `tells_verdict`, the verdict of an interrupted or failed run is appended.
-pub(crate) fn name_with_verdict(name: String, tells_verdict: bool, verdict: Verdict) -> String {
-    match verdict {
-        Verdict::Interrupted | Verdict::Failed if tells_verdict => format!("{name}-{verdict}"),
-        _ => name,
-    }
-}
-
 /// Converts a time of day; a time outside the years -9999 to 9999 becomes the first or last time of that range.
 #[must_use]
 pub fn timestamp(time: SystemTime) -> jiff::Timestamp {
@@ -106,18 +98,5 @@ mod tests {
         let name = name_of("../we ird/näme", SystemTime::now());
         assert!(name.starts_with("-we-ird-n-me-20"), "{name}");
         assert!(name_of("..", SystemTime::now()).starts_with("run-20"));
-    }
-
-    #[test]
-    fn only_a_run_that_was_cut_short_tells_its_verdict() {
-        let verdicts = [
-            Verdict::Valid,
-            Verdict::Invalid,
-            Verdict::Failed,
-            Verdict::Interrupted,
-        ];
-        let names = |tells| verdicts.map(|verdict| name_with_verdict("r".into(), tells, verdict));
-        assert_eq!(names(true), ["r", "r", "r-failed", "r-interrupted"]);
-        assert_eq!(names(false), ["r"; 4]);
     }
 }

@@ -10,35 +10,38 @@ use serde::{Deserialize, Serialize};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Counters that tell which data a run reads from the storage.
+/// Counter that tells how many bytes a run reads from storage instead of from a cache of the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ReadSource {
-    /// The kernel's account of what this process had read from block devices.
+    /// Count by the kernel of the bytes that Plimsoll's processes caused to be read from block devices (`read_bytes` in
+    /// `/proc/self/io`).
     ProcessIo,
-    /// The kernel's NFS client: bytes that it read from the server for this mount.
+    /// Count by the kernel's NFS client of the bytes read from the server for the mount (`/proc/self/mountstats`).
     NfsMount,
-    /// Our own NFS client: bytes that its model of a cache did not have.
+    /// Count by Plimsoll's own NFS client of the bytes that its model of a cache did not hold.
     NfsClient,
-    /// The files are in this machine's memory: there is no storage behind them.
+    /// No counter: the files are in the memory of the machine (such as tmpfs), without storage behind the file system.
     Memory,
 }
 
-/// File systems that keep all data in memory.
+/// Types of file system that keep all data in memory.
 const MEMORY_FILESYSTEMS: [&str; 5] = ["tmpfs", "ramfs", "rootfs", "devtmpfs", "hugetlbfs"];
 
-/// File systems on block devices whose reads of data the kernel accounts to the process that causes them.
+/// Types of file system on block devices for which the kernel accounts reads of data to the process that causes the
+/// reads.
 const BLOCK_DEVICE_FILESYSTEMS: [&str; 20] = [
     "ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "jfs", "nilfs2", "reiserfs", "bcachefs",
     "ocfs2", "gfs2", "vfat", "msdos", "exfat", "ntfs3", "hfs", "hfsplus", "minix", "udf",
 ];
 
-/// Maximum length of a chain of devices: partitions, device mapper, loops.
+/// Maximum number of block devices and file systems stacked on each other: partitions, device mapper, loop devices,
+/// overlays.
 const MAX_STACKED_DEVICES: u32 = 16;
 
 impl ReadSource {
-    /// Counters for files in these directories, or in their nearest existing parents; `None` if there are no counters,
-    /// or if the directories have different ones.
+    /// Finds the counter for reads of files in `dirs`, or in the nearest existing parents of `dirs`; `None` if there is
+    /// no counter, or if the directories have different counters.
     #[must_use]
     pub fn of_directories(dirs: &[PathBuf]) -> Option<Self> {
         let system = MountTable {
@@ -75,8 +78,8 @@ impl MountTable {
         }
     }
 
-    /// Source for an overlay: the file system of the upper directory, which holds the files of a run. An upper
-    /// directory that is not visible, as in a container, is assumed to be on a block device.
+    /// Counter for an overlay: the counter of the file system of the upper directory, which holds the files of a run.
+    /// An upper directory that is not visible, as in a container, is assumed to be on a block device.
     fn of_overlay(&self, mount: &MountInfo, depth: u32) -> Option<ReadSource> {
         let upper = mount.super_options.get("upperdir").cloned().flatten();
         let upper = upper
@@ -86,7 +89,8 @@ impl MountTable {
             return Some(ReadSource::ProcessIo);
         };
         match below.fs_type.as_str() {
-            // The upper path belongs to the host: a path of the same name here is another directory.
+            // The mount table names the upper directory as the host sees it: inside a container, the path is another
+            // directory.
             "overlay" => Some(ReadSource::ProcessIo),
             _ => self.of_mount(below, depth),
         }
@@ -110,7 +114,7 @@ impl MountTable {
             let link = self.sys.join("dev/block").join(number);
             link.canonicalize().ok()
         };
-        // Some file systems, such as btrfs, report numbers that are not those of a block device.
+        // Some file systems, such as btrfs, report device numbers that belong to no block device.
         by_number(&mount.majmin).or_else(|| {
             let number = std::fs::metadata(mount.mount_source.as_ref()?).ok()?.rdev();
             let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
@@ -139,7 +143,7 @@ impl MountTable {
         }
         if let Ok(file) = std::fs::read_to_string(device.join("loop/backing_file")) {
             let file = Path::new(file.trim_end_matches('\n'));
-            // A backing file of another namespace, or a removed one, tells nothing.
+            // A backing file that is removed or in another namespace has no known mount.
             let mount = file
                 .exists()
                 .then(|| find_mount(file, &self.mounts))
@@ -164,7 +168,7 @@ mod tests {
     use std::fs::{create_dir_all, write};
     use std::os::unix::fs::symlink;
 
-    /// Mounts from these lines, with devices described below `sys`.
+    /// Mounts from `lines` in the form of mountinfo, with devices described below `sys`.
     fn system(sys: &Path, lines: &[String]) -> MountTable {
         let mount = |line: &String| MountInfo::from_line(line).unwrap();
         MountTable {

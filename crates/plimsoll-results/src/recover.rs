@@ -3,9 +3,10 @@
 //! A run writes a draft of `run.json` without figures, and appends to both time series while in progress. An interval
 //! is complete if all of its lines are in both files; everything after the last complete interval is cut off.
 
-use crate::histograms::{SparseInterval, WINDOW_MARK, log_line, tag_of_text};
-use crate::publish::{name_of, name_with_verdict, publish};
+use crate::histograms::{SparseInterval, WINDOW_MARK, read_line, tag_of_text};
+use crate::publish::{name_of, publish};
 use crate::regular_file::open_series;
+use crate::sparse::Inflater;
 use crate::staging::{self, forget_progress};
 use crate::whole_file::{replace, sync};
 use crate::{
@@ -63,7 +64,7 @@ impl AbandonedRun {
         })
     }
 
-    /// Path of the hidden directory.
+    /// Path of the killed run's hidden directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.dir
@@ -83,11 +84,10 @@ impl AbandonedRun {
             }
         };
         let live = LiveDir::at(&self.dir).and_then(|live| live.read().ok());
-        let (name, tells_verdict) = match live {
-            Some(live) => (live.name, live.tells_verdict),
-            None => (name_of(&run.workload, started(&run)), false),
+        let name = match live {
+            Some(live) => live.final_name(run.validity.verdict),
+            None => name_of(&run.workload, started(&run)),
         };
-        let name = name_with_verdict(name, tells_verdict, run.validity.verdict);
         let root = self.dir.parent().unwrap_or(Path::new("."));
         let path = publish(&self.dir, root, &name, forget_progress)?;
         Ok(RunDir::at(&path))
@@ -137,7 +137,8 @@ fn started(run: &Run) -> SystemTime {
     stamp.map_or(SystemTime::UNIX_EPOCH, SystemTime::from)
 }
 
-/// The run that follows from the draft and the time series; cuts incomplete intervals off the files.
+/// Computes the results of a killed run from its draft and its time series, and cuts incomplete intervals off the time
+/// series.
 fn run_from_series(dir: &Path) -> Result<Run, ResultsError> {
     let draft: Run = document::read(&dir.join(DRAFT_FILE))?;
     let (csv, log) = (dir.join(INTERVALS_FILE), dir.join(HISTOGRAMS_FILE));
@@ -148,14 +149,13 @@ fn run_from_series(dir: &Path) -> Result<Run, ResultsError> {
     let stages = stages(&draft.plan, whole.windows.len());
     let text = whole.said(match draft.clock {
         ClockKind::Real => draft.ranks,
-        // In virtual time all ranks are workers of one process, which writes each interval as it ends.
+        // In virtual time all ranks are workers of one process, which writes each interval as the interval ends.
         ClockKind::Virtual => 1,
     });
     let began = started(&draft);
     Ok(Run::assemble(MeasuredRun {
         clock: draft.clock,
         ranks: draft.ranks,
-        percentiles: draft.percentiles_shown,
         outcome: Outcome {
             windows: whole.windows,
             stages,
@@ -170,7 +170,8 @@ fn run_from_series(dir: &Path) -> Result<Run, ResultsError> {
     }))
 }
 
-/// The complete lines of a time series; the rest, which is cut off, may end within a UTF-8 character.
+/// Reads the complete lines of a time series; an incomplete last line, which may end within a UTF-8 character, is left
+/// out.
 fn written(path: &Path) -> Result<Vec<u8>, ResultsError> {
     let mut bytes = Vec::new();
     let read = open_series(path).and_then(|mut file| file.read_to_end(&mut bytes));
@@ -180,7 +181,7 @@ fn written(path: &Path) -> Result<Vec<u8>, ResultsError> {
     Ok(bytes)
 }
 
-/// The longest prefix of `bytes` that is valid UTF-8.
+/// The longest prefix of `bytes` that is valid UTF-8: a power cut can leave garbage at the end of a file.
 fn text_of(bytes: &[u8]) -> &str {
     let valid = bytes.utf8_chunks().next();
     valid.map_or("", |chunk| chunk.valid())
@@ -231,7 +232,7 @@ fn stages(plan: &Plan, windows: usize) -> Vec<StageOutcome> {
     stages
 }
 
-/// Sums of the intervals that are complete in both files, by window.
+/// Sums, by window, of the intervals that are complete in `intervals.csv` and in `histograms.hlog`.
 #[derive(Default)]
 struct CompleteIntervals {
     windows: Vec<MeasuredWindow>,
@@ -245,20 +246,30 @@ struct CompleteIntervals {
     lines_end: usize,
 }
 
-/// The unread lines of the log.
+/// Reader of the lines of `histograms.hlog` that no complete interval has used yet.
 struct LogLines<'a> {
     text: &'a str,
     at: usize,
     window: u32,
+    inflater: Inflater,
 }
 
-impl LogLines<'_> {
-    /// The next distribution; `None` at the end of the log or at a damaged line.
+impl<'a> LogLines<'a> {
+    fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            at: 0,
+            window: 0,
+            inflater: Inflater::new(),
+        }
+    }
+
+    /// Reads the next distribution of the log; `None` at the end of the log or at a damaged line.
     fn next(&mut self) -> Option<SparseInterval> {
         loop {
             let rest = &self.text[self.at..];
             let line = &rest[..=rest.find('\n')?];
-            let found = log_line(line, &mut self.window).ok()?;
+            let found = read_line(line, &mut self.window, &mut self.inflater).ok()?;
             self.at += line.len();
             if found.is_some() {
                 return found;
@@ -266,7 +277,8 @@ impl LogLines<'_> {
         }
     }
 
-    /// The next distribution, if it has this window and tag.
+    /// Reads the next distribution if its window is `window` and its tag is `tag`; otherwise the distribution stays
+    /// unread.
     fn take(&mut self, window: u32, tag: &str) -> Option<SparseInterval> {
         let (at, before) = (self.at, self.window);
         let found = self.next();
@@ -276,15 +288,21 @@ impl LogLines<'_> {
         }
         found
     }
+
+    /// Length in bytes of the log's header: the lines before the first window comment or damaged line.
+    fn head(&mut self) -> usize {
+        let lines = self.text.split_inclusive('\n');
+        let head = lines.take_while(|line| {
+            let mut is_head = || matches!(read_line(line, &mut 0, &mut self.inflater), Ok(None));
+            !line.starts_with(WINDOW_MARK) && line.ends_with('\n') && is_head()
+        });
+        head.map(str::len).sum()
+    }
 }
 
 impl CompleteIntervals {
     fn of(plan: &Plan, rows: &[u8], lines: &str) -> Self {
-        let mut lines = LogLines {
-            text: lines,
-            at: 0,
-            window: 0,
-        };
+        let mut lines = LogLines::new(lines);
         let head = rows.iter().position(|b| *b == b'\n');
         let mut whole = Self {
             dropped: dropped(plan),
@@ -315,17 +333,12 @@ impl CompleteIntervals {
         }
         if whole.lines_end == 0 {
             // Without a complete interval, the header of the log is kept.
-            lines = LogLines {
-                at: 0,
-                window: 0,
-                ..lines
-            };
             whole.lines_end = lines.head();
         }
         whole
     }
 
-    /// The note on a killed run of `ranks` processes.
+    /// Note on a killed run of `ranks` processes: which part of the run the figures cover.
     fn said(&self, ranks: u32) -> String {
         let gathered = "are gathered when the workers of a part of the run have ended";
         match (self.windows.is_empty(), self.has_dropped) {
@@ -350,7 +363,8 @@ impl CompleteIntervals {
         }
     }
 
-    /// Adds an interval; `None` if the interval is incomplete.
+    /// Adds the interval with the given rows to the sums; `None` if the log lacks a distribution of the interval, or
+    /// the Plan lacks an operation.
     fn add(&mut self, plan: &Plan, rows: &[IntervalRow], lines: &mut LogLines<'_>) -> Option<()> {
         let mut totals = vec![OpTotals::default(); plan.operations.len()];
         let mut opened = None;
@@ -389,18 +403,6 @@ impl CompleteIntervals {
             sum.add(total);
         }
         Some(())
-    }
-}
-
-impl LogLines<'_> {
-    /// Length in bytes of the log's header: the lines before the first window comment or damaged line.
-    fn head(&self) -> usize {
-        let lines = self.text.split_inclusive('\n');
-        let head = lines.take_while(|line| {
-            let is_head = || matches!(log_line(line, &mut 0), Ok(None));
-            !line.starts_with(WINDOW_MARK) && line.ends_with('\n') && is_head()
-        });
-        head.map(str::len).sum()
     }
 }
 

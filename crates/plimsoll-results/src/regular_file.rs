@@ -19,7 +19,7 @@ const MAX_SERIES_BYTES: u64 = 4 << 30;
 /// # Errors
 /// An error of the system; an error if the path is a symbolic link or not a regular file.
 pub fn open_regular(path: &Path) -> io::Result<File> {
-    // A pipe must not block the open: it most likely has no writer.
+    // Without `O_NONBLOCK`, opening a pipe that has no writer would block.
     let flags = OFlags::NONBLOCK | OFlags::NOFOLLOW;
     let opened = OpenOptions::new()
         .read(true)

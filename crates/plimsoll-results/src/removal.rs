@@ -12,7 +12,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Directory of a run that holds what each rank measured.
+/// Directory in a run's results that holds the results of each rank, as `rank-N.json`.
 const RANKS_DIR: &str = "ranks";
 
 /// A checked removal of results, before anything is deleted. A lock keeps other processes from writing to the results
@@ -24,13 +24,13 @@ const RANKS_DIR: &str = "ranks";
 pub struct Removal {
     dir: PathBuf,
     parts: Vec<RemovalPart>,
-    /// Directories of configurations of a series.
+    /// Directories, one for each configuration of a profile, that contain the directories of runs.
     places: Vec<PathBuf>,
     bytes: u64,
     _lock: File,
 }
 
-/// A directory, with its files in the order of deletion.
+/// A directory to delete, with its files in the order of deletion.
 #[derive(Debug)]
 struct RemovalPart {
     dir: PathBuf,
@@ -53,7 +53,7 @@ impl Removal {
         }
         let kind = Kind::of(dir)?;
         let mut removal = Self::nothing_of(dir)?;
-        // A damaged directory may contain foreign files, so it is refused.
+        // A damaged directory may contain foreign files, so the removal of a damaged directory is refused.
         match kind {
             Kind::Run => _ = Entry::read(dir)?,
             Kind::Curve | Kind::Search | Kind::Repeats | Kind::Profile => {
@@ -87,7 +87,7 @@ impl Removal {
         })
     }
 
-    /// Directory to delete.
+    /// Results directory, or hidden directory of a killed run, that the removal deletes.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.dir
@@ -124,7 +124,7 @@ impl Removal {
         Ok(())
     }
 
-    /// Adds a results directory of this kind and its files.
+    /// Adds a results directory of a given kind and its files to the removal.
     fn collect(&mut self, dir: &Path, kind: Kind) -> Result<(), ResultsError> {
         let head = dir.join(kind.file());
         let mut files = Vec::new();
@@ -142,11 +142,13 @@ impl Removal {
                 }
                 (_, SUT_FILE, false) => files.push(path),
                 (Kind::Run, RANKS_DIR, true) => self.ranks(&path)?,
-                // Left by a process that was killed while it renamed the directory.
+                // A process that was killed just after renaming a hidden directory leaves the staging files in the
+                // results.
                 (Kind::Run, LIVE_FILE | DRAFT_FILE | staging::OWNER_FILE, false) => {
                     files.push(path)
                 }
-                // Temporary file of a process that was killed while it replaced a file.
+                // A name with the staging prefix is the temporary file of a process that was killed while replacing a
+                // file.
                 (_, name, false) if staging::id_of(name).is_some() => files.push(path),
                 (Kind::Profile, COMPARISON_FILE, false) => files.push(path),
                 (Kind::Curve | Kind::Search | Kind::Repeats | Kind::Profile, _, true) => {
@@ -159,7 +161,7 @@ impl Removal {
         self.add(dir, files)
     }
 
-    /// Adds a directory below a series: the results of a run, or the directory of a configuration.
+    /// Adds a directory below a series to the removal: the results of a run, or the directory of a configuration.
     fn below_series(&mut self, dir: &Path) -> Result<(), ResultsError> {
         match Kind::of(dir) {
             Ok(Kind::Run) => return self.collect(dir, Kind::Run),
@@ -175,7 +177,7 @@ impl Removal {
         self.add(dir, vec![])
     }
 
-    /// Adds the hidden directory of a killed run.
+    /// Adds the hidden directory of a killed run to the removal.
     fn unfinished(&mut self, dir: &Path) -> Result<(), ResultsError> {
         let path = dir.to_owned();
         if !staging::is_hidden(dir) {
@@ -199,7 +201,7 @@ impl Removal {
         self.add(dir, files)
     }
 
-    /// Adds the directory with the results of each rank.
+    /// Adds the directory with the results of each rank to the removal.
     fn ranks(&mut self, dir: &Path) -> Result<(), ResultsError> {
         let mut files = Vec::new();
         for (path, is_dir) in entries(dir)? {

@@ -17,249 +17,257 @@ use plimsoll_plan::{Failure, Note, OpClass, OpKind, Plan, PopulatedFileset, Reas
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fmt;
+use strum::Display;
 
-/// Everything known about one run.
+/// Contents of `run.json`, the results of one run: figures, verdict, environment and Plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Run {
-    /// Schema version of the document.
+    /// Version of the schema of `run.json`, which rises when a field is removed or changes meaning.
     pub schema_version: u32,
-    /// Name of the workload.
+    /// Name of the workload that the run executed.
     pub workload: String,
-    /// Root of all random choices of the run.
+    /// Seed of the run, from which all random choices follow.
     pub seed: u64,
-    /// When the run began: RFC 3339, in UTC.
+    /// Time of day at which the run began: RFC 3339, in UTC.
     pub started_at: String,
-    /// Length of the measured window in seconds; 0 if nothing was measured.
+    /// Length of the measured window in seconds, of a pattern the total length of all stages; 0 if nothing was
+    /// measured.
     pub window_s: f64,
-    /// Whether the figures may be used.
+    /// Verdict on the run (valid, invalid, failed or interrupted), with the reasons why the run is not valid.
     pub validity: Validity,
-    /// All operations together.
+    /// Figures of all counted operations together, over the measured window, or over all stages of a pattern.
     pub summary: Summary,
-    /// One entry per name and kind of operation.
+    /// Figures of each operation of the workload: one entry per name and kind of operation.
     pub operations: Vec<OperationFigures>,
-    /// Procedures that the target called on a server, where it does: a file's opening is one
-    /// operation and, on NFS, three procedures. Errors are by the server's own names.
+    /// Figures of the procedures that the target called on a server: opening a file is one operation, but several
+    /// procedures on NFS. Errors have the server's names. Empty if the target reports no procedures.
     pub procedures: Vec<OperationFigures>,
-    /// With io_uring: times between the completion of an operation and its being seen by its worker, which
-    /// shows how busy the lanes were; null otherwise. They are upper bounds: an operation that had
-    /// completed before its lane looked may have done so at any time since the lane's last look.
+    /// Completion delay with io_uring: the time from the completion of an operation until the worker saw the
+    /// completion, which shows how busy the lanes were. Each delay is an upper bound, because the operation may have
+    /// completed at any time since the lane last looked at the ring. Null if no completion of a ring was recorded, as
+    /// without io_uring.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion_delay: Option<OperationFigures>,
-    /// Percentiles that tables show; null if no others were requested than the usual ones.
+    /// Percentiles that `plimsoll report --percentiles` requested for tables; null if tables show the default
+    /// percentiles.
     pub percentiles_shown: Option<Percentiles>,
-    /// Program that ran it.
+    /// Program that ran the workload, with its version.
     pub program: Program,
-    /// Target of the load.
+    /// Target of the run's load, as a URL with a description.
     pub target: Target,
-    /// Clock of the run.
+    /// Clock of the run: real or virtual time.
     pub clock: ClockKind,
-    /// Workers of the Plan.
+    /// Number of workers of the Plan, in all ranks.
     pub workers: u64,
-    /// Threads that drove them; 0 if they were never started.
+    /// Number of lanes (threads) that drove the workers; 0 if the workers were never started.
     pub lanes: u64,
-    /// Time of day at which the run's clock began, of which times in seconds are counted: RFC 3339, in UTC. It begins
-    /// after what precedes the first phase, such as connecting to the target. Null in virtual time, and if nothing was
-    /// measured.
+    /// Time of day at which the run's clock began, from which times in seconds are counted: RFC 3339, in UTC. The clock
+    /// begins after the work that precedes the first phase, such as connecting to the target. Null in virtual time, and
+    /// if nothing was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_started_at: Option<String>,
-    /// When the measured window opened, in seconds since the run's clock began.
+    /// Time at which the measured window opened, in seconds since the run's clock began.
     pub window_start_s: f64,
     /// Number of the measured window, from 1; 0 if nothing was measured.
     pub window_number: u32,
-    /// When the first worker finished its work; null unless there are several workers
-    /// and each ended by itself, and for a pattern, whose stages say it.
+    /// Figures of all workers up to the finish of the first worker; null for a single worker, if a worker did not
+    /// finish by itself in the window, and for a pattern, whose stages have figures of their own.
     pub first_done: Option<CompletedFigures>,
-    /// When the last worker did; null if `first_done` is.
+    /// Figures of all workers up to the finish of the last worker; null if `first_done` is null.
     pub last_done: Option<CompletedFigures>,
-    /// Use of the machine during the measured window.
+    /// Resources used by the process and the machine during the measured window. Empty for a pattern, whose stages have
+    /// figures of their own.
     pub system: SystemUse,
-    /// Data read, and the part that came from the client's own cache; null if nothing was read, or if
-    /// it is not known.
+    /// Bytes read by operations, and the part that the client's own cache served; null if nothing was read, or if the
+    /// source of the data is unknown.
     pub client_cache: Option<ClientCache>,
-    /// Windows measured before the last one, in order; empty for a pattern.
+    /// Measured windows before the last measured window, in order; empty for a pattern.
     pub earlier_windows: Vec<Window>,
-    /// Ranks that ran the Plan together: processes, or the workers of a pattern in virtual time.
+    /// Number of ranks that ran the Plan together: processes, or the workers of a pattern in virtual time.
     pub ranks: u32,
-    /// What the ranks of each machine did, in the order of their ranks; empty if all are on one.
+    /// Figures of the ranks of each host, in the order of ranks; empty if all ranks are on one host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hosts: Vec<HostFigures>,
-    /// How far apart the ranks started; null if there is one, and in virtual time.
+    /// Spread of the ranks' starts; null for a single rank, and in virtual time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub starts: Option<StartFigures>,
-    /// Stages of a pattern, in order, each a window of its own; the figures of the run are all of
-    /// them together, and its window is as long as all of theirs.
+    /// Measured stages of a pattern, in order, each with a window of its own; empty for other workloads. The figures of
+    /// the run are sums over all stages, and the window of the run is as long as the windows of all stages together.
     pub stages: Vec<Stage>,
-    /// What the simulated system did in the measured window; null if the target is real, and for a
-    /// pattern, whose stages say it.
+    /// Figures of the simulated system in the measured window; null if the target is real, and for a pattern, whose
+    /// stages have figures of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulation: Option<SimulationFigures>,
-    /// The part of the load that was sustained; null unless the workload is an operation mix.
+    /// Offered, achieved and dropped operations of an operation mix; null for other workloads.
     pub mix: Option<MixFigures>,
     /// Events that the event rate scheduled for `eventlimit`, with the numbers used and dropped; null without an
     /// event rate, and in the results of a killed run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub schedule: Option<EventSchedule>,
-    /// Filesets created or found before the run.
+    /// Filesets of the workload that were created, or found and reused, before the run.
     pub filesets: Vec<PopulatedFileset>,
-    /// Whether contents and files were what was acknowledged, if the run was verified.
+    /// Result of the verification of reads and files against acknowledged writes; null if the run was not verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verification: Option<Verification>,
-    /// Commands of the user that ran before and after its phases, in order.
+    /// Hooks that ran: the user's commands before and after phases of the run, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandRun>,
-    /// What happened to the system under test while the run ran, in the order of time: events of the
-    /// user and of a simulated system.
+    /// Events of the system under test during the run, in order of planned time: events of the user and of a simulated
+    /// system.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<RunEvent>,
-    /// The error that ended the run.
+    /// Error that ended the run; null if no error ended the run.
     pub failure: Option<Failure>,
-    /// Workers that were still in a system call long after the end.
+    /// Names of the hung workers, which were still in a system call 10 s after the end of the run; empty for none.
     pub hung_workers: Vec<String>,
-    /// Random variables under test.
+    /// Statistics of the random variables that `testrandvar` flowops drew; empty without such flowops.
     pub variables: Vec<VariableFigures>,
-    /// Remarks on the workload and on the run.
+    /// Notes for people on the workload and on the run, such as a slow host or a high hit ratio; notes do not affect
+    /// the verdict.
     pub notes: Vec<Note>,
-    /// The machine and the file system of the work directory.
+    /// Machine that ran the Plan (of rank 0, with several hosts), and file system of the work directory.
     pub environment: Environment,
-    /// The Plan of the run.
+    /// Plan of the run: the resolved workload, with all settings that determine its operations.
     pub plan: Plan,
 }
 
-/// Whether the figures of a run may be used.
+/// Verdict on a run (valid, invalid, failed or interrupted), with the reasons why the run is not valid.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Validity {
-    /// The verdict.
+    /// Judgement of the run: valid, invalid, failed or interrupted.
     pub verdict: Verdict,
-    /// Reasons why it is not valid; empty if it is.
+    /// Reasons why the run is not valid; empty for a valid run.
     pub reasons: Vec<Reason>,
 }
 
-/// Verdict on a run, from the best to the worst.
+/// Judgement of a run, from the best to the worst.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema, Display,
 )]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Verdict {
-    /// The run did what its Plan says.
+    /// The run did what the Plan says, and met every criterion.
     Valid,
-    /// The run ended, but not as its Plan says: see the reasons.
+    /// The run ended, but not as the Plan says, or did not meet every criterion: the reasons say why.
     Invalid,
-    /// An error ended the run.
+    /// An error ended the run before the end of its Plan.
     Failed,
-    /// The user ended the run.
+    /// The user ended the run before the end of its Plan.
     Interrupted,
 }
 
-impl fmt::Display for Verdict {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Valid => "valid",
-            Self::Invalid => "invalid",
-            Self::Failed => "failed",
-            Self::Interrupted => "interrupted",
-        })
+impl Verdict {
+    /// Whether the run was measured to its end.
+    #[must_use]
+    pub fn is_measured(self) -> bool {
+        matches!(self, Self::Valid | Self::Invalid)
     }
 }
 
-/// All operations of a window that count: file operations and asynchronous writes.
+/// Figures of all counted operations of a window: file operations and asynchronous writes.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Summary {
-    /// Operations that succeeded.
+    /// Number of counted operations that succeeded in the window.
     pub ops: u64,
-    /// Operations per second.
+    /// Throughput: the operations in `ops` per second of the window.
     pub ops_per_s: f64,
-    /// Bytes moved.
+    /// Bytes that the operations in `ops` moved, read and written.
     pub bytes: u128,
-    /// Bytes per second.
+    /// Throughput in bytes: the bytes in `bytes` per second of the window.
     pub bytes_per_s: f64,
-    /// Mean latency in milliseconds; 0 without operations. The latency of an operation is its
-    /// response time where it had an intended start, and its service time where it had none.
+    /// Mean latency in milliseconds; 0 without operations. The latency of an operation is the response time if the
+    /// operation had an intended start, and otherwise the service time.
     pub mean_ms: f64,
-    /// Median of the latency in milliseconds; 0 without operations.
+    /// Median latency of the counted operations in milliseconds; 0 without operations.
     pub p50_ms: f64,
-    /// 99th percentile of the latency in milliseconds; 0 without operations.
+    /// 99th percentile of the counted operations' latency in milliseconds; 0 without operations.
     pub p99_ms: f64,
-    /// Operations that had an intended start, because the load was paced.
+    /// Number of counted operations that had an intended start, because the load was paced.
     pub paced_ops: u64,
-    /// Service time of all operations; null if none was paced, and it is the latency.
+    /// Service time of all operations; null if no operation was paced, because the latency is then the service time.
     pub service: Option<SummaryLatency>,
-    /// More percentiles, in increasing order: those that every run keeps and the requested ones.
+    /// Further percentiles of the counted operations' latency, in increasing order: the percentiles that every run
+    /// keeps, and the requested percentiles.
     pub percentiles: Vec<PercentileFigure>,
-    /// Failed operations, of every class.
+    /// Number of failed operations of the workload, of every class: also operations that `ops` does not count.
     pub errors: u64,
-    /// Operations that move data from the target, a second.
+    /// Rate in operations per second of the successful operations that move data from the target to the client.
     pub reads_per_s: f64,
-    /// Operations that move data to the target, a second.
+    /// Rate in operations per second of the successful operations that move data from the client to the target.
     pub writes_per_s: f64,
-    /// Processor time of the whole process, divided by the operations, in microseconds; null
-    /// without operations or without accounting.
+    /// Processor time of the whole client divided by the number of operations, in microseconds; null without operations
+    /// or without CPU accounting.
     pub cpu_us_per_op: Option<f64>,
-    /// Operations in flight when the window ended. They are in the percentiles, as censored
-    /// observations, and in no other figure.
+    /// Number of operations in flight when the window ended. Percentiles include the ages of operations in flight as
+    /// censored observations; counts, rates and the mean do not include operations in flight.
     pub in_flight: u64,
-    /// Age of the oldest of them in milliseconds; null if there was none.
+    /// Age of the oldest operation in flight at the window end, in milliseconds; null if no operation was in flight.
     pub oldest_in_flight_ms: Option<f64>,
-    /// Longest time in which none completed, in milliseconds and to a 512th of an interval; null
-    /// where it is not known.
+    /// Maximum gap: the longest time in the window without a completed operation, in milliseconds. The resolution is at
+    /// worst 1/256 of an interval. Null if completion times were not recorded.
     pub max_gap_ms: Option<f64>,
-    /// Longest such time that is likely at the mean rate, if operations complete independently of
-    /// each other, in milliseconds; null if `max_gap_ms` is.
+    /// Expected maximum gap: the mean longest gap if operations complete independently of each other at the mean rate,
+    /// in milliseconds. Null if `max_gap_ms` is null.
     pub expected_max_gap_ms: Option<f64>,
-    /// Times in which the target stalled.
+    /// Stalls of the target: first the stalls of all ranks together, then, with several ranks, the stalls of each rank.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stalls: Vec<StallFigure>,
-    /// Operations abandoned at the end of the run, because they did not return: calls without a reply,
-    /// and operations of workers that hung in a system call.
+    /// Number of operations that did not return and were abandoned at the end of the run: calls without a reply, and
+    /// operations of workers that hung in a system call.
     pub abandoned: u64,
 }
 
-/// A row of the results.
+/// Figures of an operation of the workload, or of a procedure of the target: a row of the results.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationFigures {
-    /// Name the workload gave it.
+    /// Name of the operation in the workload, or of the procedure that the target called.
     pub name: String,
-    /// Kind of operation.
+    /// Kind of the operation, such as `read_whole`; `rpc` for a procedure.
     pub kind: OpKind,
-    /// Class of the kind; only `io` and `aio` count in the summary.
+    /// Class of the kind of operation; only operations of the classes `io` and `aio` count in the summary.
     pub class: OpClass,
-    /// Operations that succeeded.
+    /// Number of operations of the row that succeeded in the window.
     pub ops: u64,
-    /// Operations per second.
+    /// Throughput: the operations in `ops` per second of the window.
     pub ops_per_s: f64,
-    /// Bytes moved.
+    /// Bytes that the operations in `ops` moved, read and written.
     pub bytes: u128,
-    /// Bytes per second.
+    /// Throughput in bytes: the bytes in `bytes` per second of the window.
     pub bytes_per_s: f64,
-    /// Latency: response time of operations that had an intended start, service time of the others.
+    /// Latency of the row: the response time of operations with an intended start, the service time of operations
+    /// without an intended start.
     #[serde(flatten)]
     pub latency: LatencyFigures,
-    /// Operations that had an intended start, because the load was paced.
+    /// Number of operations of the row that had an intended start, because the load was paced.
     pub paced_ops: u64,
-    /// Service time, call to return, of all of them; null if none was paced, and it is the
-    /// latency.
+    /// Service time, from call to return, of all operations of the row; null if no operation was paced, because the
+    /// latency is then the service time.
     pub service: Option<LatencyFigures>,
-    /// More percentiles, in increasing order: those that every run keeps and the requested ones.
+    /// Further percentiles of the row's latency, in increasing order: the percentiles that every run keeps, and the
+    /// requested percentiles.
     pub percentiles: Vec<PercentileFigure>,
-    /// Processor time of an operation in microseconds; null if it was not measured.
+    /// Processor time of the row's worker threads per operation in microseconds; null if processor time was not
+    /// measured.
     pub cpu_us_per_op: Option<f64>,
-    /// Failed operations.
+    /// Number of operations of the row that failed in the window.
     pub errors: u64,
-    /// Failed operations by errno or protocol status.
+    /// Number of the failed operations in `errors` by errno name or protocol status.
     pub error_codes: BTreeMap<String, u64>,
-    /// Operations in flight when the window ended; the maximum and the percentiles have them as
-    /// censored observations, which take at least that long.
+    /// Number of operations of the row in flight when the window ended. The maximum and the percentiles of the row's
+    /// latency include the age of each operation in flight as a censored observation, a lower bound of the latency.
     pub in_flight: u64,
-    /// Age of the oldest of them in milliseconds; null if there was none.
+    /// Age of the row's oldest operation in flight at the window end, in milliseconds; null if no operation was in
+    /// flight.
     pub oldest_in_flight_ms: Option<f64>,
-    /// Ages of all of them, in increasing order.
+    /// Ages of the row's operations in flight at the window end, in increasing order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub in_flight_ages: Vec<AgeFigure>,
-    /// Longest time in which none completed, in milliseconds and to a 512th of an interval; null
-    /// where it is not known.
+    /// Maximum gap: the longest time in the window without a completed operation of the row, in milliseconds. The
+    /// resolution is at worst 1/256 of an interval. Null if completion times were not recorded.
     pub max_gap_ms: Option<f64>,
-    /// Longest such time that is likely at the mean rate, if operations complete independently of
-    /// each other, in milliseconds; null if `max_gap_ms` is.
+    /// Expected maximum gap: the mean longest gap if operations complete independently of each other at the mean rate,
+    /// in milliseconds. Null if `max_gap_ms` is null.
     pub expected_max_gap_ms: Option<f64>,
 }
 
@@ -272,17 +280,11 @@ impl Run {
 }
 
 impl Summary {
-    /// A percentile of all operations; `None` if the run does not have it.
+    /// The latency of all counted operations at a percentile; `None` if the run stored no such percentile, and without
+    /// latencies.
     #[must_use]
     pub fn percentile(&self, percentile: Percentile) -> Option<PercentileFigure> {
-        let service = self.service.as_ref();
-        let fixed = match percentile {
-            Percentile::P50 => Some((self.p50_ms, service.map(|s| s.p50_ms))),
-            Percentile::P99 => Some((self.p99_ms, service.map(|s| s.p99_ms))),
-            _ => None,
-        };
-        let of = (self.ops, self.has_latencies());
-        percentile.find(&self.percentiles, of, fixed)
+        percentile.find(&self.percentiles, self.has_latencies())
     }
 
     /// Whether any latency is known: of a completed operation, or a lower bound from an operation in flight at the end.
@@ -291,7 +293,7 @@ impl Summary {
         has_latencies(self.ops, self.oldest_in_flight_ms)
     }
 
-    /// Kind of the latency.
+    /// Whether the latency figures are response times, service times, or both.
     #[must_use]
     pub fn latency_kind(&self) -> LatencyKind {
         LatencyKind::of(self.paced_ops, self.ops)
@@ -315,22 +317,14 @@ impl OperationFigures {
         has_latencies(self.ops, self.oldest_in_flight_ms)
     }
 
-    /// A percentile of the operation; `None` if the run does not have it.
+    /// The latency of the row's operations at a percentile; `None` if the run stored no such percentile, and without
+    /// latencies.
     #[must_use]
     pub fn percentile(&self, percentile: Percentile) -> Option<PercentileFigure> {
-        let of = (self.ops, self.has_latencies());
-        let pick: fn(&LatencyFigures) -> f64 = match percentile {
-            Percentile::P50 => |f| f.p50_ms,
-            Percentile::P95 => |f| f.p95_ms,
-            Percentile::P99 => |f| f.p99_ms,
-            Percentile::P999 => |f| f.p999_ms,
-            _ => return percentile.find(&self.percentiles, of, None),
-        };
-        let fixed = (pick(&self.latency), self.service.as_ref().map(pick));
-        percentile.find(&self.percentiles, of, Some(fixed))
+        percentile.find(&self.percentiles, self.has_latencies())
     }
 
-    /// Kind of the latency.
+    /// Whether the latency figures are response times, service times, or both.
     #[must_use]
     pub fn latency_kind(&self) -> LatencyKind {
         LatencyKind::of(self.paced_ops, self.ops)
@@ -343,12 +337,12 @@ impl OperationFigures {
     }
 }
 
-/// The program that ran the workload.
+/// Program that ran the workload, with its version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Program {
-    /// Its name.
+    /// Name of the program: `plimsoll`.
     pub name: String,
-    /// Its version.
+    /// Version of the program, such as `1.2.0`.
     pub version: String,
 }
 
@@ -363,97 +357,99 @@ impl Program {
     }
 }
 
-/// A target of a load.
+/// Target of a load, as a URL with a description.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Target {
-    /// As given on the command line; of results that can be resumed, the path of a system file is
+    /// URL of the target as given on the command line; in results that can be resumed, the path of a system file is
     /// absolute.
     pub url: String,
-    /// As the target describes itself.
+    /// Description of the target by the target itself, in words; known when the run has ended.
     pub description: String,
-    /// Fingerprint of the text of a simulated system; absent for other targets.
+    /// Fingerprint of the text of the system file, by which resuming detects changes; absent unless the target is a
+    /// simulated system.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub system: Option<String>,
 }
 
-/// A measured window.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// A measured window, with the figures of the operations that completed in the window.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Window {
-    /// Number, from 1.
+    /// Number of the window in the run, from 1.
     pub number: u32,
-    /// When it opened, in seconds since the run's clock began.
+    /// Time at which the window opened, in seconds since the run's clock began.
     pub start_s: f64,
-    /// Length in seconds.
+    /// Length of the window in seconds.
     pub window_s: f64,
-    /// All operations together.
+    /// Figures of all counted operations of the window together.
     pub summary: Summary,
-    /// One entry per name and kind of operation.
+    /// Figures of each operation of the workload: one entry per name and kind of operation.
     pub operations: Vec<OperationFigures>,
-    /// Procedures that the target called on a server, where it does: a file's opening is one
-    /// operation and, on NFS, three procedures. Errors are by the server's own names.
+    /// Figures of the procedures that the target called on a server: opening a file is one operation, but several
+    /// procedures on NFS. Errors have the server's names. Empty if the target reports no procedures.
     pub procedures: Vec<OperationFigures>,
-    /// With io_uring: times between the completion of an operation and its being seen by its worker, which
-    /// shows how busy the lanes were; null otherwise. They are upper bounds: an operation that had
-    /// completed before its lane looked may have done so at any time since the lane's last look.
+    /// Completion delay with io_uring: the time from the completion of an operation until the worker saw the
+    /// completion, which shows how busy the lanes were. Each delay is an upper bound, because the operation may have
+    /// completed at any time since the lane last looked at the ring. Null if no completion of a ring was recorded, as
+    /// without io_uring.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completion_delay: Option<OperationFigures>,
-    /// When the first worker finished its work; null unless there are several workers
-    /// and each ended by itself.
+    /// Figures of all workers up to the finish of the first worker; null for a single worker, and if a worker did not
+    /// finish by itself in the window.
     pub first_done: Option<CompletedFigures>,
-    /// When the last worker did; null if `first_done` is.
+    /// Figures of all workers up to the finish of the last worker; null if `first_done` is null.
     pub last_done: Option<CompletedFigures>,
-    /// Use of the machine.
+    /// Resources used by the process and the machine during the window.
     pub system: SystemUse,
-    /// Data read, and the part that came from the client's own cache; null if nothing was read, or if
-    /// it is not known.
+    /// Bytes read by operations, and the part that the client's own cache served; null if nothing was read, or if the
+    /// source of the data is unknown.
     pub client_cache: Option<ClientCache>,
-    /// What the simulated system did; null if the target is real.
+    /// Figures of the simulated system in the window; null if the target is real.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub simulation: Option<SimulationFigures>,
 }
 
-/// Figures of all workers up to an instant, such as that at which the first of them finished.
+/// Figures of all workers up to the finish of the first or of the last worker.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CompletedFigures {
-    /// The instant, in seconds since the window opened.
+    /// Time of the finish of the first or last worker, in seconds since the window opened.
     pub after_s: f64,
-    /// Operations of the summary up to it. At the first end of several ranks, those of
-    /// another rank are what it had done at its own first end, as if it had come that far evenly.
+    /// Number of counted operations of all workers up to the finish. At the first finish of several ranks, the number
+    /// of each other rank's operations is interpolated linearly from zero to the rank's own first finish.
     pub ops: u64,
-    /// Operations per second up to it.
+    /// Throughput of all workers: the operations in `ops` per second up to the finish.
     pub ops_per_s: f64,
-    /// Bytes moved up to it.
+    /// Bytes that the operations in `ops` moved up to the finish, read and written.
     pub bytes: u128,
-    /// Bytes per second up to it.
+    /// Throughput of all workers in bytes: the bytes in `bytes` per second up to the finish.
     pub bytes_per_s: f64,
 }
 
-/// A stage of a pattern: a phase, or a repetition of one.
+/// A measured stage of a pattern: one iteration of one phase.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Stage {
-    /// Number of the stage in the pattern, from 0.
+    /// Number of the stage in the list of the pattern's stages, from 0.
     pub stage: u32,
-    /// Name, such as `precreate`.
+    /// Name of the stage's phase, such as `precreate`.
     pub name: String,
-    /// Repetition, from 0.
+    /// Number of the iteration of the stage's phase, from 0.
     pub iteration: u32,
-    /// The window of all ranks, as long as the slowest rank took. Rates of MD-Workbench's lines are
-    /// over this time without the time a rank needs to begin and to report.
+    /// Window of all ranks, as long as the slowest rank took. Rates in MD-Workbench's output lines are over the window
+    /// without the time that a rank needs to begin and to report.
     pub window: Window,
-    /// Figures of each rank.
+    /// Results of each rank in the stage, such as times and completed rounds, in rank order.
     pub ranks: Vec<RankStage>,
 }
 
-/// Draws of a `testrandvar`.
+/// Statistics of the values that a `testrandvar` flowop drew from its random variable.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VariableFigures {
-    /// Name of the flowop.
+    /// Name that the workload gives to the `testrandvar` flowop.
     pub name: String,
-    /// Draws.
+    /// Number of values that the flowop drew.
     pub draws: u64,
-    /// Their mean.
+    /// Arithmetic mean of the values that the flowop drew.
     pub mean: f64,
-    /// Their standard deviation.
+    /// Standard deviation of the values that the flowop drew.
     pub sigma: f64,
 }
 

@@ -1,5 +1,6 @@
-//! Figures of an event schedule: the offered and the achieved event rate.
+//! Figures of an event schedule (`eventlimit` flowops): the offered and the achieved event rate.
 
+use crate::latency::per_second;
 use plimsoll_measure::ScheduleCounts;
 use plimsoll_plan::Plan;
 use schemars::JsonSchema;
@@ -8,15 +9,16 @@ use serde::{Deserialize, Serialize};
 /// Events that the event rate scheduled for `eventlimit`, with the numbers used and dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EventSchedule {
-    /// Offered events per second.
+    /// Offered rate: events per second that the event rate of the workload schedules.
     pub offered_events_per_s: f64,
-    /// Events per second that the workers used.
+    /// Achieved rate: events per second of the measured window that the workers used.
     pub achieved_events_per_s: f64,
-    /// Events scheduled in the window, up to the end of the last worker that waits for events.
+    /// Number of events scheduled in the measured window, up to the end of the last worker that waits for events.
     pub scheduled: u64,
-    /// Events that the workers used in the window.
+    /// Number of events that the workers used in the measured window.
     pub completed: u64,
-    /// Events dropped because the workers were more than five seconds behind.
+    /// Number of events of the measured window that were dropped, because the workers were more than 5 s behind the
+    /// schedule.
     pub dropped: u64,
 }
 
@@ -35,10 +37,7 @@ impl EventSchedule {
         );
         Some(Self {
             offered_events_per_s: offered,
-            achieved_events_per_s: match seconds > 0.0 {
-                true => sum.completed as f64 / seconds,
-                false => 0.0,
-            },
+            achieved_events_per_s: per_second(sum.completed, seconds),
             scheduled: sum.scheduled,
             completed: sum.completed,
             dropped: sum.dropped,

@@ -4,6 +4,7 @@
 //! kind. An interrupted or killed series is therefore resumed by reading its document.
 
 mod curve;
+mod loads;
 mod margin;
 mod next;
 mod profile;
@@ -14,6 +15,7 @@ mod stop;
 mod writer;
 
 pub use curve::LoadCurve;
+pub use loads::{Loads, MAX_LOAD, MAX_POINTS};
 pub use next::{MAX_REPEATS, NextRun, Step, Strategy};
 pub use profile::{Profile, SkippedConfiguration};
 pub use repeats::Repeats;
@@ -21,7 +23,7 @@ pub use run::{CriterionResult, SeriesRun};
 pub use search::{
     Agreement, LoadLine, LoadSearch, Purpose, SearchEnd, SearchRules, SearchStep, TrialRun,
 };
-pub use stop::{CurveEnd, StopRules};
+pub use stop::STOP_AFTER_INVALID;
 pub use writer::SeriesWriter;
 
 use crate::document::{Directory, Document};
@@ -34,81 +36,82 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::ops::Deref;
 use std::path::Path;
+use strum::Display;
 
-/// Runs that are one result, and the rule by which one follows another.
+/// Contents of `series.json`: the runs that form one result, and the rule that chooses the next run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Series {
-    /// Schema version of the document.
+    /// Version of the schema of `series.json`, which rises when a field is removed or changes meaning.
     pub schema_version: u32,
-    /// Name of the workload, or of the profile.
+    /// Name of the workload, or of the profile, whose runs form the series.
     pub name: String,
-    /// Start of the first run: RFC 3339, in UTC.
+    /// Time of day at which the first run of the series began: RFC 3339, in UTC.
     pub started_at: String,
-    /// Whether runs remain to be made.
+    /// State of the series: complete, stopped by a rule, or with missing runs.
     pub state: SeriesState,
-    /// Reason why the series ended before its last run; null if it did not.
+    /// Reason why a rule or an error ended the series; null in the states `unfinished`, `complete` and `interrupted`.
     pub stop_reason: Option<Reason>,
-    /// Kind of the series, its rule, and the figures that follow from the runs.
+    /// Kind of the series, rule that chooses the runs, and figures that follow from the runs.
     #[serde(flatten)]
     pub kind: SeriesKind,
-    /// Runs in the order in which they ended.
+    /// Entries of the finished runs, in the order in which the rule of the series chooses the runs.
     pub runs: Vec<SeriesRun>,
-    /// Configurations of the runs: one, or those of a profile.
+    /// Configurations of the series: the configurations of a profile, and a single configuration in other series.
     pub configurations: Vec<Configuration>,
-    /// Requested percentiles in tables; null if the usual ones are shown.
+    /// Percentiles that `plimsoll report --percentiles` requested for tables; null if tables show the default
+    /// percentiles.
     pub percentiles_shown: Option<Percentiles>,
-    /// Program that made the runs.
+    /// Program that began the series, with its version.
     pub program: Program,
-    /// Clock of the runs.
+    /// Clock of the runs: virtual if the targets of all configurations run in virtual time.
     pub clock: ClockKind,
-    /// Requested number of threads that drive the workers; null if none was requested.
-    pub lanes: Option<u64>,
-    /// Length of an interval of the runs' time series in seconds.
+    /// Length of an interval in the time series of each run, in seconds.
     pub interval_s: f64,
-    /// Number of processes that make each run together.
+    /// Number of ranks: the processes that make each run together.
     pub ranks: u32,
-    /// Events of each run, and commands around its phases, as on the command line, such as `30s sh ./failover` or
-    /// `before load sh sync`. The URL of a simulated system has its events instead.
+    /// Events of each run, and commands around the phases of each run, as on the command line, such as `30s sh
+    /// ./failover` or `before load sh sync`. Events of a simulated system are in the target's URL instead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<String>,
-    /// Notes on the series.
+    /// Notes for people on the series, such as failed hooks and files that could not be removed.
     pub notes: Vec<Note>,
-    /// Machine of rank 0, and the file system of the first work directory.
+    /// Client machine of rank 0; in a series with one configuration, also the file system of the work directory.
     pub environment: Environment,
 }
 
-/// Kind of a series, its rule, and the figures that follow from the runs.
+/// Kind of a series, with the rule that chooses the runs, and the figures that follow from the runs.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum SeriesKind {
-    /// One workload, several times, with seeds that follow each other.
+    /// Repeated runs of one workload, with consecutive seeds.
     Repeats(Repeats),
-    /// One workload at increasing loads, on one data set.
+    /// A load curve: runs of one workload at increasing loads, on one data set.
     Curve(LoadCurve),
-    /// A search for the highest load that is sustained.
+    /// A search for the load line: the highest sustained load.
     Search(LoadSearch),
     /// The configurations of a Filebench profile, on each file system.
     Profile(Profile),
 }
 
-/// Whether a series is over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// State of a series, which says whether runs are missing and what ended the series.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Display)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum SeriesState {
     /// Runs are missing: the series is in progress, or its process was killed.
     Unfinished,
-    /// Every run was made.
+    /// The rule of the series requests no further run.
     Complete,
-    /// A rule of the series ended it.
+    /// A rule of the series ended the series before all planned runs were made.
     Stopped,
-    /// The user ended it; runs are missing.
+    /// The user ended the series; runs are missing, and the series can be resumed.
     Interrupted,
-    /// An error ended it, or ended a run of it.
+    /// An error ended the series or a run of the series; the series can be resumed.
     Failed,
 }
 
 impl SeriesState {
-    /// Whether runs remain to be made.
+    /// Whether the series can be resumed, because runs remain to be made.
     #[must_use]
     pub fn can_resume(self) -> bool {
         match self {
@@ -118,31 +121,33 @@ impl SeriesState {
     }
 }
 
-/// What some runs of a series execute.
+/// Plan and target that some runs of a series share; in a profile, one workload on one file system.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Configuration {
-    /// Name in the profile, with the values that differ between its runs, such as `read,nthreads=4`; empty elsewhere.
+    /// Name of the configuration in a profile, with the values that differ between the configurations, such as
+    /// `read,nthreads=4`; empty in other series.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
-    /// Name of the file system in the profile; null elsewhere.
+    /// Name of the configuration's file system in a profile, such as `ext4`; null in other series.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filesystem: Option<String>,
-    /// Directory of its results, relative to the series'; empty for the series' own directory.
+    /// Directory of the configuration's results, relative to the directory of the series; empty for the directory of
+    /// the series itself.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub directory: String,
-    /// Target of the load.
+    /// Target of the load of the configuration's runs.
     pub target: Target,
-    /// Plan of the runs; of a series with several loads, the Plan of the highest load, of whose files smaller loads use a
-    /// part.
+    /// Plan of the configuration's runs. In a series with several loads, the Plan has the highest load, and runs at
+    /// lower loads use a part of its files.
     pub plan: Plan,
 }
 
-/// A series of one kind, with the rule and figures of that kind.
+/// A series with the rule and figures of its kind `K`, which the caller has checked.
 #[derive(Debug)]
 pub struct SeriesOf<'a, K> {
-    /// The series.
+    /// The whole series, with its configurations and runs.
     pub series: &'a Series,
-    /// Rule and figures.
+    /// Rule and figures of the series, of the kind `K`.
     pub figures: &'a K,
 }
 
@@ -163,46 +168,46 @@ impl<K> Deref for SeriesOf<'_, K> {
 }
 
 impl Series {
-    /// The series with its load curve; `None` for other kinds.
+    /// Pairs the series with `figures`, the rule and figures of its kind.
+    #[must_use]
+    pub fn with<'a, K>(&'a self, figures: &'a K) -> SeriesOf<'a, K> {
+        SeriesOf {
+            series: self,
+            figures,
+        }
+    }
+
+    /// The series with its rule and figures as a load curve; `None` for other kinds.
     #[must_use]
     pub fn as_curve(&self) -> Option<SeriesOf<'_, LoadCurve>> {
-        let SeriesKind::Curve(figures) = &self.kind else {
-            return None;
-        };
-        Some(SeriesOf {
-            series: self,
-            figures,
-        })
+        match &self.kind {
+            SeriesKind::Curve(figures) => Some(self.with(figures)),
+            _ => None,
+        }
     }
 
-    /// The series with its search; `None` for other kinds.
+    /// The series with its rule and figures as a search; `None` for other kinds.
     #[must_use]
     pub fn as_search(&self) -> Option<SeriesOf<'_, LoadSearch>> {
-        let SeriesKind::Search(figures) = &self.kind else {
-            return None;
-        };
-        Some(SeriesOf {
-            series: self,
-            figures,
-        })
+        match &self.kind {
+            SeriesKind::Search(figures) => Some(self.with(figures)),
+            _ => None,
+        }
     }
 
-    /// The series with its profile; `None` for other kinds.
+    /// The series with its rule and figures as a profile; `None` for other kinds.
     #[must_use]
     pub fn as_profile(&self) -> Option<SeriesOf<'_, Profile>> {
-        let SeriesKind::Profile(figures) = &self.kind else {
-            return None;
-        };
-        Some(SeriesOf {
-            series: self,
-            figures,
-        })
+        match &self.kind {
+            SeriesKind::Profile(figures) => Some(self.with(figures)),
+            _ => None,
+        }
     }
 }
 
 impl Configuration {
-    /// Name and file system, such as `read,nthreads=4 on ext4`; `None` without a file system, as in every series but a
-    /// profile.
+    /// Name and file system of the configuration, such as `read,nthreads=4 on ext4`; `None` without a file system, as
+    /// in every series but a profile.
     #[must_use]
     pub fn label(&self) -> Option<String> {
         let filesystem = self.filesystem.as_ref()?;
@@ -231,7 +236,7 @@ impl SeriesKind {
         }
     }
 
-    /// Kind of the results, without the figures.
+    /// Kind of the series, as lists and titles of results name the kind.
     #[must_use]
     pub fn kind(&self) -> Kind {
         match self {
@@ -244,7 +249,7 @@ impl SeriesKind {
 }
 
 impl Series {
-    /// The next run, or the state in which the series ends.
+    /// The next run of the series, or the state in which the series ends.
     #[must_use]
     pub fn next(&self) -> Step {
         let strategy = self.kind.strategy();
@@ -272,33 +277,34 @@ impl Series {
                 .ok_or_else(|| format!("the files are not laid out for load {load}"))?,
         };
         plan.seed = run.seed;
-        // The next run uses the same files.
+        // The next run of a load curve or a search uses the files of this run.
         plan.options.keep |= self.kind.strategy().shares_files();
         Ok(plan)
     }
 
-    /// The configuration with a number, from 0.
+    /// The configuration of the series with the number `number`, from 0.
     ///
     /// # Panics
-    /// If there is no such configuration; documents in which a run has a wrong number are refused.
+    /// If the series has no configuration with the number; [`Directory::read`] refuses documents in which a run has a
+    /// wrong number.
     #[must_use]
     pub fn configuration(&self, number: u32) -> &Configuration {
         &self.configurations[number as usize]
     }
 
-    /// The Plan of the first configuration, the only one unless the series is a profile.
+    /// The Plan of the first configuration, the only configuration unless the series is a profile.
     #[must_use]
     pub fn first_plan(&self) -> &Plan {
         &self.configuration(0).plan
     }
 
-    /// The target of the first configuration.
+    /// The target of the first configuration, the only configuration unless the series is a profile.
     #[must_use]
     pub fn first_target(&self) -> &Target {
         &self.configuration(0).target
     }
 
-    /// The business metric of the first configuration; `None` if the workload has none.
+    /// The business metric of the first configuration's workload; `None` if the workload has no business metric.
     #[must_use]
     pub fn metric(&self) -> Option<&BusinessMetric> {
         self.first_plan().metric.as_ref()
@@ -310,13 +316,13 @@ impl Series {
         self.metric().map_or("", |m| &m.name)
     }
 
-    /// Fraction of the full data and of the full rates: 1 without a business metric.
+    /// Scale: the fraction of the full data and rates that the runs use; 1 without a business metric.
     #[must_use]
     pub fn scale(&self) -> f64 {
         self.metric().map_or(1.0, |m| m.scale)
     }
 
-    /// Whether data and rates are unscaled; a scaled result is not comparable.
+    /// Whether data and rates are unscaled (scale 1); results of other scales are not comparable.
     #[must_use]
     pub fn is_comparable(&self) -> bool {
         self.metric().is_none_or(|m| !m.is_scaled())
@@ -340,13 +346,13 @@ impl Series {
         self.runs.iter().filter(|run| run.is_measured())
     }
 
-    /// Runs of a configuration, in the order of the series.
+    /// Runs of the configuration with a number, in the order of the series.
     pub fn runs_of(&self, configuration: u32) -> impl Iterator<Item = &SeriesRun> {
         let of = self.runs.iter();
         of.filter(move |run| run.configuration == configuration)
     }
 
-    /// Whether the figures may be used, and whether the series is complete.
+    /// Status of the series in lists: whether its figures may be used, and whether the series is complete.
     #[must_use]
     pub fn status(&self) -> Status {
         match self.state {
@@ -363,18 +369,24 @@ impl Series {
         }
     }
 
-    /// Percentiles that a table shows: the requested percentiles, else `usual`.
+    /// Percentiles that a table of the series shows: the requested percentiles, else `usual`.
     #[must_use]
     pub fn shown_percentiles<'a>(&'a self, usual: &'a [Percentile]) -> &'a [Percentile] {
         Percentiles::shown_percentiles(self.percentiles_shown.as_ref(), usual)
     }
 
-    /// Recomputes the figures that follow from the runs.
+    /// Recomputes the figures that follow from the listed runs, such as the load line.
     pub(crate) fn conclude(&mut self) {
         self.kind.strategy_mut().conclude(&self.runs);
     }
+}
 
-    fn fault(&self) -> Result<(), String> {
+impl Document for Series {
+    const FILE: &str = SERIES_FILE;
+    const SCHEMA: u32 = 1;
+    const KIND_NAME: &str = "series";
+
+    fn check(&self) -> Result<(), String> {
         if self.configurations.is_empty() {
             return Err("the series has no configuration".into());
         }
@@ -399,27 +411,19 @@ impl Series {
     }
 }
 
-impl Document for Series {
-    const FILE: &str = SERIES_FILE;
-    const SCHEMA: u32 = 1;
-    const KIND_NAME: &str = "series";
-
-    fn check(&self) -> Result<(), String> {
-        self.fault()
-    }
-}
-
 /// Directory of a series, with `series.json` and the results directories of its runs.
 pub type SeriesDir = Directory<Series>;
 
 impl Directory<Series> {
-    /// Results directory of a run; `None` for a name that leads out of the directory, which Plimsoll never writes.
+    /// Results directory of a run of the series; `None` for a name that leads out of the series' directory, which
+    /// Plimsoll never writes.
     #[must_use]
     pub fn run(&self, run: &SeriesRun) -> Option<RunDir> {
         self.within(&run.directory).map(|path| RunDir::at(&path))
     }
 
-    /// Reads the document, with these percentiles for tables; with `None`, the same as [`read`](Self::read).
+    /// Reads `series.json`, and adds the percentiles `percentiles` that the runs did not store; without `percentiles`,
+    /// the series is as [`read`](Self::read) returns the series.
     ///
     /// # Errors
     /// As [`read`](Self::read), and as [`RunDir::read_with`](crate::RunDir::read_with) of its runs.
@@ -436,14 +440,15 @@ impl Directory<Series> {
         Ok(series)
     }
 
-    /// A line that names the command for the missing runs.
+    /// A line for messages with the command that makes the missing runs of the series.
     #[must_use]
     pub fn resume_hint(&self) -> String {
         format!("resume with plimsoll resume {}", self.path().display())
     }
 }
 
-/// Results directories of runs in `path`: the directory of one run, or the runs of a series in order.
+/// Results directories of the runs in `path`: `path` itself for a single run, or the directories of a series' runs in
+/// order.
 ///
 /// # Errors
 /// As [`SeriesDir::read`].

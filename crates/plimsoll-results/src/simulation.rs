@@ -1,4 +1,4 @@
-//! Figures of a simulated storage system.
+//! Figures of a simulated storage system: its bottleneck, and the time of operations at its elements.
 
 use crate::run::OperationFigures;
 use plimsoll_measure::{
@@ -8,51 +8,55 @@ use plimsoll_plan::{OpKind, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a simulated storage system did in the measured window.
+/// Figures of a simulated system in the measured window.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SimulationFigures {
-    /// Name of the system.
+    /// Name of the simulated system, from its system file.
     pub system: String,
-    /// The station that limits the system; null if none was busy.
+    /// Bottleneck of the system: the station with the busiest instance; null if no station was busy.
     pub bottleneck: Option<Bottleneck>,
-    /// Stations, in the order of their names; a link has one for each direction.
+    /// Figures of the system's stations, in the order of names. A link has, in each direction, a station for
+    /// transmission and a station for latency.
     pub stations: Vec<StationFigures>,
-    /// Caches.
+    /// Figures of the system's caches; empty if the system has no cache.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub caches: Vec<CacheFigures>,
-    /// Logs, and dirty data of caches that write back.
+    /// Figures of the system's logs, and of the dirty bytes of its write-back caches; empty if the system has neither.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub buffers: Vec<BufferFigures>,
-    /// Where the time of each operation went.
+    /// Mean time of each operation of the workload at each element of the system, for operations that succeeded in the
+    /// window.
     pub operations: Vec<OperationTime>,
 }
 
-/// Where the time of an operation went.
+/// Mean time of one operation of the workload at each element of a simulated system.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationTime {
-    /// Name the workload gave it.
+    /// Name of the operation in the workload.
     pub name: String,
-    /// Kind of operation.
+    /// Kind of the operation, such as `read_whole`.
     pub kind: OpKind,
-    /// Operations that succeeded.
+    /// Number of operations that succeeded in the window.
     pub ops: u64,
-    /// Requests that they sent to the system: reading a whole file takes several.
+    /// Number of successful requests that the operations sent to the simulated system: reading a whole file takes
+    /// several.
     pub requests: u64,
-    /// Mean time of an operation at each element of the system that took any.
+    /// Mean time of an operation at each element of the simulated system; elements without time are left out.
     pub elements: Vec<ElementTime>,
 }
 
-/// Mean time of an operation at an element of a system.
+/// Mean time of an operation at one element of a simulated system, such as a station or a link.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ElementTime {
-    /// Name of the element.
+    /// Name of the element in the system file.
     pub element: String,
-    /// Milliseconds of an operation.
+    /// Mean time that the requests of one operation spent at the element, in milliseconds.
     pub mean_ms: f64,
 }
 
 impl SimulationFigures {
-    /// Figures of a window; `ops` returns the number of operations of a row of the Plan.
+    /// Computes the figures of a simulated system in a window; `ops` returns the number of successful operations of a
+    /// row of the Plan.
     pub(crate) fn of(simulated: &SimulatedWindow, plan: &Plan, ops: impl Fn(u32) -> u64) -> Self {
         let operations = simulated.rows.iter().filter_map(|row| {
             let operation = plan.operations.get(row.row as usize)?;
@@ -75,7 +79,8 @@ impl SimulationFigures {
         }
     }
 
-    /// Mean time of an operation that counts in the summary, at each element, in the order of the first occurrence.
+    /// Mean time of a counted operation at each element of the system, over all rows of `operations`; elements are in
+    /// the order of their first occurrence.
     #[must_use]
     pub fn mean_times(&self, operations: &[OperationFigures]) -> Vec<ElementTime> {
         let all: u64 = operations

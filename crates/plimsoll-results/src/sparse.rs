@@ -5,23 +5,20 @@
 
 use flate2::{Decompress, FlushDecompress, Status};
 
-/// Magic number of the deflated form.
+/// Magic number, in the first four bytes, of HdrHistogram's deflated form of a histogram.
 const DEFLATED_COOKIE: u32 = 0x1c84_9314;
 
-/// Magic number of the V2 form, inside the deflated form.
+/// Magic number of HdrHistogram's V2 form of a histogram, which the deflated form contains.
 const V2_COOKIE: u32 = 0x1c84_9313;
 
-/// Length of the header of the V2 form.
+/// Length of the header of HdrHistogram's V2 form in bytes.
 const HEADER_BYTES: usize = 40;
 
-/// Maximum size of an inflated histogram: ten times the size of an hour's latencies with samples in every bucket.
+/// Maximum size of an inflated histogram in bytes: ten times the size of an hour's latencies with samples in every
+/// bucket.
 const MAX_HISTOGRAM_BYTES: usize = 4 << 20;
 
-/// Maximum number of significant digits of a histogram that is decoded with its empty buckets: the number with which
-/// Plimsoll writes histograms. One more digit takes ten times the memory.
-const MAX_WHOLE_DIGITS: u32 = 3;
-
-/// Initial buffer size; most inflated histograms fit.
+/// Initial size of the buffer for inflated histograms in bytes; most histograms fit.
 const INITIAL_HISTOGRAM_BYTES: usize = 16 << 10;
 
 /// Inflates histograms one after another with one decompressor and one buffer: allocating both takes longer than
@@ -73,7 +70,7 @@ pub struct SparseHistogram {
     pub counts: Vec<(u64, u64)>,
 }
 
-/// Conversion of bucket indices to values.
+/// Converts the indices of a histogram's buckets to latencies.
 struct Buckets {
     unit_magnitude: u32,
     half_magnitude: u32,
@@ -81,11 +78,9 @@ struct Buckets {
 
 impl Buckets {
     fn new(digits: u32, lowest: u64) -> Option<Self> {
-        let largest_with_unit = 2 * 10u64.pow(digits);
-        let magnitude = largest_with_unit.next_power_of_two().trailing_zeros();
         (digits <= 5 && lowest > 0).then(|| Self {
             unit_magnitude: lowest.ilog2(),
-            half_magnitude: magnitude - 1,
+            half_magnitude: (2 * 10u64.pow(digits)).next_power_of_two().ilog2() - 1,
         })
     }
 
@@ -109,7 +104,7 @@ impl Buckets {
 }
 
 impl SparseHistogram {
-    /// Number of samples.
+    /// Number of operations whose latencies form the histogram.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.counts.iter().map(|(_, n)| n).sum()
@@ -131,29 +126,12 @@ impl SparseHistogram {
             return Err("the histogram is not of the V2 form".into());
         }
         let length = number(header, 4) as usize;
-        let digits = digits_of(header);
+        let digits = number(header, 12) as u32;
         let lowest = number(header, 16) << 32 | number(header, 20);
-        let buckets = (digits <= 5)
-            .then(|| Buckets::new(digits, lowest))
-            .flatten()
-            .ok_or("the histogram has bounds that cannot be")?;
+        let buckets = Buckets::new(digits, lowest);
+        let buckets = buckets.ok_or("the histogram has bounds that cannot be")?;
         let payload = plain[HEADER_BYTES..].get(..length).ok_or_else(cut)?;
         Self::unpack(payload, &buckets)
-    }
-
-    /// Checks a histogram in the deflated V2 form before the caller allocates all of its buckets, which may take far
-    /// more memory than the encoded bytes.
-    ///
-    /// # Errors
-    /// As [`decode`](Self::decode); an error if the histogram has more significant digits than Plimsoll writes.
-    pub(crate) fn check_whole(inflater: &mut Inflater, bytes: &[u8]) -> Result<(), String> {
-        Self::decode(inflater, bytes)?;
-        match digits_of(&inflater.plain) {
-            0..=MAX_WHOLE_DIGITS => Ok(()),
-            digits => Err(format!(
-                "the histogram has {digits} significant digits: expected at most {MAX_WHOLE_DIGITS}"
-            )),
-        }
     }
 
     fn unpack(mut payload: &[u8], buckets: &Buckets) -> Result<Self, String> {
@@ -181,11 +159,6 @@ impl SparseHistogram {
         }
         Ok(Self { counts })
     }
-}
-
-/// Number of significant digits in a header.
-fn digits_of(header: &[u8]) -> u32 {
-    number(header, 12) as u32
 }
 
 /// Four bytes at `at`, in big-endian order; the caller has checked the length.
@@ -237,7 +210,7 @@ mod tests {
         bytes
     }
 
-    /// Encodes a signed number as ZigZag LEB128.
+    /// Encodes a signed number as ZigZag LEB128, as HdrHistogram's V2 form encodes counts.
     fn zig_zag_bytes(n: i64) -> Vec<u8> {
         let mut left = (n << 1 ^ n >> 63).cast_unsigned();
         let mut bytes = Vec::new();
@@ -252,8 +225,8 @@ mod tests {
         bytes
     }
 
-    /// A few bytes that inflate to megabytes of empty buckets, and a histogram with 5 significant digits, whose buckets
-    /// take 50 MB.
+    /// Bytes that inflate to more than `MAX_HISTOGRAM_BYTES` are refused. The empty buckets of a histogram with 5
+    /// significant digits, which would take 50 MB, are not allocated.
     #[test]
     fn what_would_take_far_more_memory_than_it_has_bytes_is_refused() {
         let endless = deflated(&vec![0; MAX_HISTOGRAM_BYTES + (1 << 20)]);
@@ -263,8 +236,6 @@ mod tests {
         exact.record(1 << 60).unwrap();
         let exact = encoded(&exact);
         assert!(SparseHistogram::decode(&mut Inflater::new(), &exact).is_ok());
-        let refused = SparseHistogram::check_whole(&mut Inflater::new(), &exact).unwrap_err();
-        assert!(refused.contains("5 significant digits"), "{refused}");
     }
 
     proptest! {
@@ -374,8 +345,6 @@ mod tests {
             counts(&header(2, 3, 1 << 33, &[2, 2])),
             [((1 << 33) - 1, 1), ((2 << 33) - 1, 1)]
         );
-        assert!(SparseHistogram::check_whole(&mut Inflater::new(), &header(0, 3, 1, &[])).is_ok());
-        assert!(SparseHistogram::check_whole(&mut Inflater::new(), &header(0, 4, 1, &[])).is_err());
     }
 
     #[test]

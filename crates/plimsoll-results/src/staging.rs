@@ -43,7 +43,7 @@ const UNCLAIMED_AGE: Duration = Duration::from_secs(60);
 
 const MAX_OWNER_FILE_BYTES: u64 = 512;
 
-/// A hidden directory; dropping the value removes the directory.
+/// The hidden directory of results in progress; dropping the value removes the directory.
 pub(crate) struct StagingDir {
     dir: TempDir,
     /// Holds the lock, which the kernel releases when the process ends. Declared after `dir`: held until the directory
@@ -87,8 +87,8 @@ pub(crate) fn forget_progress(dir: &Path) {
     }
 }
 
-/// Creates and locks the owner file. The file gets its final name after it is locked, so other runs never find it
-/// unlocked.
+/// Creates and locks the owner file. The owner file gets its final name after the lock, so other runs never find an
+/// unlocked owner file.
 fn create_owner_file(dir: &Path) -> io::Result<File> {
     let unlocked = dir.join(UNLOCKED_OWNER_FILE);
     let file = create_new(&unlocked)?;
@@ -123,7 +123,8 @@ pub(crate) fn lock(dir: &Path) -> Result<File, ResultsError> {
     }
 }
 
-/// Content of an owner file, with the name of the machine, because locks of other machines may be invisible here.
+/// Content of an owner file, with the name of the machine, because locks of other machines may be invisible on this
+/// machine.
 fn owner_line(process: u32) -> String {
     let uname = rustix::system::uname();
     let host = uname.nodename().to_string_lossy();
@@ -217,7 +218,7 @@ pub(crate) fn lock_of_gone_owner(dir: &Path) -> Option<File> {
     (text == owner_line(process)).then_some(file)
 }
 
-/// Whether an open file is the file at `path` now.
+/// Whether an open file is still the file at `path`, by device and inode number.
 fn is_at(file: &File, path: &Path) -> bool {
     let id = |m: std::fs::Metadata| (m.dev(), m.ino());
     let there = std::fs::symlink_metadata(path).map(id);
@@ -236,7 +237,7 @@ fn remove_own(dir: &Path) -> io::Result<()> {
         if paths.contains(&entry.path()) {
             continue;
         }
-        // Temporary file of a process that was killed while it replaced a file.
+        // A name with the staging prefix is the temporary file of a process that was killed while replacing a file.
         let is_new = entry.file_name().to_str().and_then(id_of).is_some();
         if !is_new || !entry.file_type()?.is_file() {
             return Ok(());

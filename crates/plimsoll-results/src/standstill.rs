@@ -5,12 +5,13 @@ use plimsoll_measure::{Gap, InFlightAges, Stall, WindowTotals, expected_max_gap}
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Operations of about the same age in flight when the window ended.
+/// Number of operations in flight at the window end whose ages are equal to three significant digits.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AgeFigure {
-    /// Their age in milliseconds, with three significant digits: a lower bound of their latency.
+    /// Age of the operations in flight in milliseconds, to three significant digits: a lower bound of the operations'
+    /// latency.
     pub at_least_ms: f64,
-    /// Number of operations.
+    /// Number of operations in flight of the age `at_least_ms`.
     pub ops: u64,
 }
 
@@ -29,20 +30,21 @@ pub(crate) fn oldest_ms(ages: &InFlightAges) -> Option<f64> {
     (ages.count() > 0).then(|| ms(ages.oldest() as f64))
 }
 
-/// A time in which the target stalled: an operation was in flight that usually takes far less, and
-/// none completed for more than a second.
+/// A stall of the target: a period of more than 1 s in which no operation completed, although an operation was in
+/// flight that usually takes at most a tenth of the period.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StallFigure {
-    /// Begin, in seconds since the window opened.
+    /// Start of the stall in seconds since the window opened.
     pub start_s: f64,
-    /// End, in seconds since the window opened.
+    /// End of the stall in seconds since the window opened.
     pub end_s: f64,
-    /// Whether the window ended in it.
+    /// Whether the measured window ended during the stall.
     pub at_end: bool,
-    /// Whether it makes the result invalid: it lies at the end, or takes more than a twentieth of
-    /// the window.
+    /// Whether the stall makes the result invalid: the window ended during the stall, or all stalls together took more
+    /// than 5 % of the window.
     pub invalidates: bool,
-    /// The rank whose operations stood still by its own clock; null if those of all did.
+    /// Number of the rank whose workers saw the stall, with times on the rank's own clock; null for a stall of all
+    /// ranks together.
     pub rank: Option<u32>,
 }
 

@@ -18,7 +18,7 @@ pub(crate) fn create_new(path: &Path) -> io::Result<File> {
     File::create_new(path)
 }
 
-/// Appends bytes to a file.
+/// Writes all of `bytes` at the current position of a file, the end of a file that is being written.
 pub(crate) fn write_all(mut file: &File, bytes: &[u8]) -> io::Result<()> {
     disk_call(DiskCall::Write)?;
     file.write_all(bytes)

@@ -11,12 +11,12 @@ use std::path::Path;
 
 #[test]
 fn words_of_a_status_are_read_back() {
-    let words = Status::ALL.map(Status::word);
+    let words = Status::ALL.iter().map(|s| s.word()).collect::<Vec<_>>();
     assert_eq!(
         words,
         ["valid", "invalid", "failed", "interrupted", "unfinished"]
     );
-    for status in Status::ALL {
+    for &status in Status::ALL {
         assert_eq!(
             (status.word().parse(), status.to_string()),
             (Ok(status), status.word().into())

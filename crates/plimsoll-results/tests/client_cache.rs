@@ -1,4 +1,4 @@
-//! The share of the reads that the client's own cache served, and when it is doubtful.
+//! Hit ratio of the client's own cache, and the note on a high hit ratio.
 
 use plimsoll_measure::system::{NfsMountUse, ProcessUse, SystemUse};
 use plimsoll_measure::{Latency, MeasuredWindow, OpTotals, WindowTotals};
@@ -14,7 +14,7 @@ use std::time::SystemTime;
 
 const MIB: u64 = 1 << 20;
 
-/// Operations of each kind with this many operations and bytes.
+/// Totals of rows, each with a kind, a number of operations and a number of bytes.
 fn totals(rows: &[(OpKind, u64, u64)]) -> Vec<OpTotals> {
     let row = |(_, ops, bytes): &(OpKind, u64, u64)| OpTotals {
         ops: *ops,
@@ -85,7 +85,7 @@ fn measured(
     }
 }
 
-/// A process that had so much read from block devices.
+/// Resource use of a process that caused `bytes` to be read from block devices.
 fn from_storage(bytes: u64) -> SystemUse {
     SystemUse {
         process: Some(ProcessUse {
@@ -134,7 +134,7 @@ fn what_did_not_come_from_the_storage_came_from_the_cache() {
     let reads = [
         (OpKind::ReadWhole, 10, 60 * MIB),
         (OpKind::MmapRead, 5, 20 * MIB),
-        // Half of a copy's bytes are those written.
+        // Half of the bytes of a copy were written, not read.
         (OpKind::CopyFile, 1, 40 * MIB),
         (OpKind::WriteWhole, 9, 500 * MIB),
     ];
@@ -146,7 +146,7 @@ fn what_did_not_come_from_the_storage_came_from_the_cache() {
         c.to_string(),
         "100 MiB, 75 % from the client's page cache (25 MiB from the storage)"
     );
-    // Read-ahead may bring more than is read.
+    // Read-ahead may bring more bytes from storage than the operations read.
     assert_eq!(cache(130 * MIB).hit_ratio, Some(0.0));
     assert_eq!(cache(0).hit_ratio, Some(1.0));
     let nearly = cache(1).to_string();
@@ -204,7 +204,7 @@ fn each_source_has_its_own_counter() {
         mounted("/mnt").to_string(),
         "100 MiB, 60 % from the client's page cache (40 MiB from the server)"
     );
-    // Another mount's traffic is not this one's.
+    // Traffic of another mount does not count for the mount of the work directory.
     assert_eq!(mounted("/other").hit_ratio, Some(1.0));
     let memory = measured(Some(ReadSource::Memory), &reads, from_storage(5));
     let memory = cache(memory).unwrap();
@@ -225,7 +225,8 @@ fn memory_measured_instead_of_storage_is_reported() {
              sets (100 MiB) fit in it (1 GiB); --drop-caches, direct I/O or larger file sets measure the storage"
         ]
     );
-    // What was done against it already is not advised, and what does not fit is not said to.
+    // The note does not advise `--drop-caches` if caches were dropped, and does not say that files fit into memory if
+    // the files do not fit.
     let mut cold = local(&reads, 50 * MIB);
     cold.plan.options.drop_caches = Cold::Files;
     cold.environment.memory_bytes = Some(99 * MIB);

@@ -8,8 +8,9 @@ use plimsoll_plan::{
 };
 use plimsoll_results::{
     ClockKind, Configuration, Document, Environment, LoadCurve, LoadSearch, MeasuredRun, NextRun,
-    Outcome, ProcessCounts, Profile, Reason, Repeats, Run, RunDir, ScheduleCounts, SearchRules,
-    Series, SeriesKind, SeriesRun, SeriesState, SeriesWriter, Step, StopRules, Target, Verdict,
+    Outcome, ProcessCounts, Profile, Reason, Repeats, Run, RunDir, STOP_AFTER_INVALID,
+    ScheduleCounts, SearchRules, Series, SeriesKind, SeriesRun, SeriesState, SeriesWriter,
+    SparseInterval, Step, Target, Verdict,
 };
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -19,7 +20,7 @@ pub const SECOND: u64 = 1_000_000_000;
 /// Highest load of the Plan of curves and searches.
 pub const MAX_LOAD: u32 = 10;
 
-/// Seed of the first run.
+/// Seed of the Plan, and of the first run of a series.
 pub const SEED: u64 = 41;
 
 pub fn target(url: &str) -> Target {
@@ -136,7 +137,7 @@ pub fn plan() -> Plan {
     plan
 }
 
-/// The Plan for a lower load.
+/// The Plan of [`plan`] at a load of at most [`MAX_LOAD`].
 pub fn plan_at(load: u64) -> Plan {
     plan()
         .at_load(load)
@@ -194,7 +195,7 @@ pub fn measured(plan: Plan, done: u64, ms: u64, reasons: &[&str]) -> MeasuredRun
     }
 }
 
-/// The run of [`measured`].
+/// A run of `plan`, assembled from the measurements of [`measured`].
 pub fn run(plan: Plan, done: u64, ms: u64, reasons: &[&str]) -> Run {
     Run::assemble(measured(plan, done, ms, reasons))
 }
@@ -214,7 +215,6 @@ pub fn series(kind: SeriesKind, configurations: Vec<Configuration>) -> Series {
         percentiles_shown: None,
         program: run.program,
         clock: ClockKind::Virtual,
-        lanes: None,
         interval_s: 1.0,
         ranks: 1,
         events: vec![],
@@ -233,7 +233,7 @@ pub fn configuration(plan: Plan) -> Configuration {
     }
 }
 
-/// Repeated runs.
+/// A series of repeated runs of [`plan`], without runs.
 pub fn repeats(requested_runs: u32) -> Series {
     let kind = SeriesKind::Repeats(Repeats { requested_runs });
     series(kind, vec![configuration(plan())])
@@ -241,7 +241,7 @@ pub fn repeats(requested_runs: u32) -> Series {
 
 /// A curve of the loads 2, 4, 6, 8 and 10.
 pub fn curve() -> Series {
-    let curve = LoadCurve::new(vec![2, 4, 6, 8, 10], StopRules::default());
+    let curve = LoadCurve::new(vec![2, 4, 6, 8, 10], Some(STOP_AFTER_INVALID));
     series(SeriesKind::Curve(curve), vec![configuration(plan())])
 }
 
@@ -299,7 +299,10 @@ pub fn create(root: &Path, series: Series) -> SeriesWriter {
 /// Writes the results of a run into the directory of `next` without listing the run.
 pub fn write(writer: &SeriesWriter, next: &NextRun, run: &Run) -> RunDir {
     let started = SystemTime::UNIX_EPOCH;
-    let results = writer.run_writer(next, &run.plan, started).unwrap();
+    let results = writer
+        .dir()
+        .run_writer(writer.series().clock, next, &run.plan, started);
+    let results = results.unwrap();
     results.finish(run).unwrap()
 }
 
@@ -329,7 +332,7 @@ pub fn make_all(writer: &mut SeriesWriter, mut figures: impl FnMut(&NextRun) -> 
     }
 }
 
-/// Names in a directory, sorted.
+/// Names of the entries in a directory, sorted.
 pub fn names(dir: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(dir).unwrap();
     let mut names: Vec<String> = entries
@@ -337,4 +340,11 @@ pub fn names(dir: &Path) -> Vec<String> {
         .collect();
     names.sort();
     names
+}
+
+/// Reads all distributions in the `histograms.hlog` of a run.
+pub fn logged(dir: &RunDir) -> Vec<SparseInterval> {
+    let mut lines = Vec::new();
+    dir.each_histogram(&mut |line| lines.push(line)).unwrap();
+    lines
 }

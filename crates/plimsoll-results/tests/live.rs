@@ -1,4 +1,4 @@
-//! A run in progress, seen from outside.
+//! Runs in progress, observed from another process.
 
 use plimsoll_measure::{Completions, Interval, Latency, OpTotals, WindowTotals};
 use plimsoll_plan::{OpKind, Operation, Plan};
@@ -54,7 +54,7 @@ fn interval(index: u64, ops: [u64; 2]) -> Interval {
 }
 
 fn writer(root: &Path) -> RunWriter {
-    RunWriter::create(root, &plan(), started(), ClockKind::Real).unwrap()
+    RunWriter::create(root, &plan(), started(), ClockKind::Real, None).unwrap()
 }
 
 fn only(root: &Path) -> LiveDir {
@@ -114,7 +114,7 @@ fn intervals_are_seen_when_they_end_and_the_run_is_found_at_its_end() {
     assert_eq!(seen, [("read", 2), ("a,\"b\"", 1)]);
     assert_eq!(follower.location(), LiveLocation::InProgress);
 
-    // Whoever comes later sees all of it.
+    // A reader that is opened later reads all intervals.
     assert_eq!(live.open_reader().unwrap().rows().unwrap().len(), 3);
     let dir = writer.finish(&run()).unwrap();
     let place = dir.path().canonicalize().unwrap();

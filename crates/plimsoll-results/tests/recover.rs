@@ -1,5 +1,6 @@
-//! Results of what a killed run left.
+//! Recovery of results from the files that a killed run left.
 
+use crate::fixtures::logged;
 use plimsoll_measure::{Completions, Interval, Latency, OpTotals};
 use plimsoll_plan::{OpKind, Operation, Phase, Plan};
 use plimsoll_results::{
@@ -15,7 +16,7 @@ const SECOND: u64 = 1_000_000_000;
 /// A name that is longer in bytes than in characters.
 const NAME: &str = "schön";
 
-/// Two windows, of which the second begins anew.
+/// A Plan whose script opens the second window before closing the first, so the first window is discarded.
 fn plan() -> Plan {
     let mut plan = Plan::empty("w");
     plan.operations = vec![Operation {
@@ -70,8 +71,8 @@ fn interval(window: u32, index: u64) -> Interval {
     }
 }
 
-/// What a run of so many ranks leaves below `root` that is killed after these intervals: its writer
-/// holds a lock, but not on copies.
+/// Creates the remains of a run of `ranks` ranks that was killed after `intervals`, as a copy of a live run's
+/// directory: the lock of the writer does not cover the copy.
 fn killed(root: &Path, name: &str, ranks: u32, intervals: &[(u32, u64)]) -> PathBuf {
     killed_on(ClockKind::Real, root, name, ranks, intervals)
 }
@@ -85,7 +86,7 @@ fn killed_on(
 ) -> PathBuf {
     let (plan, elsewhere) = (plan(), tempfile::tempdir().unwrap());
     let started = SystemTime::UNIX_EPOCH;
-    let writer = RunWriter::create(elsewhere.path(), &plan, started, clock);
+    let writer = RunWriter::create(elsewhere.path(), &plan, started, clock, None);
     let mut writer = writer.unwrap();
     writer.draft(&draft(&plan, ranks, clock)).unwrap();
     for (window, index) in intervals {
@@ -101,7 +102,7 @@ fn killed_on(
     left
 }
 
-/// The only results that are made of something.
+/// Recovers the only killed run in `path`, and returns the results.
 #[track_caller]
 fn recovered(path: &Path) -> (RunDir, Run) {
     let mut found = recover(path).unwrap();
@@ -128,9 +129,9 @@ fn what_was_dropped_does_not_come_back() {
     let (dir, run) = recovered(&left);
     assert_eq!((run.window_number, run.summary.ops), (2, 1));
     assert_eq!(run.earlier_windows, []);
-    // The series have it, as those of a run that came to its end.
+    // The time series contain the recovered intervals, like the time series of a completed run.
     assert_eq!(dir.read_intervals().unwrap().len(), 3);
-    assert_eq!(dir.read_histograms().unwrap().len(), 3);
+    assert_eq!(logged(&dir).len(), 3);
 }
 
 #[test]
@@ -140,7 +141,7 @@ fn a_run_of_which_all_is_dropped_has_measured_nothing() {
     let (dir, run) = recovered(&left);
     assert_eq!((run.window_number, run.summary.ops), (0, 0));
     assert!(says(&run, "an interval that counts"), "{:?}", run.notes);
-    assert_eq!(dir.read_histograms().unwrap().len(), 2);
+    assert_eq!(logged(&dir).len(), 2);
 }
 
 #[test]
@@ -156,7 +157,7 @@ fn a_cut_within_a_character_costs_the_line_that_it_is_in() {
         let (dir, run) = recovered(&left);
         assert_eq!((run.window_s, run.summary.ops), (1.0, 1), "{name}");
         assert_eq!(dir.read_intervals().unwrap()[0].operation, NAME);
-        assert_eq!(dir.read_histograms().unwrap().len(), 1);
+        assert_eq!(logged(&dir).len(), 1);
     }
 }
 
@@ -172,7 +173,7 @@ fn processes_that_recover_at_once_make_each_result_once() {
     let each = || {
         begin.wait();
         let mut made = 0;
-        // One by one, so that each is looked at by all.
+        // Every thread tries the runs one by one, so all threads compete for each run.
         for name in &names {
             for result in recover(&root.path().join(name)).unwrap_or_default() {
                 result.unwrap();
@@ -191,7 +192,7 @@ fn processes_that_recover_at_once_make_each_result_once() {
     assert_eq!(left.filter(|n| !n.starts_with('.')).count(), names.len());
 }
 
-/// In virtual time all ranks are in one process, which writes intervals as they end.
+/// In virtual time, one process has all ranks and writes each interval at the end of the interval.
 #[test]
 fn figures_of_ranks_in_virtual_time_are_those_of_complete_intervals() {
     let root = tempfile::tempdir().unwrap();

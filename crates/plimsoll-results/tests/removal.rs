@@ -13,7 +13,7 @@ const LOG: &str = "#[Histogram log format version 1.3]\n";
 /// First line of `intervals.csv`.
 const INTERVALS: &str = "window,interval,start_s\n";
 
-/// The content of `run.json`.
+/// Content of the `run.json` of a valid run.
 fn run_json() -> String {
     fixtures::run(fixtures::plan(), 4, 1, &[]).to_json()
 }
@@ -35,7 +35,7 @@ fn run(dir: &Path) -> PathBuf {
     dir.to_owned()
 }
 
-/// Repeated runs, of which these are there.
+/// Creates a series of `requested` repeated runs, of which the results `runs` exist.
 fn repeats(dir: &Path, requested: u32, runs: &[&str]) -> PathBuf {
     create_dir(dir).unwrap();
     for name in runs {
@@ -49,7 +49,7 @@ fn repeats(dir: &Path, requested: u32, runs: &[&str]) -> PathBuf {
     dir.to_owned()
 }
 
-/// Everything below a directory.
+/// Paths of a directory and of everything below the directory.
 fn tree(dir: &Path) -> Vec<PathBuf> {
     let mut found = vec![dir.to_owned()];
     let mut next = 0;
@@ -63,7 +63,7 @@ fn tree(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// A file of the name of one of ours may be the user's.
+/// A file with the name of a time series or log may be the user's.
 #[test]
 fn a_text_of_the_users_in_the_place_of_a_series_stays() {
     let root = tempfile::tempdir().unwrap();
@@ -81,7 +81,7 @@ fn a_text_of_the_users_in_the_place_of_a_series_stays() {
         let before = tree(&dir);
         assert!(Removal::of(&dir).is_err(), "{file}");
         assert_eq!(tree(&dir), before);
-        // An empty one is what a full disk leaves.
+        // A full disk leaves an empty file.
         write(dir.join(file), "").unwrap();
         let may_go = file != ANNOTATIONS_FILE;
         assert_eq!(Removal::of(&dir).is_ok(), may_go, "{file}");
@@ -109,8 +109,8 @@ fn results_go_whole() {
     assert_eq!(tree(root.path()), [root.path()]);
 }
 
-/// A process that is killed while it gives results their name, or replaces a file of theirs, leaves files
-/// that are Plimsoll's as well.
+/// A process that is killed while renaming a hidden directory, or while replacing a file of results, leaves files that
+/// belong to Plimsoll.
 #[test]
 fn what_is_left_of_an_end_that_was_cut_short_goes_too() {
     let root = tempfile::tempdir().unwrap();
@@ -163,7 +163,7 @@ fn what_plimsoll_did_not_write_keeps_everything() {
         spoil(&dir);
         let before = tree(root.path());
         assert!(Removal::of(&dir).is_err(), "{what}");
-        // The same in one of several runs.
+        // A series is refused if one of its runs has the fault, unless the fault is only in the `run.json` of the run.
         let many = root.path().join(format!("many-{i}"));
         repeats(&many, 2, &["run-01"]);
         spoil(&many.join("run-01"));

@@ -1,14 +1,14 @@
-//! The results directory, through its door.
+//! Results directories of runs, through the public functions of the crate.
 
-use crate::fixtures::{SECOND, names};
+use crate::fixtures::{SECOND, logged, names};
 use plimsoll_measure::{Completions, Interval, Latency, OpTotals, WindowTotals};
 use plimsoll_plan::{
     FileRef, OnError, Op, OpKind, Operation, OperationId, Phase, Plan, Program, Step, Value,
     WorkerGroup,
 };
 use plimsoll_results::{
-    ClockKind, Failure, LatencyFigures, LatencyKind, MeasuredRun, Outcome, PercentileFigure,
-    Percentiles, ResultsError, Run, RunDir, RunWriter, Target, Verdict, tag_of, window_histograms,
+    ClockKind, Distribution, Failure, LatencyFigures, LatencyKind, MeasuredRun, Outcome,
+    PercentileFigure, Percentiles, ResultsError, Run, RunDir, RunWriter, Target, Verdict, tag_of,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ fn operation(name: &str, kind: OpKind) -> Operation {
     }
 }
 
-/// A read that may open its file on the way, and a delay.
+/// A Plan of two operations: a read that opens its file implicitly if the file is closed, and a delay.
 fn plan() -> Plan {
     let file = FileRef {
         fileset: None,
@@ -76,7 +76,7 @@ fn plan() -> Plan {
     plan
 }
 
-/// Operations, of which as many were paced as there are response times.
+/// Totals of operations with service times `samples`; as many operations are paced as there are times in `response`.
 fn row(samples: &[u64], bytes: u128, response: &[u64]) -> OpTotals {
     OpTotals {
         paced: response.len() as u64,
@@ -127,7 +127,7 @@ fn one_window() -> MeasuredRun {
 }
 
 fn writer(root: &Path, clock: ClockKind, started: SystemTime) -> RunWriter {
-    RunWriter::create(root, &plan(), started, clock).unwrap()
+    RunWriter::create(root, &plan(), started, clock, None).unwrap()
 }
 
 #[test]
@@ -140,7 +140,7 @@ fn the_summary_counts_file_operations_only() {
     assert_eq!((s.ops_per_s, s.bytes_per_s, s.mean_ms), (0.5, 2048.0, 2.0));
     assert_eq!((s.reads_per_s, s.writes_per_s), (0.5, 0.0));
     assert_eq!(run.validity.verdict, Verdict::Valid);
-    // The open on the way never happened and has no row; the delay has one.
+    // The implicit open never happened and has no row; the delay has a row.
     let rows: Vec<_> = run.operations.iter().map(|o| o.kind).collect();
     assert_eq!(rows, [OpKind::ReadWhole, OpKind::Delay]);
     assert_eq!(run.operations[0].latency.max_ms, 3.0);
@@ -160,7 +160,7 @@ fn a_paced_operation_counts_with_its_response_time() {
     assert_eq!((service.mean_ms, service.p99_ms), (2.0, 3.0));
     let read = &paced.operations[0];
     assert_eq!((read.latency.max_ms, read.service().max_ms), (401.0, 3.0));
-    // An open on the way that was not paced counts with its service time.
+    // An implicit open that was not paced counts with its service time.
     m.outcome.windows[0].totals.rows[1] = row(&[8_000_000; 2], 0, &[]);
     let mixed = Run::assemble(m);
     let s = &mixed.summary;
@@ -186,7 +186,7 @@ fn what_is_all_under_way_has_lower_bounds() {
         }
     }
     assert!(read.latency.max_at_least);
-    // Nothing is known of what nothing is under way of, nor of what began at the very end.
+    // An operation in flight that began at the very end of the window gives no lower bound of the latency.
     m.outcome.windows[0].totals.rows[0] = row(&[], 0, &[]);
     m.outcome.windows[0].totals.rows[0].in_flight.add(0);
     let run = Run::assemble(m);
@@ -214,7 +214,7 @@ fn a_service_time_is_a_lower_bound_by_itself() {
     }
     assert!(!read.latency.max_at_least);
     assert!(read.service().max_at_least);
-    // Older results have one mark.
+    // Older results have no field `service_at_least`.
     let mut older = serde_json::to_value(p99).unwrap();
     older.as_object_mut().unwrap().remove("service_at_least");
     let older: PercentileFigure = serde_json::from_value(older).unwrap();
@@ -283,7 +283,7 @@ fn a_failure_of_no_operation_says_what_happened_and_no_more() {
         failure.to_string(),
         "populate on set: cannot remove the files"
     );
-    // A flowop may have that name.
+    // A flowop may have the name `run`, like the step of a failure without an operation.
     failure.operation = "run".into();
     failure.kind = Some(OpKind::Delay);
     assert_eq!(
@@ -449,7 +449,7 @@ fn a_damaged_histogram_is_named_by_its_line() {
     let log = root.path().join("histograms.hlog");
     std::fs::write(&log, "#a comment\nTag=a,0.000,1.000,5.000,@@@\n").unwrap();
     let error = RunDir::at(root.path())
-        .read_histograms()
+        .each_histogram(&mut |_| {})
         .unwrap_err()
         .to_string();
     assert!(
@@ -523,7 +523,7 @@ fn interval(window: u32, index: u64, rows: Vec<OpTotals>) -> Interval {
 
 type Samples = Vec<(u64, Option<u64>)>;
 
-/// Latencies of up to 20 s, and of years, which occur only in virtual time.
+/// Samples with latencies of up to 20 s, and of up to 30 years, which occur only in virtual time.
 fn samples() -> impl Strategy<Value = Vec<Samples>> {
     let time = || prop_oneof![0..20 * SECOND, 0..1_000_000_000 * SECOND];
     let one = (time(), prop::option::of(time()));
@@ -539,9 +539,9 @@ fn totals(samples: &Samples) -> OpTotals {
     }
 }
 
-/// Quantiles must agree exactly; the mean and the ends, which are exact in `run.json`, to the
-/// histogram's three digits.
-fn agrees(figures: &LatencyFigures, histogram: &hdrhistogram::Histogram<u64>) {
+/// Checks that quantiles of the log agree exactly with the figures; minimum and maximum, which are exact in `run.json`,
+/// agree to the histogram's three significant digits.
+fn agrees(figures: &LatencyFigures, log: &Distribution) {
     let max_ns = (figures.max_ms * 1e6).round() as u64;
     for (q, ms) in [
         (0.5, figures.p50_ms),
@@ -549,12 +549,11 @@ fn agrees(figures: &LatencyFigures, histogram: &hdrhistogram::Histogram<u64>) {
         (0.99, figures.p99_ms),
         (0.999, figures.p999_ms),
     ] {
-        assert_eq!(histogram.value_at_quantile(q).min(max_ns) as f64 / 1e6, ms);
+        assert_eq!(log.quantile(q).min(max_ns) as f64 / 1e6, ms);
     }
     for (exact, found) in [
-        (figures.mean_ms, histogram.mean() / 1e6),
-        (figures.min_ms, histogram.min() as f64 / 1e6),
-        (figures.max_ms, histogram.max() as f64 / 1e6),
+        (figures.min_ms, log.quantile(0.0) as f64 / 1e6),
+        (figures.max_ms, log.quantile(1.0) as f64 / 1e6),
     ] {
         assert!(
             (exact - found).abs() <= exact * 1e-3 + 1e-6,
@@ -586,7 +585,7 @@ proptest! {
         let dir = w.finish(&written).unwrap();
         let run = dir.read().unwrap();
         prop_assert_eq!(&run, &written, "every digit survives");
-        // Percentiles that were not kept are those of a run that kept them.
+        // Percentiles that the run did not keep equal the percentiles of a run that kept all of the list.
         let list: Percentiles = "12.5,99.95,100".parse().unwrap();
         let mut kept = measured(plan(), sums);
         kept.percentiles = Some(list.clone());
@@ -595,19 +594,22 @@ proptest! {
         prop_assert_eq!(&read.summary, &kept.summary);
         prop_assert_eq!(&read.operations, &kept.operations);
         prop_assert_eq!(&read.percentiles_shown, &kept.percentiles_shown);
-        let log = dir.read_histograms().unwrap();
+        let log = logged(&dir);
         let earlier = run.earlier_windows.iter().map(|w| (w.number, &w.operations));
         for (number, operations) in earlier.chain([(run.window_number, &run.operations)]) {
-            let histograms = window_histograms(&log, number);
+            let mut sums = BTreeMap::<&str, Distribution>::new();
+            for line in log.iter().filter(|line| line.window == number) {
+                sums.entry(&line.tag).or_default().add(&line.histogram);
+            }
             for op in operations.iter().filter(|o| o.ops > 0) {
                 let tag = tag_of(&op.name, op.kind);
-                prop_assert_eq!(histograms[&tag].len(), op.ops);
-                agrees(op.service(), &histograms[&tag]);
+                prop_assert_eq!(sums[&*tag].count(), op.ops);
+                agrees(op.service(), &sums[&*tag]);
                 prop_assert!(op.percentiles.len() == 7);
                 prop_assert_eq!(op.service.is_some(), op.paced_ops > 0);
                 if op.paced_ops > 0 {
-                    let response = &histograms[&format!("{tag}/response")];
-                    prop_assert_eq!(response.len(), op.ops);
+                    let response = &sums[&*format!("{tag}/response")];
+                    prop_assert_eq!(response.count(), op.ops);
                     agrees(&op.latency, response);
                 }
             }

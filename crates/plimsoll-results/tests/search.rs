@@ -1,26 +1,28 @@
-//! The search for the load line, against systems that are a formula.
+//! The search for the load line, tested against systems that are only a formula.
 
 use plimsoll_results::{
     Agreement, LoadLine, Purpose, SearchEnd, SearchRules, SearchStep, TrialRun,
 };
 use proptest::prelude::*;
-use std::convert::Infallible;
 
-/// Runs a search against a system; returns the line, the loads in order and what each was for.
+/// Runs a search against a system; returns the load line, the runs in order, and the load and purpose of each run.
 fn found(
     search: &SearchRules,
     mut system: impl FnMut(u64) -> TrialRun,
 ) -> (LoadLine, Vec<TrialRun>, Vec<(u64, Purpose)>) {
-    let mut asked = Vec::new();
-    let measure = |load, purpose| {
-        asked.push((load, purpose));
-        Ok::<_, Infallible>(system(load))
-    };
-    let Ok((line, trials)) = search.run(&[], measure);
-    (line, trials, asked)
+    let (mut asked, mut trials) = (Vec::new(), Vec::new());
+    loop {
+        match search.next(&trials) {
+            SearchStep::Done(line) => return (line, trials, asked),
+            SearchStep::Measure(load, purpose) => {
+                asked.push((load, purpose));
+                trials.push(system(load));
+            }
+        }
+    }
 }
 
-/// A system that carries loads up to a limit, and never wavers.
+/// A system that passes every run up to a load of `limit`, and fails every run above the limit.
 fn sharp(limit: u64) -> impl FnMut(u64) -> TrialRun {
     move |load| TrialRun {
         load,
@@ -91,7 +93,7 @@ fn where_no_load_is_sustained_the_least_load_is_tried() {
 
 #[test]
 fn a_load_near_its_criterion_is_judged_by_the_majority() {
-    // 10 comes within 1 % of its criterion: held, missed, held.
+    // The runs of load 10 have margins within 1 %: passed, failed, passed.
     let mut tenth = [0.01, -0.005, 0.01].into_iter();
     let mut system = |load: u64| {
         let margin = match load {
@@ -120,7 +122,8 @@ fn a_load_near_its_criterion_is_judged_by_the_majority() {
 
 #[test]
 fn a_spread_seen_in_repeats_makes_more_of_them() {
-    // 16 is repeated since it is within 2 %; its runs differ by 0.1, so 24, at −0.09, is too.
+    // Load 16 is repeated because its margin is within 2 %. The margins of load 16 differ by 0.1, so load 24, with a
+    // margin of −0.09, is repeated too.
     let mut at_16 = [0.01, 0.11].into_iter().cycle();
     let mut system = |load: u64| {
         let margin = match load {
@@ -148,7 +151,7 @@ fn a_spread_seen_in_repeats_makes_more_of_them() {
 
 #[test]
 fn a_run_that_the_machine_held_back_is_made_again() {
-    // The first run of 8 was disturbed; the system carries 12.
+    // The client limited the first run of load 8; the system sustains load 12.
     let mut runs_of_8 = 0;
     let system = |load: u64| {
         runs_of_8 += u32::from(load == 8);
@@ -175,7 +178,7 @@ fn a_run_that_the_machine_held_back_is_made_again() {
 
 #[test]
 fn a_confirmation_that_fails_sends_the_search_down() {
-    // 8 holds once and never again.
+    // Load 8 passes once and never again.
     let mut runs_of_8 = 0;
     let system = |load: u64| {
         runs_of_8 += u32::from(load == 8);
@@ -194,7 +197,7 @@ fn a_confirmation_that_fails_sends_the_search_down() {
 
 #[test]
 fn a_confirmation_that_holds_sends_the_search_up() {
-    // 8 misses once, by chance, and then holds; 12 is the limit.
+    // Load 8 fails once, by chance, and then passes; the system sustains load 12.
     let mut runs_of_8 = 0;
     let system = |load: u64| {
         runs_of_8 += u32::from(load == 8);
@@ -215,16 +218,10 @@ fn it_goes_on_from_earlier_runs() {
     let search = SearchRules::new(4, 1000).unwrap();
     let (whole, trials, _) = found(&search, sharp(37));
     for cut in 0..trials.len() {
-        let mut more = Vec::new();
-        let resumed = search.run(&trials[..cut], |load, _| {
-            let trial = sharp(37)(load);
-            more.push(trial);
-            Ok::<_, Infallible>(trial)
-        });
-        let Ok((line, all)) = resumed;
-        assert_eq!(line, whole);
-        assert_eq!(all, trials);
-        assert_eq!(more, trials[cut..]);
+        let SearchStep::Measure(load, _) = search.next(&trials[..cut]) else {
+            panic!("the search ends after {cut} runs");
+        };
+        assert_eq!(load, trials[cut].load);
         let stopped = search.load_line(&trials[..cut]);
         assert_eq!(
             stopped.termination,
@@ -250,7 +247,8 @@ fn the_number_of_runs_is_bounded() {
     );
 }
 
-/// 1000 and 2000 are halved to 1250, 1312, 1281 and 1296: the last interval is narrower than a fiftieth.
+/// The search bisects the interval from 1000 to 2000 until the interval from 1296 to 1312 is narrower than a fiftieth
+/// of the load.
 #[test]
 fn without_a_resolution_the_search_ends_at_two_per_cent() {
     let (line, ..) = found(&SearchRules::new(1000, 4000).unwrap(), sharp(1300));
@@ -266,7 +264,7 @@ fn a_search_begins_below_its_end() {
     assert!(SearchRules::new(10, 10).is_ok());
 }
 
-/// Whole steps until `from` is halved to `to` or less.
+/// Number of halvings, each rounded up, until a width of `from` is at most `to`.
 fn halvings(from: u64, to: u64) -> u32 {
     let mut n = 0;
     let mut width = from;
@@ -277,7 +275,7 @@ fn halvings(from: u64, to: u64) -> u32 {
     n
 }
 
-/// What the runs of a load say, counted apart from the search.
+/// Numbers of passed runs and of all runs at a load, counted independently of the search.
 fn count(trials: &[TrialRun], load: u64) -> (u32, u32) {
     let of = trials.iter().filter(|t| t.load == load);
     of.fold((0, 0), |(held, runs), t| {
@@ -285,7 +283,7 @@ fn count(trials: &[TrialRun], load: u64) -> (u32, u32) {
     })
 }
 
-/// Checks that a line says what its runs say.
+/// Checks that the numbers of runs in a load line agree with the runs, and that a majority supports each end.
 fn supported(line: &LoadLine, trials: &[TrialRun]) -> Result<(), TestCaseError> {
     if let Some(s) = line.sustained {
         prop_assert_eq!((s.passed, s.runs), count(trials, s.load));
@@ -349,7 +347,7 @@ proptest! {
         let search = SearchRules { max_runs: 200, ..SearchRules::new(10, 1_000_000).unwrap() };
         let (line, trials, _) = found(&search, system);
         supported(&line, &trials)?;
-        // Below the noise every run holds, above it none does.
+        // Loads below the noise pass in every run, loads above the noise fail in every run.
         let (least, most) = (limit as f64 * (1.0 - noise), limit as f64 * (1.0 + noise));
         let (lower, upper) = (line.sustained.unwrap(), line.not_sustained.unwrap());
         prop_assert!(lower.load as f64 <= most, "{lower:?}");

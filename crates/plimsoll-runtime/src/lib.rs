@@ -1,9 +1,9 @@
 //! Time, threads and waiting, for all code of a run except operations.
 //!
-//! In a program, time and threads are the system's. A `Simulation` has its own: one thread runs at a time, the next
-//! thread is drawn from a seed, and when no thread can run, time advances to the next instant at which one can. The
-//! same code, with any number of processes, therefore behaves identically in every repetition, and a simulated minute
-//! takes milliseconds. Deterministic simulation testing of this kind is described by Zhou et al., *FoundationDB: A
+//! In a program, time and threads are the system's. A `Simulation` has time and threads of its own: one thread runs at
+//! a time, the next thread is drawn from a seed, and when no thread can run, time advances to the next instant at which
+//! a thread can run. Simulated processes therefore behave identically in every repetition, and a simulated minute takes
+//! milliseconds. Deterministic simulation testing of this kind is described by Zhou et al., *FoundationDB: A
 //! Distributed Unbundled Transactional Key Value Store*, SIGMOD 2021, section 4.
 //!
 //! Simulations exist only with the feature `simulation`, which released programs do not have. Without the feature,
@@ -12,7 +12,7 @@
 //! see `Clock` of plimsoll-measure.
 //!
 //! Results are written to the disk of the process: writers call `disk_call` before each change that takes space and
-//! before each sync. Outside a simulation `disk_call` does nothing; in a simulation the call takes the time of the
+//! before each sync. Outside a simulation `disk_call` does nothing; in a simulation `disk_call` takes the time of the
 //! simulated disk and fails when the disk fails.
 
 mod allocator;

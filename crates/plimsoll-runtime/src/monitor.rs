@@ -1,4 +1,4 @@
-//! A value with waiting for changes.
+//! A value under a lock, for whose changes threads wait, in a program or in a simulation.
 
 use crate::simulation;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -12,7 +12,7 @@ pub struct Monitor<T> {
 }
 
 impl<T> Monitor<T> {
-    /// A monitor for this value.
+    /// Creates a monitor of `value`; usable in the initialiser of a `static`.
     pub const fn new(value: T) -> Self {
         Self {
             value: Mutex::new(value),
@@ -35,7 +35,8 @@ impl<T> Monitor<T> {
         result
     }
 
-    /// Blocks while the condition holds.
+    /// Blocks until `condition` is false, and returns the locked value. The monitor checks `condition` at the call and
+    /// after each change of the value.
     pub fn wait_while(&self, mut condition: impl FnMut(&mut T) -> bool) -> MutexGuard<'_, T> {
         let mut value = self.lock();
         let Some(thread) = simulation::current() else {
@@ -50,7 +51,7 @@ impl<T> Monitor<T> {
         value
     }
 
-    /// Blocks while the condition holds, for at most this time.
+    /// Blocks until `condition` is false or `at_most` has passed, and returns the locked value.
     pub fn wait_timeout_while(
         &self,
         at_most: Duration,

@@ -1,5 +1,5 @@
-//! Stand-in for the module `simulation`: no thread belongs to a simulation. The types have the same names and no
-//! values.
+//! Stand-in for the module `simulation`: no thread belongs to a simulation. The types have the names of the types of
+//! `simulation`, and no values.
 
 use crate::DiskCall;
 use std::convert::Infallible;
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant, SystemTime};
 pub struct SimulatedClock(Infallible);
 
 impl SimulatedClock {
-    /// Reads the clock.
+    /// Never called, because a `SimulatedClock` has no values without the feature `simulation`.
     #[must_use]
     pub fn read(&self) -> u64 {
         match self.0 {}
@@ -22,12 +22,12 @@ impl SimulatedClock {
 #[derive(Debug, Clone)]
 pub(crate) struct ThreadRef(Infallible);
 
-/// The calling thread, if it belongs to a simulation.
+/// Always `None`: no thread belongs to a simulation.
 pub(crate) const fn current() -> Option<ThreadRef> {
     None
 }
 
-/// Methods of a thread that does not exist.
+/// Methods of `ThreadRef` that can never be called, because a `ThreadRef` has no values.
 macro_rules! methods {
     ($($name:ident(&self $(, $arg:ty)*) $(-> $out:ty)?;)*) => {
         impl ThreadRef {

@@ -19,7 +19,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-/// A process of a simulation.
+/// Number of a process in its simulation, from 0 in the order of creation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ProcessId(pub(crate) usize);
 
@@ -34,7 +34,7 @@ impl ProcessId {
     }
 }
 
-/// Outcome of a simulation.
+/// Reason why [`Simulation::run`] returned: the processes ended, no thread can continue, or a time limit was reached.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SimulationEnd {
     /// All processes have ended.
@@ -54,7 +54,8 @@ pub struct Simulation {
     shared: Arc<Shared>,
 }
 
-/// Control of a running simulation.
+/// Handle through which a test, and the simulated threads, start and kill processes, set their clocks and disks, and
+/// wait.
 #[derive(Clone)]
 pub struct SimulationHandle(Arc<Shared>);
 
@@ -230,8 +231,8 @@ impl SimulationHandle {
         self.0.lock().wake_all(key);
     }
 
-    /// Blocks the calling thread until it is woken under the key, a process ends, or the time has passed. The calling
-    /// thread must belong to the simulation.
+    /// Blocks the calling thread until a call of `wake_all` with the key, the end of a process, or the end of
+    /// `at_most`. The calling thread must belong to the simulation.
     pub fn wait(&self, key: usize, at_most: Duration) {
         let thread = current().expect("a thread of a simulation waits in it");
         thread.wait(key, Some(at_most));
@@ -325,7 +326,7 @@ impl ThreadRef {
         }
     }
 
-    /// Adds a thread to the same process. The thread must begin with [`ThreadRef::main`].
+    /// Adds a thread to the process of this thread. The new thread must begin with [`ThreadRef::main`].
     pub(crate) fn add_thread(&self, name: String) -> Self {
         let mut scheduler = self.shared.lock();
         let process = scheduler.threads[self.thread].process;

@@ -3,6 +3,7 @@
 //! The items are re-exports of [`std`], so code with this module compiles to the same instructions. With `--cfg loom`,
 //! the items belong to the model checker loom, which executes a model in every order of its threads (up to a number of
 //! preemptions) and with every value that a load may return in Rust's memory model. `docs/testing.md` lists the models.
+//! `loom` is no Cargo feature, since Cargo unifies features, and a program with all features must work.
 //!
 //! Only code that models cover needs this module. A model that holds a lock of `std` must not use an item of this
 //! module before the lock is released.
@@ -37,7 +38,7 @@ pub mod thread {
     }
 }
 
-/// A mutual exclusion lock.
+/// A mutex of the standard library or of loom, or an `Arc` of a mutex, as [`lock`] accepts.
 pub trait Lock {
     /// Guard that holds the lock.
     type Guard<'a>
@@ -73,7 +74,7 @@ impl<M: Lock> Lock for std::sync::Arc<M> {
     }
 }
 
-/// Locks `mutex`, even if a thread panicked while it held the lock: data under such locks are consistent between any
+/// Locks `mutex`, even if a thread panicked while it held the lock: Plimsoll's locked data are consistent between any
 /// two statements, and one failed worker must not hide the measurements of other workers.
 #[inline]
 pub fn lock<M: Lock>(mutex: &M) -> M::Guard<'_> {

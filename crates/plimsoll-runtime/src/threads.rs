@@ -63,8 +63,8 @@ pub fn spawn(name: String, work: impl FnOnce() + Send + 'static) -> std::io::Res
     }
 }
 
-/// Executes `work` on `count` threads, passing each its index, and calls `meanwhile` at this interval until all have
-/// ended. If the system starts only some of the threads, `work` runs only on these threads.
+/// Executes `work` on `count` threads, passing each thread its index, and calls `meanwhile` every `interval` until all
+/// threads have ended. If the system starts only some of the threads, `work` runs only on the started threads.
 ///
 /// # Errors
 /// The system's error if the first thread does not start.

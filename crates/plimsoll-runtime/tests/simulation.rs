@@ -14,7 +14,7 @@ fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// What threads note, in their order.
+/// Texts that simulated threads passed to `note`, in the order of the calls.
 type Notes = Arc<Mutex<Vec<String>>>;
 
 fn note(notes: &Notes, text: impl Into<String>) {
@@ -242,7 +242,7 @@ fn clocks_drift_apart_and_waits_follow_them() {
             let clock = simulated_clock().unwrap();
             let (begun, read) = (now(), clock.read());
             sleep(Duration::from_secs(1000));
-            // By its own clocks it is what it always is.
+            // Both clocks of the drifting process show 1000 s for a sleep of 1000 s, whatever the drift.
             let slept = now() - begun;
             let passed = Duration::from_nanos(clock.read() - read);
             for time in [slept, passed] {

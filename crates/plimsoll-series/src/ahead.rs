@@ -1,18 +1,17 @@
-//! Independent runs in virtual time, executed concurrently by separate processes.
+//! Concurrent execution of a series' independent runs in virtual time, each run by a process of its own.
 //!
-//! Each independent run begins with a new system on a clock at zero. Its process is `plimsoll make-run`, which reads
-//! the document of the series, makes one run, writes the results into the directory of the series, and prints the name
-//! of the results directory.
+//! Each independent run begins with a new simulated system and a virtual clock at zero. The process of an independent
+//! run is `plimsoll make-run`, which reads `series.json`, makes one run, writes the results into the directory of the
+//! series, and prints the name of the results directory.
 //!
-//! Rank 0 lists the runs in order of load. Runs beyond the end of a series are removed, or kept for later if the series
-//! can be resumed; runs of earlier processes are never removed. A run's process ends when its standard input is closed,
-//! by rank 0 or, after the death of rank 0, by the kernel.
+//! Rank 0 lists the runs in the order of the series. Runs beyond the end of a series are removed, or kept for later if
+//! the series can be resumed; runs of earlier processes are never removed. A run's process ends when its standard input
+//! is closed: rank 0 closes the pipe, or the kernel closes the pipe after the death of rank 0.
 
 use crate::host::Host;
 use crate::process_pool::{EndedProcess, ProcessPool, describe_end};
 use crate::{REFUSED_EXIT_CODE, SeriesError};
 use plimsoll_engine::Stop;
-use plimsoll_plan::Reason;
 use plimsoll_results::{NextRun, Removal, ResultsError, RunDir, SeriesRun, SeriesWriter, Verdict};
 use plimsoll_runtime::signals;
 use std::collections::{BTreeMap, VecDeque};
@@ -22,52 +21,43 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-/// Maximum time after which a signal to a group of processes has reached this process as well.
+/// Maximum time after which a signal to the process group, which has ended a run's process, has reached this process as
+/// well.
 const GROUP_SIGNAL_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Interval at which this process checks whether the signal has arrived.
+/// Interval at which this process checks whether a signal to the process group has arrived.
 const STOP_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// End of a run that was made ahead of its turn.
-pub(crate) enum AheadEnd {
-    /// With results, whatever their verdict.
-    Made(Box<SeriesRun>),
-    /// The user ended the run before there were results.
+/// Reason why the process of an independent run ended without usable results.
+pub(crate) enum LostProcess {
+    /// The user stopped the series, or rank 0 ended the process because the process of an earlier run was lost.
     Interrupted,
-    /// The run was refused.
-    Refused(SeriesError),
-    /// The process ended without results.
-    Lost(Reason),
-}
-
-/// Reasons why a process ended without results.
-enum LostProcess {
-    /// Stopped by the user, or because an earlier run failed.
-    Interrupted,
-    /// Terminated by a signal to the process or its process group.
+    /// A signal ended the process, perhaps together with the whole process group.
     Terminated,
-    /// The run was refused.
+    /// The process refused the run, for instance because of invalid input.
     Refused(SeriesError),
-    /// The process failed or was killed. The text is a sentence.
+    /// The process failed or was killed; the sentence says how.
     Died(String),
 }
 
 /// Processes that make the independent runs of a series, started in the order of the runs.
 pub(crate) struct Ahead {
-    /// Directory of the series.
+    /// Directory of the series, into which the processes write their results.
     dir: PathBuf,
     per_rank: bool,
     pool: ProcessPool,
-    /// All runs, indexed by task number.
+    /// All independent runs without results, indexed by task number.
     runs: Vec<NextRun>,
-    /// Tasks whose process has not been started.
+    /// Numbers of the tasks whose process has not been started, in the order of the runs.
     waiting: VecDeque<u64>,
-    /// Results directories of processes that have ended, by task.
+    /// By task number: the results directory that an ended process printed, or the reason why the process left no
+    /// results.
     ended: BTreeMap<u64, Result<String, LostProcess>>,
 }
 
 impl Ahead {
-    /// Up to `jobs` processes for the independent runs of a series; `None` if at most one would run at a time.
+    /// Prepares up to `jobs` concurrent processes for the independent runs of a series; `None` if at most one process
+    /// would run at a time.
     pub(crate) fn new(writer: &SeriesWriter, jobs: NonZeroUsize, per_rank: bool) -> Option<Self> {
         let series = writer.series();
         let mut runs = series.kind.strategy().independent(series);
@@ -83,35 +73,43 @@ impl Ahead {
         })
     }
 
-    /// The task number of a run; `None` if an earlier process made the run.
+    /// The task number of a run; `None` if the run is not independent, or already had results when the tasks were
+    /// numbered.
     pub(crate) fn task_of(&self, next: &NextRun) -> Option<u64> {
         let task = self.runs.iter().position(|run| run == next)?;
         Some(task as u64)
     }
 
-    /// Waits until the run of a task is made, while other processes make later runs. Tasks are awaited in order.
+    /// Waits until the process of a task has made the task's run, while other processes make later runs; the caller
+    /// awaits the tasks in the order of the runs.
     pub(crate) fn await_run(
         &mut self,
         task: u64,
         writer: &SeriesWriter,
         host: &dyn Host,
-    ) -> Result<AheadEnd, ResultsError> {
-        Ok(match self.await_task(task, host) {
+    ) -> Result<Result<SeriesRun, LostProcess>, ResultsError> {
+        let lost = match self.await_task(task, host) {
             Ok(directory) => {
                 let path = self.dir.join(&directory);
-                let next = &self.runs[task as usize];
-                let run = writer.entry(next, &RunDir::at(&path))?;
-                if run.verdict == Verdict::Interrupted && !is_stopped(host.stop()) {
-                    return Ok(self.terminated(task, host));
+                let run = writer.entry(&self.runs[task as usize], &RunDir::at(&path))?;
+                if run.verdict != Verdict::Interrupted || is_stopped(host.stop()) {
+                    return Ok(Ok(run));
                 }
-                AheadEnd::Made(Box::new(run))
+                LostProcess::Terminated
             }
-            Err(LostProcess::Interrupted) => AheadEnd::Interrupted,
-            Err(LostProcess::Terminated) if is_stopped(host.stop()) => AheadEnd::Interrupted,
-            Err(LostProcess::Terminated) => self.terminated(task, host),
-            Err(LostProcess::Refused(error)) => AheadEnd::Refused(error),
-            Err(LostProcess::Died(text)) => AheadEnd::Lost(Reason::new("failed", text)),
-        })
+            Err(LostProcess::Terminated) if is_stopped(host.stop()) => LostProcess::Interrupted,
+            Err(lost) => lost,
+        };
+        Ok(Err(match lost {
+            // The process alone was terminated, for instance by the kernel's out-of-memory killer.
+            LostProcess::Terminated => {
+                let name = self.name(task);
+                let text = format!("{name}: the process that measures it was terminated");
+                host.error(&text);
+                LostProcess::Died(text)
+            }
+            lost => lost,
+        }))
     }
 
     fn await_task(&mut self, task: u64, host: &dyn Host) -> Result<String, LostProcess> {
@@ -122,15 +120,15 @@ impl Ahead {
             }
             match self.pool.next_ended(|| host.stop().is_requested()) {
                 Some(process) => self.take(process, host),
-                // The user ended the series before the process of this task was started.
+                // No process is left to wait for: the user ended the series before the process of the task was started.
                 None => return Err(LostProcess::Interrupted),
             }
         }
     }
 
-    /// Ends all processes. Runs beyond the end of the series are removed if the series is over, and kept if the series
-    /// can be resumed. In a series that can be resumed, incomplete runs are also removed unless the user interrupted
-    /// the series. Returns sentences about removals that failed.
+    /// Ends all processes of independent runs. Runs beyond the end of the series are removed if the series is over, and
+    /// kept if the series can be resumed. In a series that can be resumed, incomplete runs are also removed unless the
+    /// user interrupted the series. The returned sentences name the runs that could not be removed.
     pub(crate) fn end(mut self, is_over: bool, is_interrupted: bool) -> Vec<String> {
         self.waiting.clear();
         self.pool.stop_all();
@@ -181,7 +179,7 @@ impl Ahead {
         Ok(command)
     }
 
-    /// Name of a task's run in messages.
+    /// Name of a task's run in messages: the load, or the results directory.
     fn name(&self, task: u64) -> String {
         let run = &self.runs[task as usize];
         match run.load {
@@ -190,7 +188,7 @@ impl Ahead {
         }
     }
 
-    /// Records the result of a process that has ended.
+    /// Records the results directory of a process that has ended, or the reason why no results exist.
     fn take(&mut self, process: EndedProcess, host: &dyn Host) {
         let task = process.task;
         match directory_of(&process) {
@@ -199,7 +197,8 @@ impl Ahead {
         }
     }
 
-    /// Reports a lost process at once and starts no further processes. The series ends at the lost run.
+    /// Reports a lost process at once, starts no further processes, and ends the processes of later runs: the series
+    /// ends at the lost run.
     fn lose(&mut self, task: u64, how: &str, host: &dyn Host) {
         let text = format!("{}: the process that measures it {how}", self.name(task));
         host.error(&text);
@@ -207,19 +206,9 @@ impl Ahead {
         self.pool.stop_above(task);
         self.ended.insert(task, Err(LostProcess::Died(text)));
     }
-
-    /// End of a run whose process alone was terminated, for instance by the kernel's out-of-memory killer.
-    fn terminated(&self, task: u64, host: &dyn Host) -> AheadEnd {
-        let text = format!(
-            "{}: the process that measures it was terminated",
-            self.name(task)
-        );
-        host.error(&text);
-        AheadEnd::Lost(Reason::new("failed", text))
-    }
 }
 
-/// Results directory that a process printed, or the reason why no results exist.
+/// Results directory that an ended process printed, or the reason why no results exist.
 fn directory_of(process: &EndedProcess) -> Result<String, LostProcess> {
     match &process.output {
         Ok(output) if output.status.success() => Ok(line_of(output)),
@@ -229,7 +218,7 @@ fn directory_of(process: &EndedProcess) -> Result<String, LostProcess> {
             Err(LostProcess::Refused(SeriesError::Refused(text.to_owned())))
         }
         Ok(_) if process.was_stopped => Err(LostProcess::Interrupted),
-        // The signal arrived before the process had installed its handler.
+        // A signal to stop ended the process before the process had installed a signal handler.
         Ok(output) if output.status.signal().is_some_and(signals::ends_a_run) => {
             Err(LostProcess::Terminated)
         }
@@ -252,8 +241,8 @@ fn is_stopped(stop: &Stop) -> bool {
     stop.is_requested()
 }
 
-/// Whether a run was measured to its end.
+/// Whether a run was measured to its end; false if its results cannot be read.
 fn is_measured(run: &RunDir) -> bool {
     run.read()
-        .is_ok_and(|run| matches!(run.validity.verdict, Verdict::Valid | Verdict::Invalid))
+        .is_ok_and(|run| run.validity.verdict.is_measured())
 }

@@ -1,17 +1,21 @@
 //! The output of a user's command, whose beginning and end the results keep.
 
+use plimsoll_engine::{CommandEnd, Limits, run_command};
+use plimsoll_results::CommandResult;
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
 use std::os::unix::fs::FileExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
-/// Maximum size of the head, the kept beginning of an output.
+/// Maximum size in bytes of the head: the kept beginning of a command's output.
 const MAX_HEAD_BYTES: u64 = 1 << 20;
 
-/// Maximum size of the tail, the kept end of an output.
+/// Maximum size in bytes of the tail: the kept end of a command's output.
 const MAX_TAIL_BYTES: u64 = 1 << 20;
 
 /// The output of a command, in an unnamed file, because a process that the command leaves behind may keep the file open
@@ -24,20 +28,20 @@ pub struct CommandOutput {
     read: RefCell<OutputRead>,
 }
 
-/// The part of an output that has been read.
+/// Progress of reading a command's output: the position in the file, and the head and the tail so far.
 #[derive(Default)]
 struct OutputRead {
-    /// File position up to which the output was read.
+    /// Position in the file up to which the output has been read.
     offset: u64,
-    /// Bytes of the head that the caller has received.
+    /// Number of bytes of the head that the caller has received.
     head: u64,
     tail: VecDeque<u8>,
-    /// Bytes between head and tail that are not kept.
+    /// Number of bytes between head and tail that are not kept.
     left_out: u64,
 }
 
 impl CommandOutput {
-    /// Creates an empty output in an unnamed file of the directory.
+    /// Creates an unnamed file in a directory for the output of a command.
     ///
     /// # Errors
     /// If the file cannot be created.
@@ -52,15 +56,52 @@ impl CommandOutput {
         })
     }
 
-    /// A stream for the standard output or error of the command.
+    /// Runs a command in a shell until the command ends or `limits` end the command. Standard output and error of the
+    /// command go to the file; the environment of the command contains `variables` and the results directory `results`.
     ///
     /// # Errors
     /// If the process has too many descriptors.
-    pub fn stream(&self) -> io::Result<Stdio> {
+    pub fn of_shell(
+        &self,
+        command: &str,
+        variables: impl IntoIterator<Item = (&'static str, OsString)>,
+        results: &Path,
+        limits: Limits,
+        stopped: &dyn Fn() -> bool,
+    ) -> io::Result<CommandResult> {
+        let mut shell = Command::new("sh");
+        shell
+            .arg("-c")
+            .arg(command)
+            .envs(variables)
+            .env("PLIMSOLL_RESULTS", results)
+            .stdin(Stdio::null())
+            .stdout(self.stream()?)
+            .stderr(self.stream()?);
+        Ok(match run_command(&mut shell, limits, stopped) {
+            Ok(CommandEnd::Ended(status)) => CommandResult {
+                exit_status: status.code(),
+                signal: status.signal(),
+                ..CommandResult::default()
+            },
+            Ok(CommandEnd::TimedOut(_)) => CommandResult {
+                timed_out: true,
+                ..CommandResult::default()
+            },
+            Err(e) => CommandResult::failed(e),
+        })
+    }
+
+    /// A duplicate of the file's descriptor, as the command's standard output or error.
+    ///
+    /// # Errors
+    /// If the process has too many descriptors.
+    fn stream(&self) -> io::Result<Stdio> {
         Ok(self.file.try_clone()?.into())
     }
 
-    /// Writes new bytes of the head to `head` and keeps new bytes of the tail.
+    /// Reads what the command has printed since the last call: writes new bytes of the head to `head`, and keeps new
+    /// bytes of the tail in memory.
     ///
     /// # Errors
     /// If the file cannot be read or truncated, or `head` cannot be written.
@@ -103,10 +144,11 @@ impl CommandOutput {
         Ok(bytes)
     }
 
-    /// Writes the rest of the output: a line that counts the bytes left out, if any, and the tail.
+    /// Writes the rest of the command's output to `out`: a line with the number of bytes left out, if any, and the
+    /// tail.
     ///
     /// # Errors
-    /// As for [`take`](Self::take).
+    /// If the file cannot be read or truncated, or `out` cannot be written.
     pub fn finish(self, out: &mut dyn Write) -> io::Result<()> {
         self.take(out)?;
         let read = self.read.into_inner();

@@ -1,29 +1,27 @@
-//! User's commands before and after each phase of a run.
+//! Hooks: the user's commands before and after the phases of a run.
 
 use crate::command_output::CommandOutput;
-use plimsoll_engine::{CommandEnd, Limits, PhaseInfo, run_command};
+use plimsoll_engine::{Limits, PhaseInfo};
 use plimsoll_plan::Plan;
 use plimsoll_plan::event::{Action, EventSpec, When};
-use plimsoll_results::{CommandRun, HookTime, ResultsError, RunDir};
+use plimsoll_results::{CommandResult, CommandRun, HookTime, RunDir};
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Default maximum duration of a command.
+/// Maximum duration of a hook's command without a timeout of its own.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(600);
 
-/// Maximum duration of a command after a phase once the user has requested the end.
+/// Maximum remaining duration of a command after a phase once the user has requested the end of the run.
 const HOOK_STOP_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Commands around the phases of one run, and those that have run.
+/// Runner of the hooks of one run, with a record of each executed command.
 pub struct HookRunner {
-    /// Commands before and after phases, in the order in which they were given.
+    /// Hooks before and after phases, in the order of the command line.
     events: Vec<EventSpec>,
-    /// Environment variables of every command.
+    /// Environment variables of every command, as from [`RunFacts::variables`].
     facts: Vec<(&'static str, OsString)>,
     done: Vec<CommandRun>,
 }
@@ -31,16 +29,18 @@ pub struct HookRunner {
 /// Facts that identify a run among the runs of one result.
 #[derive(Debug, Clone, Default)]
 pub struct RunFacts {
-    /// Load of a load point.
+    /// Load of the run in business metrics; `None` unless the run is a load point.
     pub load: Option<u64>,
-    /// Number of the run among those of one result, from 1.
+    /// Number of the run among the runs of one result, from 1; `None` for a single run, and for a run that another
+    /// process makes.
     pub number: Option<u64>,
-    /// Configuration of a profile.
+    /// Name and file system of the run's configuration in a profile; `None` in other series.
     pub configuration: Option<String>,
 }
 
 impl RunFacts {
-    /// Environment variables of every command of a run with this Plan, target and number of ranks.
+    /// Environment variables (`PLIMSOLL_…`) that tell every command of a run the workload, target, work directory,
+    /// number of ranks, load, run and configuration. An environment variable without a value is the empty text.
     pub fn variables(
         &self,
         plan: &Plan,
@@ -64,7 +64,7 @@ impl RunFacts {
 }
 
 impl HookRunner {
-    /// Selects the hooks (commands around phases) from `events`, for a run with this Plan, target and number of ranks.
+    /// Selects the hooks from `events`, for a run of `plan`; events at a time of the run are left out.
     pub fn new(
         events: &[EventSpec],
         plan: &Plan,
@@ -80,14 +80,14 @@ impl HookRunner {
         }
     }
 
-    /// Whether commands follow a phase of this name.
+    /// Whether any hook runs after the phase named `phase`.
     pub fn has_after(&self, phase: &str) -> bool {
         self.events.iter().any(|event| {
             matches!(event.when, When::After(_)) && event.phase().is_none_or(|name| name == phase)
         })
     }
 
-    /// The commands for a phase, with their maximum durations.
+    /// The commands that run before or after (`when`) a phase, with their maximum durations.
     fn commands(&self, when: HookTime, phase: PhaseInfo<'_>) -> Vec<(String, Duration)> {
         let due = self.events.iter().filter(|event| match &event.when {
             When::At { .. } => false,
@@ -105,13 +105,14 @@ impl HookRunner {
         .collect()
     }
 
-    /// Whether there are commands for a phase.
+    /// Whether any command runs before or after (`when`) a phase.
     pub fn has(&self, when: HookTime, phase: PhaseInfo<'_>) -> bool {
         !self.commands(when, phase).is_empty()
     }
 
-    /// Runs the commands for a phase sequentially, and appends their output to a log in the results directory. Returns
-    /// a sentence per failed command. A failure before a phase skips the remaining commands.
+    /// Runs the commands for a phase one after another, appends the output of each command to `commands.log` in the
+    /// results directory, and returns a sentence per failed command. A command that fails before a phase skips the
+    /// remaining commands for the phase.
     pub fn run(
         &mut self,
         when: HookTime,
@@ -144,10 +145,7 @@ impl HookRunner {
             phase: phase.name().into(),
             iteration: phase.iteration(),
             command,
-            exit_status: None,
-            signal: None,
-            timed_out: false,
-            error: None,
+            end: CommandResult::default(),
             seconds: 0.0,
         };
         let begun = Instant::now();
@@ -168,7 +166,8 @@ impl HookRunner {
         said
     }
 
-    /// Runs one command and returns its log.
+    /// Runs a command with its output in `commands.log`, sets the result in `run`, and returns the open log. An error
+    /// means that `commands.log` cannot be opened.
     fn call(
         &self,
         run: &mut CommandRun,
@@ -176,59 +175,42 @@ impl HookRunner {
         results: &Path,
         stopped: &dyn Fn() -> bool,
     ) -> Result<File, String> {
-        let mut log = RunDir::at(results)
-            .commands_log()
-            .map_err(|e: ResultsError| {
-                run.error = Some(e.to_string());
-                e.to_string()
-            })?;
-        let mut called = || -> io::Result<CommandEnd> {
+        let mut log = RunDir::at(results).commands_log().map_err(|e| {
+            run.end = CommandResult::failed(&e);
+            e.to_string()
+        })?;
+        let mut called = || -> io::Result<CommandResult> {
             let (when, phase) = (run.when, run.phase_name());
             writeln!(log, "== {when} {phase}: {}", run.command)?;
             let output = CommandOutput::new(results)?;
-            let mut shell = Command::new("sh");
-            shell
-                .arg("-c")
-                .arg(&run.command)
-                .envs(self.facts.iter().map(|(name, value)| (name, value)))
-                .env("PLIMSOLL_WHEN", when.to_string())
-                .env("PLIMSOLL_PHASE", &run.phase)
-                .env(
-                    "PLIMSOLL_ITERATION",
-                    run.iteration
-                        .map(|n| (n + 1).to_string())
-                        .unwrap_or_default(),
-                )
-                .env("PLIMSOLL_RESULTS", results)
-                .stdin(Stdio::null())
-                .stdout(output.stream()?)
-                .stderr(output.stream()?);
+            let iteration = run.iteration.map(|n| (n + 1).to_string());
+            let of_phase = [
+                ("PLIMSOLL_WHEN", when.to_string().into()),
+                ("PLIMSOLL_PHASE", run.phase.clone().into()),
+                ("PLIMSOLL_ITERATION", iteration.unwrap_or_default().into()),
+            ];
+            let variables = self.facts.iter().cloned().chain(of_phase);
             let stopped = || {
-                // The log grows while the command prints. `finish` reports an error that persists.
+                // The output reaches the log while the command prints. `CommandOutput::finish` reports a persistent
+                // write error.
                 let _ = output.take(&mut &log);
                 stopped()
             };
-            let end = run_command(&mut shell, limits(timeout, when), &stopped);
+            let limits = limits(timeout, when);
+            let end = output.of_shell(&run.command, variables, results, limits, &stopped)?;
             output.finish(&mut log)?;
-            end
+            Ok(end)
         };
-        match called() {
-            Ok(CommandEnd::Ended(status)) => {
-                run.exit_status = status.code();
-                run.signal = status.signal();
-            }
-            Ok(CommandEnd::TimedOut(_)) => run.timed_out = true,
-            Err(e) => run.error = Some(e.to_string()),
-        }
+        run.end = called().unwrap_or_else(CommandResult::failed);
         Ok(log)
     }
 
-    /// The commands that have run so far, in order.
+    /// Hooks that have run so far, in the order of execution.
     pub fn done(&self) -> &[CommandRun] {
         &self.done
     }
 
-    /// Converts the runner into the list of commands that have run, in order.
+    /// Converts the runner into the list of the hooks that have run, in the order of execution.
     pub fn into_done(self) -> Vec<CommandRun> {
         self.done
     }
@@ -238,7 +220,7 @@ fn limits(timeout: Duration, when: HookTime) -> Limits {
     Limits {
         time: Some(timeout),
         time_once_stopped: match when {
-            // The prepared phase is skipped.
+            // A stop of the run skips the phase that a command before the phase prepares, so the command ends at once.
             HookTime::Before => Duration::ZERO,
             HookTime::After => HOOK_STOP_TIMEOUT,
         },

@@ -8,10 +8,10 @@ use serde::de::DeserializeOwned;
 
 /// The ranks of a command, with broadcast and gather of serialised values.
 pub struct Communicator {
-    ranks: Box<dyn Ranks>,
+    ranks: Ranks,
 }
 
-/// Observer for ranks other than 0. Prints nothing.
+/// Observer that ignores all events of the engine: for ranks other than 0, and for runs without results.
 pub struct SilentObserver;
 
 impl Observer for SilentObserver {
@@ -19,25 +19,25 @@ impl Observer for SilentObserver {
 }
 
 impl Communicator {
-    /// Wraps connected ranks.
+    /// A communicator of ranks that are already connected.
     #[must_use]
-    pub fn new(ranks: Box<dyn Ranks>) -> Self {
+    pub fn new(ranks: Ranks) -> Self {
         Self { ranks }
     }
 
-    /// The ranks themselves.
+    /// The connected ranks, with which the engine executes a run.
     #[must_use]
-    pub fn ranks(&self) -> &dyn Ranks {
-        &*self.ranks
+    pub fn ranks(&self) -> &Ranks {
+        &self.ranks
     }
 
-    /// Number of ranks.
+    /// Number of ranks, including a coordinator, which has no workers.
     #[must_use]
     pub fn size(&self) -> u32 {
         self.ranks.size()
     }
 
-    /// Number of ranks that have workers.
+    /// Number of ranks that have workers: all ranks but a coordinator.
     #[must_use]
     pub fn working(&self) -> u32 {
         self.size() - u32::from(!self.ranks.root_works())
@@ -113,7 +113,7 @@ impl Communicator {
         self.ranks.broadcast(bytes).map_err(|e| self.lost(&e))
     }
 
-    /// Error for a lost rank. Only rank 0 reports the cause.
+    /// Error for a lost rank: at rank 0 with the cause, at other ranks without, because only rank 0 reports the cause.
     fn lost(&self, e: &plimsoll_ranks::RankError) -> SeriesError {
         match self.is_root() {
             true => SeriesError::failed(e),

@@ -1,4 +1,4 @@
-//! Run observer at rank 0: results, user's commands, events and the view.
+//! Observer of a run at rank 0, which writes results, runs hooks, executes events and informs the view.
 
 use crate::commands::HookRunner;
 use crate::events::EventRunner;
@@ -9,27 +9,28 @@ use plimsoll_measure::Interval;
 use plimsoll_plan::{Phase, Plan};
 use plimsoll_results::HookTime;
 
-/// The observer of a run at rank 0.
+/// Observer of a run at rank 0: passes the engine's events on to the results, the hooks, the events of the system under
+/// test, and the view.
 pub struct Conductor<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) host: &'a dyn Host,
     pub(crate) view: Box<dyn RunView + 'a>,
     pub(crate) results: ResultsWriter<'a>,
-    /// User's commands around the phases.
+    /// Runner of the user's commands around phases; `None` once the results are published.
     pub(crate) hooks: Option<HookRunner>,
-    /// Events of the system under test.
+    /// Runner of the events of the system under test; `None` without events, and once the workers have ended.
     pub(crate) events: Option<EventRunner>,
-    /// Errors of commands after a phase.
+    /// Sentences about failed commands after a phase, for the notes of the results.
     pub(crate) notes: Vec<String>,
 }
 
 impl Conductor<'_> {
-    /// The view of the run.
+    /// The view that shows the run to the user.
     pub fn view(&mut self) -> &mut dyn RunView {
         &mut *self.view
     }
 
-    /// Ends the view, and completes the results.
+    /// Ends the view, and completes the results with the outcome of the run.
     #[must_use]
     pub fn end(mut self, outcome: Outcome) -> Written {
         self.view.end(&outcome);
@@ -39,20 +40,21 @@ impl Conductor<'_> {
         self.results.end(outcome)
     }
 
-    /// Stops the events after the workers have ended.
+    /// Ends the events of the system under test once the workers have ended, and gives the executed events to the
+    /// results.
     fn end_events(&mut self) {
         if let Some(mut events) = self.events.take() {
             self.results.set_events(events.finish());
         }
     }
 
-    /// Writes the results, or completes results that were written early.
+    /// Publishes the results, or completes results that were published before the end of the run.
     fn publish(&mut self, outcome: &Outcome) {
         let (hooks, remarks) = (self.hooks.take(), std::mem::take(&mut self.notes));
         self.results.publish(outcome.clone(), hooks, remarks);
     }
 
-    /// Runs the user's commands for a phase boundary; returns a sentence per failed command.
+    /// Runs the hooks before or after (`when`) a phase; returns a sentence per failed command.
     fn commands(
         &mut self,
         when: HookTime,
@@ -66,7 +68,8 @@ impl Conductor<'_> {
         self.view.command_begins(when, phase);
         let failures = match self.results.directory() {
             Some(results) => hooks.run(when, phase, results, stopped),
-            // The results cannot be written, and the run is already being stopped.
+            // Without a results directory, no command runs: the results could not be written, and a stop of the run has
+            // been requested.
             None => vec![],
         };
         self.view.command_ends();
@@ -85,7 +88,8 @@ impl Conductor<'_> {
             || rest.any(|p| matches!(p, Phase::System { .. } | Phase::Wait { .. }))
     }
 
-    /// Appends an interval to the results.
+    /// Appends an interval, with the events that began in the interval, to the results; stops the run if the results
+    /// cannot be written.
     fn interval(&mut self, interval: &Interval) {
         let is_kept = match &mut self.events {
             None => self.results.interval(interval, &[]),
@@ -94,19 +98,20 @@ impl Conductor<'_> {
                 let actions = marked.iter().flat_map(|(_, actions)| actions.clone());
                 self.view
                     .system_events(&begun, &actions.collect::<Vec<_>>());
-                // Events are written before the rows: a reader of a row must find the row's events.
+                // Events are written to `live.json` before the rows of `intervals.csv`: a reader of a row must find the
+                // row's events.
                 self.results.show_events(begun);
                 let mut marked = marked.iter();
                 marked.all(|(interval, actions)| self.results.interval(interval, actions))
             }
         };
         if !is_kept {
-            // Without results there is no point in measuring on.
+            // A run whose results cannot be written is stopped.
             self.host.stop().request();
         }
     }
 
-    /// Publishes the events that have begun, without waiting for the next interval.
+    /// Shows the events that have begun in the view and in `live.json`, without waiting for the next interval.
     fn show_events(&mut self) {
         if let Some(events) = &self.events {
             let begun = events.begun_so_far();
@@ -148,7 +153,7 @@ impl Observer for Conductor<'_> {
     fn event(&mut self, event: Event<'_>) {
         match &event {
             Event::Started { clock, at, .. } => {
-                // Start events first: the workers are blocked until this call returns.
+                // The workers are blocked until this call returns, so the events begin before the load.
                 if let Some(events) = &self.events {
                     events.begin(clock, *at);
                 }

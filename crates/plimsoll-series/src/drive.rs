@@ -1,6 +1,6 @@
 //! The driver loop of every series: makes the next run until the strategy, an error or the user ends the series.
 
-use crate::ahead::{Ahead, AheadEnd};
+use crate::ahead::{Ahead, LostProcess};
 use crate::commands::RunFacts;
 use crate::communicator::Communicator;
 use crate::config::RunConfig;
@@ -11,37 +11,27 @@ use crate::results_writer::Written;
 use crate::run::RunContext;
 use crate::system_text;
 use plimsoll_engine::Settings;
-use plimsoll_plan::Note;
+use plimsoll_plan::{Note, Reason};
 use plimsoll_results::{
     CommandRun, NextRun, ResultsError, Series, SeriesDir, SeriesRun, SeriesState, SeriesWriter,
     Step,
 };
 use std::num::NonZeroUsize;
 
-/// Makes the runs of a series at rank 0.
+/// Driver of a series at rank 0, which makes the runs one after another or by concurrent processes.
 pub struct SeriesDriver<'a> {
     context: RunContext<'a>,
-    /// Whether a run has used the shared work directory.
+    /// Whether a run of the series has used the shared work directory.
     used: bool,
-    /// Whether all files that had to be removed were removed.
-    is_clean: bool,
     /// Sentences about files of the last run that a rank or worker may still be using.
     busy: Vec<String>,
 }
 
-/// How a series ended.
-pub struct SeriesEnd {
-    /// The series, and its directory.
-    pub writer: SeriesWriter,
-    /// Whether all files that had to be removed were removed.
-    pub is_clean: bool,
-}
-
-/// Reason for ending a series early.
+/// Reason why the driver ends a series before its rule does.
 enum Abort {
-    /// A run was refused.
+    /// A run of the series was refused.
     Refused(SeriesError),
-    /// The results could not be written.
+    /// The results of a run, or `series.json`, could not be written.
     Lost(ResultsError),
 }
 
@@ -51,13 +41,11 @@ impl From<ResultsError> for Abort {
     }
 }
 
-/// The configuration of a run of a series.
+/// Configuration of a run of a series, for all ranks.
 fn config(series: &Series, next: &NextRun) -> Result<RunConfig, SeriesError> {
     Ok(RunConfig {
         plan: series.plan(next).map_err(SeriesError::Refused)?,
         target: series.configuration(next.configuration).target.clone(),
-        clock: series.clock,
-        lanes: series.lanes,
         interval_s: series.interval_s,
         holds: series.kind.strategy().shares_files(),
     })
@@ -76,7 +64,7 @@ pub fn follow(context: &RunContext<'_>) -> Result<(), SeriesError> {
 
 /// Ends the member loop of all ranks. Called by rank 0 after the last run.
 pub fn release_members(communicator: &Communicator) {
-    // A lost rank has already ended.
+    // A lost rank has already ended, so an error of the broadcast does not matter.
     let _ = next_config(communicator, || Ok(None));
 }
 
@@ -88,7 +76,8 @@ fn next_config(
     communicator.run_on_root_and_broadcast(make)
 }
 
-/// Makes the missing runs of a series at rank 0, up to `jobs` concurrently if the runs are independent.
+/// Makes the missing runs of a series at rank 0; up to `jobs` processes make independent runs concurrently. Sentences
+/// about files that could not be removed become notes of the series.
 ///
 /// # Errors
 /// If the first run of a new series is refused (the series is then withdrawn), or if the results cannot be written.
@@ -96,10 +85,9 @@ pub fn drive(
     context: RunContext<'_>,
     mut writer: SeriesWriter,
     jobs: NonZeroUsize,
-) -> Result<SeriesEnd, SeriesError> {
+) -> Result<SeriesWriter, SeriesError> {
     let mut driver = SeriesDriver::new(context);
-    let opened = driver.show_percentiles(&mut writer);
-    if let Err(e) = opened.and_then(|()| driver.list_earlier(&mut writer)) {
+    if let Err(e) = driver.list_earlier(&mut writer) {
         return Err(driver.end_without_results(e, &writer));
     }
     let ahead = Ahead::new(&writer, jobs, driver.context.per_rank);
@@ -119,10 +107,7 @@ pub fn drive(
         Err(Abort::Lost(e)) => Err(e),
     };
     match ended {
-        Ok(()) => Ok(SeriesEnd {
-            is_clean: driver.is_clean,
-            writer,
-        }),
+        Ok(()) => Ok(writer),
         Err(e) => Err(driver.end_without_results(e, &writer)),
     }
 }
@@ -153,12 +138,11 @@ pub fn make_alone(
         configuration: series.configuration(next.configuration).label(),
     };
     let context = RunContext {
-        percentiles: series.percentiles_shown.clone(),
         results_error: SeriesError::failed,
         ..context.clone()
     };
     let written = context.run_as_root(&config, &facts, |started| {
-        dir.run_writer(series, next, &config.plan, started)
+        dir.run_writer(config.settings().clock(), next, &config.plan, started)
     })?;
     let results = written.dir.map_err(SeriesError::failed)?;
     let below = results.path().strip_prefix(dir.path());
@@ -172,24 +156,12 @@ impl<'a> SeriesDriver<'a> {
         Self {
             context,
             used: false,
-            is_clean: true,
             busy: vec![],
         }
     }
 
     fn host(&self) -> &'a dyn Host {
         self.context.host
-    }
-
-    /// Applies the requested percentiles to the series, or takes the percentiles of the series if none were requested.
-    fn show_percentiles(&mut self, writer: &mut SeriesWriter) -> Result<(), ResultsError> {
-        match self.context.percentiles.clone() {
-            Some(requested) => writer.show_percentiles(&requested),
-            None => {
-                self.context.percentiles = writer.series().percentiles_shown.clone();
-                Ok(())
-            }
-        }
     }
 
     /// Lists the runs that earlier processes measured but did not list, up to the first missing run.
@@ -202,7 +174,7 @@ impl<'a> SeriesDriver<'a> {
         Ok(())
     }
 
-    /// Makes the missing runs, then ends the processes that made runs ahead of their turn.
+    /// Makes the missing runs of the series, then ends the processes that make later runs concurrently.
     fn make_runs(
         &mut self,
         writer: &mut SeriesWriter,
@@ -230,7 +202,7 @@ impl<'a> SeriesDriver<'a> {
         writer: &mut SeriesWriter,
         ahead: &mut Option<Ahead>,
     ) -> Result<(), Abort> {
-        // A resumed series still has the end state of the previous process.
+        // The document of a resumed series still has the state in which the previous process ended the series.
         writer.end(SeriesState::Unfinished, None)?;
         loop {
             let next = match writer.series().next() {
@@ -238,7 +210,8 @@ impl<'a> SeriesDriver<'a> {
                 Step::Run(next) => next,
             };
             let task = ahead.as_ref().and_then(|ahead| ahead.task_of(&next));
-            // Await the task even if its results exist: the process may still be running.
+            // The task of a run is awaited even if results of the run exist, because the process of the task may still
+            // be running.
             if task.is_none()
                 && let Some(run) = writer.unlisted(&next)
             {
@@ -252,18 +225,19 @@ impl<'a> SeriesDriver<'a> {
             }
             match (ahead.as_mut(), task) {
                 (Some(ahead), Some(task)) => match ahead.await_run(task, writer, self.host())? {
-                    AheadEnd::Made(run) => {
+                    Ok(run) => {
                         self.used = true;
-                        writer.add((*run).clone())?;
+                        writer.add(run.clone())?;
                         let series = writer.series();
                         self.host().run_listed(series, ListedRun::Beside(&run));
                     }
-                    AheadEnd::Refused(refused) => return Err(Abort::Refused(refused)),
-                    AheadEnd::Interrupted => {
-                        return Ok(writer.end(SeriesState::Interrupted, None)?);
-                    }
-                    AheadEnd::Lost(reason) => {
+                    Err(LostProcess::Refused(refused)) => return Err(Abort::Refused(refused)),
+                    Err(LostProcess::Died(text)) => {
+                        let reason = Reason::new("failed", text);
                         return Ok(writer.end(SeriesState::Failed, Some(reason))?);
+                    }
+                    Err(LostProcess::Interrupted | LostProcess::Terminated) => {
+                        return Ok(writer.end(SeriesState::Interrupted, None)?);
                     }
                 },
                 _ => self.make(writer, &next)?,
@@ -285,7 +259,6 @@ impl<'a> SeriesDriver<'a> {
         if writer.series().kind.strategy().shares_files() {
             self.busy = unremoved;
         } else {
-            self.is_clean &= unremoved.is_empty();
             notes.extend(unremoved.iter().map(|text| format!("{label}: {text}")));
         }
         let results = dir?;
@@ -313,7 +286,9 @@ impl<'a> SeriesDriver<'a> {
             configuration: series.configuration(next.configuration).label(),
         };
         let written = self.context.run_as_root(&config, &facts, |started| {
-            writer.run_writer(next, &config.plan, started)
+            writer
+                .dir()
+                .run_writer(config.settings().clock(), next, &config.plan, started)
         });
         self.used |= written.is_ok();
         written
@@ -324,16 +299,16 @@ impl SeriesDriver<'_> {
     /// Removes the shared files, unless the user asked to keep them or the series can be resumed. Files that a rank or
     /// worker may still be using are never removed, and this process keeps the claim of their directory; the next
     /// process takes the claim over once this process has ended. Failed removals are noted in the series.
-    fn clean(&mut self, writer: &mut SeriesWriter) -> Result<(), ResultsError> {
+    fn clean(&self, writer: &mut SeriesWriter) -> Result<(), ResultsError> {
         let unremoved = self.end_files(writer.series(), writer.series().state.can_resume());
         if unremoved.is_empty() {
             return Ok(());
         }
-        self.is_clean = false;
         writer.change(|series| series.notes.extend(unremoved.into_iter().map(Note::from)))
     }
 
-    /// Ends the use of the shared files. Returns sentences about what failed.
+    /// Ends the use of the files that the runs of the series share: removes the files, or only releases the work
+    /// directory, and returns sentences about files that could not be removed or released.
     fn end_files(&self, series: &Series, can_resume: bool) -> Vec<String> {
         if !series.kind.strategy().shares_files() {
             return vec![];
@@ -370,7 +345,6 @@ impl SeriesDriver<'_> {
         host.note(StateChange::Removal(!stays));
         let settings = Settings {
             target: target.clone(),
-            clock: series.clock,
             ..Settings::default()
         };
         let dir = &series.first_plan().work_dir.dir;
@@ -388,7 +362,8 @@ impl SeriesDriver<'_> {
         if !series.kind.strategy().shares_files() {
             return refusal;
         }
-        // Another run may be using the directory.
+        // A claim that could not be ended is not reported, because the refusal may mean that another run uses the
+        // directory.
         refusal.with_warnings(&self.end_claim(series, false).unwrap_or_default())
     }
 
@@ -403,7 +378,8 @@ impl SeriesDriver<'_> {
     }
 }
 
-/// Sentence about runs beyond the end of a series. Runs of an earlier process are kept.
+/// Sentence about results of an earlier process for runs beyond the end of the series, which are kept; `None` without
+/// such results.
 fn beyond_end(writer: &SeriesWriter) -> Option<String> {
     let series = writer.series();
     let left = series.kind.strategy().independent(series);
@@ -420,7 +396,7 @@ fn beyond_end(writer: &SeriesWriter) -> Option<String> {
     ))
 }
 
-/// Name of a run in notes.
+/// Name of a run in the notes of the series: the load, the configuration, or the results directory.
 fn label(series: &Series, next: &NextRun) -> String {
     let configuration = series.configuration(next.configuration);
     match (next.load, configuration.label()) {

@@ -4,30 +4,34 @@ use plimsoll_results::{Reason, ResultsError};
 use std::fmt;
 
 /// Reason why a run was not made, or why a series ended without a report.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SeriesError {
-    /// Bad input. Nothing was changed.
+    /// A run or series was refused before it began, with a message; a refused run has measured nothing.
+    #[error("{0}")]
     Refused(String),
-    /// The run or the series had begun and failed.
+    /// A run or series failed after it had begun, with a message.
+    #[error("{0}")]
     Failed(String),
-    /// Rank 0 was refused and reports the reason.
+    /// Rank 0 refused the run; this rank reports nothing, because rank 0 reports the reason.
+    #[error("rank 0 was refused")]
     RefusedAtRoot,
-    /// A rank was lost. Rank 0 reports the loss.
+    /// The connection to a rank was lost; this rank reports nothing, because rank 0 reports the loss.
+    #[error("a rank was lost")]
     RankLost,
 }
 
 impl SeriesError {
-    /// An error for bad input, with this message.
+    /// An error for refused input, with a message.
     pub fn refused(text: impl fmt::Display) -> Self {
         Self::Refused(text.to_string())
     }
 
-    /// An error for a failure after the start of the run or series, with this message.
+    /// An error for a run or series that failed after its start, with a message.
     pub fn failed(text: impl fmt::Display) -> Self {
         Self::Failed(text.to_string())
     }
 
-    /// An error for a results directory that cannot be created.
+    /// A refusal for a results directory that cannot be created; the message names the option `--results`.
     #[must_use]
     pub fn results_path(e: &ResultsError) -> Self {
         Self::Refused(format!(
@@ -35,14 +39,14 @@ impl SeriesError {
         ))
     }
 
-    /// Appends warnings to the error, one per line.
+    /// Appends warnings to the message of the error, one per line.
     #[must_use]
     pub fn with_warnings(self, warnings: &[String]) -> Self {
         let line = |error: Self, text: &String| error.with_line(&format!("warning: {text}"));
         warnings.iter().fold(self, line)
     }
 
-    /// Appends a line to the error.
+    /// Appends a line to the message of the error; an error that only rank 0 reports stays unchanged.
     #[must_use]
     pub fn with_line(self, line: &str) -> Self {
         match self {
@@ -52,21 +56,9 @@ impl SeriesError {
         }
     }
 
-    /// Stop reason of a series that this error ended.
+    /// Stop reason, with the code `refused`, of a series that ended with the error.
     #[must_use]
     pub fn reason(&self) -> Reason {
         Reason::new("refused", self.to_string())
     }
 }
-
-impl fmt::Display for SeriesError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Refused(text) | Self::Failed(text) => f.write_str(text),
-            Self::RefusedAtRoot => f.write_str("rank 0 was refused"),
-            Self::RankLost => f.write_str("a rank was lost"),
-        }
-    }
-}
-
-impl std::error::Error for SeriesError {}

@@ -1,5 +1,5 @@
-//! Timed events: actions on the system under test at a given run time, and their threads. The module `commands` runs
-//! the commands around phases.
+//! Timed events: actions on the system under test at given times of a run, and the threads that execute the actions.
+//! The module `commands` runs the hooks around phases.
 
 mod executor;
 mod runner;
@@ -9,8 +9,8 @@ pub use plimsoll_plan::event::{Action, EventSpec, When};
 use plimsoll_plan::{Phase, Plan};
 pub(crate) use runner::{EventRunner, ExecutedEvents};
 
-/// Checks that this program can execute an event in a run on this target. Faults of a simulated system must be part of
-/// the system's URL.
+/// Checks that this program can execute an event in a run on a target. Faults of a simulated system must be part of the
+/// system's URL.
 ///
 /// # Errors
 /// A message if the event is a fault, which only a simulated system can execute, or a timed command on a simulated
@@ -34,7 +34,7 @@ pub fn check(event: &EventSpec, target: &str) -> Result<(), String> {
 /// Checks that a run of a Plan on a target has every phase that an event refers to.
 ///
 /// # Errors
-/// A message about the first event whose phase the run does not have, with the phases of the run.
+/// A message about the first event whose phase the run lacks, with the phases of the run.
 pub fn check_phases(events: &[EventSpec], plan: &Plan, target: &str) -> Result<(), String> {
     let populates = plimsoll_target::keeps_files(target)
         && plan

@@ -8,40 +8,40 @@ use plimsoll_results::{HookTime, LiveEvent, Run, Series, SeriesRun};
 use std::path::Path;
 use std::sync::MutexGuard;
 
-/// The program around runs and series.
+/// The program that makes runs and series, which receives their reports: a console, or a simulation.
 pub trait Host {
-    /// The user's request to stop.
+    /// Stop request of the user, which the runs poll.
     fn stop(&self) -> &Stop;
 
-    /// The view of a run that begins, at rank 0.
+    /// Opens the view of a run that begins; called at rank 0.
     fn view<'a>(&'a self, run: RunBegin<'a>) -> Box<dyn RunView + 'a>;
 
-    /// Called when a series begins or is resumed.
+    /// Called at rank 0 when a series begins or is resumed, before its first missing run.
     fn series_begins(&self, series: &Series) {
         let _ = series;
     }
 
-    /// Called when a run has been listed; the run is the last of the series document.
+    /// Called when a run has been added to `series.json`; the run is the last in the list of `series`.
     fn run_listed(&self, series: &Series, run: ListedRun<'_>) {
         let _ = (series, run);
     }
 
-    /// Reports progress of a step without a view.
+    /// Reports progress of a step that has no view, such as the start of a concurrent process or the removal of files.
     fn progress(&self, line: &str) {
         let _ = line;
     }
 
-    /// Warns about something that the user may have to correct.
+    /// Warns the user about a condition that may need action, such as files that could not be removed.
     fn warn(&self, line: &str) {
         let _ = line;
     }
 
-    /// Reports an error immediately; the series ends later because of the error.
+    /// Reports an error of a concurrent run immediately; the series ends later, when the run's turn comes.
     fn error(&self, line: &str) {
         let _ = line;
     }
 
-    /// Records the state of results and files, for the messages after an interrupt.
+    /// Records a change of results and files, for the messages that an interrupt prints.
     fn note(&self, state: StateChange<'_>) {
         let _ = state;
     }
@@ -51,56 +51,56 @@ pub trait Host {
         None
     }
 
-    /// The Plan and settings for this rank, if its host has settings of its own.
+    /// Plan and settings of a run for this rank's machine; `None` to use the Plan and settings of rank 0.
     fn at_this_host(&self, plan: &Plan, settings: &Settings) -> Option<(Plan, Settings)> {
         let _ = (plan, settings);
         None
     }
 }
 
-/// A run that begins.
+/// Facts about a run that begins, from which the host opens the view of the run.
 #[derive(Debug, Clone, Copy)]
 pub struct RunBegin<'a> {
-    /// Plan, target and settings.
+    /// Plan, target and settings of the run.
     pub config: &'a RunConfig,
-    /// Number of ranks that have workers.
+    /// Number of ranks of the run that have workers.
     pub ranks: u32,
     /// Load, number and configuration of the run in its series.
     pub facts: &'a RunFacts,
 }
 
-/// Origin of a listed run.
+/// A run that was added to `series.json`; the variants tell which process made the run.
 #[derive(Debug, Clone, Copy)]
 pub enum ListedRun<'a> {
-    /// Made by this process just now; the results are in this directory.
+    /// Run that this process has just made, with the run's results directory.
     Now(&'a Run, &'a Path),
-    /// Made just now by another process of the same series.
+    /// Run that a concurrent process of the series has just made.
     Beside(&'a SeriesRun),
-    /// Made by an earlier process.
+    /// Run that an earlier process made without listing the run in `series.json`.
     Earlier(&'a SeriesRun),
 }
 
-/// A change of results and files.
+/// A change of the results and files of a run, which an interrupt of the user reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StateChange<'a> {
-    /// A run has begun. Results directory, and command that removes the run's files.
+    /// A run has begun, with its results directory and, if the run creates files, a command that removes the files.
     RunBegins(&'a Path, Option<&'a str>),
-    /// The results could not be written.
+    /// The results of the run could not be written.
     ResultsLost,
-    /// The results in this directory are complete.
+    /// The results of the run have been written; the path is the run's results directory.
     ResultsWritten(&'a Path),
-    /// True when removal of files begins, false when removal has ended.
+    /// Removal of the run's files: true when the removal begins, false when the removal has ended.
     Removal(bool),
-    /// Command that removes the remaining files.
+    /// Command that removes the files that the run leaves.
     CleanCommand(&'a str),
 }
 
-/// The view of a run in progress.
+/// View of a run in progress, for the user.
 pub trait RunView {
-    /// The run was accepted. Called before any other method, possibly several times.
+    /// Called once the engine has accepted the run, before any other method, possibly several times.
     fn begin(&mut self) {}
 
-    /// An event of the engine.
+    /// Called for each event of the engine, such as the opening of a window or a new interval.
     fn event(&mut self, event: &Event<'_>);
 
     /// Prints lines of the workload's own report.
@@ -108,26 +108,26 @@ pub trait RunView {
         let _ = lines;
     }
 
-    /// The events of the system under test that have begun, in order, and the actions of the events that began in the
-    /// last interval.
+    /// Called with the events of the system under test that have begun, in order of planned time, and the actions of
+    /// the events that began in the last interval.
     fn system_events(&mut self, begun: &[LiveEvent], actions: &[String]) {
         let _ = (begun, actions);
     }
 
-    /// A user's command for a phase begins.
+    /// Called when the user's commands before or after (`when`) a phase begin.
     fn command_begins(&mut self, when: HookTime, phase: PhaseInfo<'_>) {
         let _ = (when, phase);
     }
 
-    /// The user's command has ended.
+    /// Called when the user's commands for a phase have ended.
     fn command_ends(&mut self) {}
 
-    /// The measurement has ended with this outcome; results are not written yet.
+    /// Called when the measurement has ended with `outcome`, before the results are written.
     fn measured(&mut self, outcome: &Outcome) {
         let _ = outcome;
     }
 
-    /// The run has ended with this outcome, and its results are about to be completed.
+    /// Called when the run has ended with `outcome`, before its results are completed.
     fn end(&mut self, outcome: &Outcome) {
         let _ = outcome;
     }

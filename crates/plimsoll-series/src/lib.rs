@@ -1,8 +1,8 @@
-//! Runs and series of runs.
+//! Execution of runs and of series of runs, with their results, hooks and events.
 //!
-//! A run is a Plan on a target, by all ranks ([`RunContext`]). A series makes one run after another: repeated runs, load
-//! curves, searches for the load line, profiles. [`drive`] is the one loop for all kinds; the rule of a kind is a
-//! [`Strategy`](plimsoll_results::Strategy), a function from the runs so far to the next run.
+//! A run is the execution of a Plan on a target by all ranks ([`RunContext`]). A series makes one run after another:
+//! repeated runs, load curves, searches for the load line, profiles. [`drive`] is the loop for all kinds of series; the
+//! rule of a kind is a [`Strategy`](plimsoll_results::Strategy), a function from the runs so far to the next run.
 //!
 //! The crate does not depend on a console, signals or a command line: the surrounding program, or the simulator,
 //! implements [`Host`].
@@ -10,12 +10,12 @@
 //! - `run`, `conductor`: one run with its results, hooks and events: `results_writer`, `commands`, `events`;
 //! - `drive`, `ahead`: the driver loop, and processes for independent concurrent runs (`process_pool`);
 //! - `resume`, `system_text`: checks before a series is resumed;
-//! - `communicator`: the ranks; `loads`: lists of loads in option syntax.
+//! - `communicator`: the ranks.
 //!
 //! # Design
-//! Results are published before any file of the run is removed, and `run.json` is replaced if removal changes the
-//! outcome. If a user's command follows the last phase, results are published before the command, with a note that the
-//! run had not ended.
+//! The results of a run are published before any file of the run is removed, and `run.json` is replaced if removal
+//! changes the outcome. If a user's command follows the last phase, results are published before the command, with a
+//! note that the run had not ended.
 //!
 //! Events (`--event`) wait by the clock of the run, so events, windows and intervals have times of the same clock.
 //! The workers wait until `Event::Started` is handled, so the thread that waits for events starts before the
@@ -36,8 +36,6 @@ mod drive;
 mod error;
 pub mod events;
 mod host;
-mod loads;
-mod measured_run;
 mod process_pool;
 mod results_writer;
 mod resume;
@@ -48,18 +46,17 @@ pub use commands::RunFacts;
 pub use communicator::{Communicator, SilentObserver};
 pub use conductor::Conductor;
 pub use config::RunConfig;
-pub use drive::{SeriesEnd, drive, follow, make_alone, release_members};
+pub use drive::{drive, follow, make_alone, release_members};
 pub use error::SeriesError;
 pub use host::{Host, ListedRun, RunBegin, RunView, StateChange};
-pub use loads::{Loads, MAX_LOAD, MAX_POINTS};
 pub use process_pool::{EndedProcess, ProcessPool, describe_end, process_count};
 pub use results_writer::Written;
 pub use resume::resume;
 pub use run::{
-    RunContext, below, environment, outcome_or_refusal, refuse_among_files,
-    refuse_results_among_files, run_without_results,
+    RunContext, environment, outcome_or_refusal, refuse_among_files, refuse_results_among_files,
+    run_without_results,
 };
 pub use system_text::fingerprint;
 
-/// Exit code of a `make-run` process whose run was refused.
+/// Exit code with which a `make-run` process reports that its run was refused.
 pub const REFUSED_EXIT_CODE: i32 = 2;

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Interval at which a wait for the end of a process checks for a stop.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Number of processes for `--jobs`; 0 selects the number of available processors.
+/// Number of concurrent processes for the value of `--jobs`; 0 selects the number of available processors.
 #[must_use]
 pub fn process_count(jobs: usize) -> NonZeroUsize {
     let processors = || std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
@@ -25,24 +25,25 @@ pub fn process_count(jobs: usize) -> NonZeroUsize {
 /// until the child ends.
 pub struct ProcessPool {
     limit: usize,
-    /// Standard input of each running process; `None` after a request to end.
+    /// Standard input of each running process, by task number; `None` after a request to end.
     running: BTreeMap<u64, Option<ChildStdin>>,
     sender: Sender<(u64, io::Result<Output>)>,
     ended: Receiver<(u64, io::Result<Output>)>,
 }
 
-/// A process that has ended.
+/// A child process that has ended.
 pub struct EndedProcess {
-    /// Number of the task.
+    /// Number of the process's task, as given to [`ProcessPool::start`].
     pub task: u64,
-    /// Exit status and output, or the system's error.
+    /// Exit status, standard output and standard error of the process, or the system's error of waiting for the
+    /// process.
     pub output: io::Result<Output>,
-    /// Whether the process was asked to end early.
+    /// Whether the pool asked the process to end early, by closing its standard input.
     pub was_stopped: bool,
 }
 
 impl ProcessPool {
-    /// A pool without processes.
+    /// A pool of at most `limit` concurrent processes, none of which is running.
     pub fn new(limit: usize) -> Self {
         assert!(limit > 0, "a pool without processes does nothing");
         let (sender, ended) = channel();
@@ -54,14 +55,9 @@ impl ProcessPool {
         }
     }
 
-    /// Whether fewer processes run than the limit.
+    /// Whether fewer processes than the limit are running, so that another process can be started.
     pub fn has_room(&self) -> bool {
         self.running.len() < self.limit
-    }
-
-    /// Whether no process is running.
-    pub fn is_idle(&self) -> bool {
-        self.running.is_empty()
     }
 
     /// Starts a process for a task.
@@ -70,7 +66,7 @@ impl ProcessPool {
     /// The system's error if the process cannot be started.
     pub fn start(&mut self, task: u64, command: &mut Command) -> io::Result<()> {
         assert!(self.has_room(), "processes are started as there is room");
-        // Start the waiting thread before the child: no child must exist without a thread that reaps the child.
+        // The waiting thread starts before the child, so that no child exists without a thread that reaps the child.
         let (give, started) = channel::<Child>();
         let sender = self.sender.clone();
         let wait = move || {
@@ -100,7 +96,7 @@ impl ProcessPool {
         }
     }
 
-    /// Asks all processes to end early.
+    /// Asks all processes to end early, by closing their standard input; the processes still appear as ended.
     pub fn stop_all(&mut self) {
         for input in self.running.values_mut() {
             drop(input.take());
@@ -110,7 +106,7 @@ impl ProcessPool {
     /// Waits for the next process to end; `None` if no process is running. Polls `is_stopped` during the wait, and asks
     /// all processes to end early once `is_stopped` returns true.
     pub fn next_ended(&mut self, is_stopped: impl Fn() -> bool) -> Option<EndedProcess> {
-        while !self.is_idle() {
+        while !self.running.is_empty() {
             if is_stopped() {
                 self.stop_all();
             }
@@ -168,7 +164,7 @@ mod tests {
             &mut shell("echo done; echo first >&2; echo last >&2; exit 3"),
         )
         .unwrap();
-        // Runs until the end of standard input.
+        // The process `cat` runs until the pool closes its standard input.
         pool.start(8, &mut shell("cat > /dev/null")).unwrap();
         assert!(!pool.has_room());
         let first = pool.next_ended(|| false).unwrap();
@@ -185,9 +181,9 @@ mod tests {
         let killed = pool.next_ended(|| false).unwrap();
         assert_eq!(describe_end(&killed.output), "died (signal 9)");
         assert!(pool.next_ended(|| true).is_some_and(|e| e.was_stopped));
-        // A failed start must not occupy a slot.
+        // A process that could not be started must not count as running.
         let missing = pool.start(11, &mut Command::new("/nonexistent/program"));
         assert_eq!(missing.unwrap_err().kind(), io::ErrorKind::NotFound);
-        assert!(pool.is_idle() && pool.next_ended(|| false).is_none());
+        assert!(pool.next_ended(|| false).is_none());
     }
 }

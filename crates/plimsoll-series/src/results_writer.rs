@@ -4,81 +4,79 @@ use crate::commands::HookRunner;
 use crate::communicator::Communicator;
 use crate::events::ExecutedEvents;
 use crate::host::{Host, StateChange};
-use crate::measured_run::{self, RunMetadata};
 use plimsoll_engine::Outcome;
-use plimsoll_measure::Interval;
+use plimsoll_measure::{Interval, WindowTotals};
 use plimsoll_plan::{Failure, Note};
 use plimsoll_results::{
     CommandRun, Document, LiveEvent, MeasuredRun, ResultsError, Run, RunDir, RunWriter,
 };
 use std::path::Path;
 
-/// Writes the results of a run.
+/// Writer of the results of a run at rank 0: a draft, the time series, the results, and the amendment of the results
+/// after the cleanup.
 pub struct ResultsWriter<'a> {
     state: WriteState,
     frame: RunFrame<'a>,
 }
 
-/// State of the results.
+/// State of the results of a run: in progress, written, or lost by an error.
 enum WriteState {
-    /// The time series are still being written.
+    /// The run is in progress, and the time series of the run are still being written.
     Open(Box<RunWriter>),
-    /// The results are written, or writing has failed.
+    /// The results have been written, or writing has failed.
     Ended(Result<Published, ResultsError>),
 }
 
-/// Results that have been written.
+/// Results that have been written under their final name.
 struct Published {
     dir: RunDir,
     run: Box<Run>,
-    /// Note about missing results of single ranks.
+    /// Note about ranks whose own results are missing; `None` if no results are missing.
     missing: Option<String>,
-    /// Whether the results were written before the end of the run.
+    /// Whether the results were written before the end of the run, and are to be completed.
     is_early: bool,
 }
 
-/// Note in results that are written before the run is over.
+/// Note in results that are written before the end of the run.
 const EARLY: &str = "written after measurement but before the run ended: later steps, such as \
      commands after the last phase and the removal of the files, are missing and are not reflected in \
      the verdict";
 
-/// Facts about a run besides its outcome.
+/// Facts about a run besides its outcome, from which its results are assembled.
 struct RunFrame<'a> {
-    metadata: RunMetadata,
-    /// The ranks, if separate results per rank were requested.
+    /// Input for the results without the outcome: Plan, target, environment, the hooks that have run, and the events of
+    /// the system under test.
+    metadata: MeasuredRun,
+    /// Communicator of the ranks, if the results of each rank are requested; otherwise `None`.
     each: Option<&'a Communicator>,
-    /// User's commands that have run, and sentences about failed commands.
-    commands: (Vec<CommandRun>, Vec<String>),
-    /// Events of the system under test.
-    events: ExecutedEvents,
+    /// Sentences about failed commands, for the notes of the results.
+    remarks: Vec<String>,
     host: &'a dyn Host,
 }
 
-/// A run and its results.
+/// A completed run with its results directory.
 pub struct Written {
-    /// The run.
+    /// Figures and verdict of the run; failed if the results could not be written.
     pub run: Run,
-    /// Results directory, or the error that prevented the results.
+    /// Results directory of the run, or the error that prevented results.
     pub dir: Result<RunDir, ResultsError>,
-    /// Sentences about files that could not be removed.
+    /// Sentences about files of the run that could not be removed.
     pub unremoved: Vec<String>,
 }
 
 impl<'a> ResultsWriter<'a> {
-    /// Begins the results of a run and writes a draft with these events, from which the results can be recovered if
-    /// this process is killed. With a communicator, results are also kept per rank.
+    /// Begins the results of a run and writes a draft, from which results can be recovered if this process is killed.
+    /// With a communicator `each`, the results of each rank of the run are kept too.
     ///
     /// # Errors
-    /// [`ResultsError`] if they cannot be written.
+    /// [`ResultsError`] if the draft cannot be written.
     pub fn begin(
         mut writer: RunWriter,
-        metadata: RunMetadata,
+        metadata: MeasuredRun,
         each: Option<&'a Communicator>,
-        events: ExecutedEvents,
         host: &'a dyn Host,
     ) -> Result<Self, ResultsError> {
-        let clean =
-            plimsoll_engine::clean_commands(&metadata.config.plan, &metadata.config.target.url);
+        let clean = plimsoll_engine::clean_commands(&metadata.plan, &metadata.target.url);
         let nothing = Outcome {
             interrupted: true,
             ..Outcome::default()
@@ -87,8 +85,7 @@ impl<'a> ResultsWriter<'a> {
         let frame = RunFrame {
             metadata,
             each,
-            commands: Default::default(),
-            events,
+            remarks: vec![],
             host,
         };
         writer.draft(&Run::assemble(frame.measured(nothing)))?;
@@ -99,7 +96,7 @@ impl<'a> ResultsWriter<'a> {
         })
     }
 
-    /// Results directory; `None` if the results could not be written.
+    /// Hidden or final results directory of the run; `None` if the results could not be written.
     pub fn directory(&self) -> Option<&Path> {
         match &self.state {
             WriteState::Open(writer) => Some(writer.path()),
@@ -108,20 +105,22 @@ impl<'a> ResultsWriter<'a> {
         }
     }
 
-    /// Sets the events for all results that are written from now on.
+    /// Sets the executed events and the summaries of the intervals, for all results that are written from now on.
     pub fn set_events(&mut self, events: ExecutedEvents) {
-        self.frame.events = events;
+        let ExecutedEvents { events, summaries } = events;
+        let metadata = &mut self.frame.metadata;
+        (metadata.events, metadata.summaries) = (events, summaries);
     }
 
-    /// Publishes the events that have begun in the live data.
+    /// Replaces the events that have begun in `live.json`, while the run is measured.
     pub fn show_events(&mut self, events: Vec<LiveEvent>) {
         if let WriteState::Open(writer) = &mut self.state {
             writer.show_events(events);
         }
     }
 
-    /// Appends an interval and the events that began in it. Returns `false` after a write error, which also ends the
-    /// results.
+    /// Appends an interval to the time series, with the events that began in the interval. A write error returns
+    /// `false` and ends the results, so that later intervals are ignored.
     pub fn interval(&mut self, interval: &Interval, events: &[String]) -> bool {
         let WriteState::Open(writer) = &mut self.state else {
             return true;
@@ -143,19 +142,19 @@ impl<'a> ResultsWriter<'a> {
         commands: Vec<CommandRun>,
         remarks: Vec<String>,
     ) {
-        // `publish` receives the complete list again.
-        self.frame.commands = (commands, remarks);
+        // The remarks are cleared, because `publish` receives the complete list of remarks and commands again.
+        (self.frame.metadata.commands, self.frame.remarks) = (commands, remarks);
         self.write(outcome, true);
-        self.frame.commands = Default::default();
+        self.frame.remarks.clear();
     }
 
     /// Writes the results of a run that is over, or completes early results. `remarks` are sentences about failed
     /// user's commands.
     pub fn publish(&mut self, outcome: Outcome, hooks: Option<HookRunner>, remarks: Vec<String>) {
         if let Some(hooks) = hooks {
-            self.frame.commands.0 = hooks.into_done();
+            self.frame.metadata.commands = hooks.into_done();
         }
-        self.frame.commands.1.extend(remarks);
+        self.frame.remarks.extend(remarks);
         match &mut self.state {
             WriteState::Ended(Ok(published)) if published.is_early => {
                 self.frame.complete(published, outcome);
@@ -164,12 +163,12 @@ impl<'a> ResultsWriter<'a> {
         }
     }
 
-    /// Writes the results, if the time series are still open.
+    /// Writes the results of the run, unless the results are already written or have failed.
     fn write(&mut self, outcome: Outcome, is_early: bool) {
         let WriteState::Open(writer) = &self.state else {
             return;
         };
-        // State in case writing panics.
+        // The state is an error while the results are written, in case a panic interrupts the writing.
         let path = writer.path().to_owned();
         let nothing = WriteState::Ended(Err(ResultsError::None { path }));
         if let WriteState::Open(writer) = std::mem::replace(&mut self.state, nothing) {
@@ -200,7 +199,7 @@ impl<'a> ResultsWriter<'a> {
                 }
             }
             Err(error) => {
-                // The write error stopped the run, not the user.
+                // The write error, not the user, requested the stop of the run.
                 outcome.interrupted = false;
                 outcome.failure = Some(Failure::of("write the results", error.to_string()));
                 Written {
@@ -222,7 +221,7 @@ impl RunFrame<'_> {
     ) -> Result<Published, ResultsError> {
         let _uninterrupted = self.host.hold_results();
         let (run, missing) = match is_early {
-            // Results per rank are collected when the run is over.
+            // The results of each rank are collected when the run is over, not for early results.
             true => (Run::assemble(self.measured(outcome)), None),
             false => self.whole(&RunDir::at(writer.path()), outcome),
         };
@@ -251,7 +250,7 @@ impl RunFrame<'_> {
         let (own, lanes) = (std::mem::take(&mut outcome.own), outcome.own_lanes);
         let measured = self.measured(outcome);
         let ranks = self.each.map(|communicator| {
-            let mine = Run::assemble(measured_run::own(&measured, own, lanes)).to_json();
+            let mine = Run::assemble(of_rank(&measured, own, lanes)).to_json();
             write_ranks(dir, communicator, mine)
         });
         // Only the results per rank are incomplete; the combined results are complete.
@@ -261,27 +260,20 @@ impl RunFrame<'_> {
     }
 
     fn measured(&self, mut outcome: Outcome) -> MeasuredRun {
-        let (commands, remarks) = self.commands.clone();
-        outcome.notes.extend(remarks);
-        let ExecutedEvents { events, summaries } = self.events.clone();
-        MeasuredRun {
-            commands,
-            events,
-            summaries,
-            ..self.metadata.clone().with(outcome)
-        }
+        outcome.notes.extend(self.remarks.iter().cloned());
+        self.metadata.clone().with(outcome)
     }
 }
 
 impl Published {
-    /// Replaces the run and returns the results directory.
+    /// Replaces `run.json` with the run after the cleanup, and returns the results directory.
     fn amended(mut self, run: &Run, host: &dyn Host) -> RunDir {
         let _uninterrupted = host.hold_results();
         self.amend(run.clone(), host);
         self.dir
     }
 
-    /// Replaces the run if it differs.
+    /// Replaces `run.json` if `run` differs from the written run; a failure is only a warning.
     fn amend(&mut self, run: Run, host: &dyn Host) {
         if *self.run == run {
             return;
@@ -295,11 +287,32 @@ impl Published {
     }
 }
 
-/// Adds a note to a run.
+/// Adds a note to a run, unless the text is `None`.
 fn with(mut run: Run, text: Option<&str>) -> Run {
     run.notes
         .extend(text.map(|text| Note::from(text.to_owned())));
     run
+}
+
+/// Restricts the measurements of all ranks to the measurements `own` of this rank's workers, driven by `lanes` lanes.
+fn of_rank(all: &MeasuredRun, own: Vec<WindowTotals>, lanes: usize) -> MeasuredRun {
+    let mut mine = all.clone();
+    // Mount counters and intervals are sums over all ranks, so the results of a single rank contain neither.
+    mine.environment.read_source = None;
+    mine.summaries = vec![];
+    let outcome = &mut mine.outcome;
+    outcome.lanes = lanes;
+    outcome.starts = None;
+    for window in &mut outcome.windows {
+        window.hosts = vec![];
+    }
+    for (window, own) in outcome.windows.iter_mut().zip(own) {
+        window.totals = own;
+    }
+    for stage in &mut outcome.stages {
+        stage.ranks.truncate(1);
+    }
+    mine
 }
 
 /// Writes `ranks/rank-N.json`: `run.json` restricted to rank N.

@@ -5,67 +5,20 @@ use crate::error::SeriesError;
 use crate::events::{Action, EventSpec};
 use crate::system_text;
 use plimsoll_diagnostics::foreign;
-use plimsoll_plan::{Phase, Plan, counted};
+use plimsoll_plan::{Phase, counted};
 use plimsoll_results::{Series, SeriesDir, SeriesWriter};
 use std::collections::HashSet;
 use std::path::Path;
 
-/// Commands of a series document, in order of appearance.
-#[derive(Debug, Default)]
-struct KeptCommands(Vec<String>);
-
-impl KeptCommands {
-    /// Adds the commands of events. Texts that are not events are refused elsewhere.
-    fn add_events(&mut self, events: &[String]) {
-        let events = events.iter().filter_map(|text| text.parse().ok());
-        self.0
-            .extend(events.filter_map(|event: EventSpec| match event.action {
-                Action::Command(command) => Some(command),
-                Action::Fault(_) => None,
-            }));
-    }
-
-    /// Adds the `system` statements of a workload.
-    fn add_plan(&mut self, plan: &Plan) {
-        self.0
-            .extend(plan.script.iter().filter_map(|phase| match phase {
-                Phase::System { command } => Some(command.clone()),
-                _ => None,
-            }));
-    }
-
-    /// Refuses the commands unless they are `allowed`. `dir` is the directory of the series.
-    ///
-    /// # Errors
-    /// If there are commands and they are not `allowed`.
-    fn check(mut self, dir: &Path, allowed: bool) -> Result<(), SeriesError> {
-        if allowed || self.0.is_empty() {
-            return Ok(());
-        }
-        let mut seen = HashSet::new();
-        self.0.retain(|command| seen.insert(command.clone()));
-        let shown: Vec<String> = self
-            .0
-            .iter()
-            .map(|c| format!("`{}`", foreign::escaped(c)))
-            .collect();
-        Err(SeriesError::refused(format!(
-            "the results in {} contain commands that `plimsoll resume` would run: {}. If you trust their author, add \
-             --allow-commands",
-            dir.display(),
-            shown.join(", ")
-        )))
-    }
-}
-
-/// Opens a series to make its missing runs, with `ranks` ranks.
+/// Opens the series in a directory, checked for the resumption by `ranks` ranks. `allowed` permits commands in the
+/// series document (`--allow-commands`).
 ///
 /// # Errors
 /// If no run is missing, if the number of ranks or the text of a simulated system has changed since the start, if an
-/// event cannot be executed, or if there are commands that are not `allowed`.
+/// event cannot be executed, or if the series has commands and `allowed` is false.
 pub fn resume(dir: &Path, ranks: u32, allowed: bool) -> Result<SeriesWriter, SeriesError> {
-    // As the series was left: the last run may be published and not listed, and then only the rest of the series is
-    // missing, which is the report and the removal of files.
+    // The state is read before the series is opened for writing. A series whose last run is published and not listed
+    // can be resumed too: listing, report and removal of files are missing.
     let left = SeriesDir::at(dir).read().map_err(SeriesError::refused)?;
     if !left.state.can_resume() {
         return Err(SeriesError::refused(format!(
@@ -92,13 +45,37 @@ pub fn resume(dir: &Path, ranks: u32, allowed: bool) -> Result<SeriesWriter, Ser
     Ok(writer)
 }
 
+/// Shell commands that a series document contains in events and in `system` statements, each once, in order of
+/// appearance. Texts that are not events are left out: `events::read` refuses such texts.
+fn commands(series: &Series) -> Vec<String> {
+    let events = series.events.iter().filter_map(|text| text.parse().ok());
+    let of_events = events.filter_map(|event: EventSpec| match event.action {
+        Action::Command(command) => Some(command),
+        Action::Fault(_) => None,
+    });
+    let phases = series.configurations.iter().flat_map(|c| &c.plan.script);
+    let of_plans = phases.filter_map(|phase| match phase {
+        Phase::System { command } => Some(command.clone()),
+        _ => None,
+    });
+    let mut seen = HashSet::new();
+    let all = of_events.chain(of_plans);
+    all.filter(|command| seen.insert(command.clone())).collect()
+}
+
 fn check(series: &Series, dir: &Path, allowed: bool) -> Result<(), SeriesError> {
-    let mut kept = KeptCommands::default();
-    kept.add_events(&series.events);
-    for configuration in &series.configurations {
-        kept.add_plan(&configuration.plan);
+    let commands = commands(series);
+    if !allowed && !commands.is_empty() {
+        let shown = commands
+            .iter()
+            .map(|c| format!("`{}`", foreign::escaped(c)));
+        return Err(SeriesError::refused(format!(
+            "the results in {} contain commands that `plimsoll resume` would run: {}. If you trust their author, add \
+             --allow-commands",
+            dir.display(),
+            shown.collect::<Vec<_>>().join(", ")
+        )));
     }
-    kept.check(dir, allowed)?;
     for configuration in &series.configurations {
         let target = &configuration.target;
         system_text::check(target, &series.program.version)?;
@@ -108,30 +85,4 @@ fn check(series: &Series, dir: &Path, allowed: bool) -> Result<(), SeriesError> 
             .map_err(SeriesError::Refused)?;
     }
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::KeptCommands;
-    use std::path::Path;
-
-    fn of(events: &[&str]) -> KeptCommands {
-        let mut kept = KeptCommands::default();
-        kept.add_events(&events.iter().map(ToString::to_string).collect::<Vec<_>>());
-        kept
-    }
-
-    #[test]
-    fn commands_need_permission_and_are_shown_once() {
-        let dir = Path::new("r");
-        let faults = of(&["3s kill server", "nonsense"]);
-        assert!(faults.check(dir, false).is_ok());
-        let commands = ["3s sh echo \u{1b}[8m", "4s sh echo \u{1b}[8m", "5s sh date"];
-        let refusal = of(&commands).check(dir, false).unwrap_err().to_string();
-        assert!(
-            refusal.contains(r"would run: `echo \u001b[8m`, `date`. If you trust"),
-            "{refusal}"
-        );
-        assert!(of(&commands).check(dir, true).is_ok());
-    }
 }

@@ -7,42 +7,38 @@ use crate::config::RunConfig;
 use crate::error::SeriesError;
 use crate::events::{EventRunner, EventSpec, ShellExecutor};
 use crate::host::{Host, RunBegin};
-use crate::measured_run::RunMetadata;
 use crate::results_writer::{ResultsWriter, Written};
 use plimsoll_engine::{EngineError, Outcome, Settings, Stop};
-use plimsoll_plan::{Failure, Plan, RelPath};
+use plimsoll_plan::{Failure, Plan};
 use plimsoll_results::{
-    Document, Environment, Percentiles, ReadSource, ResultsError, Run, RunWriter,
+    Document, Environment, MeasuredRun, ReadSource, ResultsError, Run, RunWriter,
 };
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// State shared by the runs of a command.
+/// Context that the runs of a command share: ranks, host and options.
 #[derive(Clone)]
 pub struct RunContext<'a> {
-    /// Ranks.
+    /// Communicator of the ranks that execute each run together.
     pub communicator: &'a Communicator,
-    /// The program around the runs.
+    /// The program around the runs, which receives reports and requests stops.
     pub host: &'a dyn Host,
-    /// Whether the results of each rank are kept.
+    /// Whether the results of each rank are kept (`--per-rank`).
     pub per_rank: bool,
-    /// Requested percentiles for tables.
-    pub percentiles: Option<Percentiles>,
     /// Timed events that this program executes in each run, and hooks around the phases.
     pub events: Vec<EventSpec>,
-    /// Converts the error of a results directory that cannot be created.
+    /// Converts the error of results that cannot be created into a refusal or a failure.
     pub results_error: fn(ResultsError) -> SeriesError,
 }
 
 impl<'a> RunContext<'a> {
-    /// A context without hooks and events.
+    /// A context for runs without hooks, timed events and results per rank.
     #[must_use]
     pub fn new(communicator: &'a Communicator, host: &'a dyn Host) -> Self {
         Self {
             communicator,
             host,
             per_rank: false,
-            percentiles: None,
             events: vec![],
             results_error: |e| SeriesError::results_path(&e),
         }
@@ -54,19 +50,18 @@ impl<'a> RunContext<'a> {
             .map_or(self.communicator.working(), |pattern| pattern.ranks)
     }
 
-    /// Metadata of a run that begins. Only rank 0 inspects the work directory, because only rank 0 creates it: an NFS
-    /// client that has looked up a missing directory may keep reporting it as missing.
-    fn metadata(&self, config: &RunConfig, started: SystemTime) -> RunMetadata {
-        RunMetadata {
-            started,
-            environment: if self.communicator.is_root() {
-                environment(&config.plan, &config.settings())
-            } else {
-                Environment::look(None)
-            },
+    /// Input for the results of a run that begins, without measurements. Only rank 0 inspects the work directory,
+    /// because only rank 0 creates the directory: an NFS client that has looked up a missing directory may keep
+    /// reporting the directory as missing.
+    fn metadata(&self, config: &RunConfig, started: SystemTime) -> MeasuredRun {
+        let environment = match self.communicator.is_root() {
+            true => environment(&config.plan, &config.settings()),
+            false => Environment::look(None),
+        };
+        MeasuredRun {
+            environment,
             ranks: self.ranks(&config.plan),
-            percentiles: self.percentiles.clone(),
-            config: config.clone(),
+            ..config.unmeasured(started)
         }
     }
 
@@ -84,7 +79,7 @@ impl<'a> RunContext<'a> {
         let ranks = self.communicator.ranks();
         let (plan, stop) = (&config.plan, self.host.stop());
         let ran = plimsoll_engine::run_ranks(plan, &settings, stop, &mut SilentObserver, ranks);
-        // Rank 0 learns of the error and reports the error.
+        // The engine tells rank 0 of the error, and rank 0 reports the error.
         let Ok(outcome) = ran else {
             return Ok(false);
         };
@@ -94,7 +89,7 @@ impl<'a> RunContext<'a> {
                 read_source: None,
                 ..environment(plan, &settings)
             };
-            let metadata = RunMetadata {
+            let metadata = MeasuredRun {
                 environment,
                 ..metadata
             };
@@ -119,16 +114,12 @@ impl<'a> RunContext<'a> {
         let ranks = self.ranks(plan);
         let each = self.per_rank.then_some(self.communicator);
         let events = self.events(config, facts, writer.path())?;
-        let drafted = events.as_ref().map(EventRunner::draft);
-        let metadata = self.metadata(config, started);
-        let results = ResultsWriter::begin(
-            writer,
-            metadata,
-            each,
-            drafted.unwrap_or_default(),
-            self.host,
-        )
-        .map_err(self.results_error)?;
+        let metadata = MeasuredRun {
+            events: events.as_ref().map_or_else(Vec::new, EventRunner::draft),
+            ..self.metadata(config, started)
+        };
+        let results = ResultsWriter::begin(writer, metadata, each, self.host);
+        let results = results.map_err(self.results_error)?;
         let target = &config.target.url;
         let hooks = HookRunner::new(&self.events, plan, target, ranks, facts);
         Ok(Conductor {
@@ -146,7 +137,8 @@ impl<'a> RunContext<'a> {
         })
     }
 
-    /// The events of a run whose results are written to a directory.
+    /// Starts the timed events of a run, whose commands write their output into the results directory `results`; `None`
+    /// without events.
     fn events(
         &self,
         config: &RunConfig,
@@ -162,10 +154,11 @@ impl<'a> RunContext<'a> {
             .map_err(|e| SeriesError::failed(format!("cannot start the thread of events: {e}")))
     }
 
-    /// Runs the Plan at rank 0 and writes the results.
+    /// Runs the Plan at rank 0, together with all ranks, and writes the results with the writer that `writer` makes.
     ///
     /// # Errors
-    /// If the run is refused. Nothing was measured.
+    /// If the results cannot be created, a thread cannot be started, or the run is refused; a refused run has measured
+    /// nothing.
     pub fn run_as_root(
         &self,
         config: &RunConfig,
@@ -182,7 +175,8 @@ impl<'a> RunContext<'a> {
         match outcome {
             Ok(outcome) => Ok(conductor.end(outcome)),
             Err(refused) => {
-                // Close the view first, to keep its output apart from the error.
+                // The view is closed before the error is reported, so that the output of the view does not mix with the
+                // error.
                 drop(conductor);
                 Err(refused)
             }
@@ -197,17 +191,15 @@ impl<'a> RunContext<'a> {
 pub fn run_without_results(config: &RunConfig, stop: &Stop) -> Result<Run, SeriesError> {
     let settings = config.settings();
     let ran = plimsoll_engine::run(&config.plan, &settings, stop, &mut SilentObserver);
-    let metadata = RunMetadata {
-        config: config.clone(),
-        started: plimsoll_runtime::system_time(),
+    let metadata = MeasuredRun {
         environment: Environment::look(None),
-        ranks: 1,
-        percentiles: None,
+        ..config.unmeasured(plimsoll_runtime::system_time())
     };
     Ok(Run::assemble(metadata.with(outcome_or_refusal(ran)?)))
 }
 
-/// Converts an engine result: a failed run has an outcome, too.
+/// Converts the engine's result of a run into an outcome: a failed or interrupted run has an outcome, a refused run has
+/// none.
 ///
 /// # Errors
 /// If the run was refused.
@@ -255,7 +247,7 @@ pub fn refuse_among_files(
 ) -> Result<(), SeriesError> {
     let path = resolved(path);
     for guard in &plan.work_dir.guards {
-        let dir = resolved(&below(&plan.work_dir.dir, guard));
+        let dir = resolved(&guard.below(&plan.work_dir.dir));
         if path.starts_with(&dir) {
             return Err(SeriesError::refused(format!(
                 "{what} would be written to {}, which is inside {}, the directory of the run's \
@@ -268,16 +260,7 @@ pub fn refuse_among_files(
     Ok(())
 }
 
-/// Joins a path to the work directory.
-#[must_use]
-pub fn below(dir: &Path, path: &RelPath) -> PathBuf {
-    match path.as_str() {
-        "" => dir.to_owned(),
-        path => dir.join(path),
-    }
-}
-
-/// Resolves symbolic links in the existing part of a path.
+/// Makes a path absolute, and resolves symbolic links in the existing part of the path.
 fn resolved(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     for existing in path.ancestors() {
@@ -299,7 +282,7 @@ fn resolved(path: &Path) -> PathBuf {
 pub fn environment(plan: &Plan, settings: &Settings) -> Environment {
     let work_dir = &plan.work_dir;
     let guards = work_dir.guards.iter();
-    let mut dirs: Vec<PathBuf> = guards.map(|g| below(&work_dir.dir, g)).collect();
+    let mut dirs: Vec<PathBuf> = guards.map(|g| g.below(&work_dir.dir)).collect();
     if dirs.is_empty() {
         dirs.push(work_dir.dir.clone());
     }

@@ -1,4 +1,4 @@
-//! Check that the text of a simulated system is unchanged when results are resumed.
+//! Check, before results are resumed, that the text of a simulated system is unchanged.
 
 use crate::error::SeriesError;
 use plimsoll_results::Target;

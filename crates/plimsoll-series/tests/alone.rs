@@ -60,7 +60,7 @@ fn runs_at_the_same_time_equal_runs_one_after_the_other() {
         let (one_dir, one) = whole(root.path(), series.clone());
         let host = TestHost::default();
         let ended = drive_jobs(&host, create(root.path(), series), 3).unwrap();
-        let (dir, both) = (ended.writer.dir().path(), ended.writer.series());
+        let (dir, both) = (ended.dir().path(), ended.series());
         assert_eq!((both.state, &both.kind), (one.state, &one.kind));
         assert_eq!(measured(dir), measured(&one_dir));
         assert!(host.listed().iter().all(|(_, how)| *how == "beside"));
@@ -79,11 +79,11 @@ fn runs_beyond_the_end_are_removed() {
     let writer = create(root.path(), curve(&[4, 16, 24, 32, 40, 48, 56, 64]));
     let host = TestHost::default();
     let ended = drive_jobs(&host, writer, 8).unwrap();
-    let series = ended.writer.series();
+    let series = ended.series();
     assert_eq!(series.state, SeriesState::Stopped);
     let expected = ["point-01-load-4", "point-02-load-16", "point-03-load-24"];
     assert_eq!(directories(series), expected);
-    let mut names = names(ended.writer.dir().path());
+    let mut names = names(ended.dir().path());
     assert_eq!(names.pop().as_deref(), Some("series.json"));
     assert_eq!(names, expected);
 }
@@ -96,10 +96,10 @@ fn an_interruption_ends_the_processes() {
         ..TestHost::default()
     };
     let ended = drive_jobs(&host, writer, 2).unwrap();
-    let series = ended.writer.series();
+    let series = ended.series();
     assert_eq!(series.state, SeriesState::Interrupted);
     assert_eq!(directories(series), ["run-01", "run-02"]);
-    let dir = ended.writer.dir().path().to_owned();
+    let dir = ended.dir().path().to_owned();
     drop(ended);
     let again = plimsoll_series::resume(&dir, 1, false);
     drive_jobs(&TestHost::default(), again.unwrap(), 2).unwrap();
@@ -111,7 +111,7 @@ fn a_refused_run_ends_the_series() {
     let root = tempfile::tempdir().unwrap();
     let series = profile(&[UNLIMITED, "nonsense:", UNLIMITED]);
     let ended = drive_jobs(&TestHost::default(), create(root.path(), series), 2).unwrap();
-    let series = ended.writer.series();
+    let series = ended.series();
     assert_eq!(directories(series), ["a/reads"]);
     assert_eq!(series.state, SeriesState::Failed);
     let reason = series.stop_reason.clone().unwrap();
@@ -134,7 +134,7 @@ fn a_killed_process_ends_the_series() {
     series.name = "killed".into();
     let host = TestHost::default();
     let ended = drive_jobs(&host, create(root.path(), series), 4).unwrap();
-    let series = ended.writer.series();
+    let series = ended.series();
     assert_eq!(directories(series), ["a/reads"]);
     assert_eq!(series.state, SeriesState::Failed);
     let text = "b/reads: the process that measures it died (signal 6)";

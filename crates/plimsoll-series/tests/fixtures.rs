@@ -4,12 +4,12 @@ use crate::host::TestHost;
 use crate::results_fixtures::{self, series, target};
 pub use crate::results_fixtures::{create, names};
 use plimsoll_plan::{OnError, Overrides, Plan, RunOptions, SourceKind};
-use plimsoll_ranks::Solo;
+use plimsoll_ranks::Ranks;
 use plimsoll_results::{
-    Configuration, HISTOGRAMS_FILE, LoadCurve, LoadSearch, Profile, Repeats, SearchRules, Series,
-    SeriesDir, SeriesKind, SeriesRun, SeriesWriter, StopRules,
+    Configuration, HISTOGRAMS_FILE, LoadCurve, LoadSearch, Profile, Repeats, STOP_AFTER_INVALID,
+    SearchRules, Series, SeriesDir, SeriesKind, SeriesRun, SeriesWriter,
 };
-use plimsoll_series::{Communicator, RunContext, SeriesEnd, SeriesError, drive};
+use plimsoll_series::{Communicator, RunContext, SeriesError, drive};
 use plimsoll_workload::mix::{Context, lower, parse};
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -37,10 +37,10 @@ size = "1m"
 "#;
 
 /// A target with one server and a service time of 10 ms: a capacity of 100 operations per second, or 10 streams.
-pub const CAPACITY_OF_10: &str = "null:?latency=10ms&servers=1";
+pub const CAPACITY_OF_10: &str = "null:?latency=10ms&servers=1&clock=virtual";
 
 /// A target of unlimited capacity.
-pub const UNLIMITED: &str = "null:?latency=10ms";
+pub const UNLIMITED: &str = "null:?latency=10ms&clock=virtual";
 
 /// Maximum load of [`plan`].
 const MAX_LOAD: u64 = 64;
@@ -80,21 +80,21 @@ pub fn repeats(requested_runs: u32) -> Series {
     series(SeriesKind::Repeats(Repeats { requested_runs }), vec![only])
 }
 
-/// A curve; loads above 10 are invalid.
+/// A load curve on a target with a capacity of 10 streams: higher loads are invalid.
 pub fn curve(loads: &[u64]) -> Series {
-    let curve = LoadCurve::new(loads.to_vec(), StopRules::default());
+    let curve = LoadCurve::new(loads.to_vec(), Some(STOP_AFTER_INVALID));
     let only = configuration(CAPACITY_OF_10);
     series(SeriesKind::Curve(curve), vec![only])
 }
 
-/// A search that begins at 4 streams.
+/// A search for the load line from 4 to [`MAX_LOAD`] streams.
 pub fn search() -> Series {
     let rules = SearchRules::new(4, MAX_LOAD).unwrap();
     let only = configuration(CAPACITY_OF_10);
     series(SeriesKind::Search(LoadSearch::new(rules)), vec![only])
 }
 
-/// A profile of one workload with 4 streams on the targets, as file systems `a`, `b`, `c` and so on.
+/// A profile of one workload with 4 streams, on `targets` as file systems `a`, `b`, `c` and so on.
 pub fn profile(targets: &[&str]) -> Series {
     let of = |(name, url): (char, &&str)| Configuration {
         name: "reads".into(),
@@ -125,7 +125,7 @@ pub fn every_kind() -> [Series; 4] {
 
 /// Calls `use_it` with the context of a single rank and of `host`.
 pub fn with_context<T>(host: &TestHost, use_it: impl FnOnce(RunContext<'_>) -> T) -> T {
-    let communicator = Communicator::new(Box::new(Solo::new()));
+    let communicator = Communicator::new(Ranks::alone());
     use_it(RunContext::new(&communicator, host))
 }
 
@@ -134,24 +134,24 @@ pub fn drive_jobs(
     host: &TestHost,
     writer: SeriesWriter,
     jobs: usize,
-) -> Result<SeriesEnd, SeriesError> {
+) -> Result<SeriesWriter, SeriesError> {
     let jobs = NonZeroUsize::new(jobs).unwrap();
     with_context(host, |context| drive(context, writer, jobs))
 }
 
 /// Makes the missing runs of a series, one at a time.
-pub fn drive_one(host: &TestHost, writer: SeriesWriter) -> Result<SeriesEnd, SeriesError> {
+pub fn drive_one(host: &TestHost, writer: SeriesWriter) -> Result<SeriesWriter, SeriesError> {
     drive_jobs(host, writer, 1)
 }
 
 /// Makes a whole series in a new directory below `root`, and returns the directory and the document.
 pub fn whole(root: &Path, series: Series) -> (PathBuf, Series) {
     let ended = drive_one(&TestHost::default(), create(root, series)).unwrap();
-    let dir = ended.writer.dir().path().to_owned();
-    (dir, ended.writer.series().clone())
+    let dir = ended.dir().path().to_owned();
+    (dir, ended.series().clone())
 }
 
-/// Names of the directories of the runs.
+/// Names of the results directories of a series' runs, in order.
 pub fn directories(series: &Series) -> Vec<&str> {
     let runs = series.runs.iter();
     runs.map(|run| run.directory.as_str()).collect()

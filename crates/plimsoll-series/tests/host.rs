@@ -5,20 +5,20 @@ use plimsoll_results::Series;
 use plimsoll_series::{Host, ListedRun, RunBegin, RunView};
 use std::cell::RefCell;
 
-/// A report to a host.
+/// A call of a method of [`Host`], reduced to the values that tests check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Report {
-    /// A series with this number of listed runs begins.
+    /// A series begins or is resumed, with a number of listed runs.
     Begin(usize),
-    /// A run was listed: number, directory, and the kind of [`ListedRun`] (`now`, `beside` or `earlier`).
+    /// A run was listed: its number, its directory, and the variant of [`ListedRun`] (`now`, `beside` or `earlier`).
     Listed(usize, String, &'static str),
-    /// A warning.
+    /// Text of a warning to the user.
     Warning(String),
-    /// An error.
+    /// Text of an error that was reported immediately.
     Error(String),
 }
 
-/// A callback for a listed run.
+/// Function of a test that is called with the series after a run has been listed.
 pub type OnListed = Box<dyn Fn(&Series)>;
 
 /// Records reports, and requests the end of the series at the point that a test chooses.
@@ -26,13 +26,13 @@ pub type OnListed = Box<dyn Fn(&Series)>;
 pub struct TestHost {
     /// Stop request that the host shares with the series.
     pub stop: Stop,
-    /// Reports in order.
+    /// Reports of the series, in order.
     pub reports: RefCell<Vec<Report>>,
-    /// Number of listed runs after which the end is requested.
+    /// Number of listed runs after which the host requests the end of the series.
     pub stop_after: Option<usize>,
-    /// Load of the run at whose start the end is requested.
+    /// Load of the run at whose start the host requests the end of the series.
     pub stop_in_load: Option<u64>,
-    /// Called after each listed run.
+    /// Function of the test that is called after each listed run; `None` if the test needs no call.
     pub on_listed: Option<OnListed>,
 }
 

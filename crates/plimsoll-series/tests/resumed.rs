@@ -19,8 +19,8 @@ crate::trials![
     what_cannot_be_resumed_is_refused,
 ];
 
-/// Opens a series to resume it. A process that another test forks holds the lock of a closed series until the process
-/// executes its program, so a lock that is held is tried again.
+/// Opens a series for resumption. A process that another test forks holds the lock of a closed series until the process
+/// executes its program, so opening is retried while the lock is held.
 fn open(dir: &Path) -> SeriesWriter {
     for _ in 0..1000 {
         match resume(dir, 1, false) {
@@ -36,7 +36,7 @@ fn open(dir: &Path) -> SeriesWriter {
 /// Drives a series with a host; returns the directory of the series.
 fn driven(root: &Path, series: Series, host: &TestHost) -> PathBuf {
     let ended = drive_one(host, create(root, series)).unwrap();
-    ended.writer.dir().path().to_owned()
+    ended.dir().path().to_owned()
 }
 
 fn a_series_that_is_interrupted_between_runs_ends_as_if_it_had_not_been() {
@@ -56,8 +56,8 @@ fn a_series_that_is_interrupted_between_runs_ends_as_if_it_had_not_been() {
         assert_eq!(directories(&interrupted), directories(&whole)[..1]);
         let host = TestHost::default();
         let ended = drive_one(&host, open(&dir)).unwrap();
-        assert_eq!(ended.writer.series().state, SeriesState::Complete);
-        assert_eq!(ended.writer.series().kind, whole.kind);
+        assert_eq!(ended.series().state, SeriesState::Complete);
+        assert_eq!(ended.series().kind, whole.kind);
         assert_eq!(host.reports.borrow()[0], Report::Begin(1));
         assert_eq!(host.listed().len(), whole.runs.len() - 1);
         assert_eq!(measured(&dir), measured(&whole_dir));
@@ -101,12 +101,12 @@ fn failed_runs_are_made_again() {
     );
     let writer = resume(&dir, 1, true).unwrap();
     let ended = drive_one(&TestHost::default(), writer).unwrap();
-    let series = ended.writer.series();
+    let series = ended.series();
     assert_eq!(directories(series), ["a/reads", "b/reads"]);
     assert_eq!(series.status(), Status::Valid);
 }
 
-/// Makes the runs of these directories without listing the runs.
+/// Makes the runs with the given results directories without listing the runs in `series.json`.
 fn make(writer: &SeriesWriter, directories: &[&str]) {
     let host = TestHost::default();
     for directory in directories {
@@ -145,7 +145,7 @@ fn runs_beyond_the_end_stay_and_are_named() {
     make(&writer, &["point-04-load-32", "point-05-load-64"]);
     let host = TestHost::default();
     let ended = drive_one(&host, writer).unwrap();
-    assert_eq!(ended.writer.series().state, SeriesState::Stopped);
+    assert_eq!(ended.series().state, SeriesState::Stopped);
     assert_eq!(
         host.complaints(),
         [

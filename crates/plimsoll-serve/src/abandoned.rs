@@ -1,48 +1,40 @@
 //! Recovery of the results of killed runs.
 
+use crate::stamp::FileStamp;
 use plimsoll_results::AbandonedRun;
 use std::collections::HashSet;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Identity and change time of a directory: device, inode, and nanoseconds since 1970.
-type Stamp = (u64, u64, i128);
-
 /// Recovers the results of killed runs. A hidden directory that cannot be recovered, such as another user's, is tried
-/// again only after a change.
+/// again only after a change of the directory.
 #[derive(Default)]
 pub(crate) struct Finisher {
-    failed: Mutex<HashSet<Stamp>>,
+    failed: Mutex<HashSet<FileStamp>>,
 }
 
 impl Finisher {
-    /// Recovers killed runs directly below these directories; returns the number of attempts.
+    /// Recovers the killed runs directly below `dirs`; returns the number of attempts, whether or not they succeeded.
     pub(crate) fn finish(&self, dirs: &[PathBuf]) -> usize {
         let mut tried = 0;
         for abandoned in AbandonedRun::find(dirs) {
             let path = abandoned.path().to_owned();
-            if stamp(&path).is_some_and(|stamp| self.failed().contains(&stamp)) {
+            if FileStamp::of(&path).is_some_and(|stamp| self.failed().contains(&stamp)) {
                 continue;
             }
             tried += 1;
             if abandoned.finish().is_err() {
-                // The stamp after the attempt, which may have changed the directory.
-                self.failed().extend(stamp(&path));
+                // The stamp of a hidden directory is taken after the failed recovery, which may have changed the
+                // directory.
+                self.failed().extend(FileStamp::of(&path));
             }
         }
         tried
     }
 
-    fn failed(&self) -> MutexGuard<'_, HashSet<Stamp>> {
+    fn failed(&self) -> MutexGuard<'_, HashSet<FileStamp>> {
         self.failed.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-fn stamp(dir: &Path) -> Option<Stamp> {
-    let meta = std::fs::symlink_metadata(dir).ok()?;
-    let changed = i128::from(meta.ctime()) * 1_000_000_000 + i128::from(meta.ctime_nsec());
-    Some((meta.dev(), meta.ino(), changed))
 }
 
 #[cfg(test)]
@@ -50,6 +42,7 @@ pub(crate) mod tests {
     use super::*;
     use plimsoll_plan::Plan;
     use plimsoll_results::{ClockKind, MeasuredRun, Outcome, Run, RunWriter, Target};
+    use std::path::Path;
     use std::time::SystemTime;
 
     /// Creates the remains of a killed run, as a copy of a live run's directory: the writer's lock does not cover the
@@ -57,7 +50,7 @@ pub(crate) mod tests {
     pub(crate) fn left(root: &Path, id: &str) -> PathBuf {
         let elsewhere = tempfile::tempdir().unwrap();
         let (plan, started) = (Plan::empty("w"), SystemTime::UNIX_EPOCH);
-        let writer = RunWriter::create(elsewhere.path(), &plan, started, ClockKind::Real);
+        let writer = RunWriter::create(elsewhere.path(), &plan, started, ClockKind::Real, None);
         let mut writer = writer.unwrap();
         let draft = Run::assemble(MeasuredRun {
             outcome: Outcome {
@@ -98,7 +91,7 @@ pub(crate) mod tests {
         assert_eq!(finisher.finish(&dirs), 0);
         left(root.path(), "cccccc");
         assert_eq!(finisher.finish(&dirs), 1);
-        // The user removes the cause of the failure.
+        // The user repairs the damaged draft, so the run is tried again.
         std::fs::remove_file(&draft).unwrap();
         std::fs::write(&draft, text).unwrap();
         assert_eq!(finisher.finish(&dirs), 1);

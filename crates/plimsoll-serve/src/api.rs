@@ -12,9 +12,11 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use plimsoll_results::{LiveDir, LiveRun};
 use serde::Serialize;
+use std::collections::BTreeMap;
+
 type JsonResult = Result<Response, Failed>;
 
-/// A problem whose response is JSON.
+/// Failure of a request to the JSON interface; the response is JSON instead of a page.
 struct Failed(Problem);
 
 impl IntoResponse for Failed {
@@ -64,7 +66,7 @@ async fn entry(State(app): State<Shared>, Path(name): Path<String>) -> JsonResul
     json_response(&results.entry)
 }
 
-/// The document of a results directory, unchanged.
+/// Responds with `run.json` or `series.json` of the results with a name, unchanged.
 async fn document(State(app): State<Shared>, Path(name): Path<String>) -> JsonResult {
     let text = run_blocking(move || {
         let results = app.results(&name)?;
@@ -107,7 +109,7 @@ async fn live(State(app): State<Shared>) -> JsonResult {
         Ok(runs.collect::<Vec<_>>())
     })
     .await?;
-    json_response(&RunsInProgress { runs })
+    json_response(&BTreeMap::from([("runs", runs)]))
 }
 
 async fn live_run(State(app): State<Shared>, Path(id): Path<String>) -> JsonResult {
@@ -115,12 +117,7 @@ async fn live_run(State(app): State<Shared>, Path(id): Path<String>) -> JsonResu
     json_response(&run)
 }
 
-#[derive(Serialize)]
-struct RunsInProgress {
-    runs: Vec<RunInProgress>,
-}
-
-/// A run in progress with its measurements so far, as JSON.
+/// JSON response on a run in progress: its settings and its measurements so far.
 #[derive(Serialize)]
 struct RunInProgress {
     id: String,

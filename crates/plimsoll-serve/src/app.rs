@@ -8,7 +8,7 @@ use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 
-/// Maximum size of a form in bytes.
+/// Maximum size in bytes of a form that a request sends.
 const MAX_FORM_BYTES: usize = 1 << 16;
 
 /// Routes every address; all requests pass the guard first.

@@ -3,7 +3,7 @@
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 
-/// Address of the style sheet.
+/// Address of the style sheet of all pages.
 pub(crate) const STYLE_PATH: &str = "/assets/style.css";
 
 /// Address of the script that reports use for charts.

@@ -15,7 +15,8 @@ const POLICY: &str = "default-src 'none'; style-src 'self'; style-src-attr 'unsa
      script-src 'self'; connect-src 'self'; img-src 'self' data:; form-action 'self'; \
      base-uri 'none'; frame-ancestors 'none'";
 
-/// Headers of every response. This referrer policy makes browsers send the origin of a form.
+/// Security headers of every response. The referrer policy `same-origin` lets browsers send the origin of a form, by
+/// which the guard recognises forms of other sites.
 const HEADERS: [(&str, &str); 6] = [
     ("content-security-policy", POLICY),
     ("x-content-type-options", "nosniff"),
@@ -36,7 +37,7 @@ pub const LOGIN: &str = "/login";
 pub struct Guard {
     token: Option<String>,
     hosts: Vec<String>,
-    /// Name of the session cookie.
+    /// Name of the session cookie, which contains the port of the server.
     cookie: String,
     /// Value of the session cookie of logged-in users; random in each process.
     session: String,
@@ -94,21 +95,16 @@ impl Guard {
     /// of the server. Any port is accepted, because ports may be forwarded.
     #[must_use]
     pub fn is_our_host(&self, host: &str) -> bool {
-        let name = match host.strip_prefix('[') {
-            Some(rest) => match rest.split_once(']') {
-                Some((name, "")) => name,
-                Some((name, port)) if is_port(port) => name,
-                _ => return false,
-            },
-            None => match host.split_once(':') {
-                Some((name, port)) if port.bytes().all(|b| b.is_ascii_digit()) => name,
-                Some(_) => return false,
-                None => host,
-            },
+        let (name, port) = match host.strip_prefix('[') {
+            Some(rest) => rest.split_once(']').unwrap_or_default(),
+            None => host.split_at(host.find(':').unwrap_or(host.len())),
         };
-        name.parse::<IpAddr>().is_ok()
+        let is_number = |digits: &str| digits.bytes().all(|b| b.is_ascii_digit());
+        let is_port = port.is_empty() || port.strip_prefix(':').is_some_and(is_number);
+        let is_ours = name.parse::<IpAddr>().is_ok()
             || name.eq_ignore_ascii_case("localhost")
-            || self.hosts.iter().any(|h| h.eq_ignore_ascii_case(name))
+            || self.hosts.iter().any(|h| h.eq_ignore_ascii_case(name));
+        is_port && is_ours
     }
 
     /// Whether a request has the token or the session cookie; true if no token is set.
@@ -130,17 +126,13 @@ impl Guard {
     }
 }
 
-fn is_port(text: &str) -> bool {
-    let digits = text.strip_prefix(':');
-    digits.is_some_and(|d| d.bytes().all(|b| b.is_ascii_digit()))
-}
-
-/// Compares in constant time, so the duration does not reveal the length of the correct prefix.
+/// Compares a sent text with a secret in constant time, so that the duration does not reveal the length of the correct
+/// prefix.
 fn same(sent: &str, secret: &str) -> bool {
     constant_time_eq(sent.as_bytes(), secret.as_bytes())
 }
 
-/// 128 random bits in hexadecimal.
+/// A new secret: 128 random bits in hexadecimal.
 fn secret() -> Result<String, getrandom::Error> {
     let mut bytes = [0u8; 16];
     getrandom::fill(&mut bytes)?;
@@ -205,7 +197,7 @@ pub(crate) async fn check(
     response
 }
 
-/// Reason for refusing a request.
+/// Reason why the guard refuses a request.
 enum Refusal {
     Host,
     CrossSite,

@@ -4,8 +4,10 @@
 //! under which the directory was last read, and reads the directories whose stamps differ. Listing 10 000 results takes
 //! 40 000 `lstat` calls.
 
-use crate::filter::{Filter, Listing};
+use crate::filter::Listing;
+use crate::stamp::FileStamp;
 use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use plimsoll_results::{
     ANNOTATIONS_FILE, Entry, Kind, RUN_FILE, ResultsError, SERIES_FILE, directories,
 };
@@ -13,7 +15,6 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::num::NonZero;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -21,74 +22,66 @@ use std::time::{Duration, SystemTime};
 /// steps.
 const SETTLE_TIME: Duration = Duration::from_secs(2);
 
-/// Maximum number of damaged results that are named.
+/// Maximum number of damaged results that the list of results names.
 const MAX_DAMAGED: usize = 100;
 
-/// Minimum number of directories per thread.
+/// Minimum number of directories that a thread reads: fewer directories are read faster by fewer threads.
 const DIRECTORIES_PER_THREAD: usize = 64;
 
-/// An index of the results below a root.
+/// In-memory index of the results below a results root.
 #[derive(Debug)]
 pub struct Index {
     root: PathBuf,
-    /// Directories below the root, by name.
+    /// Directories below the results root, by name.
     directories: HashMap<String, Directory>,
 }
 
-/// A page of a list.
+/// A page of the list of results that match a filter.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ListPage {
-    /// The number of results that match the filter.
+    /// Number of results on all pages: the results that match the filter.
     pub total: u64,
-    /// The number of this page, from 1.
+    /// Number of this page of the list, from 1.
     pub page: u64,
-    /// The number of pages, at least 1.
+    /// Number of pages of the list, at least 1.
     pub pages: u64,
-    /// The results on this page, the latest first.
+    /// Results on this page, the latest start first.
     pub results: Vec<Entry>,
 }
 
-/// Values that a filter can have, in alphabetical order.
+/// Values that occur in the results, for the form of the filter; each list is sorted and without duplicates.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FilterChoices {
-    /// Workloads.
+    /// Names of the workloads of all results.
     pub workloads: Vec<String>,
-    /// Targets.
+    /// URLs of the targets of all results.
     pub targets: Vec<String>,
-    /// Tags.
+    /// Tags that users have given to any results.
     pub tags: Vec<String>,
 }
 
-/// A directory below the root, at the time of the last read.
+/// A directory below the results root, at the time of the last read.
 #[derive(Debug)]
 struct Directory {
-    /// `None` if the directory changed less than [`SETTLE_TIME`] before the refresh, or could not be read: the next refresh
-    /// reads such a directory again.
+    /// Stamp under which the directory was read; `None` if the directory changed less than [`SETTLE_TIME`] before the
+    /// refresh, or could not be read. The next refresh reads a directory without a stamp again.
     stamp: Option<Stamp>,
     content: Content,
 }
 
 #[derive(Debug)]
 enum Content {
-    /// Results, and the time of their start.
+    /// Entry of readable results, and their start time (`None` if the entry states no valid time).
     Results(Box<Entry>, Option<Timestamp>),
-    /// Damaged results, and the error of reading them.
+    /// Results that cannot be read; the text is the error of reading.
     Damaged(String),
-    /// A directory without results.
+    /// Directory without results of Plimsoll.
     Other,
 }
 
-/// State of a directory and of the files in it from which an [`Entry`] is read.
+/// Stamps of a directory and of the files from which an [`Entry`] is read, to detect changes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Stamp([Option<FileStamp>; 4]);
-
-/// Change time in nanoseconds since 1970, inode and size of a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct FileStamp {
-    changed: i128,
-    inode: u64,
-    size: u64,
-}
 
 impl Index {
     /// An index that is empty until [`Index::refresh`] is called.
@@ -100,7 +93,8 @@ impl Index {
         }
     }
 
-    /// Reads new and changed directories, and forgets removed ones. Returns the number of directories read.
+    /// Updates the index: reads new and changed directories, forgets removed directories, and returns the number of
+    /// directories read.
     ///
     /// # Errors
     /// [`ResultsError::Io`] if the root cannot be listed.
@@ -140,10 +134,11 @@ impl Index {
     /// Lists a page of the results that match a filter, the latest first.
     #[must_use]
     pub fn list(&self, listing: &Listing) -> ListPage {
-        let matches = FilterMatch::new(&listing.filter);
+        let zone = TimeZone::system();
+        let day = |started: Timestamp| started.to_zoned(zone.clone()).date();
         let mut found: Vec<(&Entry, Option<Timestamp>)> = self
             .results()
-            .filter(|(entry, started)| matches.accepts(entry, *started))
+            .filter(|(entry, started)| listing.filter.accepts(entry, started.map(day)))
             .collect();
         found.sort_unstable_by_key(|(entry, started)| (Reverse(*started), &entry.name));
         let total = found.len() as u64;
@@ -195,7 +190,7 @@ impl Index {
             .collect()
     }
 
-    /// Lists the values that a filter can be set to.
+    /// Collects the values that occur in the results, for the form of the filter.
     #[must_use]
     pub fn choices(&self) -> FilterChoices {
         let mut workloads = BTreeSet::new();
@@ -204,7 +199,7 @@ impl Index {
         for (entry, _) in self.results() {
             workloads.insert(&entry.workload);
             targets.insert(&entry.target);
-            tags.extend(&entry.said.tags);
+            tags.extend(&entry.tags);
         }
         let texts = |set: BTreeSet<&String>| set.into_iter().cloned().collect();
         FilterChoices {
@@ -214,7 +209,7 @@ impl Index {
         }
     }
 
-    /// All results, with the times of their starts.
+    /// All readable results in the index, with their start times, in no particular order.
     fn results(&self) -> impl Iterator<Item = (&Entry, Option<Timestamp>)> {
         self.directories
             .values()
@@ -222,46 +217,6 @@ impl Index {
                 Content::Results(entry, started) => Some((&**entry, *started)),
                 Content::Damaged(_) | Content::Other => None,
             })
-    }
-}
-
-/// A filter with its days in seconds since 1970.
-struct FilterMatch<'a> {
-    filter: &'a Filter,
-    from: Option<i64>,
-    until: Option<i64>,
-}
-
-impl<'a> FilterMatch<'a> {
-    fn new(filter: &'a Filter) -> Self {
-        let (from, until) = filter.seconds();
-        Self {
-            filter,
-            from,
-            until,
-        }
-    }
-
-    fn accepts(&self, entry: &Entry, started: Option<Timestamp>) -> bool {
-        let Filter {
-            workload,
-            target,
-            from: _,
-            to: _,
-            status,
-            tags,
-        } = self.filter;
-        let started = started.map(Timestamp::as_second);
-        workload.as_ref().is_none_or(|w| *w == entry.workload)
-            && target.as_ref().is_none_or(|t| *t == entry.target)
-            && status.is_none_or(|s| s == entry.status)
-            && tags.iter().all(|t| entry.said.tags.contains(t))
-            && self
-                .from
-                .is_none_or(|from| started.is_some_and(|s| s >= from))
-            && self
-                .until
-                .is_none_or(|until| started.is_some_and(|s| s < until))
     }
 }
 
@@ -308,7 +263,7 @@ impl Content {
 }
 
 impl Stamp {
-    /// The state of a directory and its files; `None` if the directory does not exist.
+    /// Takes the stamps of a directory and its files; `None` if the directory does not exist.
     fn of(path: &Path) -> Option<Self> {
         let directory = FileStamp::of(path)?;
         let file = |name: &str| FileStamp::of(&path.join(name));
@@ -327,17 +282,6 @@ impl Stamp {
     }
 }
 
-impl FileStamp {
-    fn of(path: &Path) -> Option<Self> {
-        let meta = std::fs::symlink_metadata(path).ok()?;
-        Some(Self {
-            changed: i128::from(meta.ctime()) * 1_000_000_000 + i128::from(meta.ctime_nsec()),
-            inode: meta.ino(),
-            size: meta.size(),
-        })
-    }
-}
-
 fn nanoseconds(time: SystemTime) -> i128 {
     let since = time.duration_since(SystemTime::UNIX_EPOCH);
     since.map_or(0, |d| i128::try_from(d.as_nanos()).expect("128 bits"))
@@ -350,7 +294,7 @@ mod tests {
     use plimsoll_results::{AbandonedRun, Status};
     use std::fs;
 
-    /// Number of results that several threads read.
+    /// Number of results in the tests: enough for several threads.
     const RUNS: usize = 3 * DIRECTORIES_PER_THREAD;
 
     /// Creates a root with [`RUNS`] results of one run each, named by number.

@@ -6,11 +6,11 @@ use axum::response::Html;
 use maud::{Markup, html};
 use plimsoll_report::html::page::html_document;
 
-/// A whole page.
+/// A complete HTML page with the navigation of the results browser around `body`.
 pub(crate) fn document(title: &str, body: &Markup) -> Html<String> {
     let head = html! {
         title { (title) " – Plimsoll" }
-        // An empty icon keeps browsers from requesting one.
+        // An empty icon keeps browsers from requesting `/favicon.ico`.
         link rel="icon" href="data:,";
         link rel="stylesheet" href=(STYLE_PATH);
         script src=(CHARTS_PATH) defer {}
@@ -29,7 +29,7 @@ pub(crate) fn document(title: &str, body: &Markup) -> Html<String> {
     Html(html_document(&head, &body))
 }
 
-/// A page with an error message.
+/// Page for a request that failed, with the message and the name of the HTTP status.
 pub(crate) fn error_page(status: StatusCode, message: &str) -> Html<String> {
     let title = status.canonical_reason().unwrap_or("Problem");
     document(

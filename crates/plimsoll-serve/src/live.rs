@@ -1,4 +1,4 @@
-//! Page of a run in progress: its measurements so far, and their stream to a browser.
+//! Page of a run in progress: the measurements so far, and the event stream that sends later measurements to a browser.
 
 use crate::address::{address, run_address};
 use crate::problem::Problem;
@@ -8,25 +8,27 @@ use axum::response::sse::{Event, KeepAlive, Sse};
 use futures_util::Stream;
 use maud::{Markup, html};
 use plimsoll_diagnostics::foreign;
-use plimsoll_plan::{Count, OpClass, OpKind};
+use plimsoll_plan::{Count, OpKind};
 use plimsoll_report::html::charts::{TimeSeriesInput, mark_times, over_time};
-use plimsoll_report::html::timeline::{Timeline, WindowSpan};
+use plimsoll_report::html::timeline::{Point, Timeline, WindowSpan};
 use plimsoll_report::html::{OpName, page};
 use plimsoll_report::{duration_text, latency, mib_per_s, rate};
-use plimsoll_results::{IntervalRow, LatencyKind, LiveDir, LiveEvent, LiveLocation, LiveReader};
+use plimsoll_results::{
+    IntervalRow, LatencyKind, LiveDir, LiveEvent, LiveLocation, LiveReader, per_second,
+};
 use serde::Serialize;
 use std::collections::{BTreeMap, VecDeque};
 use std::convert::Infallible;
 use std::path::{Path as FilePath, PathBuf};
 use std::time::Duration;
 
-/// Time between two reads of a run's files.
+/// Time between two reads of `intervals.csv` and `live.json` of a run in progress.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Maximum number of intervals in the charts of a run in progress; older intervals are not shown.
 const MAX_SHOWN_INTERVALS: u64 = 600;
 
-/// Totals of an operation: operations, bytes and errors.
+/// Totals of an operation of a run in progress: successful operations, bytes moved, and failed operations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Totals {
     pub(crate) ops: u64,
@@ -42,61 +44,47 @@ impl Totals {
     }
 }
 
-/// Measurements of a run in progress so far.
+/// Measurements of a run in progress, up to the last written interval.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
-    /// Totals of each operation by its name and kind, since the run began.
+    /// Totals of each operation, by the operation's name and kind, over all measured intervals.
     pub(crate) operations: BTreeMap<(String, String), Totals>,
-    /// Rows of the latest intervals of the current window.
+    /// Rows of the latest intervals of the current window, at most [`MAX_SHOWN_INTERVALS`] intervals.
     recent: VecDeque<IntervalRow>,
-    /// Events that have begun.
+    /// Events of the system under test that have begun.
     events: Vec<LiveEvent>,
 }
 
-/// Figures of the last interval, over all operations that count.
+/// Figures of the last interval of a run in progress, over all operations that count in the summary.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub(crate) struct LastInterval {
-    /// Window, from 1.
+    /// Number of the measured window that contains the interval, from 1.
     pub(crate) window: u32,
     /// Length of the window measured so far, in seconds.
     pub(crate) measured_s: f64,
     pub(crate) ops_per_s: f64,
     pub(crate) bytes_per_s: f64,
-    /// Mean latency in milliseconds: response time of paced operations, service time of others; null if no operation
-    /// completed.
+    /// Mean latency in milliseconds: response time of paced operations, service time of the other operations; null if
+    /// no operation completed.
     pub(crate) mean_ms: Option<f64>,
-    /// Maximum of the operations' 99th percentiles in milliseconds; null if no operation completed.
+    /// Maximum of the operations' 99th percentiles of the latency in milliseconds; null if no operation completed.
     pub(crate) p99_ms: Option<f64>,
-    /// Operations that had an intended start.
+    /// Number of operations of the interval that had an intended start.
     pub(crate) paced_ops: u64,
     /// Mean service time in milliseconds; null if no operation was paced.
     pub(crate) service_mean_ms: Option<f64>,
     /// Maximum of the operations' 99th percentiles of the service time in milliseconds; null if no operation was paced.
     pub(crate) service_p99_ms: Option<f64>,
-    /// Operations that succeeded.
+    /// Number of counted operations that succeeded in the interval.
     pub(crate) ops: u64,
-    /// Operations that failed, in all intervals so far.
+    /// Number of operations of every kind that failed, in all measured intervals so far.
     pub(crate) errors: u64,
 }
 
-/// Latencies of several operations.
-#[derive(Default)]
-struct LatencySum {
-    ms: f64,
-    p99_ms: f64,
-}
-
-impl LatencySum {
-    fn add(&mut self, ops: u64, mean_ms: f64, p99_ms: f64) {
-        self.ms += mean_ms * ops as f64;
-        self.p99_ms = self.p99_ms.max(p99_ms);
-    }
-}
-
-/// Whether the summary of a run counts operations of this kind; `kind` is the name of the kind.
+/// Whether the summary of a run counts operations of the kind with the name `kind`; false for an unknown name.
 fn counts(kind: &str) -> bool {
     let kind: Result<OpKind, _> = serde_json::from_value(kind.into());
-    kind.is_ok_and(|k| matches!(k.class(), OpClass::Io | OpClass::Aio))
+    kind.is_ok_and(OpKind::counts)
 }
 
 impl Progress {
@@ -115,48 +103,35 @@ impl Progress {
         }
     }
 
-    /// Rows of the last interval.
+    /// Rows of the last interval that was read; empty before the first interval.
     pub(crate) fn last(&self) -> impl Iterator<Item = &IntervalRow> {
         let last = self.recent.back().map(|r| r.interval);
         self.recent.iter().filter(move |r| Some(r.interval) == last)
     }
 
-    /// Sums up the last interval over all operations that count.
+    /// Computes the figures of the last interval over all counted operations; `None` before the first interval.
     pub(crate) fn latest(&self) -> Option<LastInterval> {
         let end = self.recent.back()?;
-        let mut sum = Totals::default();
-        let mut paced_ops = 0;
-        let (mut latency, mut service) = (LatencySum::default(), LatencySum::default());
-        for row in self.last().filter(|r| counts(&r.kind)) {
-            sum.add(row);
-            paced_ops += row.paced_ops;
-            latency.add(row.ops, row.mean_ms, row.p99_ms);
-            let mean_ms = row.service_mean_ms.unwrap_or(row.mean_ms);
-            let p99_ms = row.service_p99_ms.unwrap_or(row.p99_ms);
-            service.add(row.ops, mean_ms, p99_ms);
-        }
-        let per_s = |n: f64| match end.length_s > 0.0 {
-            true => n / end.length_s,
-            false => 0.0,
-        };
-        let completed = |ms: f64| (sum.ops > 0).then_some(ms);
-        let paced = |ms: f64| (paced_ops > 0).then_some(ms);
+        let mut sum = Point::default();
+        let rows = self.last().filter(|r| counts(&r.kind));
+        rows.for_each(|row| sum.add(row));
+        let paced = |ms: Option<f64>| ms.filter(|_| sum.paced > 0);
         Some(LastInterval {
             window: end.window,
             measured_s: end.start_s + end.length_s,
-            ops_per_s: per_s(sum.ops as f64),
-            bytes_per_s: per_s(sum.bytes as f64),
-            mean_ms: completed(latency.ms / sum.ops as f64),
-            p99_ms: completed(latency.p99_ms),
-            paced_ops,
-            service_mean_ms: paced(service.ms / sum.ops as f64),
-            service_p99_ms: paced(service.p99_ms),
+            ops_per_s: per_second(sum.ops, end.length_s),
+            bytes_per_s: per_second(sum.bytes, end.length_s),
+            mean_ms: sum.mean_ms(sum.latency),
+            p99_ms: sum.p99_ms(sum.latency),
+            paced_ops: sum.paced,
+            service_mean_ms: paced(sum.mean_ms(sum.service)),
+            service_p99_ms: paced(sum.p99_ms(sum.service)),
             ops: sum.ops,
             errors: self.operations.values().map(|t| t.errors).sum(),
         })
     }
 
-    /// Figures and charts as HTML.
+    /// Figures, charts and events of the run as HTML, which replace the former content of the page.
     pub(crate) fn markup(&self) -> Markup {
         let Some(latest) = self.latest() else {
             return html! {
@@ -235,7 +210,7 @@ impl Progress {
         page::figures(&charts)
     }
 
-    /// List of the events that have begun, with the course of each.
+    /// List of the events that have begun, with lateness and state of each event.
     fn list_of_events(&self) -> Markup {
         let course = |event: &LiveEvent| {
             let state = event.state.map_or("in progress".into(), |s| s.to_string());
@@ -255,14 +230,14 @@ impl Progress {
     }
 }
 
-/// Finds a run in progress by its id.
+/// Finds a run in progress by its id, the random characters of its hidden directory.
 pub(crate) fn find_run(app: &Shared, id: &str) -> Result<LiveDir, Problem> {
     let mut all = app.live()?.into_iter();
     all.find(|d| d.id() == id)
         .ok_or_else(|| Problem::missing("There is no such run in progress; it may have ended."))
 }
 
-/// Reads all measurements of a run so far; the reader can then be used for further ones.
+/// Reads all measurements of a run so far; the returned reader continues with later intervals.
 pub(crate) fn progress(dir: &LiveDir) -> Result<(LiveReader, Progress), Problem> {
     let mut reader = dir.open_reader()?;
     let mut progress = Progress::default();
@@ -292,7 +267,7 @@ fn read_news(reader: &mut LiveReader, progress: &mut Progress) -> Result<bool, P
     Ok(any)
 }
 
-/// State of the event stream of a run.
+/// State of the event stream (server-sent events) by which a browser follows a run.
 enum StreamState {
     Begin(LiveDir),
     Following(Box<(LiveReader, Progress)>),
@@ -315,7 +290,8 @@ pub(crate) async fn events(
     Ok(Sse::new(stream).keep_alive(KeepAlive::default()))
 }
 
-/// Waits for the next event of the stream.
+/// Waits until the run has new rows or events, or has ended, and returns the next event of the stream; `None` at the
+/// end of the stream.
 async fn next(state: StreamState, root: PathBuf) -> Option<(Event, StreamState)> {
     let ended = |word, address: Option<&str>| Some((end(word, address), StreamState::End));
     let mut following = match state {

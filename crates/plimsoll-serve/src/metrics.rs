@@ -26,179 +26,105 @@ pub(crate) async fn show(State(app): State<Shared>) -> Result<Response, Problem>
     Ok(([(CONTENT_TYPE, CONTENT)], text).into_response())
 }
 
-/// A metric family of OpenMetrics.
-struct Family {
-    name: &'static str,
-    kind: &'static str,
-    /// Unit, which is the suffix of the name; empty without a unit.
-    unit: &'static str,
-    help: &'static str,
-}
+/// A run in progress for the metrics: its id, the contents of its `live.json`, and its measurements so far.
+type LiveEntry = (String, LiveRun, Progress);
 
-const fn gauge(name: &'static str, unit: &'static str, help: &'static str) -> Family {
-    let kind = "gauge";
-    Family {
-        name,
-        kind,
-        unit,
-        help,
-    }
-}
+/// Function that returns the value of a counter from the totals of an operation.
+type TotalOf = fn(&Totals) -> u128;
 
-const fn counter(name: &'static str, unit: &'static str, help: &'static str) -> Family {
-    let kind = "counter";
-    Family {
-        name,
-        kind,
-        unit,
-        help,
-    }
-}
-
-const IN_PROGRESS: Family = gauge(
-    "plimsoll_runs_in_progress",
-    "",
-    "Runs in progress below the results root.",
-);
-
-const START: Family = gauge(
-    "plimsoll_run_start_seconds",
-    "seconds",
-    "When the run began, in seconds since 1970.",
-);
-
-/// A family, and the function that takes its value from the totals.
-type Counter = (Family, fn(&Totals) -> u128);
-
-/// Counters, which exist from the first measured interval on.
-const COUNTERS: [Counter; 3] = [
-    (
-        counter(
-            "plimsoll_operations",
-            "",
-            "Operations that succeeded, in measured intervals.",
-        ),
-        |t| t.ops.into(),
-    ),
-    (
-        counter(
-            "plimsoll_moved_bytes",
-            "bytes",
-            "Bytes moved, in measured intervals.",
-        ),
-        |t| t.bytes,
-    ),
-    (
-        counter(
-            "plimsoll_errors",
-            "",
-            "Operations that failed, in measured intervals.",
-        ),
-        |t| t.errors.into(),
-    ),
+/// Counters of each operation, which exist from the first measured interval on: name, help, and value from the
+/// operation's totals.
+const COUNTERS: [(&str, &str, TotalOf); 3] = [
+    ("plimsoll_operations", "Operations that succeeded", |t| {
+        t.ops.into()
+    }),
+    ("plimsoll_moved_bytes", "Bytes moved", |t| t.bytes),
+    ("plimsoll_errors", "Operations that failed", |t| {
+        t.errors.into()
+    }),
 ];
 
-const LATENCY_QUANTILE: Family = gauge(
-    "plimsoll_latency_quantile_seconds",
-    "seconds",
-    "Quantiles of the latency in the last interval: response time of paced operations, service time of the others.",
-);
+/// Function that returns median, 99th percentile and mean in milliseconds of a kind of latency, from a row of
+/// `intervals.csv`.
+type LatencyOf = fn(&IntervalRow) -> [f64; 3];
 
-const LATENCY_MEAN: Family = gauge(
-    "plimsoll_latency_mean_seconds",
-    "seconds",
-    "Mean latency in the last interval: response time of paced operations, service time of the others.",
-);
-
-const SERVICE_QUANTILE: Family = gauge(
-    "plimsoll_service_quantile_seconds",
-    "seconds",
-    "Quantiles of the service time in the last interval.",
-);
-
-const SERVICE_MEAN: Family = gauge(
-    "plimsoll_service_mean_seconds",
-    "seconds",
-    "Mean service time in the last interval.",
-);
-
-/// A run in progress: its id, description and progress.
-type LiveEntry = (String, LiveRun, Progress);
+/// Kinds of latency (latency, service time) with metrics of their own: part of the metric's name, help, and figures
+/// from a row.
+const LATENCIES: [(&str, &str, LatencyOf); 2] = [
+    (
+        "latency",
+        "latency in the last interval: response time of paced operations, service time of the others",
+        |r| [r.p50_ms, r.p99_ms, r.mean_ms],
+    ),
+    ("service", "service time in the last interval", |r| {
+        [
+            r.service_p50_ms.unwrap_or(r.p50_ms),
+            r.service_p99_ms.unwrap_or(r.p99_ms),
+            r.service_mean_ms.unwrap_or(r.mean_ms),
+        ]
+    }),
+];
 
 fn render(runs: &[LiveEntry]) -> String {
     let mut out = String::new();
-    family(&mut out, &IN_PROGRESS, [format!(" {}", runs.len())]);
+    let mut family = |name: &str, kind: &str, help: &str, samples: Vec<String>| {
+        out += &format!("# TYPE {name} {kind}\n");
+        let units = ["seconds", "bytes"];
+        if let Some(unit) = units.iter().find(|unit| name.ends_with(*unit)) {
+            out += &format!("# UNIT {name} {unit}\n");
+        }
+        out += &format!("# HELP {name} {help}.\n");
+        // An element of `samples` is the text of a sample after the metric's name: suffix, labels and value.
+        samples.iter().for_each(|s| out += &format!("{name}{s}\n"));
+    };
+    family(
+        "plimsoll_runs_in_progress",
+        "gauge",
+        "Runs in progress below the results root",
+        vec![format!(" {}", runs.len())],
+    );
     let started = runs.iter().filter_map(|(id, run, _)| {
         let started: jiff::Timestamp = run.started_at.parse().ok()?;
         let seconds = started.as_millisecond() as f64 / 1e3;
         Some(format!("{} {seconds}", labels(id, run, None)))
     });
-    family(&mut out, &START, started);
-    for (head, pick) in &COUNTERS {
+    family(
+        "plimsoll_run_start_seconds",
+        "gauge",
+        "When the run began, in seconds since 1970",
+        started.collect(),
+    );
+    for (name, help, pick) in COUNTERS {
         let samples = runs.iter().flat_map(|(id, run, progress)| {
             progress.operations.iter().map(move |((op, of), totals)| {
                 let labels = labels(id, run, Some((op, of, None)));
                 format!("_total{labels} {}", pick(totals))
             })
         });
-        family(&mut out, head, samples);
+        let help = format!("{help}, in measured intervals");
+        family(name, "counter", &help, samples.collect());
     }
-    let rows: Vec<(&String, &LiveRun, &IntervalRow)> = runs
-        .iter()
-        .flat_map(|(id, run, progress)| progress.last().map(move |row| (id, run, row)))
-        .collect();
-    let sample = |(id, run, row): (&String, &LiveRun, &IntervalRow), quantile, ms: f64| {
-        let of = (row.operation.as_str(), row.kind.as_str(), quantile);
-        format!("{} {}", labels(id, run, Some(of)), ms / 1e3)
-    };
-    type RowValue = fn(&IntervalRow) -> f64;
-    let mut families = |quantile: &Family, mean: &Family, pick: [RowValue; 3]| {
-        let [p50, p99, mean_ms] = pick;
-        let quantiles = rows.iter().flat_map(|r| {
-            [
-                sample(*r, Some("0.5"), p50(r.2)),
-                sample(*r, Some("0.99"), p99(r.2)),
-            ]
-        });
-        family(&mut out, quantile, quantiles);
-        let means = rows.iter().map(|r| sample(*r, None, mean_ms(r.2)));
-        family(&mut out, mean, means);
-    };
-    families(
-        &LATENCY_QUANTILE,
-        &LATENCY_MEAN,
-        [|r| r.p50_ms, |r| r.p99_ms, |r| r.mean_ms],
-    );
-    families(
-        &SERVICE_QUANTILE,
-        &SERVICE_MEAN,
-        [
-            |r| r.service_p50_ms.unwrap_or(r.p50_ms),
-            |r| r.service_p99_ms.unwrap_or(r.p99_ms),
-            |r| r.service_mean_ms.unwrap_or(r.mean_ms),
-        ],
-    );
+    for (name, help, pick) in LATENCIES {
+        let sample = |quantile: Option<&str>, at: usize| -> Vec<String> {
+            let rows = runs.iter().flat_map(|(id, run, progress)| {
+                progress.last().map(move |row| {
+                    let of = (row.operation.as_str(), row.kind.as_str(), quantile);
+                    format!("{} {}", labels(id, run, Some(of)), pick(row)[at] / 1e3)
+                })
+            });
+            rows.collect()
+        };
+        let quantiles = [sample(Some("0.5"), 0), sample(Some("0.99"), 1)].concat();
+        let named = |what| format!("plimsoll_{name}_{what}_seconds");
+        let of = format!("Quantiles of the {help}");
+        family(&named("quantile"), "gauge", &of, quantiles);
+        let mean = format!("Mean {help}");
+        family(&named("mean"), "gauge", &mean, sample(None, 2));
+    }
     out + "# EOF\n"
 }
 
-/// Writes a family and its samples: each sample is the text after the name.
-fn family(out: &mut String, head: &Family, samples: impl IntoIterator<Item = String>) {
-    let name = head.name;
-    let mut line = |text: String| {
-        out.push_str(&text);
-        out.push('\n');
-    };
-    line(format!("# TYPE {name} {}", head.kind));
-    if !head.unit.is_empty() {
-        line(format!("# UNIT {name} {}", head.unit));
-    }
-    line(format!("# HELP {name} {}", head.help));
-    for sample in samples {
-        line(format!("{name}{sample}"));
-    }
-}
-
-/// Labels of a sample: the run and, optionally, name, kind and quantile of an operation.
+/// Labels of a sample: id and workload of the run and, optionally, name, kind and quantile of an operation.
 fn labels(id: &str, run: &LiveRun, operation: Option<(&str, &str, Option<&str>)>) -> String {
     let mut pairs = vec![("run", id), ("workload", run.workload.as_str())];
     if let Some((name, kind, quantile)) = operation {

@@ -9,7 +9,7 @@ use plimsoll_results::ResultsError;
 #[derive(Debug)]
 pub(crate) struct Problem {
     pub(crate) status: StatusCode,
-    /// A sentence for the user.
+    /// Cause of the failure of the request, in a sentence for the user.
     pub(crate) message: String,
 }
 
@@ -19,27 +19,27 @@ impl Problem {
         Self { status, message }
     }
 
-    /// 400: the request is invalid.
+    /// Problem with status 400: the request is invalid.
     pub(crate) fn bad(message: impl std::fmt::Display) -> Self {
         Self::new(StatusCode::BAD_REQUEST, message)
     }
 
-    /// 404: the requested results do not exist.
+    /// Problem with status 404: the requested results do not exist.
     pub(crate) fn missing(message: impl std::fmt::Display) -> Self {
         Self::new(StatusCode::NOT_FOUND, message)
     }
 
-    /// 409: the state of the results does not permit the request.
+    /// Problem with status 409: the state of the results does not permit the request.
     pub(crate) fn conflict(message: impl std::fmt::Display) -> Self {
         Self::new(StatusCode::CONFLICT, message)
     }
 
-    /// 500: the server failed.
+    /// Problem with status 500: the server failed.
     pub(crate) fn internal(message: impl std::fmt::Display) -> Self {
         Self::new(StatusCode::INTERNAL_SERVER_ERROR, message)
     }
 
-    /// Response for programs, as JSON.
+    /// Response for programs: a JSON object whose field `error` is the message.
     pub(crate) fn json(&self) -> Response {
         let body = serde_json::json!({ "error": self.message }).to_string() + "\n";
         let kind = [(header::CONTENT_TYPE, "application/json")];

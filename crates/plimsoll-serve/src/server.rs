@@ -18,21 +18,21 @@ pub const MIN_TOKEN_CHARS: usize = 16;
 /// Maximum wait at shutdown for a request that changes files.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Settings of a server.
+/// Settings of a results browser: what the server shows, and to whom.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
-    /// Results root that the server shows.
+    /// Results root whose results the server shows.
     pub root: PathBuf,
     /// Token that requests must have; `None` to serve without a token on a loopback address.
     pub token: Option<String>,
-    /// Names of this machine besides addresses and `localhost`.
+    /// Names of this machine that requests may use as the host, besides IP addresses and `localhost`.
     pub hosts: Vec<String>,
 }
 
-/// Reason why the server cannot start.
+/// Reason why the results browser cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// The address is not a loopback address, and there is no token.
+    /// The address to listen on is not a loopback address, and no token is set.
     #[error("{0} can be reached from other machines: set a token with --token or PLIMSOLL_TOKEN")]
     NeedsToken(SocketAddr),
     /// The token is too short, or contains characters that cannot be sent.
@@ -41,23 +41,23 @@ pub enum ServeError {
          spaces"
     )]
     Token,
-    /// The results root cannot be listed.
+    /// The path of the results root cannot be resolved, for instance because the directory is missing.
     #[error("cannot list {}: {source}; set the directory of the results with --results", path.display())]
     Root {
-        /// Path of the results root.
+        /// Path of the results root as given in the settings.
         path: PathBuf,
-        /// Error of the operating system.
+        /// Error with which the operating system refused to resolve the path.
         source: std::io::Error,
     },
-    /// The results cannot be read.
+    /// The entries of the results root cannot be listed, for instance because the results root is a file.
     #[error(transparent)]
     Results(#[from] ResultsError),
-    /// The address cannot be listened on.
+    /// The socket cannot be bound to the address, for instance because the port is in use.
     #[error("cannot listen on {address}: {source}")]
     Listen {
-        /// Address of the failed socket.
+        /// Address that the socket could not be bound to.
         address: SocketAddr,
-        /// Error of the operating system.
+        /// Error with which the operating system refused to listen on the address.
         source: std::io::Error,
     },
     /// The system provides no random numbers or no reactor.
@@ -77,8 +77,8 @@ impl Server {
         if !listen.ip().is_loopback() && settings.token.is_none() {
             return Err(ServeError::NeedsToken(listen));
         }
-        check_token(settings.token.as_deref())?;
-        let (root, index) = open_results(&settings)?;
+        // No client connects before all settings are checked.
+        let results = open_results(&settings)?;
         let listener = TcpListener::bind(listen);
         let listener = listener.and_then(|l| l.set_nonblocking(true).map(|()| l));
         let listener = listener.map_err(|source| ServeError::Listen {
@@ -86,11 +86,11 @@ impl Server {
             source,
         })?;
         let port = listener.local_addr().map_or(listen.port(), |a| a.port());
-        let app = app(settings, port, root, index)?;
+        let app = app(settings, port, results)?;
         Ok(Self { listener, app })
     }
 
-    /// Bound address, with the port that the system chose for port 0.
+    /// Address that the server listens on, with the port that the system chose for port 0.
     pub fn address(&self) -> std::io::Result<SocketAddr> {
         self.listener.local_addr()
     }
@@ -132,22 +132,17 @@ impl Server {
 /// # Errors
 /// As [`Server::bind`], except for the errors of listening.
 pub fn routes(settings: Settings, port: u16) -> Result<axum::Router, ServeError> {
-    check_token(settings.token.as_deref())?;
-    let (root, index) = open_results(&settings)?;
-    Ok(router(&app(settings, port, root, index)?))
+    let results = open_results(&settings)?;
+    Ok(router(&app(settings, port, results)?))
 }
 
-fn check_token(token: Option<&str>) -> Result<(), ServeError> {
-    let printable = |t: &str| t.bytes().all(|b| b.is_ascii_graphic());
-    let strong = |t: &str| t.len() >= MIN_TOKEN_CHARS && printable(t);
-    match token {
-        Some(token) if !strong(token) => Err(ServeError::Token),
-        _ => Ok(()),
-    }
-}
-
-/// The canonical root, and its up-to-date index.
+/// Checks the token; opens the results root, and returns the canonical root with an up-to-date index.
 fn open_results(settings: &Settings) -> Result<(PathBuf, Index), ServeError> {
+    let printable = |t: &str| t.bytes().all(|b| b.is_ascii_graphic());
+    let strong = |t: &String| t.len() >= MIN_TOKEN_CHARS && printable(t);
+    if !settings.token.as_ref().is_none_or(strong) {
+        return Err(ServeError::Token);
+    }
     let root = settings.root.canonicalize();
     let root = root.map_err(|source| ServeError::Root {
         path: settings.root.clone(),
@@ -158,7 +153,11 @@ fn open_results(settings: &Settings) -> Result<(PathBuf, Index), ServeError> {
     Ok((root, index))
 }
 
-fn app(settings: Settings, port: u16, root: PathBuf, index: Index) -> Result<Shared, ServeError> {
+fn app(
+    settings: Settings,
+    port: u16,
+    (root, index): (PathBuf, Index),
+) -> Result<Shared, ServeError> {
     let guard = Guard::new(settings.token, settings.hosts, port)
         .map_err(|e| ServeError::Start(e.to_string()))?;
     Ok(Arc::new(App::new(root, index, guard)))

@@ -1,4 +1,4 @@
-//! State that all requests share.
+//! State that all requests of a server share: results root, guard and index.
 
 use crate::abandoned::Finisher;
 use crate::guard::Guard;
@@ -8,9 +8,9 @@ use plimsoll_results::{Entry, Kind, LiveDir, directories};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// State that all requests share.
+/// State that all requests of a server share: results root, guard and index.
 pub(crate) struct App {
-    /// Canonical path of the results root, so that paths below it have it as their prefix.
+    /// Canonical path of the results root, which is a prefix of the canonical path of all results.
     pub(crate) root: PathBuf,
     pub(crate) guard: Arc<Guard>,
     index: Mutex<Index>,
@@ -29,16 +29,16 @@ impl App {
         }
     }
 
-    /// Refreshes the index from the directories, and locks it.
+    /// Recovers killed runs, refreshes the index from the directories, and returns the locked index.
     pub(crate) fn index(&self) -> Result<MutexGuard<'_, Index>, Problem> {
-        // Done before the lock: reading hours of intervals takes a while.
+        // Killed runs are recovered before the index is locked, because reading hours of intervals takes a while.
         self.finisher.finish(std::slice::from_ref(&self.root));
         let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
         index.refresh()?;
         Ok(index)
     }
 
-    /// Finds results by name.
+    /// Finds the results with a name in the refreshed index.
     pub(crate) fn results(&self, name: &str) -> Result<Results, Problem> {
         let missing = || {
             let name = name.escape_debug();
@@ -50,7 +50,7 @@ impl App {
         Ok(Results { path, entry })
     }
 
-    /// Finds the runs in progress.
+    /// Finds the runs in progress below the results root and below the directories of series.
     pub(crate) fn live(&self) -> Result<Vec<LiveDir>, Problem> {
         let mut dirs = vec![self.root.clone()];
         for (path, kind) in self.index()?.growing() {
@@ -74,7 +74,7 @@ impl App {
     }
 }
 
-/// Results in the index.
+/// Results found in the index, with the path of their directory and their entry.
 pub(crate) struct Results {
     pub(crate) path: PathBuf,
     pub(crate) entry: Entry,

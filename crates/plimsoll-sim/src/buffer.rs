@@ -9,11 +9,11 @@ use std::collections::VecDeque;
 /// Minimum space of an operation in bytes: a change without data has a record, too.
 const MIN_RECORD_BYTES: u64 = 512;
 
-/// A buffered operation that has not been drained yet.
+/// A buffered operation whose draining has not begun.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Undrained {
     pub(crate) operation: Operation,
-    /// Bytes to drain.
+    /// Number of the operation's bytes that were buffered and are to be drained.
     pub(crate) bytes: u64,
     /// Node of each group at which the operation was buffered.
     pub(crate) nodes: [u32; MAX_GROUPS],
@@ -24,18 +24,18 @@ fn record_bytes(bytes: u64) -> u64 {
     bytes.max(MIN_RECORD_BYTES)
 }
 
-/// One instance of a buffer.
+/// Instance of a buffer: a log, or the dirty bytes of a write-back cache.
 #[derive(Debug)]
 pub(crate) struct Buffer {
     capacity: u64,
     pub(crate) used: u64,
     /// Operations that wait for space, first come, first served.
     pub(crate) waiting: VecDeque<FlowId>,
-    /// Buffered operations in arrival order.
+    /// Buffered operations whose draining has not begun, in order of arrival.
     pub(crate) undrained: VecDeque<Undrained>,
     pub(crate) draining: u32,
     changed_at: Nanos,
-    /// ∫ bytes used dt, in byte-nanoseconds.
+    /// Time integral of the number of bytes in the buffer, in byte-nanoseconds.
     used_byte_ns: u128,
     pub(crate) most_used: u64,
 }

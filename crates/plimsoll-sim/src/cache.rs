@@ -20,7 +20,7 @@ const OUT_SHARE: f64 = 0.5;
 /// Weight, in references, of the initial hit ratio of a sampled cache: keeps the first few references from dominating.
 const PRIOR_REFERENCES: f64 = 16.0;
 
-/// Replacement policy.
+/// Replacement policy: the choice of the block that a full cache evicts for a new block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Policy {
     Lru,
@@ -31,14 +31,14 @@ pub(crate) enum Policy {
 /// 0.5 / √8192, half a percent.
 const RATIO_REFERENCES: f64 = 16_384.0;
 
-/// Counts of a cache since the beginning.
+/// Counts of the references to a cache since the simulation began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CacheTotals {
-    /// Blocks that were looked up.
+    /// Number of references to the cache: blocks that operations looked up or stored.
     pub references: u64,
-    /// Number of hits.
+    /// Number of references to blocks that the cache held.
     pub hits: u64,
-    /// Lookups of tracked blocks; fewer than `references` if the cache is sampled.
+    /// Number of references to tracked blocks; fewer than `references` if the cache is sampled.
     pub followed: u64,
 }
 
@@ -62,19 +62,20 @@ impl CacheTotals {
 /// block's first reference. Residents are older than every block referenced since the beginning.
 #[derive(Debug, Clone, Copy)]
 struct Residents {
-    /// Resident blocks not evicted or referenced yet.
+    /// Number of blocks of the initial contents that have been neither evicted nor referenced.
     held: f64,
-    /// Blocks of the data set that have not been referenced yet.
+    /// Number of blocks of the data set that have not been referenced; kept up to date only while a part of the data
+    /// set is left of the initial contents.
     unreferenced: f64,
     /// Whether the whole data set is resident: a sample of the data set may be larger than its expected size.
     are_all: bool,
 }
 
-/// One instance of a cache.
+/// Instance of a cache, with all blocks or with the tracked blocks of a sampled cache.
 #[derive(Debug)]
 pub(crate) struct Cache {
     blocks: Blocks,
-    /// Capacity in tracked blocks.
+    /// Capacity of the cache as a number of tracked blocks.
     capacity: u64,
     residents: Residents,
     /// Maximum hash of a tracked block.
@@ -132,7 +133,7 @@ impl Cache {
         }
     }
 
-    /// Looks up a block and caches it. Returns whether the lookup was a hit.
+    /// Looks up a block, caches the block on a miss, and returns whether the lookup was a hit.
     pub(crate) fn reference(&mut self, block: u64, rng: &mut Rng) -> bool {
         self.totals.references += 1;
         let hit = if mix64(block) <= self.threshold {
@@ -202,7 +203,7 @@ impl Cache {
         if known {
             return true;
         }
-        let resident = self.was_resident(rng);
+        let resident = self.draw_residency(rng);
         match &mut self.blocks {
             Blocks::Lru(held) => drop(held.insert(block, ())),
             Blocks::TwoQueue { once, .. } => drop(once.insert(block, ())),
@@ -213,7 +214,7 @@ impl Cache {
 
     /// Whether a block was resident before its first reference: all unreferenced blocks are equally likely to be
     /// resident.
-    fn was_resident(&mut self, rng: &mut Rng) -> bool {
+    fn draw_residency(&mut self, rng: &mut Rng) -> bool {
         let Residents {
             held,
             unreferenced,
@@ -322,7 +323,7 @@ mod tests {
             let hits = (0..n).filter(|_| reference(&mut cache, &mut rng)).count();
             let found = hits as f64 / f64::from(n);
             let expected = che(&zipf(objects, exponent), capacity as f64);
-            // Four standard errors of the share, and 1 % for the approximation.
+            // The tolerance is four standard errors of the hit ratio, and 1 % for the error of Che's approximation.
             let error = 4.0 * (expected * (1.0 - expected) / f64::from(n)).sqrt() + 0.01 * expected;
             assert!(
                 (found - expected).abs() < error,
@@ -339,7 +340,8 @@ mod tests {
             for _ in 0..20 {
                 for block in 0..500 {
                     cache.reference(block, &mut rng);
-                    // A different block between two references, for 2Q to count the second reference as separate.
+                    // Another block is referenced between two references to a block, so that 2Q counts the second
+                    // reference as separate.
                     cache.reference(1_000_000 + rng.random::<u64>() % 5000, &mut rng);
                 }
             }
@@ -376,7 +378,8 @@ mod tests {
 
     #[test]
     fn a_sampled_cache_hits_as_often_as_a_whole_one() {
-        // Capacity of four times the tracked blocks; uniform references to twice the capacity.
+        // The cache has four times as many blocks as are tracked, and uniform references go to twice as many blocks as
+        // the cache holds.
         let capacity = 4 * MAX_TRACKED_BLOCKS;
         let mut rng = Stream::new(6).rng();
         let mut cache = Cache::new(Policy::Lru, capacity, 0, 0);
@@ -389,7 +392,8 @@ mod tests {
         }
         let n = 1_000_000;
         let found = (0..n).filter(|_| reference()).count() as f64 / f64::from(n);
-        // 250 000 tracked references: 0.5 ± 0.001; the mean of some twenty ratios adds as much.
+        // The hit ratio of 250 000 tracked references is 0.5 ± 0.001; the mean of some twenty ratios adds as much
+        // error.
         assert!((found - 0.5).abs() < 0.006, "{found}");
         assert!(cache.totals.followed * 3 < cache.totals.references);
     }

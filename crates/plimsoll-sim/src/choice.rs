@@ -13,16 +13,19 @@ const CHOICE_BLOCK_BYTES: u64 = 1 << 20;
 /// Makes the hash of a directory differ from the hash of a file with the same number.
 const DIRECTORY_SALT: u64 = 0x5851_f42d_4c95_7f2d;
 
-/// The candidates of a choice.
+/// Equal nodes, stations or links among which an operation chooses.
 pub(crate) struct Candidates {
     pub(crate) count: u32,
-    /// Decorrelates choices: with both chosen by file, the station of a node must not follow from the node.
+    /// Number mixed into the hash of a choice, so that choices are independent: if a node and one of its stations are
+    /// both chosen by the file, the node must not determine the station.
     pub(crate) salt: u64,
-    /// Number of candidates among which the client's number has already chosen: the number of nodes.
+    /// Divisor of the client's number in [`Choice::Client`]: the number of nodes among which the client's number may
+    /// already have chosen, or 1 for the choice of a node.
     pub(crate) client_divisor: u32,
 }
 
-/// Load of a station or node for [`Choice::LeastBusy`]: operations present; larger than any other load if down.
+/// Load of a station or node for [`Choice::LeastBusy`]: the number of operations present; [`u32::MAX`] for a station or
+/// node that is down.
 #[inline]
 pub(crate) fn load(is_down: bool, present: u32) -> u32 {
     if is_down { u32::MAX } else { present }

@@ -41,7 +41,7 @@ impl Simulation {
         }
     }
 
-    /// Whether a node is down.
+    /// Whether node number `node`, from 0, of a group is down.
     #[inline]
     pub(crate) fn is_node_down(&self, group: u8, node: u32) -> bool {
         self.anything_down && self.nodes[group as usize][node as usize].condition.is_down
@@ -87,7 +87,7 @@ impl Simulation {
         false
     }
 
-    /// Handles a flow whose node is down.
+    /// Lets a flow whose node is down fail, wait for the node, or choose another node.
     fn leave_node(&mut self, id: FlowId, group: u8, node: u32, policy: WhenDown) {
         match self.when_down(id, policy) {
             WhenDown::Fail => self.end(id, Outcome::Failed),
@@ -129,7 +129,7 @@ impl Simulation {
         self.events.push(at, Event::Resume { flow: id, visit });
     }
 
-    /// Resumes a flow after its retry timeout.
+    /// Resumes a flow after the retry timeout; no effect if the flow has ended or continued in the meantime.
     pub(crate) fn try_again(&mut self, id: FlowId, visit: u32) {
         if !self.flows[id].is_live || self.flows[id].visit != visit {
             return;
@@ -257,7 +257,7 @@ impl Simulation {
         }
     }
 
-    /// Redirects a flow whose service was interrupted.
+    /// Lets a flow whose service was interrupted fail, wait, or be sent elsewhere.
     fn redirect(&mut self, id: FlowId, subject: Subject, station: u16, instance: u32) {
         let spec = &self.system.stations[station as usize];
         let (policy, element, group) = (spec.when_down, spec.element, spec.placement.group);
@@ -353,7 +353,7 @@ impl Simulation {
         }
     }
 
-    /// Accounts for a completed rebuild flow, and starts the next one.
+    /// Called when a rebuild flow of a node has ended: starts the next rebuild flow if the node has missed more bytes.
     pub(crate) fn rebuilt(&mut self, group: u8, node: u32) {
         self.nodes[group as usize][node as usize].rebuilding -= 1;
         self.rebuild(group, node);

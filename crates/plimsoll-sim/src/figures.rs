@@ -9,41 +9,41 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// Where a figure comes from.
+/// Provenance of a figure of a system file: published, derived or assumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 pub enum Provenance {
-    /// Published.
+    /// Published (P): a document or benchmark result states the figure.
     P,
-    /// Derived from published figures by arithmetic.
+    /// Derived (D): the figure follows from published figures by arithmetic.
     D,
-    /// Assumed, and free to be fitted.
+    /// Assumed (A): the figure is a guess, which a fit may replace.
     A,
 }
 
 /// A figure: a value alone, or `{ value, source, free, note }`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure<T> {
-    /// The value.
+    /// Value of the figure in the unit of the type `T`: nanoseconds, bytes or bytes per second, or a plain number.
     pub value: T,
-    /// Where it comes from.
+    /// Provenance of the figure; `None` if the system file states no provenance.
     pub source: Option<Provenance>,
-    /// Minimum and maximum when it is fitted; a figure without bounds is fixed.
+    /// Minimum and maximum of a free figure, whose value a fit determines; `None` for a fixed figure.
     pub free: Option<(T, T)>,
 }
 
-/// A figure with where it comes from.
+/// Table form of a figure in a system file, with the figure's provenance and range.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Marked{T}")]
 struct Marked<T> {
-    /// The value.
+    /// Value of the figure, with its unit.
     value: T,
-    /// Where it comes from.
+    /// Provenance of the figure: published (`P`), derived (`D`) or assumed (`A`).
     source: Option<Provenance>,
-    /// Minimum and maximum when it is fitted; only of assumed figures. A figure without bounds is
-    /// fixed.
+    /// Minimum and maximum of a free figure, whose value a fit determines; only for assumed figures. A figure without
+    /// bounds is fixed.
     free: Option<(T, T)>,
-    /// A remark.
+    /// Remark on the figure for readers, such as the source; the simulation ignores remarks.
     #[serde(rename = "note")]
     _note: Option<String>,
 }
@@ -136,9 +136,8 @@ impl<'de, T: Deserialize<'de> + Quantity> Visitor<'de> for FigureVisitor<T> {
     }
 }
 
-/// A physical quantity with a unit.
+/// Quantity of a figure in a system file: a time, a size, a rate or a plain number.
 pub(crate) trait Quantity: PartialOrd {
-    /// Whether the quantity is positive.
     fn is_above_zero(&self) -> bool;
 }
 

@@ -28,7 +28,7 @@ const NOT_MADE: f64 = 1e100;
 /// Distance to a bound, as a fraction of the bound, below which a fitted figure counts as at the bound.
 const BOUND_TOLERANCE: f64 = 0.002;
 
-/// Significant digits of a fitted figure.
+/// Number of significant digits to which a fitted figure is rounded in the system file.
 const FITTED_DIGITS: i32 = 4;
 
 /// Maximum number of additional digits of a figure whose rounded value would violate a bound.
@@ -37,19 +37,19 @@ const MORE_DIGITS: i32 = 8;
 /// A figure of a system file with bounds for fitting.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FreeFigure {
-    /// TOML path of the figure, with dots.
+    /// Place of the figure in the system file as a TOML path with dots, such as `station.disk.service`.
     pub path: String,
-    /// Value as written in the text.
+    /// Value of the figure as the system file writes the value.
     pub text: String,
-    /// Minimum, as a multiple of the present value.
+    /// Lower bound of the figure as a multiple of the value in the system file.
     pub low: f64,
-    /// Maximum, as a multiple of the present value.
+    /// Upper bound of the figure as a multiple of the value in the system file.
     pub high: f64,
-    /// Minimum and maximum as written in the text.
+    /// Lower and upper bound of the figure as the system file writes the bounds.
     pub bounds: (String, String),
-    /// Whether the value is a quoted text.
+    /// Whether the value of the figure is a TOML string instead of a number.
     is_text: bool,
-    /// Whether the figure has no `source`.
+    /// Whether the figure has no key `source`, which states the provenance.
     is_unmarked: bool,
     span: Range<usize>,
 }
@@ -209,18 +209,19 @@ pub fn with_figures(text: &str, figures: &[FreeFigure], factors: &[f64]) -> Stri
     out
 }
 
-/// Result of a fit.
+/// The figures that a fit has found, and the quality of the fit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fitted {
-    /// Factor for each figure.
+    /// Factor by which the fit multiplies each free figure.
     pub factors: Vec<f64>,
     /// Natural logarithm of modelled over measured response time, at each fitted point.
     pub residuals: Vec<f64>,
-    /// Sensitivity of the points to each figure.
+    /// Sensitivity of the response times to each free figure.
     pub sensitivity: Vec<Sensitivity>,
-    /// Number of trials made.
+    /// Number of trials of the fit: simulations of all points with one set of figures, except the repetition of the
+    /// best trial.
     pub trials: u64,
-    /// Whether the method converged before `max_trials`.
+    /// Whether the method of Nelder and Mead converged before the maximum number of trials.
     pub converged: bool,
 }
 
@@ -230,34 +231,34 @@ pub struct Sensitivity {
     /// Root mean square over the points of the change of the logarithm of the response time per change of the logarithm
     /// of the figure.
     pub elasticity: f64,
-    /// Sum of the squared residuals with the figure a tenth less, or at its minimum.
+    /// Sum of the squared residuals if the figure is a tenth less than its fitted value, or at its lower bound.
     pub squares_below: f64,
-    /// Sum of the squared residuals with the figure a tenth more, or at its maximum.
+    /// Sum of the squared residuals if the figure is a tenth more than its fitted value, or at its upper bound.
     pub squares_above: f64,
 }
 
-/// Reason why the fit failed.
+/// Reason why a fit has found no figures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FitError<E> {
-    /// No figure has bounds.
+    /// The system file has no free figure: a figure with bounds (`free`).
     NothingFree,
-    /// A trial could not be made.
+    /// Error of the caller, who could not make a trial of the fit.
     Trial(E),
 }
 
-/// Sum of squared residuals.
+/// Sum of the squares of logarithmic residuals, which a fit minimises.
 #[must_use]
 pub fn sum_of_squares(residuals: &[f64]) -> f64 {
     residuals.iter().map(|r| r * r).sum()
 }
 
-/// Objective function of the solver.
+/// Objective function of the solver: the sum of the squared residuals of a trial.
 struct Problem<'a, F, E> {
     figures: &'a [FreeFigure],
     trials: &'a RefCell<Trials<F, E>>,
 }
 
-/// Trial runner with a trial limit.
+/// Trials of a fit: the caller's function that makes a trial, the numbers of trials, and the caller's first error.
 struct Trials<F, E> {
     residuals: F,
     made: u64,
@@ -377,7 +378,8 @@ pub fn fit<E>(
     })
 }
 
-/// Vertices of the first simplex.
+/// Vertices of the first simplex of the method of Nelder and Mead: `begin`, and for each figure a vertex with a larger
+/// value.
 fn simplex(begin: &[f64]) -> Vec<Vec<f64>> {
     let corners = (0..=begin.len()).map(|i| {
         let mut corner = begin.to_vec();

@@ -4,29 +4,29 @@ use crate::instance::FlowId;
 use crate::system::{Acknowledgement, MAX_CACHE_DEPTH, MAX_GROUPS, OperationClass};
 use plimsoll_measure::Nanos;
 
-/// An operation that a client issues.
+/// Operation that a client issues to a simulated system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operation {
-    /// Class, which determines the path.
+    /// Class of the operation, which determines the path of the operation through the system.
     pub class: OperationClass,
     /// Result row to which the time is attributed; `None` for operations that are not counted.
     pub row: Option<u32>,
-    /// Number of the issuing client.
+    /// Number of the client that issues the operation.
     pub client: u32,
-    /// Number of the file or name.
+    /// Number that identifies the file, or the name, on which the operation works.
     pub file: u64,
-    /// Number of the parent directory.
+    /// Number that identifies the parent directory of the file.
     pub directory: u64,
-    /// Position in the file, in bytes.
+    /// Position in the file at which the operation begins, in bytes.
     pub offset: u64,
-    /// Number of bytes read or written.
+    /// Number of bytes that the operation reads or writes.
     pub bytes: u64,
 }
 
-/// A completed operation.
+/// The end of an operation, for the client that submitted the operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Completion {
-    /// Ticket given at submission.
+    /// Ticket that the caller gave at the submission of the operation.
     pub ticket: u32,
     /// Whether the operation succeeded; an operation fails if a required node or station is down.
     pub succeeded: bool,
@@ -35,30 +35,30 @@ pub struct Completion {
 /// Purpose of a flow, which determines the consequence of its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// Operation of a client.
+    /// Flow of a client's operation; the ticket tells the client which operation has ended.
     Operation { ticket: u32 },
-    /// Branch of a fork; the parent may have continued without the branch.
+    /// Flow of a branch of a fork; the parent may have continued without the branch.
     Branch {
         parent: FlowRef,
         fork: u32,
         role: BranchRole,
     },
-    /// Drains bytes of a buffer instance.
+    /// Background flow that drains bytes of a buffer instance.
     Drain {
         buffer: u16,
         instance: u32,
         bytes: u64,
     },
-    /// Brings a node up to date.
+    /// Background flow that writes one piece of the bytes that a node missed while the node was down.
     Rebuild { group: u8, node: u32 },
 }
 
 /// Role of a branch in its fork.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BranchRole {
-    /// A piece of the parent's bytes.
+    /// Branch that executes a part of the path for one piece of the parent's bytes.
     Piece,
-    /// A copy of `bytes` on a node of a group.
+    /// Branch that executes a part of the path on one node of a group, for a copy of `bytes`.
     Copy {
         group: u8,
         is_primary: bool,
@@ -67,12 +67,12 @@ pub(crate) enum BranchRole {
     },
 }
 
-/// Outcome of a flow.
+/// Result of a flow, which determines whether the parent or the client sees a success, a failure or a new choice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Succeeded,
     Failed,
-    /// The node of this group is down, and the flow that chose the node must choose another node.
+    /// The flow's node of `group` is down, and the flow that chose the node must choose another node.
     Displaced {
         group: u8,
     },
@@ -81,26 +81,27 @@ pub(crate) enum Outcome {
 /// Condition for a forked flow to continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Join {
-    /// All pieces have succeeded.
+    /// All pieces of the operation have succeeded.
     Pieces,
-    /// The copies required by this acknowledgement have succeeded.
+    /// As many copies of the operation as the acknowledgement requires have succeeded.
     Copies(Acknowledgement),
 }
 
-/// State of a forked flow.
+/// Branches of a forked flow: how many are in flight, and how many must succeed before the flow continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fork {
     pub(crate) join: Join,
-    /// Branches in flight; 0 if the flow is not waiting.
+    /// Number of branches in flight; 0 if the flow is not waiting for branches.
     pub(crate) outstanding: u32,
     pub(crate) succeeded: u32,
-    /// Branches required to succeed.
+    /// Number of branches that must succeed before the forked flow continues; [`Acknowledgement::All`] instead waits
+    /// for every branch, and continues after at least one success.
     pub(crate) needed: u32,
     /// Whether the primary copy has failed, so that another copy acknowledges instead.
     pub(crate) primary_failed: bool,
     /// Whether a copy failed only because its node went down.
     pub(crate) was_displaced: bool,
-    /// Step at which the flow continues.
+    /// Step at which the flow continues after the fork.
     pub(crate) after: u32,
 }
 
@@ -120,7 +121,7 @@ impl Fork {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HeldLimit {
     pub(crate) instance: u32,
-    /// Step that acquires the limit.
+    /// Number of the step at which the flow acquires the limit.
     pub(crate) step: u32,
     pub(crate) bytes: u64,
 }
@@ -129,7 +130,7 @@ pub(crate) struct HeldLimit {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct NodeChoice {
     pub(crate) step: u32,
-    /// Number of limits held at that step.
+    /// Number of limits that the flow held when the flow chose the node.
     pub(crate) held: u32,
     pub(crate) bytes: u64,
 }
@@ -157,7 +158,7 @@ pub(crate) const NOWHERE: u32 = u32::MAX;
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct Flow {
-    /// Time of arrival at the current element.
+    /// Virtual time at which the flow arrived at the current element, in nanoseconds.
     pub(crate) arrived: Nanos,
     /// Bytes in play: the bytes of the operation, or only the bytes missed by a cache.
     pub(crate) bytes: u64,
@@ -169,7 +170,8 @@ pub(crate) struct Flow {
     pub(crate) generation: u32,
     pub(crate) element: u16,
     pub(crate) is_live: bool,
-    /// Whether the flow is a background flow of the system, or a branch of a background flow: waits for failed nodes.
+    /// Whether the flow is a background flow of the system, or a branch of a background flow; background flows wait for
+    /// failed nodes.
     pub(crate) is_background: bool,
     /// Group of the failed node, while the flow waits to choose another node.
     pub(crate) displaced: Option<u8>,
@@ -177,19 +179,19 @@ pub(crate) struct Flow {
     pub(crate) trail: Vec<(u16, Nanos)>,
     pub(crate) operation: Operation,
     pub(crate) purpose: Purpose,
-    /// Current node in each group.
+    /// Number of the flow's current node in each group.
     pub(crate) nodes: [u32; MAX_GROUPS],
     pub(crate) fork: Fork,
     /// Number of forks, by which late branches of an earlier fork are recognised.
     pub(crate) forks: u32,
-    /// Limits held.
+    /// Limits that the flow has passed and not released, in the order of passing.
     pub(crate) held: Vec<HeldLimit>,
-    /// Start time.
+    /// Virtual time at which the flow began, in nanoseconds.
     pub(crate) begun: Nanos,
     /// Nodes that have missed copies since the fork.
     pub(crate) missed_by: Vec<u32>,
     pub(crate) saved_bytes: [u64; MAX_CACHE_DEPTH],
-    /// Own node choices; a branch uses the nodes that its parent chose.
+    /// Node choices of the flow itself; a branch uses the nodes that its parent chose.
     pub(crate) chosen: [Option<NodeChoice>; MAX_GROUPS],
 }
 
@@ -213,7 +215,7 @@ pub(crate) struct Flows {
 }
 
 impl Flows {
-    /// Starts a flow at a step.
+    /// Starts a flow at the step `step`, in a free slot of the pool.
     pub(crate) fn begin(
         &mut self,
         now: Nanos,
@@ -304,7 +306,7 @@ impl Flows {
             .map(|(id, flow)| (id, flow.instance))
     }
 
-    /// Number of flows in flight.
+    /// Number of flows in flight, including branches and background flows.
     pub(crate) fn live(&self) -> usize {
         self.flows.len() - self.free.len()
     }

@@ -5,7 +5,7 @@ use crate::instance::FlowId;
 use crate::simulation::Simulation;
 use crate::system::{Acknowledgement, OperationClass, WhenDown};
 
-/// Maximum number of pieces of an operation; the last piece gets the rest.
+/// Maximum number of pieces of an operation; the last piece gets all remaining bytes.
 const MAX_PIECES: u64 = 65_536;
 
 impl Simulation {
@@ -208,7 +208,8 @@ enum Joined {
 }
 
 impl Fork {
-    /// Counts an ended branch.
+    /// Counts an ended branch, and returns whether the parent continues, waits for further branches, or has too few
+    /// branches left.
     fn end_of_branch(&mut self, role: BranchRole, outcome: Outcome) -> Joined {
         let is_primary = matches!(
             role,

@@ -5,18 +5,18 @@ use plimsoll_measure::Nanos;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// Queueing discipline.
+/// Queueing discipline: the order in which an instance serves its operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Discipline {
-    /// First come, first served.
+    /// First come, first served: operations wait in one queue until a server is idle.
     Fifo,
     /// Processor sharing: all operations present share the servers equally.
     ProcessorSharing,
-    /// Infinite server: a pure delay.
+    /// Infinite server: a delay without a queue.
     Delay,
 }
 
-/// Number of a flow in the pool.
+/// Number of a flow's slot in the pool of flows; slots of ended flows are reused.
 pub(crate) type FlowId = u32;
 
 /// Operation that has just entered service, with the end of its service.
@@ -26,7 +26,7 @@ pub(crate) struct Begun {
     pub(crate) ends_at: Nanos,
 }
 
-/// One queue and its servers.
+/// Instance of a station: one queue with its servers.
 #[derive(Debug)]
 pub(crate) struct Instance {
     pub(crate) tally: Tally,
@@ -60,7 +60,7 @@ struct Shared {
     epoch: u32,
 }
 
-/// Attained service in nanoseconds. Finite, hence totally ordered.
+/// Attained service at a processor-sharing station in nanoseconds, which is finite and hence totally ordered.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Mark(f64);
 
@@ -103,9 +103,9 @@ impl Shared {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Schedule {
     Nothing,
-    /// End of service of this operation.
+    /// End of the service of an operation that has just entered service.
     End(Begun),
-    /// Check of the instance at a time; voids earlier wake-ups.
+    /// Check, at the time `at`, whether the service of an operation has ended; voids earlier wake-ups.
     WakeUp {
         at: Nanos,
         epoch: u32,
@@ -130,12 +130,12 @@ impl Instance {
         }
     }
 
-    /// Number of operations present.
+    /// Number of operations at the instance, waiting or in service.
     pub(crate) fn present(&self) -> u32 {
         self.tally.present()
     }
 
-    /// Adds an operation with service time `service`.
+    /// Adds an arriving operation that needs `service` nanoseconds of service; returns the event to schedule.
     #[inline]
     pub(crate) fn arrive(&mut self, now: Nanos, flow: FlowId, service: Nanos) -> Schedule {
         match &mut self.queue {
@@ -192,8 +192,8 @@ impl Instance {
         matches!(&self.queue, Queue::Shared(shared) if shared.epoch == epoch)
     }
 
-    /// Returns the next operation whose service at a processor-sharing station has ended. The caller must pass it to
-    /// [`Instance::leave_shared`] with its arrival time.
+    /// Returns the next operation whose service at a processor-sharing station has ended. For each returned operation,
+    /// the caller must call [`Instance::leave_shared`] with the arrival time of the operation.
     pub(crate) fn take_ended(&mut self, now: Nanos) -> Option<FlowId> {
         let Queue::Shared(shared) = &mut self.queue else {
             unreachable!("only shared stations have wake-ups");
@@ -207,7 +207,7 @@ impl Instance {
         shared.marks.pop().map(|Reverse((_, _, flow))| flow)
     }
 
-    /// Removes the operation that [`Instance::take_ended`] returned.
+    /// Counts the departure of the operation, with the arrival time `since`, that [`Instance::take_ended`] returned.
     pub(crate) fn leave_shared(&mut self, now: Nanos, since: Nanos) {
         let Queue::Shared(shared) = &self.queue else {
             unreachable!("only shared stations have wake-ups");

@@ -5,12 +5,13 @@
 //! A simulation belongs to a lane and lives from one load phase of a run to the next, so that caches and logs keep
 //! their state. An operation is a *flow* through steps. Replicas and stripes fork a flow, whose time is the time of the
 //! slowest awaited branch. Each station instance has integrals over time (utilisation, mean queue) and sums over
-//! operations, and Little's law asserts that both agree. Figures of a window are differences between the sums at the
-//! window end and at the window start.
+//! operations, and by Little's law, an assertion checks that the integrals and the sums agree. Figures of a window are
+//! differences between the sums at the window end and at the window start.
 //!
-//! A flow remembers the step at which it chose each node (`NodeChoice`). If the node goes down, the flow returns to the
-//! choosing step with the limits and bytes of that time; a branch that did not choose the node itself ends as
-//! displaced, and the branch's parent returns. All simultaneous changes are applied before any flow continues.
+//! A flow remembers the step at which it chose each node (`NodeChoice`). If a chosen node goes down, the flow returns
+//! to the step that chose the node, with the limits and bytes that the flow had at the choice; a branch that did not
+//! choose the node itself ends as displaced, and the branch's parent returns. All simultaneous changes of nodes and
+//! stations are applied before any flow continues.
 //!
 //! A cache that begins full holds each block of the working set with the same probability, without a list of blocks.
 //! `fit` does not depend on workloads: the caller computes the residuals of a trial.

@@ -17,7 +17,7 @@ pub const BUILTIN: [(&str, &str); 3] = [
     ("small-filer", include_str!("../systems/small-filer.toml")),
 ];
 
-/// Text of the built-in system `name`; `None` if there is no such system.
+/// Text of the system file of the built-in system `name`; `None` if no built-in system has the name.
 #[must_use]
 pub fn builtin(name: &str) -> Option<&'static str> {
     BUILTIN

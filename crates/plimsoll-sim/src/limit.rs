@@ -20,7 +20,7 @@ impl Limit {
         }
     }
 
-    /// Admits the flow (`true`), or queues it.
+    /// Admits a flow and returns `true`, or queues the flow if the limit is reached.
     pub(crate) fn acquire(&mut self, flow: FlowId) -> bool {
         if self.in_flight < self.maximum {
             self.in_flight += 1;

@@ -56,12 +56,12 @@ struct Resolver<'a> {
     problems: Vec<Problem>,
     /// Elements and paths by name, with the position of their definition.
     names: BTreeMap<&'a str, (Element, Span)>,
-    /// Names used in paths.
+    /// Names of elements and paths that occur in a path; other names are unused.
     used: BTreeSet<&'a str>,
     groups: BTreeMap<&'a str, u8>,
     /// Request and reply direction of each link.
     links: BTreeMap<&'a str, [Element; 2]>,
-    /// Buffers of write-back caches, by cache.
+    /// Number of the buffer of each write-back cache, by the number of the cache.
     cache_buffers: BTreeMap<u16, u16>,
     /// Bit mask per buffer of the groups whose node the drain path takes from the buffered operation.
     inherited: BTreeMap<u16, u8>,
@@ -355,7 +355,7 @@ impl<'a> Resolver<'a> {
         number
     }
 
-    /// Creates the stations of a link: in each direction one for transmission and one for latency.
+    /// Creates the stations of a link: in each direction a station for transmission and a station for latency.
     fn link(&mut self, name: &'a Spanned<String>, link: &'a Link) {
         if link.latency.is_none() && link.bandwidth.is_none() {
             self.problem(
@@ -470,7 +470,7 @@ impl<'a> Resolver<'a> {
 }
 
 impl Element {
-    /// The stations of a link direction.
+    /// Stations of a direction of a link, transmission before latency; empty for other elements.
     fn stations(self) -> impl Iterator<Item = u16> {
         let (transmission, latency) = match self {
             Self::Link {
@@ -486,7 +486,7 @@ impl Element {
 
 /// Placement keys that stations and links have in common.
 struct Like<'a> {
-    /// Position of the name.
+    /// Position of the station's or link's name in the text.
     span: Span,
     element: u16,
     node: &'a Option<Spanned<String>>,

@@ -5,7 +5,7 @@ use plimsoll_plan::Rng;
 use rand::RngExt as _;
 use rand_distr::{Distribution, Exp1, Gamma, LogNormal};
 
-/// Distribution of a service time in nanoseconds.
+/// Distribution of the time for which a station serves an operation, in nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum ServiceTime {
     Constant(f64),
@@ -28,11 +28,11 @@ pub(crate) enum ServiceTime {
 }
 
 impl ServiceTime {
-    /// Hyperexponential distribution with this mean (ns) and squared coefficient of variation (at least 1), with
+    /// Hyperexponential distribution with the given mean (ns) and squared coefficient of variation (at least 1), with
     /// balanced means: both branches contribute equally to the mean.
     ///
-    /// With p = (1 − √((c² − 1)/(c² + 1)))/2, long times have probability p and mean m/(2p), short times have mean
-    /// m/(2(1 − p)).
+    /// The long times have the probability p = (1 − √((c² − 1)/(c² + 1)))/2 and the mean m/(2p), and the short times
+    /// have the mean m/(2(1 − p)), where m is the mean and c² the squared coefficient of variation of all times.
     pub(crate) fn hyperexponential(mean: f64, squared_cv: f64) -> Self {
         let probability = (1.0 - ((squared_cv - 1.0) / (squared_cv + 1.0)).sqrt()) / 2.0;
         Self::Hyperexponential {
@@ -41,9 +41,9 @@ impl ServiceTime {
         }
     }
 
-    /// Log-normal distribution with this mean (ns) and squared coefficient of variation, both positive.
+    /// Log-normal distribution with the given mean (ns) and squared coefficient of variation, both positive.
     ///
-    /// With σ² = ln(1 + c²) and μ = ln m − σ²/2, the mean is m and the variance c²·m².
+    /// The log-normal distribution with σ² = ln(1 + c²) and μ = ln m − σ²/2 has the mean m and the variance c²·m².
     pub(crate) fn log_normal(mean: f64, squared_cv: f64) -> Self {
         let variance = squared_cv.ln_1p();
         let draw = LogNormal::new(mean.ln() - variance / 2.0, variance.sqrt())
@@ -70,7 +70,7 @@ impl ServiceTime {
         Self::Table(rows.collect())
     }
 
-    /// Draws a time in nanoseconds.
+    /// Draws a random service time of the distribution, in nanoseconds.
     #[inline]
     pub(crate) fn draw(&self, rng: &mut Rng) -> f64 {
         match self {
@@ -102,7 +102,7 @@ impl ServiceTime {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Service {
     pub(crate) time: ServiceTime,
-    /// Nanoseconds per byte.
+    /// Service time of each byte, in nanoseconds; 0 without bandwidth.
     pub(crate) per_byte: f64,
 }
 
@@ -111,7 +111,8 @@ impl Service {
     #[inline]
     pub(crate) fn draw(&self, bytes: u64, rng: &mut Rng) -> Nanos {
         let time = self.time.draw(rng) + self.per_byte * bytes as f64 + 0.5;
-        // Via a signed integer, to which processors convert in one instruction; the range of 292 years suffices.
+        // The conversion goes via a signed integer, to which processors convert in one instruction; the range of 292
+        // years suffices.
         (time as i64).max(0) as Nanos
     }
 }

@@ -15,18 +15,18 @@ use plimsoll_plan::{Rng, Stream};
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Event types.
+/// An event of the event queue, handled when virtual time reaches the instant of the event.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Event {
     /// End of a flow's service; void if the visit was cut short.
     Served { flow: FlowId, visit: u32 },
-    /// Check of a processor-sharing station.
+    /// Check of a processor-sharing instance for ended operations; void if a later wake-up was scheduled.
     WakeUp { instance: u32, epoch: u32 },
     /// Retry of a flow; void if the flow has continued in the meantime.
     Resume { flow: FlowId, visit: u32 },
     /// Changes of the script at this time, beginning with number `first`.
     Changes { first: u32 },
-    /// Delayed end of an operation without duration.
+    /// Delayed end of an operation whose path took no time.
     Ended(Completion),
 }
 
@@ -34,7 +34,7 @@ pub(crate) enum Event {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Condition {
     pub(crate) is_down: bool,
-    /// Factor for service times.
+    /// Factor by which service times are longer than in the system file; 1 without a slowdown.
     pub(crate) slowness: f64,
 }
 
@@ -47,17 +47,19 @@ impl Default for Condition {
     }
 }
 
-/// State of one node of a group.
+/// State of one node of a group: condition, flows at the node, and missed bytes.
 #[derive(Debug, Default)]
 pub(crate) struct Node {
     pub(crate) condition: Condition,
-    /// Operations at the node's stations.
+    /// Number of operations at the stations of the node; counted only if a path chooses the least busy node of the
+    /// group.
     pub(crate) present: u32,
-    /// Flows that wait for the node.
+    /// Flows that wait until the node is up.
     pub(crate) parked: Vec<FlowId>,
-    /// Bytes missed while the node was down.
+    /// Number of bytes that the node missed while the node was down, and that no rebuild flow has written or is
+    /// writing.
     pub(crate) missed_bytes: u64,
-    /// Number of rebuild flows in flight.
+    /// Number of rebuild flows of the node in flight.
     pub(crate) rebuilding: u32,
 }
 
@@ -74,12 +76,12 @@ pub struct Simulation {
     pub(crate) flows: Flows,
     pub(crate) nodes: Vec<Vec<Node>>,
     pub(crate) instances: Vec<Instance>,
-    /// Own condition of each instance, in addition to the condition of its node.
+    /// Condition of each instance by itself, in addition to the condition of its node.
     pub(crate) conditions: Vec<Condition>,
     /// Whether any node or instance is down.
     pub(crate) anything_down: bool,
     pub(crate) anything_slow: bool,
-    /// Flows that wait until one of these instances is up.
+    /// Flows that wait until an instance of a range is up.
     pub(crate) parked: Vec<(Range<u32>, FlowId)>,
     /// Flows that wait for any node of a group, by group.
     pub(crate) parked_at_groups: Vec<Vec<FlowId>>,
@@ -90,9 +92,9 @@ pub struct Simulation {
     pub(crate) limits: Vec<Limit>,
     pub(crate) tokens: Vec<Tokens>,
     pub(crate) completions: Vec<Completion>,
-    /// Time attribution of operations, by result row.
+    /// Requests and their times at each element, by row of the results.
     pub(crate) rows: Vec<RowTotals>,
-    /// Flows that can continue now.
+    /// Flows that can continue at the current virtual time.
     pub(crate) runnable: VecDeque<FlowId>,
 }
 
@@ -248,7 +250,7 @@ impl Simulation {
     fn handle(&mut self, at: Nanos, event: Event) {
         debug_assert!(at >= self.now, "virtual time only goes forward");
         self.now = at;
-        // Prefetch for the next event.
+        // The flow of the next event is prefetched into the processor cache while this event is handled.
         if let Some(Event::Served { flow, .. }) = self.events.ahead(0) {
             self.flows.touch(*flow);
         }
@@ -262,7 +264,7 @@ impl Simulation {
         self.run_flows();
     }
 
-    /// Runs every runnable flow until it waits or ends.
+    /// Runs each runnable flow until the flow waits or ends.
     fn run_flows(&mut self) {
         while let Some(flow) = self.runnable.pop_front() {
             self.run(flow);

@@ -1,4 +1,4 @@
-//! A value with its position in the text.
+//! A value of a system file with its position in the text.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
@@ -11,12 +11,11 @@ use std::ops::Range;
 pub struct Spanned<T>(toml::Spanned<T>);
 
 impl<T> Spanned<T> {
-    /// The value.
     pub(crate) fn get_ref(&self) -> &T {
         self.0.get_ref()
     }
 
-    /// Byte range in the text.
+    /// Byte range of the value in the text of the system file.
     pub(crate) fn span(&self) -> Range<usize> {
         self.0.span()
     }

@@ -13,16 +13,16 @@ use plimsoll_plan::hash::mix64;
 /// Duration in nanoseconds of an operation whose path takes no time.
 const MIN_OPERATION_NS: Nanos = 1_000;
 
-/// Continuation after a step.
+/// Decision after a step of a flow: to execute the next step at once, or to stop executing steps.
 pub(crate) enum Then {
-    /// Continue with the next step.
+    /// The flow continues with the next step at the same virtual time.
     GoOn,
-    /// Wait for an event or another flow.
+    /// The flow waits for an event or another flow, or has ended.
     Wait,
 }
 
 impl Simulation {
-    /// Runs a flow until it waits or ends.
+    /// Executes the steps of a flow until the flow waits or ends.
     pub(crate) fn run(&mut self, id: FlowId) {
         loop {
             let step = self.flows[id].step;
@@ -277,7 +277,7 @@ impl Simulation {
         Then::GoOn
     }
 
-    /// Handles the end of a flow.
+    /// Ends a flow: tells the client, the parent, the buffer or the node for which the flow ran.
     pub(crate) fn end(&mut self, id: FlowId, outcome: Outcome) {
         match self.flows[id].purpose {
             Purpose::Operation { ticket } => {

@@ -18,23 +18,25 @@ pub(crate) const MAX_GROUPS: usize = 4;
 /// Maximum number of caches in series on a path.
 pub(crate) const MAX_CACHE_DEPTH: usize = 4;
 
-/// Classes of operations, each with a path of its own.
+/// Class of operations that take the same path through a simulated system.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "snake_case")]
 pub enum OperationClass {
-    /// Attributes, lookups, listings.
+    /// Reading of metadata: attributes, lookups and directory listings.
     MetadataRead,
-    /// Creation, removal, renaming, setting of attributes.
+    /// Change of metadata: creation, removal, renaming, and setting of attributes.
     MetadataChange,
-    /// Reading of file data.
+    /// Reading of file data, which the replies on links carry.
     DataRead,
-    /// Writing of file data.
+    /// Writing of file data, not necessarily to stable storage; the requests on links carry the data.
     DataWrite,
-    /// Flushing of written data to stable storage.
+    /// Flushing of written data to stable storage; in a system without the path `commit`, flushing takes the path
+    /// `metadata_change`.
     Commit,
-    /// Opening and closing.
+    /// Opening and closing of files; in a system without the path `open`, opening and closing take the path
+    /// `metadata_read`.
     Open,
 }
 
@@ -63,57 +65,61 @@ impl OperationClass {
     }
 }
 
-/// How one of several like elements is chosen.
+/// Rule by which an operation chooses one of several equal nodes, stations or links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Choice {
-    /// One after the other.
+    /// Round robin: each operation goes to the element after the element of the previous operation.
     RoundRobin,
-    /// By the client that issued the operation.
+    /// Choice by the number of the client: all operations of a client go to one element.
     Client,
-    /// By a hash of the file.
+    /// Choice by a hash of the file: all operations on a file go to one element.
     File,
-    /// By a hash of the directory.
+    /// Choice by a hash of the parent directory: all operations in a directory go to one element.
     Directory,
-    /// By a hash of file and block of 1 MiB.
+    /// Choice by a hash of the file and of the block of 1 MiB at the operation's offset: a file is spread over the
+    /// elements.
     Block,
-    /// At random.
+    /// Random choice with equal probabilities, from the seed of the run.
     Random,
-    /// The one with the fewest operations; the first among equals.
+    /// Choice of the element with the fewest operations in flight, and of several such elements the first.
     LeastBusy,
 }
 
-/// What operations do that meet something that is down.
+/// Reaction of operations to a node, station or link that is down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum WhenDown {
-    /// They fail.
+    /// Operations at the element that is down fail.
     Fail,
-    /// They wait until it is up.
+    /// Operations wait until the element is up again.
     #[default]
     Wait,
-    /// They are sent to another one, those in flight after a timeout.
+    /// Operations are sent to another element: an operation in flight when the element goes down after a timeout, any
+    /// other operation at once.
     Retry,
 }
 
-/// Which copies a replicated operation waits for.
+/// Number of copies for which a replicated operation waits before the operation continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Acknowledgement {
-    /// Every copy on a node that is up.
+    /// The operation waits for the copies on all nodes that are up.
     All,
-    /// More than half of all copies: with fewer nodes up, it is as if all were down.
+    /// The operation waits for copies on more than half of all nodes of the group; if fewer nodes are up, operations
+    /// react as if all nodes were down.
     Quorum,
-    /// The one on the first node that is up: the others follow asynchronously.
+    /// The operation waits for the primary copy, on the first node that is up; the remaining copies follow
+    /// asynchronously.
     Primary,
 }
 
-/// Bytes charged for a station visit.
+/// Bytes that a station serves, by its bandwidth, in a visit of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Payload {
-    /// The bytes of the operation.
+    /// Bytes of the operation, or after a cache only the bytes that the cache missed.
     Data,
-    /// A header, and the operation's bytes if `data`.
+    /// Bytes of a message on a link: `header` bytes and, if `data` is true, the operation's bytes.
     Request { header: u32, data: bool },
 }
 
@@ -147,7 +153,7 @@ pub(crate) struct Placement {
 }
 
 impl Placement {
-    /// Instances at a node. Without a group the node is 0, with all instances.
+    /// Instances of the element at a node. An element without a group has all instances at node 0.
     #[inline]
     pub(crate) fn at_node(self, node: u32) -> Range<u32> {
         let first = self.base + node * self.count;
@@ -165,7 +171,7 @@ pub(crate) struct StationSpec {
     pub(crate) servers: u32,
     pub(crate) discipline: Discipline,
     pub(crate) service: Service,
-    /// Of its own; otherwise that of its group.
+    /// Reaction of operations to a station that is down: the station's own setting, or the setting of its group.
     pub(crate) when_down: WhenDown,
     /// Element to which time at the station is attributed.
     pub(crate) element: u16,
@@ -183,13 +189,13 @@ pub(crate) struct CacheSpec {
     pub(crate) name: String,
     pub(crate) placement: Placement,
     pub(crate) policy: Policy,
-    /// Capacity in blocks.
+    /// Capacity of each instance of the cache as a number of blocks.
     pub(crate) capacity: u64,
     /// Block size in bytes; `None` if blocks are whole files.
     pub(crate) block: Option<u64>,
     /// Whether the cache begins with as much of the data set as fits.
     pub(crate) begins_full: bool,
-    /// Whether the content is lost when the node goes down.
+    /// Whether the contents of the cache are lost when the node goes down.
     pub(crate) volatile: bool,
 }
 
@@ -211,72 +217,76 @@ pub(crate) struct LimitSpec {
     pub(crate) element: u16,
 }
 
-/// A step of an expanded path.
+/// Step of a path whose nested paths are expanded, for one class of operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Chooses a node of a group.
+    /// Step that chooses the node of a group for the following steps.
     Choose {
         group: u8,
         choose: Choice,
     },
-    /// Visits a station.
+    /// Step that visits a station: the operation queues for a server, and is served.
     Visit {
         station: u16,
         payload: Payload,
     },
-    /// Looks up the operation's blocks. Jumps to `after` if all are hits, otherwise continues with the missed bytes.
+    /// Step that looks up the operation's blocks in a cache: the flow jumps to `after` if all blocks are hits, and
+    /// otherwise continues with the missed bytes.
     Lookup {
         cache: u16,
         depth: u8,
         after: u32,
     },
-    /// Restores the operation's bytes from before the lookup at this depth.
+    /// Step that restores the flow's bytes from before the lookup at the nesting depth `depth`.
     Restore {
         depth: u8,
     },
-    /// Stores the operation's blocks in a cache.
+    /// Step that stores the operation's blocks in a cache; the bytes of blocks that the cache lacked are not fetched.
     Store {
         cache: u16,
     },
-    /// Appends the operation's bytes to a buffer, which is drained in the background; waits while the buffer is full.
+    /// Step that appends the operation's bytes to a buffer, which is drained in the background; the operation waits
+    /// while the buffer is full.
     Append {
         buffer: u16,
     },
     Acquire {
         limit: u16,
     },
-    /// Releases the limit that was acquired last.
+    /// Step that releases the limit that the flow acquired last.
     Release,
-    /// Executes the following steps, up to [`Step::End`], on every node of a group concurrently.
+    /// Step that forks the flow: the following steps, up to [`Step::End`], are executed on every node of a group that
+    /// is up, concurrently.
     Replicate {
         group: u8,
         wait: Acknowledgement,
         after: u32,
     },
-    /// Executes the following steps, up to [`Step::End`], for all pieces of `unit` bytes concurrently.
+    /// Step that forks the flow: the following steps, up to [`Step::End`], are executed for all pieces of `unit` bytes,
+    /// concurrently.
     Stripe {
         unit: u64,
         after: u32,
     },
-    /// Jumps to `after` if no other client holds the file's token, and gives the token to the client.
+    /// Step that gives the file's token to the client, and jumps to `after` if no other client held the token.
     Token {
         table: u16,
         after: u32,
     },
-    /// End of an operation or branch.
+    /// Step that ends the operation, the branch or the background flow.
     End,
 }
 
-/// A change at a scripted time.
+/// Change of a node or station by an event of the system.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Change {
     Down,
     Up,
-    /// Sets the factor for service times.
+    /// Change of the factor by which service times at the node or station are longer than in the system file.
     Slow(f64),
 }
 
-/// Subject of a change.
+/// The node or the station that a change affects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Subject {
     Node {
@@ -303,7 +313,7 @@ pub struct System {
     pub(crate) caches: Vec<CacheSpec>,
     pub(crate) buffers: Vec<BufferSpec>,
     pub(crate) limits: Vec<LimitSpec>,
-    /// Names of the token tables.
+    /// Names of the tables of tokens, in the order of the numbers by which steps refer to the tables.
     pub(crate) tokens: Vec<String>,
     pub(crate) steps: Vec<Step>,
     /// First step of each class, in the order of [`OperationClass::ALL`].
@@ -329,7 +339,7 @@ impl System {
         &self.name
     }
 
-    /// Title of the system, in one line.
+    /// Title of the system from the system file, in one line.
     #[must_use]
     pub fn title(&self) -> &str {
         &self.title

@@ -26,7 +26,7 @@ pub struct SystemEvent {
 }
 
 impl SystemEvent {
-    /// Subject of the event.
+    /// Name of the element that the event changes, such as `edge.3`.
     pub(crate) fn what(&self) -> &str {
         &self.text[self.what.clone()]
     }

@@ -5,34 +5,34 @@ use plimsoll_measure::Nanos;
 /// Sums over the operations and the time of a station instance.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Tally {
-    /// Time of the last change.
+    /// Virtual time of the last change of the sums, in nanoseconds.
     changed_at: Nanos,
     present: u32,
     busy: u32,
-    /// ∫ operations present dt, in nanoseconds.
+    /// Time integral of the number of operations present at the station, in nanoseconds.
     present_ns: u128,
-    /// ∫ busy servers dt, in nanoseconds.
+    /// Time integral of the number of busy servers, in nanoseconds.
     busy_ns: u128,
-    /// Σ arrival times of the operations present.
+    /// Sum of the arrival times of the operations present, in nanoseconds.
     present_since: u128,
     completed: u64,
-    /// Σ time from arrival to departure, in nanoseconds.
+    /// Sum of the times from arrival to departure of the departed operations, in nanoseconds.
     residence_ns: u128,
     most_waiting: u32,
 }
 
-/// Figures of a station between two instants.
+/// Sums over the operations and the time of a station, or of one instance, between two instants.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StationTotals {
-    /// Operations that departed.
+    /// Number of operations that departed after their service at the station; interrupted operations are not counted.
     pub completed: u64,
-    /// ∫ operations present dt, in nanoseconds.
+    /// Time integral of the number of operations present at the station, in nanoseconds.
     pub present_ns: u128,
-    /// ∫ busy servers dt, in nanoseconds.
+    /// Time integral of the number of busy servers, in nanoseconds.
     pub busy_ns: u128,
-    /// Σ time from arrival to departure of those that departed, in nanoseconds.
+    /// Sum of the times from arrival to departure of the departed operations, in nanoseconds.
     pub residence_ns: u128,
-    /// Maximum number of waiting operations at one instance.
+    /// Maximum number of operations that waited at one instance of the station at a time.
     pub max_waiting: u32,
 }
 
@@ -68,7 +68,7 @@ impl Tally {
         self.changed_at = now;
     }
 
-    /// Number of operations present.
+    /// Number of operations at the instance, waiting or in service.
     #[inline]
     pub(crate) fn present(&self) -> u32 {
         self.present

@@ -1,4 +1,4 @@
-//! Tokens: the right to change a file without a round trip, held by the client that changed it last.
+//! Tokens: the right to change a file without a round trip, held by the client that changed the file last.
 
 use hashlink::LruCache;
 
@@ -6,7 +6,7 @@ use hashlink::LruCache;
 /// tokens.
 const MAX_TOKENS: usize = 1 << 18;
 
-/// Token holder of each file.
+/// Table of tokens: the client that holds the token of each file.
 #[derive(Debug)]
 pub(crate) struct Tokens {
     holders: LruCache<u64, u32>,

@@ -57,7 +57,8 @@ impl Simulation {
         Then::Wait
     }
 
-    /// Another instance in place of a failed instance, if the flow may choose one.
+    /// Returns another instance of the station in place of a failed instance if the flow may choose another instance;
+    /// otherwise the flow fails or waits.
     #[cold]
     fn other_instance(
         &mut self,
@@ -135,7 +136,7 @@ impl Simulation {
         }
     }
 
-    /// Records the time that a flow spent at its element.
+    /// Records the time that a flow spent at the current element, and returns the time of arrival.
     #[inline]
     pub(crate) fn leave(&mut self, id: FlowId) -> Nanos {
         let now = self.now;
@@ -193,7 +194,7 @@ impl Simulation {
         };
         let among = Candidates {
             count: nodes.len() as u32,
-            // Distinct from block numbers, which `pair` combines with the file number.
+            // The salt is distinct from block numbers, which `pair` combines with the file number.
             salt: split_mix64(!u64::from(group)),
             client_divisor: 1,
         };

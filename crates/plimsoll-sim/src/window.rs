@@ -13,7 +13,7 @@ use plimsoll_measure::{
 /// Sums over the requests of a result row.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct RowTotals {
-    /// Number of successful requests.
+    /// Number of requests of the row that succeeded.
     pub(crate) requests: u64,
     /// Time of the requests at each element, in nanoseconds; empty before the first request.
     pub(crate) time_ns: Vec<u128>,
@@ -26,7 +26,7 @@ pub struct Snapshot {
     /// Sums of each instance, in the order of the system's instances.
     instances: Vec<StationTotals>,
     caches: Vec<CacheTotals>,
-    /// ∫ bytes used dt of each buffer.
+    /// Time integral of the bytes in each buffer, in byte-nanoseconds.
     buffers: Vec<u128>,
     rows: Vec<RowTotals>,
 }

@@ -1,4 +1,4 @@
-//! What each element does, against times computed by hand.
+//! Times of operations at each kind of element, compared with times computed by hand.
 
 mod common;
 
@@ -7,7 +7,7 @@ use plimsoll_sim::{Operation, OperationClass, parse};
 
 #[test]
 fn a_link_takes_header_and_data_one_message_after_the_other() {
-    // 1 MB/s: a byte takes 1 µs. Requests of writes carry their data, replies of reads.
+    // At 1 MB/s a byte takes 1 µs. The request of a write carries data, and the reply of a read.
     let link = "[link.wan]\nlatency = \"10ms\"\nbandwidth = \"1 MB/s\"\nheader = \"1000\"\n";
     let mut sim = simulation(&format!(
         "{link}{}",
@@ -15,7 +15,8 @@ fn a_link_takes_header_and_data_one_message_after_the_other() {
     ));
     sim.submit(0, write(1, 4000), 0);
     sim.submit(0, write(2, 4000), 1);
-    // 5 ms to send, 10 ms to arrive, 1 ms to reply, 10 ms to arrive; the second waits 5 ms to be sent.
+    // A request takes 5 ms of transmission and 10 ms of latency, and a reply takes 1 ms and 10 ms; the second request
+    // waits for 5 ms.
     assert_eq!(run(&mut sim), [(0, 26.0, true), (1, 31.0, true)]);
     sim.submit(100 * MS, read(1, 0, 9000), 2);
     assert_eq!(run(&mut sim), [(2, 100.0 + 1.0 + 10.0 + 10.0 + 10.0, true)]);
@@ -49,9 +50,10 @@ fn choices_by_hash_are_even_and_stay() {
     let mut sim = simulation(&text);
     (0..4000).for_each(|t| sim.submit(0, write(u64::from(t), 0), t));
     let last = run(&mut sim).last().unwrap().1;
-    // A thousand each, give or take four times the root of 750.
+    // Each of four stations serves about a thousand operations of 1 µs; the tolerance of the largest number is four
+    // standard deviations of √750.
     assert!((0.95..1.115).contains(&last), "{last} ms");
-    // All of one file go to one node.
+    // All operations on one file go to a single node, whose disk serves the operations one after another.
     let mut sim = simulation(&text);
     (0..1000).for_each(|t| sim.submit(0, write(7, 0), t));
     assert_eq!(run(&mut sim).last().unwrap().1, 1.0);
@@ -67,7 +69,8 @@ fn the_least_busy_of_several_serves() {
     sim.submit(0, write(1, 10_000), 0);
     (1..4).for_each(|t| sim.submit(u64::from(t), write(2, 1000), t));
     let ended = run(&mut sim);
-    // The second disk serves two small ones while the first is at the large one; then both have one.
+    // The second disk serves two small operations while the first disk serves the large operation; then each disk has
+    // an operation.
     assert_eq!(ended.iter().map(|e| e.0).collect::<Vec<_>>()[..2], [1, 3]);
 }
 
@@ -81,12 +84,12 @@ fn a_cache_serves_what_it_holds_and_fetches_the_rest() {
     let mut sim = simulation(&text);
     sim.submit(0, read(1, 0, 4096), 0);
     assert_eq!(run(&mut sim), [(0, 1.0 + 4.096, true)]);
-    // Half of it is held now, and only the other half is fetched.
+    // The cache holds half of the read range, so only the other half is fetched from disk.
     sim.submit(10 * MS, read(1, 2048, 4096), 1);
     assert_eq!(run(&mut sim), [(1, 11.0 + 2.048, true)]);
     sim.submit(20 * MS, read(1, 0, 6144), 2);
     assert_eq!(run(&mut sim), [(2, 21.0, true)]);
-    // Writes pass through and leave their blocks, which take the place of the oldest.
+    // Writes pass through the cache, which keeps the written blocks in place of the oldest blocks.
     sim.submit(30 * MS, write(2, 4096), 3);
     assert_eq!(run(&mut sim), [(3, 31.0, true)]);
     sim.submit(40 * MS, read(2, 0, 4096), 4);
@@ -104,7 +107,8 @@ fn a_log_acknowledges_until_it_is_full() {
     );
     let mut sim = simulation(&text);
     (0..4).for_each(|t| sim.submit(0, write(u64::from(t), 4000), t));
-    // Two fit. The third waits until the first is on disk, 4 ms after it was logged; the fourth for the second.
+    // Two records of 4000 bytes fit the log of 10 000 bytes. The third operation waits until the first record is on
+    // disk, 4 ms after the append, and the fourth operation waits for the second record.
     assert_eq!(
         run(&mut sim),
         [
@@ -177,83 +181,103 @@ fn a_stripe_handles_its_pieces_at_once() {
     assert_eq!(sim.station_totals()[0].1.completed, 4);
 }
 
+const CPU: &str = "title = \"x\"\n[station.cpu]\nservice = \"1ms\"\n";
+
+#[track_caller]
+fn assert_refused(text: &str, expected: &str) {
+    let found = messages(&parse(text, "x.toml").expect_err(expected));
+    assert!(found.contains(expected), "{found}\ninstead of: {expected}");
+}
+
+/// Each row has keys of the station `cpu` or further tables, and the expected error; the station `cpu` is the only step
+/// of all paths.
 #[test]
-fn bad_systems_are_refused_with_their_place() {
-    let good = "title = \"x\"\n[station.cpu]\nservice = \"1ms\"\n";
-    for (text, expected) in [
+fn bad_tables_are_refused() {
+    let rows = r#"
+        servers = 0 => the number of servers must be at least 1
+        count = 4000000000 => the number of stations must be at most 1048576
+        stages = 3 => `stages` does nothing with this distribution
+        distribution = "log_normal" => this distribution needs `squared_cv`
+        bandwidth = "+5 MB/s" => `+5 MB/s` is not a rate
+        bandwidth = { value = "1 MB/s", source = "P", free = ["1 MB/s", "2 MB/s"] } => only an assumed
+        [station.disk] => a station needs `service`, `bandwidth` or both
+        [station.disk]; service = "1ms" => no path uses `disk`
+        [node.cpu]; count = 1 => the name `cpu` is given twice
+        [[event]]; at = "1s"; down = "cpx" => `cpx` is not a node, station or link
+        [[event]]; at = "1s"; down = "cpu.1" => the numbers of `cpu` are 0 to 0
+    "#;
+    for (tables, expected) in rows.lines().filter_map(|l| l.trim().split_once(" => ")) {
+        let tables = tables.replace("; ", "\n");
+        let text = format!("{CPU}{tables}\n{}", paths("\"cpu\""));
+        assert_refused(&text, expected);
+    }
+    let missing = format!("{CPU}[path]\nmetadata_read = [\"cpu\"]\n");
+    assert_refused(&missing, "the path of `data_read` is missing");
+}
+
+/// Each row has tables after the station `cpu`, the steps of the four paths, further paths, and the expected error.
+#[test]
+fn bad_paths_are_refused() {
+    let node = "[node.n]\ncount = 2\n[station.disk]\nnode = \"n\"\nservice = \"1ms\"\n";
+    let many = node.replace("count = 2", "count = 65536") + "count = 65536\n";
+    let log = |name: &str| {
+        format!("[log.{name}]\nbytes = \"1m\"\ndrain = \"from_{name}\"\nin_flight = 1\n")
+    };
+    let logs = log("a") + &log("b");
+    let logs_at_node = format!("{node}{logs}");
+    // Each path has the next path as a step twice: 2⁶⁰ steps, and none of the steps is an element.
+    let doubling = (0..60).map(|i| format!("p{i} = [\"p{0}\", \"p{0}\"]\n", i + 1));
+    let doubling = doubling.collect::<String>() + "p60 = []\n";
+    let deep = (0..2000).map(|i| format!("p{i} = [\"p{}\"]\n", i + 1));
+    let deep = deep.collect::<String>() + "p2000 = [\"cpu\"]\n";
+    for (tables, steps, more, expected) in [
+        ("", "\"cup\"", "", "`cup` is not an element or path"),
         (
-            format!("{good}{}", paths("\"cup\"")),
-            "`cup` is not an element or path",
-        ),
-        (
-            format!(
-                "{good}{}a = [\"b\"]\nb = [\"a\"]\n",
-                paths("\"cpu\", \"a\"")
-            ),
+            "",
+            "\"cpu\", \"a\"",
+            "a = [\"b\"]\nb = [\"a\"]\n",
             "leads to itself: `metadata_read` → `a` → `b` → `a`",
         ),
+        (node, "\"cpu\", \"disk\"", "", "none is chosen yet"),
         (
-            format!(
-                "{good}[station.disk]\nservice = \"1ms\"\n{}",
-                paths("\"cpu\"")
-            ),
-            "no path uses `disk`",
+            "",
+            "\"cpu\", \"p0\"",
+            &doubling,
+            "the paths have more than 10000 steps, written out",
         ),
         (
-            format!(
-                "{good}[[event]]\nat = \"1s\"\ndown = \"cpx\"\n{}",
-                paths("\"cpu\"")
-            ),
-            "`cpx` is not a node, station or link",
+            "",
+            "\"p0\"",
+            &deep,
+            "at most 64 paths lie within each other",
         ),
         (
-            format!(
-                "{good}[[event]]\nat = \"1s\"\ndown = \"cpu.1\"\n{}",
-                paths("\"cpu\"")
-            ),
-            "the numbers of `cpu` are 0 to 0",
+            &many,
+            "{ node = \"n\", choose = \"client\" }, \"cpu\", \"disk\"",
+            "",
+            "at most 1048576 instances of elements of one kind",
         ),
         (
-            format!("{good}[path]\nmetadata_read = [\"cpu\"]\n"),
-            "the path of `data_read` is missing",
+            "",
+            "{ stripe = \"1\", path = \"a\" }",
+            "a = [\"cpu\"]\n",
+            "a piece must have at least 512 bytes",
         ),
         (
-            format!(
-                "{good}[node.n]\ncount = 2\n[station.disk]\nnode = \"n\"\nservice = \"1ms\"\n{}",
-                paths("\"cpu\", \"disk\"")
-            ),
-            "none is chosen yet",
+            &logs,
+            "\"a\"",
+            "from_a = [\"cpu\", \"b\"]\nfrom_b = [\"a\"]\n",
+            "`a` is drained into itself",
         ),
         (
-            format!("{good}servers = 0\n{}", paths("\"cpu\"")),
-            "the number of servers must be at least 1",
-        ),
-        (
-            format!("{good}distribution = \"log_normal\"\n{}", paths("\"cpu\"")),
-            "this distribution needs `squared_cv`",
-        ),
-        (
-            format!("{good}stages = 3\n{}", paths("\"cpu\"")),
-            "`stages` does nothing with this distribution",
-        ),
-        (
-            format!("title = \"x\"\n[station.cpu]\n{}", paths("\"cpu\"")),
-            "a station needs `service`, `bandwidth` or both",
-        ),
-        (
-            format!(
-                "title = \"x\"\n[station.cpu]\nservice = {{ value = \"1ms\", source = \"P\", free = [\"1us\", \"1s\"] }}\n{}",
-                paths("\"cpu\"")
-            ),
-            "only an assumed figure",
+            &logs_at_node,
+            "\"cpu\", \"a\"",
+            "from_a = [\"b\"]\nfrom_b = [\"disk\"]\nother = [{ node = \"n\", choose = \"client\" }]\n",
+            "belongs to the nodes of `n`, and none is chosen yet",
         ),
     ] {
-        let found = parse(&text, "x.toml").expect_err(&text);
-        let found = messages(&found);
-        assert!(
-            found.contains(expected),
-            "{found}\ninstead of: {expected}\n{text}"
-        );
+        let text = format!("{CPU}{tables}{}{more}", paths(steps));
+        assert_refused(&text, expected);
     }
 }
 
@@ -280,7 +304,7 @@ fn disks_used(node: &str, disk: &str) -> usize {
         station.utilisation.unwrap(),
         station.max_utilisation.unwrap(),
     );
-    // With every disk used alike, the mean is that of the busiest.
+    // If all disks are used equally, the mean equals the utilisation of the busiest disk.
     (mean / busiest * 4.0).round() as usize
 }
 
@@ -333,71 +357,6 @@ fn a_class_may_take_the_path_of_another() {
 }
 
 #[test]
-fn systems_that_are_too_large_are_refused() {
-    let good = "title = \"x\"\n[station.cpu]\nservice = \"1ms\"\n";
-    // Each path takes the next one twice: 2⁶⁰ steps, and none of them an element.
-    let doubling: String = (0..60)
-        .map(|i| format!("p{i} = [\"p{}\", \"p{}\"]\n", i + 1, i + 1))
-        .collect();
-    let deep: String = (0..2000)
-        .map(|i| format!("p{i} = [\"p{}\"]\n", i + 1))
-        .collect();
-    for (text, expected) in [
-        (
-            format!("{good}{}{doubling}p60 = []\n", paths("\"cpu\", \"p0\"")),
-            "the paths have more than 10000 steps, written out",
-        ),
-        (
-            format!("{good}{}{deep}p2000 = [\"cpu\"]\n", paths("\"p0\"")),
-            "at most 64 paths lie within each other",
-        ),
-        (
-            format!("{good}count = 4000000000\n{}", paths("\"cpu\"")),
-            "the number of stations must be at most 1048576",
-        ),
-        (
-            format!(
-                "{good}[node.n]\ncount = 65536\n[station.disk]\nnode = \"n\"\ncount = 65536\nservice = \"1ms\"\n{}",
-                paths("{ node = \"n\", choose = \"client\" }, \"cpu\", \"disk\"")
-            ),
-            "at most 1048576 instances of elements of one kind",
-        ),
-        (
-            format!(
-                "{good}{}a = [\"cpu\"]\n",
-                paths("{ stripe = \"1\", path = \"a\" }")
-            ),
-            "a piece must have at least 512 bytes",
-        ),
-        (
-            format!("{good}[node.cpu]\ncount = 1\n{}", paths("\"cpu\"")),
-            "the name `cpu` is given twice",
-        ),
-        (
-            format!(
-                "{good}[log.a]\nbytes = \"1m\"\ndrain = \"from_a\"\nin_flight = 1\n[log.b]\nbytes = \"1m\"\ndrain = \"from_b\"\nin_flight = 1\n{}from_a = [\"cpu\", \"b\"]\nfrom_b = [\"a\"]\n",
-                paths("\"a\"")
-            ),
-            "`a` is drained into itself",
-        ),
-        (
-            format!(
-                "{good}[node.n]\ncount = 2\n[station.disk]\nnode = \"n\"\nservice = \"1ms\"\n[log.a]\nbytes = \"1m\"\ndrain = \"from_a\"\nin_flight = 1\n[log.b]\nbytes = \"1m\"\ndrain = \"from_b\"\nin_flight = 1\n{}from_a = [\"b\"]\nfrom_b = [\"disk\"]\nother = [{{ node = \"n\", choose = \"client\" }}]\n",
-                paths("\"cpu\", \"a\"")
-            ),
-            "belongs to the nodes of `n`, and none is chosen yet",
-        ),
-        (
-            format!("{good}bandwidth = \"+5 MB/s\"\n{}", paths("\"cpu\"")),
-            "`+5 MB/s` is not a rate",
-        ),
-    ] {
-        let found = messages(&parse(&text, "x.toml").expect_err(expected));
-        assert!(found.contains(expected), "{found}\ninstead of: {expected}");
-    }
-}
-
-#[test]
 fn what_a_cache_does_not_hold_is_never_more_than_what_is_read() {
     let text = format!(
         "[cache.memory]\nbytes = \"1m\"\nblock = \"1000\"\nmiss = \"fetch\"\n\
@@ -407,7 +366,8 @@ fn what_a_cache_does_not_hold_is_never_more_than_what_is_read() {
     let mut sim = simulation(&text);
     sim.submit(0, read(1, 0, 1000), 0);
     assert_eq!(run(&mut sim), [(0, 1.0, true)]);
-    // Half of the first block, the second one and a tenth of the third: two are not held.
+    // The read covers half of the first block, the second block and a tenth of the third block; the cache lacks two of
+    // the blocks.
     sim.submit(MS, read(1, 500, 1600), 1);
     assert_eq!(run(&mut sim), [(1, 2.6, true)]);
 }

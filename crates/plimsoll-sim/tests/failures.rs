@@ -62,7 +62,8 @@ fn what_is_in_flight_at_a_node_that_goes_down_fails_waits_or_goes_elsewhere() {
     for (policy, expected) in [
         ("fail", [(0, 4.0, false), (1, 10.0, true)]),
         ("wait", [(1, 10.0, true), (0, 60.0, true)]),
-        // It is sent again 5 ms later, to the other node, which is busy until 10 ms.
+        // The operation that was in flight at the failed node is sent to the other node 5 ms later; the other node is
+        // busy until 10 ms.
         ("retry", [(1, 10.0, true), (0, 20.0, true)]),
     ] {
         let mut sim = simulation(&system(policy));
@@ -83,7 +84,7 @@ fn a_node_that_missed_writes_is_brought_up_to_date() {
         run(&mut sim),
         [(0, 3.5, true), (1, 6.0, true), (2, 8.5, true)]
     );
-    // 3 writes at one node, and 7500 bytes in 8 pieces at the other.
+    // Server 0 executes 3 writes, and the rebuild of server 1 writes the 7500 missed bytes in 8 pieces.
     let (_, disk) = sim.station_totals()[0];
     assert_eq!(disk.completed, 3 + 8);
     assert_eq!(disk.busy_ns, (7500 + 7500) * 1000);
@@ -106,10 +107,10 @@ fn a_node_that_goes_down_before_an_operation_arrives_is_noticed_on_arrival() {
         event(50, "up = \"server.1\""),
     ];
     for (policy, expected) in [
-        // The way takes 10 ms, and the disk as long.
+        // An operation takes 10 ms on the way to the disk, and 10 ms at the disk.
         ("fail", (10.0, false)),
         ("wait", (60.0, true)),
-        // Noticed after 5 ms, then the way once more.
+        // The operation notices the failure after 5 ms, and then takes the way to the disk of the other server again.
         ("retry", (35.0, true)),
     ] {
         let mut sim = servers(
@@ -148,7 +149,7 @@ fn an_operation_that_goes_elsewhere_leaves_the_limits_of_its_first_node() {
         )
     ));
     sim.submit(0, write(1, 0), 0);
-    // From server 1, where it leaves the limit, to server 0 at 9 ms.
+    // At 9 ms an operation leaves the limit of server 1 and moves to server 0.
     let mut completed = Vec::new();
     sim.advance(20 * MS, &mut completed);
     assert_eq!(completed.len(), 1);
@@ -176,7 +177,7 @@ fn the_primary_copy_acknowledges_even_if_it_is_the_slowest() {
     let mut sim = simulation(&replicas("primary", "wait", slow));
     sim.submit(0, write(1, 1000), 0);
     assert_eq!(run(&mut sim), [(0, 10.0, true)]);
-    // If it fails, another one does, which has been there since 1 ms.
+    // If the primary copy fails, another copy acknowledges, which was complete at 1 ms.
     let fails = format!("{slow}{}", event(4, "down = \"server.0\""));
     let mut sim = simulation(&replicas("primary", "fail", &fails));
     sim.submit(0, write(1, 1000), 0);
@@ -211,7 +212,7 @@ fn a_copy_whose_node_goes_down_is_missed_and_brought_up_to_date() {
     ];
     let mut sim = mirrored("retry", "5ms", &events);
     sim.submit(0, write(1, 2500), 0);
-    // The copy on server 0 takes 2.5 ms; that the other is lost is known 5 ms after it went down.
+    // The copy on server 0 takes 2.5 ms; the loss of the other copy is known 5 ms after server 1 went down.
     assert_eq!(run(&mut sim), [(0, 6.0, true)]);
     let (_, disk) = sim.station_totals()[0];
     assert_eq!(
@@ -262,7 +263,7 @@ fn pieces_on_a_node_that_goes_down_go_elsewhere_together() {
         )
     ));
     sim.submit(0, operation(OperationClass::DataWrite, 1, 0, 3000), 0);
-    // Three pieces one after the other on server 0, from 6 ms on.
+    // Server 0 executes three pieces one after another, from 6 ms on.
     assert_eq!(run(&mut sim), [(0, 9.0, true)]);
 }
 
@@ -277,8 +278,8 @@ fn an_operation_that_left_the_limit_around_a_choice_passes_it_again() {
         paths("{ limit = \"slots\", path = \"inner\" }, \"disk\"")
     ));
     sim.submit(0, write(1, 0), 0);
-    // 10 ms at server 1 within the limit, 4 ms there after it, 5 ms until it is noticed, then both visits
-    // at server 0.
+    // The operation spends 10 ms at server 1 within the limit, 4 ms at server 1 after the limit, 5 ms until the failure
+    // is noticed, and then makes both visits at server 0.
     assert_eq!(run(&mut sim), [(0, 39.0, true)]);
     let now = sim.now();
     sim.submit(now, write(1, 0), 1);
@@ -322,10 +323,10 @@ fn what_is_missed_by_a_node_that_is_up_again_is_brought_up_to_date_at_once() {
     ];
     let mut sim = mirrored("retry", "50ms", &events);
     sim.submit(0, write(1, 2500), 0);
-    // That the copy is lost is known at 51 ms, when its server is up.
+    // The operation notices the loss of the copy at 51 ms, when the server of the copy is up again.
     assert_eq!(run(&mut sim), [(0, 51.0, true)]);
     assert_eq!(sim.station_totals()[0].1.completed, 1 + 3);
-    // What is only read is not missed.
+    // The rebuild of a node that was down does not repeat reads.
     sim.submit(100 * MS, operation(OperationClass::DataRead, 1, 0, 2500), 1);
     run(&mut sim);
     assert_eq!(sim.station_totals()[0].1.completed, 1 + 3 + 2);
@@ -333,9 +334,9 @@ fn what_is_missed_by_a_node_that_is_up_again_is_brought_up_to_date_at_once() {
 
 #[test]
 fn operations_that_wait_at_a_node_for_a_limit_or_a_full_log_go_elsewhere_with_it() {
-    // One operation of 10 ms passes the limit of server 1 at a time, the others wait for it.
+    // The limit of each server admits one operation of 10 ms at a time, and other operations wait.
     let limited = "[limit.slots]\nnode = \"server\"\nin_flight = 1\n";
-    // The log of server 1 holds one of them.
+    // The log of each server holds the bytes of a single operation.
     let logged =
         "[log.nvram]\nnode = \"server\"\nbytes = \"1000\"\ndrain = \"to_disk\"\nin_flight = 1\n";
     for (tables, step, extra) in [
@@ -364,7 +365,7 @@ fn operations_that_wait_at_a_node_for_a_limit_or_a_full_log_go_elsewhere_with_it
         }
         let ended = run(&mut sim);
         let failed = ended.iter().filter(|(_, at, ok)| *at == 4.0 && !ok).count();
-        // With the log, the first one was acknowledged before.
+        // With the log, the first operation was acknowledged before the failure.
         assert_eq!(
             failed,
             if tables == limited { 3 } else { 2 },
@@ -373,7 +374,7 @@ fn operations_that_wait_at_a_node_for_a_limit_or_a_full_log_go_elsewhere_with_it
     }
 }
 
-/// A cluster behind a gateway with everything that can be interrupted on its paths.
+/// A cluster behind a gateway, whose paths contain every kind of element that can be interrupted.
 fn cluster(when_down: [&str; 3], wait: &str, events: &str) -> Simulation {
     let [gateway, server, disk] = when_down;
     simulation(&format!(
@@ -409,8 +410,8 @@ fn cluster(when_down: [&str; 3], wait: &str, events: &str) -> Simulation {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// Whatever goes down under whatever operation: when all is up again, every operation ends once, every
-    /// limit is left, and nothing fails unless the system says that it may.
+    /// For any failures and operations: once all nodes are up again, every operation has ended once, every limit is
+    /// free, and no operation has failed unless the system allows failures.
     #[test]
     fn everything_ends_when_all_is_up_again(
         policies in prop::array::uniform3(prop::sample::select(vec!["fail", "wait", "retry"])),
@@ -451,7 +452,7 @@ proptest! {
             ended.extend(run_until(&mut sim, at * 1000));
             sim.submit(at * 1000, operation, ticket as u32);
         }
-        // Little's law is asserted within, and that nothing is in flight at the end.
+        // `run` asserts Little's law, and that no operation is in flight at the end.
         ended.extend(run(&mut sim));
         ended.sort_unstable_by_key(|(ticket, ..)| *ticket);
         let tickets: Vec<_> = ended.iter().map(|(ticket, ..)| *ticket as usize).collect();
@@ -459,7 +460,7 @@ proptest! {
         if !policies.contains(&"fail") {
             prop_assert!(ended.iter().all(|(_, _, succeeded)| *succeeded));
         }
-        // Where the time of each operation went adds up to its latency.
+        // The times of an operation at all elements add up to the latency of the operation.
         for row in sim.figures_since(&begin).rows {
             let (_, at, _) = ended[row.row as usize];
             let latency = at - operations[row.row as usize].0 as f64 / 1000.0;
@@ -467,7 +468,7 @@ proptest! {
             let took_time = latency > 0.0015;
             prop_assert!(!took_time || (spent as f64 / 1e6 - latency).abs() < 1e-6, "{row:?}: {latency} ms");
         }
-        // Whoever comes now finds every limit free: nothing waits for what was lost.
+        // Later operations find every limit free, because no operation waits for a lost operation.
         let now = sim.now();
         for (ticket, client) in [(1000, 0), (1001, 1)] {
             let next = plimsoll_sim::Operation { client, ..operation(OperationClass::DataRead, 99, 0, 1000) };

@@ -1,14 +1,14 @@
-//! Simulated systems against the formulas of queueing theory. Each bound is a number of standard errors
-//! of the seeded run, estimated from batches of it, so that a wrong model fails and a right one does not.
+//! Simulated systems against the formulas of queueing theory. Each bound is a number of standard errors of the seeded
+//! run, estimated from batches of the run, so that a wrong model fails and a right model passes.
 
 use plimsoll_plan::{Rng, Stream};
 use plimsoll_sim::{Completion, Operation, OperationClass, Simulation, parse};
 use rand_distr::{Distribution, Exp1};
 
-/// Batches from which standard errors are estimated.
+/// Number of batches from which standard errors are estimated.
 const BATCHES: usize = 30;
 
-/// Standard errors that a mean may be off.
+/// Tolerance of a mean, in standard errors.
 const ERRORS: f64 = 4.5;
 
 /// A system of stations that every operation visits one after the other.
@@ -99,7 +99,8 @@ fn assert_mean(times: &[f64], expected: f64, what: &str) {
         (found - expected).abs() < ERRORS * error + 1e-6 * expected,
         "{what}: mean {found} ± {error}, expected {expected}"
     );
-    // A bound that anything passes proves nothing.
+    // The standard error must be small compared with the expected value: a bound that every result passes proves
+    // nothing.
     assert!(
         error < 0.05 * expected,
         "{what}: the run is too short: {found} ± {error}"
@@ -160,7 +161,7 @@ fn m_m_k_waits_as_erlang_c_says() {
         let mut sim = simulation(&tandem(&[&station]), 3);
         let times = open_loop(&mut sim, 1000.0 * f64::from(servers) * rho, N, |_| 0);
         let offered = f64::from(servers) * rho;
-        // Erlang B by its recursion, and C from it.
+        // The Erlang B formula follows from its recursion, and the Erlang C formula from Erlang B.
         let blocked = (1..=servers).fold(1.0, |b, k| offered * b / (f64::from(k) + offered * b));
         let waits = blocked / (1.0 - rho * (1.0 - blocked));
         let expected = 1.0 + waits / (f64::from(servers) * (1.0 - rho));
@@ -258,7 +259,7 @@ fn a_closed_network_has_the_throughput_of_mean_value_analysis() {
         }
         let found = count as f64 / 200_000.0;
         let expected = mean_value_analysis(&[1.0, 0.8], 5.0, clients);
-        // Some 10⁵ completions: a hundredth is more than four standard errors of their rate.
+        // With some 10⁵ completions, a hundredth is more than four standard errors of the rate.
         assert!(
             (found / expected - 1.0).abs() < 0.015,
             "{clients}: {found} instead of {expected} per ms"

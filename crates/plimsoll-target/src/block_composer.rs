@@ -14,7 +14,8 @@ pub(crate) struct BlockComposer {
     /// Number of composed bytes that writes have taken.
     taken: usize,
     rng: plimsoll_plan::Rng,
-    /// Distinguishes the blocks of this stream from the blocks of all other streams.
+    /// Random bytes at the beginning of every block of the stream, by which its blocks differ from the blocks of other
+    /// streams.
     mark: [u8; 16],
     blocks: u64,
     /// The pool step of the next unique block.
@@ -73,8 +74,8 @@ impl BlockComposer {
         for at in (0..whole).step_by(block) {
             self.make_block(pool, at, block);
         }
-        // Later writes use the rest of a block that is longer than this write: only the beginning
-        // of a block is incompressible.
+        // Several writes take bytes of one block that is longer than a write, because only the beginning of a block is
+        // incompressible.
         (self.ready, self.taken) = (whole, 0);
         Ok(())
     }
@@ -95,7 +96,7 @@ impl BlockComposer {
         into[..BLOCK_STAMP_BYTES].copy_from_slice(&stamp);
     }
 
-    /// Takes the next `len` bytes; composes them unless they are ready.
+    /// Takes the next `len` composed bytes of the stream; composes more blocks if fewer than `len` bytes are ready.
     pub(crate) fn take(&mut self, pool: &ContentPool, len: usize) -> Result<&[u8], Errno> {
         self.make(pool, len)?;
         let begin = self.taken;

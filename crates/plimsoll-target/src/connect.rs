@@ -14,8 +14,8 @@ pub trait Visitor {
     fn visit<T: Target>(self, target: T) -> Self::Output;
 }
 
-/// Maximum attempts to create a work directory that other processes remove before Plimsoll opens
-/// it.
+/// Maximum number of attempts to create a work directory that other processes remove again before Plimsoll has opened
+/// the directory.
 pub(crate) const MAX_CREATIONS: u32 = 16;
 
 /// The purpose of a connection to a target.
@@ -23,14 +23,14 @@ pub(crate) const MAX_CREATIONS: u32 = 16;
 pub enum Purpose {
     /// Load on the target: a missing work directory is created.
     Load,
-    /// Inspection only: nothing is created.
+    /// Inspection of the work directory before a run: a missing work directory is not created, and is no error.
     Inspect,
 }
 
 /// Errors of parsing a target URL and of connecting to a target.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TargetError {
-    /// No target has this scheme.
+    /// The URL has a scheme that no target has; the message lists the known schemes.
     #[error("unknown target `{scheme}`: expected one of {known}{hint}")]
     Unknown {
         /// The requested scheme.
@@ -100,7 +100,7 @@ pub enum TargetError {
 }
 
 impl TargetError {
-    /// `TargetError::Option` of the target with this scheme.
+    /// The error that the URL or the server of a target with scheme `target` cannot be used.
     pub(crate) fn of(target: &'static str, reason: impl Into<String>) -> Self {
         Self::Option {
             target,

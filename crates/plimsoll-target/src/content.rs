@@ -29,7 +29,8 @@ const CACHE_LINE: usize = 64;
 /// Maximum size of composed blocks: all duplicate blocks fit into half of the pool.
 const MAX_COMPOSED_BLOCK_BYTES: usize = POOL_BYTES / 2 / DEDUPED_BLOCKS as usize;
 
-/// The bytes that writes store, shared by all workers. Cheap to clone.
+/// The pool of random bytes from which all writes of a run take their contents; clones of a pool share the memory of
+/// the bytes.
 #[derive(Clone)]
 pub struct ContentPool {
     bytes: Arc<Mmap>,
@@ -172,7 +173,8 @@ impl ContentPool {
         }
     }
 
-    /// Maximum length of a piece, in bytes.
+    /// Maximum number of bytes that one write call takes from the pool: half of the pool, so that a piece may begin
+    /// anywhere in the first half.
     #[must_use]
     pub fn longest(&self) -> usize {
         POOL_BYTES / 2
@@ -195,8 +197,9 @@ impl ContentPool {
         &self.bytes[begin..begin + len.min(POOL_BYTES / 2)]
     }
 
-    /// Prefetches the beginning of the piece at `step`. The pool is larger than the processor caches, and a fetch from
-    /// memory must not count as the target's time: an application has just produced the data that it writes.
+    /// Prefetches the beginning of the pool's piece at `step` into the processor caches. An application writes data
+    /// that is in the processor caches; the pool of contents is larger than the caches, and a fetch from memory must
+    /// not count as the target's time.
     #[inline]
     pub(crate) fn fetch(&self, step: usize, len: u64) {
         let len = len.min(MAX_PREFETCH_BYTES) as usize;
@@ -236,8 +239,8 @@ impl ContentPool {
 #[inline(always)]
 fn fetch_line(bytes: &[u8]) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch is a hint. It has no effect that a program could see and cannot fault at
-    // any address. The instruction belongs to SSE, which is part of x86-64.
+    // SAFETY: a prefetch changes nothing but caches, and does not fault at any address. The prefetch instruction
+    // belongs to SSE, which every x86-64 processor has.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(bytes.as_ptr().cast());

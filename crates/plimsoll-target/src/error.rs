@@ -26,20 +26,6 @@ impl From<std::io::Error> for OpError {
     }
 }
 
-/// Lists error numbers with their symbols: the `Errno` name after an `E`.
-macro_rules! symbols {
-    ($($name:ident)*) => { &[$((Errno::$name, concat!("E", stringify!($name))),)*] };
-}
-
-/// Symbols of the error numbers of file operations. `ACCESS` is not listed because its symbol is
-/// `EACCES`.
-const SYMBOLS: &[(Errno, &str)] = symbols! {
-    PERM NOENT INTR IO NXIO BADF AGAIN NOMEM FAULT BUSY EXIST XDEV NODEV NOTDIR ISDIR INVAL
-    NFILE MFILE FBIG NOSPC ROFS MLINK NAMETOOLONG DEADLK NOLCK NOSYS NOTEMPTY LOOP OVERFLOW
-    OPNOTSUPP TIMEDOUT CONNREFUSED STALE DQUOT CANCELED HOSTDOWN NODATA BADMSG REMOTEIO REMOTE
-    CONNRESET PIPE HOSTUNREACH NETUNREACH PROTONOSUPPORT
-};
-
 /// NFS statuses (RFC 1813, 2.6) without an error number for applications: the numbers that the
 /// Linux kernel uses for these statuses, their names and their meanings.
 const OF_NFS: &[(i32, &str, &str)] = &[
@@ -68,12 +54,10 @@ impl OpError {
         if let Some((name, _)) = self.of_nfs() {
             return name.into();
         }
-        if self.0 == Errno::ACCESS {
-            return "EACCES".into();
-        }
-        match SYMBOLS.iter().find(|(e, _)| *e == self.0) {
-            Some((_, symbol)) => (*symbol).into(),
-            None => format!("errno {}", self.0.raw_os_error()),
+        let number = self.0.raw_os_error();
+        match nix::errno::Errno::from_raw(number) {
+            nix::errno::Errno::UnknownErrno => format!("errno {number}"),
+            known => format!("{known:?}"),
         }
     }
 
@@ -85,7 +69,7 @@ impl OpError {
         version_3.or_else(|| Status::of_errno(self.0).map(|s| (s.name(), s.says())))
     }
 
-    /// The meaning of the error, as the operating system or the NFS table describes it.
+    /// The meaning of the error number, from the NFS statuses or from the operating system.
     #[must_use]
     pub fn text(self) -> String {
         if let Some((_, text)) = self.of_nfs() {
@@ -113,7 +97,7 @@ mod tests {
             OpError(Errno::NOSPC).to_string(),
             "No space left on device (ENOSPC)"
         );
-        assert_eq!(OpError(Errno::from_raw_os_error(133)).name(), "errno 133");
+        assert_eq!(OpError(Errno::from_raw_os_error(600)).name(), "errno 600");
         assert_eq!(
             OpError(Status::Expired.errno()).to_string(),
             "The lease has expired (NFS4ERR_EXPIRED)"

@@ -2,43 +2,55 @@
 
 use crate::connect::{Purpose, TargetError};
 use crate::error::OpError;
-use crate::rare_operation::{FileOperation, NameOperation};
 use crate::scheme::{FileStorage, TargetScheme, no_rows};
-use crate::session::{Session, Target};
-use crate::session_types::{
-    AioDone, Attributes, EntryKind, FilesetEntry, ListTotals, OpenHow, SessionSpec,
-};
+use crate::session::Target;
+use crate::session_types::{AioDone, FilesetEntry, SessionSpec};
 use crate::timed_writes::TimedWrites;
-use crate::url_options::UrlOptions;
-use crate::verifying::Ledger;
+use crate::unstored::{Answers, Step};
+use crate::url_parser::UrlParser;
 use plimsoll_lane::{Lane, LaneKind, Stopped};
 use plimsoll_measure::{Clock, Nanos};
 use plimsoll_plan::{FilesetId, Layout, OpKind, WorkDirSpec, show_duration};
-use rustix::io::Errno;
+use plimsoll_runtime::sync::lock;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Maximum number of servers; each server takes eight bytes.
-const MAX_SERVERS: u32 = 1 << 20;
+const MAX_SERVERS: u64 = 1 << 20;
+
+/// Maximum value of the options `latency`, `stall` and `stall_after` of the null target's URL.
+const MAX_TIME: Duration = Duration::from_secs(3600);
+
+const OPTIONS: [&str; 6] = [
+    "clock",
+    "lanes",
+    "latency",
+    "servers",
+    "stall",
+    "stall_after",
+];
 
 pub(crate) const SCHEME: TargetScheme = TargetScheme {
     name: "null",
     form: "null:?latency=TIME",
     storage: FileStorage::None,
-    is_virtual: false,
     takes_events: false,
     row_names: no_rows,
 };
 
-/// Completes every operation with success, at once or after a fixed latency; may include one stall.
+/// The null target: completes every operation with success, at once or after a fixed latency; with the option
+/// `servers`, an operation also waits for one of the servers, and with the option `stall` the target stalls once.
 ///
-/// Files have the size that the workload planned, so that a sequential read reaches an end.
+/// A file on the null target has the size that the workload planned, so that a sequential read reaches an end.
 pub(crate) struct Null {
     latency: Nanos,
     servers: Option<ServerQueue>,
     stall: Option<ServiceOutage>,
+    lanes: Option<usize>,
+    /// Whether runs on the target are in virtual time (option `clock=virtual`).
+    is_virtual: bool,
 }
 
 /// A period without service, on the clock of the run.
@@ -81,8 +93,7 @@ impl ServerQueue {
     /// Completion time of an operation that arrives at `now`: the server that becomes free first
     /// serves the operation; `done_at` gives the completion time for the start time of the service.
     fn done_at(&self, now: Nanos, done_at: impl FnOnce(Nanos) -> Nanos) -> Nanos {
-        // A worker that panicked has left no partial change in the heap.
-        let mut free_at = self.free_at.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free_at = lock(&self.free_at);
         let Reverse(first) = free_at.pop().expect("there is at least one server");
         let done = done_at(first.max(now));
         debug_assert!(
@@ -102,32 +113,70 @@ pub(crate) fn check_url(url: &str) -> Result<(), TargetError> {
     Null::parse(url).map(drop)
 }
 
+/// Whether the time of runs on the target of a URL is virtual; `false` if the options cannot be parsed.
+pub(crate) fn is_virtual(url: &str) -> bool {
+    Null::parse(url).is_ok_and(|null| null.is_virtual)
+}
+
 impl Null {
     fn parse(url: &str) -> Result<Self, TargetError> {
-        let mut options = UrlOptions::parse(SCHEME.name, url)?;
-        let latency = options.duration("latency")?.unwrap_or_default();
-        let servers = options.count("servers", MAX_SERVERS)?;
-        let length = options.duration("stall")?;
-        let after = options.duration("stall_after")?;
-        options
-            .finish("latency=DURATION, servers=NUMBER, stall=DURATION or stall_after=DURATION")?;
+        let text = UrlParser {
+            scheme: SCHEME.name,
+            url,
+        };
+        let (mut latency, mut servers, mut is_virtual) = (Duration::ZERO, None, false);
+        let (mut length, mut after, mut lanes) = (None, None, None);
+        for (name, value) in text.only_options()? {
+            let time = || text.duration(name, value, (Duration::ZERO..=MAX_TIME, "at most 1h"));
+            match name {
+                "clock" => {
+                    is_virtual = text.word(name, value, &[("real", false), ("virtual", true)])?;
+                }
+                "lanes" => lanes = text.lanes(value)?,
+                "latency" => latency = time()?,
+                "servers" => servers = Some(text.number(name, value, 1..=MAX_SERVERS)?),
+                "stall" => length = Some(time()?),
+                "stall_after" => after = Some(time()?),
+                _ => return Err(text.unknown_option(name, &OPTIONS)),
+            }
+        }
         let refused = |reason: &str| Err(TargetError::of(SCHEME.name, reason));
         if length.is_none() && after.is_some() {
             return refused(
                 "`stall_after` is the beginning of a stall: give its length too, stall=1s",
             );
         }
-        if latency.is_zero() && length.is_some() {
-            return refused(
-                "operations that take no time cannot be stalled: give a latency too, such as \
-                 latency=1ms&stall=1s&stall_after=5s",
-            );
+        let need_latency = [
+            (
+                length.is_some(),
+                "operations that take no time cannot be stalled",
+                "stall=1s&stall_after=5s",
+            ),
+            (
+                servers.is_some(),
+                "servers that take no time sustain any load",
+                "servers=8",
+            ),
+            (
+                lanes.is_some(),
+                "without a latency each worker has its own thread",
+                "lanes=2",
+            ),
+            (
+                is_virtual,
+                "without a latency virtual time does not advance",
+                "clock=virtual",
+            ),
+        ];
+        for (_, reason, example) in need_latency.into_iter().filter(|(given, ..)| *given) {
+            if latency.is_zero() {
+                return refused(&format!(
+                    "{reason}: give a latency too, such as latency=1ms&{example}"
+                ));
+            }
         }
-        if latency.is_zero() && servers.is_some() {
-            return refused(
-                "servers that take no time sustain any load: give a latency too, such as \
-                 latency=1ms&servers=8",
-            );
+        if is_virtual && lanes.is_some() {
+            return refused("virtual time has a single lane: `lanes` is an option of clock=real");
         }
         let nanos = |d: Duration| d.as_nanos() as Nanos;
         let stall = length.map(|length| {
@@ -139,18 +188,14 @@ impl Null {
             latency: nanos(latency),
             servers: servers.map(ServerQueue::new),
             stall,
+            lanes,
+            is_virtual,
         })
     }
 }
 
 impl Target for Null {
     type Session = NullSession;
-    type Verifying = Self;
-
-    /// Stores no contents, so there is nothing to verify.
-    fn verifying(self, _: Arc<Ledger>) -> Self {
-        self
-    }
 
     fn describe(&self) -> String {
         let latency = self.latency as f64 / 1e3;
@@ -168,20 +213,19 @@ impl Target for Null {
     }
 
     fn lane_kind(&self) -> LaneKind {
-        if self.latency == 0 {
-            LaneKind::Blocking
-        } else {
-            LaneKind::Reactor
+        match (self.latency, self.is_virtual) {
+            (_, true) => LaneKind::Virtual,
+            (0, false) => LaneKind::Blocking,
+            (_, false) => LaneKind::Reactor,
         }
+    }
+
+    fn requested_lanes(&self) -> Option<usize> {
+        self.lanes
     }
 
     fn keeps_files(&self) -> bool {
         false
-    }
-
-    fn can_be_virtual(&self) -> bool {
-        // Without a latency, virtual time would never advance.
-        self.latency > 0
     }
 
     fn unsupported_reason(&self, _: OpKind) -> Option<&'static str> {
@@ -214,15 +258,6 @@ pub(crate) struct NullSession {
 }
 
 impl NullSession {
-    #[inline(always)]
-    async fn answer(&self) -> Result<(), OpError> {
-        if self.latency > 0 {
-            let done_at = self.done_at(self.lane.now());
-            self.lane.uncancellable_sleep_until(done_at).await;
-        }
-        Ok(())
-    }
-
     /// Completion time of an operation that arrives at `start`.
     #[inline(always)]
     fn done_at(&self, start: Nanos) -> Nanos {
@@ -237,168 +272,34 @@ impl NullSession {
     }
 }
 
-/// An open file: only its planned size.
-pub(crate) struct NullHandle {
-    size: u64,
-}
+impl Answers for NullSession {
+    const HAS_FAST_PATH: bool = true;
+    type Place = ();
 
-impl NullHandle {
-    /// Bytes of the file from `offset` on, at most `len`.
     #[inline(always)]
-    fn available(&self, offset: u64, len: u64) -> u64 {
-        self.size.saturating_sub(offset).min(len)
-    }
-}
+    fn locate_path(&mut self, _: impl FnOnce(&mut Vec<u8>)) {}
 
-impl Session for NullSession {
-    type Handle = NullHandle;
+    #[inline(always)]
+    fn locate_in_fileset(&mut self, _: FilesetId, _: &Layout, _: FilesetEntry) {}
 
-    #[inline]
-    fn locate(&mut self, _: impl FnOnce(&mut Vec<u8>)) {}
+    #[inline(always)]
+    fn located(&self) {}
 
-    #[inline]
-    fn locate_entry(&mut self, _: FilesetId, _: &Layout, _: FilesetEntry) {}
-
-    #[inline]
-    fn is_immediate(&self) -> bool {
+    #[inline(always)]
+    fn answers_at_once(&self) -> bool {
         self.latency == 0
     }
 
-    #[inline]
-    fn reserve(&mut self, _: u64) -> Result<(), OpError> {
-        Ok(())
-    }
-
     #[inline(always)]
-    async fn check_parent(&mut self) -> Result<(), OpError> {
-        Ok(())
-    }
-
-    #[inline(always)]
-    async fn open(&mut self, how: OpenHow) -> Result<NullHandle, OpError> {
-        self.answer().await?;
-        Ok(NullHandle {
-            size: how.planned_size,
-        })
-    }
-
-    #[inline(always)]
-    async fn close(&mut self, _: NullHandle) -> Result<(), OpError> {
-        self.answer().await
-    }
-
-    #[inline(always)]
-    async fn read(&mut self, handle: &NullHandle, offset: u64, len: u64) -> Result<u64, OpError> {
-        self.answer().await?;
-        Ok(handle.available(offset, len))
-    }
-
-    #[inline(always)]
-    async fn write(&mut self, _: &NullHandle, _: u64, _: u64) -> Result<(), OpError> {
-        self.answer().await
-    }
-
-    #[inline]
-    async fn read_bytes(
-        &mut self,
-        handle: &NullHandle,
-        offset: u64,
-        bytes: &mut [u8],
-    ) -> Result<u64, OpError> {
-        self.answer().await?;
-        Ok(handle.available(offset, bytes.len() as u64))
-    }
-
-    #[inline]
-    async fn write_bytes(&mut self, _: &NullHandle, _: u64, _: &[u8]) -> Result<(), OpError> {
-        self.answer().await
-    }
-
-    async fn append(&mut self, _: &NullHandle, _: u64) -> Result<(), OpError> {
-        self.answer().await
-    }
-
-    async fn fsync(&mut self, _: &NullHandle) -> Result<(), OpError> {
-        self.answer().await
-    }
-
-    async fn stat_handle(&mut self, handle: &NullHandle) -> Result<Attributes, OpError> {
-        self.answer().await?;
-        Ok(Attributes {
-            kind: EntryKind::File,
-            size: handle.size,
-        })
-    }
-
-    #[inline(always)]
-    async fn stat(&mut self) -> Result<Attributes, OpError> {
-        self.answer().await?;
-        Ok(Attributes {
-            kind: EntryKind::File,
-            size: 0,
-        })
-    }
-
-    #[inline(always)]
-    async fn unlink(&mut self) -> Result<(), OpError> {
-        self.answer().await
-    }
-
-    async fn make_dir(&mut self) -> Result<(), OpError> {
-        self.answer().await
-    }
-
-    async fn remove_dir(&mut self) -> Result<(), OpError> {
-        self.answer().await
-    }
-
-    async fn list(&mut self) -> Result<ListTotals, OpError> {
-        self.answer().await?;
-        Ok(ListTotals::default())
-    }
-
-    #[inline]
-    fn set_destination(&mut self) {}
-
-    async fn rename(&mut self) -> Result<(), OpError> {
-        self.answer().await
-    }
-
-    async fn on_name(&mut self, operation: NameOperation) -> Result<u64, OpError> {
-        if operation != NameOperation::PrepareLink {
-            self.answer().await?;
+    async fn answer(&self, _: &[Step<()>]) -> Result<(), OpError> {
+        if self.latency > 0 {
+            let done_at = self.done_at(self.lane.now());
+            self.lane.uncancellable_sleep_until(done_at).await;
         }
-        Ok(0)
+        Ok(())
     }
 
-    async fn on_file(
-        &mut self,
-        _: &NullHandle,
-        operation: FileOperation<'_>,
-    ) -> Result<u64, OpError> {
-        let moved = match operation {
-            FileOperation::DropCache => return Ok(0),
-            FileOperation::Modify { len, .. } => len.saturating_mul(2),
-            FileOperation::WriteStable { len, .. }
-            | FileOperation::MapRead { len, .. }
-            | FileOperation::MapWrite { len, .. } => len,
-            _ => 0,
-        };
-        self.answer().await?;
-        Ok(moved)
-    }
-
-    async fn copy(
-        &mut self,
-        from: &NullHandle,
-        _: &NullHandle,
-        (offset, len): (u64, u64),
-    ) -> Result<u64, OpError> {
-        self.answer().await?;
-        Ok(from.available(offset, len))
-    }
-
-    fn aio_write(&mut self, _: &NullHandle, _: u64, len: u64, tag: u32) -> Result<(), OpError> {
+    fn queue(&mut self, (): (), _: u64, len: u64, tag: u32) {
         let start = self.clock.now();
         self.queued.push(AioDone {
             tag,
@@ -406,35 +307,18 @@ impl Session for NullSession {
             end: self.done_at(start),
             result: Ok(len),
         });
-        Ok(())
     }
 
-    fn aio_pending(&self) -> usize {
+    fn queued(&self) -> usize {
         self.queued.pending()
     }
 
-    fn aio_abandon(&mut self) -> Vec<(u32, Nanos)> {
-        self.queued.under_way()
-    }
-
-    async fn aio_take(&mut self, count: usize, done: &mut Vec<AioDone>) -> Result<(), Stopped> {
+    async fn take(&mut self, count: usize, done: &mut Vec<AioDone>) -> Result<(), Stopped> {
         self.queued.take(&self.lane, count, done).await
     }
 
-    async fn entries(&mut self) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError> {
-        Err(OpError(Errno::NOENT))
-    }
-
-    async fn get(&mut self) -> Result<Vec<u8>, OpError> {
-        Err(OpError(Errno::NOENT))
-    }
-
-    async fn put(&mut self, _: &[u8]) -> Result<(), OpError> {
-        Ok(())
-    }
-
-    async fn remove(&mut self, _: EntryKind) -> Result<(), OpError> {
-        Ok(())
+    fn under_way(&self) -> Vec<(u32, Nanos)> {
+        self.queued.under_way()
     }
 }
 
@@ -460,12 +344,31 @@ mod tests {
         assert!(reason("?servers=8").contains("give a latency too"));
         for bad in ["0", "x", "-1", "1048577", ""] {
             let text = reason(&format!("?latency=1ms&servers={bad}"));
-            assert!(text.contains("from 1 to 1048576"), "{bad}: {text}");
+            assert!(text.contains("expected 1 to 1048576"), "{bad}: {text}");
         }
         let text = reason("?latency=1ms&serves=1");
         assert!(text.contains("unknown option `serves`"), "{text}");
         let target = Null::parse("null:?latency=1ms&servers=8").ok().unwrap();
         assert_eq!(target.describe(), "null, 8 servers, latency 1000 us");
+    }
+
+    #[test]
+    fn virtual_time_needs_a_latency_and_has_one_lane() {
+        let kind = |url: &str| Null::parse(url).map(|null| null.lane_kind());
+        assert_eq!(kind("null:?clock=real"), Ok(LaneKind::Blocking));
+        assert_eq!(
+            kind("null:?latency=1ms&clock=virtual"),
+            Ok(LaneKind::Virtual)
+        );
+        for (bad, reason) in [
+            ("clock=virtual", "give a latency too"),
+            ("clock=fast", "clock `fast`: expected real or virtual"),
+            ("lanes=2", "give a latency too"),
+            ("latency=1ms&clock=virtual&lanes=1", "has a single lane"),
+        ] {
+            let text = kind(&format!("null:?{bad}")).unwrap_err().to_string();
+            assert!(text.contains(reason), "{bad}: {text}");
+        }
     }
 
     #[test]

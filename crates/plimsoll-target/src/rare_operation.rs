@@ -35,12 +35,12 @@ pub enum NameOperation {
     PathConf,
 }
 
-/// An operation on an open file. Offsets and lengths are in bytes. Unsupported operations fail as for
-/// [`NameOperation`].
+/// An operation on an open file that workloads use rarely. Offsets and lengths are in bytes. An unsupported operation
+/// fails with `EOPNOTSUPP`.
 #[derive(Debug)]
 pub enum FileOperation<'a> {
-    /// Writes dirty pages of the file and drops the file from the cache of the client:
-    /// `posix_fadvise(3)`. Not measured.
+    /// Writes dirty pages of the file and drops the file from the client's page cache: posix_fadvise(2); used outside
+    /// measured operations only.
     DropCache,
     /// Sets the length of the file: `ftruncate(2)`; SETATTR (RFC 1813, 3.3.2).
     Truncate(u64),
@@ -48,64 +48,70 @@ pub enum FileOperation<'a> {
     /// unlocks the range. Locks belong to the open file (`F_OFD_SETLKW` of `fcntl(2)`) and so exclude
     /// workers of one process from each other; LOCK (RFC 8881, 18.10).
     Lock {
-        /// Start of the range.
+        /// Offset in the file, in bytes, at which the locked range begins.
         offset: u64,
-        /// Bytes of the range.
+        /// Length of the locked range in bytes.
         len: u64,
     },
     /// Writes content of the session; the content is on stable storage when the operation completes:
     /// `RWF_DSYNC` of `pwritev2(2)`; WRITE with FILE_SYNC (RFC 1813, 3.3.7).
     WriteStable {
-        /// Offset; `None` for the end of the file.
+        /// Offset of the write in the file; `None` appends at the end of the file.
         offset: Option<u64>,
-        /// Bytes to write.
+        /// Number of bytes of the session's content that the operation writes.
         len: u64,
     },
-    /// [`Self::WriteStable`] of given bytes.
+    /// Writes the caller's bytes instead of content of the session; the bytes are on stable storage when the operation
+    /// completes, as for [`Self::WriteStable`].
     WriteBytesStable {
-        /// Offset.
+        /// Offset in the file, in bytes, at which the write begins.
         offset: u64,
-        /// The bytes.
+        /// The caller's bytes, which the operation writes to the file; any number.
         bytes: &'a [u8],
     },
-    /// Reads a range, which must exist, changes some bytes in each 4 KiB, and writes the range back.
-    /// Moves each byte twice.
+    /// Reads a range of the file, which must exist, changes some bytes in each 4 KiB, and writes the range back; the
+    /// operation moves each byte of the range twice.
     Modify {
-        /// Start of the range.
+        /// Offset in the file, in bytes, at which the changed range begins.
         offset: u64,
-        /// Bytes of the range.
+        /// Length of the changed range in bytes.
         len: u64,
     },
-    /// Maps a range, which must exist, reads and unmaps the range: `mmap(2)`.
+    /// Maps a range of the file, reads the mapped bytes and unmaps the range: mmap(2). The file must have all bytes of
+    /// the range.
     MapRead {
-        /// Start of the range.
+        /// Offset in the file, in bytes, at which the mapped range begins.
         offset: u64,
-        /// Bytes of the range.
+        /// Length of the mapped range in bytes.
         len: u64,
     },
-    /// [`Self::MapRead`] into given memory.
+    /// Maps a range of the file, copies the mapped bytes to `bytes` and unmaps the range. The file must have all bytes
+    /// of the range.
     MapReadBytes {
-        /// Start of the range.
+        /// Offset in the file, in bytes, at which the mapped range begins.
         offset: u64,
-        /// Receives the bytes of the range.
+        /// Receives the bytes of the mapped range, whose length is the length of `bytes`.
         bytes: &'a mut [u8],
     },
-    /// Maps a range, which must exist, writes and unmaps the range: `mmap(2)`.
+    /// Maps a range of the file, writes content of the session to the mapping and unmaps the range: mmap(2). The file
+    /// must have all bytes of the range.
     MapWrite {
-        /// Start of the range.
+        /// Offset in the file, in bytes, at which the mapped range begins.
         offset: u64,
-        /// Bytes of the range.
+        /// Length of the mapped range in bytes.
         len: u64,
-        /// Whether the range is flushed to stable storage before it is unmapped: `msync(2)`.
+        /// Whether msync(2) flushes the mapped range to stable storage before the range is unmapped.
         flush: bool,
     },
-    /// [`Self::MapWrite`] of given bytes.
+    /// Maps a range of the file, copies the caller's bytes to the mapping and unmaps the range. The file must have all
+    /// bytes of the range.
     MapWriteBytes {
-        /// Start of the range.
+        /// Offset in the file, in bytes, at which the mapped range begins.
         offset: u64,
-        /// The bytes.
+        /// The caller's bytes, which the operation copies to the mapping; the number of bytes is the length of the
+        /// mapped range.
         bytes: &'a [u8],
-        /// Whether the range is flushed to stable storage before it is unmapped.
+        /// Whether msync(2) flushes the mapped range to stable storage before the range is unmapped.
         flush: bool,
     },
 }

@@ -1,12 +1,18 @@
 //! The table of targets, and properties that follow from the scheme of a URL.
 
+use crate::any::AnyTarget;
 use crate::connect::{Purpose, TargetError, Visitor};
+use crate::posix::uring::IoMethod;
 use crate::scheme::{FileStorage, TargetScheme};
 #[cfg(feature = "simulation")]
 use crate::simulated;
+use crate::verifying::{Ledger, VerifyingTarget};
 use crate::{nfs3, nfs4, null, posix, sim};
+use plimsoll_diagnostics::nearest;
+use plimsoll_measure::ClockKind;
 use plimsoll_plan::WorkDirSpec;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Registers modules as targets: each module has a `SCHEME` and a function `connect`.
@@ -15,26 +21,23 @@ macro_rules! targets {
         /// All targets.
         pub const SCHEMES: &[TargetScheme] = &[$($module::SCHEME),*];
 
-        /// Connects to the target of a URL and hands it to `visitor`.
-        ///
-        /// # Errors
-        /// See [`TargetError`].
-        pub fn connect<V: Visitor>(
+        /// Connects to the target of a URL by the module of the URL's scheme, or by `posix::uring` for the option
+        /// `io=uring`.
+        fn connect_any(
             url: &str,
             place: &WorkDirSpec,
             purpose: Purpose,
-            visitor: V,
-        ) -> Result<V::Output, TargetError> {
+        ) -> Result<AnyTarget, TargetError> {
             let name = scheme_name(url);
-            if uses_uring(url) {
-                return Ok(visitor.visit(posix::uring::connect(url, place, purpose)?));
+            if io_method(url) == IoMethod::Uring {
+                return Ok(posix::uring::connect(url, place, purpose)?.into());
             }
             #[cfg(feature = "simulation")]
             if simulated::is_known(url) {
-                return Ok(visitor.visit(simulated::connect(url, place, purpose)?));
+                return Ok(simulated::connect(url, place, purpose)?.into());
             }
             $(if name == $module::SCHEME.name {
-                return Ok(visitor.visit($module::connect(url, place, purpose)?));
+                return Ok($module::connect(url, place, purpose)?.into());
             })*
             Err(unknown(name))
         }
@@ -54,6 +57,46 @@ macro_rules! targets {
 }
 
 targets!(posix, null, sim, nfs3, nfs4);
+
+/// Connects to the target of a URL, and passes the target to `visitor`.
+///
+/// # Errors
+/// See [`TargetError`].
+pub fn connect<V: Visitor>(
+    url: &str,
+    place: &WorkDirSpec,
+    purpose: Purpose,
+    visitor: V,
+) -> Result<V::Output, TargetError> {
+    Ok(match connect_any(url, place, purpose)? {
+        AnyTarget::Posix(target) => visitor.visit(target),
+        AnyTarget::Uring(target) => visitor.visit(target),
+        AnyTarget::Null(target) => visitor.visit(target),
+        AnyTarget::Sim(target) => visitor.visit(target),
+        target => visitor.visit(target),
+    })
+}
+
+/// Connects as [`connect`] does, to a target whose sessions write verifiable contents, check the contents of reads, and
+/// note acknowledged operations in `ledger`. The sessions of a target that keeps no files verify nothing.
+///
+/// # Errors
+/// See [`TargetError`].
+pub fn connect_verifying<V: Visitor>(
+    url: &str,
+    place: &WorkDirSpec,
+    purpose: Purpose,
+    ledger: Arc<Ledger>,
+    visitor: V,
+) -> Result<V::Output, TargetError> {
+    match keeps_files(url) {
+        true => {
+            let inner = connect_any(url, place, purpose)?;
+            Ok(visitor.visit(VerifyingTarget { inner, ledger }))
+        }
+        false => connect(url, place, purpose, visitor),
+    }
+}
 
 /// The scheme of a run's default target.
 pub const DEFAULT_TARGET: &str = posix::SCHEME.name;
@@ -77,10 +120,15 @@ fn is_stored(url: &str, storage: FileStorage) -> bool {
     scheme_of(url).is_some_and(|scheme| scheme.storage == storage)
 }
 
-/// Whether the target of a URL exists only in virtual time.
+/// The clock of runs on the target of a URL: a simulated system exists only in virtual time.
 #[must_use]
-pub fn is_virtual(url: &str) -> bool {
-    scheme_of(url).is_some_and(|scheme| scheme.is_virtual)
+pub fn clock(url: &str) -> ClockKind {
+    let name = scheme_name(url);
+    let is_virtual = name == sim::SCHEME.name || name == null::SCHEME.name && null::is_virtual(url);
+    match is_virtual {
+        true => ClockKind::Virtual,
+        false => ClockKind::Real,
+    }
 }
 
 /// Whether events can happen to the target of a URL.
@@ -89,20 +137,17 @@ pub fn takes_events(url: &str) -> bool {
     scheme_of(url).is_some_and(|scheme| scheme.takes_events)
 }
 
-/// Whether the target of a URL makes system calls through io_uring.
+/// How the target of a URL executes file operations; [`IoMethod::Sync`] for a target that is not `posix`.
 #[must_use]
-pub fn uses_uring(url: &str) -> bool {
-    scheme_name(url) == posix::SCHEME.name && posix::uring::is_requested(url)
+pub fn io_method(url: &str) -> IoMethod {
+    match scheme_name(url) == posix::SCHEME.name {
+        true => posix::uring::method(url),
+        false => IoMethod::Sync,
+    }
 }
 
-/// Whether the target of a URL can make system calls through io_uring on a machine with io_uring.
-#[must_use]
-pub fn can_use_uring(url: &str) -> bool {
-    scheme_name(url) == posix::SCHEME.name
-}
-
-/// The reason why io_uring is unavailable on this machine, as part of a sentence; `None` if it is
-/// available.
+/// The reason why the machine's kernel does not offer io_uring to this process, as part of a sentence; `None` if
+/// io_uring is available.
 #[must_use]
 pub fn uring_unavailable() -> Option<String> {
     posix::uring::unavailable()
@@ -150,11 +195,11 @@ pub fn with_silence_limit(url: &str, limit: Duration) -> String {
     format!("{url}{separator}timeo={}ms{retries}", limit.as_millis())
 }
 
-/// Makes a work directory's path absolute: a local relative path is below the current directory, a server's relative
-/// path is below the exported directory.
+/// The absolute path of a work directory: on a local target, a relative path is below the current directory; on a
+/// server, a relative path is below the exported directory.
 ///
 /// # Errors
-/// The operating system's error if there is no current directory.
+/// The operating system's error if the process has no current directory.
 pub fn absolute(url: &str, dir: &Path) -> std::io::Result<PathBuf> {
     let dir = match is_local(url) {
         true => std::path::absolute(dir)?,
@@ -166,12 +211,10 @@ pub fn absolute(url: &str, dir: &Path) -> std::io::Result<PathBuf> {
 
 fn unknown(scheme: &str) -> TargetError {
     let names = || SCHEMES.iter().map(|s| s.name);
-    let lower = scheme.to_ascii_lowercase();
-    let close = names().find(|n| strsim::damerau_levenshtein(n, &lower) <= 2);
     TargetError::Unknown {
         scheme: scheme.into(),
         known: names().collect::<Vec<_>>().join(", "),
-        hint: match close {
+        hint: match nearest(scheme, names()) {
             Some(name) => format!(", did you mean `{name}`?"),
             None if scheme.contains('/') => "; a directory is given by --dir".into(),
             None => String::new(),
@@ -181,7 +224,8 @@ fn unknown(scheme: &str) -> TargetError {
 
 #[cfg(test)]
 mod tests {
-    use super::{check_url, with_silence_limit};
+    use super::{check_url, clock, with_silence_limit};
+    use plimsoll_measure::ClockKind;
     use std::time::Duration;
 
     #[test]
@@ -197,8 +241,9 @@ mod tests {
             assert_eq!(checked, Ok(()), "{good}");
         }
         for (bad, reason) in [
-            ("posix:?io=aio", "unknown io `aio`"),
-            ("null:?latency=2h", "too long"),
+            ("posix:?io=aio", "io `aio`: expected sync, uring or auto"),
+            ("null:?latency=2h", "expected at most 1h"),
+            ("posix:?clock=virtual", "unknown option `clock`"),
             ("sim:none-such", "none-such"),
             ("nfs3://h", "there is no export"),
             ("nfs4://h/x?slots=0", "slots"),
@@ -206,6 +251,21 @@ mod tests {
         ] {
             let error = check_url(bad).unwrap_err().to_string();
             assert!(error.contains(reason), "{bad}: {error}");
+        }
+    }
+
+    #[test]
+    fn some_urls_select_virtual_time() {
+        for url in ["sim:edge-32", "null:?latency=1ms&clock=virtual"] {
+            assert_eq!(clock(url), ClockKind::Virtual, "{url}");
+        }
+        for url in [
+            "posix",
+            "null:",
+            "null:?latency=1ms&clock=real",
+            "nfs3://h/x",
+        ] {
+            assert_eq!(clock(url), ClockKind::Real, "{url}");
         }
     }
 

@@ -7,10 +7,8 @@ pub struct TargetScheme {
     pub name: &'static str,
     /// The form of URLs, for the help text.
     pub form: &'static str,
-    /// The storage of the target's files.
+    /// Storage of the target's files: none, a file system of this machine, or a server.
     pub storage: FileStorage,
-    /// Whether the target exists only in virtual time.
-    pub is_virtual: bool,
     /// Whether URLs may name events, which happen to the target during a run.
     pub takes_events: bool,
     /// Names of the rows for the procedures that the target calls on a server.

@@ -7,7 +7,6 @@ use crate::session_types::{
     AioDone, Attributes, DataSet, Descriptors, DirectIo, EntryKind, FilesetEntry, ListTotals,
     OpenHow, SessionSpec, Space, WritePlace,
 };
-use crate::verifying::Ledger;
 use memmap2::MmapMut;
 use plimsoll_lane::{Lane, LaneKind, Stopped};
 use plimsoll_measure::{LongReplies, Nanos, SimulatedWindow};
@@ -15,31 +14,28 @@ use plimsoll_plan::{FileId, FilesetId, Layout, OpKind, Stream};
 use rustix::io::Errno;
 use std::future::Future;
 use std::pin::pin;
-use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 /// A connected target of load, such as a directory, a server or a simulated system.
+///
+/// Workers are compiled for the type of their target, to avoid virtual calls in timed operations; code that is not
+/// timed uses a `dyn Target`.
 pub trait Target: Send + Sync + 'static {
-    /// Executes the operations of a worker.
-    type Session: Session + 'static;
-
-    /// The same target with sessions that verify contents; `Self` for a target that stores no
-    /// contents.
-    type Verifying: Target;
-
-    /// Wraps the target: sessions write contents that can be verified, check the contents that they read, and note
-    /// acknowledged operations in `ledger`.
-    fn verifying(self, ledger: Arc<Ledger>) -> Self::Verifying;
+    /// The session type with which a worker executes its operations on the target.
+    type Session: Session + 'static
+    where
+        Self: Sized;
 
     /// One line for the results: the target and its parameters.
     fn describe(&self) -> String;
 
-    /// Kind of lane that the sessions need in real time.
+    /// Kind of lane that the sessions need, such as a blocking lane if operations are system calls.
     fn lane_kind(&self) -> LaneKind;
 
-    /// Whether sessions wait only through their lane, so that time may be virtual.
-    fn can_be_virtual(&self) -> bool {
-        false
+    /// Number of lanes per rank that the URL requests; `None` for one lane per processor. Lanes that block have one
+    /// worker each, whatever the URL requests.
+    fn requested_lanes(&self) -> Option<usize> {
+        None
     }
 
     /// Takes the figures of a simulated system for each measured window that has ended, with the number of the window.
@@ -47,7 +43,7 @@ pub trait Target: Send + Sync + 'static {
         vec![]
     }
 
-    /// Whether created files still exist after a run; if not, nothing is populated.
+    /// Whether files that a run creates exist until they are removed; if not, filesets need not be populated.
     fn keeps_files(&self) -> bool {
         true
     }
@@ -96,12 +92,11 @@ pub trait Target: Send + Sync + 'static {
         DirectIo::Refused
     }
 
-    /// The reason why dropping files from this machine's page cache has no effect; `None` if it may
-    /// have an effect. Called before a run.
+    /// The reason why dropping files from this machine's page cache cannot make later reads slower, such as files in
+    /// memory; `None` if dropping may have an effect; asked before a run.
     fn uncacheable_reason(&self) -> Option<&'static str>;
 
-    /// The reason why operations of a kind are not supported; `None` for supported operations.
-    /// Called before a run.
+    /// The reason why operations of a kind are not supported; `None` for supported operations; asked before a run.
     fn unsupported_reason(&self, kind: OpKind) -> Option<&'static str> {
         match kind {
             OpKind::Lookup | OpKind::ReadLink | OpKind::ListDirPlus => {
@@ -131,8 +126,46 @@ pub trait Target: Send + Sync + 'static {
     ///
     /// # Errors
     /// The error of the operating system.
-    fn session(&self, lane: &Lane, spec: &SessionSpec) -> Result<Self::Session, OpError>;
+    fn session(&self, lane: &Lane, spec: &SessionSpec) -> Result<Self::Session, OpError>
+    where
+        Self: Sized;
 }
+
+/// Defines the properties of a [`Target`] as the properties of the target `inner`; without `all`, all properties except
+/// the description, the kind of lane and the descriptors.
+macro_rules! forward_properties {
+    (all $self:ident => $inner:expr) => {
+        fn describe(&$self) -> String { $inner.describe() }
+        fn lane_kind(&$self) -> plimsoll_lane::LaneKind { $inner.lane_kind() }
+        fn descriptors(&$self) -> crate::Descriptors { $inner.descriptors() }
+        fn requested_lanes(&$self) -> Option<usize> { $inner.requested_lanes() }
+        crate::session::forward_properties!($self => $inner);
+    };
+    ($self:ident => $inner:expr) => {
+        fn take_simulated_windows(&$self) -> Vec<(u32, plimsoll_measure::SimulatedWindow)> {
+            $inner.take_simulated_windows()
+        }
+        fn keeps_files(&$self) -> bool { $inner.keeps_files() }
+        fn exists(&$self) -> bool { $inner.exists() }
+        fn created_work_dir(&$self) -> bool { $inner.created_work_dir() }
+        fn remove_work_dir(&$self) -> Result<(), OpError> { $inner.remove_work_dir() }
+        fn writable(&$self) -> Result<(), OpError> { $inner.writable() }
+        fn space(&$self) -> Result<Option<crate::Space>, OpError> { $inner.space() }
+        fn direct_io(&$self) -> crate::DirectIo { $inner.direct_io() }
+        fn uncacheable_reason(&$self) -> Option<&'static str> { $inner.uncacheable_reason() }
+        fn unsupported_reason(&$self, kind: plimsoll_plan::OpKind) -> Option<&'static str> {
+            $inner.unsupported_reason(kind)
+        }
+        fn remarks(&$self, data_set: &dyn Fn() -> crate::DataSet) -> Vec<String> {
+            $inner.remarks(data_set)
+        }
+        fn explain(&$self, e: OpError) -> String { $inner.explain(e) }
+        fn take_long_replies(&$self) -> Vec<plimsoll_measure::LongReplies> {
+            $inner.take_long_replies()
+        }
+    };
+}
+pub(crate) use forward_properties;
 
 /// The operations of one worker on a target. An operation of the worker's loop has a method of its own; rare
 /// operations are variants of [`NameOperation`] and [`FileOperation`].
@@ -143,6 +176,10 @@ pub trait Target: Send + Sync + 'static {
 pub trait Session {
     /// An open file.
     type Handle;
+
+    /// Whether workers have a fast path of calls of the functions with the suffix `_now`. A fast path takes seconds to
+    /// compile, so only sessions whose operations take nanoseconds have a fast path.
+    const HAS_FAST_PATH: bool = false;
 
     /// Sets the name of the next operation: `push` appends the path, relative to the work directory. A target without
     /// names never calls `push`.
@@ -186,12 +223,12 @@ pub trait Session {
     }
 
     /// Whether every operation on a file or a name completes in its call: all futures, except the future of
-    /// [`Session::aio_take`], are ready when first polled. A worker then calls the functions with the suffix `_now`
-    /// where they exist.
+    /// [`Session::aio_take`], are ready when first polled. With [`Session::HAS_FAST_PATH`], a worker then calls
+    /// functions with the suffix `_now`, where such functions exist.
     ///
-    /// A target whose operations are system calls implements the `_now` functions itself, always inlined: when a
-    /// function returns after a system call, the kernel's use of the return stack makes the processor mispredict the
-    /// return address. The misprediction takes a tenth of the time of the whole call.
+    /// A target whose operations are system calls has `_now` functions of its own, always inlined: when a function
+    /// returns after a system call, the kernel's use of the return stack makes the processor mispredict the return
+    /// address. The misprediction of the return address takes a tenth of the time of the whole system call.
     #[inline]
     fn is_immediate(&self) -> bool {
         false
@@ -200,8 +237,8 @@ pub trait Session {
     /// Allocates room for transfers of `len` bytes, so that no timed transfer allocates memory.
     fn reserve(&mut self, len: u64) -> Result<(), OpError>;
 
-    /// Composes or prefetches the next `len` bytes to write, before the write is timed. The contents of verified files
-    /// depend on the place.
+    /// Prepares the next `len` bytes to write, by composing or prefetching the bytes, before the time of the write
+    /// begins. The contents of verified files depend on the `place` of the write.
     #[inline(always)]
     fn compose(&mut self, _place: WritePlace<'_, Self::Handle>, _len: u64) -> Result<(), OpError> {
         Ok(())
@@ -296,21 +333,22 @@ pub trait Session {
     /// The target's error; `EOPNOTSUPP` for an operation that the target lacks.
     async fn on_name(&mut self, operation: NameOperation) -> Result<u64, OpError>;
 
-    /// Executes a rare operation on an open file. Returns the number of bytes that the operation moved.
+    /// Executes a rare operation on an open file; returns the number of bytes that the operation moved, 0 for an
+    /// operation without data.
     ///
     /// # Errors
-    /// As for [`Session::on_name`].
+    /// The target's error; `EOPNOTSUPP` for an operation that the target lacks.
     async fn on_file(
         &mut self,
         handle: &Self::Handle,
         operation: FileOperation<'_>,
     ) -> Result<u64, OpError>;
 
-    /// Reads up to `len` bytes at `offset` of `from`, with `range` = (`offset`, `len`), and writes the bytes at the
-    /// same offset of `to`. Returns the number of bytes read: fewer than `len` only at the end of the file.
+    /// Copies up to `len` bytes of `from` to the same offset of `to`, by a read and a write; `range` is (`offset`,
+    /// `len`) in bytes. The result of a copy is the number of copied bytes: fewer than `len` only at the end of `from`.
     ///
     /// # Errors
-    /// As for [`Session::on_name`].
+    /// The target's error; `EOPNOTSUPP` if the target cannot copy.
     async fn copy(
         &mut self,
         from: &Self::Handle,
@@ -420,21 +458,23 @@ pub trait Session {
         done: &mut Vec<AioDone>,
     ) -> impl Future<Output = Result<(), Stopped>>;
 
-    /// Discards queued writes that have not begun, because the run has ended. Returns tag and start of every incomplete
-    /// write, including the discarded writes. Not for the hot path.
+    /// Discards queued writes that have not begun, because the run has ended; returns tag and queueing time of every
+    /// incomplete write, including the discarded writes.
     fn aio_abandon(&mut self) -> Vec<(u32, Nanos)>;
 
-    /// Names and kinds of the entries of the located directory. Not for the hot path.
+    /// Names and kinds of the entries of the located directory, without `.` and `..`; used outside measured operations
+    /// only.
     async fn entries(&mut self) -> Result<Vec<(Vec<u8>, EntryKind)>, OpError>;
 
-    /// Contents of the located small file. Not for the hot path.
+    /// The whole contents of the located file, which is small; used outside measured operations only.
     async fn get(&mut self) -> Result<Vec<u8>, OpError>;
 
-    /// Creates or replaces the located small file. Not for the hot path.
+    /// Creates or replaces the located file by a small file with the contents `bytes`; used outside measured operations
+    /// only.
     async fn put(&mut self, bytes: &[u8]) -> Result<(), OpError>;
 
-    /// Removes the located file or empty directory after checking that no component of the path is a symbolic link. Not
-    /// for the hot path.
+    /// Removes the located file or empty directory, unless a component of the located path is a symbolic link; used
+    /// outside measured operations only.
     async fn remove(&mut self, kind: EntryKind) -> Result<(), OpError>;
 }
 

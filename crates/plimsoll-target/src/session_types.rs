@@ -13,23 +13,24 @@ pub(crate) const MAX_WHOLE_READ_BYTES: u64 = 64 << 20;
 /// Descriptors of this process that the sessions of a target use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Descriptors {
-    /// Descriptors of each open file.
+    /// Number of descriptors that an open file takes: 1 for a local file, 0 for a server's file.
     pub per_open_file: u64,
-    /// Descriptors of each lane: its connections or its ring, and the descriptors with which the lane waits.
+    /// Number of descriptors that a lane takes: its connections or its ring, and the descriptors with which the lane
+    /// waits.
     pub per_lane: u64,
 }
 
 /// The support of a file system for direct I/O (`O_DIRECT`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DirectIo {
-    /// Not supported, or there is no page cache to bypass.
+    /// Direct I/O is not supported, or would have no effect because the file system has no page cache.
     Refused,
-    /// Supported for transfers whose offsets and sizes are multiples of a number of bytes.
+    /// Direct I/O is supported for transfers whose offset and size are multiples of the alignment.
     Aligned {
         /// The alignment in bytes, a power of two.
         to: u64,
     },
-    /// The file system does not state its support.
+    /// The file system does not state whether direct I/O is supported.
     Unknown,
 }
 
@@ -54,10 +55,11 @@ pub struct SessionSpec {
     pub window: Arc<WindowState>,
     /// The worker's current operation.
     pub in_flight: Arc<InFlight>,
-    /// The rows for a target that records the procedures it calls on a server.
+    /// The result rows and the recorder for the procedures that the target calls on a server; `None` if procedures are
+    /// not recorded.
     pub rpc: Option<RpcRows>,
-    /// Time without a reply of the server after which all calls fail; without a limit, each call fails after the
-    /// target's own time limit.
+    /// Time without a reply of the server after which all calls fail; `None` if each call fails after the target's own
+    /// time limit.
     pub silence: Option<std::time::Duration>,
     /// Whether none of the session's operations is measured, so that saving memory matters more than speed.
     pub unmeasured: bool,
@@ -103,7 +105,7 @@ pub struct RpcRows {
 }
 
 impl RpcRows {
-    /// The number of the row with this name.
+    /// The number of the results' row named `name`; `None` if the results have no such row.
     #[must_use]
     pub fn row(&self, name: &str) -> Option<u32> {
         let found = self.rows.iter().find(|(n, _)| n == name);
@@ -125,11 +127,11 @@ pub struct Space {
 /// The operations that a file is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenMode {
-    /// Reading.
+    /// Access for reading only, `O_RDONLY`.
     Read,
-    /// Writing.
+    /// Access for writing only, `O_WRONLY`.
     Write,
-    /// Reading and writing.
+    /// Access for reading and writing, `O_RDWR`.
     ReadWrite,
 }
 
@@ -203,7 +205,7 @@ pub enum WritePlace<'h, H> {
 }
 
 impl<'h, H> WritePlace<'h, H> {
-    /// The same place on the wrapped target; `inner` returns the open file of the wrapped target.
+    /// The place as the wrapped target of a verifying session knows it; `inner` returns the wrapped target's open file.
     pub(crate) fn of_inner<I>(self, inner: impl Fn(&'h H) -> &'h I) -> WritePlace<'h, I> {
         match self {
             Self::At(handle, offset) => WritePlace::At(inner(handle), offset),
@@ -217,9 +219,9 @@ impl<'h, H> WritePlace<'h, H> {
 /// Attributes of a file or directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Attributes {
-    /// The kind of the entry.
+    /// Kind of the object, such as regular file or directory.
     pub kind: EntryKind,
-    /// The size in bytes.
+    /// Size of a file in bytes; for a directory, the size that the file system reports.
     pub size: u64,
 }
 

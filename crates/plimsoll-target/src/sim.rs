@@ -10,21 +10,21 @@ use crate::session::Target;
 use crate::session_types::{DataSet, SessionSpec};
 use crate::sim::lane_simulation::{LaneSimulation, SharedState};
 use crate::sim::session::SimSession;
-use crate::verifying::Ledger;
+use crate::url_parser::UrlParser;
 use plimsoll_lane::{Lane, LaneKind};
 use plimsoll_measure::{Nanos, SimulatedWindow};
 use plimsoll_plan::{OpKind, Stream, WorkDirSpec};
+use plimsoll_runtime::sync::lock;
 use plimsoll_sim::{System, SystemEvent};
 use rustix::io::Errno;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 pub(crate) const SCHEME: TargetScheme = TargetScheme {
     name: "sim",
     form: "sim:SYSTEM",
     storage: FileStorage::None,
-    is_virtual: true,
     takes_events: true,
     row_names: no_rows,
 };
@@ -47,8 +47,19 @@ pub(crate) fn check_url(url: &str) -> Result<(), TargetError> {
 
 /// The simulated system of a URL, with the events of the URL.
 fn system(url: &str) -> Result<System, TargetError> {
-    let (name, options) = system_of(url).unwrap_or_default();
-    let events = events(url, options.strip_prefix('?').unwrap_or_default())?;
+    let text = UrlParser {
+        scheme: SCHEME.name,
+        url,
+    };
+    let (name, options) = text.parts();
+    let mut events = Vec::new();
+    for option in options.split('&').filter(|o| !o.is_empty()) {
+        let event = option
+            .strip_prefix("event=")
+            .ok_or_else(|| text.wrong(option, "unknown option: expected event=TIME,down,WHAT"))?;
+        let event = SystemEvent::from_url(event);
+        events.push(event.map_err(|reason| text.wrong(option, reason))?);
+    }
     load(name, &events).map_err(|reason| TargetError::of(SCHEME.name, reason))
 }
 
@@ -113,36 +124,8 @@ pub fn system_fingerprint(url: &str) -> Result<Option<String>, String> {
 /// of the run, in order of time. Empty for a URL of another target, or of a system that cannot be used.
 #[must_use]
 pub fn system_events(url: &str) -> Vec<(Nanos, String)> {
-    let events = system_of(url).and_then(|(name, options)| {
-        let more = events(url, options.strip_prefix('?').unwrap_or_default()).ok()?;
-        Some(load(name, &more).ok()?.events().to_vec())
-    });
-    events.unwrap_or_default()
-}
-
-/// Parses the events in the options of a URL.
-fn events(url: &str, options: &str) -> Result<Vec<SystemEvent>, TargetError> {
-    let mut events = Vec::new();
-    let mut end = url.len() - options.len();
-    for option in options.split('&') {
-        let at = end..end + option.len();
-        end = at.end + 1;
-        let wrong = |reason: String| TargetError::Url {
-            target: SCHEME.name,
-            reason,
-            url: url.to_owned(),
-            at: at.clone(),
-        };
-        match option.split_once('=') {
-            Some(("event", event)) => events.push(SystemEvent::from_url(event).map_err(wrong)?),
-            None if options.is_empty() => {}
-            _ => {
-                let reason = "unknown option: expected event=TIME,down,WHAT";
-                return Err(wrong(reason.into()));
-            }
-        }
-    }
-    Ok(events)
+    let system = system_of(url).and_then(|_| system(url).ok());
+    system.map_or(vec![], |system| system.events().to_vec())
 }
 
 /// Loads the system with a name or a file path.
@@ -154,12 +137,6 @@ fn load(name: &str, events: &[SystemEvent]) -> Result<System, String> {
 
 impl Target for Sim {
     type Session = SimSession;
-    type Verifying = Self;
-
-    /// Stores no contents, so there is nothing to verify.
-    fn verifying(self, _: Arc<Ledger>) -> Self {
-        self
-    }
 
     fn describe(&self) -> String {
         format!(
@@ -170,15 +147,11 @@ impl Target for Sim {
     }
 
     fn lane_kind(&self) -> LaneKind {
-        LaneKind::Reactor
+        LaneKind::Virtual
     }
 
     fn keeps_files(&self) -> bool {
         false
-    }
-
-    fn can_be_virtual(&self) -> bool {
-        true
     }
 
     fn unsupported_reason(&self, _: OpKind) -> Option<&'static str> {
@@ -195,8 +168,7 @@ impl Target for Sim {
     }
 
     fn take_simulated_windows(&self) -> Vec<(u32, SimulatedWindow)> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut state.windows)
+        std::mem::take(&mut lock(&self.state).windows)
     }
 
     fn session(&self, lane: &Lane, spec: &SessionSpec) -> Result<SimSession, OpError> {

@@ -1,8 +1,24 @@
-//! Asynchronous writes on targets that know the completion time of each write in advance.
+//! Asynchronous writes of the targets `null` and `simulated`, whose completion time is known when they are queued; and
+//! the wait for completed writes of any target.
 
 use crate::session_types::AioDone;
 use plimsoll_lane::{Lane, Stopped};
 use plimsoll_measure::Nanos;
+use std::future::poll_fn;
+use std::task::{Context, Poll};
+
+/// Polls `is_done` whenever the task is woken, until `is_done` returns true; `Stopped` at the deadline of the lane.
+pub(crate) async fn wait_until(
+    lane: &Lane,
+    mut is_done: impl FnMut(&mut Context<'_>) -> bool,
+) -> Result<(), Stopped> {
+    poll_fn(|context| match is_done(context) {
+        true => Poll::Ready(Ok(())),
+        false if lane.now() >= lane.deadline() => Poll::Ready(Err(Stopped)),
+        false => Poll::Pending,
+    })
+    .await
+}
 
 /// The queued writes of a session that the worker has not taken yet.
 #[derive(Default)]
@@ -25,7 +41,8 @@ impl TimedWrites {
             .collect()
     }
 
-    /// As [`Session::aio_take`](crate::Session::aio_take).
+    /// Waits for at least `count` completed writes, and appends all completed writes to `done`; implements
+    /// [`Session::aio_take`](crate::Session::aio_take).
     pub(crate) async fn take(
         &mut self,
         lane: &Lane,

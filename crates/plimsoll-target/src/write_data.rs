@@ -138,7 +138,8 @@ impl WriteData {
         }
     }
 
-    /// The pool position of the next `len` bytes; only for pools that are not composed.
+    /// Takes the next `len` bytes of content, and returns their offset in the pool; only for contents that come
+    /// unchanged from the pool.
     pub(crate) fn next_in_pool(&mut self, len: usize) -> usize {
         assert!(
             self.composer.is_none(),

@@ -14,9 +14,9 @@ use std::time::Duration;
 /// Maximum duration of a setup command.
 pub const SETUP_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// A test bed, in the process that starts and keeps the bed.
+/// Test bed in its keeper: the nodes and targets that the kind of the bed has started.
 pub struct Bed {
-    /// Options of the bed.
+    /// Options of `plimsoll testbed up`; the kind of the bed accepts every option that is set.
     pub options: BedOptions,
     dir: PathBuf,
     data_dir: PathBuf,
@@ -25,7 +25,8 @@ pub struct Bed {
     pub(crate) notes: Vec<String>,
     pub(crate) targets: Vec<BedTarget>,
     pub(crate) control_group: Option<PathBuf>,
-    /// Mount points of file systems that the kernel has mounted from servers of this bed.
+    /// Mount points of kernel mounts from the bed's own servers, such as SMB shares, which must be unmounted before the
+    /// servers end.
     unmounted: Vec<PathBuf>,
     progress: Box<dyn FnMut(&str)>,
     given_up: Box<dyn Fn() -> bool>,
@@ -103,14 +104,15 @@ impl Bed {
         Ok(dir)
     }
 
-    /// Registers a file system that the kernel has mounted from a server of this bed. The bed unmounts the file system
-    /// before its servers end; the system would unmount only after the servers have ended.
+    /// Registers a mount point whose file system the kernel mounts from a server of the bed. The bed unmounts the file
+    /// system before it ends the server; the system would unmount only after the server has ended, and wait for the
+    /// server.
     pub fn unmounted_at_the_end(&mut self, dir: &Path) {
         self.unmounted.push(dir.into());
     }
 
-    /// The address 198.18.0.`number`; adds the address to the bed's network if it is missing. 198.18.0.0/15 is reserved
-    /// for benchmarks (RFC 2544, appendix C.2.2).
+    /// Adds the address 198.18.0.`number` to the bed's network unless it exists; returns the address. 198.18.0.0/15 is
+    /// reserved for benchmarks (RFC 2544, appendix C.2.2).
     pub fn address(&mut self, number: u8) -> Result<IpAddr, BedError> {
         let address = IpAddr::from(Ipv4Addr::new(198, 18, 0, number));
         change_address("replace", address)?;
@@ -212,10 +214,10 @@ impl Bed {
         });
     }
 
-    /// Adds a node.
+    /// Adds a node without a daemon to the bed; `role` is the node's function, such as `NFS server`.
     ///
     /// # Panics
-    /// If the bed has a node of this name.
+    /// If the bed has a node named `name`.
     pub fn node(&mut self, name: &str, role: &str, address: Option<IpAddr>) -> &mut Node {
         assert!(
             self.find(name).is_none(),
@@ -230,7 +232,7 @@ impl Bed {
         self.dir.join("logs").join(format!("{name}.log"))
     }
 
-    /// Starts the daemon of a node without waiting for it.
+    /// Starts the daemon of the node `name`, and returns before the daemon is ready.
     pub fn start(&mut self, name: &str, line: CommandLine, ready: Ready) -> Result<(), BedError> {
         self.progress(&format!("starting {name}"));
         let log = self.log(name);
@@ -248,7 +250,7 @@ impl Bed {
         Ok(())
     }
 
-    /// Waits until the daemon of a node is ready.
+    /// Waits until the daemon of the node `name` is ready, for which [`Bed::start`] was called.
     pub fn wait(&mut self, name: &str) -> Result<(), BedError> {
         let at = self.find(name).expect("it was started");
         let Self {
@@ -258,7 +260,7 @@ impl Bed {
         daemon.wait(&**given_up)
     }
 
-    /// Starts the daemon of a node and waits until it is ready.
+    /// Starts the daemon of the node `name`, and returns when the daemon is ready.
     pub fn start_and_wait(
         &mut self,
         name: &str,
@@ -304,8 +306,8 @@ impl Bed {
         self.nodes.iter_mut().map(Node::status).collect()
     }
 
-    /// Process numbers, in the bed's PID namespace, of all daemons. Only the daemons themselves wait for these
-    /// processes.
+    /// Process numbers of the nodes' daemons in the bed's PID namespace. The keeper reaps only ended processes that are
+    /// no daemons, because the exit status of a daemon is for the daemon's node.
     pub(crate) fn daemon_pids(&self) -> Vec<u32> {
         let daemons = self.nodes.iter().filter_map(|n| n.daemon.as_ref());
         daemons.filter_map(Daemon::known_pid).collect()

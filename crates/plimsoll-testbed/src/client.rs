@@ -19,7 +19,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// Maximum time in which a bed shuts down by itself before it is killed. An unmount writes the client's unwritten data.
+/// Maximum time of the orderly shutdown of a bed, which may write back a client's data at an unmount; then the bed is
+/// killed.
 const STOP_TIMEOUT: Duration = Duration::from_secs(40);
 
 /// Maximum time in which the system ends the processes of a killed bed.
@@ -37,26 +38,27 @@ const SYNC_INTERVAL: Duration = Duration::from_millis(250);
 /// Time between two checks for an interrupt by the user.
 const INTERRUPT_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A test bed that is up.
+/// Test bed that is up, as seen by commands outside of the keeper.
 pub struct TestBed {
     store: Store,
     state: BedState,
-    /// The process of the bed, if the bed ends when this value is dropped.
+    /// Child process that is the keeper of the bed, if dropping the `TestBed` ends the bed; `None` for a bed that
+    /// outlives the command.
     bound: Option<Child>,
 }
 
-/// Arguments of the start of a bed.
+/// Parameters for starting a bed; a new process becomes the keeper of the bed.
 #[derive(Debug, Clone)]
 pub struct Start<'a> {
-    /// Name of the bed; by default the name of the kind, with a number if that name is taken.
+    /// Name of the bed; `None` to name the bed after the kind, with a number if another bed has the name of the kind.
     pub name: Option<&'a str>,
-    /// Options of the bed.
+    /// Options of `plimsoll testbed up`; options that the kind does not accept are errors.
     pub options: BedOptions,
-    /// This program: another process executes it and keeps the bed.
+    /// Path of the program that a new process executes as keeper, normally `plimsoll-testbed` itself.
     pub program: &'a Path,
-    /// Arguments of the program before the bed's directory.
+    /// Arguments of the keeper's command line before the bed's directory.
     pub arguments: &'a [&'a str],
-    /// Whether the bed ends with this process.
+    /// Whether the bed ends when this process ends or drops the [`TestBed`].
     pub is_bound: bool,
 }
 
@@ -116,7 +118,8 @@ fn probe_fuse() -> Result<(), BedError> {
     })
 }
 
-/// Checks that namespaces can be used: some systems let no user create namespaces, or forbid everything in them.
+/// Checks that this user can create and use namespaces: some systems forbid users to create namespaces, or to mount and
+/// configure networks in their namespaces.
 fn probe_namespaces() -> Result<(), BedError> {
     let mut command = Command::new("unshare");
     command.args(namespaces()).args(["--", "sh", "-c"]);
@@ -140,9 +143,8 @@ fn probe_namespaces() -> Result<(), BedError> {
 fn close_inherited(command: &mut Command) {
     const FIRST: libc::c_uint = 3;
     let close = || {
-        // SAFETY: the call has no pointers. The call marks descriptors of the new process only. The kernel closes
-        // marked descriptors when the program is executed; until then they work, including the descriptors of
-        // `Command`.
+        // SAFETY: close_range(2) takes no pointers, and marks descriptors of the new process only. The kernel closes
+        // the marked descriptors at exec; until then they work, including the descriptors of `Command`.
         let _ = unsafe {
             libc::syscall(
                 libc::SYS_close_range,
@@ -159,11 +161,11 @@ fn close_inherited(command: &mut Command) {
 }
 
 impl TestBed {
-    /// Starts a bed and waits until it is up.
+    /// Starts a bed of `kind` in a new keeper process, and returns when the bed is up.
     ///
     /// # Errors
-    /// A wrong option, missing programs or rights, or the reason why the bed did not start. After an error, nothing of
-    /// the bed is left.
+    /// A wrong option, missing programs or rights, or the reason why the bed did not start. Nothing of the bed remains
+    /// after an error.
     pub fn start(
         store: &Store,
         kind: &Kind,
@@ -219,7 +221,8 @@ impl TestBed {
             })
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
-            // A process group of its own: an interrupt from the terminal reaches only the waiting command.
+            // In its own process group, the keeper gets no SIGINT from the terminal: only the command that waits for
+            // the bed does.
             .process_group(0);
         close_inherited(&mut command);
         command
@@ -227,10 +230,10 @@ impl TestBed {
             .map_err(|e| BedError::failed("starting a test bed", e))
     }
 
-    /// The bed of a name, which is up.
+    /// Finds the bed named `name`, which must be up.
     ///
     /// # Errors
-    /// If no bed has the name, or if the bed is still being started.
+    /// If no bed has the name `name`, or if the bed is still being started.
     pub fn find(store: &Store, name: &str) -> Result<Self, BedError> {
         let state = store.bed(name)?;
         if state.phase == crate::state::Phase::Starting {
@@ -257,10 +260,11 @@ impl TestBed {
         })
     }
 
-    /// Moves this process into the bed's control group, if the bed has one.
+    /// Moves this process into the bed's control group, which limits the I/O of loads; no effect on a bed without a
+    /// control group.
     ///
     /// # Errors
-    /// If the system refuses the move.
+    /// If the kernel refuses the write to the group's `cgroup.procs`.
     pub fn join_control_group(&self) -> Result<(), BedError> {
         let Some(group) = &self.state.control_group else {
             return Ok(());
@@ -370,10 +374,11 @@ impl TestBed {
         own.is_some() && own == of(&self.state.owner.pid.to_string())
     }
 
-    /// A command in the bed's network and mounts, with the current directory of this process.
+    /// Command that runs `program` in the bed's network, mount and user namespaces, with the current directory of this
+    /// process.
     ///
     /// # Errors
-    /// If there is no current directory, or `nsenter` is missing.
+    /// If this process has no current directory, or `nsenter` is missing.
     pub fn command(&self, program: &OsStr) -> Result<Command, BedError> {
         let nsenter = Need::debian("nsenter", "util-linux");
         let path = nsenter.find().ok_or(BedError::Missing(vec![nsenter]))?;
@@ -420,7 +425,7 @@ impl TestBed {
 impl Drop for TestBed {
     fn drop(&mut self) {
         if self.bound.is_some() {
-            // `end` reports the error; a drop cannot.
+            // `TestBed::end` returns the error of the shutdown; `drop` can only ignore the error.
             let _ = self.end_now();
         }
     }
@@ -443,7 +448,7 @@ fn end(store: &Store, name: &str, child: &mut Option<Child>) {
         }
     };
     let mut owner = owner_now();
-    // Before the bed ends, so that a load can still clean up.
+    // Loads end before the bed, so that they can still remove their files.
     let network = BedState::read(&dir).ok();
     let network = network.and_then(|state| Network::of(&state));
     if let Some(network) = &network {
@@ -479,7 +484,7 @@ fn end(store: &Store, name: &str, child: &mut Option<Child>) {
         }
         has_ended(KILL_TIMEOUT, &mut owner);
     }
-    // Processes that have entered the network in the meantime.
+    // Further processes may have entered the bed's network since the first call of `clear`.
     if let Some(network) = &network {
         network.clear();
     }
@@ -544,9 +549,10 @@ fn wait_for_ready(
     }
 }
 
-/// The last line that an ended keeper wrote.
+/// Last line that an ended keeper wrote to standard error, which says why it ended.
 fn last_words(errors: &str) -> &str {
-    // `unshare` writes only this line when its process is killed by a signal for which it has no number.
+    // A line with `sigprocmask` is from `unshare`, whose child was killed by a signal that `unshare` cannot pass on,
+    // and says nothing about the keeper.
     let is_said = |l: &&str| !l.trim().is_empty() && !l.contains("sigprocmask unblock failed");
     let last = errors.lines().rev().find(is_said);
     last.unwrap_or("it was killed, or ended and wrote nothing")

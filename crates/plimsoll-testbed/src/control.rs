@@ -10,46 +10,46 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// File name of the socket.
+/// File name of the keeper's Unix socket in the bed's directory.
 const SOCKET: &str = "control";
 
-/// Maximum duration of a request: a restart waits until the daemon is ready.
+/// Maximum time in which the keeper replies to a request: the restart of a node waits until the daemon is ready.
 pub(crate) const REPLY_TIMEOUT: Duration = Duration::from_secs(100);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Request {
-    /// Returns the status of the bed.
+    /// Request for the whole status of the bed: nodes, processes, and whether the bed is in sync.
     Status,
-    /// Returns the states of the nodes.
+    /// Request for the states of the nodes only, which the keeper knows without asking the bed's software.
     Nodes,
-    /// Injects or ends a fault: the text of a [`Fault`](crate::Fault).
+    /// Request to inject or end a fault, as the text of a [`Fault`](crate::Fault).
     Fault(String),
-    /// Ends the bed. The reply precedes the shutdown.
+    /// Request to end the bed; the keeper replies before the shutdown.
     Down,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Reply {
-    /// The request has succeeded.
+    /// Reply that the fault of the request was injected or ended, or that the shutdown of the bed begins.
     Done,
-    /// Reply to `Request::Status`.
+    /// Reply to `Request::Status` with the status of the bed.
     Status(BedStatus),
-    /// Reply to `Request::Nodes`.
+    /// Reply to `Request::Nodes` with the states of the bed's nodes.
     Nodes(Vec<NodeStatus>),
-    /// The request is wrong, with the reason.
+    /// Reply to a wrong request, such as a fault on an unknown node; the text is the reason.
     Usage(String),
-    /// The request has failed, with the reason.
+    /// Reply to a request whose action has failed; the text is the reason.
     Failed(String),
 }
 
-/// The status of a bed, from its keeper.
+/// Status of a running bed, as `plimsoll testbed status` shows it: nodes, processes, and lines of the bed's kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BedStatus {
-    /// The nodes of the bed, in the order in which the kind added them.
+    /// States of the bed's nodes, in the order of their start.
     pub nodes: Vec<NodeStatus>,
-    /// The processes of the bed, with their process numbers on the machine.
+    /// All processes in the bed's PID namespace, with their numbers on the machine.
     pub processes: Vec<ProcessStatus>,
     /// Further lines of the kind, such as numbers of copies of files, or the failure of an inquiry.
     pub lines: Vec<String>,
@@ -62,11 +62,11 @@ pub struct BedStatus {
 /// A process of a bed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ProcessStatus {
-    /// Process number on the machine.
+    /// Process number on the machine, not in the bed's PID namespace.
     pub pid: i32,
-    /// Name of the program.
+    /// Name of the process's program, as in `/proc/PID/stat`.
     pub program: String,
-    /// Resident memory in bytes.
+    /// Resident memory of the process in bytes, including pages shared with other processes.
     pub memory_bytes: u64,
 }
 

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
-/// Maximum time in which a daemon becomes ready. A busy machine takes ten times as long as an idle one.
+/// Maximum time from the start of a daemon until it is ready: on a busy machine, ten times the time on an idle machine.
 const READY_TIMEOUT: Duration = Duration::from_secs(90);
 
 /// Maximum duration of a command that checks whether a daemon is ready.
@@ -31,9 +31,9 @@ pub struct CommandLine {
     args: Vec<OsString>,
     variables: Vec<(OsString, OsString)>,
     removed: Vec<OsString>,
-    /// Bind mounts that only this command sees: source and mount point.
+    /// Bind mounts in a mount namespace of the command alone: source and mount point.
     private: Vec<(PathBuf, PathBuf)>,
-    /// Whether `/proc` shows the bed's PID namespace.
+    /// Whether the command's `/proc` shows the processes of the bed's PID namespace.
     has_own_proc: bool,
 }
 
@@ -86,14 +86,15 @@ impl CommandLine {
         self
     }
 
-    /// Mounts the directory `ours` over `theirs`, visible to this command only.
+    /// Bind-mounts the directory `ours` over `theirs` in a mount namespace of the command alone.
     #[must_use]
     pub fn private(mut self, ours: impl Into<PathBuf>, theirs: impl Into<PathBuf>) -> Self {
         self.private.push((ours.into(), theirs.into()));
         self
     }
 
-    /// Shows this command the bed's processes in `/proc`, with the process numbers of the bed's PID namespace.
+    /// Gives the command a `/proc` of the bed's PID namespace, whose process numbers are the numbers that the command
+    /// itself sees.
     #[must_use]
     pub fn own_proc(mut self) -> Self {
         self.has_own_proc = true;
@@ -115,7 +116,8 @@ impl CommandLine {
             words.push("--".into());
         }
         if !(self.variables.is_empty() && self.removed.is_empty()) {
-            // `env` sets variables such as LD_PRELOAD for the last program only, not for the programs before it.
+            // `env` sets variables such as LD_PRELOAD for the daemon only, not for `unshare` and `sh`, which start the
+            // daemon.
             words.push("env".into());
             for name in &self.removed {
                 words.extend(["--unset".into(), name.clone()]);
@@ -193,39 +195,40 @@ fn prepare(command: &mut Command) {
         .stdin(Stdio::null());
 }
 
-/// The readiness check of a daemon.
+/// Condition under which a daemon counts as ready.
 #[derive(Debug, Clone)]
 pub enum Ready {
-    /// The daemon accepts connections at all of these addresses.
+    /// A daemon is ready when the daemon accepts TCP connections at all addresses of the list.
     Listening(Vec<SocketAddr>),
-    /// The log contains this text, written since the last start.
+    /// A daemon is ready when the daemon has written the text to its log since its last start.
     Logged(&'static str),
-    /// The command succeeds, within [`SUCCEEDS_TIMEOUT`].
+    /// A daemon is ready when the command, such as a query of the daemon, exits with 0 within `SUCCEEDS_TIMEOUT`.
     Succeeds(CommandLine),
-    /// A file system is mounted at this directory.
+    /// A daemon is ready when a file system is mounted at the directory, such as the daemon's FUSE file system.
     Mounted(PathBuf),
 }
 
 /// A process that another daemon of the bed has started, and whose parent is now the bed's first process.
 #[derive(Debug, Clone)]
 pub struct ForeignProcess {
-    /// The file with the process number; the other daemon rewrites the file when it starts the process again.
+    /// PID file of the process, which the other daemon rewrites whenever it starts the process.
     pub pid_file: PathBuf,
-    /// Argument that keeps the process in the foreground; added when the bed itself restarts the process.
+    /// Argument that keeps the process in the foreground; the bed adds the argument when the bed itself restarts the
+    /// process.
     pub in_foreground: &'static str,
-    /// A command with the same private mounts.
+    /// Command line of another daemon with the same private mounts as the process.
     pub like: CommandLine,
-    /// Readiness check of the process.
+    /// Condition under which the process counts as ready.
     pub ready: Ready,
 }
 
-/// A daemon; the whole process group is killed.
+/// Daemon of a node; a kill ends the daemon's whole process group.
 pub(crate) struct Daemon {
     line: CommandLine,
     ready: Ready,
     log: PathBuf,
     process: Option<Running>,
-    /// The file with the process number, if another daemon starts the process.
+    /// PID file of a process that another daemon starts; `None` if the keeper starts the process.
     pid_file: Option<PathBuf>,
     /// Exit status of the last process.
     ended: Option<ExitStatus>,
@@ -234,9 +237,9 @@ pub(crate) struct Daemon {
 }
 
 enum Running {
-    /// Started by this process.
+    /// Daemon that the keeper has started as its child process.
     Child(Child),
-    /// Started by another daemon.
+    /// Daemon that another daemon has started, and whose process number is from a PID file.
     Foreign(Pid),
 }
 
@@ -321,7 +324,7 @@ impl Daemon {
         })
     }
 
-    /// Starts a daemon without waiting until it is ready.
+    /// Starts a daemon and returns before the daemon is ready.
     pub(crate) fn start(line: CommandLine, ready: Ready, log: PathBuf) -> Result<Self, BedError> {
         let mut this = Self {
             line,
@@ -391,7 +394,8 @@ impl Daemon {
         self.ended
     }
 
-    /// Finds a process that another daemon has started in the meantime.
+    /// Adopts the process that another daemon has started in place of an ended process, if the PID file names a running
+    /// process.
     fn find_again(&mut self) {
         let Some(pid_file) = &self.pid_file else {
             return;
@@ -415,7 +419,7 @@ impl Daemon {
         sent.map_err(|e| BedError::failed(self.line.shown(), e))
     }
 
-    /// Kills the daemon if it runs, and waits for its end.
+    /// Kills the daemon's process group with SIGKILL, and waits for the daemon's end; no effect on an ended daemon.
     pub(crate) fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             // The process may have ended already.
@@ -472,15 +476,17 @@ impl Daemon {
         }
     }
 
-    /// Waits until the daemon is ready.
+    /// Waits until the daemon meets its condition of readiness.
     ///
     /// # Errors
-    /// If the daemon ends, with its last line; if [`READY_TIMEOUT`] passes; if `given_up` returns true.
+    /// If the daemon ends before it is ready, with the end of its log; if [`READY_TIMEOUT`] passes; if `given_up`
+    /// returns true.
     pub(crate) fn wait(&mut self, given_up: impl Fn() -> bool) -> Result<(), BedError> {
         let begun = Instant::now();
         let what = format!("starting `{}`", self.line.shown());
         loop {
-            // Before the readiness check: another process may listen at the port.
+            // The daemon's end is checked before the daemon's readiness, because another process may listen at the
+            // daemon's port.
             let ended = self.poll();
             if let Some(why) = failure(ended, &[&self.written()]) {
                 return Err(BedError::failed(what, why));

@@ -2,24 +2,24 @@
 
 use crate::needs::Need;
 
-/// Why a test bed cannot be used.
+/// Reason why a test bed cannot be started, used or ended.
 #[derive(Debug, thiserror::Error)]
 pub enum BedError {
-    /// Programs are not installed.
+    /// Programs that the kind of the bed needs are not installed.
     #[error("{}", missing(.0))]
     Missing(Vec<Need>),
-    /// A name, an option, or an action is wrong; the text says why.
+    /// The name of a bed, an option, or a fault is wrong; the text is the reason.
     #[error("{0}")]
     Usage(String),
-    /// Rights are missing; the text says which.
+    /// The user lacks rights on this machine; the text names the rights.
     #[error("{0}")]
     Rights(String),
-    /// An action failed.
+    /// A command, a file operation, or a request to the keeper has failed.
     #[error("{what}: {why}")]
     Failed {
-        /// The failed action or its object, such as a path.
+        /// Action that failed, or its object, such as a path.
         what: String,
-        /// The reason.
+        /// Reason of the failure, from the system or the program.
         why: String,
     },
 }

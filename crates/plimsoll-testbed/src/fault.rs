@@ -4,35 +4,36 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// A fault, and its node.
+/// Fault injected into a node of a test bed, or the end of a fault, such as `kill server` or `heal line`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// The action.
+    /// Action on the node, such as `kill` or `slow 100iops`.
     pub verb: Verb,
-    /// Name of the node; if absent, the only node to which the action applies.
+    /// Name of the node; `None` for the only node of the bed to which the action applies.
     pub node: Option<String>,
 }
 
-/// Actions on a node.
+/// Actions on a node of a test bed that is up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
-    /// Kills the processes (SIGKILL).
+    /// Fault that kills the node's processes with SIGKILL.
     Kill,
-    /// Stops the processes (SIGSTOP): they keep their connections and do not reply.
+    /// Fault that stops the node's processes with SIGSTOP: stopped processes keep their connections and do not reply.
     Stop,
-    /// Continues stopped processes (SIGCONT).
+    /// End of the fault `stop`: the node's stopped processes continue (SIGCONT).
     Cont,
-    /// Kills the daemon if it runs, and starts the daemon again with the same files.
+    /// Fault that kills the node's daemon if the daemon runs, and starts the daemon again with the same files.
     Restart,
-    /// Makes the node unreachable: a line drops its connections and accepts none, an address is removed.
+    /// Fault that makes the node unreachable: a line drops its connections and accepts none, and any other node loses
+    /// its address, or its network device is taken down.
     Cut,
-    /// Undoes cut, fill and slow.
+    /// End of the faults `cut`, `fill` and `slow` of the node.
     Heal,
-    /// Sets the round-trip time of a line.
+    /// Fault that sets the round-trip time that a line, the node, adds to the round-trip time of the network.
     Delay(Duration),
-    /// Fills the node's file system.
+    /// Fault that fills the node's file system, so that writes to the file system fail with ENOSPC.
     Fill,
-    /// Limits the node's disk to this number of operations per second, of reads and of writes each.
+    /// Fault that limits the reads per second of the node's disk, and also the writes per second, to the given number.
     Slow(u64),
 }
 

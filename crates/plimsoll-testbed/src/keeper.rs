@@ -253,7 +253,8 @@ impl Keeper {
                 && let Some(pid) =
                     pid.filter(|pid| !daemons.contains(&pid.as_raw_nonzero().get().unsigned_abs()))
             {
-                // The process may still have a parent that has not waited for it.
+                // waitpid(2) fails if the zombie's parent still runs and has yet to wait; the parent then reaps the
+                // zombie.
                 let _ = waitpid(Some(pid), WaitOptions::NOHANG);
             }
         }

@@ -3,21 +3,20 @@
 //! The process of a bed is the *keeper*: the first process in new PID, network, mount and, if the user is not root,
 //! user namespaces. The keeper starts the daemons of the bed's nodes and replies to requests. A bed's addresses exist
 //! in its own network only, so any number of beds of one kind run side by side, with the usual ports. However the
-//! keeper ends, the system then ends all processes, mounts, devices and addresses of the bed. Only directories remain;
-//! the next command recognises them by the keeper's process number and start time, and removes them. A command that
-//! loads a bed enters the bed's namespaces first.
+//! keeper ends, the system then ends all processes, mounts, devices and addresses of the bed. Only directories remain,
+//! which the next command recognises by the keeper's process number and start time, and removes. A command that loads a
+//! bed enters the bed's namespaces first.
 //!
 //! # Modules
 //! - `kinds`: the kinds of test beds, one module each;
 //! - `bed`: a bed in its keeper; `node`: the bed's nodes, with lines, limits (`cgroup`), and `fault`s; `daemon`: the
 //!   nodes' processes;
 //! - `keeper`: the process of a bed; `control`: requests to the keeper;
-//! - `client`: what commands do with beds;
-//! - `store` and `state`: the directories of beds; `process_id`: processes that cannot be confused with later processes
-//!   of the same number; `namespace`: the processes of a bed; `network`: processes that have entered the network of a
-//!   bed;
-//! - `needs`: programs and how they are installed; `preload`: C libraries that daemons are loaded with; `failure`: why
-//!   a daemon will never be ready, from its log;
+//! - `client`: commands on beds;
+//! - `store` and `state`: the directories of beds; `process_id`: identity of processes, although the system reuses
+//!   process numbers; `namespace`: the processes of a bed; `network`: processes that have entered the network of a bed;
+//! - `needs`: programs and their packages; `preload`: C libraries for daemons; `failure`: the reason in a log why a
+//!   daemon will never be ready;
 //! - [`study`]: documents and reports of studies.
 //!
 //! # Design

@@ -5,7 +5,7 @@ use procfs::process::Process;
 use rustix::process::Pid;
 use std::collections::BTreeMap;
 
-/// The processes of this namespace, with their process numbers on the machine.
+/// Processes in the PID namespace of the calling process, a keeper, with their process numbers on the machine.
 pub(crate) fn own_processes() -> Vec<Process> {
     let namespace = |pid: &str| std::fs::read_link(format!("/proc/{pid}/ns/pid"));
     let Ok(own) = namespace("self") else {
@@ -52,12 +52,12 @@ pub(crate) fn inner_pid(process: &Process) -> Option<Pid> {
     Pid::from_raw(inner)
 }
 
-/// Whether a process has ended and its parent has not waited for it.
+/// Whether a process is a zombie: ended, but not reaped by its parent.
 pub(crate) fn is_zombie(process: &Process) -> bool {
     process.stat().is_ok_and(|stat| stat.state == 'Z')
 }
 
-/// The command line of a process of this namespace, by its number in the namespace.
+/// Command line of the process with number `pid` in the keeper's PID namespace; `None` if no such process runs.
 pub(crate) fn command_line(pid: Pid) -> Option<Vec<String>> {
     let mut all = own_processes().into_iter();
     let words = all.find(|p| inner_pid(p) == Some(pid))?.cmdline().ok()?;

@@ -1,4 +1,4 @@
-//! Programs that test beds run, and how they are installed.
+//! Programs that test beds need, and the packages that install the programs.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,9 +15,9 @@ pub struct Need {
 /// The package of a program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Package {
-    /// A Debian package, by name.
+    /// Debian package, installed by `apt-get install NAME`.
     Debian(&'static str),
-    /// A package of the Python Package Index (PyPI), by name.
+    /// Package of the Python Package Index (PyPI), installed by `pip install NAME`.
     Python(&'static str),
 }
 
@@ -31,7 +31,7 @@ impl Need {
         }
     }
 
-    /// A program of a PyPI package.
+    /// Need for the program `program`, which the PyPI package `package` installs.
     #[must_use]
     pub const fn python(program: &'static str, package: &'static str) -> Self {
         Self {

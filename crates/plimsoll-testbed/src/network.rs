@@ -10,8 +10,8 @@ use std::fs::{File, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::time::{Duration, Instant};
 
-/// Maximum time from SIGTERM until a process ends; then the process is killed. A load writes its results and removes
-/// its files in this time.
+/// Maximum time from SIGTERM until a load in the bed's network ends, in which the load writes its results and removes
+/// its files; then the load is killed.
 const TERM_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Maximum time in which the system ends killed processes.
@@ -44,17 +44,18 @@ impl NamespaceId {
         Some(Self::of(&found.ok()?))
     }
 
-    /// The network of this process, if it is the first process of a PID namespace, as a keeper is. Any other process
-    /// may be in the machine's network.
+    /// Network namespace of the keeper; `None` unless this process is process 1 of a PID namespace, as every keeper is.
+    /// A process with another number than 1 may be in the machine's own network, whose processes must not be ended.
     pub(crate) fn of_bed() -> Option<Self> {
         let is_first = std::process::id() == 1;
         is_first.then(|| Self::of_network("self")).flatten()
     }
 }
 
-/// The network namespace of a bed.
+/// Network namespace of a bed, with the processes that belong to the bed.
 pub(crate) struct Network {
-    /// Open, so that the system does not reuse the namespace's number.
+    /// Open file of the network namespace, so that the system does not give the namespace's number to another
+    /// namespace.
     _namespace: File,
     id: NamespaceId,
     owner: ProcessId,
@@ -63,7 +64,7 @@ pub(crate) struct Network {
     above: Vec<ProcessId>,
 }
 
-/// All processes of the machine, by number.
+/// State of every process of the machine, by process number.
 fn processes() -> BTreeMap<i32, Stat> {
     let all = procfs::process::all_processes().into_iter().flatten();
     let stats = all.filter_map(|process| process.ok()?.stat().ok());
@@ -88,8 +89,8 @@ impl Network {
         let all = processes();
         let above = line(&all, owner.pid).filter_map(|pid| ProcessId::of_stat(all.get(&pid)?));
         let above = above.collect();
-        // The owner is checked last, so that namespace and ancestors are the owner's and not those of a later process
-        // with its number.
+        // The owner is checked last: if the owner still runs, the namespace and the ancestors read before were the
+        // owner's, and not of a later process with the owner's process number.
         (found == id && owner.is_running()).then_some(Self {
             _namespace: namespace,
             id,
@@ -98,9 +99,9 @@ impl Network {
         })
     }
 
-    /// The processes in the network, without the bed's processes and without this process and its ancestors. If this
-    /// process is in the network too, processes of its process group do not count either: a shell connects them with
-    /// pipes.
+    /// Processes that have entered the bed's network: neither processes of the bed, nor this process and its ancestors.
+    /// If this process has entered the bed's network too, the processes of this process's group do not count, because a
+    /// shell may have connected the processes of a group by pipes.
     fn entered(&self) -> Vec<ProcessId> {
         let all = processes();
         let own = ProcessId::own().pid;
@@ -118,8 +119,9 @@ impl Network {
             let id = ProcessId::of_stat(stat)?;
             is_foreign(stat, &id).then_some(id)
         });
-        // The network is read after the start time: if another process has taken the number, its network differs.
-        // Processes whose network this user may not read are left alone.
+        // The network of a process is read after the process's start time, and the later signal checks the start time:
+        // a process that has taken the number of an ended process gets no signal. Processes whose network this user may
+        // not read are left alone.
         alive
             .filter(|process| NamespaceId::of_network(process.pid) == Some(self.id))
             .collect()

@@ -28,9 +28,10 @@ pub struct Node {
     /// Mount point of the node's own file system, which can be filled.
     file_system: Option<PathBuf>,
     io_limit: Option<IoLimit>,
-    /// Network device that leads to the node, if its address is not one of the bed's.
+    /// Network device behind which the node is, such as the TAP device of a virtual machine; `None` if the node's
+    /// address is one of the bed's own.
     device: Option<&'static str>,
-    /// Whether the node's address is removed, or its device is down.
+    /// Whether the fault `cut` has removed the node's address or taken down its device.
     is_cut: bool,
     is_stopped: bool,
 }
@@ -81,19 +82,19 @@ impl Line {
     }
 }
 
-/// The state of a node, for `status`.
+/// State of a node, as `plimsoll testbed status` shows it.
 #[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct NodeStatus {
-    /// Name of the node in commands.
+    /// Name of the node in faults and log files, such as `server.1`.
     pub name: String,
     /// Function of the node, such as `NFS server` or `line`.
     pub role: String,
-    /// Address of the node in the bed's network.
+    /// Address of the node in the bed's network; null if the node has no address, such as a FUSE client.
     pub address: Option<IpAddr>,
     /// State as text, such as `running`, `stopped`, `ended` with the last line of the log, `cut` or `full`; several
     /// states are separated by commas.
     pub state: String,
-    /// Process number of the daemon in the bed's PID namespace.
+    /// Process number of the node's daemon in the bed's PID namespace; null if no daemon runs.
     pub pid: Option<u32>,
 }
 
@@ -136,7 +137,8 @@ impl Node {
         }
     }
 
-    /// Ends daemon and line, and removes the limit of the disk.
+    /// Kills the node's daemon, closes the node's line, and removes the I/O limit of the node's disk, at the end of the
+    /// bed.
     pub(crate) fn end(&mut self) {
         if let Some(daemon) = &mut self.daemon {
             daemon.kill();
@@ -148,19 +150,19 @@ impl Node {
     }
 
     /// Records that the node's files are on a file system of their own, if `dir` is a mount point.
-    pub fn has_file_system(&mut self, dir: &Path) {
+    pub fn note_file_system(&mut self, dir: &Path) {
         if is_mount_point(dir) {
             self.file_system = Some(dir.into());
         }
     }
 
     /// Records that the node is reached through a network device only.
-    pub fn is_behind(&mut self, device: &'static str) {
+    pub fn set_device(&mut self, device: &'static str) {
         self.device = Some(device);
     }
 
     /// Records that the operation rate of the node's disk can be limited.
-    pub(crate) fn has_io_limit(&mut self, limit: IoLimit) {
+    pub(crate) fn set_io_limit(&mut self, limit: IoLimit) {
         self.io_limit = Some(limit);
     }
 
@@ -307,7 +309,7 @@ impl Node {
     }
 }
 
-/// Adds (`add`) an address to the bed's network, or removes (`del`) it.
+/// Runs `ip addr CHANGE ADDRESS` on the loopback device of the bed's network; `change` is `add`, `replace` or `del`.
 pub(crate) fn change_address(change: &str, address: IpAddr) -> Result<(), BedError> {
     let prefix = format!("{address}/32");
     let line = CommandLine::new("ip").args(["addr", change, &prefix, "dev", "lo"]);
@@ -350,7 +352,7 @@ fn write_until_full(file: &mut File, given_up: impl Fn() -> bool) -> std::io::Re
         match file.write(&chunk) {
             Ok(bytes @ 1..) => {
                 written += bytes as u64;
-                // Bounds the time for which a slow disk blocks this process.
+                // A sync every 16 MiB bounds the time for which a slow disk blocks the keeper.
                 if written % FILL_SYNC_BYTES < bytes as u64 {
                     sync(file)?;
                 }

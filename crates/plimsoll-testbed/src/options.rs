@@ -4,7 +4,8 @@ use crate::BedError;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// Options of all kinds of test beds; each kind takes some of them.
+/// Options of `plimsoll testbed up` for all kinds of test beds; each kind of test bed accepts only a part of the
+/// options.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct BedOptions {
@@ -28,9 +29,9 @@ pub struct BedOptions {
     pub core_protocol: Option<String>,
     /// `--without-edge`: the core filer alone, behind the same line.
     pub without_edge: bool,
-    /// `--file-system`: name of the file system.
+    /// `--file-system`: type of the file system on the bed's block device, such as `ext4`.
     pub file_system: Option<String>,
-    /// `--machine`: how the server's kernel runs.
+    /// `--machine`: virtual machine that runs the server's kernel, such as `qemu`.
     pub machine: Option<String>,
 }
 

@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 /// A process of this boot of the machine; two different processes are never equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ProcessId {
-    /// Process number.
+    /// Process number in the PID namespace that the mounted `/proc` shows.
     pub pid: i32,
-    /// Start time in clock ticks since the boot of the machine.
+    /// Start time of the process in clock ticks since the boot of the machine.
     pub start_ticks: u64,
 }
 
 impl ProcessId {
-    /// The running process with this number.
+    /// Identity of the running process with number `pid`; `None` if no such process runs, or if it is a zombie.
     #[must_use]
     pub fn of(pid: i32) -> Option<Self> {
         Self::of_stat(&Process::new(pid).and_then(|p| p.stat()).ok()?)

@@ -15,7 +15,7 @@ const SCHEMA_VERSION: u32 = 1;
 
 const FILE: &str = "state.json";
 
-/// Content of `state.json`.
+/// Content of the bed's `state.json`, through which commands find a bed and its keeper.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BedState {
     /// Version of the format of `state.json`.
@@ -24,13 +24,13 @@ pub struct BedState {
     pub name: String,
     /// Name of the bed's kind.
     pub kind: String,
-    /// Options of the bed.
+    /// Options of the command `plimsoll testbed up` that started the bed.
     pub options: BedOptions,
-    /// Time of the request, in seconds since 1970.
+    /// Time at which the start of the bed was requested, in seconds since 1970.
     pub created: u64,
-    /// Boot of the machine in which the bed was started.
+    /// Identifier of the machine's boot in which the bed was started; a bed of an earlier boot has ended.
     pub boot_id: String,
-    /// Whether the bed can be used.
+    /// Whether the bed can be used, or is still being started.
     pub phase: Phase,
     /// The process whose end ends the bed: the command that starts the bed, then the keeper.
     pub owner: ProcessId,
@@ -45,10 +45,10 @@ pub struct BedState {
     /// Control group that a process must join before it loads the bed, if any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub control_group: Option<PathBuf>,
-    /// The nodes, once the bed is up.
+    /// Nodes of the bed; empty until the bed is up.
     #[serde(default)]
     pub nodes: Vec<NodeState>,
-    /// Software that runs in the bed.
+    /// Versions of the software that the bed's nodes run, recorded at the start.
     #[serde(default)]
     pub software: Vec<SoftwareVersion>,
     /// Configuration of the bed, in sentences.
@@ -78,26 +78,26 @@ pub struct BedTarget {
     pub directory: Option<PathBuf>,
 }
 
-/// A node of a test bed.
+/// Node of a test bed, as `state.json` lists it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeState {
-    /// Name of the node in commands.
+    /// Name of the node in faults and log files, such as `server.1`.
     pub name: String,
-    /// Function of the node.
+    /// Function of the node, such as `NFS server` or `line`.
     pub role: String,
-    /// Address of the node in the bed's network.
+    /// Address of the node in the bed's network; absent if the node has no address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
 }
 
-/// Software of a test bed.
+/// Version of a piece of software that a test bed runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SoftwareVersion {
-    /// Name of the software.
+    /// Name of the software, such as `nfs-ganesha`.
     pub name: String,
-    /// Version as printed by the software.
+    /// Line of the software's output that contains the version; `unknown` if the output has no number.
     pub version: String,
-    /// Function of the software in the bed.
+    /// Function of the software in the bed, such as `NFS server`.
     pub role: String,
 }
 

@@ -171,7 +171,8 @@ impl Store {
                         swept.push(name);
                     }
                 }
-                // A directory that a killed process has just created. Only an empty directory is removed.
+                // A killed `plimsoll testbed up` may have left the directory that it was making; rmdir(2) removes the
+                // directory only if the directory is empty.
                 Found::Unknown(_) if is_abandoned(&name) => {
                     _ = std::fs::remove_dir(self.dir(&name))
                 }
@@ -248,7 +249,7 @@ impl Store {
         // Another command may have removed the bed, and a new bed may have the name.
         match self.look(&state.name) {
             Found::Left(found) => self.remove_unlocked(&state.name, &found),
-            // A bed that this process was starting.
+            // This process was starting the bed, so no other process uses the bed.
             Found::Alive(found) if found.owner == state.owner => {
                 self.remove_unlocked(&state.name, &found)
             }
@@ -404,10 +405,10 @@ mod tests {
         std::fs::create_dir(store.dir(&format!("{NEW}{}-x", i32::MAX))).unwrap();
         let own = format!("{NEW}{}-x", ProcessId::own().pid);
         std::fs::create_dir(store.dir(&own)).unwrap();
-        // The state was in memory.
+        // After a restart of the machine, a state directory in memory is gone, but the bed's data directory is left.
         let lost = store.create("lost", "nfs", &none).unwrap();
         std::fs::remove_dir_all(store.dir("lost")).unwrap();
-        // A directory that is not a bed's.
+        // The directory `strange` has no name of a bed's data directory, so `sweep` must not remove `strange`.
         std::fs::create_dir(store.data.join("strange")).unwrap();
         assert_eq!(store.sweep().unwrap(), ["dead", "rebooted"]);
         assert!(!lost.data_dir.exists() && !dead.data_dir.exists());

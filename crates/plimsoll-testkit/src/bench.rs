@@ -100,7 +100,7 @@ impl Bench {
         self.dir.path().join(name)
     }
 
-    /// The path that tests give as `--dir`; `Bench` does not create the directory.
+    /// Path of the work directory that tests give as `--dir`; `Bench` does not create the directory.
     pub fn work(&self) -> PathBuf {
         self.path("work")
     }
@@ -111,7 +111,8 @@ impl Bench {
         self.path("w.f").to_str().unwrap().to_owned()
     }
 
-    /// `plimsoll` with arguments, and with this directory as current and as temporary directory.
+    /// Command that runs the built `plimsoll` with `args`, without standard input; the bench's directory is the
+    /// command's current directory and temporary directory.
     pub fn plimsoll<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(built_program("plimsoll"));
         command
@@ -122,7 +123,8 @@ impl Bench {
         command
     }
 
-    /// `plimsoll run WORKLOAD` with results in this directory and JSON on standard output.
+    /// Command `plimsoll run WORKLOAD` with JSON on standard output and results below the bench's directory `results`;
+    /// `more` are further arguments.
     pub fn command(&self, workload: &str, more: &[&str]) -> Command {
         let results = self.path("results");
         let first = ["run", workload, "--format=json", "--results"];
@@ -131,7 +133,7 @@ impl Bench {
         command
     }
 
-    /// [`Bench::command`] with files in [`Bench::work`].
+    /// Command of [`Bench::command`] whose work directory is [`Bench::work`].
     pub fn command_in_work(&self, workload: &str, more: &[&str]) -> Command {
         let mut command = self.command(workload, more);
         command.arg("--dir").arg(self.work());
@@ -146,15 +148,7 @@ impl Bench {
         Ended::of(self.command_in_work(workload, more))
     }
 
-    /// A run of MD-Workbench's pattern on a server. The run verifies the content that it reads.
-    pub fn md_on(&self, url: &str) -> Run {
-        let mut command = self.plimsoll(["md", "-P=20", "-D=2", "-I=10", "-R=1", "-S=3000"]);
-        command.args([&format!("-i={url}"), "--verify-read", "--dir=/md"]);
-        command.args(["--results=results", "--format=json"]);
-        Ended::of(command).result(0)
-    }
-
-    /// The results in this directory, in the order of their names.
+    /// Results directories below the bench's directory `results`, sorted by name; empty before the first run.
     pub fn results(&self) -> Vec<RunDir> {
         let Ok(entries) = std::fs::read_dir(self.path("results")) else {
             return vec![];
@@ -164,7 +158,7 @@ impl Bench {
         paths.iter().map(|p| RunDir::at(p)).collect()
     }
 
-    /// Names of the entries of this directory that are not among `known`.
+    /// Names of files and directories in the bench's directory, without the names in `known`.
     pub fn left_but(&self, known: &[&str]) -> Vec<String> {
         let entries = std::fs::read_dir(self.root()).unwrap();
         let names = entries.map(|e| e.unwrap().file_name().to_string_lossy().into_owned());
@@ -172,7 +166,7 @@ impl Bench {
     }
 }
 
-/// The end of a program: exit code, output and duration.
+/// Exit code (`None` after a fatal signal), output and duration of a program that has ended.
 #[derive(Debug)]
 pub struct Ended {
     pub code: Option<i32>,
@@ -376,7 +370,7 @@ pub fn tree(dir: &Path) -> (BTreeMap<String, u64>, Vec<String>) {
         for entry in entries.map(Result::unwrap) {
             let path = entry.path();
             let below = path.strip_prefix(dir).unwrap().to_str().unwrap().to_owned();
-            // A run may have removed the entry in the meantime.
+            // A run in progress may have removed the file since the directory was listed.
             let Ok(meta) = entry.metadata() else {
                 continue;
             };
@@ -394,9 +388,9 @@ pub fn tree(dir: &Path) -> (BTreeMap<String, u64>, Vec<String>) {
     (files, dirs)
 }
 
-/// A small file system in memory, mounted on [`Bench::work`]: tests can fill it up.
+/// Small tmpfs mounted on [`Bench::work`], which tests fill to provoke ENOSPC.
 pub struct Small {
-    // Dropped before `bench`, which cannot remove a directory with a mount.
+    // `mounted` is declared before `bench`, so that the tmpfs is unmounted before the bench removes its directory.
     mounted: Mounted,
     pub bench: Bench,
 }

@@ -15,10 +15,11 @@ const LIBRARY: &str = "handles.so";
 /// A file system abstraction layer of nfs-ganesha.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fsal {
-    /// A file system of the kernel.
+    /// FSAL VFS: the export is a directory of a file system of the kernel.
     Vfs,
-    /// The server's memory: the files end with the server's process, and no other process sees them. The server keeps
-    /// the first [`MEM_FILE`] bytes of a file. Many CREATE and REMOVE in flight (32 of one client) crash the server.
+    /// FSAL MEM, in the server's memory: files end with the server's process, and other processes cannot see them. FSAL
+    /// MEM keeps only the first [`MEM_FILE`] bytes of a file. Many CREATE and REMOVE calls in flight (32 of one client)
+    /// crash a server with FSAL MEM.
     Mem,
 }
 
@@ -26,7 +27,7 @@ pub enum Fsal {
 pub const MEM_FILE: u32 = 64 << 10;
 
 impl Fsal {
-    /// The library of nfs-ganesha, and the library's Debian package.
+    /// File name of the FSAL's library of nfs-ganesha, and the library's Debian package.
     const fn library(self) -> (&'static str, &'static str) {
         match self {
             Self::Vfs => ("libfsalvfs.so", "nfs-ganesha-vfs"),
@@ -68,7 +69,7 @@ impl Default for GaneshaOptions {
 
 /// An nfs-ganesha: NFSv3, 4.0, 4.1 and 4.2, without delegations.
 pub struct Ganesha {
-    // Dropped before the namespace, so that the server ends first.
+    // `server` is declared before `namespace`, so that nfs-ganesha ends before the processes of the namespace.
     server: Option<Process>,
     namespace: Namespace,
     fsal: Fsal,
@@ -81,12 +82,12 @@ impl Ganesha {
     /// Path of the export for NFSv4.
     pub const PSEUDO: &str = "/export";
 
-    /// Starts a server with an empty export.
+    /// Starts nfs-ganesha with default options and an empty export.
     pub fn start() -> Result<Self, TestServerError> {
         Self::with(&GaneshaOptions::default())
     }
 
-    /// Starts a server with these options and an empty export.
+    /// Starts nfs-ganesha with `options` and an empty export.
     pub fn with(options: &GaneshaOptions) -> Result<Self, TestServerError> {
         Self::configured(options, &configuration(options))
     }
@@ -189,11 +190,12 @@ impl Ganesha {
         Ok(())
     }
 
-    /// Starts a stopped or killed server again, with the same files.
+    /// Starts nfs-ganesha again after a stop or kill; files of [`Fsal::Vfs`] are still there, files of [`Fsal::Mem`]
+    /// are lost.
     pub fn start_again(&mut self) -> Result<(), TestServerError> {
         let path = program("ganesha.nfsd", "nfs-ganesha")?;
         let (before, length) = (self.starts(), self.log().len());
-        // `env` sets the library for nfs-ganesha only, not for the programs before it.
+        // `env` sets LD_PRELOAD for nfs-ganesha only, not for `nsenter` and other programs that start nfs-ganesha.
         let mut command = self.namespace.command(Path::new("env"))?;
         command
             .arg(preload::variable(&[Path::new(SERVER_DIR).join(LIBRARY)]))
@@ -207,7 +209,8 @@ impl Ganesha {
         for port in [MOUNT_PORT, NFS_PORT] {
             self.namespace.wait_for(port, "nfs-ganesha", failure)?;
         }
-        // nfs-ganesha registers with the port mapper only after it listens.
+        // nfs-ganesha listens before it registers with the port mapper, so the start waits for an open port and also
+        // for the line in the log.
         let ready = || (self.starts() > before).then_some(());
         wait_until("starting nfs-ganesha", ready, failure)?;
         // Without the FSAL's library, nfs-ganesha serves without exports.
@@ -219,7 +222,7 @@ impl Ganesha {
         Ok(())
     }
 
-    /// How many times the log reports that the server is ready.
+    /// Number of lines in nfs-ganesha's log that report an initialised server: one for each start.
     fn starts(&self) -> usize {
         self.log().matches("NFS SERVER INITIALIZED").count()
     }

@@ -10,7 +10,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// The network device between the namespace and the kernel in it.
+/// Name of the TAP device that connects the network namespace to User-Mode Linux.
 const DEVICE: &str = "tap0";
 
 /// Required programs, and their Debian packages.
@@ -156,7 +156,8 @@ impl Knfsd {
         let kernel =
             kernel.ok_or_else(|| TestServerError::failed(script, "that kernel was stopped"))?;
         self.write(&format!("script.{number}"), script)?;
-        // The kernel's script looks for this name, so only a complete file gets it.
+        // The script in the server's kernel runs `do.NUMBER` as soon as the name exists, so only a complete file gets
+        // the name.
         let (from, to) = (format!("script.{number}"), format!("do.{number}"));
         std::fs::rename(self.dir().join(from), self.dir().join(to))
             .map_err(|e| TestServerError::failed("a script", e))?;
@@ -174,15 +175,16 @@ impl Knfsd {
         }
     }
 
-    /// Makes the server forget clients at restarts. Otherwise a short run of version 4 would mostly wait for the
-    /// program that records each new client.
+    /// Turns off nfsd's recording of NFSv4 clients, so that the server forgets clients at restarts: a short run of
+    /// NFSv4 would mostly wait for the program that records each new client.
     pub fn forget_clients(&mut self) -> Result<(), TestServerError> {
         self.sh("echo none > /sys/module/nfsd/parameters/cltrack_prog")
             .map(drop)
     }
 
-    /// Also exports an ext4 file system of 64 MiB, at `limited` in the export, where the user `uid` may use `kib` KiB.
-    /// From then on the server forgets clients at restarts.
+    /// Exports an additional ext4 file system of 64 MiB, mounted at `limited` in the main export, with a quota of `kib`
+    /// KiB for the user `uid`. `add_quota` also calls [`Knfsd::forget_clients`], so the server forgets NFSv4 clients at
+    /// restarts.
     pub fn add_quota(&mut self, uid: u32, kib: u64) -> Result<(), TestServerError> {
         for (name, package) in NEEDED_OF_QUOTA {
             program(name, package)?;
@@ -201,7 +203,7 @@ exportfs -i -o {EXPORT_OPTIONS},fsid=1 '*:{export}/limited'",
         self.sh(&script).map(drop)
     }
 
-    /// Kills the server but not its kernel: the files stay.
+    /// Ends the threads of nfsd but not the server's kernel, which keeps the files.
     pub fn kill_server(&mut self) -> Result<(), TestServerError> {
         self.sh("rpc.nfsd 0").map(drop)
     }
@@ -344,7 +346,8 @@ mod tests {
         );
     }
 
-    /// As on a processor with AMX: the kernel starts with the library, and not without.
+    /// With a large processor state, as on a processor with AMX, User-Mode Linux starts only with the library
+    /// `ptrace.c`.
     #[test]
     fn it_starts_where_the_state_of_the_processor_is_large() {
         needs_root!();

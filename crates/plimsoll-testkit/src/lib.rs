@@ -10,8 +10,8 @@
 //! that begins with [`needs_root!`] has in new namespaces. The other servers listen at an address of the loopback, and
 //! need no rights. [`Viewer`] accesses the files of all servers.
 //!
-//! A server is stopped when it is dropped, even if the test panics. When the process of the test dies, the system kills
-//! the server, and the namespaces end with their last process: only a directory of temporary files of rclone remains.
+//! Dropping a server stops the server, even if the test panics. When the process of the test dies, the system kills the
+//! server, and the namespaces end with their last process: only a directory of temporary files of rclone remains.
 //!
 //! The servers are in the packages that `make setup` installs. Methods that return a [`TestServerError`] fail with the
 //! missing program and package, or with the error of the server or of the system.
@@ -19,7 +19,7 @@
 //! # Modules
 //! - the servers: `ganesha` and `knfsd` (in a `namespace`), `rclone`, `nfs3_server` and `serve_nfs` (at an address of
 //!   the `loopback`); [`table`] lists the servers, and defines the trait that all servers implement;
-//! - `process` runs a server's process and waits until it is ready;
+//! - `process` runs a server's process and waits for its readiness;
 //! - `relay` injects faults between a client and a server of version 4;
 //! - [`user_mode_linux`] runs a test in another kernel;
 //! - `machine` is a machine with its own network, whose line can be cut;
@@ -79,25 +79,26 @@ use plimsoll_testbed::needs::Need;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Port of NFS, for all versions.
+/// Port 2049 of NFS (RFC 1813, 2.1 and RFC 7530, 3.1), used by nfs-ganesha and the kernel's server in their own
+/// networks.
 pub const NFS_PORT: u16 = 2049;
 
-/// Port of MOUNT.
+/// Port of the MOUNT protocol of nfs-ganesha and the kernel's server; no standard assigns the port.
 pub const MOUNT_PORT: u16 = 20048;
 
 /// Maximum time in which a server starts or stops. An idle machine takes 0.1 s, and 5 s for a server with its own
 /// kernel; a busy machine takes ten times as long.
 const SERVER_TIMEOUT: Duration = Duration::from_secs(90);
 
-/// Errors of test servers.
+/// Reason why a test server cannot be started, restarted or accessed.
 #[derive(Debug, thiserror::Error)]
 pub enum TestServerError {
     /// A program is not installed.
     #[error("`{program}` is missing: run `make setup`, or install the package `{package}`")]
     Missing {
-        /// Name of the program.
+        /// Name of the program that the `PATH` lacks.
         program: &'static str,
-        /// The Debian package that contains the program.
+        /// Debian package that contains the program.
         package: &'static str,
     },
     /// A program that `make setup` puts into the source tree is missing.
@@ -105,26 +106,26 @@ pub enum TestServerError {
         "`.tools/{program}` is missing: run `make setup` (it is in the Python package `{package}`)"
     )]
     NotSetUp {
-        /// Name of the program.
+        /// Name of the program that the directory `.tools` of the source tree lacks.
         program: &'static str,
-        /// The Python package that contains the program.
+        /// Python package that contains the program.
         package: &'static str,
     },
-    /// The user is not root, and namespaces are not available for this reason.
+    /// The user is not root, and can become root neither in namespaces nor by `sudo`; the field is the system's reason.
     #[error(
         "this needs the rights of root, which are available neither in a user namespace ({0}) nor by `sudo -n`: \
          run `make setup`, and then `sudo -v && make test`, or the tests as root"
     )]
     NotRoot(String),
-    /// All addresses for servers are taken; the number of addresses.
+    /// All addresses of test servers are in use; the field is the number of addresses.
     #[error("{0} servers run at the same time: there are no more addresses")]
     Full(usize),
-    /// An action failed.
+    /// The start of a server, a command in its namespaces, or a request to the server has failed.
     #[error("{what}: {why}")]
     Failed {
-        /// The failed action.
+        /// Action that failed, such as `starting nfs-ganesha`.
         what: String,
-        /// The reason.
+        /// Reason of the failure, from the system or the server.
         why: String,
     },
 }

@@ -4,6 +4,7 @@ use crate::with_options;
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 
 /// A reserved port without a listener: connections are refused, and the system gives the port to no other program while
 /// this value exists.
@@ -28,19 +29,21 @@ impl ClosedPort {
         }
     }
 
-    /// Address of the reserved port.
+    /// Address 127.0.0.1 with the reserved port, at which connections are refused.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 }
 
-/// A loopback address with port 0 that no other process uses, so that a port on it stays reserved for this process
-/// while no server listens there.
+/// Loopback address that only this process uses, with a port that only one server of this process uses: a killed server
+/// can start at the same port again.
 pub(crate) fn own_address() -> SocketAddr {
+    static NEXT_PORT: AtomicU16 = AtomicU16::new(10_000);
     // Process ids have 22 bits.
     let [_, high, middle, low] = std::process::id().to_be_bytes();
-    SocketAddr::from((Ipv4Addr::new(127, 64 | high, middle, low), 0))
+    let address = Ipv4Addr::new(127, 64 | high, middle, low);
+    SocketAddr::from((address, NEXT_PORT.fetch_add(1, Relaxed)))
 }
 
 /// URL of a server that has MOUNT at the port of NFS and exports `/`.
@@ -64,12 +67,11 @@ mod tests {
     }
 
     #[test]
-    fn it_can_be_listened_at() {
-        let address = own_address();
-        assert!(address.ip().is_loopback() && address.ip() != Ipv4Addr::LOCALHOST);
-        assert_ne!(
-            TcpListener::bind(address).unwrap().local_addr().unwrap(),
-            address
-        );
+    fn each_server_has_an_address_of_its_own() {
+        let (first, second) = (own_address(), own_address());
+        assert!(first.ip().is_loopback() && first.ip() != Ipv4Addr::LOCALHOST);
+        let servers = [first, second].map(|address| TcpListener::bind(address).unwrap());
+        let ports = servers.map(|server| server.local_addr().unwrap());
+        assert_eq!(ports, [first, second]);
     }
 }

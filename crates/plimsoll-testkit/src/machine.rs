@@ -12,16 +12,16 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Starts a machine. Needs the rights of root.
+    /// Creates the namespaces of a simulated machine, which requires the rights of root.
     ///
     /// # Errors
-    /// If the rights or a program are missing.
+    /// If the rights of root, or a program such as `ip`, are missing.
     pub fn start() -> Result<Self, TestServerError> {
         let namespace = Namespace::new()?;
         Ok(Self { namespace })
     }
 
-    /// Address of the machine.
+    /// Address at which the test's own process reaches the simulated machine.
     #[must_use]
     pub fn address(&self) -> IpAddr {
         self.namespace.address()

@@ -17,8 +17,8 @@ const MAX_SERVERS: u8 = u8::MAX;
 /// server only.
 pub(crate) const SERVER_DIR: &str = "/mnt";
 
-/// Process 1 of the namespaces; all processes in the namespaces end with it. The script prints its process number
-/// outside, from the outer `/proc`.
+/// Shell script of process 1 of the namespaces; all processes in the namespaces end with process 1. Process 1 prints
+/// its process number in the outer PID namespace, from the outer `/proc`.
 const INIT_SCRIPT: &str = r#"
 set -e
 mount -t tmpfs -o mode=755 run /run
@@ -34,7 +34,7 @@ rpcbind -w -f &
 wait
 "#;
 
-/// Network, mount and PID namespaces, and a port mapper in them.
+/// Network, mount and PID namespaces of one server, with an address of their own and a port mapper.
 pub(crate) struct Namespace {
     slot: AddressSlot,
     holder: Option<Process>,
@@ -188,7 +188,8 @@ impl Namespace {
     }
 }
 
-/// Waits until `what` listens at an address, or until `failure` returns a reason why it never will.
+/// Waits until a TCP connection to `at` succeeds, or fails if `failure` returns a reason why the server `what` will
+/// never listen.
 pub(crate) fn wait_for(
     at: SocketAddr,
     what: &str,

@@ -78,7 +78,8 @@ impl Drop for Nfs3Server {
     }
 }
 
-/// Serves until the server is stopped; sends its address once it listens.
+/// Serves NFSv3 from memory on this thread until `stopped` has a message or is dropped; sends the listening address, or
+/// the error of the start, to `started`.
 fn serve(
     address: SocketAddr,
     stopped: oneshot::Receiver<()>,

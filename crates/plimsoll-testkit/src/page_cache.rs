@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// Whether the page with the byte at `offset` of a file of this user is in the page cache.
+/// Whether the page cache contains the page with the byte at `offset` of a file, which this user must own.
 ///
-/// The query reads no data. A non-blocking read would start read-ahead, and on a fast device find the data that it has
-/// read itself.
+/// The query of the page cache (`mincore`) reads no data. A non-blocking read would start read-ahead, and on a fast
+/// device would find the data of the read-ahead in the page cache.
 ///
 /// # Errors
 /// If the file cannot be opened or mapped.

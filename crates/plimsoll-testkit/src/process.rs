@@ -74,13 +74,13 @@ pub(crate) struct Process {
     keeper: Option<JoinHandle<()>>,
     /// Standard error of the process, in memory.
     errors: File,
-    /// Standard input of the process, if piped.
+    /// Standard input of the process; `None` unless standard input is piped.
     pub(crate) input: Option<ChildStdin>,
-    /// The first line of the process's standard output, if piped.
+    /// First line of the process's standard output; `None` unless standard output is piped.
     pub(crate) said: Option<String>,
 }
 
-/// The exit status of a process, once it is known.
+/// Exit status of a server's process, which the keeper thread sends when the process has ended.
 struct ExitState {
     incoming: Receiver<ExitStatus>,
     known: Option<ExitStatus>,
@@ -144,7 +144,7 @@ impl Process {
     /// Sends a signal to the process and waits for its end.
     pub(crate) fn end(self, signal: Signal) -> Result<ExitStatus, TestServerError> {
         self.signal(signal);
-        // A stopped process handles no signal except SIGKILL before it continues.
+        // A process stopped by SIGSTOP handles no signal but SIGKILL until SIGCONT.
         self.signal(Signal::CONT);
         let mut ended = self.lock();
         if let Some(how) = ended.known {
@@ -167,7 +167,7 @@ impl Process {
     /// The reason why the process will never be ready, if known: from its exit status, from its `log` since the start,
     /// or from its standard error.
     pub(crate) fn failure(&self, log: impl FnOnce() -> String) -> Option<String> {
-        // Before the log is read: an ended process writes no more.
+        // The exit status is read before the log: if the process has ended, the log is complete.
         let ended = self.has_ended();
         failure(ended, &[&log(), &self.errors()])
     }

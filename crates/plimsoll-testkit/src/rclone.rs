@@ -14,9 +14,10 @@ use tempfile::TempDir;
 /// Text before the address in the log of a server that listens.
 const READY: &str = "NFS Server running at ";
 
-/// go-nfs of rclone: NFSv3, with MOUNT at the same port and no port mapper. The server needs no rights of root.
+/// go-nfs of rclone: an NFSv3 server that has MOUNT at the port of NFS, and needs neither a port mapper nor the rights
+/// of root.
 ///
-/// The server keeps files in its own cache and writes the real files a moment after they are closed.
+/// rclone keeps changed files in its own cache, and writes them to the exported directory a moment after their close.
 pub struct Rclone {
     server: Option<Process>,
     dir: TempDir,
@@ -24,7 +25,7 @@ pub struct Rclone {
 }
 
 impl Rclone {
-    /// Starts a server with an empty export.
+    /// Starts rclone's NFS server with an empty export.
     pub fn start() -> Result<Self, TestServerError> {
         Self::with(&program()?)
     }
@@ -58,8 +59,8 @@ impl Rclone {
         Ok(())
     }
 
-    /// The command of the server. Handles are kept on disk, so that they stay valid after a restart. A restarted server
-    /// does not serve data that are only in the cache, so data are written back at once.
+    /// Command line of `rclone serve nfs`. File handles are kept on disk, so that they stay valid after a restart. A
+    /// restarted rclone does not serve data that are only in its cache, so data are written back at once.
     fn command(&self, program: &Path) -> Result<Command, TestServerError> {
         let at = |name| self.dir.path().join(name);
         let mut command = bound_command(program)?;

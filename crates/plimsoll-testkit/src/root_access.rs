@@ -13,7 +13,8 @@ use std::sync::OnceLock;
 /// Environment variable that permits `sudo -n` where namespaces are not permitted; `make test` sets the variable.
 const MAY_SUDO: &str = "PLIMSOLL_TEST_SUDO";
 
-/// Checks the rights in namespaces: some systems let every user create namespaces, but forbid everything in them.
+/// Shell commands that succeed only with the rights of root in new namespaces: some systems let every user create
+/// namespaces, but forbid every use of them.
 const PROBE_SCRIPT: &str = "ip link set lo up && mount -t tmpfs look /mnt";
 
 /// Brings up the loopback device of a test's namespaces.
@@ -40,12 +41,12 @@ pub(crate) fn report(output: &Output) -> String {
     report
 }
 
-/// A way to get the rights of root.
+/// Way in which a test gets the rights of root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum RootAccess {
-    /// In new namespaces.
+    /// The test runs as root of new user, network and mount namespaces.
     Namespaces,
-    /// On the machine itself, with a `sudo` that does not ask for a password.
+    /// The test runs as root of the machine itself, by a `sudo` that does not ask for a password.
     Sudo,
 }
 
@@ -105,7 +106,7 @@ fn in_namespaces(script: &str) -> Result<Command, TestServerError> {
     Ok(command)
 }
 
-/// Checks that namespaces can be used; the error is that of the failed command.
+/// Checks that this user can create and use namespaces; the error is what the failed command printed.
 fn probe_namespaces() -> Result<(), String> {
     let mut command = in_namespaces(PROBE_SCRIPT).map_err(|e| e.to_string())?;
     let output = command.stdin(Stdio::null()).output();

@@ -1,5 +1,5 @@
-//! The table of the servers: NFS versions, tests, and expected results. `docs/nfs.md` shows the table, and tests check
-//! it.
+//! Table of the tested NFS servers: versions, known failures, and expected results. `docs/nfs.md` shows the table, and
+//! a test compares the document with the table.
 //!
 //! A server is an implementation of [`NfsServer`] and a row of [`ROWS`].
 
@@ -33,7 +33,7 @@ impl Version {
     }
 }
 
-/// A started server.
+/// Running NFS server that a test kills, restarts and accesses.
 pub trait NfsServer: Send {
     /// URL of the target for a version, with options such as `nconnect=2&rsize=4k`. By default the URL of a server of
     /// version 3 that has MOUNT at the port of NFS and exports `/`.
@@ -42,19 +42,19 @@ pub trait NfsServer: Send {
         loopback::nfs3_url(self.nfs_address(), options)
     }
 
-    /// Address and port of NFS.
+    /// Address and port at which the server serves all its versions of NFS.
     fn nfs_address(&self) -> SocketAddr;
 
-    /// Connects an independent client, to access the files.
+    /// Connects an independent NFSv3 client, with which a test checks and changes the server's files.
     fn viewer(&self) -> Result<Viewer, TestServerError> {
         let nfs = self.nfs_address();
         Viewer::connect(nfs, nfs.port(), "/")
     }
 
-    /// Kills the server.
+    /// Ends the server at once, as a crash would, without an orderly shutdown.
     fn kill(&mut self) -> Result<(), TestServerError>;
 
-    /// Starts the server again after a kill.
+    /// Starts the server again after a kill, at the same address.
     fn start_again(&mut self) -> Result<(), TestServerError>;
 }
 
@@ -112,16 +112,16 @@ impl NfsServer for Knfsd {
     }
 }
 
-/// The files of a server after it was killed and restarted.
+/// Whether a server's files survive a kill and a restart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FilesAfterRestart {
-    /// All files are kept.
+    /// Files survive a kill of the server, because they are on a file system that outlives the server's process.
     Kept,
-    /// No file is kept: the files were in the server's memory.
+    /// Files are lost at a kill of the server, because they were in the memory of the server's process.
     Lost,
 }
 
-/// Cases of the conformance suite that a server fails, and the reason.
+/// Cases of the NFS conformance suite that a server is known to fail, and the reason.
 #[derive(Debug, Clone, Copy)]
 pub struct Exception {
     /// The behaviour of the server that fails the cases.
@@ -132,25 +132,25 @@ pub struct Exception {
     pub cases: &'static [&'static str],
 }
 
-/// A server, and the expected results on it.
+/// Row of the table of NFS servers: a server, and the results that tests expect of it.
 pub struct ServerRow {
-    /// Name of the server.
+    /// Name of the server in tests and `docs/nfs.md`, such as `knfsd`.
     pub server: &'static str,
-    /// NFS versions of the server.
+    /// NFS versions with which tests access the server.
     pub versions: &'static [Version],
-    /// Versions with which no workload can run on the server, and the reason.
+    /// Versions with which no workload can run on the server, and the reason; `None` if every version works.
     pub unusable: Option<(&'static [Version], &'static str)>,
-    /// The files of the server after a kill.
+    /// Whether the server's files survive a kill and a restart.
     pub files: FilesAfterRestart,
-    /// A note that the results of every run on the server must have.
+    /// Note that the results of every run on the server must contain; `None` if no note is expected.
     pub noted: Option<&'static str>,
-    /// Cases of the conformance suite that the server fails.
+    /// Cases of the conformance suite that the server is known to fail; empty if the server passes all.
     pub exceptions: &'static [Exception],
     start: fn() -> Result<Box<dyn NfsServer>, TestServerError>,
 }
 
 impl ServerRow {
-    /// The row of a server.
+    /// Row of [`ROWS`] for the server with the name `server`.
     ///
     /// # Panics
     /// If no server has the name.
@@ -264,7 +264,7 @@ macro_rules! server_tests {
 const V3: &[Version] = &[Version::V3];
 const ALL: &[Version] = &[Version::V3, Version::V40, Version::V41];
 
-/// All servers.
+/// Rows of all tested servers, in the order of the table in `docs/nfs.md`.
 pub const ROWS: &[ServerRow] = &[
     ServerRow {
         server: "nfs-ganesha, FSAL VFS",

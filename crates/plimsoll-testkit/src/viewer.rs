@@ -15,13 +15,13 @@ use std::net::SocketAddr;
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 
-/// Size of a WRITE or a READDIR in bytes, which every server supports.
+/// Maximum size in bytes of a WRITE, and of the reply to a READDIR, which every server supports.
 const WRITE_CHUNK_BYTES: u32 = 32 << 10;
 
 /// Size of a READ in bytes; servers may return less.
 const READ_REQUEST_BYTES: u32 = 1 << 20;
 
-/// Permissions and the bits above them in a mode.
+/// Mask of the permission bits in a file's mode, including the set-user-ID, set-group-ID and sticky bits.
 const PERMISSIONS: u32 = 0o7777;
 
 /// The client of the crate `nfs3_client`, as root, with one call in flight. Paths are relative to the
@@ -44,7 +44,7 @@ pub enum Kind {
     Other,
 }
 
-/// The result of a call of a procedure.
+/// Result of an NFS call; an error of the call, or a status other than NFS3_OK, becomes a [`TestServerError`].
 fn done<T, E>(
     what: &str,
     called: Result<Nfs3Result<T, E>, RpcError>,
@@ -81,7 +81,8 @@ fn split(path: &[u8]) -> (&[u8], &[u8]) {
 }
 
 impl Viewer {
-    /// Connects to NFS and MOUNT at these addresses, and mounts an export.
+    /// Connects to a server's NFS port and to MOUNT at `mount_port` of the same address, and mounts the directory
+    /// `export`.
     pub fn connect(
         nfs: SocketAddr,
         mount_port: u16,
@@ -150,13 +151,13 @@ impl Viewer {
         Ok(Some(kind))
     }
 
-    /// Permissions of a path, with the bits above them.
+    /// Permission bits of the file or directory at a path, including the set-user-ID, set-group-ID and sticky bits.
     pub fn mode(&mut self, path: impl AsRef<[u8]>) -> Result<u32, TestServerError> {
         let handle = self.existing(path.as_ref())?;
         Ok(self.attributes(handle)?.mode & PERMISSIONS)
     }
 
-    /// Names in a directory, sorted.
+    /// Names in a directory, sorted, without `.` and `..`.
     pub fn names(&mut self, path: impl AsRef<[u8]>) -> Result<Vec<Vec<u8>>, TestServerError> {
         let dir = self.existing(path.as_ref())?;
         let (mut names, mut cookie, mut verifier) = (Vec::new(), 0, cookieverf3::default());
@@ -184,7 +185,7 @@ impl Viewer {
         Ok(names)
     }
 
-    /// Content of a file.
+    /// Whole content of a file, read from the server.
     pub fn bytes(&mut self, path: impl AsRef<[u8]>) -> Result<Vec<u8>, TestServerError> {
         let file = self.existing(path.as_ref())?;
         let mut bytes = Vec::new();
@@ -203,7 +204,7 @@ impl Viewer {
         }
     }
 
-    /// Writes a file with this content; replaces an existing file's content.
+    /// Replaces the content of a file by `bytes`; creates a missing file.
     pub fn write(&mut self, path: impl AsRef<[u8]>, bytes: &[u8]) -> Result<(), TestServerError> {
         let path = path.as_ref();
         let file = match self.handle(path)? {

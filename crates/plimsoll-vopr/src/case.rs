@@ -1,24 +1,24 @@
-//! The case of a seed: a run or a load curve.
+//! Case of a seed: the run or load curve that the simulator executes for the seed.
 
 use crate::curve::{CurveScenario, check_curve, run_curve};
 use crate::scenario::Scenario;
 use crate::violation::Violation;
 use crate::{check, run, shrink};
 
-/// One of this number of seeds gives a curve.
+/// Number of consecutive seeds of which one simulates a load curve, and the rest simulate a single run each.
 const SEEDS_OF_A_CURVE: u64 = 8;
 
-/// A simulated case.
+/// Simulated run or load curve of one seed, with every random choice that the seed determines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Case {
-    /// A run of one workload.
+    /// A run of one workload on a group of ranks.
     Run(Box<Scenario>),
-    /// A load curve.
+    /// Load curve that a group of ranks measures in several attempts, all but the last with disturbances.
     Curve(Box<CurveScenario>),
 }
 
 impl Case {
-    /// The case of a seed.
+    /// Draws the run or load curve of a seed; one in eight seeds gives a curve.
     #[must_use]
     pub fn draw(seed: u64) -> Self {
         match seed % SEEDS_OF_A_CURVE {
@@ -27,7 +27,7 @@ impl Case {
         }
     }
 
-    /// The case of a seed in which several runs compete for a directory.
+    /// Draws, from a seed, short runs that compete for one work directory.
     #[must_use]
     pub fn draw_claims(seed: u64) -> Self {
         Self::Run(Box::new(Scenario::draw_claims(seed)))
@@ -44,7 +44,7 @@ impl Case {
         }
     }
 
-    /// Everything that follows from the seed, as text.
+    /// Executes the case, and returns as text the observations that must be equal in every execution of the seed.
     #[must_use]
     pub fn digest(&self) -> String {
         match self {
@@ -53,7 +53,7 @@ impl Case {
         }
     }
 
-    /// The smallest case that breaks the same rule.
+    /// Smallest case, found by simplifying the failing case step by step, that still breaks `rule`.
     #[must_use]
     pub fn shrink(&self, rule: &str) -> Self {
         let breaks = |found: Result<(), Violation>| found.is_err_and(|v| v.rule == rule);

@@ -147,8 +147,8 @@ fn check_sums(
     Ok(())
 }
 
-/// Maximum number of calls of an operation with this name: reading a whole file ends with a read at the end of the
-/// file.
+/// Maximum number of calls to the target of one operation called `name`: 2 for a whole-file read, whose last read
+/// returns end of file.
 fn calls(name: &str) -> u64 {
     match name.starts_with("read") {
         true => 2,
@@ -215,7 +215,7 @@ fn check_bytes(
     if threads.has(Step::Append) || scenario.files.as_ref().is_some_and(|f| !f.is_sound()) {
         return Ok(());
     }
-    // If there are few files, a new file is soon read, and may still be empty.
+    // A worker may read a file that another worker has created but not yet written.
     let may_be_empty = threads.has(Step::Replace) && threads.has_few_files();
     for (operation, row) in execution.plan.operations.iter().zip(&window.rows) {
         if matches!(operation.kind, OpKind::ReadWhole | OpKind::WriteWhole) {
@@ -249,8 +249,8 @@ fn check_utilisation(
     if scenario.files.is_some() {
         return Ok(());
     }
-    // Workers wait for files if there are fewer files than workers, or if files are created and deleted; a limit may
-    // end some workers before others.
+    // Service times add up to less if workers may wait for files (fewer files than workers, or files that are created
+    // and deleted), or if a limit on operations ends some workers early.
     let may_wait = threads.files < threads.workers() || threads.has(Step::Replace);
     if !scenario.is_calm() || may_wait || threads.ops.is_some() {
         return Ok(());
@@ -436,7 +436,8 @@ fn counted_ops(execution: &Execution, outcome: &Outcome) -> u64 {
     counted_rows(execution, outcome).map(|row| row.ops).sum()
 }
 
-/// A run with a limit on its operations executes exactly that number.
+/// A run with a limit on operations never counts more operations than the limit, and exactly the limit if nothing else
+/// ended the run.
 fn check_limit(
     scenario: &Scenario,
     execution: &Execution,

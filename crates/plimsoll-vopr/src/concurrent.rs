@@ -11,20 +11,20 @@ use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 use std::time::Duration;
 
-/// How the other run ended.
+/// End of a further run that one process makes in the work directory of the ranks.
 #[derive(Debug, Clone)]
 pub struct ConcurrentEnd {
-    /// Number of the process of the other run.
+    /// Number of the process that made the further run.
     pub process: u32,
-    /// Start time, in nanoseconds of the simulation.
+    /// Start of the further run, in nanoseconds of the simulation.
     pub began: u64,
-    /// End time, in nanoseconds of the simulation.
+    /// End of the further run, in nanoseconds of the simulation.
     pub ended: u64,
-    /// Outcome, or the reason why there is none.
+    /// Outcome of the further run; an error if the run was refused or failed without an outcome.
     pub outcome: Result<Box<Outcome>, EngineError>,
 }
 
-/// A run of the same Plan by one process.
+/// Further run of the ranks' Plan, by one process, in the ranks' work directory.
 pub(crate) struct ConcurrentRun {
     pub(crate) at_us: u64,
     pub(crate) plan: Plan,
@@ -161,7 +161,7 @@ pub(crate) fn is_of_objects(
     }
 }
 
-/// Whether a run was refused because another one uses the directory.
+/// Whether the engine refused a run because another run holds the claim on the work directory.
 pub(crate) fn is_in_use(outcome: &Result<Box<Outcome>, EngineError>) -> bool {
     match outcome {
         Err(EngineError::Refused(why)) => why.contains("is in use by another run"),

@@ -1,4 +1,4 @@
-//! Ends of ranks and of their windows.
+//! Rules for the ends of ranks and of their measured windows after interrupts, kills and other disturbances.
 
 use crate::execution::{Execution, RankEnd, bounds};
 use crate::results::ResultsEnd;
@@ -10,7 +10,7 @@ use plimsoll_engine::{EngineError, Outcome};
 /// and ends the window.
 const NOTICE_NS: u64 = 300_000_000;
 
-/// The ends of the ranks match the disturbances.
+/// Checks that each rank ended as its disturbances demand.
 pub(crate) fn check_ranks(scenario: &Scenario, execution: &Execution) -> Result<(), Violation> {
     let applied = || {
         let applied = scenario.disturbances.iter().zip(&execution.applied);
@@ -79,7 +79,8 @@ fn check_interrupts(scenario: &Scenario, execution: &Execution) -> Result<(), Vi
     Ok(())
 }
 
-/// Rank 0 notices killed ranks: `lost` are their numbers and the times of the kills in nanoseconds.
+/// Checks that rank 0 notices killed ranks; `lost` has the number of each killed rank and the time of the kill in
+/// nanoseconds.
 fn check_losses(
     scenario: &Scenario,
     execution: &Execution,
@@ -88,7 +89,8 @@ fn check_losses(
     let Some(RankEnd { outcome, at, .. }) = &execution.ranks[0] else {
         return Ok(());
     };
-    // Rank 0 notices a rank that is killed while it works; near the end, the rank may have finished its part.
+    // A rank that is killed near the planned end may have finished its part before, so only earlier kills must be
+    // noticed.
     let planned = scenario.planned_us() * 1000;
     let early = lost.find(|(_, when)| *when < planned && when + 20_000_000_000 < *at);
     if let Some((rank, _)) = early {
@@ -107,7 +109,7 @@ fn check_losses(
     Ok(())
 }
 
-/// An interrupt or a killed rank ends the window.
+/// Checks that an interrupt or the kill of a rank ends the measured window in time.
 pub(crate) fn check_window(
     scenario: &Scenario,
     execution: &Execution,
@@ -139,7 +141,8 @@ pub(crate) fn check_window(
     let (Some((at, kind)), true, false) = (first, scenario.has_only(is_one), has_other_end) else {
         return Ok(());
     };
-    // Twice through the whole tree and back: once until all ranks know of the end, and once at the end of the window.
+    // Messages travel through the tree of ranks and back twice: once until all ranks know of the end, and once to close
+    // the measured window.
     let (delay, jitter) = scenario.delay_us;
     let way_ns = 4 * scenario.tree_depth() * (delay + jitter) * 1000;
     let is_in_time = window_ns.end <= at + NOTICE_NS + way_ns;

@@ -1,4 +1,5 @@
-//! Execution of a scenario.
+//! Execution of a scenario by the real engine in a simulation, with the observations that rules check: outcomes, files,
+//! calls and results.
 
 use crate::concurrent::{ConcurrentEnd, ConcurrentRun};
 use crate::files::{FilesEnd, WORK_DIR, foreign};
@@ -6,18 +7,17 @@ use crate::pattern::PatternSpec;
 use crate::results::{ResultsEnd, ResultsPlace, ResultsRoot, RunResults};
 use crate::scenario::{Disturbance, DisturbanceKind, Scenario};
 use crate::workload::Load;
-use plimsoll_engine::{
-    ClockKind, EngineError, Event, Observer, Outcome, Settings, Stop, run_ranks,
-};
+use plimsoll_engine::{EngineError, Event, Observer, Outcome, Settings, Stop, run_ranks};
 use plimsoll_measure::{Interval, MeasuredWindow};
 use plimsoll_plan::Plan;
 use plimsoll_ranks::{Ranks, SimulatedNetwork};
+use plimsoll_runtime::sync::lock;
 use plimsoll_runtime::{ProcessId, Simulation, SimulationEnd, SimulationHandle};
 use plimsoll_target::simulated::{FileFaults, SimulatedFiles};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Simulated time after the planned end in which all processes must end: a lost neighbour is given up after 5 s, an
@@ -27,46 +27,49 @@ pub(crate) const LIMIT_AFTER_END: Duration = Duration::from_secs(90);
 /// Maximum time for which a rank keeps running after the end of rank 0.
 const ORPHAN_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Maximum real time of a scenario.
+/// Maximum real time in which the simulation of a scenario must end.
 pub(crate) const REAL_LIMIT: Duration = Duration::from_secs(60);
 
-/// The end of a rank's run.
+/// Observations of one rank's run, made at the end of the run.
 #[derive(Debug, Clone)]
 pub struct RankEnd {
-    /// Outcome, or the reason why there is none.
+    /// Outcome of the rank's run; an error if the run was refused or failed without an outcome.
     pub outcome: Result<Box<Outcome>, EngineError>,
     /// Intervals that the rank's observer received.
     pub intervals: Vec<Interval>,
-    /// End time, in nanoseconds since the start of the processes.
+    /// End of the rank's run, in nanoseconds since the start of the processes.
     pub at: u64,
 }
 
-/// The observations of a scenario.
+/// Everything observed during the execution of a scenario, for the rules to check.
 #[derive(Debug, Clone)]
 pub struct Execution {
-    /// The Plan of the run.
+    /// Plan that all ranks execute.
     pub plan: Plan,
-    /// The end of the simulation.
+    /// End of the simulation: the end of all processes, a deadlock, a time limit or a livelock.
     pub end: SimulationEnd,
-    /// Messages of panics.
+    /// Messages of panics in simulated processes; every panic breaks a rule.
     pub panics: Vec<String>,
-    /// The ends of the ranks; `None` for a rank that was killed before its end.
+    /// End of each rank's run, by rank; `None` for a rank that was killed before the end of its run.
     pub ranks: Vec<Option<RankEnd>>,
-    /// The observations of the files, if the target keeps files and the simulation ended.
+    /// Files and calls of the target; `None` if the target keeps no files, or if the simulation did not end.
     pub files: Option<FilesEnd>,
-    /// The observations of the results, if results were written.
+    /// Content of the results directory; `None` if the scenario writes no results.
     pub results: Option<ResultsEnd>,
-    /// The process numbers of the ranks.
+    /// Process number of each rank in the simulation, by rank.
     pub processes: Vec<u32>,
-    /// The end of another run in the same directory, if there was one.
+    /// End of the run that another process makes in the ranks' work directory at the same time; `None` if no other
+    /// process makes a run.
     pub concurrent: Option<ConcurrentEnd>,
     /// Number of failed calls of rank 0 to the disk of the results.
     pub disk_errors: u64,
-    /// Time of each disturbance, in nanoseconds; `None` if its process had ended before.
+    /// Time of each disturbance of the scenario, in nanoseconds of the simulation; `None` if the process had ended
+    /// before the disturbance.
     pub applied: Vec<Option<u64>>,
 }
 
-/// Receives the intervals of a rank, and writes them at rank 0.
+/// Observer of a rank's run, which keeps the intervals; at rank 0, the observer also writes the intervals to the
+/// results.
 pub(crate) struct IntervalObserver {
     pub(crate) intervals: Vec<Interval>,
     pub(crate) results: Option<RunResults>,
@@ -74,7 +77,8 @@ pub(crate) struct IntervalObserver {
 }
 
 impl IntervalObserver {
-    /// An observer of a run; a request to `stop` ends the run.
+    /// Observer that writes intervals to `results` unless `results` is `None`, and ends the run through `stop` if the
+    /// writing fails.
     pub(crate) fn new(results: Option<RunResults>, stop: &Stop) -> Self {
         Self {
             intervals: vec![],
@@ -91,21 +95,21 @@ impl Observer for IntervalObserver {
             if let Some(results) = &mut self.results
                 && !results.interval(interval)
             {
-                // As in the program: the run ends if its figures cannot be written.
+                // As in the program `plimsoll`, a run whose intervals cannot be written ends.
                 self.stop.request();
             }
         }
     }
 }
 
-/// A value shared by threads of a simulation, only one of which runs at a time.
+/// Value shared by threads of a simulation; the lock is never contended, because only one thread runs at a time.
 pub(crate) type Shared<T> = Arc<Mutex<T>>;
 
 pub(crate) fn with<T, R>(shared: &Shared<T>, change: impl FnOnce(&mut T) -> R) -> R {
-    change(&mut shared.lock().unwrap_or_else(PoisonError::into_inner))
+    change(&mut lock(shared))
 }
 
-/// Executes a scenario.
+/// Executes a scenario in a new simulation, and returns the observations that the rules check.
 #[must_use]
 pub fn run(scenario: &Scenario) -> Execution {
     let mut plan = scenario.workload.plan(scenario.seed);
@@ -123,7 +127,7 @@ pub fn run(scenario: &Scenario) -> Execution {
     });
     let target = files
         .as_ref()
-        .map_or_else(|| scenario.target(), |files| files.url());
+        .map_or_else(|| scenario.target(), |files| files.url(scenario.lanes));
     let simulation = Simulation::new(scenario.seed);
     let handle = simulation.handle();
     let (delay, jitter) = scenario.delay_us;
@@ -181,7 +185,6 @@ pub fn run(scenario: &Scenario) -> Execution {
             plan: alone_plan(scenario, &plan),
             settings: Settings {
                 target: target.clone(),
-                lanes: Some(scenario.lanes),
                 ..Settings::default()
             },
             handle: handle.clone(),
@@ -256,8 +259,7 @@ impl AfterRun {
         let (after_run, calls) = (self.files.tree(), self.files.calls());
         self.files.set_faults(FileFaults::none(self.latency_ns));
         let settings = Settings {
-            target: self.files.url(),
-            lanes: Some(self.lanes),
+            target: self.files.url(self.lanes),
             ..Settings::default()
         };
         let again = self.run_again(&settings);
@@ -407,7 +409,7 @@ impl RankMain {
         let results = self.results.as_ref().filter(|_| self.rank == 0);
         let begun = results.map(|place| place.begin(&self.plan, scenario.ranks, &self.handle));
         match begun.transpose() {
-            Ok(results) => self.run_with(results, &*ranks),
+            Ok(results) => self.run_with(results, &ranks),
             Err(e) => {
                 ranks.fail(&e);
                 self.end(Err(EngineError::Failed(e)), vec![]);
@@ -415,11 +417,9 @@ impl RankMain {
         }
     }
 
-    fn run_with(&self, results: Option<RunResults>, ranks: &dyn Ranks) {
+    fn run_with(&self, results: Option<RunResults>, ranks: &Ranks) {
         let settings = Settings {
             target: self.target.clone(),
-            clock: ClockKind::Real,
-            lanes: Some(self.scenario.lanes),
             interval: Duration::from_millis(self.scenario.interval_ms),
             holds: false,
         };

@@ -8,7 +8,7 @@
 //! data set, and is resumed after disturbances. The same seed gives the same bytes, so a seed is sufficient to
 //! reproduce a failure, and [`Case::shrink`] finds the smallest scenario that still fails.
 //!
-//! The name and the model are those of TigerBeetle's simulator.
+//! The name and the model are from TigerBeetle's simulator.
 
 mod case;
 mod check;

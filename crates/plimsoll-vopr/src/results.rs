@@ -22,28 +22,30 @@ use tempfile::TempDir;
 /// Number of calls to the disk for an interval.
 const CALLS_OF_INTERVAL: u64 = 2;
 
-/// The directory in which rank 0 makes its results. The directory outlives the process, as files do.
+/// Directory in which rank 0 makes its results; the directory outlives a killed rank 0.
 pub(crate) struct ResultsRoot {
     dir: TempDir,
     log: Shared<ResultsLog>,
 }
 
-/// Actions of rank 0 on its results.
+/// Log of rank 0's actions on the results of a run, from which rules derive the permitted content of the results
+/// directory.
 #[derive(Debug, Clone, Default)]
 pub struct ResultsLog {
-    /// Whether results can be recovered after a kill.
+    /// Whether rank 0 has written the draft of `run.json`, from which results can be recovered after a kill.
     pub has_draft: bool,
-    /// Intervals to be written, with their times in nanoseconds of the simulation.
+    /// Intervals that rank 0 passed to the writer, each with its time in nanoseconds of the simulation.
     pub passed: Vec<(u64, Interval)>,
-    /// The error that ended the results, with its time in nanoseconds of the simulation.
+    /// Error of the disk that ended the writing of results, with its time in nanoseconds of the simulation; `None`
+    /// without an error.
     pub error: Option<(u64, String)>,
-    /// The run to be published.
+    /// Content of `run.json` that rank 0 tries to publish at the end of the run; `None` before the end.
     pub ended: Option<Box<Run>>,
-    /// Whether the run was published.
+    /// Whether the writer reported the results as published.
     pub is_published: bool,
 }
 
-/// The results of a run while they are written.
+/// Writer of rank 0's results during a run, which logs each action on the results in a [`ResultsLog`].
 pub(crate) struct RunResults {
     plan: Plan,
     writer: Option<RunWriter>,
@@ -52,7 +54,7 @@ pub(crate) struct RunResults {
 }
 
 impl ResultsRoot {
-    /// Results in an empty directory.
+    /// Creates an empty directory for the results of rank 0.
     pub(crate) fn new() -> Self {
         Self {
             dir: tempfile::tempdir().expect("there is a temporary directory"),
@@ -60,12 +62,12 @@ impl ResultsRoot {
         }
     }
 
-    /// The location of the results, for the process of rank 0.
+    /// Place of the results, to be given to the process of rank 0.
     pub(crate) fn place(&self) -> ResultsPlace {
         ResultsPlace(self.dir.path().to_owned(), self.log.clone())
     }
 
-    /// Reads the results after the end of all processes.
+    /// Reads the results directory after the end of all processes; recovers unfinished results that have a draft.
     pub(crate) fn end(self) -> ResultsEnd {
         let entries = std::fs::read_dir(self.dir.path()).expect("the directory is there");
         let paths = entries.map(|entry| entry.expect("the directory is there").path());
@@ -86,7 +88,7 @@ impl ResultsRoot {
     }
 }
 
-/// The location in which a process makes results.
+/// Directory in which rank 0 makes the results of a run, and the log of rank 0's actions on the results.
 #[derive(Clone)]
 pub(crate) struct ResultsPlace(PathBuf, Shared<ResultsLog>);
 
@@ -107,7 +109,7 @@ impl ResultsPlace {
             handle: handle.clone(),
             log: self.1.clone(),
         };
-        let writer = RunWriter::create(&self.0, plan, system_time(), ClockKind::Real);
+        let writer = RunWriter::create(&self.0, plan, system_time(), ClockKind::Real, None);
         let begun = writer.and_then(|mut writer| {
             writer.draft(&draft(plan, ranks))?;
             Ok(writer)
@@ -154,9 +156,9 @@ impl RunResults {
         }
     }
 
-    /// Records the error that ends the results.
+    /// Records the error of the disk that ends the writing of results; returns the error's text.
     fn lose(&mut self, error: &ResultsError) -> String {
-        // Removes the unfinished results.
+        // Dropping the writer removes the unfinished results.
         self.writer = None;
         let (at, text) = (self.handle.now(), error.to_string());
         with(&self.log, |log| log.error = Some((at, text.clone())));
@@ -164,7 +166,7 @@ impl RunResults {
     }
 }
 
-/// A run that was read, with the rows of its intervals, or the error.
+/// Run read from a results directory, with the rows of `intervals.csv`; an error if a file cannot be read.
 pub type ReadRun = Result<(Box<Run>, Vec<IntervalRow>), String>;
 
 fn read(dir: Result<RunDir, String>) -> ReadRun {
@@ -219,20 +221,22 @@ impl ResultsEnd {
     }
 }
 
-/// The content of the results directory after the end of all processes.
+/// Results that the simulated run left in the results directory, read after the end of all processes.
 #[derive(Debug, Clone)]
 pub enum Found {
-    /// Neither results nor unfinished results.
+    /// The run left neither published nor unfinished results.
     Nothing,
-    /// Published results.
+    /// The run left one results directory with its final name, as published results have.
     Published(ReadRun),
-    /// Unfinished results, and the recovered run if the results had a draft.
+    /// The run left one hidden directory with unfinished results; `None` if rank 0 had not yet written a draft of
+    /// `run.json`, from which the results can be recovered.
     Hidden(Option<ReadRun>),
-    /// More than one directory.
+    /// The run left several results directories, published or hidden, although a run has one; paths of all results
+    /// directories of the run.
     Several(Vec<PathBuf>),
 }
 
-/// The description of the target in results.
+/// Target of the simulated run, as `run.json` describes the target.
 fn target(description: String) -> Target {
     Target {
         url: "simulated".into(),
@@ -245,7 +249,7 @@ fn measured(plan: &Plan, description: String) -> MeasuredRun {
     MeasuredRun::new(plan.clone(), target(description), SystemTime::UNIX_EPOCH)
 }
 
-/// The results of a run that begins.
+/// Draft of `run.json` at the begin of a run: an interrupted run without measurements.
 fn draft(plan: &Plan, ranks: u32) -> Run {
     Run::assemble(MeasuredRun {
         ranks,
@@ -257,7 +261,7 @@ fn draft(plan: &Plan, ranks: u32) -> Run {
     })
 }
 
-/// The results of a run from its outcome.
+/// Content of `run.json` that follows from the outcome of a run.
 pub(crate) fn assembled(plan: &Plan, outcome: &Outcome) -> Run {
     let windows = outcome.windows.iter();
     let windows = windows.map(|w| w.totals.clone().into());
@@ -270,7 +274,7 @@ pub(crate) fn assembled(plan: &Plan, outcome: &Outcome) -> Run {
     })
 }
 
-/// Operations, bytes and errors by window and row; only rows with at least one nonzero figure.
+/// Numbers of operations, bytes and errors by window number and row name; rows of zeros are left out.
 type Figures<'a> = BTreeMap<(u32, &'a str), (u64, u128, u64)>;
 
 fn add<'a>(sums: &mut Figures<'a>, row: (u32, &'a str), (ops, bytes, errors): (u64, u128, u64)) {
@@ -334,7 +338,7 @@ pub(crate) fn check(
             }
         }
         Found::Published(run) => {
-            // If the disk fails during the rename, there may be both published results and an error.
+            // If the disk fails during the rename, results may be published although the writer reports an error.
             must!(
                 "results are published by their run",
                 end.log.is_published || error.is_some() || was_killed,

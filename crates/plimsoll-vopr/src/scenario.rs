@@ -1,4 +1,4 @@
-//! Scenarios: the parameters of a simulated run.
+//! Scenarios: the parameters of a simulated run, drawn from a seed.
 
 use crate::files::FilesSpec;
 use crate::pattern::PatternSpec;
@@ -8,45 +8,45 @@ use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::time::Duration;
 
-/// An external event that affects the processes.
+/// Event from outside that hits a simulated process, such as a signal or a cut connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Disturbance {
     /// Time in microseconds since the start of the processes.
     pub at_us: u64,
-    /// Kind of the disturbance.
+    /// Signal, cut connection or clock jump, with the rank that the event hits.
     pub kind: DisturbanceKind,
 }
 
 /// Kinds of [`Disturbance`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DisturbanceKind {
-    /// Interrupt (Ctrl-C) of one rank.
+    /// `SIGINT` to one rank, as by Ctrl-C.
     Interrupt {
-        /// The rank.
+        /// Rank that receives `SIGINT`.
         rank: u32,
     },
-    /// `SIGKILL`.
+    /// `SIGKILL` to one rank, whose process ends at once.
     Kill {
-        /// The rank.
+        /// Rank that receives `SIGKILL`.
         rank: u32,
     },
-    /// `SIGSTOP`, followed by `SIGCONT`.
+    /// `SIGSTOP` to one rank, followed by `SIGCONT`.
     Stop {
-        /// The rank.
+        /// Rank that receives `SIGSTOP` and later `SIGCONT`.
         rank: u32,
         /// Time from `SIGSTOP` to `SIGCONT`, in milliseconds.
         for_ms: u64,
     },
-    /// Permanently cuts the connection between a rank and its parent in the tree.
+    /// Permanent cut of the connection between a rank and the rank's parent in the tree of ranks.
     Cut {
-        /// The child rank.
+        /// Rank at the lower end of the cut connection, from 1.
         rank: u32,
     },
-    /// Changes the time of day of a rank's machine.
+    /// Jump of the clock (the time of day) of a rank's machine, forward or back.
     ClockJump {
-        /// The rank.
+        /// Rank on whose machine the clock jumps.
         rank: u32,
-        /// Size of the jump in seconds; negative backwards.
+        /// Size of the clock's jump in seconds; negative for a jump back.
         seconds: i64,
     },
 }
@@ -57,7 +57,7 @@ const SILENCE_LIMIT_US: u64 = 20_000_000;
 /// Time after the start of the processes in which a run is mostly being prepared, in microseconds.
 const PREPARATION_US: u64 = 100_000;
 
-/// Kinds of disturbances that can be drawn.
+/// Kinds of disturbance among which [`Scenario::draw`] chooses.
 #[derive(Debug, Clone, Copy)]
 enum DrawnKind {
     Interrupt,
@@ -95,7 +95,8 @@ pub(crate) const MAX_DRIFT_PPM: i64 = 500;
 /// Calls to the disk before a run begins, and approximate total of most runs.
 const DISK_CALLS: [u64; 2] = [22, 50];
 
-/// Draws the disk of the results. Most disks are fast; half of them fail.
+/// Draws the disk on which rank 0 writes results: 30 % of the disks have a latency, half of the disks fail at a random
+/// call.
 pub(crate) fn draw_disk(rng: &mut Xoshiro256PlusPlus) -> SimulatedDisk {
     let latency_us = match rng.random_bool(0.3) {
         true => [100, 5_000, 60_000][rng.random_range(0..3)],
@@ -205,9 +206,12 @@ impl Scenario {
             scenario.workload.time_ms += 2 * *length;
         }
         if let Load::Threads(threads) = &mut scenario.workload.load {
-            // If files are created and deleted, each rank has its own files, and refuses to have none.
+            // A workload that creates and deletes files divides the files among the ranks, and the engine refuses a
+            // rank without files.
             threads.files = threads.files.max(scenario.ranks.into());
-            // Workers that are spread over many lanes seldom wait.
+            // The engine refuses a run if `--ops` is less than the number of ranks.
+            threads.ops = threads.ops.map(|ops| ops.max(scenario.ranks.into()));
+            // Workers wait for each other's files more often on one lane of one rank than on many lanes or ranks.
             if threads.has_few_files() && rng.random_bool(0.6) {
                 (scenario.ranks, scenario.lanes) = (1, 1);
             }
@@ -400,6 +404,18 @@ impl Scenario {
         self.has_only(|kind| matches!(kind, Interrupt { .. } | ClockJump { .. }))
     }
 
+    /// Whether every object of a pattern exists before another rank reads the object. A lost or stopped rank creates no
+    /// objects, and a reading rank that starts early, by at most the jitter of the network, may overtake the creating
+    /// rank.
+    pub(crate) fn has_all_objects(&self) -> bool {
+        let (Load::Pattern(pattern), Some(files)) = (&self.workload.load, &self.files) else {
+            return true;
+        };
+        let (_, jitter_us) = self.delay_us;
+        let is_in_time = |ops| jitter_us * 1000 <= ops * files.faults.latency_ns;
+        self.keeps_ranks() && pattern.ops_ahead().is_none_or(is_in_time)
+    }
+
     /// Whether the clocks of ranks differ. The starts of windows in an outcome are times of day.
     pub(crate) fn has_other_clocks(&self) -> bool {
         self.drift_ppm != 0
@@ -420,8 +436,8 @@ impl Scenario {
         self.files.as_ref().is_some_and(FilesSpec::is_calm) && self.keeps_ranks()
     }
 
-    /// Maximum number of connections between rank 0 and another rank in the tree: each rank distributes the ranks below
-    /// it evenly among its children.
+    /// Depth of the tree of ranks: maximum number of connections between rank 0 and another rank. Each rank distributes
+    /// its descendants evenly among at most `fan_out` children.
     pub(crate) fn tree_depth(&self) -> u64 {
         let (mut ranks, mut depth) = (self.ranks, 0);
         while ranks > 1 {
@@ -457,7 +473,7 @@ impl Scenario {
     /// The URL of a target without files.
     #[must_use]
     pub fn target(&self) -> String {
-        let mut url = format!("null:?latency={}us", self.latency_us);
+        let mut url = format!("null:?latency={}us&lanes={}", self.latency_us, self.lanes);
         if let Some((length, after)) = self.stall_ms {
             url.push_str(&format!("&stall={length}ms&stall_after={after}ms"));
         }

@@ -1,5 +1,5 @@
-//! The calls of each worker of a closed loop: they follow the worker's program, without a pause that other workers do
-//! not explain.
+//! Rules for the calls of closed-loop workers: the calls follow the worker's program, and a worker pauses only while it
+//! waits for other workers.
 
 use crate::check::{DELAY_NS, MAX_LATENESS_NS};
 use crate::execution::{Execution, bounds};
@@ -11,7 +11,7 @@ use plimsoll_target::simulated::{Call, CallKind};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// Calls of the load by session number, in order.
+/// Calls of the workers to the target, in the order of the calls, by session number.
 type Sessions<'a> = BTreeMap<u64, Vec<&'a Call>>;
 
 /// Checks the calls of the workers of closed loops, if the target keeps files.
@@ -93,13 +93,13 @@ impl<'a> Model<'a> {
             // A new file is empty, and a file whose write failed stays empty.
             has_whole_files: spec.is_sound() && !threads.has(Step::Replace),
             has_more_reads: threads.has(Step::Append) || spec.faults.short_reads > 0,
-            // Four in five files exist at the start, each rank has a part of the files, and each worker opens one file
-            // and deletes one.
+            // From 8 files per worker on, a closed file always exists, although only four in five files exist at the
+            // start, each rank has only a part of the files, and each worker may open a file and delete a file.
             may_keep_all: threads.files < 8 * threads.workers(),
         }
     }
 
-    /// The positions of a step.
+    /// Calls to the target that a step of a worker's program makes, as positions in the program.
     fn positions(&self, step: Step) -> Vec<Position> {
         use CallKind::{Close, Read, Stat, Sync, Unlink, Write};
         match step {
@@ -233,8 +233,8 @@ fn check_pauses(
     threads: &ThreadsSpec,
     sessions: &Sessions<'_>,
 ) -> Result<(), Violation> {
-    // A worker that deletes searches for a closed file and may wait for each file that it tests. A worker that creates
-    // waits for deletions, which do not happen while all files are open.
+    // Pauses have no simple bound if workers create and delete files: deletion searches for a closed file and may wait
+    // at each candidate, and creation waits for deletions, which need a closed file.
     let faults = &spec.faults;
     let is_silent = faults.outage_ns.is_some() || faults.silent_from_ns.is_some();
     let waits_longer = threads.has(Step::Replace) || is_silent;

@@ -13,7 +13,8 @@ pub fn shrink(scenario: &Scenario, fails: impl FnMut(&Scenario) -> bool) -> Scen
     smallest(scenario, simpler, fails)
 }
 
-/// Repeatedly replaces a value by the first of its `simpler` values for which `fails` holds, until there is none.
+/// Smallest failing value that is found by repeatedly replacing a failing value by the first of its `simpler` values
+/// that also fails, until no simpler value fails.
 pub(crate) fn smallest<T: Clone>(
     from: &T,
     simpler: impl Fn(&T) -> Vec<T>,

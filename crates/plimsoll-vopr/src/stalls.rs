@@ -2,7 +2,7 @@
 
 use crate::check::MAX_LATENESS_NS;
 use crate::execution::Execution;
-use crate::scenario::Scenario;
+use crate::scenario::{DisturbanceKind, Scenario};
 use crate::violation::{Violation, must};
 use crate::workload::Load;
 use plimsoll_engine::Outcome;
@@ -46,8 +46,9 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// Whether the stall of the target lasted for more than a second in the window of rank 0, by the clock of rank 0, and
-/// much longer than service times and distances between completions.
+/// Whether rank 0 must report the target's stall: in the measured window, the stall lasts more than a second and much
+/// longer than service times and the usual distance between completions. Times in which rank 0 itself is stopped do not
+/// count, because a stopped rank 0 cannot see the stall.
 fn must_be_found(
     scenario: &Scenario,
     execution: &Execution,
@@ -63,7 +64,8 @@ fn must_be_found(
     let stopped_ns = to
         .min(window.end)
         .saturating_sub(from.max(window.start))
-        .saturating_sub(calls_ns);
+        .saturating_sub(calls_ns)
+        .saturating_sub(own_stops_ns(scenario));
     let rows = execution.plan.operations.iter().zip(&window.rows);
     let counted = || {
         rows.clone()
@@ -78,4 +80,13 @@ fn must_be_found(
         && stopped_ns > STALL_NS
         && stopped_ns > 120 * distance_ns
         && is_usually_short
+}
+
+/// Total time in nanoseconds for which `SIGSTOP` stops rank 0 in the scenario.
+fn own_stops_ns(scenario: &Scenario) -> u64 {
+    let stops = scenario.disturbances.iter().map(|d| match d.kind {
+        DisturbanceKind::Stop { rank: 0, for_ms } => for_ms * 1_000_000,
+        _ => 0,
+    });
+    stops.sum()
 }

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-/// A rule that an execution breaks.
+/// Broken rule: an execution contradicts what the rule derives from the scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violation {
-    /// Name of the rule.
+    /// Sentence that identifies the rule; shrinking keeps simplifications that break the rule with the same sentence.
     pub rule: &'static str,
-    /// Observation that breaks the rule.
+    /// Observed values that break the rule.
     pub what: String,
 }
 

@@ -24,18 +24,18 @@ pub enum Step {
     Delay,
 }
 
-/// An operation mix in open loop.
+/// Operation mix whose processes offer operations at a fixed mean rate (open loop).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MixSpec {
-    /// Number of business metrics.
+    /// Load of the mix: number of business metrics.
     pub load: u64,
     /// Number of processes of each business metric.
     pub processes: u64,
-    /// Operations per second of each process.
+    /// Mean offered rate of each process in operations per second.
     pub rate: u64,
-    /// Whether arrivals are Poisson; otherwise they are constant.
+    /// Whether intended starts form a Poisson process; otherwise the distances between intended starts are constant.
     pub poisson: bool,
-    /// Whether files and directories are created and removed.
+    /// Whether the mix creates and removes files and directories, besides reads and stats.
     pub turns_over: bool,
 }
 
@@ -50,7 +50,7 @@ impl MixSpec {
         }
     }
 
-    /// Data files of all processes.
+    /// Number of data files of all processes together.
     pub(crate) fn files(&self) -> u64 {
         FILES_PER_PROCESS * self.load * self.processes
     }
@@ -102,7 +102,8 @@ impl MixSpec {
         }
     }
 
-    /// The fraction of an operation, by name.
+    /// Fraction of the mix's operations that have the name `operation`, from 0 to 1; `None` if the mix lacks the
+    /// operation.
     pub(crate) fn fraction(&self, operation: &str) -> Option<f64> {
         let mut percents = self.percents().iter();
         let found = percents.find(|(name, _)| *name == operation);
@@ -127,7 +128,7 @@ impl MixSpec {
     }
 }
 
-/// Size of a file of threads in bytes.
+/// Size in bytes of a file on which closed-loop threads work.
 pub(crate) const FILE_BYTES: u64 = 8 << 10;
 
 /// Maximum number of files that counts as few: fewer than most numbers of workers.
@@ -137,36 +138,37 @@ const MAX_FEW_FILES: u64 = 8;
 const FILES_PER_PROCESS: u64 = 20;
 const FILE_KIB: u64 = 64;
 
-/// Threads in closed loops over the files of a fileset, as a text of the Workload Model Language.
+/// Closed loops: threads that repeat a program of steps on the files of a fileset, written in the Workload Model
+/// Language.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThreadsSpec {
-    /// Number of files in the fileset.
+    /// Number of files in the fileset before the run creates or deletes files.
     pub files: u64,
     /// Number of threads of each of two kinds, and the steps of their programs. The second kind may have no threads.
     pub threads: [(u32, Vec<Step>); 2],
-    /// Number of operations of all workers that ends the run.
+    /// Number of operations of all workers together after which the run ends (`--ops`); `None` without a limit.
     pub ops: Option<u64>,
 }
 
-/// Kinds of load.
+/// Load that the workers of all ranks generate: closed loops, an open loop, or a pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Load {
-    /// Closed loops.
+    /// Closed loops: each thread begins an operation when the thread's previous operation has ended.
     Threads(ThreadsSpec),
-    /// An open loop.
+    /// Open loop: a schedule starts operations at a fixed mean rate, whether or not earlier operations have ended.
     Mix(MixSpec),
-    /// Stages in which ranks execute a pattern.
+    /// Stages of a pattern, such as MD-Workbench's, executed by one worker per rank.
     Pattern(PatternSpec),
 }
 
 /// Load, warm-up and window of a scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkloadSpec {
-    /// The load of all workers.
+    /// Load that the workers of all ranks generate together.
     pub load: Load,
-    /// Warm-up in milliseconds.
+    /// Length of the warm-up before the measured window, in milliseconds; 0 for none.
     pub warmup_ms: u64,
-    /// Length of the window in milliseconds.
+    /// Length of the measured window in milliseconds.
     pub time_ms: u64,
 }
 
@@ -195,7 +197,7 @@ impl WorkloadSpec {
             false => (0, vec![]),
         };
         let mut threads = ThreadsSpec {
-            // Either few files, so that workers wait for each other, or so many that workers seldom wait.
+            // Few files make workers wait for each other's open files; with many files, workers seldom wait.
             files: match rng.random_bool(0.4) {
                 true => rng.random_range(1..=MAX_FEW_FILES),
                 false => rng.random_range(40..400),
@@ -222,7 +224,7 @@ impl WorkloadSpec {
         }
     }
 
-    /// Number of workers.
+    /// Number of workers of all ranks together.
     #[must_use]
     pub fn workers(&self) -> u64 {
         match &self.load {
@@ -232,7 +234,7 @@ impl WorkloadSpec {
         }
     }
 
-    /// Number of operations of all workers that ends the run.
+    /// Number of operations of all workers together after which the run ends (`--ops`); `None` without a limit.
     #[must_use]
     pub fn ops_limit(&self) -> Option<u64> {
         match &self.load {
@@ -241,16 +243,16 @@ impl WorkloadSpec {
         }
     }
 
-    /// The Plan of the workload.
+    /// Plan of the workload, whose random choices come from `seed`.
     ///
     /// # Panics
-    /// If the parser refuses the text that this module writes.
+    /// If the parser refuses the text of the workload.
     #[must_use]
     pub fn plan(&self, seed: u64) -> Plan {
         self.plan_for(seed, None)
     }
 
-    /// The Plan of the workload; `most` is the maximum load for which files are laid out and up to which they grow.
+    /// Plan of the workload; for a curve, `most` is the highest load, for which the files are laid out.
     pub(crate) fn plan_for(&self, seed: u64, most: Option<u64>) -> Plan {
         let ops = self.ops_limit();
         let overrides = Overrides {
@@ -276,7 +278,7 @@ impl WorkloadSpec {
 }
 
 impl ThreadsSpec {
-    /// Whether a program has this step.
+    /// Whether the program of any thread contains `step`.
     #[must_use]
     pub fn has(&self, step: Step) -> bool {
         self.threads.iter().any(|(_, steps)| steps.contains(&step))
@@ -287,7 +289,8 @@ impl ThreadsSpec {
         self.files <= MAX_FEW_FILES
     }
 
-    /// Makes workers wait only for each other: no file is created or deleted, and there are many workers.
+    /// Adds threads and replaces creation and deletion by stats, so that workers wait only for files that other workers
+    /// hold open.
     fn crowd(&mut self) {
         for (threads, _) in self.threads.iter_mut().filter(|(n, _)| *n > 0) {
             *threads += 4;
@@ -295,7 +298,7 @@ impl ThreadsSpec {
         self.replace(Step::Replace, Step::Stat);
     }
 
-    /// Replaces a step by another step.
+    /// Replaces every occurrence of a step in the threads' programs by another step.
     fn replace(&mut self, old: Step, new: Step) {
         let steps = self.threads.iter_mut().flat_map(|(_, steps)| steps);
         steps

@@ -8,7 +8,11 @@
 //! Front ends are independent of targets and of the engine. Errors are [`plimsoll_diagnostics::Diagnostics`], which
 //! show the place in the text.
 
+mod builtins;
 pub mod md;
 pub mod mix;
 pub mod profile;
+mod report;
 pub mod wml;
+
+pub use builtins::{Builtin, Builtins, NamedText};

@@ -3,7 +3,7 @@
 //!
 //! [`Arguments`] is the command line, [`Options`] has defaults filled in and contradictions refused, and [`lower`]
 //! makes the Plan. During the run, [`Report`] formats the lines of each stage, and [`LatencyFiles`] stores the time of
-//! every operation. [`RunInfo`] is the file that stores the position between runs of single phases.
+//! every operation. [`Position`] is kept in a file between runs of single phases.
 
 mod arguments;
 mod latency;
@@ -15,9 +15,9 @@ mod results;
 mod run_info;
 
 pub use arguments::{Arguments, ColdKind, PatternName};
-pub use latency::{LatencyError, LatencyFiles};
+pub use latency::LatencyFiles;
 pub use lines::Report;
 pub use lower::lower;
-pub use options::{Ior, Mdtest, Options, PatternOptions, Phases, Place, Workbench};
+pub use options::{Io500, Options, PatternOptions, Phases, Place, Workbench};
 pub use results::position_after;
-pub use run_info::{Position, RunInfo, RunInfoError};
+pub use run_info::Position;

@@ -1,14 +1,14 @@
 //! Operation mixes: a business metric, its processes, and the operations of each process.
 //!
 //! [`parse`] parses a TOML text (`docs/mix.md` describes the format, [`schema`] returns its JSON schema), and [`lower`]
-//! makes a [`plimsoll_plan::Plan`] of the workload for a load and a scale. [`library`] contains the built-in workloads,
+//! makes a [`plimsoll_plan::Plan`] of the workload for a load and a scale. [`BUILTINS`] are the built-in workloads,
 //! and [`netmist`] parses the custom workload files of SPEC's load generator.
 //!
 //! ```
-//! use plimsoll_workload::mix::{Context, library, lower, parse};
+//! use plimsoll_workload::mix::{BUILTINS, Context, lower, parse};
 //! use plimsoll_plan::{Overrides, SourceKind};
 //!
-//! let builtin = library::find("vda").expect("built in");
+//! let builtin = BUILTINS.find("vda").expect("built in");
 //! let workload = parse(builtin.text, builtin.name)?;
 //! let context = Context {
 //!     kind: SourceKind::Builtin,
@@ -24,12 +24,11 @@
 //! # Ok::<(), plimsoll_diagnostics::Diagnostics>(())
 //! ```
 //!
-//! Netmist's custom workload files are converted to the same model before lowering. Each turnover file belongs to one
-//! worker, so workers share only the lengths of data files, and ranks do not communicate. Operation starts have a row
-//! (`OpKind::Start`) whose service time is the start delay, so windows, intervals and the merging of ranks need no code
-//! for starts.
+//! Netmist's custom workload files are converted to the model of TOML workloads before lowering. Each turnover file
+//! belongs to one worker, so workers share only the lengths of data files, and ranks do not communicate. Operation
+//! starts have a row (`OpKind::Start`) whose service time is the start delay, so windows, intervals and the merging of
+//! ranks need no code for starts.
 
-pub mod library;
 mod lower;
 pub mod model;
 pub mod netmist;
@@ -41,6 +40,11 @@ mod values;
 pub use lower::{Context, lower};
 pub use parse::{Workload, parse};
 pub use values::{Size, Sizes, Time};
+
+use crate::builtins::{Builtin, Builtins};
+
+/// Built-in operation mixes: the TOML files of `workloads`.
+pub static BUILTINS: Builtins = Builtins(include!(concat!(env!("OUT_DIR"), "/toml.rs")));
 
 /// Returns the JSON schema of a workload file as text.
 #[must_use]

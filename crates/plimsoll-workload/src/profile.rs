@@ -38,14 +38,19 @@
 mod cases;
 mod filesystems;
 mod functions;
-pub mod library;
 mod names;
 mod overrides;
 mod parse;
 mod values;
 
-pub use cases::{Case, CaseList, Library, MAX_CASES, NamedText, SkippedConfiguration, Unavailable};
+pub use cases::{Case, CaseList, Library, MAX_CASES, SkippedConfiguration, Unavailable};
 pub use filesystems::directory_name;
 pub use names::renamed_personality;
 pub use overrides::{CaseFilesystem, ProfileOverrides};
 pub use parse::{Profile, parse};
+
+use crate::builtins::{Builtin, Builtins};
+
+/// Built-in profiles: the profiles of Filebench, without the work directory, results directory and file system of the
+/// Filebench author, and the profile `nfs4-opens` for the plimsoll-testbed study of the same name.
+pub static BUILTINS: Builtins = Builtins(include!(concat!(env!("OUT_DIR"), "/prof.rs")));

@@ -3,14 +3,13 @@
 //! [`parse`] turns a text into a [`Workload`], a syntax tree with the source location of every part; [`lower`] turns
 //! the tree into a [`plimsoll_plan::Plan`], with the changes of a command line. Both functions collect errors in
 //! [`Diagnostics`] and never panic on any input. The three dialects of the language (1.0, 1.4 and 1.5) are one grammar,
-//! which `docs/wml.md` describes. [`library`] contains the built-in workloads.
+//! which `docs/wml.md` describes. [`BUILTINS`] are the built-in workloads.
 //!
 //! | modules | contents |
 //! | --- | --- |
-//! | `attributes` | the tables of attributes and flowops |
-//! | `reference` | the same tables for readers |
+//! | `attributes` | the tables of attributes and flowops, for the parser and the reference |
 //! | `lexer`, `parser`, `ast` | tokens, recursive descent, syntax tree |
-//! | `summary`, `variable_reads` | title, parameters and usage of a workload that is not lowered |
+//! | `summary` | title, parameters and usage of a workload that is not lowered |
 //! | `lower` | the state of lowering; its errors and the finished Plan |
 //! | `lower::statements`, `script` | execution of statements; phases of the run |
 //! | `lower::filesets`, `paths`, `processes` | filesets, the work directory, threads |
@@ -19,9 +18,9 @@
 //!
 //! ```
 //! use plimsoll_plan::{Overrides, SourceKind};
-//! use plimsoll_workload::wml::{Context, library, lower, parse};
+//! use plimsoll_workload::wml::{BUILTINS, Context, lower, parse};
 //!
-//! let builtin = library::find("webserver").expect("built in");
+//! let builtin = BUILTINS.find("webserver").expect("built in");
 //! let workload = parse(builtin.text, builtin.name)?;
 //! let context = Context {
 //!     kind: SourceKind::Builtin,
@@ -41,8 +40,8 @@
 //! ```
 //!
 //! # Differences from Filebench
-//! - If another worker holds the chosen file open, `deletefile` deletes the next file. Filebench deletes nothing, so a
-//!   workload with as many creations as deletions slowly fills its fileset there.
+//! - If another worker holds the chosen file open, `deletefile` deletes the next file. Filebench deletes nothing, so in
+//!   Filebench a workload with as many creations as deletions slowly fills its fileset.
 //! - A blocking `sempost` waits while more posts than the high water are pending, unless the `semblock` itself waits
 //!   for more posts: `oltp` requests 3200 with a high water of 1000. A `wakeup` before its `block` is remembered, not
 //!   lost.
@@ -58,17 +57,16 @@
 mod ast;
 mod attributes;
 mod lexer;
-pub mod library;
 mod lower;
 mod parser;
-pub mod reference;
 mod summary;
-mod variable_reads;
 
-pub use lower::{Context, Loaded, lower};
+pub use attributes::{AttributeInfo, FLOWOPS, FlowopInfo, STATEMENTS, Table};
+pub use lower::{Context, lower};
 pub use plimsoll_diagnostics::{Diagnostics, Finding};
 pub use summary::{parameters, title, usage};
 
+use crate::builtins::{Builtin, Builtins};
 use ast::Statement;
 use diagnostics::{Problem, Source};
 use lexer::Comment;
@@ -76,6 +74,9 @@ use parser::Tree;
 pub(crate) use plimsoll_diagnostics as diagnostics;
 use std::collections::HashMap;
 use std::sync::Arc;
+
+/// Built-in workloads in the language of Filebench: the `.f` files of `workloads`.
+pub static BUILTINS: Builtins = Builtins(include!(concat!(env!("OUT_DIR"), "/f.rs")));
 
 /// A parsed workload: syntax tree, text and comments.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,6 +86,9 @@ pub struct Workload {
     comments: Vec<Comment>,
     /// Meanings of parameters from comment lines `# $name - meaning`.
     listed: HashMap<String, String>,
+    /// Names of the variables that the workload uses but never sets, in the order of their first use. In Filebench 1.x,
+    /// profiles set such variables.
+    unset: Vec<String>,
 }
 
 impl Workload {
@@ -97,6 +101,7 @@ impl Workload {
             statements: tree.statements,
             listed: summary::listed(&tree.comments),
             comments: tree.comments,
+            unset: tree.unset,
         })
     }
 

@@ -3,4 +3,5 @@
 mod md;
 mod mix;
 mod profile;
+mod tables;
 mod wml;

@@ -1,10 +1,9 @@
-//! Definition and types of the command line.
+//! Command line of `plimsoll` for clap: subcommands, their arguments, and the help.
 
 mod documents;
 mod events;
 mod examples;
 mod hosts;
-mod io;
 mod live;
 mod load_points;
 mod nfs;
@@ -20,29 +19,25 @@ mod workloads;
 pub use documents::{DocsCommand, SchemaForm};
 pub use events::EventArgs;
 pub use hosts::{HostsCheckArgs, HostsCommand};
-pub use io::{Io, IoArgs};
 pub use load_points::{CriteriaArgs, CurveArgs, FindArgs, MakeRunArgs, ResumeArgs};
 pub use nfs::{EmulateCommand, NfsArgs, WanArgs};
 pub use overview::definition;
 pub use profile::{FileSystem, ProfileArgs};
 pub use ranks::{HostArgs, RankArgs, RankCommandArgs};
-pub use results::{
-    CompareArgs, CompareFormat, DescriptionArg, ImportArgs, ReportArgs, ReportFormat, SutCommand,
-};
+pub use results::{CompareArgs, CompareFormat, ImportArgs, ReportArgs, ReportFormat, SutCommand};
 pub use results_management::{NoteArgs, PruneArgs, ResultsCommand, ServeArgs, TagArgs};
 pub use systems::{FitArgs, SystemsCommand, SystemsListArgs};
 pub use workloads::{
-    ClockArg, CommonRunArgs, ConvertArgs, FilesArgs, ListArgs, PopulateArgs, ShowArgs,
-    WorkloadArgs, WorkloadsCommand,
+    CommonRunArgs, ConvertArgs, FilesArgs, ListArgs, PopulateArgs, ShowArgs, WorkloadArgs,
+    WorkloadsCommand,
 };
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use examples::{
-    CURVE_EXAMPLES, FIND_EXAMPLES, MD_EXAMPLES, PROFILE_EXAMPLES, RESUME_EXAMPLES, RUN_EXAMPLES,
-    SERVE_EXAMPLES,
+    CURVE_EXAMPLES, FIND_EXAMPLES, HOSTS_EXAMPLES, MD_EXAMPLES, PROFILE_EXAMPLES, RESUME_EXAMPLES,
+    RUN_EXAMPLES, SERVE_EXAMPLES,
 };
-use plimsoll_results::Percentiles;
 use std::path::PathBuf;
 
 const STYLES: Styles = Styles::styled()
@@ -51,7 +46,7 @@ const STYLES: Styles = Styles::styled()
     .literal(AnsiColor::Cyan.on_default().bold())
     .placeholder(AnsiColor::Cyan.on_default());
 
-/// A benchmark for file systems and NFS servers: finds the highest load they sustain, and proves it.
+/// A benchmark for file systems and NFS servers: finds the highest load that a system sustains, and proves the figure.
 #[derive(Debug, Parser)]
 #[command(name = "plimsoll", version, styles = STYLES, arg_required_else_help = true)]
 #[command(after_help = "\
@@ -67,12 +62,12 @@ completions, JSON schemas and the reference.
 Exit codes: 0 valid, 1 failed, 2 bad usage or input, 3 the result is invalid, \
 130 interrupted by a signal.")]
 pub struct Cli {
-    /// What to do.
+    /// Parsed subcommand with its arguments; a missing subcommand prints the help.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// Subcommands.
+/// Subcommands of `plimsoll`, with the arguments of each.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Run a workload and report the results
@@ -109,7 +104,7 @@ A run with the same workload, parameters, seed and load finds the files and uses
 also over another access path to the same directory: a server's files can be created on its own disk, \
 and read by a client whose caches do not have them.")]
     Populate(Box<PopulateArgs>),
-    /// Remove the files that an interrupted run left behind
+    /// Remove the files of an interrupted run
     #[command(after_help = "\
 Examples:
   plimsoll clean /mnt/test
@@ -118,7 +113,7 @@ Examples:
 Removes only what the marker lists. If DIR has no marker, up to three levels below it are searched \
 for marked directories; if none is found, nothing is removed and the exit code is 2.")]
     Clean(CleanArgs),
-    /// List the built-in workloads, show one, or convert a foreign one
+    /// List the built-in workloads, show or convert a workload
     #[command(after_help = "\
 Examples:
   plimsoll workloads list
@@ -164,7 +159,7 @@ Examples:
   plimsoll results sut init --dir /mnt/test")]
     #[command(subcommand)]
     Results(ResultsCommand),
-    /// List the simulated systems, show one, or fit one to a load curve
+    /// List the simulated systems, show or fit a system
     #[command(after_help = "\
 Examples:
   plimsoll systems list
@@ -180,13 +175,7 @@ Examples:
     #[command(subcommand)]
     Emulate(EmulateCommand),
     /// Check other machines before a run on them
-    #[command(after_help = "\
-Examples:
-  plimsoll hosts check client[01-16] --dir /mnt/test
-  plimsoll hosts check @hosts
-
-Starts this program on each host by ssh, as --hosts of other commands does, and prints a line for each. \
-Exits with 1 if a host cannot be used.")]
+    #[command(after_help = HOSTS_EXAMPLES)]
     #[command(subcommand)]
     Hosts(HostsCommand),
     /// Print manual pages, completions, schemas and the reference
@@ -204,20 +193,11 @@ pub struct MdArgs {
     /// Output format; json prints run.json alone, and the lines of the phases go to standard error
     #[arg(long, value_enum, default_value_t, help_heading = "Output")]
     pub format: Format,
-    #[command(flatten, next_help_heading = "Output")]
-    pub percentiles: PercentilesArg,
-    /// Print the Plan without running it
+    /// Print the Plan without executing the Plan
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
     #[command(flatten)]
     pub ranks: RankArgs,
-    /// Real time, or virtual time that jumps to the next event (for targets that support it); in
-    /// virtual time the ranks are workers of one process
-    #[arg(long, value_name = "KIND", value_enum, default_value_t)]
-    #[arg(help_heading = "Engine")]
-    pub clock: ClockArg,
-    #[command(flatten)]
-    pub io: IoArgs,
     #[command(flatten)]
     pub events: EventArgs,
 }
@@ -230,8 +210,6 @@ pub struct RunArgs {
     #[command(flatten)]
     pub root: ResultsRoot,
     #[command(flatten)]
-    pub description: DescriptionArg,
-    #[command(flatten)]
     pub manner: OutputArgs,
     /// Run N times, each with the next seed, and keep the runs as one result, for `compare`
     #[arg(long, value_name = "N", value_parser = values::repeats)]
@@ -239,7 +217,7 @@ pub struct RunArgs {
     pub repeat: Option<u32>,
 }
 
-/// Root of the results.
+/// Option `--results`: parent directory of the results directory that a command creates.
 #[derive(Debug, Args)]
 pub struct ResultsRoot {
     /// Directory in which the results directory is created
@@ -248,16 +226,7 @@ pub struct ResultsRoot {
     pub results: PathBuf,
 }
 
-/// Percentiles in tables.
-#[derive(Debug, Args)]
-pub struct PercentilesArg {
-    /// Percentiles in tables, instead of the defaults: up to 16, above 0 and at most 100, such as
-    /// 50,90,99,99.9,99.99,99.999
-    #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
-    pub percentiles: Option<Percentiles>,
-}
-
-/// Output of the commands that make runs, and the processes that make them.
+/// Options of `run`, `curve`, `find`, `profile` and `resume` for the printed report and for the ranks of runs.
 #[derive(Debug, Args)]
 pub struct OutputArgs {
     /// Output format of the report; json prints the results file alone: run.json, or series.json
@@ -269,8 +238,6 @@ pub struct OutputArgs {
     /// Show runs in progress on the whole terminal: charts, operations, errors, this machine, events
     #[arg(long, conflicts_with = "quiet", help_heading = "Output")]
     pub live: bool,
-    #[command(flatten, next_help_heading = "Output")]
-    pub percentiles: PercentilesArg,
     #[command(flatten)]
     pub ranks: RankArgs,
 }
@@ -281,8 +248,8 @@ pub struct CleanArgs {
     /// Directory that an interrupted run left, or a parent of such directories
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
-    /// Clean even if the marker says that a run on another machine is using it; only if you know
-    /// that the run has ended
+    /// Clean a directory whose marker names a run on another machine; only if you know that the run has
+    /// ended
     #[arg(long)]
     pub force: bool,
     /// Target that holds the directory; on an NFS server, DIR is a path below the export
@@ -290,7 +257,7 @@ pub struct CleanArgs {
     pub target: String,
 }
 
-/// Output formats.
+/// Values of `--format` of commands that print either text or JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum Format {
     /// For people
@@ -312,22 +279,20 @@ mod tests {
 
     #[test]
     fn every_command_has_examples() {
-        let cli = Cli::command();
-        for command in cli.get_subcommands().filter(|c| !c.is_hide_set()) {
-            let after = command.get_after_help().map(ToString::to_string);
-            assert!(
-                after.is_some_and(|a| a.contains("Examples:\n")),
-                "{}",
-                command.get_name()
-            );
+        fn check(command: &clap::Command) {
+            for command in command.get_subcommands().filter(|c| !c.is_hide_set()) {
+                let after = command.get_after_help().map(ToString::to_string);
+                let has_examples = after.is_some_and(|a| a.contains("Examples:\n"));
+                assert!(has_examples, "{}", command.get_name());
+                check(command);
+            }
         }
+        check(&Cli::command());
     }
 
     #[test]
     fn values_that_begin_with_a_dash_are_refused_as_values() {
-        for option in [
-            "time", "warmup", "interval", "seed", "ops", "rate", "lanes", "load", "scale",
-        ] {
+        for option in ["time", "warmup", "interval", "seed", "ops", "load", "scale"] {
             let option = format!("--{option}");
             let parsed = Cli::try_parse_from(["plimsoll", "run", "varmail", &option, "-1"]);
             let message = parsed.unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! The ranks of a command, from its options, a launcher or another process.
+//! Connection of the ranks of a command, whether `--processes`, `--hosts` or an MPI launcher started the ranks.
 
 use crate::cli::RankArgs;
 use crate::exit::CommandError;
@@ -24,14 +24,13 @@ pub fn join(args: &RankArgs) -> Result<Communicator, CommandError> {
     communicator(plimsoll_ranks::connect_hosts(&group))
 }
 
-/// Connects the ranks that a launcher started; a single rank without a launcher.
+/// Connects the ranks that an MPI launcher started, for commands without rank options; without a launcher, this process
+/// is the only rank.
 pub fn join_launched() -> Result<Communicator, CommandError> {
     communicator(plimsoll_ranks::connect(None, JOIN_MPI))
 }
 
-fn communicator(
-    connected: Result<Box<dyn Ranks>, ConnectError>,
-) -> Result<Communicator, CommandError> {
+fn communicator(connected: Result<Ranks, ConnectError>) -> Result<Communicator, CommandError> {
     let ranks = connected.map_err(|e| {
         let stopped = if e.is_usage() {
             CommandError::usage(&e)
@@ -47,7 +46,8 @@ fn communicator(
     Ok(Communicator::new(ranks))
 }
 
-/// A [`Stop`] that is requested by Ctrl-C.
+/// A [`Stop`] of this rank that Ctrl-C requests, and that is forwarded to all ranks; only rank 0 prints the messages of
+/// interrupts.
 ///
 /// # Errors
 /// If Ctrl-C cannot be caught.

@@ -14,18 +14,19 @@ use plimsoll_results::{Kind, Series};
 use plimsoll_series::{Host, ListedRun, RunBegin, RunConfig, RunView, StateChange};
 use std::sync::MutexGuard;
 
-/// Console of the user.
+/// Console of runs and series: displays the runs in progress, prints their lines, and records the state from which the
+/// messages of interrupts follow.
 pub struct ConsoleHost {
     output: OutputOptions,
     stop: Stop,
-    /// Number of concurrent runs.
+    /// Maximum number of runs of a series in progress at the same time.
     jobs: usize,
     /// Whether each run begins with a line about its workload, files and target.
     shows_headlines: bool,
 }
 
 impl ConsoleHost {
-    /// Host of commands that make single runs.
+    /// Console of a command that makes a single run.
     pub fn of_runs(output: &OutputOptions, stop: Stop) -> Self {
         Self {
             output: output.clone(),
@@ -35,7 +36,7 @@ impl ConsoleHost {
         }
     }
 
-    /// Host of a series with `jobs` concurrent runs.
+    /// Console of a series with up to `jobs` runs at the same time.
     pub fn of_series(output: &OutputOptions, stop: Stop, jobs: usize) -> Self {
         Self {
             jobs,
@@ -44,7 +45,7 @@ impl ConsoleHost {
         }
     }
 
-    /// Host of a pattern, whose own report prints the lines.
+    /// Console of `md`, whose pattern report replaces the first line of a run.
     pub fn of_pattern(output: &OutputOptions, stop: Stop) -> Self {
         Self {
             shows_headlines: false,
@@ -70,7 +71,7 @@ impl Host for ConsoleHost {
             opening_line: has_line.then(|| format!("{label}{}", headline(run.config, run.ranks))),
             label,
         };
-        let wants_live = self.output.live && run.config.clock == ClockKind::Real;
+        let wants_live = self.output.live && run.config.settings().clock() == ClockKind::Real;
         Box::new(ProgressDisplay::new(
             &self.output,
             &run.config.plan,
@@ -140,7 +141,8 @@ impl Host for ConsoleHost {
     }
 }
 
-/// First line of a run: workload, location of the files, and target.
+/// First line that a run prints: workload, location of the workload's files, target, number of ranks, and interval of
+/// the time series.
 fn headline(config: &RunConfig, ranks: u32) -> String {
     let plan = &config.plan;
     format!(
@@ -153,7 +155,7 @@ fn headline(config: &RunConfig, ranks: u32) -> String {
     )
 }
 
-/// Directory of a Plan's files, and whether the files are kept.
+/// Text with the directory of a Plan's files, and whether the files are kept or removed after the run.
 pub fn files_of(plan: &Plan, target: &str) -> String {
     if !plimsoll_target::keeps_files(target) {
         return "no files".into();
@@ -166,7 +168,7 @@ pub fn files_of(plan: &Plan, target: &str) -> String {
     format!("files in {} ({fate})", workload::place(plan))
 }
 
-/// Number of ranks as the last item of a list; empty for a single rank.
+/// Text `, N ranks` at the end of a list; empty for a single rank.
 pub fn ranks_of(ranks: u32) -> String {
     match ranks {
         1 => String::new(),

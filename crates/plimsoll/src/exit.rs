@@ -4,18 +4,19 @@ use plimsoll_results::{Status, Verdict};
 use plimsoll_series::SeriesError;
 use std::process::ExitCode;
 
-/// Exit codes of the program; scripts rely on the values.
+/// Exit codes of `plimsoll`, as `plimsoll --help` documents them for scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exit {
-    /// The result is valid, or the command succeeded.
+    /// Exit code of a run with a valid result, or of a command that succeeded.
     Valid = 0,
-    /// The run failed.
+    /// Exit code of a failed run, or of a command that failed after its work had begun, such as at a write to a full
+    /// disk.
     Failed = 1,
-    /// Bad usage or input. Nothing was run.
+    /// Exit code after a wrong command line, or a wrong file given to the command; no run was made.
     Usage = 2,
-    /// The run ended with an invalid result.
+    /// Exit code of a run or series with an invalid result, or of `compare` if a condition of `--fail-if` is met.
     Invalid = 3,
-    /// The user ended the run: 128 plus the number of SIGINT, as in shells.
+    /// Exit code of a run that the user ended: 128 plus the number of SIGINT, as in shells.
     Interrupted = 130,
 }
 
@@ -58,17 +59,17 @@ impl From<SeriesError> for CommandError {
     }
 }
 
-/// The error that ended a command.
+/// Error that ends a command, with the exit code of the program.
 #[derive(Debug)]
 pub struct CommandError {
-    /// Exit code of the program.
+    /// Exit code with which the program ends because of the error.
     pub exit: Exit,
-    /// Text for standard error: complete lines, or empty.
+    /// Text of the error for standard error, in complete lines; empty if another process prints the error.
     pub message: String,
 }
 
 impl CommandError {
-    /// An error in usage or input.
+    /// A usage error (exit code 2): wrong options or input, noticed before any run.
     pub fn usage(message: impl std::fmt::Display) -> Self {
         Self {
             exit: Exit::Usage,
@@ -76,7 +77,7 @@ impl CommandError {
         }
     }
 
-    /// An error that another process reports.
+    /// An error without a message, on a rank or child process whose error another process prints.
     pub fn silent(exit: Exit) -> Self {
         Self {
             exit,
@@ -84,7 +85,7 @@ impl CommandError {
         }
     }
 
-    /// A failure after the command has begun.
+    /// An error (exit code 1) of a command that has begun its work.
     pub fn failed(message: impl std::fmt::Display) -> Self {
         Self {
             exit: Exit::Failed,

@@ -1,4 +1,5 @@
-//! Other machines on which this program runs, and the data sent to them.
+//! Hosts of `--hosts`: the list of machines, the command line and file locations that the ranks on the machines
+//! receive, and the checks of targets.
 
 use crate::cli::{HostArgs, RankArgs};
 use crate::exit::CommandError;
@@ -8,6 +9,7 @@ use plimsoll_engine::Settings;
 use plimsoll_plan::Plan;
 use plimsoll_ranks::host_list::{self, HostEntry, HostsFile, HostsFileError, MAX_HOSTS};
 use plimsoll_ranks::{COPY_ID_DIGITS, Host, HostGroup, ProgramCopy};
+use plimsoll_target::{IoMethod, clock, io_method};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::ffi::OsString;
@@ -17,19 +19,19 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-/// Environment variable with the command that connects to a host.
+/// Environment variable with the command that replaces `ssh` for connections to hosts.
 const SSH_VARIABLE: &str = "PLIMSOLL_SSH";
-/// Default command that connects to a host.
+/// Command that connects to a host if neither the environment nor the hosts file names another.
 const SSH: &str = "ssh";
-/// Default program on a host.
+/// Program started on a host whose entry in the hosts list names no program; the shell of the host searches its `PATH`.
 const REMOTE_PROGRAM: &str = "plimsoll";
 
-/// Data that a rank on another machine receives before it joins.
+/// Data that rank 0 sends to a rank on another machine with the assignment of its rank number.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct RankPayload {
-    /// Command line of rank 0, as bytes.
+    /// Arguments of rank 0's command line, as bytes, because arguments need not be valid UTF-8.
     arguments: Vec<Vec<u8>>,
-    /// Locations of the run's files on the machine.
+    /// Locations of the run's files on the machine of the receiving rank.
     pub place: HostPlace,
 }
 
@@ -42,7 +44,7 @@ pub struct HostPlace {
     pub dir: Option<PathBuf>,
     /// Target of the host, if the host has its own.
     pub target: Option<String>,
-    /// Directory of a profile, and the corresponding directory on the host.
+    /// Work directory of a profile on rank 0's machine, and the corresponding directory on the host.
     pub profile_dir: Option<(PathBuf, PathBuf)>,
 }
 
@@ -70,7 +72,7 @@ impl HostPlace {
     }
 }
 
-/// Locations on this machine, if another machine started this process.
+/// Locations of the run's files on this host; unset unless rank 0 on another machine started this process.
 static PLACE: OnceLock<HostPlace> = OnceLock::new();
 
 impl RankPayload {
@@ -83,10 +85,10 @@ impl RankPayload {
         serde_json::to_vec(self).expect("a payload can be serialised")
     }
 
-    /// Decodes the data from rank 0, and stores the locations; returns the command line.
+    /// Decodes the data that rank 0 sent, and stores the locations for [`place`]; returns rank 0's command line.
     ///
     /// # Errors
-    /// The data were not sent by a program of this version.
+    /// If the data cannot be decoded, because a program of another version sent them.
     pub fn accept(bytes: &[u8]) -> Result<Vec<OsString>, String> {
         let payload: Self = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
         let first = PLACE.set(payload.place).is_ok();
@@ -99,21 +101,21 @@ impl RankPayload {
     }
 }
 
-/// Locations on this machine, if another machine started this process.
+/// Locations of the run's files on this host; `None` unless rank 0 on another machine started this process.
 pub fn place() -> Option<&'static HostPlace> {
     PLACE.get()
 }
 
 impl HostArgs {
-    /// Hosts of the option, in order; empty without hosts.
+    /// Hosts of `--hosts` or of the profile's clients, in the order of the list; empty if neither names hosts.
     ///
     /// # Errors
-    /// The first invalid host or setting.
+    /// If the list or the hosts file has an invalid host or setting; the message is about the first invalid text.
     pub fn entries(&self) -> Result<Vec<HostEntry>, CommandError> {
         Ok(self.read()?.hosts)
     }
 
-    /// Hosts of the option or of the profile, and settings of the hosts file.
+    /// Hosts of `--hosts` or of the profile's clients, and the settings of the hosts file.
     fn read(&self) -> Result<HostsFile, CommandError> {
         let mut file = self.option()?;
         if let Some(clients) = &self.clients {
@@ -141,7 +143,7 @@ impl HostArgs {
         Ok(file)
     }
 
-    /// Parses the option.
+    /// Parses the value of `--hosts`: a list of hosts, or `@` and the path of a hosts file; empty without the option.
     fn option(&self) -> Result<HostsFile, CommandError> {
         let Some(text) = &self.hosts else {
             return Ok(HostsFile::default());
@@ -149,7 +151,7 @@ impl HostArgs {
         if let Some(path) = text.strip_prefix('@') {
             let path = Path::new(path);
             if path.exists() && !path.is_file() {
-                // A pipe could not be read a second time.
+                // A hosts file is read several times, which a pipe does not allow.
                 let path = path.display();
                 let text = format!("the hosts file {path} is not a regular file");
                 return Err(CommandError::usage(text));
@@ -164,20 +166,20 @@ impl HostArgs {
         Ok(file)
     }
 
-    /// Whether the option names hosts. A hosts file may contain only settings.
+    /// Whether `--hosts` names hosts: a hosts file may contain only settings, for the clients of a profile.
     ///
     /// # Errors
-    /// If the option is invalid.
+    /// If the list or the hosts file is invalid.
     pub fn names_hosts(&self) -> Result<bool, CommandError> {
         Ok(!self.option()?.hosts.is_empty())
     }
 
-    /// Whether any hosts are given.
+    /// Whether `--hosts` is given, or the clients of a profile are used as hosts.
     pub fn is_given(&self) -> bool {
         self.hosts.is_some() || self.clients.is_some()
     }
 
-    /// Group of the ranks on this machine and on the hosts.
+    /// Group of `processes` ranks on this machine and the ranks on the hosts.
     ///
     /// # Errors
     /// If an option is invalid, or the program file that would be sent cannot be read.
@@ -243,10 +245,10 @@ impl HostArgs {
 }
 
 impl RankArgs {
-    /// Number of ranks with workers.
+    /// Number of ranks that have workers: `--processes` (1 without the option) plus the ranks on the hosts.
     ///
     /// # Errors
-    /// If the hosts are invalid.
+    /// If the list of hosts is invalid.
     pub fn working(&self) -> Result<u32, CommandError> {
         let hosts = self.hosts.entries()?;
         let here = self.processes.unwrap_or(1);
@@ -258,10 +260,10 @@ impl RankArgs {
     /// Refuses `--processes 0` without hosts.
     ///
     /// # Errors
-    /// If `--processes` is 0 and there are no hosts.
+    /// If `--processes` is 0 and no hosts are given.
     pub fn check_hosts(&self) -> Result<(), CommandError> {
         if place().is_some() {
-            // Rank 0 has checked the same options.
+            // A rank on another machine skips the check: rank 0 has checked the same options.
             return Ok(());
         }
         if self.processes == Some(0) && !self.hosts.is_given() {
@@ -272,14 +274,15 @@ impl RankArgs {
         Ok(())
     }
 
-    /// As [`Self::check_hosts`]. Also refuses hosts for targets that exist only on this machine, and hosts whose own
-    /// target differs from the run's target in more than the location of files.
+    /// Makes the check of [`Self::check_hosts`], and refuses hosts for targets that exist only on this machine, and
+    /// hosts whose own target differs from the run's target in more than the location of files.
     ///
     /// # Errors
-    /// The reason why a target is refused.
+    /// A usage error that names the host, the refused target, and the reason.
     pub fn check_target(&self, target: &str) -> Result<(), CommandError> {
         if place().is_some() {
-            // Rank 0 has checked the same options and files.
+            // A rank on another machine skips the check: rank 0 has checked the options and the hosts file, which need
+            // not exist here.
             return Ok(());
         }
         self.check_hosts()?;
@@ -294,7 +297,7 @@ impl RankArgs {
             let name = entry.name();
             plimsoll_target::check_url(own)
                 .map_err(|e| CommandError::usage(format!("host {name}: {e}")))?;
-            if scheme_of(own) != scheme {
+            if scheme_of(own) != scheme || clock(own) != clock(target) {
                 return Err(CommandError::usage(format!(
                     "host {name}: its target {own} is of another kind than {target}"
                 )));
@@ -303,34 +306,25 @@ impl RankArgs {
         Ok(())
     }
 
-    /// Refuses hosts whose own target selects another I/O method than the run's target, because all ranks share the
-    /// method. `target` is the run's target, as returned by [`io_choice::target_of`].
+    /// Refuses hosts whose own target selects another I/O method (system calls or io_uring) than the run's target,
+    /// because all ranks use the same method. `target` is the run's target, as returned by [`io_choice::target_of`].
     ///
     /// # Errors
-    /// The first such host.
+    /// A usage error that names the first refused host.
     pub fn check_io(&self, target: &str) -> Result<(), CommandError> {
         if place().is_some() || !self.hosts.is_given() {
             return Ok(());
         }
-        let uses_uring = plimsoll_target::uses_uring(target);
+        let method = io_method(target);
         for entry in self.hosts.entries()? {
             let Some(own) = &entry.target else {
                 continue;
             };
-            let options = own.split_once('?').map_or("", |(_, options)| options);
-            let names_io = options.split('&').any(|option| option.starts_with("io="));
-            let own_uring = plimsoll_target::uses_uring(own);
-            let (differs, way, expected) = match uses_uring {
-                true => (
-                    names_io && !own_uring,
-                    "system calls",
-                    "io=uring or no io=, or --io sync",
-                ),
-                false => (own_uring, "io_uring", "--io uring"),
-            };
-            if differs {
+            let own_method = io_method(own);
+            if own_method != IoMethod::Auto && own_method != method {
                 return Err(CommandError::usage(format!(
-                    "host {}: its target {own} uses {way}, and all ranks use the same: expected {expected}",
+                    "host {}: its target {own} and the run's target {target} access files in different \
+                     ways: expected the same io= in both",
                     entry.name()
                 )));
             }
@@ -338,10 +332,11 @@ impl RankArgs {
         Ok(())
     }
 
-    /// Refuses hosts with their own directory or target in runs on several file systems, each of which has its own.
+    /// Refuses hosts that state `dir=` or `target=` in a profile on several file systems, because each file system has
+    /// its own directory and target.
     ///
     /// # Errors
-    /// The first such host.
+    /// A usage error that names the first refused host.
     pub fn check_filesystems(&self, filesystems: &[&str]) -> Result<(), CommandError> {
         if filesystems.len() < 2 {
             return Ok(());
@@ -363,7 +358,7 @@ impl RankArgs {
     }
 }
 
-/// An error in a hosts file, with its position.
+/// Usage error for an invalid hosts file; the message shows the file name, the position and the wrong text.
 fn wrong_file(path: &Path, text: &str, error: &HostsFileError) -> CommandError {
     let span = Span::of(0, error.place.clone(), text);
     let source = Source::new(&path.display().to_string(), text);
@@ -371,12 +366,12 @@ fn wrong_file(path: &Path, text: &str, error: &HostsFileError) -> CommandError {
     crate::workload::diagnosed(Diagnostics::new(vec![source], vec![problem]))
 }
 
-/// The scheme of a target's URL.
+/// Scheme of a target's URL, such as `nfs4`: the text before the first colon or question mark.
 fn scheme_of(target: &str) -> &str {
     target.split([':', '?']).next().unwrap_or(target)
 }
 
-/// Program file of this process.
+/// Program file of this process, to be sent to hosts without an installed program.
 fn own_program() -> io::Result<ProgramCopy> {
     let bytes = std::fs::read("/proc/self/exe")?;
     let checksum = checksum_of(&bytes);
@@ -386,7 +381,7 @@ fn own_program() -> io::Result<ProgramCopy> {
     })
 }
 
-/// SHA-256 in hexadecimal digits.
+/// SHA-256 of a program file in hexadecimal digits.
 fn checksum_of(bytes: &[u8]) -> String {
     let mut text = String::new();
     for byte in Sha256::digest(bytes) {
@@ -403,7 +398,7 @@ fn checksum_of(bytes: &[u8]) -> String {
 pub fn remove_copied_program(id: &str) -> io::Result<String> {
     let program = std::env::current_exe()?;
     let is_id = id.len() == COPY_ID_DIGITS && id.bytes().all(|b| b.is_ascii_hexdigit());
-    // Never matches an installed program, whatever the argument.
+    // Only a program in a directory `plimsoll-ID-…` is removed, so that `--copied` never removes an installed program.
     let is_copy = |dir: &Path| {
         let name = dir.file_name().unwrap_or_default().as_bytes();
         let begin = format!("plimsoll-{id}-");

@@ -6,10 +6,11 @@ use crate::workload;
 use plimsoll_plan::{OnError, Plan};
 use std::ffi::OsStr;
 
-/// Plan of a workload at load `max`. Its file layout makes the files of every smaller load a part of the files.
+/// Plan of a workload at load `max`, the highest load of a curve or search, with the given criteria. The files of every
+/// smaller load are a part of the files at load `max`.
 ///
 /// # Errors
-/// If the workload is unknown or has no business metric, or if the load is out of range.
+/// If the workload is unknown or has no business metric, or if `max` is out of the workload's range of loads.
 pub fn at(
     name: &OsStr,
     how: &CommonRunArgs,
@@ -29,7 +30,8 @@ pub fn at(
     }
     overrides.load = Some(max);
     overrides.most = Some(max);
-    // Errors are counted: they make their run invalid without ending the series.
+    // Load points count errors of operations by default: a counted error makes its run invalid without ending the
+    // series.
     overrides.options.on_error = how.on_error.map_or(OnError::Count, Into::into);
     let mut plan = reading.lower(&found, &overrides)?;
     if let Some(metric) = &mut plan.metric {
@@ -38,11 +40,11 @@ pub fn at(
         c.process_percent = criteria.min_process_rate.map_or(c.process_percent, percent);
         c.total_percent = criteria.min_total_rate.map_or(c.total_percent, percent);
     }
-    workload::adapt_to_target(&mut plan, how)?;
+    workload::adapt_to_target(&mut plan, &how.files);
     Ok(plan)
 }
 
-/// Converts a fraction to percent, rounded to six decimals.
+/// Converts a fraction of scheduled operations to percent, rounded to six decimals: 0.29 becomes 29, not 28.999….
 fn percent(share: f64) -> f64 {
     (share * 1e8).round() / 1e6
 }

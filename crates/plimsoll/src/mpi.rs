@@ -11,22 +11,20 @@ use mpi::request::{Request, StaticScope};
 use mpi::topology::{Communicator, SimpleCommunicator};
 use plimsoll_ranks::frame::MAX_SHORT_FRAME;
 use plimsoll_ranks::link::{Incoming, Link, PollRate};
-use plimsoll_ranks::{
-    ConnectError, FAILURE_DRAIN_TIMEOUT, LaunchInfo, Ranks, TreeGroup, TreePosition,
-};
+use plimsoll_ranks::{ConnectError, FAILURE_DRAIN_TIMEOUT, LaunchInfo, Ranks, TreePosition};
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
 /// Delay between the last message of a rank and `MPI_Abort`, in which the launcher forwards the output of all ranks.
 const ABORT_DELAY: Duration = Duration::from_millis(500);
 
-/// Maximum number of children of a rank. A sleeping wait notices messages late, so a low tree matters more than few
-/// children: 1000 ranks have four levels.
+/// Maximum number of children of a rank in the tree of ranks. A sleeping wait notices messages late, so a low tree
+/// matters more than few children: a tree of 1000 ranks has four levels below rank 0.
 const FAN_OUT: u32 = 8;
-/// Duration of spinning before a wait sleeps. A message takes about a microsecond within a machine, and a few
-/// microseconds between machines.
+/// Time for which a wait for an MPI message spins before it sleeps. A message takes about a microsecond within a
+/// machine, and a few microseconds between machines.
 const SPIN_BEFORE_SLEEP: Duration = Duration::from_micros(50);
-/// Minimum duration of a sleep.
+/// Minimum duration of a sleep between two checks for an MPI message.
 const MIN_SLEEP: Duration = Duration::from_micros(20);
 
 /// Initialises MPI and connects the processes.
@@ -34,7 +32,7 @@ const MIN_SLEEP: Duration = Duration::from_micros(20);
 /// # Errors
 /// MPI reports another number of processes than the launcher, because the program is linked with another MPI library;
 /// or MPI lacks the required thread support.
-pub fn join(launch: &LaunchInfo, started: &str) -> Result<Box<dyn Ranks>, ConnectError> {
+pub fn join(launch: &LaunchInfo, started: &str) -> Result<Ranks, ConnectError> {
     let Some((universe, threading)) = mpi::initialize_with_threading(Threading::Funneled) else {
         return Err(ConnectError::failed("MPI is initialised already".into()));
     };
@@ -59,7 +57,7 @@ pub fn join(launch: &LaunchInfo, started: &str) -> Result<Box<dyn Ranks>, Connec
         posted: RefCell::default(),
         universe: RefCell::new(Some(universe)),
     };
-    Ok(Box::new(TreeGroup::new(place, link)))
+    Ok(Ranks::new(place, link))
 }
 
 /// Name and version of the MPI library.
@@ -96,10 +94,11 @@ impl MpiLink {
 }
 
 impl Link for MpiLink {
-    const REPORTS_PEER_EXIT: bool = false;
-    // `MPI_Finalize` waits for all ranks. The launcher of Open MPI 4.1 occasionally crashes or hangs if a rank calls
-    // `MPI_Abort` while other ranks are in `MPI_Finalize`.
-    const CLOSE_IS_COLLECTIVE: bool = true;
+    /// True: ranks of MPI close their links together, because `MPI_Finalize` waits for all ranks, and the launcher of
+    /// Open MPI 4.1 occasionally crashes or hangs if a rank calls `MPI_Abort` while other ranks are in `MPI_Finalize`.
+    fn is_closed_collectively(&self) -> bool {
+        true
+    }
 
     fn post(&self, to: usize, frame: Vec<u8>) {
         // MPI may read the frame until the request completes, at an unknown time. The few posted frames (`MAX_POSTS`)

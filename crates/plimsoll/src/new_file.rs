@@ -18,11 +18,11 @@ pub fn refuse_existing(path: &Path) -> Result<(), CommandError> {
     }
 }
 
-/// Creates a file with this content completely or not at all; even on power failure, if the file system supports
-/// renames without replacement or hard links. A stream ([`is_stream`]) is written to.
+/// Creates the file `path` with `content` completely or not at all; even on power failure, if the file system supports
+/// renames without replacement or hard links. If `path` is a stream ([`is_stream`]), appends `content` to the stream.
 ///
 /// # Errors
-/// If the file exists or cannot be written.
+/// If a file or directory exists at `path`, or the file cannot be written.
 pub fn create(path: &Path, content: impl AsRef<[u8]>) -> Result<(), CommandError> {
     refuse_existing(path)?;
     let write = || match is_stream(path) {
@@ -67,20 +67,22 @@ fn has_no_links(e: &io::Error) -> bool {
     errno.is_some_and(|e| [Errno::NOSYS, Errno::PERM, Errno::OPNOTSUPP, Errno::INVAL].contains(&e))
 }
 
-/// Creates a file under its final name, and removes the file if writing fails.
+/// Creates a file under its final name, on file systems without checked renames and hard links, and removes the file if
+/// writing fails.
 fn create_in_place(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut file = File::create_new(path)?;
     let written = file.write_all(content).and_then(|()| file.sync_all());
     written.inspect_err(|_| {
-        // The incomplete file was created above.
+        // An incomplete output file must not remain.
         let _ = std::fs::remove_file(path);
     })
 }
 
-/// Creates files and their parent directories: all files or none.
+/// Creates output files and their missing parent directories; if a file cannot be created, removes the files created
+/// before.
 ///
 /// # Errors
-/// As for [`create`].
+/// If one of the output files exists already, or an output file or parent directory cannot be created.
 pub fn create_all<C: AsRef<[u8]>>(files: &[(PathBuf, C)]) -> Result<(), CommandError> {
     for (path, _) in files {
         refuse_existing(path)?;
@@ -91,7 +93,8 @@ pub fn create_all<C: AsRef<[u8]>>(files: &[(PathBuf, C)]) -> Result<(), CommandE
             .map_err(|e| CommandError::failed(format!("cannot create {}: {e}", dir.display())));
         made.and_then(|()| create(path, content)).inspect_err(|_| {
             for (created, _) in &files[..i] {
-                // The file was created above, and would prevent another attempt.
+                // Output files of the failed attempt would make the next attempt fail, because existing files are
+                // refused.
                 let _ = std::fs::remove_file(created);
             }
         })?;
@@ -127,7 +130,7 @@ mod tests {
         let path = dir.path().join("new.toml");
         create(&path, "text\n").unwrap();
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "text\n");
-        // Permissions follow the umask, not those of a temporary file.
+        // The output file has the permissions of the umask, and not the mode 0600 of a temporary file.
         let mode = |path: &Path| path.metadata().unwrap().permissions().mode();
         let usual = dir.path().join("usual");
         std::fs::write(&usual, "").unwrap();

@@ -1,9 +1,9 @@
-//! Documents of new series.
+//! Creation of `series.json` for a new series: configurations, target and start time, before the first run.
 
 use crate::cli::{CommonRunArgs, EventArgs};
 use crate::exit::CommandError;
 use crate::{io_choice, workload};
-use plimsoll_engine::{Preflight, Settings};
+use plimsoll_engine::{ClockKind, Preflight, Settings};
 use plimsoll_plan::Plan;
 use plimsoll_results::{
     Configuration, Document, Environment, Program, Series, SeriesKind, SeriesState, Target,
@@ -13,7 +13,8 @@ use plimsoll_series::{environment, refuse_results_among_files};
 use std::path::Path;
 use std::time::SystemTime;
 
-/// Target as recorded in results. A simulated system is recorded by absolute path, with the fingerprint of its text.
+/// Target of a series, as `series.json` records the target: a simulated system by absolute path, with a fingerprint of
+/// the system file.
 ///
 /// # Errors
 /// If the system is unknown, or its path cannot be part of a URL.
@@ -26,7 +27,7 @@ pub fn target(url: &str) -> Result<Target, CommandError> {
     })
 }
 
-/// A series of this kind, without runs.
+/// A new series without runs, whose start time is the current time.
 pub fn series(
     kind: SeriesKind,
     name: &str,
@@ -40,6 +41,11 @@ pub fn series(
         [only] => environment(&only.plan, &settings(only, how)),
         _ => Environment::look(None),
     };
+    let in_real_time = |c: &Configuration| plimsoll_target::clock(&c.target.url) == ClockKind::Real;
+    let clock = match configurations.iter().any(in_real_time) {
+        true => ClockKind::Real,
+        false => ClockKind::Virtual,
+    };
     Series {
         schema_version: Series::SCHEMA,
         name: name.to_owned(),
@@ -51,8 +57,7 @@ pub fn series(
         configurations,
         percentiles_shown: None,
         program: Program::plimsoll(),
-        clock: how.clock(),
-        lanes: how.lanes.map(u64::from),
+        clock,
         interval_s: how.interval.as_secs_f64(),
         ranks,
         events: events.event.iter().map(ToString::to_string).collect(),
@@ -61,10 +66,10 @@ pub fn series(
     }
 }
 
-/// A series of one workload, with the Plan of the highest load.
+/// A new series of one workload, whose only configuration has the Plan of the highest load.
 ///
 /// # Errors
-/// If the target's system is unknown, the Plan lacks the phase of an event, or there is no current directory.
+/// If the target's system is unknown, the Plan lacks the phase of an event, or the process has no current directory.
 pub fn of_workload(
     kind: SeriesKind,
     mut plan: Plan,
@@ -89,8 +94,6 @@ pub fn of_workload(
 pub fn settings(configuration: &Configuration, how: &CommonRunArgs) -> Settings {
     Settings {
         target: configuration.target.url.clone(),
-        clock: how.clock(),
-        lanes: how.lanes.map(|n| n as usize),
         interval: how.interval,
         holds: false,
     }
@@ -124,7 +127,7 @@ pub fn preflight(
         .map_err(CommandError::usage)
 }
 
-/// Start time of a series.
+/// Start time of a series that this process has created, from the field `started_at`.
 pub fn started(series: &Series) -> SystemTime {
     let stamp: Result<jiff::Timestamp, _> = series.started_at.parse();
     stamp.expect("this program writes the time").into()

@@ -1,10 +1,9 @@
-//! Output options of a command: format and amount.
+//! Options for the console output of a command that makes runs: format of the report, progress, and full-screen view.
 
 use crate::cli::{Format, OutputArgs};
 use crate::console;
-use plimsoll_results::Percentiles;
 
-/// Format and amount of the output.
+/// Options for the console output of a command that makes runs, and for the results of each rank.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputOptions {
     /// Format of the report.
@@ -13,10 +12,8 @@ pub struct OutputOptions {
     pub quiet: bool,
     /// Whether runs in progress are displayed full-screen.
     pub live: bool,
-    /// Whether results of each rank are kept, too.
+    /// Whether the results of each rank are written, too (`--per-rank`).
     pub per_rank: bool,
-    /// Percentiles for tables; `None` for the default percentiles.
-    pub percentiles: Option<Percentiles>,
 }
 
 impl From<&OutputArgs> for OutputOptions {
@@ -26,35 +23,34 @@ impl From<&OutputArgs> for OutputOptions {
             quiet: args.quiet,
             live: args.live,
             per_rank: args.ranks.per_rank,
-            percentiles: args.percentiles.percentiles.clone(),
         }
     }
 }
 
 impl OutputOptions {
-    /// Options of a process that prints only its result.
+    /// Options of a child process of `--jobs`, which prints only the name of the run's results directory.
     pub fn quiet() -> Self {
         Self {
             format: Format::Json,
             quiet: true,
             live: false,
             per_rank: false,
-            percentiles: None,
         }
     }
 
-    /// Reports progress, unless the output is quiet.
+    /// Prints a line of progress to standard error, unless `--quiet` is given.
     pub fn report_progress(&self, line: &str) {
         if !self.quiet {
             console::err(&format!("{line}\n"));
         }
     }
 
-    /// Prints a line to the stream that is not used by the report.
+    /// Prints a message: to standard output with a text report, to standard error with a JSON report, and not at all if
+    /// `--quiet` is given.
     pub fn print_message(&self, line: &str) {
         match (self.quiet, self.format) {
             (true, _) => {}
-            // A closed output is not an error.
+            // A closed standard output, as in a pipe to `head`, does not end the command.
             (false, Format::Text) => _ = console::out(&format!("{line}\n")),
             (false, Format::Json) => console::err(&format!("{line}\n")),
         }

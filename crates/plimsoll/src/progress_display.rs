@@ -1,4 +1,4 @@
-//! Display of a run in progress.
+//! Console display of a run: progress bar, live line or full-screen view.
 
 mod live_run;
 
@@ -21,10 +21,10 @@ use std::time::{Duration, Instant};
 /// Interval between progress lines on a stream that is not a rewritable terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Minimum period for computing the rates in the live line.
+/// Minimum period over which the live line computes operations and bytes per second.
 const MIN_RATE_PERIOD: Duration = Duration::from_millis(500);
 
-/// Destination of messages.
+/// Stream for the messages of a run in progress; `Quiet` prints no messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MessageSink {
     Quiet,
@@ -33,36 +33,34 @@ enum MessageSink {
     Err,
 }
 
-/// Label and first line of a run's display.
+/// Texts that identify a run on the console: prefix of the live line, and first line.
 #[derive(Debug, Clone, Default)]
 pub struct RunTitle {
-    /// Prefix of the live line.
+    /// Prefix of the run's live line, such as the load of the point; may be empty.
     pub label: String,
-    /// First line, printed once the run is accepted.
+    /// First line about the run, printed once preflight has accepted the run; `None` for a run without a first line.
     pub opening_line: Option<String>,
 }
 
-/// View of a run for a person.
+/// Display of a run in progress: a live line or full-screen view on a terminal, elsewhere a line every ten seconds.
 pub struct ProgressDisplay<'a> {
     plan: &'a Plan,
     format: Format,
     voice: MessageSink,
-    /// First line; `None` after it was printed.
+    /// First line about the run, with workload and target; `None` once the line was printed.
     headline: Option<String>,
-    /// Prefix of the live line; may be empty.
+    /// Prefix that identifies the run in its live line; may be empty.
     label: String,
-    /// Requested percentiles.
-    percentiles: Option<Percentiles>,
-    /// Whether the terminal can rewrite a line.
+    /// Whether standard error is a terminal that can rewrite a line, for the live line.
     rewrites: bool,
     bar: ProgressBar,
     last_line: Instant,
-    /// Whether full-screen display is requested.
+    /// Whether the user has requested the full-screen view (`--live`).
     wants_live: bool,
-    /// Full-screen view, from the start of the run to its end.
+    /// Full-screen view of the run, open from the run's acceptance to its end; `None` without `--live`.
     screen: Option<LiveRunView>,
     moment: live::LiveFigures,
-    /// Time, operations and bytes at the start of the current rate period.
+    /// Elapsed time, completed operations and transferred bytes at the start of the current rate period.
     mark: (Duration, u64, u128),
 }
 
@@ -82,7 +80,6 @@ impl<'a> ProgressDisplay<'a> {
             voice,
             headline: title.opening_line,
             label: title.label,
-            percentiles: output.percentiles.clone(),
             rewrites: voice != MessageSink::Quiet && Stream::Err.rewrites(),
             bar: ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()),
             last_line: Instant::now(),
@@ -93,8 +90,8 @@ impl<'a> ProgressDisplay<'a> {
         }
     }
 
-    /// Begins the display after the run is accepted: prints the first line, then opens the full-screen view if
-    /// requested.
+    /// Begins the display of the run once the run is accepted: prints the first line, then opens the full-screen view
+    /// if requested.
     fn show_head(&mut self) {
         let headline = self.headline.take();
         if let Some(line) = &headline {
@@ -109,17 +106,18 @@ impl<'a> ProgressDisplay<'a> {
         }
     }
 
-    /// Prints a line above the live line.
+    /// Prints a message of the run above the live line, unless the output is quiet.
     pub fn print_message(&self, line: &str) {
         self.bar.suspend(|| match self.voice {
             MessageSink::Quiet => {}
-            // A closed output does not end the run.
+            // A closed standard output, as in a pipe to `head`, does not end the run.
             MessageSink::Out => _ = console::out(&format!("{line}\n")),
             MessageSink::Err => console::err(&format!("{line}\n")),
         });
     }
 
-    /// Prints progress, except on a terminal, where the bar displays it.
+    /// Prints the current phase as a line on standard error, or shows the phase in the full-screen view; does nothing
+    /// if the output is quiet, or on a terminal with a live line, which shows the phase itself.
     fn report_progress(&mut self, line: &str) {
         if let Some(screen) = &self.screen {
             screen.phase(line);
@@ -129,7 +127,8 @@ impl<'a> ProgressDisplay<'a> {
         }
     }
 
-    /// Prints progress, unless the plan has stages, which are reported as they end.
+    /// Reports the current phase by [`Self::report_progress`], except for a pattern without full-screen view, whose own
+    /// report has a line at the end of each stage.
     fn report_progress_unless_stages(&mut self, line: &str) {
         if self.plan.pattern().is_none() || self.screen.is_some() {
             self.report_progress(line);
@@ -140,7 +139,6 @@ impl<'a> ProgressDisplay<'a> {
         self.last_line.elapsed() >= LINE_INTERVAL
     }
 
-    /// Replaces the bar.
     fn bar(&mut self, template: &str, length: Option<u64>) {
         self.bar.finish_and_clear();
         if self.rewrites && self.screen.is_none() {
@@ -151,7 +149,6 @@ impl<'a> ProgressDisplay<'a> {
         }
     }
 
-    /// Sets the text of the bar.
     fn message(&self, text: &str) {
         self.bar.set_message(foreign::escaped(text).into_owned());
     }
@@ -190,7 +187,8 @@ impl<'a> ProgressDisplay<'a> {
         self.report_progress(&format!("{}: {how}", p.fileset));
     }
 
-    /// Updates the live line: always on a terminal, otherwise every ten seconds.
+    /// Shows operations and bytes per second: in the live line or full-screen view at every call, otherwise in a line
+    /// every ten seconds.
     fn live(&mut self) {
         if let Some(screen) = &self.screen {
             screen.elapsed(self.moment.elapsed);
@@ -254,15 +252,13 @@ impl<'a> ProgressDisplay<'a> {
     }
 
     fn snapshot(&mut self, elapsed: Duration, period: Duration, rows: &[OpTotals]) {
-        let kept = Percentiles::kept(self.percentiles.as_ref());
+        let kept = Percentiles::kept(None);
         let (summary, operations) = figures(self.plan, rows, period.as_secs_f64(), &kept);
-        let asked = self.percentiles.as_ref();
-        let shown = Percentiles::shown_percentiles(asked, &Percentile::DEFAULT_TABLE);
         let stream = match self.voice {
             MessageSink::Err => Stream::Err,
             MessageSink::Quiet | MessageSink::Out => Stream::Out,
         };
-        let table = Block::Table(operation_table("", &operations, shown));
+        let table = Block::Table(operation_table("", &operations, &Percentile::DEFAULT_TABLE));
         self.print_message(&format!(
             "\nat {}, the last {}:\n{}{}",
             show_duration(elapsed),
@@ -279,7 +275,7 @@ impl RunView for ProgressDisplay<'_> {
     }
 
     fn print(&mut self, lines: &str) {
-        // The lines are part of the result, so quiet mode prints them, too.
+        // A pattern's lines of stages are part of its result, which `--quiet` prints, too.
         self.bar.suspend(|| match self.format {
             Format::Text => _ = console::out(lines),
             Format::Json if self.voice == MessageSink::Quiet => {}

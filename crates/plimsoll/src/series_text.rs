@@ -1,4 +1,5 @@
-//! Console text of a series: first line, a line per run, and the report.
+//! Texts that `curve`, `find`, `profile`, `resume` and `run --repeat` print: first line, a line per run, and the
+//! report.
 
 use crate::console_host::{files_of, ranks_of};
 use crate::exit::CommandError;
@@ -15,16 +16,16 @@ use plimsoll_results::{
 };
 use std::time::Duration;
 
-/// Origin of a listed run.
+/// Origin of a run, which decides the form of the run's line in the output of a series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunLine {
-    /// Made by this process.
+    /// Run that this process, or a child process of `--jobs`, has made.
     New,
-    /// Made by an earlier process.
+    /// Run that was made before `resume` continued the series.
     Earlier,
 }
 
-/// First line: the runs and their approximate duration.
+/// First line about a series, printed before its runs: the planned runs or loads, and their approximate duration.
 pub fn headline(series: &Series, jobs: usize) -> String {
     match &series.kind {
         SeriesKind::Repeats(repeats) => {
@@ -70,10 +71,9 @@ pub fn report(writer: &SeriesWriter, layout: Layout) -> Result<String, CommandEr
 fn render(writer: &SeriesWriter, layout: Layout) -> Result<String, ResultsError> {
     let (series, dir) = (writer.series(), writer.dir());
     if let Some(profile) = series.as_profile() {
-        let shown = series.percentiles_shown.as_ref();
-        let sets = ProfileSet::read(profile, dir, shown)?;
+        let sets = ProfileSet::read(profile, dir, None)?;
         if sets.len() > 1 {
-            let comparison = compare::document(&of_profiles(&sets, shown));
+            let comparison = compare::document(&of_profiles(&sets, None));
             writer.write(COMPARISON_FILE, &page::report(&[comparison]))?;
         }
     }
@@ -189,7 +189,8 @@ fn profile_headline(profile: SeriesOf<'_, Profile>) -> String {
     )
 }
 
-/// Total warm-up and measured time of the missing runs of a profile.
+/// Sum of the warm-up and measured times of all runs that a series still has to make; only for series whose runs do not
+/// depend on each other.
 pub fn missing_length(series: &Series) -> Duration {
     let missing = series.kind.strategy().independent(series);
     let of_one = |run: &NextRun| {

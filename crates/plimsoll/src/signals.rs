@@ -1,17 +1,19 @@
-//! Interrupts (Ctrl-C): the first ends the run, the second leaves the files, the third ends the program.
+//! Interrupts (Ctrl-C): the first interrupt ends the run, the second leaves the run's files, the third ends the
+//! program.
 
-use crate::exit::Exit;
+use crate::exit::{CommandError, Exit};
 use plimsoll_engine::Stop;
 use plimsoll_report::console;
 use plimsoll_runtime::signals::{NOTICES, heeded_notices};
+use plimsoll_runtime::sync::lock;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use signal_hook::iterator::Signals;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
 
-/// Maximum delay of an immediate exit while results are being written.
+/// Maximum time for which a third interrupt waits until the results are written.
 const RESULTS_WRITE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Grace period of a child process after the parent has closed the child's standard input.
@@ -20,19 +22,20 @@ const ORPHAN_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum delay of the exit of an interrupted command until its file is removed.
 const REMOVAL_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Interval at which an exit checks whether the results are complete, or the file is removed.
+/// Interval at which an interrupted command checks whether its results are complete, or its file is removed.
 const WRITE_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Program state for the messages of interrupts.
+/// State of the command from which the messages of interrupts say what happens next.
 #[derive(Debug, Clone, Default)]
 struct InterruptStatus {
-    /// Results directory, complete or not.
+    /// Results directory of the current run, complete or not; `None` without a run, or if no results can be written.
     results: Option<PathBuf>,
-    /// Whether the results are complete.
+    /// Whether the results of the current run are complete.
     are_written: bool,
-    /// Whether files are being removed.
+    /// Whether the run's files are being removed.
     removes: bool,
-    /// Command that removes remaining files.
+    /// `plimsoll clean` command that removes the run's remaining files; `None` if no files remain or no command is
+    /// known.
     clean: Option<String>,
     /// Whether a fit is running, which keeps its trials.
     fits: bool,
@@ -46,18 +49,19 @@ static STATUS: Mutex<InterruptStatus> = Mutex::new(InterruptStatus {
     fits: false,
 });
 
-/// Locked forever by the thread that ends the program: the main thread, or the thread that handles the third interrupt.
-/// The first of both determines the exit code.
+/// Lock that the thread that ends the program takes and never releases: the main thread, or the thread that handles the
+/// third interrupt. The first of the two threads determines the exit code.
 static END: Mutex<()> = Mutex::new(());
 
-/// Locked while results are written.
+/// Lock that [`hold_results`] takes while results are written, and that the exit after a third interrupt waits for.
 static RESULTS_LOCK: Mutex<()> = Mutex::new(());
 
 fn status() -> MutexGuard<'static, InterruptStatus> {
     lock(&STATUS)
 }
 
-/// Records the start of a run with this results directory; the command `clean` removes the run's files.
+/// Records the start of a run for the messages of interrupts: its results directory, and the command line `clean` that
+/// removes the run's files.
 pub fn note_run_begin(results: &Path, clean: Option<String>) {
     *status() = InterruptStatus {
         results: Some(results.to_owned()),
@@ -71,23 +75,23 @@ pub fn hold_results() -> MutexGuard<'static, ()> {
     lock(&RESULTS_LOCK)
 }
 
-/// Records that the results are complete.
+/// Records that the results of the current run are complete in the directory `results`.
 pub fn note_results_written(results: &Path) {
     let mut status = status();
     (status.results, status.are_written) = (Some(results.to_owned()), true);
 }
 
-/// Records that there will be no results.
+/// Records that the results of the current run could not be written, so that no interrupt waits for them.
 pub fn note_results_lost() {
     status().results = None;
 }
 
-/// Marks that the main thread ends the program. Later third interrupts have no effect; if a third interrupt came first,
-/// it ends the program instead.
+/// Reserves the end of the program for the main thread and its exit code: a later third interrupt has no effect. If a
+/// third interrupt came first, the function does not return, and the interrupt's thread ends the program.
 pub fn ends() {
     let mut now = status();
     if !now.are_written {
-        // No results to wait for.
+        // The results of the run will not be written any more, so that a third interrupt must not wait for the results.
         now.results = None;
     }
     drop(now);
@@ -98,29 +102,30 @@ fn take_end() {
     std::mem::forget(lock(&END));
 }
 
-/// Records whether files are being removed.
+/// Records for the messages of interrupts whether the run's files are being removed.
 pub fn note_removal(now: bool) {
     status().removes = now;
 }
 
-/// Records the command that removes remaining files.
+/// Records for the messages of interrupts the command that removes the remaining files; `None` if no files remain.
 pub fn cleans_by(command: Option<String>) {
     status().clean = command;
 }
 
-/// Records the start of a fit, which has no results and no files and is resumed by the same command.
+/// Records for the messages of interrupts that a fit runs, which has neither results nor files: the same command
+/// resumes the fit from its trials.
 pub fn note_fit() {
     status().fits = true;
 }
 
-/// Makes the first SIGINT, SIGTERM or [notice](NOTICES) stop the run; a second SIGINT or SIGTERM leaves
-/// the files in place, and a third ends the program immediately. No signal loses results.
+/// Makes the first SIGINT, SIGTERM or [notice](NOTICES) stop the run; a second SIGINT or SIGTERM leaves the files in
+/// place, and a third signal ends the program immediately. No signal loses results.
 ///
 /// A notice after the first signal has no effect, because the system repeats notices: the shell and the
 /// kernel each send SIGHUP when a terminal closes, and the limit on processor time sends SIGXCPU every
 /// second. Counted as a second signal, a repeated notice would leave the files in place.
 ///
-/// SIGXFSZ would end the program at the file size limit. Caught, the signal lets the operation fail with EFBIG.
+/// SIGXFSZ would end the program at the file size limit. A caught SIGXFSZ lets the operation fail with EFBIG.
 ///
 /// `speaks`: whether this process prints messages; true for one of the processes that run a Plan together.
 ///
@@ -173,7 +178,7 @@ pub fn stop_on_interrupt(stop: &Stop, speaks: bool) -> io::Result<()> {
         .map(|_| ())
 }
 
-/// Makes the end of the standard input stop the run; the input ends when the parent process closes it or exits.
+/// Makes the end of the standard input stop the run; the input ends when the parent process closes the pipe or exits.
 /// Terminal interrupts have no effect, because the parent receives the same interrupt. SIGTERM and the other notices
 /// also stop the run: a signal to a process group reaches every process, and every process has its own limit on
 /// processor time.
@@ -219,7 +224,7 @@ fn await_results() {
     }
 }
 
-/// The message of the first interrupt.
+/// Message of the first interrupt (Ctrl-C), which says what ends now and what further interrupts do.
 fn first_interrupt_message(now: &InterruptStatus) -> &'static str {
     match (now.removes, now.are_written) {
         _ if now.fits => {
@@ -240,7 +245,7 @@ fn first_interrupt_message(now: &InterruptStatus) -> &'static str {
     }
 }
 
-/// The message of the second interrupt.
+/// Message of the second interrupt: which files stay, and which command removes them.
 fn second_interrupt_message(now: &InterruptStatus) -> String {
     if now.fits {
         return "interrupted again: the fit ends; interrupt once more to end immediately".into();
@@ -256,7 +261,8 @@ fn second_interrupt_message(now: &InterruptStatus) -> String {
     format!("interrupted again: {what}{later}; interrupt once more to end immediately")
 }
 
-/// The message of the last interrupt.
+/// Message of the third interrupt, printed just before the program ends: where the results are, and which command
+/// removes the remaining files.
 fn last_interrupt_message(now: &InterruptStatus) -> String {
     let mut text = "ended".to_owned();
     if now.fits {
@@ -275,8 +281,17 @@ fn last_interrupt_message(now: &InterruptStatus) -> String {
     text
 }
 
-/// Makes SIGINT, SIGTERM and [notices](NOTICES) remove the file, if set, and end the program. Only for commands without
-/// runs.
+/// Catches the signals that end a server: SIGINT, SIGTERM and SIGHUP.
+///
+/// # Errors
+/// The system's error if signals cannot be caught.
+pub fn of_server() -> Result<Signals, CommandError> {
+    Signals::new([SIGINT, SIGTERM, SIGHUP])
+        .map_err(|e| CommandError::failed(format!("cannot catch Ctrl-C: {e}")))
+}
+
+/// Makes SIGINT, SIGTERM and [notices](NOTICES) remove the temporary file whose path `file` holds, if any, and end the
+/// program. Only commands without runs, such as `hosts check`, may call the function.
 ///
 /// # Errors
 /// The system's error if signals cannot be caught.
@@ -284,10 +299,11 @@ pub fn remove_on_interrupt(file: Arc<Mutex<Option<PathBuf>>>) -> io::Result<()> 
     let mut signals = Signals::new([SIGINT, SIGTERM].into_iter().chain(heeded_notices()))?;
     let work = move || {
         if signals.forever().next().is_some() {
-            // On a separate thread, because the file system may hang in the creation or removal of the file.
+            // The temporary file is removed on a separate thread, because the file system may hang in the file's
+            // creation or removal, and the program ends nevertheless.
             let removal = std::thread::spawn(move || {
                 if let Some(path) = lock(&file).take() {
-                    // Removal fails if the file has just been removed.
+                    // The removal fails without harm if the command itself has just removed the file.
                     let _ = std::fs::remove_file(path);
                 }
             });
@@ -303,9 +319,4 @@ pub fn remove_on_interrupt(file: Arc<Mutex<Option<PathBuf>>>) -> io::Result<()> 
         .name("signals".into())
         .spawn(work)
         .map(drop)
-}
-
-/// Locks a mutex even after a panic of its holder.
-pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -4,7 +4,7 @@ mod mix;
 mod netmist;
 mod wml;
 
-use crate::cli::{CommonRunArgs, FilesArgs, Io, PopulateArgs, WorkloadArgs};
+use crate::cli::{CommonRunArgs, FilesArgs, PopulateArgs, WorkloadArgs};
 use crate::console::Stream;
 use crate::exit::{CommandError, Exit};
 use crate::io_choice;
@@ -18,50 +18,53 @@ use std::ffi::OsStr;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Maximum size of a workload file in bytes; Filebench's largest has 6 KiB.
+/// Maximum size of a workload file in bytes; Filebench's largest workload has 6 KiB.
 const MAX_WORKLOAD_BYTES: u64 = 16 << 20;
 
-/// A workload language.
+/// Reader of a workload language: recognises texts of the language, and parses them.
 struct FrontEnd {
-    /// Whether a text is in this language.
+    /// Whether a workload is in the reader's language, judged by the file name or by single lines of the text, without
+    /// parsing.
     claims: fn(&WorkloadSource) -> bool,
-    /// Parses a text.
+    /// Parser of workload texts in the reader's language; an error shows the wrong lines of the text.
     read: fn(&WorkloadSource) -> Result<Box<dyn ParsedWorkload>, CommandError>,
-    /// Names and texts of the built-in workloads.
+    /// Names and texts of the built-in workloads in the reader's language.
     builtins: fn() -> Vec<(&'static str, &'static str)>,
 }
 
-/// The languages in order of precedence: the first that claims a text parses it, and the last claims every text.
+/// Workload languages in order of precedence: the first language that claims a workload file parses the file. The last
+/// language, Filebench's, claims every file.
 const FRONT_ENDS: &[FrontEnd] = &[netmist::FRONT_END, mix::FRONT_END, wml::FRONT_END];
 
-/// A parsed workload.
+/// A parsed workload of any language, from which options of the command line make a Plan.
 pub trait ParsedWorkload {
-    /// Description in one line; may be empty.
+    /// Description of the workload in one line, for `workloads list`; may be empty.
     fn title(&self) -> String;
 
-    /// The parameters that `--set` can change.
+    /// Parameters of the workload that `--set` can change, with the default values.
     fn parameters(&self) -> Vec<Parameter>;
 
-    /// Usage texts of the workload.
+    /// Lines of help on the workload for its users, such as Filebench's `usage` statements.
     fn usage(&self) -> Vec<String>;
 
-    /// Lowers the workload to a Plan.
+    /// Resolves the workload to a Plan, with `overrides` from the command line; `found` is the workload's source, for
+    /// messages.
     fn lower(&self, found: &WorkloadSource, overrides: &Overrides) -> Result<Plan, CommandError>;
 }
 
-/// A workload's text before parsing.
+/// Source text of a workload, with its name and location.
 pub struct WorkloadSource {
-    /// Built-in name, or path as given.
+    /// Built-in name of the workload, or the path of its file as the user gave the path.
     pub name: String,
-    /// Path of the file; empty if built in.
+    /// Path of the workload file; empty for a built-in workload.
     pub path: PathBuf,
-    /// The text.
+    /// Text of the workload in any of the workload languages.
     pub text: String,
-    /// Kind of the source.
+    /// Whether the workload is built in or comes from a file.
     pub kind: SourceKind,
 }
 
-/// Every built-in workload, sorted by name.
+/// Sources of all built-in workloads, sorted by name.
 pub fn builtins() -> Vec<WorkloadSource> {
     let all = FRONT_ENDS.iter().flat_map(|f| (f.builtins)());
     let found = |(name, text): (&str, &str)| WorkloadSource {
@@ -130,7 +133,7 @@ pub fn read_text(what: &str, path: &Path) -> Result<String, String> {
     })
 }
 
-/// Reads a workload's text.
+/// Parses the text of a workload by the first language that claims the text.
 pub fn parse(found: &WorkloadSource) -> Result<Box<dyn ParsedWorkload>, CommandError> {
     let claimed = FRONT_ENDS.iter().find(|f| (f.claims)(found));
     let front_end = claimed.unwrap_or(&wml::FRONT_END);
@@ -142,33 +145,22 @@ pub fn lower(found: &WorkloadSource, overrides: &Overrides) -> Result<Plan, Comm
     parse(found)?.lower(found, overrides)
 }
 
-/// Plan of a command line.
+/// Plan of the workload of `run`, with the options of its command line, adapted to the target.
 pub fn plan(args: &WorkloadArgs) -> Result<Plan, CommandError> {
     let mut plan = lower(&find(&args.workload)?, &overrides(args))?;
-    adapt_to_target(&mut plan, &args.how)?;
+    adapt_to_target(&mut plan, &args.how.files);
     Ok(plan)
 }
 
 /// Adapts a Plan to its target.
-///
-/// # Errors
-/// If `--io` is not supported by the target.
-pub fn adapt_to_target(plan: &mut Plan, how: &CommonRunArgs) -> Result<(), CommandError> {
-    adapt_to(plan, how.files.dir.is_some(), &how.files.target, how.io.io)
+pub fn adapt_to_target(plan: &mut Plan, files: &FilesArgs) {
+    adapt_to(plan, files.dir.is_some(), &files.target);
 }
 
 /// Adapts a Plan to a target; `has_dir`: the user specified a directory.
-///
-/// # Errors
-/// If `io` is not supported by the target.
-pub fn adapt_to(
-    plan: &mut Plan,
-    has_dir: bool,
-    target: &str,
-    io: Option<Io>,
-) -> Result<(), CommandError> {
-    io_choice::choose(io, target, plan)?;
-    // On a server, a directory that the user did not specify belongs to this run only.
+pub fn adapt_to(plan: &mut Plan, has_dir: bool, target: &str) {
+    io_choice::choose(target, plan);
+    // Without `--dir`, the work directory on an NFS server belongs to a single run, which removes the directory.
     plan.work_dir.temporary |= !has_dir && is_remote(target);
     plan.add_procedures(plimsoll_target::procedures(target));
     let content = std::mem::take(&mut plan.options.content);
@@ -181,13 +173,12 @@ pub fn adapt_to(
                 .to_owned(),
         ));
     }
-    Ok(())
 }
 
-/// Makes the work directory absolute, because the run may be resumed from another directory.
+/// Makes the work directory of a Plan absolute, because `resume` may run the Plan from another current directory.
 ///
 /// # Errors
-/// If there is no current directory.
+/// If the process has no current directory.
 pub fn make_absolute(plan: &mut Plan, target: &str) -> Result<(), CommandError> {
     plan.work_dir.dir = plimsoll_target::absolute(target, &plan.work_dir.dir)
         .map_err(|e| CommandError::usage(format!("there is no current directory: {e}")))?;
@@ -209,8 +200,6 @@ pub fn absolute_target(target: &str) -> Result<(String, Option<String>), Command
 pub fn settings(args: &CommonRunArgs, plan: &Plan) -> Settings {
     Settings {
         target: io_choice::target_of(&args.files.target, plan),
-        clock: args.clock(),
-        lanes: args.lanes.map(|n| n as usize),
         interval: args.interval,
         holds: false,
     }
@@ -225,28 +214,19 @@ pub fn place(plan: &Plan) -> String {
     };
     let shown = guards
         .iter()
-        .map(|g| below(&plan.work_dir.dir, g).display().to_string());
+        .map(|g| g.below(&plan.work_dir.dir).display().to_string());
     shown.collect::<Vec<String>>().join(", ")
-}
-
-/// Joins a path to a directory; an empty path gives the directory without a trailing slash.
-pub fn below(dir: &Path, path: &RelPath) -> PathBuf {
-    match path.as_str() {
-        "" => dir.to_owned(),
-        path => dir.join(path),
-    }
 }
 
 fn overrides(args: &WorkloadArgs) -> Overrides {
     let mut overrides = changes(&args.how, &args.workload);
-    overrides.rate = args.rate;
     overrides.quit = args.quit.map(Into::into);
     overrides.load = args.load;
     overrides.options.ops = args.ops;
     overrides
 }
 
-/// Overrides from the common options, for this workload.
+/// Overrides from the options that all commands with workloads share; `workload` names the default work directory.
 pub fn changes(args: &CommonRunArgs, workload: impl AsRef<OsStr>) -> Overrides {
     changes_at(
         args,
@@ -256,7 +236,7 @@ pub fn changes(args: &CommonRunArgs, workload: impl AsRef<OsStr>) -> Overrides {
     )
 }
 
-/// Overrides from the common options, with another directory and target.
+/// Overrides as of [`changes`], but with the given directory and target instead of `--dir` and `--target`.
 pub fn changes_at(
     args: &CommonRunArgs,
     workload: impl AsRef<OsStr>,
@@ -305,24 +285,24 @@ fn changes_of_files(
     }
 }
 
-/// Plan for creating the files of a workload.
+/// Plan of the workload given to `populate`, with the files that its runs need.
 pub fn plan_of_files(args: &PopulateArgs) -> Result<Plan, CommandError> {
     let (files, name) = (&args.files, &args.workload);
     let mut overrides = changes_of_files(files, name, files.dir.as_deref(), &files.target);
     overrides.load = args.load;
-    // Commands of the script are never executed: only the creation of files remains.
+    // `populate` never executes the `system` statements of a workload, so that it need not refuse them.
     overrides.options.allow_commands = true;
     let mut plan = lower(&find(name)?, &overrides)?;
-    adapt_to(&mut plan, files.dir.is_some(), &files.target, None)?;
+    adapt_to_target(&mut plan, files);
     Ok(plan)
 }
 
-/// Removes doubled and trailing slashes, which would otherwise appear in every path below.
+/// Removes doubled and trailing slashes of a work directory, which would otherwise appear in the path of every file.
 fn plain(path: &Path) -> PathBuf {
     path.components().collect()
 }
 
-/// Command error with the diagnostics of a text.
+/// Usage error (exit code 2) whose message shows the diagnostics with the wrong lines of the text.
 pub fn diagnosed(d: Diagnostics) -> CommandError {
     CommandError {
         exit: Exit::Usage,
@@ -330,14 +310,16 @@ pub fn diagnosed(d: Diagnostics) -> CommandError {
     }
 }
 
-/// A directory name in the root of an export, with the process id.
+/// Default work directory on an NFS server: a directory in the root of the export, named after the workload and the
+/// process id.
 fn dir_on_server(workload: impl AsRef<OsStr>) -> PathBuf {
     let name = Path::new(&workload).file_stem().unwrap_or_default();
     let (name, pid) = (name.to_string_lossy(), std::process::id());
     PathBuf::from(format!("/plimsoll-{name}-{pid}"))
 }
 
-/// A new directory path below the system's temporary directory.
+/// Default work directory on a local file system: a new path below the system's temporary directory, which nothing has
+/// created yet.
 fn fresh_dir(workload: &str) -> PathBuf {
     let name = Path::new(workload).file_stem().unwrap_or_default();
     let base = format!("plimsoll-{}-{}", name.to_string_lossy(), std::process::id());

@@ -1,5 +1,5 @@
-//! One run by several processes: those that `--processes` starts, and, with the feature `mpi`,
-//! those of `mpiexec`. What holds for one holds for the other.
+//! Runs of several processes, started by `--processes` or, with the feature `mpi`, by `mpiexec`. Runs of `--processes`
+//! and runs of `mpiexec` pass the same tests.
 
 #[path = "e2e/common/mod.rs"]
 mod common;
@@ -64,18 +64,8 @@ impl Launcher {
 
     /// `run varmail` with eight workers, files in `work` and results in `results`.
     fn varmail(self, bench: &Bench, ranks: u32, more: &[&str]) -> Command {
-        let args = [
-            &[
-                "run",
-                "varmail",
-                "--format=json",
-                "--results=results",
-                "--dir=work",
-                "--set=nfiles=200",
-                "--set=nthreads=8",
-            ],
-            more,
-        ];
+        let first = "run varmail --format=json --results=results --dir=work --set=nfiles=200 --set=nthreads=8";
+        let args = [&first.split(' ').collect::<Vec<_>>(), more];
         self.command(bench, ranks, &args.concat())
     }
 }
@@ -118,11 +108,8 @@ fn ranks_are_those_of_md_workbench(launcher: Launcher) {
         let mut args = vec!["md", "-q", "--results=results", "--dir=work", name];
         args.extend(["-P=30", "-I=10", "-D=2", "-R=1", "-S=100"]);
         let ended = Ended::of(launcher.command(&bench, 4, &args)).expect_code(0);
-        assert_eq!(
-            ended.stdout.matches(" process max:").count(),
-            1,
-            "{ended:?}"
-        );
+        let lines = ended.stdout.matches(" process max:").count();
+        assert_eq!(lines, 1, "{ended:?}");
         ended.stdout
     };
     let objects = || {
@@ -137,7 +124,7 @@ fn ranks_are_those_of_md_workbench(launcher: Launcher) {
     let made = objects();
     assert_eq!(made.len(), all.len());
     for name in &all {
-        // Each rank has made its own, of its own byte.
+        // Each rank has created its own objects, and every byte of an object is the number of the rank.
         let name = format!("out/{name}");
         assert_eq!(made.get(&name), Some(&100), "{name}");
         let bytes = std::fs::read(bench.work().join(&name)).unwrap();
@@ -245,23 +232,13 @@ fn mpi_a_file_gets_no_colours_and_no_width_of_a_terminal() {
     let (help, _) = into_file(&["run", "--help"]);
     assert_eq!(help, Ended::of(piped).expect_code(0).stdout);
 
-    let (report, said) = into_file(&[
-        "run",
-        "varmail",
-        "--dir=work",
-        "--results=results",
-        "--time=300ms",
-        "--set=nfiles=20",
-        "--set=nthreads=2",
-    ]);
-    assert!(
-        report.contains("valid") && said.contains("measuring"),
-        "{report}{said}"
-    );
-    assert!(
-        !report.contains('\u{1b}') && !said.contains('\u{1b}'),
-        "{report:?}{said:?}"
-    );
+    let run =
+        "run varmail --dir=work --results=results --time=300ms --set=nfiles=20 --set=nthreads=2";
+    let (report, said) = into_file(&run.split(' ').collect::<Vec<_>>());
+    let is_whole = report.contains("valid") && said.contains("measuring");
+    assert!(is_whole, "{report}{said}");
+    let is_coloured = report.contains('\u{1b}') || said.contains('\u{1b}');
+    assert!(!is_coloured, "{report:?}{said:?}");
 }
 
 fn wrong_arguments_are_named_once(launcher: Launcher) {
@@ -292,20 +269,9 @@ fn ranks_measure_load_points(launcher: Launcher) {
         [[component]]\nname = \"looker\"\nprocesses = 2\nrate = 50\n\
         mix = { stat = 100 }\nfiles = { count = 50, size = \"4k\" }\n";
     std::fs::write(bench.path("users.toml"), text).unwrap();
-    let work = bench.work();
-    let args = [
-        "curve",
-        "users.toml",
-        "--load=1,3",
-        "--time=300ms",
-        "--warmup=100ms",
-        "--stop-after-invalid=0",
-        "--continue-past-peak",
-        "--format=json",
-        "--results=results",
-        "--dir",
-        work.to_str().unwrap(),
-    ];
+    let args = "curve users.toml --load=1,3 --time=300ms --warmup=100ms --stop-after-invalid=0 \
+                --format=json --results=results --dir=work";
+    let args: Vec<&str> = args.split_whitespace().collect();
     let ended = Ended::of(launcher.command(&bench, 2, &args));
     let curve = series::parsed(&ended);
     assert_eq!(curve.ranks, 2);

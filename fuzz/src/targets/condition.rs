@@ -1,9 +1,9 @@
-//! Conditions of `--fail-if`: any text is a condition, or refused with a sentence. A printed condition parses as a
-//! condition that prints the same.
+//! Target for the conditions of `--fail-if`: any text is a condition, or refused with a reason. A printed condition
+//! parses as a condition on the same percentile.
 
 use plimsoll_report::compare::Condition;
 
-/// Reads a condition.
+/// Parses the input as a condition of `--fail-if`; prints and parses the condition again.
 pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;

@@ -5,7 +5,8 @@ use crate::refusals::check_value;
 use plimsoll_plan::event::EventSpec;
 use plimsoll_sim::SystemEvent;
 
-/// Reads an event.
+/// Parses the input as an event of a run and as an event of a simulated system; prints and parses accepted events
+/// again.
 pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;

@@ -4,7 +4,7 @@
 use crate::refusals::check_value;
 use plimsoll_testbed::Fault;
 
-/// Reads a fault.
+/// Parses the input as a fault of a test bed; prints and parses the fault again.
 pub fn run(data: &[u8]) {
     if let Ok(text) = std::str::from_utf8(data) {
         check_value::<Fault>(text);

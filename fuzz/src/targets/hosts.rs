@@ -15,7 +15,7 @@ fn check(hosts: &[HostEntry]) {
     }
 }
 
-/// Reads a text as a list, and as a file.
+/// Parses the input as the value of `--hosts` and as a hosts file.
 pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;

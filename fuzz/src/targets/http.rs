@@ -3,7 +3,8 @@
 
 use crate::browser::Browser;
 
-/// Sends a request.
+/// Sends the input as a request to the results browser, and checks status, security headers and scripts of the
+/// response.
 pub fn run(data: &[u8]) {
     let Some(request) = Browser::request(data) else {
         return;

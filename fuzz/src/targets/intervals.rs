@@ -1,13 +1,15 @@
-//! `intervals.csv`: any bytes are read, or refused, as a whole and while they are followed.
+//! Target for `intervals.csv`: any bytes are accepted or refused, both by the reader of a complete run and by the
+//! reader that follows the file of a run in progress.
 
 use crate::scratch::{LIVE_DIR, Scratch};
 use plimsoll_report::html::{RunData, page};
 use plimsoll_results::{HISTOGRAMS_FILE, INTERVALS_FILE, LIVE_FILE, LiveDir, RUN_FILE, RunDir};
 
-/// A run for which the intervals are read.
+/// Content of `run.json` of the run to which the intervals in the input belong.
 const RUN: &[u8] = include_bytes!("../../corpus/run_json/sample.json");
 
-/// Reads a series, and makes a page of it.
+/// Reads the input as the intervals of a complete run and of a run in progress, and renders the HTML page of the
+/// complete run.
 pub fn run(data: &[u8]) {
     let dir = Scratch::with(INTERVALS_FILE, data);
     let all = RunDir::at(&dir).read_intervals();

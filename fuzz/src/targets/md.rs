@@ -1,16 +1,16 @@
-//! `plimsoll md`: any words are options of a pattern, whose Plan passes its own check, or refused with a sentence. The
-//! input is the number of ranks, a line of words, and a run-info file.
+//! Target for `plimsoll md`: any words are refused with a reason, or are options of a pattern whose Plan passes its own
+//! check. The input has a line with the number of ranks, a line of words, and the content of a run-info file.
 
 use crate::plans::check_plan;
 use crate::scratch::Scratch;
 use clap::{Args, Command, FromArgMatches};
-use plimsoll_workload::md::{Arguments, Options, Position, RunInfo, lower};
+use plimsoll_workload::md::{Arguments, Options, Position, lower};
 use std::sync::LazyLock;
 
 static COMMAND: LazyLock<Command> =
     LazyLock::new(|| Arguments::augment_args(Command::new("md").no_binary_name(true)));
 
-/// Lowers a pattern.
+/// Parses the words of the input as options, and lowers the pattern to a Plan.
 pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -33,14 +33,14 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// Reads a run-info file; a position does not change when it is written and read again.
+/// Reads a text as a run-info file; `None` if the text is refused. Panics if writing and reading the position again
+/// changes the position.
 fn position(text: &str) -> Option<Position> {
     let dir = Scratch::below("md");
     Scratch::write(&dir, "run-info", text.as_bytes());
-    let file = RunInfo::at(&dir.join("run-info"));
-    let read = file.read().ok()?;
-    file.write(&read)
-        .expect("the scratch directory is writable");
-    assert_eq!(file.read().expect("it was written"), read);
+    let file = dir.join("run-info");
+    let read = Position::read(&file).ok()?;
+    read.write(&file).expect("the scratch directory is writable");
+    assert_eq!(Position::read(&file).as_ref(), Ok(&read));
     Some(read)
 }

@@ -1,11 +1,11 @@
-//! Operation mixes in TOML: any text is parsed, or refused with a place. A mix does not change when it is written as
-//! TOML and parsed again, and its Plan passes its own check.
+//! Target for operation mixes in TOML: any text is parsed, or refused with a place. Writing a mix as TOML and parsing
+//! the written text does not change the mix. The Plan of a mix passes its own check.
 
 use crate::plans::check_mix;
 use crate::refusals::check_refusal;
 use plimsoll_workload::mix::{parse, to_toml};
 
-/// Parses, writes and lowers a text.
+/// Parses the input as an operation mix, writes the mix as TOML, and lowers the mix to a Plan.
 pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -14,7 +14,7 @@ pub fn run(data: &[u8]) {
         Ok(workload) => workload,
         Err(errors) => return check_refusal(&errors),
     };
-    // Some numbers have no form in TOML, and cannot be written.
+    // `to_toml` refuses numbers that TOML cannot represent.
     if let Ok(written) = to_toml(workload.file()) {
         let again = parse(&written, "fuzz.toml").expect("what was written is a mix");
         assert_eq!(again.file(), workload.file());

@@ -4,7 +4,7 @@ use crate::plans::check_mix;
 use crate::refusals::check_refusal;
 use plimsoll_workload::mix::{netmist, parse, to_toml};
 
-/// Parses, converts and lowers a text.
+/// Parses the input as a custom workload file, converts the file to TOML, and lowers the workload to a Plan.
 pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;

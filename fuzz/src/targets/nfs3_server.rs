@@ -1,5 +1,5 @@
-//! The NFS server in memory: the server answers any sequence of calls in bounded memory; the calls may name existing
-//! files. Arguments are structured, with handles that the server has returned.
+//! Target for the NFS version 3 server in memory: the server answers any sequence of calls with replies of bounded
+//! length. The arguments of calls contain handles that the server has returned, so that calls find existing files.
 
 use arbitrary::{Arbitrary, Unstructured};
 use plimsoll_nfs::rpc::{Accepted, Target, reply, seal};
@@ -8,9 +8,9 @@ use plimsoll_nfs::v3::Handle;
 use plimsoll_nfs::xdr::{Decoder, Encode};
 use std::sync::{Arc, Mutex};
 
-/// Maximum size of the server's data in bytes.
+/// Maximum size in bytes of the file data that the server stores.
 const MAX_STORED_BYTES: u64 = 1 << 20;
-/// Maximum number of calls of an input.
+/// Maximum number of calls that are decoded from one input.
 const MAX_CALLS: usize = 64;
 /// Programs and versions that the server supports, and one unsupported version.
 const PROGRAMS: [(u32, u32); 4] = [(100_003, 3), (100_005, 3), (100_000, 2), (100_003, 2)];
@@ -18,19 +18,19 @@ const PROGRAMS: [(u32, u32); 4] = [(100_003, 3), (100_005, 3), (100_000, 2), (10
 /// A part of the arguments of a call.
 #[derive(Debug, Arbitrary)]
 enum Part {
-    /// The handle with this number among the handles that the server has returned, counted from the last.
+    /// A file handle that the server has returned; the number counts back from the last returned handle.
     Handle(u8),
-    /// One of a few names, so that calls refer to the same files.
+    /// One of six file names, so that several calls refer to one file.
     Name(u8),
-    /// A small number.
+    /// An unsigned integer from 0 to 7 of 4 bytes, such as a union discriminant.
     Small(u8),
-    /// Any number.
+    /// Any unsigned integer of 8 bytes, such as an offset.
     Number(u64),
-    /// Raw words.
+    /// Bytes that are appended to the arguments unchanged, without the length and padding of XDR.
     Raw(Vec<u8>),
 }
 
-/// A call of an input.
+/// An RPC call whose arguments are the encoded parts in order.
 #[derive(Debug, Arbitrary)]
 struct Call {
     program: u8,
@@ -38,7 +38,7 @@ struct Call {
     parts: Vec<Part>,
 }
 
-/// The server and the handles that it has given out.
+/// The server under test, and all handles that the server has returned, the root first.
 struct Server {
     service: MemoryService,
     handles: Vec<Handle>,
@@ -81,7 +81,7 @@ impl Server {
         assert!(out.len() < 2 * MAX_TRANSFER_BYTES as usize);
     }
 
-    /// Keeps the handle of a result of LOOKUP, or of CREATE, MKDIR, SYMLINK and MKNOD.
+    /// Adds the file handle in a successful result, such as the result of LOOKUP, CREATE or MNT, to `handles`.
     fn keep_handle(&mut self, result: &[u8]) {
         let mut from = Decoder::new(result);
         if from.get() != Ok(0u32) {
@@ -96,7 +96,7 @@ impl Server {
     }
 }
 
-/// Makes the calls of an input.
+/// Passes the calls that the input encodes, at most `MAX_CALLS`, to a new server.
 pub fn run(data: &[u8]) {
     let tree = Arc::new(Mutex::new(Tree::new(MAX_STORED_BYTES)));
     let root = tree.lock().expect("no thread has panicked").root();

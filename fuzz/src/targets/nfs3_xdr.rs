@@ -20,7 +20,7 @@ fn both<P: Procedure>(bytes: &[u8]) {
     std::hint::black_box(failed.to_string());
 }
 
-/// Decodes bytes as the type that the first byte selects.
+/// Decodes the input after the first byte as arguments and results of the procedure that the first byte selects.
 pub fn run(data: &[u8]) {
     let Some((&procedure, bytes)) = data.split_first() else {
         return;

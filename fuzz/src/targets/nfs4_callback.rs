@@ -1,4 +1,5 @@
-//! Callbacks of NFS version 4: any bytes from a server are answered in bounded memory, or are no call.
+//! Target for callbacks of NFS version 4: any bytes from a server are answered with a reply of bounded length, or
+//! rejected because they are no RPC call.
 
 use arbitrary::{Arbitrary, Unstructured};
 use plimsoll_nfs::rpc::{Credentials, Target, call, result};
@@ -9,7 +10,7 @@ use plimsoll_nfs::v4::types::Status;
 use plimsoll_nfs::xdr::Encode;
 use std::cell::{Cell, RefCell};
 
-/// A client with one slot that caches its last answer.
+/// A client whose session has one callback slot, with the reply cache of the slot.
 #[derive(Default)]
 struct OneSlot {
     place: Cell<u32>,
@@ -49,7 +50,7 @@ impl CallbackOps for OneSlot {
     }
 }
 
-/// A callback with some operations.
+/// A callback whose arguments are `words`, each as a 4-byte integer, followed by `rest`.
 #[derive(Debug, Arbitrary)]
 struct Callback {
     procedure: u8,
@@ -57,7 +58,7 @@ struct Callback {
     rest: Vec<u8>,
 }
 
-/// Raw bytes.
+/// Bytes that are encoded unchanged, without the length and padding of XDR.
 struct Raw(Vec<u8>);
 
 impl Encode for Raw {

@@ -1,11 +1,12 @@
-//! Compounds of NFS version 4: any bytes are a compound as read by a server, or the results of a compound as read by a
-//! client, or neither.
+//! Target for compounds of NFS version 4: a server decodes any bytes as a compound, and a client decodes any bytes as
+//! the results of a compound, or each refuses the bytes.
 
 use plimsoll_nfs::v4::operations::*;
 use plimsoll_nfs::v4::{CompoundArgs, Results};
 use plimsoll_nfs::xdr::{Decoder, Encode};
 
-/// Reads a compound, and the results of a compound.
+/// Decodes the input as a compound and as results of a compound; a decoded compound is encoded to the same number of
+/// bytes.
 pub fn run(data: &[u8]) {
     let mut from = Decoder::new(data);
     if let Ok(asked) = from.get::<CompoundArgs<'_>>() {
@@ -17,7 +18,8 @@ pub fn run(data: &[u8]) {
         assert_eq!(out.len(), taken);
     }
     if let Ok(mut results) = Results::read(Decoder::new(data)) {
-        // The most frequent request of clients: a file by its name, with handle and attributes.
+        // Clients often send PUTFH, LOOKUP, GETFH and GETATTR in one compound, so the results are decoded in this
+        // order.
         let _ = std::hint::black_box(results.get::<PutFh>().is_ok());
         let _ = std::hint::black_box(results.get::<Lookup>().is_ok());
         let _ = std::hint::black_box(results.get::<GetFh>().is_ok());

@@ -27,7 +27,7 @@ macro_rules! each_operation {
     }};
 }
 
-/// Decodes bytes as the type that the first byte selects.
+/// Decodes the input after the first byte as arguments and results of the operation that the first byte selects.
 pub fn run(data: &[u8]) {
     let Some((&number, bytes)) = data.split_first() else {
         return;

@@ -12,7 +12,8 @@ fn sentence<T>(read: Result<T, String>) -> Option<T> {
     read.map_err(|e| assert!(!e.is_empty())).ok()
 }
 
-/// Reads a text as a value of each kind.
+/// Parses the input as a value of each kind of option; prints and parses accepted sizes, lists of processors, contents
+/// and percentiles again.
 pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;

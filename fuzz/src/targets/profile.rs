@@ -1,11 +1,12 @@
-//! Filebench's profiles: any text is a list of runs, or refused with a place. A configuration that is kept in its own
-//! file has the same text.
+//! Target for profiles of Filebench: any text is a list of runs, or refused with a place. A configuration in a separate
+//! file may have any text, too.
 
 use crate::refusals::check_refusal;
 use plimsoll_plan::Parameter;
-use plimsoll_workload::profile::{Library, MAX_CASES, NamedText, ProfileOverrides, Unavailable, parse};
+use plimsoll_workload::NamedText;
+use plimsoll_workload::profile::{Library, MAX_CASES, ProfileOverrides, Unavailable, parse};
 
-/// A library whose workloads all have the same parameters.
+/// A library in which every personality is a workload with the same six parameters, except names that contain `none`.
 struct FewParameters<'a> {
     configuration: &'a str,
 }
@@ -37,7 +38,8 @@ impl Library for FewParameters<'_> {
     }
 }
 
-/// Parses a text and lists its runs. The text of configurations follows a form feed.
+/// Parses the input as a profile and lists the runs of the profile. After a form feed, the input is the text of every
+/// configuration in a separate file.
 pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;

@@ -2,14 +2,14 @@
 
 use plimsoll_ranks::frame::Frame;
 
-/// Decodes a frame.
+/// Decodes the input as a frame, and encodes the frame again.
 pub fn run(data: &[u8]) {
     let Some(frame) = Frame::decode(data.to_vec()) else {
         return;
     };
     let encoded = frame.encode();
     match frame {
-        // A reason is shortened to one line of limited length.
+        // Decoding shortens the reason of a failure to one line of limited length, so the encoded bytes may differ.
         Frame::Fail(_) => assert_eq!(Frame::decode(encoded), Some(frame)),
         _ => assert_eq!(encoded, data),
     }

@@ -3,10 +3,12 @@
 
 use plimsoll_ranks::handshake::{Assignment, Hello};
 
-/// Decodes bytes as an assignment and as a first line.
+/// Decodes the input as an assignment of ranks and as the first line of a connection; encodes and decodes accepted
+/// values again.
 pub fn run(data: &[u8]) {
     if let Some(assignment) = Assignment::decode(data) {
-        assert_eq!(assignment.encode(), data);
+        let again = Assignment::decode(&assignment.encode());
+        assert_eq!(again.as_ref(), Some(&assignment));
         assert!(assignment.ranks.end <= assignment.size);
     }
     if let Ok(text) = std::str::from_utf8(data)

@@ -20,7 +20,8 @@ fn records(stream: &[u8], piece: usize) -> (Vec<Vec<u8>>, bool) {
     (records, false)
 }
 
-/// Reads a stream; the first byte selects the length of pieces.
+/// Reads the input after the first byte as a stream of RPC records, whole and in pieces whose length the first byte
+/// selects.
 pub fn run(data: &[u8]) {
     let Some((&cut, stream)) = data.split_first() else {
         return;

@@ -1,5 +1,5 @@
-//! `run.json`: any bytes are read, or refused. A document does not change when it is written and read again, and can be
-//! shown. Inputs that begin with a digit are edits of a sample.
+//! Target for `run.json`: any bytes are accepted or refused. Writing and reading an accepted document again does not
+//! change the document, and all its reports can be rendered. Inputs that begin with a digit are edits of a sample.
 
 use crate::documents::read;
 use crate::scratch::Scratch;
@@ -10,7 +10,7 @@ use plimsoll_report::{csv, markdown, terminal};
 use plimsoll_results::{HISTOGRAMS_FILE, INTERVALS_FILE, Percentile, Percentiles, RUN_FILE, Run};
 use std::hint::black_box;
 
-/// Reads a document and shows it.
+/// Reads the input as the results of a run, and renders the terminal, CSV, Markdown and HTML reports.
 pub fn run(data: &[u8]) {
     let Some(run) = read::<Run>(data, &[SAMPLE]) else {
         return;
@@ -34,11 +34,11 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// The sample that is edited.
+/// Document to which the edits in an input with a leading digit are applied.
 const SAMPLE: &str = include_str!("../../corpus/run_json/sample.json");
 
-/// The intervals of the sample.
+/// Content of `intervals.csv` in the results directory of the run that the input describes.
 const INTERVALS: &[u8] = include_bytes!("../../corpus/intervals/sample-0.csv");
 
-/// The histograms of the sample.
+/// Content of `histograms.hlog` in the results directory of the run that the input describes.
 const HISTOGRAMS: &[u8] = include_bytes!("../../corpus/histograms/sample-0.hlog");

@@ -1,6 +1,6 @@
-//! `series.json`: any bytes are read, or refused. A series that is read does not change when it is written and read
-//! again, and its report and its next run can be made. Inputs that begin with a digit are edits of a sample: one for
-//! each kind of series.
+//! Target for `series.json`: any bytes are accepted or refused. Writing and reading an accepted series again does not
+//! change the series, and its reports and next run can be made. Inputs that begin with a digit are edits of a sample;
+//! the digit selects the kind of series.
 
 use crate::documents::read;
 use crate::scratch::Scratch;
@@ -19,7 +19,7 @@ const LAYOUT: Layout = Layout {
     color: false,
 };
 
-/// Reads a series, and makes its report and its next run.
+/// Reads the input as a series, renders all reports of the series, and checks the next run.
 pub fn run(data: &[u8]) {
     let Some(series) = read::<Series>(data, &SAMPLES) else {
         return;
@@ -44,7 +44,8 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// Checks the next run: the run is the first of the independent runs, and its Plan, if any, has its seed and load.
+/// Checks the next run of a series: the run is the first of the independent runs, if any, and its Plan has the seed and
+/// the load of the run.
 fn next_run(series: &Series) {
     let Step::Run(next) = series.next() else {
         return;
@@ -64,13 +65,13 @@ fn show(series: &Series, dir: &SeriesDir) {
         SeriesKind::Curve(figures) => {
             let of = SeriesOf { series, figures };
             show_document(curve::document(of), series, dir);
-            black_box((points::csv(&[("curve", of)]), series.points().is_ok()));
+            black_box((points::csv(&[("curve", series)]), series.points().is_ok()));
             series.runs.iter().for_each(|run| _ = black_box(curve::line(run)));
         }
         SeriesKind::Search(figures) => {
             let of = SeriesOf { series, figures };
             show_document(find::document(of), series, dir);
-            black_box(points::search_csv(&[("search", of)]));
+            black_box(points::csv(&[("search", series)]));
         }
         SeriesKind::Profile(figures) => {
             let of = SeriesOf { series, figures };
@@ -92,7 +93,7 @@ fn show_document(document: Document, series: &Series, dir: &SeriesDir) {
     ));
 }
 
-/// The samples, one document of each kind.
+/// One document for each kind of series, to which the edits in an input with a leading digit are applied.
 const SAMPLES: [&str; 4] = [
     include_str!("../../corpus/series_json/curve.json"),
     include_str!("../../corpus/series_json/search.json"),

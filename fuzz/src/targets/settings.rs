@@ -8,7 +8,7 @@ use plimsoll_plan::option_values::setting;
 /// Maximum number of settings of an input.
 const MAX_SETTINGS: usize = 16;
 
-/// Lowers a workload with settings.
+/// Lowers the built-in workload that the first line of the input names, with the settings in the other lines.
 pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -23,10 +23,10 @@ pub fn run(data: &[u8]) {
         let again = setting(&format!("{name}={value}"));
         assert_eq!(again, Ok((name.clone(), value.clone())));
     }
-    if let Some(found) = plimsoll_workload::mix::library::find(name) {
+    if let Some(found) = plimsoll_workload::mix::BUILTINS.find(name) {
         let workload = plimsoll_workload::mix::parse(found.text, name).expect("it is built in");
         check_mix(&workload, sets);
-    } else if let Some(found) = plimsoll_workload::wml::library::find(name) {
+    } else if let Some(found) = plimsoll_workload::wml::BUILTINS.find(name) {
         let workload = plimsoll_workload::wml::parse(found.text, name).expect("it is built in");
         let overrides = Overrides {
             sets,

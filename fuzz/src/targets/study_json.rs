@@ -1,5 +1,5 @@
-//! `study.json`: any bytes are read, or refused. A document does not change when it is written and read again, and can
-//! be shown. Inputs that begin with a digit are edits of a sample.
+//! Target for `study.json`: any bytes are accepted or refused. Writing and reading an accepted document again does not
+//! change the document, and its report can be rendered. Inputs that begin with a digit are edits of a sample.
 
 use crate::documents::read;
 use crate::scratch::Scratch;
@@ -8,7 +8,7 @@ use plimsoll_results::Document;
 use plimsoll_testbed::study::{StudyDir, StudyResults, report};
 use std::hint::black_box;
 
-/// Reads a document and shows it.
+/// Reads the input as the results of a study, and renders the plan and the report of the study.
 pub fn run(data: &[u8]) {
     let Some(study) = read::<StudyResults>(data, &[SAMPLE]) else {
         return;
@@ -22,5 +22,5 @@ pub fn run(data: &[u8]) {
     black_box(report::render(&study, &dir, layout));
 }
 
-/// The sample that is edited.
+/// Document to which the edits in an input with a leading digit are applied.
 const SAMPLE: &str = include_str!("../../corpus/study_json/sample.json");

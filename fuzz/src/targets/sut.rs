@@ -1,11 +1,11 @@
-//! `sut.toml`: any text describes a system under test, or is refused with a place. A description does not change when
-//! it is written and read again.
+//! Target for `sut.toml`: any text describes a system under test, or is refused with a place. Writing and reading an
+//! accepted description again does not change the description.
 
 use crate::refusals::check_refusal;
 use plimsoll_report::disclosure::Sut;
 use plimsoll_report::disclosure::sut::template;
 
-/// Reads a description, writes it, and reads it again.
+/// Reads the input as the description of a system under test; writes and reads the description again.
 pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;

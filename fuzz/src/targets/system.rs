@@ -1,10 +1,11 @@
-//! System files: any text is a system, or refused with a place. A system serves operations in virtual time, and its
-//! figures to be fitted are found in the text.
+//! Target for the TOML files of simulated systems: any text is a system, or refused with a place. A system runs in
+//! virtual time, and the figures of the system that can be fitted are found in the text.
 
 use crate::refusals::check_refusal;
 use plimsoll_sim::{Simulation, System, free_figures, parse, with_figures};
 
-/// Reads a system, and runs a small load on it.
+/// Finds and replaces the figures in the input that can be fitted, reads the input as a simulated system, and runs the
+/// system.
 pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
@@ -18,7 +19,7 @@ pub fn run(data: &[u8]) {
     }
 }
 
-/// The system handles at most a few thousand events.
+/// Runs the system in virtual time in three steps of at most 1000 events each.
 fn serve(system: System) {
     let _ = std::hint::black_box((system.title(), system.description()));
     let _ = system.remarks(1 << 40, 1 << 20);

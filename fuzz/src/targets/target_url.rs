@@ -5,7 +5,7 @@ use std::hint::black_box;
 use std::path::Path;
 use std::time::Duration;
 
-/// Checks a URL, and queries the properties that need no connection.
+/// Checks the input as the URL of a target, and queries the properties of the URL that need no connection.
 pub fn run(data: &[u8]) {
     let Ok(url) = std::str::from_utf8(data) else {
         return;

@@ -7,7 +7,7 @@ use plimsoll_plan::Overrides;
 use plimsoll_workload::wml::{lower, parameters, parse, title, usage};
 use std::hint::black_box;
 
-/// Parses and lowers a text.
+/// Parses the input as a workload in WML, and lowers the workload to a Plan.
 pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;

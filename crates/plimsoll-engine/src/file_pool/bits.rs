@@ -1,4 +1,4 @@
-//! A lock-free set of numbers, from which many threads take, and to which they return numbers.
+//! A lock-free set of numbers, from which many threads take numbers and to which many threads return numbers.
 
 use plimsoll_runtime::sync::atomic::AtomicU64;
 use plimsoll_runtime::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
@@ -7,7 +7,7 @@ use plimsoll_runtime::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst}
 #[cfg(not(loom))]
 const LINE: usize = 8;
 
-/// One word per line in a model, so that a small set has several levels.
+/// Words per cache line in a model: one, so that a small set has several levels.
 #[cfg(loom)]
 const LINE: usize = 1;
 
@@ -104,8 +104,8 @@ impl Bits {
         before & bit != 0
     }
 
-    /// Takes the smallest number from `from` to before `to`, if the number is in the same word as `from` and no other
-    /// thread takes the number at the same time.
+    /// Takes the smallest number from `from` to before `to`, if the number is in the word of `from` and no other thread
+    /// takes the number meanwhile.
     #[inline(always)]
     pub(crate) fn take_near(&self, from: u32, to: u32) -> Option<u32> {
         if from >= to {
@@ -164,7 +164,7 @@ impl Bits {
         if from >= to {
             return None;
         }
-        // The next number is usually in the same word.
+        // The next number is usually in the word of `from`.
         let at = from as usize / 64;
         let word = self.levels[0].word(at).load(Acquire) & (u64::MAX << (from % 64));
         let next = if word == 0 {
@@ -175,7 +175,8 @@ impl Bits {
         (next < to).then_some(next)
     }
 
-    /// The smallest number in the set after this word of the lowest level.
+    /// The smallest number of the set that lies after word `word` of the lowest level; `None` if the set has no such
+    /// number.
     #[inline(never)]
     fn find_behind(&self, word: usize) -> Option<u32> {
         self.find(0, (word + 1) * 64).map(|i| i as u32)
@@ -320,7 +321,7 @@ mod tests {
                     0 => {}
                     1 => prop_assert_eq!(bits.take(a), model.remove(&a)),
                     _ => {
-                        // `take_near` looks only in the same word.
+                        // `take_near` looks only in the word of its first number.
                         let end = to.min((a / 64 + 1) * 64).max(a);
                         let near = model.range(a..end).next().copied();
                         prop_assert_eq!(bits.take_near(a, to), near);

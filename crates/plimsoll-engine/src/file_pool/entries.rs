@@ -7,12 +7,11 @@ use plimsoll_runtime::sync::atomic::{AtomicU32, AtomicU64};
 /// Minimum number of blocks of a set, so that every worker visits the whole set.
 const MIN_BLOCKS_PER_SET: u32 = 64;
 
-/// Whether an entry exists.
+/// Kind of an entry: on the target, the file or directory of the entry exists or is missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Existence {
-    /// The entry exists.
     Existing,
-    /// The entry does not exist yet, or no longer.
+    /// The file or directory was not created yet, or was removed.
     Missing,
 }
 
@@ -25,14 +24,14 @@ impl Existence {
     }
 }
 
-/// The result of a choice.
+/// Result of a worker's search for an idle entry of a kind: the entry that was taken, or the reason for none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// The caller has taken this entry, which is busy now.
+    /// Entry that the search found idle and has made busy for the caller.
     Taken(u32),
-    /// No entry of the kind is idle; a busy entry exists that may become available.
+    /// No entry of the wanted kind is idle, but a busy entry may become an idle entry of the kind.
     AllBusy,
-    /// No entry of the kind exists, and no busy entry may become one.
+    /// No entry is of the wanted kind, and no busy entry may change to the kind.
     None,
 }
 
@@ -59,7 +58,7 @@ pub(crate) struct RankPart {
 }
 
 impl RankPart {
-    /// All entries.
+    /// The part of the only process of a run: all entries.
     pub(crate) const ALL_ENTRIES: Self = Self { rank: 0, ranks: 1 };
 
     /// Bits of the entries of the part among the 64 entries from `64 · i` on, in a set of `len` entries.
@@ -81,7 +80,7 @@ impl RankPart {
         u64::from(len.saturating_sub(self.rank).div_ceil(self.ranks))
     }
 
-    /// Whether the entry belongs to the part.
+    /// Whether entry `i` belongs to this rank's part, in which every `ranks`-th entry lies.
     fn has(self, i: u32) -> bool {
         i % self.ranks == self.rank
     }
@@ -91,11 +90,11 @@ impl RankPart {
 pub(crate) struct Entries {
     idle_existing: Bits,
     idle_missing: Bits,
-    /// Existing entries, idle or busy.
+    /// Number of the fileset's entries that exist, idle or busy.
     count: AtomicU64,
     /// Incremented whenever an entry is created or deleted.
     changes: AtomicU64,
-    /// Next block of each kind.
+    /// For each kind of entry, the block of entries that the shared cursor hands to the next worker.
     cursors: [SharedPosition; 2],
     block: u32,
     part: RankPart,
@@ -107,7 +106,7 @@ impl Entries {
     /// Entries below `len`. `initial(at)` has the bits of the existing entries among the 64 entries from `64 · at` on.
     /// Entries outside the part are neither existing nor missing.
     pub(crate) fn new(len: u32, initial: impl Fn(u32) -> u64, part: RankPart) -> Self {
-        // Existing and missing entries of each word.
+        // Bits of the existing entries and of the missing entries, for each word of 64 entries.
         let words = || {
             (0..len.div_ceil(64)).map(|at| {
                 let (word, own) = (initial(at), part.mask(at as usize, len));
@@ -121,7 +120,7 @@ impl Entries {
         });
         let idle_existing = Bits::new(len, existing);
         let idle_missing = Bits::new(len, words().map(|(_, missing)| missing));
-        // A power of two, so that the blocks of a large set begin at cache lines.
+        // The block size is a power of two, so that the blocks of a large set begin at cache lines.
         let block = 1 << (len / MIN_BLOCKS_PER_SET).clamp(1, LINE_BITS).ilog2();
         Self {
             idle_existing,
@@ -208,7 +207,8 @@ impl Entries {
             *cursor = BlockCursor { next: begin, end };
             return true;
         }
-        // The summaries find an entry in the rest of the set, and the shared cursor jumps to the block of the entry.
+        // The summaries find an entry outside the searched block, and the shared cursor jumps to the block of the
+        // entry.
         let Some(i) = set.next(end, len).or_else(|| set.next(0, begin)) else {
             return false;
         };
@@ -248,17 +248,19 @@ impl Entries {
         }
     }
 
-    /// The result of a choice when no entry of the kind was idle. `Choice::None` requires that no entry is of the kind,
-    /// idle or busy, and that no other entry is busy, because a busy entry may change its kind.
+    /// The result of a search that found no idle entry of the kind. `Choice::None` requires that no entry is of the
+    /// kind, idle or busy, and that no other entry is busy, because a busy entry may change its kind.
     #[cold]
     pub(super) fn nothing(&self, kind: Existence) -> Choice {
         loop {
             let before = self.changes.load(Acquire);
-            // Counted, because an entry that is released and taken during the search may never be seen idle or busy.
+            // The count is read first, because an entry that is released and taken during the search may never be seen
+            // idle or busy.
             if self.count_of(kind) > 0 || self.is_one_busy() {
                 return Choice::AllBusy;
             }
-            // If no entry has changed its kind since `before`, no entry was about to become one of this kind.
+            // If no entry has changed its kind since `before`, no busy entry has changed to the wanted kind during the
+            // search.
             if self.changes.load(Acquire) == before {
                 return Choice::None;
             }
@@ -300,7 +302,7 @@ impl Entries {
         !self.is_one_busy() && existing.sum::<u64>() == self.existing_count()
     }
 
-    /// Makes a taken entry idle again.
+    /// Makes the taken entry `i` idle, as an entry of the kind `now`.
     #[inline]
     pub(super) fn put(&self, i: u32, now: Existence) {
         self.set(now).insert(i);

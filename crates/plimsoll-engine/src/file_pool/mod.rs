@@ -45,7 +45,7 @@ impl FilesetState {
         Self::part(id, layout, RankPart::ALL_ENTRIES)
     }
 
-    /// The state of a rank's part of a fileset; this rank never chooses the other entries.
+    /// The state of a rank's part of a fileset; the rank never chooses entries of other parts.
     pub(crate) fn part(id: FilesetId, layout: Arc<Layout>, part: RankPart) -> Self {
         Self {
             id,
@@ -57,8 +57,7 @@ impl FilesetState {
         }
     }
 
-    /// The state of a fileset that only mixes use, so that its entries are never chosen here: the state has only the
-    /// layout.
+    /// The state of a fileset that only mixes use: a layout without entries, because mixes choose files by themselves.
     pub(crate) fn without_entries(id: FilesetId, layout: Arc<Layout>) -> Self {
         let nothing = || EntryPool::new(0, |_| 0, RankPart::ALL_ENTRIES);
         Self {
@@ -71,8 +70,8 @@ impl FilesetState {
         }
     }
 
-    /// Chooses the next existing file and releases it at once, for a benchmark of choosing. `None`
-    /// if no file is idle.
+    /// Chooses the next existing file and releases the file at once, for a benchmark of choosing. `None` if no file is
+    /// idle.
     #[must_use]
     pub fn touch_next(&self, cursor: &mut BlockCursor) -> Option<FileId> {
         match self.files.choose(Existence::Existing, cursor) {
@@ -84,7 +83,7 @@ impl FilesetState {
         }
     }
 
-    /// The number of existing files.
+    /// Number of files that exist on the target now, idle or busy.
     #[must_use]
     pub fn existing_count(&self) -> u64 {
         self.files.existing_count()

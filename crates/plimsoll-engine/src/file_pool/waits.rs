@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::ops::Deref;
 use std::task::Waker;
 
-/// Number of retries of a worker that has its own thread, before a releasing worker hands an entry to the worker.
+/// Number of failed retries of a waiter with its own thread, after which a releasing worker hands the waiter an entry.
 const MAX_RETRIES_BEFORE_GRANT: u32 = 32;
 
 /// Entries of a fileset, and the workers that wait for entries in the order of arrival.
@@ -35,13 +35,13 @@ struct WaiterCount(AtomicUsize);
 
 #[derive(Default)]
 struct Queues {
-    /// Workers that wait for any entry of a kind.
+    /// For each kind of entry, the queue of workers that wait for any entry of the kind.
     kinds: [Fifo<Request, Choice>; 2],
     /// For each kind, whether the first waiter was woken to retry and has not retried yet.
     trying: [bool; 2],
     /// Workers that wait for a particular entry, by the number of the entry.
     claims: HashMap<u32, Fifo<Request, Choice>>,
-    /// Number of requests so far.
+    /// Number of requests that have joined a queue since the pool was created.
     arrivals: u64,
 }
 
@@ -54,16 +54,16 @@ struct Request {
     tries_left: u32,
 }
 
-/// The wish of a worker that waits.
+/// The request of a waiting worker: an entry of a kind, or one particular entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Want {
-    /// Any entry of the kind; with a number, this entry or the next of the kind.
+    /// Request for any entry of a kind; with a number, for the entry with the number or the next entry of the kind.
     Any(Existence, Option<u64>),
-    /// A particular entry.
+    /// Request for the entry with the given number; the wait ends without an entry if the entry is deleted.
     This(u32),
 }
 
-/// A position in one of the queues.
+/// The position of a waiter in the queue of a kind, or in the queue of a particular entry.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WaitPosition {
     want: Want,
@@ -86,7 +86,7 @@ impl Queues {
         WaitPosition { want, at }
     }
 
-    /// Whether a new waiter would wait behind others.
+    /// Whether the queue of `want` has waiters, behind which a new waiter would wait.
     fn has_waiters(&self, want: Want) -> bool {
         let queue = match want {
             Want::Any(kind, _) => Some(&self.kinds[kind as usize]),
@@ -115,7 +115,7 @@ impl Queues {
     }
 }
 
-/// The queues while an entry is handed over.
+/// Exclusive access to the queues, and the workers to wake once the lock of the queues is released.
 struct Handover<'a> {
     entries: &'a Entries,
     waiting: &'a AtomicUsize,
@@ -124,8 +124,9 @@ struct Handover<'a> {
 }
 
 impl Handover<'_> {
-    /// Hands entry `i`, released with existence `now`, to the first waiter for the entry. If no entry is busy any more,
-    /// waiters for the other kind are informed that no entry is left for them.
+    /// Hands entry `i`, released with existence `now`, to the waiter that arrived first among the waiters for entry `i`
+    /// and for the kind `now`; if no waiter takes an entry, waiters for the other kind may learn that no entry of the
+    /// other kind is left.
     fn hand_over(&mut self, i: u32, now: Existence) {
         let arrival = |q: &Fifo<Request, Choice>| q.first().map(|r| r.arrival);
         let of_kind = arrival(&self.queues.kinds[now as usize]);
@@ -222,10 +223,10 @@ impl Handover<'_> {
         queue.leave(at);
         self.waiting.fetch_sub(1, SeqCst);
         match choice {
-            // Another entry is idle for the next waiter.
+            // The next waiter is woken, because another entry of the kind is idle.
             Choice::Taken(_) if self.entries.has_idle(kind) => self.wake_first_to_retry(kind),
             Choice::Taken(_) | Choice::AllBusy => {}
-            // The other waiters find no entry either.
+            // No entry of the kind is left, which ends the waits of all other waiters for the kind.
             Choice::None => drop(self.serve_kind(kind, 0)),
         }
         Some(choice)
@@ -242,7 +243,7 @@ impl EntryPool {
         }
     }
 
-    /// Ends the work on a taken entry, and hands the entry to the first waiter for it.
+    /// Ends the work on a taken entry, and hands the entry to the first waiter for the entry.
     #[inline]
     pub(crate) fn release(&self, i: u32, now: Existence) {
         self.entries.put(i, now);
@@ -251,7 +252,7 @@ impl EntryPool {
         }
     }
 
-    /// Whether a worker waits. Called after an entry was released by a sequentially consistent
+    /// Whether a worker waits. Must be called after an entry was released by a sequentially consistent
     /// read-modify-write, which orders the release before this load as a fence would.
     #[inline(always)]
     fn has_waiters(&self) -> bool {
@@ -307,8 +308,8 @@ impl EntryPool {
         look: impl FnOnce() -> Choice,
     ) -> Result<WaitPosition, Choice> {
         let mut queues = lock(&self.queues);
-        // From now on every release hands its entry over. `look` sees earlier releases, except entries that were handed
-        // to earlier waiters.
+        // From now on every release hands over the released entry. `look` sees entries of earlier releases, except
+        // entries that were handed to earlier waiters.
         self.waiting.0.fetch_add(1, SeqCst);
         fence(SeqCst);
         if !queues.has_waiters(want) {
@@ -348,7 +349,7 @@ impl WaitQueue for EntryPool {
     }
 
     fn leave(&self, place: WaitPosition) {
-        // Only existing entries have claims.
+        // Only an existing entry is claimed by number, so a waiter's grant of a particular entry is an existing entry.
         let (kind, first_of) = match place.want {
             Want::Any(kind, _) => (kind, Some(kind)),
             Want::This(_) => (Existence::Existing, None),

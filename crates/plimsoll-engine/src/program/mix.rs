@@ -7,8 +7,8 @@ use rand::RngExt;
 /// Maximum number of files that a worker keeps open.
 const OPEN_FILES: u64 = 32;
 
-/// Descriptors of an operation that opens its own files: a copy opens two.
-pub(crate) const EXTRA_DESCRIPTORS: u32 = 2;
+/// Maximum number of descriptors that an operation of a mix holds open beside the slots: a copy opens two files.
+pub(super) const OPERATION_DESCRIPTORS: u32 = 2;
 
 /// A compiled mix, shared by the workers of its group.
 pub(crate) struct MixProgram {
@@ -55,7 +55,7 @@ impl MixProgram {
             true => 2 * (own.end - own.start + 1),
             false => 1,
         };
-        open.min(OPEN_FILES) as u32 + EXTRA_DESCRIPTORS
+        open.min(OPEN_FILES) as u32
     }
 
     pub(crate) fn draw(&self, rng: &mut Rng) -> (MixOp, u32) {
@@ -169,7 +169,7 @@ mod tests {
             (O::Append, true),
             (O::Truncate, true),
             (O::Lock, true),
-            // Operations that change other files than data files.
+            // Operations on directories, turnover files and empty files change no data file.
             (O::Create, false),
             (O::Unlink, false),
             (O::WriteFile, false),
@@ -188,16 +188,16 @@ mod tests {
             mix.flags.keep_open = keep_open;
             program(&mix).slots(files)
         };
-        // Each file of a worker twice, one more file because the parts differ by one, and two extra descriptors.
+        // The slots are two for each file of a worker, and two more because the parts of workers differ by one file.
         for (files, own) in [(4, 1), (8, 2), (20, 5), (56, 14)] {
-            assert_eq!(slots(files, false, true), 2 * (own + 1) + 2, "{files}");
+            assert_eq!(slots(files, false, true), 2 * (own + 1), "{files}");
         }
-        assert_eq!(slots(60, false, true), 32 + 2);
-        assert_eq!(slots(1_000_000, false, true), 32 + 2);
-        assert_eq!(slots(8, true, true), 2 * (8 + 1) + 2);
+        assert_eq!(slots(60, false, true), 32);
+        assert_eq!(slots(1_000_000, false, true), 32);
+        assert_eq!(slots(8, true, true), 2 * (8 + 1));
         assert_eq!(
             (slots(8, false, false), slots(1_000_000, true, false)),
-            (1 + 2, 1 + 2)
+            (1, 1)
         );
     }
 }

@@ -52,7 +52,7 @@ impl MixFileSizes {
         self.resized(member).store(size, Relaxed);
     }
 
-    /// Records that a file has at least `size` bytes.
+    /// Records that file `member` has at least `size` bytes, after a write or append.
     pub(crate) fn grow(&self, member: u64, size: u64) {
         // Most writes end within the file and allocate no chunk.
         if self.get(member) < size {

@@ -3,7 +3,8 @@
 mod mix;
 mod mix_sizes;
 
-pub(crate) use mix::{EXTRA_DESCRIPTORS, MixProgram};
+pub(crate) use mix::MixProgram;
+use mix::OPERATION_DESCRIPTORS;
 pub(crate) use mix_sizes::MixFileSizes;
 
 use plimsoll_plan::{FilesetId, LimitKind, Op, OpKind, Plan, Program, Step, Value, WorkerGroup};
@@ -13,7 +14,7 @@ use std::sync::Arc;
 /// Maximum number of descriptor slots for the rotating opens of a fileset.
 const ROTATING_SLOTS: u32 = 128;
 
-/// One instruction of a flat program.
+/// An instruction of a flat program, in which composites are jumps.
 pub(crate) enum Instr {
     /// Executes an operation `iters` times.
     Op {
@@ -29,7 +30,7 @@ pub(crate) enum Instr {
     LoopEnd,
 }
 
-/// The slots of the rotating opens of a fileset.
+/// The descriptor slots, `first` to `first + count - 1`, of the rotating opens of a fileset.
 #[derive(Clone, Copy)]
 pub(crate) struct Rotation {
     pub(crate) fileset: FilesetId,
@@ -47,6 +48,9 @@ pub(crate) struct Cap {
 pub(crate) struct Compiled {
     pub(crate) code: Vec<Instr>,
     pub(crate) slots: u32,
+    /// Maximum number of descriptors that a worker holds open: one descriptor in each slot, and the descriptors of one
+    /// operation.
+    pub(crate) descriptors: u32,
     pub(crate) rotations: Vec<Rotation>,
     /// Row and high water of each semblock.
     pub(crate) semblocks: Vec<(u32, Value)>,
@@ -59,7 +63,7 @@ pub(crate) struct Compiled {
     pub(crate) memory: u64,
     /// The rows that the program may record.
     pub(crate) rows: Vec<u32>,
-    /// Whether the operations follow a schedule.
+    /// Whether the program's operations have intended starts, from a schedule.
     pub(crate) paced: bool,
     /// The mix, if the program is a mix; a mix has no code.
     pub(crate) mix: Option<Arc<MixProgram>>,
@@ -70,6 +74,7 @@ impl Compiled {
         let mut compiled = Self {
             code: Vec::new(),
             slots: 1,
+            descriptors: 0,
             rotations: Vec::new(),
             semblocks: Vec::new(),
             blocks: Vec::new(),
@@ -86,6 +91,7 @@ impl Compiled {
                 let program = MixProgram::new(mix, group);
                 compiled.rows.extend(mix.rows().map(|r| r.0));
                 compiled.slots = program.slots(plan.fileset(mix.files.data).entries);
+                compiled.descriptors = OPERATION_DESCRIPTORS;
                 compiled.mix = Some(Arc::new(program));
             }
             // Ranks of a pattern generate their steps.
@@ -134,6 +140,9 @@ impl Compiled {
         if let Some(open) = op.file().and_then(|f| f.implicit_open) {
             self.rows.push(open.0);
         }
+        if let Op::AioWrite { completion, .. } = op {
+            self.rows.push(completion.0);
+        }
         let state = match op {
             // Semblocks of the same name share one entry, and so do blocks, because posts and wakeups refer to the
             // name.
@@ -145,17 +154,9 @@ impl Compiled {
                 let known = self.blocks.iter().position(|r| *r == row);
                 known.unwrap_or_else(|| push(&mut self.blocks, row))
             }
-            Op::Limit {
-                kind: LimitKind::Calls,
-                ..
-            } => 0,
-            Op::Limit { targets, .. } => {
+            Op::Limit { kind, targets } if *kind != LimitKind::Calls => {
                 let rows = targets.as_ref().map(|t| t.iter().map(|r| r.0).collect());
                 push(&mut self.caps, Cap { rows })
-            }
-            Op::AioWrite { completion, .. } => {
-                self.rows.push(completion.0);
-                0
             }
             _ => 0,
         };
@@ -175,6 +176,7 @@ impl Compiled {
                 continue;
             };
             let properties = op.properties();
+            self.descriptors = self.descriptors.max(properties.descriptors);
             let slots = properties.slot.into_iter();
             let slots = slots.chain(properties.file.map(|f| f.slot));
             self.slots = slots.map(|s| u32::from(s) + 1).fold(self.slots, u32::max);
@@ -195,6 +197,7 @@ impl Compiled {
             });
             self.slots += count;
         }
+        self.descriptors += self.slots;
     }
 }
 
@@ -204,10 +207,10 @@ fn push<T>(list: &mut Vec<T>, item: T) -> usize {
     list.len() - 1
 }
 
-/// Properties of a row that workers need.
+/// Properties of a row of the results that workers read while they record operations.
 #[derive(Clone, Copy)]
 pub(crate) struct RowInfo {
-    /// Whether the row counts in the summary.
+    /// Whether the summary counts the operations of the row.
     pub(crate) counts: bool,
     /// Whether the operation of the row moves data.
     pub(crate) moves: bool,
@@ -219,5 +222,34 @@ impl RowInfo {
             counts: kind.counts(),
             moves: kind.reads() || kind.writes(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_plan::{FileRef, Fileset, OperationId};
+
+    #[test]
+    fn descriptors_are_those_of_the_slots_and_of_one_operation() {
+        let mut plan = Plan::empty("descriptors");
+        plan.filesets = vec![Fileset::new("set", 10, 0.into())];
+        let of = |ops: &[Op]| {
+            let step = |op: &Op| Step::Do {
+                row: OperationId(0),
+                iters: 1.into(),
+                op: op.clone(),
+            };
+            let program = Program::Sequence(ops.iter().map(step).collect());
+            let group = WorkerGroup::new("process", 1, "thread", program);
+            let compiled = Compiled::new(&plan, &group);
+            (compiled.slots, compiled.descriptors)
+        };
+        let in_slot = |slot| Op::Fsync(FileRef::in_slot(slot));
+        let (fileset, index) = (FilesetId(0), None);
+        let list = Op::ListDir { fileset, index };
+        assert_eq!(of(&[in_slot(0)]), (1, 1));
+        assert_eq!(of(&[in_slot(3), in_slot(1)]), (4, 4));
+        assert_eq!(of(&[list.clone(), in_slot(3), list]), (4, 5));
     }
 }

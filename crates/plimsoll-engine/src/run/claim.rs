@@ -1,7 +1,7 @@
 //! Claims of guarded directories: exactly one of the runs that want a directory at the same time gets the directory.
 //!
 //! A guarded directory in use contains the directory `.plimsoll.claim`, and in the claim an empty directory, the
-//! *holder*, whose name is the run's [`ClaimId`]. A claim consists of nothing else: each change of a claim is one
+//! *holder*, whose name is the run's [`ClaimId`]. A claim has no other contents: each change of a claim is one
 //! operation on names, which the file system or the server executes as a whole, and of which one caller succeeds.
 //!
 //! - **A free directory** is claimed by a rename. The run prepares `.plimsoll.claim.ID` with the holder `ID` inside,
@@ -15,18 +15,19 @@
 //! - **A claim is released** by removing its holder and then `.plimsoll.claim`; the second removal fails unless the
 //!   claim is empty.
 //!
-//! No run relies on what an operation returned: a run has the directory when the run has listed `.plimsoll.claim` and
+//! No run relies on the result of an operation: a run has the directory when the run has listed `.plimsoll.claim` and
 //! found its own holder and no other holder of a process that may be running. A lost reply, after which a repeated
 //! request fails, therefore makes no run a loser, and a false success makes no run a winner. A repeated request that
 //! the server executes late does not find the name to rename or remove: every such name contains an id, except
 //! `.plimsoll.claim`, which is removed only when empty.
 //!
-//! **Why two runs never have a directory.** Assume that A and B have both found their own holder and not the other's. A
-//! holder is made before its run lists the claim, and removed after the run has used the directory. If A's holder was
-//! made before B's listing began, B has listed A's holder. Otherwise B's listing began first; B's holder is older than
-//! B's listing, hence older than A's holder and A's listing, so that A has listed B's holder. Either case contradicts
-//! the assumption. The argument needs no exclusive rename, so it also holds on servers whose rename joins two
-//! directories; on such a server, two runs at the same instant may both be refused.
+//! **Why two runs never have a directory.** Assume that two runs, A and B, have both found their own holder and not the
+//! other run's holder. A holder is made before its run lists the claim, and removed after the run has used the
+//! directory. If A's holder was made before B's listing began, B has listed A's holder. Otherwise B's listing began
+//! first; B's holder is older than B's listing, hence older than A's holder and A's listing, so that A has listed B's
+//! holder. Either case contradicts the assumption. The argument needs no exclusive rename, so the argument also holds
+//! on servers whose rename joins two directories; on a server of this kind, two runs at the same instant may both be
+//! refused.
 //!
 //! **Why one run gets the directory.** A run is refused only after seeing the holder of another process that may be
 //! running. Where renames are exclusive, `.plimsoll.claim` has one holder at a time, and the run of this holder finds
@@ -51,7 +52,7 @@ mod owner;
 pub(crate) use owner::{ClaimId, OwnerProcess, OwnerState};
 
 use plimsoll_plan::RelPath;
-use plimsoll_target::{EntryKind, OpError, Session, Target};
+use plimsoll_target::{EntryKind, OpError, SetupSession, Target};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 
@@ -98,14 +99,14 @@ pub(crate) trait ClaimDir {
     async fn state(&mut self, owner: &OwnerProcess) -> OwnerState;
 }
 
-/// A guarded directory on a target.
-pub(crate) struct SessionDir<'a, T: Target> {
-    pub(crate) target: &'a T,
-    pub(crate) session: &'a mut T::Session,
+/// A guarded directory on a target, on which a session executes the requests of a claim.
+pub(crate) struct SessionDir<'a> {
+    pub(crate) target: &'a dyn Target,
+    pub(crate) session: &'a mut dyn SetupSession,
     pub(crate) guard: &'a RelPath,
 }
 
-impl<T: Target> SessionDir<'_, T> {
+impl SessionDir<'_> {
     fn path(&self, name: &str) -> String {
         match (self.guard.as_str(), name) {
             ("", name) => name.into(),
@@ -114,7 +115,7 @@ impl<T: Target> SessionDir<'_, T> {
         }
     }
 
-    fn locate(&mut self, name: &str) -> &mut T::Session {
+    fn locate(&mut self, name: &str) -> &mut dyn SetupSession {
         let path = self.path(name);
         self.session
             .locate(|p| p.extend_from_slice(path.as_bytes()));
@@ -122,7 +123,7 @@ impl<T: Target> SessionDir<'_, T> {
     }
 }
 
-impl<T: Target> ClaimDir for SessionDir<'_, T> {
+impl ClaimDir for SessionDir<'_> {
     async fn list(&mut self, dir: &str) -> Result<Option<Vec<String>>, OpError> {
         let text = |(name, _): (Vec<u8>, EntryKind)| String::from_utf8_lossy(&name).into_owned();
         match self.locate(dir).entries().await {
@@ -183,7 +184,7 @@ pub(crate) struct Found {
     is_there: bool,
     /// Holders in the order of their names: usually at most one.
     holders: Vec<(ClaimId, OwnerState)>,
-    /// A name that no run gives.
+    /// A name in the claim that is no run's holder; `None` if all names are holders.
     stray: Option<String>,
 }
 
@@ -241,7 +242,7 @@ pub(crate) enum NotClaimed {
     Vanished,
     /// The claim has an entry that Plimsoll did not make.
     Stray(String),
-    /// An operation failed.
+    /// An operation on the guarded directory or on the directory's claim failed with the contained error.
     Failed(OpError),
 }
 
@@ -269,7 +270,7 @@ pub(crate) async fn take(
     taken
 }
 
-/// A run that wants a directory.
+/// A run that wants a directory, and whether the run has prepared a claim.
 struct Contender<'a> {
     id: &'a ClaimId,
     others: RemoteOwner,
@@ -310,7 +311,7 @@ impl Contender<'_> {
             }
             if let Some(id) = own {
                 for (other, _) in found.holders.iter().filter(|(other, _)| *other != id) {
-                    // A repeated request has made the former holder again.
+                    // A request that the server executed twice has made a holder again, beside this run's holder.
                     let _ = dir.remove(&in_claim(other)).await;
                 }
                 return Ok(id);

@@ -3,20 +3,21 @@
 use super::claim::RemoteOwner;
 use super::marker::{self, GuardError, GuardState};
 use super::removal::{self, RetryWindow};
+use super::run_target::{self, RunTarget};
 use super::setup_pool::{MAX_SERVER_SILENCE, SetupPool};
 use super::tree::is_named;
 use super::work_dir::{ClaimError, ClaimedWorkDir};
 use super::{EngineError, Settings, Stop, setup_pool};
 use plimsoll_measure::Cleanup;
 use plimsoll_plan::{Plan, RelPath};
-use plimsoll_target::{EntryKind, Purpose, Session, Target, Visitor};
+use plimsoll_target::{EntryKind, Purpose};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Removes the remains of runs in a directory: the trees that Plimsoll's marker lists, the marker, claims of ended
-/// runs, and the directory if Plimsoll created the directory. Returns what is left; if a part of a tree is left, the
-/// marker stays too. `stop` can end the removal. With `force`, cleans the directory even if its claim names a process
-/// of another machine, which may be running.
+/// runs, and the directory if Plimsoll created the directory. Returns the remaining files; if a part of a tree is left,
+/// the marker stays too. `stop` can end the removal. With `force`, cleans the directory even if its claim names a
+/// process of another machine, which may be running.
 ///
 /// # Errors
 /// [`EngineError::Refused`] if the directory has neither a marker nor remains of a claim, or if a run is using the
@@ -35,7 +36,7 @@ pub fn clean(
 }
 
 /// Ends the use of a directory that runs of this process have claimed ([`Settings::holds`]). Removes the files unless
-/// `keeps`, and lets other processes use the directory. Returns what is left against the request; returns nothing if no
+/// `keeps`, and lets other processes use the directory. Returns the files that could not be removed, and no files if no
 /// run has claimed the directory.
 ///
 /// # Errors
@@ -50,7 +51,8 @@ pub fn end_claim(
     Ok(ended.unwrap_or_default())
 }
 
-/// Releases a directory, and removes its files unless `keeps`. The inner error says that no claim is to be released.
+/// Releases a directory, and removes its files unless `keeps`. The inner error is the reason why the directory has
+/// nothing to release, as a sentence.
 fn end(
     dir: &Path,
     settings: &Settings,
@@ -62,28 +64,25 @@ fn end(
     let target = plimsoll_target::with_silence_limit(&settings.target, MAX_SERVER_SILENCE);
     let mut plan = Plan::empty("clean");
     plan.work_dir.dir = dir;
-    let look = InspectVisitor {
-        plan: &plan,
-        others,
+    let connect = |plan: &Plan| {
+        run_target::connect(&target, &plan.work_dir, Purpose::Inspect, None)
+            .map_err(EngineError::refused)
     };
-    let found = plimsoll_target::connect(&target, &plan.work_dir, Purpose::Inspect, look)
-        .map_err(EngineError::refused)??;
-    let guard = match found {
+    let guard = match guard_to_clean(connect(&plan)?, &plan, others)? {
         Ok(guard) => guard,
         Err(nothing) => return Ok(Err(nothing)),
     };
     plan.work_dir.dir = work_dir(&plan.work_dir.dir, &guard)?;
     plan.work_dir.guards = vec![guard];
-    let ending = CleanVisitor {
-        plan: &plan,
-        settings,
-        others,
-        keeps,
-        stop,
+    let mut pool = setup_pool(connect(&plan)?, &plan)?;
+    pool.silence = Some(MAX_SERVER_SILENCE);
+    pool.stop = stop.removal.clone();
+    let mut place = claim_with_room(&pool, &plan, others)?;
+    let left = match keeps {
+        false => place.clean_listed(),
+        true => place.release(true),
     };
-    plimsoll_target::connect(&target, &plan.work_dir, Purpose::Inspect, ending)
-        .map_err(EngineError::refused)?
-        .map(Ok)
+    Ok(Ok(place.cleanup(left, Some(settings).filter(|_| !keeps))))
 }
 
 /// The work directory of the run in which `dir` was the guarded directory `guard`.
@@ -103,82 +102,59 @@ fn work_dir(dir: &Path, guard: &RelPath) -> Result<PathBuf, EngineError> {
     Ok(at.to_owned())
 }
 
-struct InspectVisitor<'a> {
-    plan: &'a Plan,
+/// The path of the guarded directory in the run that marked the directory. The inner error says that there is nothing
+/// to clean.
+fn guard_to_clean(
+    target: Arc<dyn RunTarget>,
+    plan: &Plan,
     others: RemoteOwner,
-}
-
-impl Visitor for InspectVisitor<'_> {
-    /// The path of the guarded directory in the run that marked the directory. The inner error says that there is
-    /// nothing to clean.
-    type Output = Result<Result<RelPath, String>, EngineError>;
-
-    fn visit<T: Target>(self, target: T) -> Self::Output {
-        let text = |why: &str| format!("`{}` {why}", self.plan.work_dir.dir.display());
-        if !target.exists() {
-            return Ok(Err(text("does not exist: nothing to clean")));
+) -> Result<Result<RelPath, String>, EngineError> {
+    let text = |why: &str| format!("`{}` {why}", plan.work_dir.dir.display());
+    if !target.exists() {
+        return Ok(Err(text("does not exist: nothing to clean")));
+    }
+    let pool = setup_pool(target, plan)?;
+    match marker::look(&pool, plan, &RelPath::default(), others) {
+        Ok(GuardState::Marked(marker)) => Ok(Ok(marker.guard)),
+        Ok(GuardState::Empty { has_remains: true }) => Ok(Ok(RelPath::default())),
+        Ok(GuardState::Nothing | GuardState::Empty { has_remains: false }) => {
+            Ok(Err(text("has no Plimsoll marker: nothing to clean")))
         }
-        let pool = setup_pool(Arc::new(target), self.plan)?;
-        match marker::look(&pool, self.plan, &RelPath::default(), self.others) {
-            Ok(GuardState::Marked(marker)) => Ok(Ok(marker.guard)),
-            Ok(GuardState::Empty { has_remains: true }) => Ok(Ok(RelPath::default())),
-            Ok(GuardState::Nothing | GuardState::Empty { has_remains: false }) => {
-                Ok(Err(text("has no Plimsoll marker: nothing to clean")))
-            }
-            Err(GuardError::Foreign(_)) => Err(EngineError::Refused(text(
-                "was not created by Plimsoll (it has no .plimsoll): give the directory shown in \
-                 the first line of the run's output",
-            ))),
-            Err(e) => Err(EngineError::refused(e)),
-        }
+        Err(GuardError::Foreign(_)) => Err(EngineError::Refused(text(
+            "was not created by Plimsoll (it has no .plimsoll): give the directory shown in \
+             the first line of the run's output",
+        ))),
+        Err(e) => Err(EngineError::refused(e)),
     }
 }
 
-struct CleanVisitor<'a> {
+/// Claims a directory that is to be cleaned. On a full file system, first removes files to make room for the claim.
+fn claim_with_room<'a>(
+    pool: &'a SetupPool,
     plan: &'a Plan,
-    settings: &'a Settings,
     others: RemoteOwner,
-    keeps: bool,
-    stop: &'a Stop,
-}
-
-impl Visitor for CleanVisitor<'_> {
-    type Output = Result<Cleanup, EngineError>;
-
-    fn visit<T: Target>(self, target: T) -> Self::Output {
-        let mut pool = setup_pool(Arc::new(target), self.plan)?;
-        pool.silence = Some(MAX_SERVER_SILENCE);
-        pool.stop = self.stop.removal.clone();
-        let claim = || ClaimedWorkDir::claim(&pool, self.plan, self.others);
-        let mut claimed = claim();
-        let (mut patience, mut is_removed) = (RetryWindow::default(), false);
-        for attempt in 0.. {
-            if !matches!(claimed, Err(ClaimError::NoRoom(_))) {
-                break;
+) -> Result<ClaimedWorkDir<'a>, EngineError> {
+    let (mut patience, mut is_removed) = (RetryWindow::default(), false);
+    for attempt in 0.. {
+        let refused = match ClaimedWorkDir::claim(pool, plan, others) {
+            Ok(place) => return Ok(place),
+            Err(ClaimError::NoRoom(e)) => e,
+            Err(ClaimError::Refused(e)) => return Err(e),
+            Err(ClaimError::Vanished) => {
+                let dir = plan.work_dir.dir.display();
+                let gone = format!("`{dir}` was removed meanwhile: nothing to clean");
+                return Err(EngineError::Refused(gone));
             }
-            let removes = make_room(&pool, self.plan, self.others);
-            is_removed |= removes;
-            // A server may free the space of a removed file later.
-            let may_help = removes || (is_removed && patience.wait(attempt));
-            if !may_help {
-                break;
-            }
-            claimed = claim();
-        }
-        let mut place = claimed.map_err(|e| match e {
-            ClaimError::NoRoom(e) | ClaimError::Refused(e) => e,
-            ClaimError::Vanished => {
-                let dir = self.plan.work_dir.dir.display();
-                EngineError::Refused(format!("`{dir}` was removed meanwhile: nothing to clean"))
-            }
-        })?;
-        let left = match self.keeps {
-            false => place.clean_listed(),
-            true => place.release(true),
         };
-        let settings = Some(self.settings).filter(|_| !self.keeps);
-        Ok(place.cleanup(left, settings))
+        let removes = make_room(pool, plan, others);
+        is_removed |= removes;
+        // A server may free the space of a removed file only after a while, so the claim is attempted again.
+        let may_help = removes || is_removed && patience.wait(attempt);
+        if !may_help {
+            return Err(refused);
+        }
     }
+    unreachable!("the attempts end with their time")
 }
 
 /// Removes the files of one directory of a tree that the marker lists, so that a full file system has room for a claim.
@@ -186,7 +162,7 @@ impl Visitor for CleanVisitor<'_> {
 ///
 /// No run uses the files: a run has a claim, and `look` finds no claim. A run that claims the directory in the short
 /// time until the end of the removal finds its files incomplete, and fails.
-fn make_room<T: Target>(pool: &SetupPool<T>, plan: &Plan, others: RemoteOwner) -> bool {
+fn make_room(pool: &SetupPool, plan: &Plan, others: RemoteOwner) -> bool {
     let guard = &plan.work_dir.guards[0];
     let Ok(GuardState::Marked(marker)) = marker::look(pool, plan, guard, others) else {
         return false;

@@ -1,7 +1,7 @@
 //! Dropping cached data of the machine, so that the next reads come from storage.
 //!
-//! For a pattern, the dropped data belongs to the files that this process wrote and read in earlier stages. These files
-//! follow from the rounds that the ranks completed, so nothing is recorded while the ranks run.
+//! For a pattern, the dropped data belongs to the files that this process wrote and read in earlier stages. The rounds
+//! that the ranks completed determine the files, so nothing is recorded while the ranks run.
 
 use super::EngineError;
 use super::setup_pool::{BulkTask, SetupError, SetupPool};
@@ -10,7 +10,7 @@ use plimsoll_plan::{
     FileId, Layout, ObjectLoop, ObjectOp, ObjectStep, Pattern, RankShift, Rounds, StageProgress,
     StageWork,
 };
-use plimsoll_target::{EntryKind, FileOperation, OpError, OpenHow, OpenMode, Session, Target};
+use plimsoll_target::{EntryKind, FileOperation, OpError, OpenHow, OpenMode, SetupSession};
 use rustix::io::Errno;
 use std::ops::Range;
 
@@ -25,14 +25,14 @@ pub(super) fn drop_system() -> Result<(), EngineError> {
 }
 
 /// Drops the located file from the page cache; has no effect on a missing file.
-async fn drop_file<S: Session>(session: &mut S) -> Result<(), OpError> {
-    let handle = match session.open(OpenHow::plain(OpenMode::Read)).await {
+async fn drop_file(session: &mut dyn SetupSession) -> Result<(), OpError> {
+    match session.open(OpenHow::plain(OpenMode::Read)).await {
         // An earlier phase deleted the file.
         Err(OpError(Errno::NOENT)) => return Ok(()),
         other => other?,
-    };
-    let dropped = session.on_file(&handle, FileOperation::DropCache).await;
-    session.close(handle).await.and(dropped.map(drop))
+    }
+    let dropped = session.on_file(FileOperation::DropCache).await;
+    session.close().await.and(dropped.map(drop))
 }
 
 fn path_of(push: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
@@ -45,8 +45,8 @@ fn path_of(push: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
 /// that never existed.
 struct DropCaches<F>(F);
 
-impl<S: Session, F: Fn(u64, &mut Vec<u8>) + Sync> BulkTask<S> for DropCaches<F> {
-    async fn item(&self, session: &mut S, index: u64) -> Result<(), SetupError> {
+impl<F: Fn(u64, &mut Vec<u8>) + Sync> BulkTask for DropCaches<F> {
+    async fn item(&self, session: &mut dyn SetupSession, index: u64) -> Result<(), SetupError> {
         let path = path_of(|p| (self.0)(index, p));
         if path.is_empty() {
             return Ok(());
@@ -58,7 +58,7 @@ impl<S: Session, F: Fn(u64, &mut Vec<u8>) + Sync> BulkTask<S> for DropCaches<F> 
 }
 
 /// Drops every file of a tree from this machine's page cache.
-pub(super) fn drop_tree<T: Target>(pool: &SetupPool<T>, layout: &Layout) -> Result<(), SetupError> {
+pub(super) fn drop_tree(pool: &SetupPool, layout: &Layout) -> Result<(), SetupError> {
     let push = |index: u64, path: &mut Vec<u8>| {
         let file = FileId(index as u32);
         if layout.starts_with(file) {
@@ -94,7 +94,7 @@ pub(super) struct PatternFiles<'a> {
     pub(super) rank: u32,
     /// The stages that have ended.
     pub(super) past: &'a [PastStage],
-    /// The progress of all ranks.
+    /// The progress of all ranks after the stages in `past`.
     pub(super) now: &'a RankStates,
 }
 
@@ -104,7 +104,7 @@ impl PatternFiles<'_> {
     ///
     /// # Errors
     /// If a file cannot be opened, written out or dropped.
-    pub(super) fn drop<T: Target>(&self, pool: &SetupPool<T>) -> Result<(), SetupError> {
+    pub(super) fn drop(&self, pool: &SetupPool) -> Result<(), SetupError> {
         if self.past.is_empty() {
             let paths = self.left_by_earlier_run(pool)?;
             let push = |i: u64, path: &mut Vec<u8>| path.extend_from_slice(&paths[i as usize]);
@@ -116,10 +116,7 @@ impl PatternFiles<'_> {
     }
 
     /// The existing objects in the sets of this rank.
-    fn left_by_earlier_run<T: Target>(
-        &self,
-        pool: &SetupPool<T>,
-    ) -> Result<Vec<Vec<u8>>, SetupError> {
+    fn left_by_earlier_run(&self, pool: &SetupPool) -> Result<Vec<Vec<u8>>, SetupError> {
         let mut paths = Vec::new();
         for set in 0..self.pattern.sets {
             let dir = path_of(|p| self.pattern.push_set(self.rank, set, p));
@@ -209,7 +206,7 @@ impl PatternFiles<'_> {
                 .of(owner, set, self.pattern.ranks);
                 below = below.max(match work.advances {
                     StageProgress::Position => self.now.position[deleter as usize] + step.offset,
-                    // The stage deletes all objects.
+                    // A deleting stage that advances no position deletes all objects of the data set.
                     StageProgress::Nothing | StageProgress::Made => u64::MAX,
                 });
             }

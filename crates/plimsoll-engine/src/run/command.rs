@@ -2,7 +2,7 @@
 //!
 //! A command runs in a background process group, in which an access to the terminal would block for ever. The command
 //! and its descendants are ended at the time limit, when the run is stopped, and when the command accesses the
-//! terminal. They are killed when Plimsoll exits at once.
+//! terminal. The command and its descendants are killed when Plimsoll exits at once.
 
 use super::EngineError;
 use crate::sync::lock;
@@ -30,12 +30,12 @@ pub struct Limits {
     pub time_once_stopped: Duration,
 }
 
-/// The end of a command.
+/// Result of a command that was started: its exit status, or the time limit at which the command was ended.
 #[derive(Debug)]
 pub enum CommandEnd {
-    /// The command ended before any limit.
+    /// Exit status of a command that ended before the time limit.
     Ended(ExitStatus),
-    /// The command was ended at this limit.
+    /// Time limit at which a command that still ran was ended.
     TimedOut(Duration),
 }
 
@@ -222,7 +222,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let pid = dir.path().join("pid");
         let named = dir.path().join("named");
-        // Neither process heeds SIGTERM.
+        // The command and its descendant both ignore SIGTERM.
         let script = format!(
             "trap '' TERM; sh -c 'trap \"\" TERM; echo $$ > {0}; mv {0} {1}; sleep 1000' & \
              while true; do sleep 1; done",

@@ -8,7 +8,6 @@ use super::work_dir::ClaimedWorkDir;
 use super::{EngineError, Event, Observer, Settings, Stop};
 use plimsoll_measure::{Cleanup, Outcome};
 use plimsoll_plan::{Failure, Plan};
-use plimsoll_target::Target;
 
 /// The outcome of a run before the run's files are removed. Measurements are kept, whatever failed later, and the first
 /// failure is reported. Of a run that measured nothing, only rank 0 has an outcome.
@@ -55,30 +54,32 @@ pub(super) fn note_long_replies(outcome: &mut Outcome, said: &[String]) -> Vec<S
     texts
 }
 
-/// Whether the files of a run stay.
+/// Whether the files of a run are to stay, by an option of the user or because the pattern leaves its objects.
 pub(super) fn keeps_files(plan: &Plan) -> bool {
     plan.options.keep || plan.pattern().is_some_and(|p| p.leaves_objects)
 }
 
 /// The last step of a run, after all measurements.
-pub(super) struct CleanupStep<'a, 'b, T: Target> {
-    pub(super) cleaner: &'a SetupPool<T>,
+pub(super) struct CleanupStep<'a, 'b> {
+    pub(super) cleaner: &'a SetupPool,
     pub(super) plan: &'b Plan,
     pub(super) settings: &'b Settings,
     pub(super) stop: &'b Stop,
     /// Whether no other rank works any more.
     pub(super) is_quiet: bool,
-    /// Whether the run has hung workers.
+    /// Whether workers of the run hang in system calls, and so may still change files.
     pub(super) is_stuck: bool,
     /// Whether the run keeps its files.
     pub(super) keeps: bool,
 }
 
-impl<'a, T: Target> CleanupStep<'a, '_, T> {
-    /// Removes the files of the run, or keeps the files. Returns what is left, and notes.
+impl<'a> CleanupStep<'a, '_> {
+    /// Removes the files of the run, unless `keep_reason` gives a reason to keep the files; returns the remaining
+    /// files, and notes for the results. Both results are empty if another process claimed the work directory, if the
+    /// target keeps no files, or if a run that keeps its files also keeps the claim (`Settings::holds`).
     pub(super) fn finish(
         self,
-        mut place: ClaimedWorkDir<'a, T>,
+        mut place: ClaimedWorkDir<'a>,
         observer: &mut dyn Observer,
     ) -> (Cleanup, Vec<String>) {
         if !place.is_ours() || !self.cleaner.target.keeps_files() {

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 /// The machines of a run, by name.
 pub(super) type Hosts = BTreeMap<String, Host>;
 
-/// The ranks of one machine together.
+/// Processors, processor times and counters of all ranks of one machine together.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Host {
     /// Processors that the ranks may use together. A launcher may bind each rank to its own processors.
@@ -21,16 +21,16 @@ pub(super) struct Host {
     used_s: Vec<f64>,
     /// Control groups of the ranks that a CPU quota limits, by [`ControlGroups::cpu_group_id`].
     groups: BTreeMap<u64, QuotaGroup>,
-    /// Traffic of the machine's NFS mounts in each window; the same counters for all ranks of the machine.
+    /// Traffic of the machine's NFS mounts in each window. All ranks of a machine read the same counters.
     mounts: Vec<Option<Mounts>>,
 }
 
 /// The ranks of a machine in one control group.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 struct QuotaGroup {
-    /// Number of lanes of the ranks.
+    /// Number of lanes of the ranks in the control group.
     lanes: usize,
-    /// Processor time of the ranks in each window, in seconds.
+    /// Processor time of the ranks in the control group, in seconds, for each window.
     used_s: Vec<f64>,
     /// Throttling by the quota in each window; all ranks of the group read the same counters.
     quotas: Vec<QuotaUse>,
@@ -65,7 +65,7 @@ impl Host {
         }
     }
 
-    /// Adds another rank of the same machine.
+    /// Adds the processors, times and counters of another rank of the same machine.
     fn add(&mut self, other: Self) {
         self.cpus.extend(other.cpus);
         add_each(&mut self.used_s, &other.used_s);
@@ -78,7 +78,8 @@ impl Host {
             }
         }
         for (mine, theirs) in self.mounts.iter_mut().zip(other.mounts) {
-            // Windows differ by microseconds: the larger counts include the smaller ones.
+            // All ranks of a machine read the same counters, microseconds apart. The larger count stands for both
+            // ranks, because a sum would count the machine's traffic twice.
             *mine = both(mine.take(), theirs, u64::max);
         }
     }
@@ -144,7 +145,7 @@ pub(super) fn busiest(hosts: &Hosts, window: usize, seconds: f64) -> Option<f64>
     shares.max_by(f64::total_cmp)
 }
 
-/// Throttling of the machine that was throttled most; the machine is named if there are several.
+/// Throttling of the machine that was throttled most; the machine is named if the run has several machines.
 pub(super) fn most_throttled(hosts: &Hosts, window: usize, seconds: f64) -> Option<Throttling> {
     let all = hosts.iter().filter_map(|(name, host)| {
         let host_name = (hosts.len() > 1).then(|| name.clone());
@@ -175,37 +176,38 @@ fn both(a: Option<Mounts>, b: Option<Mounts>, join: fn(u64, u64) -> u64) -> Opti
     Some(all)
 }
 
-/// The name of this machine.
+/// The name of this machine in its network (nodename of uname(2)).
 pub(super) fn name() -> String {
     let uname = rustix::system::uname();
     uname.nodename().to_string_lossy().into_owned()
 }
 
-/// Memory that this process can still get, and the control group that limits the amount.
+/// Memory that the machine or a control group leaves to this process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct AvailableMemory {
     pub(super) bytes: u64,
-    /// Directory of the control group that leaves less memory than the machine has available.
+    /// Directory of the control group; `None` for the machine.
     pub(super) group: Option<PathBuf>,
+}
+
+/// Memory that this process can get without swapping: of the machine, and within each limit of its control groups.
+/// Empty if the amounts are unknown.
+pub(super) fn available_memory_of_each() -> Vec<AvailableMemory> {
+    let of_machine = plimsoll_measure::system::machine_memory()
+        .map(|(_, bytes)| AvailableMemory { bytes, group: None });
+    let groups = ControlGroups::of_this_process();
+    let of_groups = groups.available_memory().map(|limit| AvailableMemory {
+        bytes: limit.bytes,
+        group: Some(limit.group),
+    });
+    of_machine.into_iter().chain(of_groups).collect()
 }
 
 /// Memory that this process can get without swapping and within the limits of its control groups; `None` if the amount
 /// is unknown.
 pub(super) fn available_memory() -> Option<AvailableMemory> {
-    let of_machine = plimsoll_measure::system::machine_memory().map(|(_, available)| available);
-    let of_groups = ControlGroups::of_this_process().available_memory();
-    match (of_machine, of_groups) {
-        (machine, Some(group)) if machine.is_none_or(|m| group.bytes < m) => {
-            Some(AvailableMemory {
-                bytes: group.bytes,
-                group: Some(group.group),
-            })
-        }
-        (machine, _) => Some(AvailableMemory {
-            bytes: machine?,
-            group: None,
-        }),
-    }
+    let each = available_memory_of_each();
+    each.into_iter().min_by_key(|available| available.bytes)
 }
 
 impl fmt::Display for AvailableMemory {
@@ -264,7 +266,7 @@ mod tests {
 
     #[test]
     fn ranks_of_one_machine_share_its_processors() {
-        // Bound to a processor each, both half busy; and unbound, together half busy.
+        // Two ranks keep two processors half busy, whether each rank is bound to a processor or not.
         let bound = all(&[("a", host(&[0], &[1.0])), ("a", host(&[1], &[1.0]))]);
         assert_eq!(busiest(&bound, 0, 2.0), Some(0.5));
         let unbound = all(&[("a", host(&[0, 1], &[1.0])), ("a", host(&[0, 1], &[1.0]))]);
@@ -302,7 +304,7 @@ mod tests {
             let host = in_group(7, 0.1, throttled_s, lanes, host(cpus, &[0.2]));
             most_throttled(&all(&[("a", host)]), 0, 2.0).unwrap().share
         };
-        // One thread on a large machine, as many threads as processors, and more.
+        // The lanes are fewer than the processors, as many as the processors, or more.
         assert_eq!(share(1, &[0, 1, 2, 3], 1.8), 0.9);
         assert_eq!(share(4, &[0, 1, 2, 3], 1.8), 0.225);
         assert_eq!(share(64, &[0, 1], 3.6), 0.9);

@@ -5,7 +5,7 @@ use plimsoll_plan::{Bytes, Cold, OpKind, Phase, Plan, Until};
 use plimsoll_target::Target;
 
 /// Sentences on the Plan's settings that have no effect on this target and machine.
-pub(super) fn notes<T: Target>(target: &T, plan: &Plan) -> Vec<String> {
+pub(super) fn notes(target: &dyn Target, plan: &Plan) -> Vec<String> {
     let available = host::available_memory().map(|m| m.bytes);
     cold(target, plan)
         .into_iter()
@@ -15,7 +15,7 @@ pub(super) fn notes<T: Target>(target: &T, plan: &Plan) -> Vec<String> {
         .collect()
 }
 
-fn cold<T: Target>(target: &T, plan: &Plan) -> Option<String> {
+fn cold(target: &dyn Target, plan: &Plan) -> Option<String> {
     let option = match plan.options.drop_caches {
         Cold::No => return None,
         Cold::Files => "--drop-caches",

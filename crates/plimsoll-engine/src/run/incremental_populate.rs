@@ -9,10 +9,10 @@ use super::setup_pool::{BulkTask, SetupError};
 use super::tree;
 use super::work_dir::ClaimedWorkDir;
 use plimsoll_plan::{FilesetId, Layout};
-use plimsoll_target::{EntryKind, OpError, Session, Target};
+use plimsoll_target::{EntryKind, OpError, SetupSession};
 use rustix::io::Errno;
 
-impl<T: Target> ClaimedWorkDir<'_, T> {
+impl ClaimedWorkDir<'_> {
     /// Number of leading files that earlier runs created in a growing tree; `None` if the tree is not this layout's
     /// growing tree.
     pub(super) fn files_made(&mut self, id: FilesetId, layout: &Layout) -> Option<u64> {
@@ -33,7 +33,7 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
             self.clear_root(&root, tell)?;
         }
         self.make_dirs_above(&root)?;
-        tree::make_dirs(self.setup_pool, layout, true, &mut *tell)?;
+        tree::make_dirs(self.setup_pool, layout, &mut *tell)?;
         if self.files_made(id, layout).is_none() {
             self.note_growth(id, layout, 0)?;
         }
@@ -67,21 +67,23 @@ struct RepairLeafDirs<'a> {
     first: u64,
 }
 
-impl<S: Session> BulkTask<S> for RepairLeafDirs<'_> {
-    async fn item(&self, session: &mut S, index: u64) -> Result<(), SetupError> {
+impl BulkTask for RepairLeafDirs<'_> {
+    async fn item(&self, session: &mut dyn SetupSession, index: u64) -> Result<(), SetupError> {
         let leaf = (self.first + index) as u32;
         session.locate(|p| self.layout.push_leaf_dir(leaf, p));
         let done = match self.layout.starts_with_leaf_dir(leaf) {
-            true => session.make_dir().await,
-            false => session.remove(EntryKind::Dir).await,
+            true => tree::ensure_dir(session).await,
+            false => match session.remove(EntryKind::Dir).await {
+                Err(OpError(Errno::NOENT)) => Ok(()),
+                done => done,
+            },
         };
-        match done {
-            Ok(()) | Err(OpError(Errno::EXIST | Errno::NOENT)) => Ok(()),
-            Err(e) => Err(SetupError::failed_at(
+        done.map_err(|e| {
+            SetupError::failed_at(
                 "make or remove directory",
                 |p| self.layout.push_leaf_dir(leaf, p),
                 e,
-            )),
-        }
+            )
+        })
     }
 }

@@ -1,15 +1,16 @@
 //! The lanes of a run: their workers and their threads.
 
+use super::run_target::RunTarget;
 use crate::run_state::RunState;
 use crate::schedule::WindowCounts;
 use crate::sync::ControllerWakeup;
-use crate::worker::{CapUsage, FileCursors, Worker, WorkerContext, worker_name};
+use crate::worker::{CapUsage, FileCursors, WorkerContext, worker_name};
 use crate::worker_id::WorkerId;
-use plimsoll_lane::{Lane, LaneKind, Task, os};
+use plimsoll_lane::{Lane, LaneKind, os};
 use plimsoll_measure::{InFlight, Recorder, RowSpec};
 use plimsoll_plan::{Cold, Failure, Plan};
 use plimsoll_runtime::Monitor;
-use plimsoll_target::{ContentPool, DataSet, OpError, RpcRows, SessionSpec, Target};
+use plimsoll_target::{ContentPool, DataSet, OpError, RpcRows, SessionSpec};
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
@@ -125,8 +126,8 @@ fn rpc_rows(plan: &Plan, recorder: &Rc<Recorder>) -> Option<RpcRows> {
 }
 
 /// A lane before its start: all data that its thread needs.
-pub(crate) struct LanePlan<T: Target> {
-    pub(crate) target: Arc<T>,
+pub(crate) struct LanePlan {
+    pub(crate) target: Arc<dyn RunTarget>,
     pub(crate) content: ContentPool,
     pub(crate) kind: LaneKind,
     pub(crate) number: usize,
@@ -137,7 +138,7 @@ pub(crate) struct LanePlan<T: Target> {
     pub(crate) bell: Arc<ControllerWakeup>,
 }
 
-impl<T: Target> LanePlan<T> {
+impl LanePlan {
     /// Starts the lane's thread. The thread is not joined, because a thread that hangs in a system call does not end.
     pub(crate) fn spawn(self) -> std::io::Result<()> {
         let name = match self.workers.first() {
@@ -174,7 +175,7 @@ impl<T: Target> LanePlan<T> {
         self.prepare_thread();
         let lane = Lane::new(self.kind, shared.clock.clone(), shared.deadline.clone());
         let recorder = Rc::new(self.recorder);
-        let mut workers = Vec::with_capacity(self.workers.len());
+        let mut tasks = Vec::with_capacity(self.workers.len());
         let mut failure = None;
         let rpc = rpc_rows(&shared.plan, &recorder);
         let data_set = match self.kind {
@@ -198,11 +199,9 @@ impl<T: Target> LanePlan<T> {
                 silence: None,
                 unmeasured: false,
             };
-            match self.target.session(&lane, &spec) {
-                Ok(session) => {
-                    let core = core(&lane, &recorder, in_flight, &shared, *id);
-                    workers.push(Worker::new(session, core));
-                }
+            let context = context(&lane, &recorder, in_flight, &shared, *id);
+            match self.target.worker(&lane, &spec, context) {
+                Ok(task) => tasks.push(task),
                 Err(e) => failure = Some((*id, e)),
             }
         }
@@ -211,15 +210,6 @@ impl<T: Target> LanePlan<T> {
         }
         *passed = true;
         self.gate.pass();
-        let tasks = workers
-            .into_iter()
-            .map(|w| -> Task<'_> {
-                match shared.stage {
-                    None => w.into_task(),
-                    Some(_) => Box::pin(w.run_stage(self.content.clone())),
-                }
-            })
-            .collect();
         if let Err(deadlock) = lane.run(tasks) {
             let error = format!(
                 "deadlock: all {} workers that are left wait for each other",
@@ -277,7 +267,7 @@ fn no_session(plan: &Plan, id: WorkerId, error: OpError) -> Failure {
     }
 }
 
-fn core(
+fn context(
     lane: &Lane,
     recorder: &Rc<Recorder>,
     in_flight: Arc<InFlight>,

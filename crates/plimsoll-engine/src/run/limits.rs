@@ -1,13 +1,13 @@
 //! Limits of this process: memory, address space and descriptors.
 
 use super::host::{self, AvailableMemory};
+use super::lanes;
 use super::setup_pool::{BLOCKING_POOL_THREADS, SetupPool};
-use super::{Settings, lanes};
 use crate::program::Compiled;
 use crate::worker::whole_file_buffer;
 use plimsoll_lane::LaneKind;
 use plimsoll_lane::os::{self, AddressSpace};
-use plimsoll_measure::{ClockKind, RowSpec};
+use plimsoll_measure::RowSpec;
 use plimsoll_plan::{Bytes, Plan, WorkerGroup, counted};
 use plimsoll_runtime::THREAD_STACK_BYTES;
 use plimsoll_target::Target;
@@ -39,7 +39,7 @@ fn workers_of(group: &WorkerGroup, ranks: u32) -> u64 {
 }
 
 /// Bytes of the buffers of a rank's workers; 0 on a target that moves no data.
-pub(super) fn buffers<T: Target>(target: &T, plan: &Plan, ranks: u32) -> u128 {
+pub(super) fn buffers(target: &dyn Target, plan: &Plan, ranks: u32) -> u128 {
     if !target.keeps_files() {
         return 0;
     }
@@ -56,13 +56,8 @@ pub(super) fn buffers<T: Target>(target: &T, plan: &Plan, ranks: u32) -> u128 {
 }
 
 /// Reasons, as sentences, why the limits of this process do not allow a rank's part of a run.
-pub(super) fn refusals<T: Target>(
-    pool: &SetupPool<T>,
-    plan: &Plan,
-    settings: &Settings,
-    ranks: u32,
-) -> Vec<String> {
-    let needs = Needs::new(&*pool.target, plan, settings, ranks);
+pub(super) fn refusals(pool: &SetupPool, plan: &Plan, ranks: u32) -> Vec<String> {
+    let needs = Needs::new(&*pool.target, plan, ranks);
     let space = os::address_space();
     needs
         .memory(host::available_memory())
@@ -84,21 +79,18 @@ struct Needs {
     buffers: u128,
     /// Bytes of the lanes' histograms.
     histograms: u64,
-    /// Files that the workers hold open at a time.
+    /// Maximum number of files that the workers hold open at a time.
     open_files: u64,
     /// Descriptors of the lanes: rings, connections, and descriptors for waiting.
     lane_descriptors: u64,
 }
 
 impl Needs {
-    fn new<T: Target>(target: &T, plan: &Plan, settings: &Settings, ranks: u32) -> Self {
+    fn new(target: &dyn Target, plan: &Plan, ranks: u32) -> Self {
         let workers: u64 = plan.groups.iter().map(|g| workers_of(g, ranks)).sum();
-        let kind = match settings.clock {
-            ClockKind::Virtual => LaneKind::Virtual,
-            ClockKind::Real => target.lane_kind(),
-        };
+        let kind = target.lane_kind();
         let workers = usize::try_from(workers).unwrap_or(usize::MAX);
-        let lanes = lanes::count(kind, settings.lanes, workers) as u64;
+        let lanes = lanes::count(kind, target.requested_lanes(), workers) as u64;
         let descriptors = target.descriptors();
         let mut needs = Self {
             lanes,
@@ -110,8 +102,8 @@ impl Needs {
         for group in &plan.groups {
             let program = Compiled::new(plan, group);
             let workers = workers_of(group, ranks);
-            let slots = workers.saturating_mul(u64::from(program.slots));
-            let files = slots.saturating_mul(descriptors.per_open_file);
+            let open = workers.saturating_mul(u64::from(program.descriptors));
+            let files = open.saturating_mul(descriptors.per_open_file);
             needs.open_files = needs.open_files.saturating_add(files);
             let row = RowSpec {
                 unused: false,
@@ -194,45 +186,53 @@ pub(super) struct RankMemory {
     host: String,
     /// Bytes of the buffers of the rank's workers.
     buffers: u128,
-    available: Option<AvailableMemory>,
+    /// Memory of the machine and of each control group with a limit.
+    available: Vec<AvailableMemory>,
 }
 
 impl RankMemory {
     /// The memory of this rank. `worker_ranks` is the number of ranks with workers; `None` if this rank has no workers.
-    pub(super) fn new<T: Target>(
+    pub(super) fn new(
         host: String,
-        target: &T,
+        target: &dyn Target,
         plan: &Plan,
         worker_ranks: Option<u32>,
     ) -> Self {
         Self {
             host,
             buffers: worker_ranks.map_or(0, |ranks| buffers(target, plan, ranks)),
-            available: host::available_memory(),
+            available: host::available_memory_of_each(),
         }
     }
 }
 
-/// Reasons, as sentences, why the memory of a machine does not suffice for all its ranks.
+/// Reasons, as sentences, why the memory of a machine does not suffice for all its ranks: of each such machine the
+/// limit that leaves the least.
 pub(super) fn memory_of_hosts(ranks: &[RankMemory]) -> Vec<String> {
-    // Ranks of a machine in the same limiting control group, or in no limiting group, share the available memory.
+    // The ranks of a machine share its memory, and the ranks in a control group share the memory of the group.
     let mut shared: BTreeMap<_, (u64, u128, &AvailableMemory)> = BTreeMap::new();
     for rank in ranks {
-        let Some(available) = &rank.available else {
-            continue;
-        };
-        let key = (&rank.host, &available.group);
-        let (count, buffers, least) = shared.entry(key).or_insert((0, 0, available));
-        *count += u64::from(rank.buffers > 0);
-        *buffers += rank.buffers;
-        if available.bytes < least.bytes {
-            *least = available;
+        for available in &rank.available {
+            let key = (&rank.host, &available.group);
+            let (count, buffers, least) = shared.entry(key).or_insert((0, 0, available));
+            *count += u64::from(rank.buffers > 0);
+            *buffers += rank.buffers;
+            if available.bytes < least.bytes {
+                *least = available;
+            }
         }
     }
-    let short = shared
-        .iter()
-        .filter(|(_, (count, buffers, least))| *count > 1 && *buffers > least.bytes.into());
-    let sentence = short.map(|((host, _), (count, buffers, least))| {
+    let mut tightest: BTreeMap<_, (u64, u128, &AvailableMemory)> = BTreeMap::new();
+    for ((host, _), sum) in shared {
+        let (count, buffers, least) = sum;
+        if count > 1 && buffers > least.bytes.into() {
+            let of_host = tightest.entry(host).or_insert(sum);
+            if least.bytes < of_host.2.bytes {
+                *of_host = sum;
+            }
+        }
+    }
+    let sentence = tightest.iter().map(|(host, (count, buffers, least))| {
         format!(
             "the workers' buffers of {count} ranks on {host} take {} and {least}",
             Bytes(*buffers)
@@ -278,13 +278,14 @@ mod tests {
 
     #[test]
     fn ranks_of_a_machine_share_its_memory() {
+        let limit = |group: Option<&str>, bytes| AvailableMemory {
+            bytes,
+            group: group.map(PathBuf::from),
+        };
         let rank = |host: &str, group: Option<&str>, buffers: u64, bytes| RankMemory {
             host: host.into(),
             buffers: buffers.into(),
-            available: Some(AvailableMemory {
-                bytes,
-                group: group.map(PathBuf::from),
-            }),
+            available: vec![limit(group, bytes)],
         };
         let mib = 1 << 20;
         let fits = [
@@ -295,7 +296,7 @@ mod tests {
         let ranks = [
             rank("a", Some("/g"), 30 * mib, 70 * mib),
             rank("b", Some("/g"), 30 * mib, 70 * mib),
-            // A rank without workers.
+            // A rank without workers needs no memory for buffers.
             rank("a", Some("/g"), 0, 59 * mib),
             rank("a", Some("/other"), 30 * mib, 40 * mib),
             rank("a", Some("/g"), 30 * mib, 70 * mib),
@@ -304,10 +305,18 @@ mod tests {
                         this process";
         assert_eq!(memory_of_hosts(&ranks), [expected]);
         let unknown = RankMemory {
-            available: None,
+            available: Vec::new(),
             ..ranks[0].clone()
         };
         assert_eq!(memory_of_hosts(&[unknown.clone(), unknown]), [""; 0]);
+        // One rank has less left in the inner group, the other in the outer group: both limits are shared.
+        let nested = |inner, outer| RankMemory {
+            available: vec![limit(Some("/g/inner"), inner), limit(Some("/g"), outer)],
+            ..ranks[0].clone()
+        };
+        let both = [nested(58 * mib, 59 * mib), nested(59 * mib, 57 * mib)];
+        let expected = expected.replace("59", "57");
+        assert_eq!(memory_of_hosts(&both), [expected]);
     }
 
     #[test]

@@ -16,12 +16,11 @@ use end::HUNG_WORKER_TIMEOUT;
 use plimsoll_lane::LaneKind;
 use plimsoll_measure::system::Snapshot;
 use plimsoll_measure::{
-    Clock, ClockKind, Collector, Interval, LaneProgress, Nanos, OpTotals, Outcome, Recorder,
-    StartFigures, WindowBounds, WindowState,
+    Clock, Collector, Interval, LaneProgress, Nanos, OpTotals, Outcome, Recorder, StartFigures,
+    WindowBounds, WindowState,
 };
 use plimsoll_plan::{OpsLimit, Phase, Plan, QuitMode, Snapshots, Until};
 use plimsoll_ranks::GroupStatus;
-use plimsoll_target::Target;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant, SystemTime};
@@ -35,7 +34,7 @@ const TICK_INTERVAL: Duration = Duration::from_millis(500);
 /// Number of consecutive checks at which all workers wait for each other, before the waits count as a deadlock.
 const DEADLOCK_POLLS: u32 = 250;
 
-/// The open window.
+/// An open window, with the clocks and counters that were read at its start.
 struct ActiveWindow {
     /// The machine's counters at the start of the window.
     system: Option<Snapshot>,
@@ -44,7 +43,7 @@ struct ActiveWindow {
     announced: bool,
 }
 
-/// Periodic statistics of a window.
+/// State of the periodic statistics that the workload requested for a window.
 struct PeriodicSnapshots {
     how: Snapshots,
     rows: Vec<OpTotals>,
@@ -52,9 +51,9 @@ struct PeriodicSnapshots {
     next: Nanos,
 }
 
-/// The arguments of a load phase.
-pub(crate) struct LoadPhaseSpec<'a, 'b, T: Target> {
-    pub(crate) setup_pool: &'b SetupPool<T>,
+/// Plan, resources and communication of a load phase: the measured work of a workload, or one stage of a pattern.
+pub(crate) struct LoadPhaseSpec<'a, 'b> {
+    pub(crate) setup_pool: &'b SetupPool,
     pub(crate) plan: &'a Plan,
     pub(crate) settings: &'b Settings,
     pub(crate) stop: &'a Stop,
@@ -64,7 +63,7 @@ pub(crate) struct LoadPhaseSpec<'a, 'b, T: Target> {
     pub(crate) stage: Option<(u32, RankStates)>,
 }
 
-impl<T: Target> LoadPhaseSpec<'_, '_, T> {
+impl LoadPhaseSpec<'_, '_> {
     /// The state that the workers share, after `windows` windows of earlier phases.
     fn run_state(
         &self,
@@ -94,7 +93,7 @@ impl<T: Target> LoadPhaseSpec<'_, '_, T> {
         Ok(shared)
     }
 
-    /// Starts the threads of the lanes.
+    /// Starts one thread for each lane. If a thread does not start, ends the started lanes and returns an error.
     fn start_lanes(
         &self,
         kind: LaneKind,
@@ -104,7 +103,7 @@ impl<T: Target> LoadPhaseSpec<'_, '_, T> {
         bell: &Arc<ControllerWakeup>,
     ) -> Result<Vec<Arc<LaneProgress>>, EngineError> {
         let pool = self.setup_pool;
-        let lanes = assign(kind, self.settings.lanes, workers).into_iter();
+        let lanes = assign(kind, pool.target.requested_lanes(), workers).into_iter();
         let lanes = lanes.enumerate().map(|(number, workers)| LanePlan {
             target: pool.target.clone(),
             content: pool.content.clone(),
@@ -116,7 +115,7 @@ impl<T: Target> LoadPhaseSpec<'_, '_, T> {
             gate: gate.clone(),
             bell: bell.clone(),
         });
-        let lanes: Vec<LanePlan<T>> = lanes.collect();
+        let lanes: Vec<LanePlan> = lanes.collect();
         let progress: Vec<_> = lanes.iter().map(|l| l.recorder.progress()).collect();
         let first = shared.progress.set(progress.clone()).is_ok();
         assert!(first, "the lanes of a phase are started once");
@@ -141,7 +140,7 @@ impl<T: Target> LoadPhaseSpec<'_, '_, T> {
     }
 }
 
-/// A load phase in progress.
+/// The controller of a load phase in progress: executes the script, opens and closes windows, and stops the workers.
 pub(crate) struct LoadPhase<'a> {
     plan: &'a Plan,
     stop: &'a Stop,
@@ -166,7 +165,7 @@ pub(crate) struct LoadPhase<'a> {
     /// Whether the script has a window that was not opened.
     missed_window: bool,
     periodic: Option<PeriodicSnapshots>,
-    /// The instant that the script has reached.
+    /// The instant that the execution of the script has reached, in nanoseconds of the run's clock.
     cursor: Nanos,
     ticked: Instant,
     waiting_looks: u32,
@@ -175,20 +174,17 @@ pub(crate) struct LoadPhase<'a> {
 
 impl<'a> LoadPhase<'a> {
     /// Starts the lanes, which wait at the gate.
-    pub(crate) fn new<T: Target>(
-        spec: LoadPhaseSpec<'a, '_, T>,
+    pub(crate) fn new(
+        spec: LoadPhaseSpec<'a, '_>,
         filesets: Vec<Arc<FilesetState>>,
         outcome: &'a mut Outcome,
     ) -> Result<Self, EngineError> {
         let (plan, team) = (spec.plan, spec.team);
-        let kind = match spec.settings.clock {
-            ClockKind::Virtual => LaneKind::Virtual,
-            ClockKind::Real => spec.setup_pool.target.lane_kind(),
-        };
+        let kind = spec.setup_pool.target.lane_kind();
         let rank = team.worker_rank();
         let all = rank.map_or(vec![], |rank| workers(plan, rank, team.worker_ranks()));
         let (gate, bell) = (Arc::default(), Arc::default());
-        // Dropped windows have numbers too.
+        // The number of the last window may exceed the count of windows, because dropped windows have numbers too.
         let windows = outcome.windows.last().map_or(0, |w| w.totals.number);
         let shared = Arc::new(spec.run_state(filesets, &all, windows, &bell)?);
         let lanes = spec.start_lanes(kind, &all, &shared, &gate, &bell)?;
@@ -337,8 +333,8 @@ impl<'a> LoadPhase<'a> {
         Ok(())
     }
 
-    /// Opens the first window before the workers start, if its instants depend on time alone, so that all workers see
-    /// the same begin and end.
+    /// Opens the first window before the workers start, if the begin and end of the window depend on time alone, so
+    /// that all workers see the same begin and end.
     fn schedule(&mut self, phases: &[Phase]) {
         let mut at = self.cursor;
         for (i, phase) in phases.iter().enumerate() {
@@ -530,7 +526,8 @@ impl<'a> LoadPhase<'a> {
                 .checked_sub(late)
                 .unwrap_or(SystemTime::UNIX_EPOCH);
             open.instant = instant.checked_sub(late).unwrap_or(instant);
-            // Taken after the clocks, because taking the counters lasts milliseconds on a busy machine.
+            // The counters are read after the clocks, because reading the counters takes milliseconds on a busy
+            // machine.
             open.system.get_or_insert_with(Snapshot::take);
             observer.event(Event::WindowOpened { number, at: start });
         }
@@ -581,7 +578,7 @@ impl<'a> LoadPhase<'a> {
 }
 
 /// The run's clock, the time of day and the system's monotonic clock at one instant. Of several readings, the shortest
-/// one counts, because a thread may lose the processor between two clocks.
+/// reading counts, because a thread may lose the processor between two clocks.
 fn read_clocks(clock: &Clock) -> (Nanos, SystemTime, Instant) {
     const READINGS: usize = 5;
     let readings = (0..READINGS).map(|_| {

@@ -7,7 +7,7 @@ use super::claim::{self, CLAIM, Found, OwnerProcess, OwnerState, RemoteOwner, Se
 use super::path_in;
 use super::setup_pool::{SetupError, SetupPool};
 use plimsoll_plan::{Layout, NameTemplate, Pattern, Plan, RelPath, RootHandling, pattern_names};
-use plimsoll_target::{EntryKind, OpError, Session, Target};
+use plimsoll_target::{EntryKind, OpError, SetupSession, Target};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
@@ -55,7 +55,7 @@ pub(crate) struct Tree {
     /// Names of a pattern's sets and objects; `None` for a fileset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) names: Option<PatternNames>,
-    /// The shape of a pattern, which later runs of the pattern compare with theirs; `None` for a fileset.
+    /// The shape of a pattern, which a later run compares with the shape of its own pattern; `None` for a fileset.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) shape: Option<PatternShape>,
 }
@@ -115,8 +115,8 @@ pub(crate) struct PatternNames {
 }
 
 impl PatternNames {
-    /// Whether a pattern gives these names. A cleanup removes all entries with these names, and a marker written by
-    /// another user could list the names of any files.
+    /// Whether the templates are templates of Plimsoll's patterns. A cleanup removes all entries whose names fit the
+    /// templates, and a marker written by another user could list templates that fit any files.
     fn are_known(&self) -> bool {
         let is_known = |template: &NameTemplate, known: &[&str]| {
             template.is_empty()
@@ -148,13 +148,14 @@ impl Tree {
         }
     }
 
-    /// Number of leading files already created, if this is the growing tree of `layout`.
+    /// Number of files that earlier runs created, from file 0 on; `None` unless the record is of `layout` and the tree
+    /// grows.
     pub(crate) fn files_made(&self, layout: &Layout) -> Option<u64> {
         let same = self.state == TreeState::Growing && self.fingerprint == fingerprint_hex(layout);
         same.then_some(self.made).flatten()
     }
 
-    /// Whether this is the tree of `layout`, unchanged since its creation.
+    /// Whether the record is of `layout`, and no run has changed the tree since the tree was created.
     pub(crate) fn is_whole(&self, layout: &Layout) -> bool {
         // The state is compared first, because the fingerprint of many files takes time.
         self.state == TreeState::Whole && self.fingerprint == fingerprint_hex(layout)
@@ -222,26 +223,26 @@ fn fingerprint_hex(layout: &Layout) -> String {
     format!("{:016x}", layout.fingerprint())
 }
 
-/// The state of a tree.
+/// How far a tree was created, and whether runs have changed files since.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TreeState {
-    /// The tree is being created.
+    /// State of a tree that a run is creating, or that a run left incomplete.
     Making,
-    /// The tree is unchanged since its creation.
+    /// State of a complete tree that no run has changed since the creation of the tree.
     Whole,
-    /// A run has changed the tree, or may have.
+    /// State of a tree that a run has changed or may have changed.
     Used,
-    /// All directories and a part of the files were created; runs may have changed files.
+    /// State of a tree with all directories and a part of the files, which runs may have changed.
     Growing,
 }
 
-/// The state of a guarded directory.
+/// Contents of a guarded directory that a run may use: nothing, remains of an ended run, or Plimsoll's marker.
 #[derive(Debug)]
 pub(crate) enum GuardState {
     /// The directory is missing.
     Nothing,
-    /// Empty, except for remains of a run that ended before marking the directory.
+    /// The directory is empty, except for remains of a run that ended before marking the directory.
     Empty {
         /// Whether the directory has remains of a run.
         has_remains: bool,
@@ -319,7 +320,7 @@ pub(crate) fn is_own_name(name: &[u8]) -> bool {
     is_marker_name(name) || claim::is_claim_name(name)
 }
 
-/// Whether this is the name of a marker, or of an unfinished marker that a crash may leave.
+/// Whether `name` is the name of a marker, or of an unfinished marker that a crash may leave.
 pub(crate) fn is_marker_name(name: &[u8]) -> bool {
     name == MARKER.as_bytes() || name == NEW_MARKER.as_bytes()
 }
@@ -354,7 +355,7 @@ fn is_remains(name: &[u8], kind: EntryKind) -> bool {
     }
 }
 
-/// Contents of a guarded directory.
+/// Entries, claim and marker of a guarded directory at the time of a look.
 struct Inspected {
     entries: Vec<(Vec<u8>, EntryKind)>,
     claim: Found,
@@ -362,9 +363,9 @@ struct Inspected {
 }
 
 /// Reads the entries, the claim and the marker of a guarded directory; `None` if the directory is missing.
-async fn inspect<T: Target>(
-    target: &T,
-    session: &mut T::Session,
+async fn inspect(
+    target: &dyn Target,
+    session: &mut dyn SetupSession,
     guard: &RelPath,
 ) -> Result<Option<Inspected>, OpError> {
     let entries = match session.entries().await {
@@ -399,8 +400,8 @@ async fn inspect<T: Target>(
 
 /// Examines a guarded directory and changes nothing. The result may be outdated, unless this process holds the claim of
 /// the directory.
-pub(crate) fn look<T: Target>(
-    pool: &SetupPool<T>,
+pub(crate) fn look(
+    pool: &SetupPool,
     plan: &Plan,
     guard: &RelPath,
     others: RemoteOwner,
@@ -411,7 +412,8 @@ pub(crate) fn look<T: Target>(
         return Ok(GuardState::Nothing);
     }
     for _ in 0..MAX_LOOKS {
-        let look = async |session: &mut T::Session| inspect(&*pool.target, session, guard).await;
+        let look =
+            async |session: &mut dyn SetupSession| inspect(&*pool.target, session, guard).await;
         let Some(found) = pool.at(guard.as_str(), look).map_err(io)? else {
             return Ok(GuardState::Nothing);
         };
@@ -462,8 +464,8 @@ fn state_of(shown: String, found: Inspected) -> Result<GuardState, GuardError> {
 
 /// Refuses a tree's root that contains foreign files. The root may contain the marker, if the root is the guarded
 /// directory.
-pub(crate) fn check_vacant<T: Target>(
-    pool: &SetupPool<T>,
+pub(crate) fn check_vacant(
+    pool: &SetupPool,
     plan: &Plan,
     root: &RelPath,
 ) -> Result<(), GuardError> {
@@ -486,11 +488,7 @@ pub(crate) fn check_vacant<T: Target>(
 }
 
 /// Writes the marker of a guarded directory.
-pub(crate) fn write<T: Target>(
-    pool: &SetupPool<T>,
-    guard: &RelPath,
-    marker: &Marker,
-) -> Result<(), SetupError> {
+pub(crate) fn write(pool: &SetupPool, guard: &RelPath, marker: &Marker) -> Result<(), SetupError> {
     let path = marker_path(guard);
     let text = serde_json::to_vec_pretty(marker).expect("a marker is plain data");
     pool.at(&path, async |s| s.put(&text).await)

@@ -3,7 +3,7 @@
 use super::{Stop, host};
 use memmap2::MmapMut;
 
-/// Bytes per allocation.
+/// Bytes of each allocation that occupies memory; the available memory is checked before each allocation.
 const ALLOCATION_STEP_BYTES: usize = 16 << 20;
 
 /// Smallest page size in bytes: every page of an allocation is written once.

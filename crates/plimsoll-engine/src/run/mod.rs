@@ -18,6 +18,7 @@ mod populate;
 mod preflight;
 mod rank_partition;
 mod removal;
+mod run_target;
 mod runner;
 mod setup_pool;
 mod stalls;
@@ -37,9 +38,10 @@ use plimsoll_measure::{
     Clock, ClockKind, DrawnVariable, Interval, LongReplies, Nanos, OpTotals, Outcome, RankStage,
 };
 use plimsoll_plan::{ByteSum, Layout, Plan, PopulatedFileset};
-use plimsoll_ranks::{Ranks, Solo};
-use plimsoll_target::{ContentPool, Purpose, Target};
-use runner::{Runner, Visit};
+use plimsoll_ranks::Ranks;
+use plimsoll_target::{ContentPool, Purpose};
+use run_target::RunTarget;
+use runner::Runner;
 use serde::{Deserialize, Serialize};
 use setup_pool::{SetupError, SetupPool};
 use std::fmt::Display;
@@ -54,12 +56,8 @@ const MAX_CONNECTIONS: u32 = 16;
 /// Settings of a run that do not belong to the workload and so are not in the Plan.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// URL of the target.
+    /// URL of the target on which the workload runs, such as `posix`.
     pub target: String,
-    /// Real or virtual time.
-    pub clock: ClockKind,
-    /// Number of lanes per rank, on targets whose workers share lanes; `None` for one lane per processor.
-    pub lanes: Option<usize>,
     /// Length of the intervals of the time series.
     pub interval: Duration,
     /// Whether a run that keeps its files keeps the work directory claimed, until this process ends
@@ -71,11 +69,17 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             target: plimsoll_target::DEFAULT_TARGET.into(),
-            clock: ClockKind::Real,
-            lanes: None,
             interval: Duration::from_secs(1),
             holds: false,
         }
+    }
+}
+
+impl Settings {
+    /// Whether a run on the target is in real or in virtual time, which depends on the target.
+    #[must_use]
+    pub fn clock(&self) -> ClockKind {
+        plimsoll_target::clock(&self.target)
     }
 }
 
@@ -92,7 +96,7 @@ impl Stop {
         self.run.store(true, Relaxed);
     }
 
-    /// Whether a stop of the run is requested.
+    /// Whether the run is to stop, because `request` was called on this `Stop` or on a clone.
     #[must_use]
     pub fn is_requested(&self) -> bool {
         self.run.load(Relaxed)
@@ -103,7 +107,7 @@ impl Stop {
         self.removal.store(true, Relaxed);
     }
 
-    /// Whether the run's files are to stay.
+    /// Whether the run's files are to stay, because `skip_removal` was called on this `Stop` or on a clone.
     #[must_use]
     pub fn skips_removal(&self) -> bool {
         self.removal.load(Relaxed)
@@ -113,10 +117,10 @@ impl Stop {
 /// Reason why a run has no outcome.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 pub enum EngineError {
-    /// The run was refused before it began, for example because of bad input.
+    /// The run was refused before a file was changed, for example because of bad input.
     #[error("{0}")]
     Refused(String),
-    /// The run failed.
+    /// The run began and failed, with this message, before an outcome existed.
     #[error("{0}")]
     Failed(String),
     /// The run was stopped from outside before anything was measured.
@@ -148,9 +152,9 @@ impl EngineError {
     }
 }
 
-/// Receives the events of a run.
+/// Receives the events and the outcome of a run, on the thread that executes the run.
 pub trait Observer {
-    /// Called with each event of the run, in order.
+    /// Called with each event of the run, in the order of the events; the run continues after `event` has returned.
     fn event(&mut self, event: Event<'_>);
 
     /// Called before a phase; only at rank 0, while no worker works. The run waits for the return of the call;
@@ -184,7 +188,7 @@ pub enum PhaseInfo<'a> {
     Load,
     /// The ranks of a pattern execute one of its stages.
     Stage {
-        /// Name of the stage.
+        /// Name of the stage in the pattern, such as `precreate`.
         name: &'a str,
         /// Number of the repetition of the stage, from 0.
         iteration: u32,
@@ -212,7 +216,7 @@ impl<'a> PhaseInfo<'a> {
     }
 }
 
-/// An event of a run.
+/// A step of a run, reported to [`Observer::event`] when the step begins, advances or ends.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// Populating a fileset begins.
@@ -271,7 +275,7 @@ pub enum Event<'a> {
         /// Totals of the period, one entry per row.
         rows: &'a [OpTotals],
     },
-    /// The workload prints a line.
+    /// Text that an `echo` statement in the script of the workload prints.
     Echo(&'a str),
     /// The ranks of a pattern have ended a stage; only at rank 0.
     StageEnd {
@@ -286,9 +290,9 @@ pub enum Event<'a> {
     Samples {
         /// Number of the stage in the pattern, from 0.
         stage: u32,
-        /// Number of the rank.
+        /// Rank that executed the operations, from 0.
         rank: u32,
-        /// Row of the results.
+        /// Number of the operations' row in the results, from 0.
         row: u32,
         /// Start and duration of each operation, in the order of the operations.
         samples: &'a [Sample],
@@ -310,7 +314,7 @@ pub fn run(
     stop: &Stop,
     observer: &mut dyn Observer,
 ) -> Result<Outcome, EngineError> {
-    run_ranks(plan, settings, stop, observer, &Solo::default())
+    run_ranks(plan, settings, stop, observer, &Ranks::alone())
 }
 
 /// Runs a Plan together with other processes, all of which call this function with the same Plan and settings. Worker i
@@ -324,7 +328,7 @@ pub fn run_ranks(
     settings: &Settings,
     stop: &Stop,
     observer: &mut dyn Observer,
-    ranks: &dyn Ranks,
+    ranks: &Ranks,
 ) -> Result<Outcome, EngineError> {
     let team = RankTeam::new(ranks);
     let (layouts, long_replies, notes) = team.agree_on_outcome(layouts(plan, settings, &team))?;
@@ -339,7 +343,7 @@ pub fn run_ranks(
     };
     let ledger = plan.options.verify;
     let ledger = ledger.then(|| verification::ledger(plan, &layouts, team.worker_ranks()));
-    let mut visitor = Runner {
+    let mut runner = Runner {
         ledger,
         plan,
         settings,
@@ -355,12 +359,12 @@ pub fn run_ranks(
         held: None,
     };
     for _ in 0..MAX_CONNECTIONS {
-        let connect = plimsoll_target::connect;
-        match connect(&settings.target, &plan.work_dir, purpose, visitor) {
-            Ok(Visit::Ended(outcome)) => return *outcome,
-            Ok(Visit::Vanished(again)) => visitor = *again,
-            // The visitor was not called, and the other ranks wait for this rank's result.
-            Err(e) => return Err(team.abort_run(EngineError::refused(e))),
+        let ledger = runner.ledger.clone();
+        // Without `abort_run`, the other ranks would wait for this rank, which has failed to connect.
+        let target = run_target::connect(&settings.target, &plan.work_dir, purpose, ledger)
+            .map_err(|e| team.abort_run(EngineError::refused(e)))?;
+        if let Some(ended) = runner.execute(target) {
+            return ended;
         }
     }
     Err(team.abort_run(EngineError::Refused(format!(
@@ -401,10 +405,10 @@ fn layouts(
     }
 }
 
-pub(crate) fn setup_pool<T: Target>(
-    target: Arc<T>,
+pub(crate) fn setup_pool(
+    target: Arc<dyn RunTarget>,
     plan: &Plan,
-) -> Result<SetupPool<T>, EngineError> {
+) -> Result<SetupPool, EngineError> {
     let content = ContentPool::new(plan.options.content, plan.stream("content")).map_err(|e| {
         EngineError::Failed(format!("not enough memory for the data to write: {e}"))
     })?;
@@ -426,11 +430,7 @@ pub(crate) fn path_in(plan: &Plan, path: &str) -> String {
     path.display().to_string()
 }
 
-pub(crate) fn setup_error<T: Target>(
-    pool: &SetupPool<T>,
-    plan: &Plan,
-    e: SetupError,
-) -> EngineError {
+pub(crate) fn setup_error(pool: &SetupPool, plan: &Plan, e: SetupError) -> EngineError {
     match e {
         SetupError::Stopped => EngineError::Interrupted,
         SetupError::Failed {

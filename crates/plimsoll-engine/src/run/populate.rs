@@ -7,11 +7,10 @@ use super::tree::{self, Progress};
 use super::work_dir::ClaimedWorkDir;
 use super::{EngineError, Event, Observer, Stop};
 use plimsoll_plan::{FilesetId, Layout, PopulatedFileset, SizeSummary};
-use plimsoll_target::Target;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-impl<T: Target> ClaimedWorkDir<'_, T> {
+impl ClaimedWorkDir<'_> {
     /// Creates a fileset's tree, or reuses the tree of an earlier run. All ranks call this function.
     ///
     /// # Errors
@@ -129,7 +128,7 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
     ) -> Result<bool, SetupError> {
         let fileset = self.plan.fileset(id);
         let root = self.plan.root_of(id);
-        // The contents of an earlier run cannot be verified.
+        // A verified run creates every tree anew, because the contents of files that an earlier run wrote are unknown.
         if !self.plan.options.verify
             && let Some(tree) = self.tree_at(&root)
         {
@@ -141,7 +140,7 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
         self.note(id, layout, TreeState::Making)?;
         self.clear_root(&root, tell)?;
         self.make_dirs_above(&root)?;
-        tree::make_dirs(self.setup_pool, layout, false, &mut *tell)?;
+        tree::make_dirs(self.setup_pool, layout, &mut *tell)?;
         tree::make_leaf_dirs(self.setup_pool, layout, &mut *tell)?;
         Ok(false)
     }

@@ -1,14 +1,15 @@
-//! The requirements of a run, and whether it may begin.
+//! The preflight of a run: space, memory and descriptors that the run needs, and whether the run may begin.
 
 use super::claim::RemoteOwner;
 use super::marker::{self, GuardState};
+use super::run_target;
 use super::setup_pool::SetupPool;
 use super::tree::initial_dirs;
 use super::{EngineError, Settings};
 use crate::run_state::data_set;
 use plimsoll_measure::{ClockKind, LongReplies};
 use plimsoll_plan::{ByteSum, Bytes, Cold, FilesetId, Layout, Phase, Plan, SizeSummary};
-use plimsoll_target::{DirectIo, Purpose, Space, Target, Visitor};
+use plimsoll_target::{DirectIo, Purpose, Space};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,7 +50,7 @@ pub struct Preflight {
     pub long_replies: Vec<LongReplies>,
 }
 
-/// Determines the requirements of a run and whether it may begin; changes nothing.
+/// Determines the requirements of a run and whether the run may begin; changes nothing on the target.
 ///
 /// # Errors
 /// [`EngineError::Refused`] if the requirements cannot be determined.
@@ -60,31 +61,11 @@ pub fn preflight(plan: &Plan, settings: &Settings) -> Result<Preflight, EngineEr
 /// The preflight of a run of `ranks` ranks.
 pub(super) fn look(plan: &Plan, settings: &Settings, ranks: u32) -> Result<Preflight, EngineError> {
     plan.check().map_err(EngineError::refused)?;
-    let look = InspectVisitor {
-        plan,
-        settings,
-        ranks,
-    };
-    plimsoll_target::connect(&settings.target, &plan.work_dir, Purpose::Inspect, look)
-        .map_err(EngineError::refused)?
-}
-
-struct InspectVisitor<'a> {
-    plan: &'a Plan,
-    settings: &'a Settings,
-    ranks: u32,
-}
-
-impl Visitor for InspectVisitor<'_> {
-    type Output = Result<Preflight, EngineError>;
-
-    fn visit<T: Target>(self, target: T) -> Self::Output {
-        let pool = super::setup_pool(Arc::new(target), self.plan)?;
-        let layouts = layouts(self.plan)?;
-        let mut found = inspect(&pool, self.plan, self.settings, self.ranks, layouts)?;
-        found.long_replies = pool.target.take_long_replies();
-        Ok(found)
-    }
+    let target = run_target::connect(&settings.target, &plan.work_dir, Purpose::Inspect, None);
+    let pool = super::setup_pool(target.map_err(EngineError::refused)?, plan)?;
+    let mut found = inspect(&pool, plan, settings, ranks, layouts(plan)?)?;
+    found.long_replies = pool.target.take_long_replies();
+    Ok(found)
 }
 
 /// Lays out every fileset of a Plan.
@@ -98,8 +79,8 @@ pub(crate) fn layouts(plan: &Plan) -> Result<Vec<Arc<Layout>>, EngineError> {
     .collect()
 }
 
-pub(crate) fn inspect<T: Target>(
-    pool: &SetupPool<T>,
+pub(crate) fn inspect(
+    pool: &SetupPool,
     plan: &Plan,
     settings: &Settings,
     ranks: u32,
@@ -119,7 +100,7 @@ pub(crate) fn inspect<T: Target>(
         }
     }
     found.direct(pool, plan);
-    found.limits(pool, plan, settings, ranks);
+    found.limits(pool, plan, ranks);
     found.settings(pool, plan, settings);
     found.notes = super::idle_settings::notes(&*pool.target, plan);
     let data_set = || data_set(plan, found.layouts.iter().map(|layout| &**layout));
@@ -129,26 +110,21 @@ pub(crate) fn inspect<T: Target>(
 }
 
 /// Reasons why a rank cannot take part in a run that rank 0 has begun.
-pub(super) fn of_member<T: Target>(
-    pool: &SetupPool<T>,
+pub(super) fn of_member(
+    pool: &SetupPool,
     plan: &Plan,
     settings: &Settings,
     ranks: u32,
 ) -> Vec<String> {
     let mut found = Preflight::of(pool, plan, ranks, vec![]);
-    found.limits(pool, plan, settings, ranks);
+    found.limits(pool, plan, ranks);
     found.settings(pool, plan, settings);
     found.refusals
 }
 
 impl Preflight {
     /// The preflight before any check.
-    fn of<T: Target>(
-        pool: &SetupPool<T>,
-        plan: &Plan,
-        ranks: u32,
-        layouts: Vec<Arc<Layout>>,
-    ) -> Self {
+    fn of(pool: &SetupPool, plan: &Plan, ranks: u32, layouts: Vec<Arc<Layout>>) -> Self {
         Self {
             reusable: vec![false; layouts.len()],
             made: vec![0; layouts.len()],
@@ -170,7 +146,7 @@ impl Preflight {
         self.refusals.push(reason.into());
     }
 
-    fn guards<T: Target>(&mut self, pool: &SetupPool<T>, plan: &Plan) {
+    fn guards(&mut self, pool: &SetupPool, plan: &Plan) {
         let mut trees = Vec::new();
         for guard in &plan.work_dir.guards {
             match marker::look(pool, plan, guard, RemoteOwner::Refuse) {
@@ -225,7 +201,7 @@ impl Preflight {
     }
 
     /// Refuses a pattern with direct I/O that the target's file system does not support.
-    fn direct<T: Target>(&mut self, pool: &SetupPool<T>, plan: &Plan) {
+    fn direct(&mut self, pool: &SetupPool, plan: &Plan) {
         let Some(pattern) = plan.pattern().filter(|p| p.direct) else {
             return;
         };
@@ -311,22 +287,16 @@ impl Preflight {
         self.check_space(plan, "populating takes", advice);
     }
 
-    fn limits<T: Target>(
-        &mut self,
-        pool: &SetupPool<T>,
-        plan: &Plan,
-        settings: &Settings,
-        ranks: u32,
-    ) {
+    fn limits(&mut self, pool: &SetupPool, plan: &Plan, ranks: u32) {
         self.refusals
-            .extend(super::limits::refusals(pool, plan, settings, ranks));
+            .extend(super::limits::refusals(pool, plan, ranks));
         if plan.workers() == 0 && plan.script.contains(&Phase::Start) {
             self.refuse("the workload starts no workers: it has no thread with instances above 0");
         }
     }
 
     /// Refuses operations of mixes that the target does not support, grouped by reason.
-    fn operations<T: Target>(&mut self, pool: &SetupPool<T>, plan: &Plan, settings: &Settings) {
+    fn operations(&mut self, pool: &SetupPool, plan: &Plan, settings: &Settings) {
         // A Plan without a load only creates files, which needs no support for operations.
         if !plan.script.iter().any(Phase::begins_load) {
             return;
@@ -353,37 +323,17 @@ impl Preflight {
         }
     }
 
-    fn settings<T: Target>(&mut self, pool: &SetupPool<T>, plan: &Plan, settings: &Settings) {
-        use plimsoll_lane::LaneKind;
-        let kind = pool.target.lane_kind();
-        if settings.clock == ClockKind::Virtual {
-            if !pool.target.can_be_virtual() {
-                self.refuse(format!(
-                    "target `{}` runs in real time: --clock virtual needs a target that supports \
-                     virtual time, such as null:?latency=10ms",
-                    settings.target
-                ));
-            }
+    fn settings(&mut self, pool: &SetupPool, plan: &Plan, settings: &Settings) {
+        if settings.clock() == ClockKind::Virtual {
             let windows = |load: &[Phase]| load.iter().filter(|p| **p == Phase::OpenWindow).count();
             let mut loads = plan.script.split(Phase::begins_load);
             let is_command = |p: &Phase| matches!(p, Phase::System { .. });
             if loads.any(|load| windows(load) > 1) || plan.script.iter().any(is_command) {
                 self.refuse(
-                    "--clock virtual supports only one measured window between the start and the \
-                     stop of the workers, and no shell commands",
+                    "virtual time supports only one measured window between the start and the stop of \
+                     the workers, and no shell commands",
                 );
             }
-        }
-        match settings.lanes {
-            Some(0) => self.refuse("--lanes must be at least 1"),
-            Some(_) if kind == LaneKind::Blocking => self.refuse(format!(
-                "--lanes is for targets that share lanes; on `{}` each worker has its own thread",
-                settings.target
-            )),
-            Some(n) if n > 1 && settings.clock == ClockKind::Virtual => {
-                self.refuse("--clock virtual has a single lane");
-            }
-            _ => {}
         }
         self.operations(pool, plan, settings);
         for cpu in &plan.options.cpus {

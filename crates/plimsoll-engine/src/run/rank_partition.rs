@@ -10,7 +10,7 @@ use plimsoll_plan::{FilesetId, OpsLimit, Phase, Plan, QuitMode};
 pub(super) fn refusals(plan: &Plan, settings: &Settings, team: &RankTeam<'_>) -> Vec<String> {
     let ranks = team.worker_ranks();
     let mut refusals = Vec::new();
-    if !team.is_alone() && settings.clock == ClockKind::Virtual {
+    if !team.is_alone() && settings.clock() == ClockKind::Virtual {
         let refusal = match plan.pattern() {
             Some(_) => {
                 "in virtual time all ranks run in one process: use --processes N without a launcher"
@@ -21,7 +21,7 @@ pub(super) fn refusals(plan: &Plan, settings: &Settings, team: &RankTeam<'_>) ->
     }
     if let Some(pattern) = plan.pattern() {
         // In virtual time the ranks are workers of one process.
-        if pattern.ranks != ranks && settings.clock == ClockKind::Real {
+        if pattern.ranks != ranks && settings.clock() == ClockKind::Real {
             refusals.push(format!(
                 "the pattern is one of {} ranks and there are {ranks}",
                 pattern.ranks
@@ -47,9 +47,9 @@ pub(super) fn refusals(plan: &Plan, settings: &Settings, team: &RankTeam<'_>) ->
             .push("`set mode quit firstdone` takes one start when there are several ranks".into());
     }
     for group in &plan.groups {
-        group.program.for_each_op(&mut |row, _, op| {
+        for (row, _, op) in group.program.ops() {
             let Some(what) = op.properties().coordinates_by else {
-                return;
+                continue;
             };
             let name = &plan.operation(row).name;
             let text = format!(
@@ -58,7 +58,7 @@ pub(super) fn refusals(plan: &Plan, settings: &Settings, team: &RankTeam<'_>) ->
             if !refusals.contains(&text) {
                 refusals.push(text);
             }
-        });
+        }
     }
     for (i, fileset) in plan.filesets.iter().enumerate() {
         let entries = fileset.entries.max(fileset.leaf_dirs);
@@ -83,15 +83,7 @@ pub(super) fn refusals(plan: &Plan, settings: &Settings, team: &RankTeam<'_>) ->
 /// Whether the entries of the fileset are divided among the ranks. Entries that come and go must be divided, because
 /// only one process knows whether an entry exists.
 fn is_divided(plan: &Plan, id: FilesetId) -> bool {
-    let mut divided = false;
-    for group in &plan.groups {
-        group.program.for_each_op(&mut |_, _, op| {
-            let op = op.properties();
-            // An operation without a fileset works on the file in its slot, which may belong to any fileset.
-            divided |= op.takes.is_some() && op.any_fileset().is_none_or(|f| f == id);
-        });
-    }
-    divided
+    plan.any_op_on(id, |op| op.takes.is_some())
 }
 
 /// The rank of a worker, by the worker's number in the run.

@@ -8,7 +8,7 @@ use super::marker::PatternNames;
 use super::setup_pool::{BulkTask, SetupError, SetupPool};
 use super::tree::is_named;
 use crate::sync::lock;
-use plimsoll_target::{EntryKind, OpError, Session, Target};
+use plimsoll_target::{EntryKind, OpError, SetupSession};
 use rustix::io::Errno;
 use std::collections::HashSet;
 use std::sync::Mutex;
@@ -35,7 +35,7 @@ pub(crate) struct Leftovers {
     pub(crate) foreign: Vec<Vec<u8>>,
     /// Errors of the first entries that could not be removed.
     named: Vec<SetupError>,
-    /// Number of further entries that could not be removed.
+    /// Number of entries that could not be removed, beyond the entries in `named`.
     more: u64,
     /// Whether the target no longer responds or the removal was stopped, so that the cleanup ends.
     pub(crate) is_gone: bool,
@@ -164,8 +164,8 @@ impl Remove<'_> {
     }
 }
 
-impl<S: Session> BulkTask<S> for Remove<'_> {
-    async fn item(&self, session: &mut S, index: u64) -> Result<(), SetupError> {
+impl BulkTask for Remove<'_> {
+    async fn item(&self, session: &mut dyn SetupSession, index: u64) -> Result<(), SetupError> {
         let dir = &self.dirs[index as usize];
         session.locate(|p| p.extend_from_slice(dir));
         let entries = match session.entries().await {
@@ -207,8 +207,8 @@ struct RemoveDirs<'a> {
     refused: Mutex<Vec<(Vec<u8>, OpError)>>,
 }
 
-impl<S: Session> BulkTask<S> for RemoveDirs<'_> {
-    async fn item(&self, session: &mut S, index: u64) -> Result<(), SetupError> {
+impl BulkTask for RemoveDirs<'_> {
+    async fn item(&self, session: &mut dyn SetupSession, index: u64) -> Result<(), SetupError> {
         let dir = &self.dirs[index as usize];
         session.locate(|p| p.extend_from_slice(dir));
         match session.remove(EntryKind::Dir).await {
@@ -242,8 +242,8 @@ fn holders<'a>(paths: impl Iterator<Item = &'a [u8]>) -> HashSet<Vec<u8>> {
 }
 
 /// Removes a tree: every entry with a name and kind of Plimsoll's files, or of a pattern's files if `names` is given.
-pub(crate) fn remove<T: Target>(
-    pool: &SetupPool<T>,
+pub(crate) fn remove(
+    pool: &SetupPool,
     root: &str,
     names: Option<&PatternNames>,
     patience: &mut RetryWindow,
@@ -268,7 +268,7 @@ pub(crate) fn remove<T: Target>(
         levels.push(below);
     }
     let mut left = std::mem::take(&mut *lock(&left));
-    // Directories that could not be listed.
+    // `closed` contains the directories that could not be listed.
     let closed: HashSet<Vec<u8>> = left.refused_paths().map(<[u8]>::to_vec).collect();
     for (depth, mut dirs) in levels.into_iter().enumerate().rev() {
         if left.is_gone {
@@ -293,15 +293,15 @@ pub(crate) fn remove<T: Target>(
 }
 
 /// Directories of one level of a tree, whose entries have been removed.
-struct Level<'a, T: Target, F> {
-    setup_pool: &'a SetupPool<T>,
+struct Level<'a, F> {
+    setup_pool: &'a SetupPool,
     names: Option<&'a PatternNames>,
     depth: usize,
-    /// Whether a directory, by its path, must be empty.
+    /// Whether the directory with the given path must be empty, because no entry is known to stay in the directory.
     is_empty: F,
 }
 
-impl<T: Target, F: Fn(&[u8]) -> bool> Level<'_, T, F> {
+impl<F: Fn(&[u8]) -> bool> Level<'_, F> {
     /// Removes the directories. The removal of a directory that must be empty is retried for a while.
     fn remove(
         &self,

@@ -7,6 +7,7 @@ use super::finish::{CleanupStep, keeps_files, note_long_replies, outcome_or_refu
 use super::limits::{self, RankMemory};
 use super::load_phase::{LoadPhase, LoadPhaseSpec};
 use super::memory_pressure::PressureAllocation;
+use super::run_target::RunTarget;
 use super::setup_pool::{MAX_SERVER_SILENCE, SetupPool};
 use super::team::{MergedPhase, RankTeam};
 use super::work_dir::{ClaimError, ClaimedWorkDir};
@@ -19,7 +20,7 @@ use crate::stage_state::RankStates;
 use plimsoll_measure::system::Snapshot;
 use plimsoll_measure::{Clock, ClockKind, LongReplies, Outcome};
 use plimsoll_plan::{Cold, FilesetId, Layout, Phase, Plan};
-use plimsoll_target::{Ledger, Target, Visitor};
+use plimsoll_target::Ledger;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -32,14 +33,14 @@ pub(super) struct Runner<'a> {
     pub(super) layouts: Vec<Arc<Layout>>,
     /// Replies before the run that violated the server's protocol.
     pub(super) long_replies: Vec<LongReplies>,
-    /// Remarks on the run from before its begin.
+    /// Remarks of the preflight, as sentences for the results.
     pub(super) notes: Vec<String>,
     pub(super) team: &'a RankTeam<'a>,
     /// Known contents of the files, if the run is verified.
     pub(super) ledger: Option<Arc<Ledger>>,
     /// The process that claimed the work directory, if the process is another rank.
     pub(super) claimed_by: Option<OwnerProcess>,
-    /// The progress of the ranks of a pattern.
+    /// The progress of all ranks of a pattern, after the stages executed so far.
     pub(super) states: Option<RankStates>,
     /// Completed stages of a pattern, if their objects are to be dropped from caches.
     pub(super) past: Vec<PastStage>,
@@ -47,32 +48,18 @@ pub(super) struct Runner<'a> {
     pub(super) held: Option<PressureAllocation>,
 }
 
-/// Result of a visit to the target.
-pub(super) enum Visit<'a> {
-    /// The run has ended.
-    Ended(Box<Result<Outcome, EngineError>>),
-    /// Another run removed the work directory before this run claimed the directory; this run may connect again.
-    Vanished(Box<Runner<'a>>),
-}
-
-impl<'a> Visitor for Runner<'a> {
-    type Output = Visit<'a>;
-
-    fn visit<T: Target>(self, target: T) -> Self::Output {
-        match self.ledger.clone() {
-            Some(ledger) => self.execute(target.verifying(ledger)),
-            None => self.execute(target),
-        }
-    }
-}
-
-impl<'a> Runner<'a> {
-    fn execute<T: Target>(self, target: T) -> Visit<'a> {
+impl Runner<'_> {
+    /// Executes the run on a connected target. Returns `None` if another run removed the work directory before this run
+    /// claimed the directory; this run may connect again.
+    pub(super) fn execute(
+        &mut self,
+        target: Arc<dyn RunTarget>,
+    ) -> Option<Result<Outcome, EngineError>> {
         let (team, plan) = (self.team, self.plan);
         // The other ranks wait for rank 0's work directory, and rank 0 then waits for the other ranks.
-        let mut pool = match setup_pool(Arc::new(target), plan) {
+        let mut pool = match setup_pool(target, plan) {
             Ok(pool) => pool,
-            Err(e) => return Visit::Ended(Box::new(Err(team.abort_run(e)))),
+            Err(e) => return Some(Err(team.abort_run(e))),
         };
         pool.stop = self.stop.run.clone();
         let place = match team.is_root() {
@@ -80,21 +67,19 @@ impl<'a> Runner<'a> {
             false => Ok(ClaimedWorkDir::claimed_elsewhere(&pool, plan)),
         };
         match place {
-            Ok(place) => Visit::Ended(Box::new(self.execute_in(&pool, place))),
-            Err(ClaimError::Vanished) => Visit::Vanished(Box::new(self)),
-            Err(ClaimError::NoRoom(e) | ClaimError::Refused(e)) => {
-                Visit::Ended(Box::new(Err(team.abort_run(e))))
-            }
+            Ok(place) => Some(self.execute_in(&pool, place)),
+            Err(ClaimError::Vanished) => None,
+            Err(ClaimError::NoRoom(e) | ClaimError::Refused(e)) => Some(Err(team.abort_run(e))),
         }
     }
 
-    fn execute_in<T: Target>(
-        mut self,
-        pool: &SetupPool<T>,
-        mut place: ClaimedWorkDir<'_, T>,
+    fn execute_in(
+        &mut self,
+        pool: &SetupPool,
+        mut place: ClaimedWorkDir<'_>,
     ) -> Result<Outcome, EngineError> {
         let (team, target) = (self.team, &pool.target);
-        // A separate pool for removing files, because a stop of the run would also stop `pool`.
+        // Files are removed by a separate pool, because a stop of the run would also stop `pool`.
         let cleaner = SetupPool {
             target: target.clone(),
             content: pool.content.clone(),
@@ -154,11 +139,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Waits until all ranks see the work directory that rank 0 claimed, and no rank refuses the run.
-    fn join<T: Target>(
-        &self,
-        pool: &SetupPool<T>,
-        place: &ClaimedWorkDir<'_, T>,
-    ) -> Result<(), EngineError> {
+    fn join(&self, pool: &SetupPool, place: &ClaimedWorkDir<'_>) -> Result<(), EngineError> {
         if self.team.is_root() {
             self.team.agree_on_outcome(Ok(()))?;
             self.team
@@ -173,7 +154,7 @@ impl<'a> Runner<'a> {
 
     /// Checks that the memory of each machine suffices for all ranks of the machine together; each rank has checked its
     /// own part.
-    fn check_memory_of_hosts<T: Target>(&self, pool: &SetupPool<T>) -> Result<(), EngineError> {
+    fn check_memory_of_hosts(&self, pool: &SetupPool) -> Result<(), EngineError> {
         if self.team.is_alone() {
             return Ok(());
         }
@@ -187,13 +168,13 @@ impl<'a> Runner<'a> {
     }
 
     /// Checks that each rank must make on its own machine.
-    fn inspect_client<T: Target>(
+    fn inspect_client(
         &self,
-        pool: &SetupPool<T>,
-        place: &ClaimedWorkDir<'_, T>,
+        pool: &SetupPool,
+        place: &ClaimedWorkDir<'_>,
     ) -> Result<(), EngineError> {
         let sees = |guard| {
-            let look = async |dir: &mut SessionDir<'_, T>| Found::look(dir).await;
+            let look = async |dir: &mut SessionDir<'_>| Found::look(dir).await;
             let found = place.on_claim(guard, look);
             let holder = self.claimed_by.as_ref();
             found.is_ok_and(|found| holder.is_some_and(|holder| found.has_holder(holder)))
@@ -215,13 +196,13 @@ impl<'a> Runner<'a> {
         }
     }
 
-    fn script<T: Target>(
+    fn script(
         &mut self,
-        pool: &SetupPool<T>,
-        place: &mut ClaimedWorkDir<'_, T>,
+        pool: &SetupPool,
+        place: &mut ClaimedWorkDir<'_>,
         outcome: &mut Outcome,
     ) -> Result<(), EngineError> {
-        let clock = match self.settings.clock {
+        let clock = match self.settings.clock() {
             ClockKind::Real => Clock::real(),
             ClockKind::Virtual => Clock::simulated(),
         };
@@ -260,11 +241,11 @@ impl<'a> Runner<'a> {
     }
 
     /// Executes a load phase, and informs the observer; returns the position of the next phase.
-    fn load<T: Target>(
+    fn load(
         &mut self,
-        pool: &SetupPool<T>,
+        pool: &SetupPool,
         clock: &Clock,
-        place: &mut ClaimedWorkDir<'_, T>,
+        place: &mut ClaimedWorkDir<'_>,
         filesets: &[Option<Arc<FilesetState>>],
         at: usize,
         outcome: &mut Outcome,
@@ -286,7 +267,7 @@ impl<'a> Runner<'a> {
         let ran = team
             .agree_on_outcome(ready)
             .and_then(|()| self.segment(pool, clock, states, stage, at, outcome));
-        // Also after a failure: what the observer started before the phase must be stopped.
+        // The observer is called after a failure too, to stop the commands that the observer started before the phase.
         self.after_work(info, &ran, outcome);
         ran
     }
@@ -310,7 +291,7 @@ impl<'a> Runner<'a> {
         agreed
     }
 
-    /// Informs the observer after a phase.
+    /// Informs the observer of rank 0 after a phase.
     fn after(&mut self, phase: PhaseInfo<'_>) {
         let (team, stop) = (self.team, self.stop);
         if team.is_root() {
@@ -348,10 +329,10 @@ impl<'a> Runner<'a> {
     }
 
     /// Executes a phase while no workers work.
-    fn run_idle_phase<T: Target>(
+    fn run_idle_phase(
         &mut self,
         phase: &Phase,
-        place: &mut ClaimedWorkDir<'_, T>,
+        place: &mut ClaimedWorkDir<'_>,
         filesets: &mut [Option<Arc<FilesetState>>],
         outcome: &mut Outcome,
     ) -> Result<(), EngineError> {
@@ -385,9 +366,9 @@ impl<'a> Runner<'a> {
     }
 
     /// Executes a load phase; returns the position of the next phase.
-    fn segment<T: Target>(
+    fn segment(
         &mut self,
-        pool: &SetupPool<T>,
+        pool: &SetupPool,
         clock: &Clock,
         filesets: Vec<Arc<FilesetState>>,
         stage: Option<u32>,
@@ -425,7 +406,7 @@ impl<'a> Runner<'a> {
                 return Err(e);
             }
         };
-        // Taken before the ranks agree on the start, which is milliseconds later.
+        // The counters are read before the ranks agree on the start, which is milliseconds later.
         let counters = Snapshot::take();
         let ran = match self.start_instant() {
             Ok(start) => segment.run(at + 1, start, counters, self.observer),
@@ -552,11 +533,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Drops the files that the Plan wants cold from the page cache.
-    fn make_cold<T: Target>(
-        &self,
-        pool: &SetupPool<T>,
-        states: &[Arc<FilesetState>],
-    ) -> Result<(), EngineError> {
+    fn make_cold(&self, pool: &SetupPool, states: &[Arc<FilesetState>]) -> Result<(), EngineError> {
         if !pool.target.keeps_files() {
             return Ok(());
         }
@@ -574,7 +551,7 @@ impl<'a> Runner<'a> {
     }
 
     /// Drops the objects that the Plan wants cold before a stage of a pattern.
-    fn make_stage_cold<T: Target>(&self, pool: &SetupPool<T>) -> Result<(), EngineError> {
+    fn make_stage_cold(&self, pool: &SetupPool) -> Result<(), EngineError> {
         let Some(pattern) = self.plan.pattern().filter(|_| pool.target.keeps_files()) else {
             return Ok(());
         };
@@ -582,7 +559,7 @@ impl<'a> Runner<'a> {
             Cold::No => Ok(()),
             Cold::System => cold::drop_system(),
             Cold::Files => {
-                // A rank 0 that only coordinates the others has read and written no objects.
+                // A rank 0 without workers has read and written no objects.
                 let Some(rank) = self.team.worker_rank() else {
                     return Ok(());
                 };

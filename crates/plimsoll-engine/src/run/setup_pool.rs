@@ -1,10 +1,11 @@
 //! Unmeasured work on many files at once: populating, checking, removing.
 
+use super::run_target::RunTarget;
 use crate::sync::lock;
 use plimsoll_lane::{Deadline, Lane, LaneKind, Task};
 use plimsoll_measure::{Clock, WindowState};
 use plimsoll_runtime::run_on_threads;
-use plimsoll_target::{ContentPool, DataSet, OpError, Session, SessionSpec, Target};
+use plimsoll_target::{ContentPool, DataSet, OpError, SessionSpec, SetupSession};
 use rustix::io::Errno;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -29,15 +30,15 @@ pub(crate) const MAX_SERVER_SILENCE: Duration = Duration::from_secs(4);
 /// Reason why a pool stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum SetupError {
-    /// A stop was requested.
+    /// A stop was requested before the pool had completed all items.
     Stopped,
-    /// An operation failed.
+    /// An operation on the target outside the load failed, such as the creation or removal of a file.
     Failed {
         /// The operation, as a verb with its object, such as `make directory`.
         action: &'static str,
         /// Path of the operation, relative to the work directory.
         path: String,
-        /// Error of the operation.
+        /// Error with which the target failed the operation.
         error: OpError,
     },
 }
@@ -74,22 +75,22 @@ impl SetupError {
     }
 }
 
-/// A task for many items, numbered from 0.
-pub(crate) trait BulkTask<S: Session>: Sync {
+/// Work on many items, numbered from 0, that the sessions of a pool divide among themselves.
+pub(crate) trait BulkTask: Sync {
     /// Executes the task for item `index`.
-    async fn item(&self, session: &mut S, index: u64) -> Result<(), SetupError>;
+    async fn item(&self, session: &mut dyn SetupSession, index: u64) -> Result<(), SetupError>;
 }
 
 /// A target, and the parameters of sessions for unmeasured work.
-pub(crate) struct SetupPool<T: Target> {
-    pub(crate) target: Arc<T>,
+pub(crate) struct SetupPool {
+    pub(crate) target: Arc<dyn RunTarget>,
     pub(crate) content: ContentPool,
     pub(crate) stop: Arc<AtomicBool>,
     /// Maximum time without a reply of the server before calls fail; `None` for no limit.
     pub(crate) silence: Option<Duration>,
 }
 
-/// Clock and deadline of the lanes of a pool.
+/// Clock of the lanes of a pool, and the deadline that ends the lanes' waits.
 #[derive(Clone)]
 struct PoolClock {
     clock: Clock,
@@ -110,15 +111,15 @@ impl PoolClock {
     }
 }
 
-impl<T: Target> SetupPool<T> {
+impl SetupPool {
     /// Runs a future on a new session, on this thread.
     pub(crate) fn one<R>(
         &self,
-        work: impl AsyncFnOnce(&mut T::Session) -> R,
+        work: impl AsyncFnOnce(&mut dyn SetupSession) -> R,
     ) -> Result<R, OpError> {
         let (lane, mut session) = self.lane(&PoolClock::begin(), 0)?;
         let mut result = None;
-        let task: Task<'_> = Box::pin(async { result = Some(work(&mut session).await) });
+        let task: Task<'_> = Box::pin(async { result = Some(work(&mut *session).await) });
         // On a real clock, a lane reports no deadlock.
         let _ = lane.run(vec![task]);
         result.ok_or(OpError(rustix::io::Errno::CANCELED))
@@ -128,7 +129,7 @@ impl<T: Target> SetupPool<T> {
     pub(crate) fn at<R>(
         &self,
         path: impl AsRef<[u8]>,
-        work: impl AsyncFnOnce(&mut T::Session) -> Result<R, OpError>,
+        work: impl AsyncFnOnce(&mut dyn SetupSession) -> Result<R, OpError>,
     ) -> Result<R, OpError> {
         self.one(async |session| {
             session.locate(|p| p.extend_from_slice(path.as_ref()));
@@ -136,13 +137,17 @@ impl<T: Target> SetupPool<T> {
         })?
     }
 
-    fn lane(&self, time: &PoolClock, number: u64) -> Result<(Lane, T::Session), OpError> {
+    fn lane(
+        &self,
+        time: &PoolClock,
+        number: u64,
+    ) -> Result<(Lane, Box<dyn SetupSession>), OpError> {
         let kind = match self.target.lane_kind() {
             LaneKind::Virtual => LaneKind::Reactor,
             kind => kind,
         };
         let lane = Lane::new(kind, time.clock.clone(), time.deadline.clone());
-        let session = self.target.session(&lane, &self.spec(time, number))?;
+        let session = self.target.setup_session(&lane, &self.spec(time, number))?;
         Ok((lane, session))
     }
 
@@ -164,7 +169,7 @@ impl<T: Target> SetupPool<T> {
     }
 
     /// Executes a task for `items` items on several threads, and calls `tell` periodically.
-    pub(crate) fn all<J: BulkTask<T::Session>>(
+    pub(crate) fn all<J: BulkTask>(
         &self,
         items: u64,
         job: &J,
@@ -209,7 +214,7 @@ impl<T: Target> SetupPool<T> {
         failure.map_or(Ok(()), Err)
     }
 
-    fn work<J: BulkTask<T::Session>>(
+    fn work<J: BulkTask>(
         &self,
         number: u64,
         workers: usize,
@@ -221,9 +226,9 @@ impl<T: Target> SetupPool<T> {
         let (lane, first) = self.lane(time, number)?;
         let mut sessions = vec![first];
         for _ in 1..workers {
-            sessions.push(self.target.session(&lane, &self.spec(time, number))?);
+            sessions.push(self.target.setup_session(&lane, &self.spec(time, number))?);
         }
-        let worker = |session: T::Session| -> Task<'_> {
+        let worker = |session: Box<dyn SetupSession>| -> Task<'_> {
             let mut session = session;
             Box::pin(async move {
                 loop {
@@ -232,7 +237,7 @@ impl<T: Target> SetupPool<T> {
                         return;
                     }
                     for index in begin..items.min(begin + ITEMS_PER_BATCH) {
-                        if let Err(e) = job.item(&mut session, index).await {
+                        if let Err(e) = job.item(&mut *session, index).await {
                             return fail(e);
                         }
                     }

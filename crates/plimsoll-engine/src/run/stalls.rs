@@ -30,7 +30,8 @@ fn texts(plan: &Plan, outcome: &Outcome, wanted: fn(&Stall) -> bool) -> Vec<Stri
     texts
 }
 
-/// The text on the stalls of all ranks together; without such stalls, texts on the stalls of single ranks.
+/// Texts on the wanted stalls of a window: one text if all ranks stalled together, or else one text for each rank that
+/// stalled alone.
 fn of_window(
     plan: &Plan,
     window: &MeasuredWindow,

@@ -15,12 +15,12 @@ use std::cell::Cell;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// The ranks of a run.
+/// The communication of a rank with the other ranks of a run.
 pub(crate) struct RankTeam<'a> {
-    ranks: &'a dyn Ranks,
+    ranks: &'a Ranks,
     /// Whether this rank has requested the other ranks to stop.
     stop_requested: Cell<bool>,
-    /// Whether a load phase has ended: an earlier request to stop was for its workers.
+    /// Whether a load phase has ended, so that a request to stop the workers of the load phase no longer counts.
     is_stop_stale: Cell<bool>,
 }
 
@@ -60,7 +60,7 @@ fn lost(e: RankError) -> EngineError {
 }
 
 impl<'a> RankTeam<'a> {
-    pub(crate) fn new(ranks: &'a dyn Ranks) -> Self {
+    pub(crate) fn new(ranks: &'a Ranks) -> Self {
         Self {
             ranks,
             stop_requested: Cell::new(false),
@@ -242,7 +242,7 @@ impl<'a> RankTeam<'a> {
         }
     }
 
-    /// The latest message from other ranks.
+    /// The latest request or loss that other ranks have reported, without waiting; `Nothing` in a run of one rank.
     pub(crate) fn poll_group_status(&self) -> GroupStatus {
         if self.is_alone() {
             return GroupStatus::Nothing;
@@ -376,7 +376,7 @@ fn portion(total: u64, rank: u32, size: u32) -> Range<u64> {
     at(u64::from(rank))..at(u64::from(rank) + 1)
 }
 
-/// The progress of the ranks after a stage.
+/// The progress of all ranks after the stage `stage`, from the progress before the stage and the ranks' results.
 fn advanced(
     pattern: &Pattern,
     stage: u32,

@@ -4,7 +4,7 @@ use super::marker::{self, PatternNames};
 use super::setup_pool::{BulkTask, SetupError, SetupPool};
 use crate::tree_names::{is_our_link, is_ours};
 use plimsoll_plan::{DirId, FileId, FilesetId, Layout, Plan, Stream};
-use plimsoll_target::{EntryKind, FileOperation, OpError, OpenHow, OpenMode, Session, Target};
+use plimsoll_target::{EntryKind, FileOperation, OpError, OpenHow, OpenMode, SetupSession};
 use rustix::io::Errno;
 use std::ops::Range;
 use std::sync::atomic::AtomicU64;
@@ -28,21 +28,28 @@ pub(super) fn initial_dirs(plan: &Plan, id: FilesetId, layout: &Layout) -> u64 {
 struct MakeDirs<'a> {
     layout: &'a Layout,
     dirs: &'a [u32],
-    /// Whether directories may exist already.
-    missing_only: bool,
 }
 
-impl<S: Session> BulkTask<S> for MakeDirs<'_> {
-    async fn item(&self, session: &mut S, index: u64) -> Result<(), SetupError> {
+/// Creates the located directory of a tree unless the directory exists: a growing tree has directories already, the
+/// root may be the guarded directory itself, and a server refuses a retransmission of a request that it has executed.
+pub(super) async fn ensure_dir(session: &mut dyn SetupSession) -> Result<(), OpError> {
+    let done = session.make_dir().await;
+    if done != Err(OpError(Errno::EXIST)) {
+        return done;
+    }
+    match session.stat().await {
+        Ok(found) if found.kind == EntryKind::Dir => Ok(()),
+        _ => done,
+    }
+}
+
+impl BulkTask for MakeDirs<'_> {
+    async fn item(&self, session: &mut dyn SetupSession, index: u64) -> Result<(), SetupError> {
         let dir = DirId(self.dirs[index as usize]);
         session.locate(|p| self.layout.push_dir(dir, p));
-        match session.make_dir().await {
-            // The root may be the guarded directory itself.
-            Err(OpError(Errno::EXIST)) if dir == DirId(0) || self.missing_only => Ok(()),
-            other => other.map_err(|e| {
-                SetupError::failed_at("make directory", |p| self.layout.push_dir(dir, p), e)
-            }),
-        }
+        ensure_dir(session).await.map_err(|e| {
+            SetupError::failed_at("make directory", |p| self.layout.push_dir(dir, p), e)
+        })
     }
 }
 
@@ -52,31 +59,31 @@ struct MakeFiles<'a> {
     /// Stream from which the contents of the files are generated.
     content: Stream,
     progress: &'a Progress,
-    /// Number of the first file.
+    /// Number of the first file to create, which is item 0 of the task.
     first: u64,
     /// Whether files may exist already, with right or wrong sizes.
     repair: bool,
 }
 
 impl MakeFiles<'_> {
-    async fn make<S: Session>(&self, session: &mut S, file: FileId) -> Result<(), OpError> {
+    async fn make(&self, session: &mut dyn SetupSession, file: FileId) -> Result<(), OpError> {
         self.progress.files.fetch_add(1, Relaxed);
         let how = OpenHow {
             create: true,
             ..OpenHow::plain(OpenMode::Write)
         };
         session.begin_populating(self.id, file);
-        let handle = session.open(how).await?;
+        session.open(how).await?;
         session.begin_content(self.content.branch(u64::from(file.0)));
-        let written = fill(session, &handle, 0..self.layout.size(file), self.progress).await;
-        let closed = session.close(handle).await;
-        // Populating reads nothing; the check only forgets what was written.
+        let written = fill(session, 0..self.layout.size(file), self.progress).await;
+        let closed = session.close().await;
+        // Populating reads nothing, so the check of reads only discards the record of written data.
         session.check_reads();
         closed.and(written)
     }
 
     /// Creates, resizes or removes a file, so that the file is as in the layout.
-    async fn repair<S: Session>(&self, session: &mut S, file: FileId) -> Result<(), OpError> {
+    async fn repair(&self, session: &mut dyn SetupSession, file: FileId) -> Result<(), OpError> {
         let found = match session.stat().await {
             Err(OpError(Errno::NOENT)) => None,
             other => Some(other?),
@@ -98,15 +105,16 @@ impl MakeFiles<'_> {
         }
     }
 
-    async fn resize<S: Session>(
+    async fn resize(
         &self,
-        session: &mut S,
+        session: &mut dyn SetupSession,
         file: FileId,
         from: u64,
         size: u64,
     ) -> Result<(), OpError> {
-        let handle = session.open(OpenHow::plain(OpenMode::Write)).await?;
-        // A branch for each size, so that a file that grows twice does not repeat the bytes of its first growth.
+        session.open(OpenHow::plain(OpenMode::Write)).await?;
+        // Each size has a branch of the stream, so that a file that grows twice does not repeat the bytes of its first
+        // growth.
         let content = self.content.branch(u64::from(file.0));
         session.begin_content(match from {
             0 => content,
@@ -115,33 +123,32 @@ impl MakeFiles<'_> {
         let done = match from > size {
             true => {
                 let truncate = FileOperation::Truncate(size);
-                session.on_file(&handle, truncate).await.map(drop)
+                session.on_file(truncate).await.map(drop)
             }
-            false => fill(session, &handle, from..size, self.progress).await,
+            false => fill(session, from..size, self.progress).await,
         };
-        session.close(handle).await.and(done)
+        session.close().await.and(done)
     }
 }
 
-/// Writes a part of an open file.
-async fn fill<S: Session>(
-    session: &mut S,
-    handle: &S::Handle,
+/// Writes the bytes `part` of the located open file, in pieces of at most 1 MiB.
+async fn fill(
+    session: &mut dyn SetupSession,
     part: Range<u64>,
     progress: &Progress,
 ) -> Result<(), OpError> {
     let mut at = part.start;
     while at < part.end {
         let n = WRITE_CHUNK_BYTES.min(part.end - at);
-        session.write(handle, at, n).await?;
+        session.write(at, n).await?;
         at += n;
         progress.bytes.fetch_add(n, Relaxed);
     }
     Ok(())
 }
 
-impl<S: Session> BulkTask<S> for MakeFiles<'_> {
-    async fn item(&self, session: &mut S, index: u64) -> Result<(), SetupError> {
+impl BulkTask for MakeFiles<'_> {
+    async fn item(&self, session: &mut dyn SetupSession, index: u64) -> Result<(), SetupError> {
         let file = FileId((self.first + index) as u32);
         if !self.repair && !self.layout.starts_with(file) {
             return Ok(());
@@ -159,28 +166,26 @@ struct MakeLeafDirs<'a> {
     layout: &'a Layout,
 }
 
-impl<S: Session> BulkTask<S> for MakeLeafDirs<'_> {
-    async fn item(&self, session: &mut S, index: u64) -> Result<(), SetupError> {
+impl BulkTask for MakeLeafDirs<'_> {
+    async fn item(&self, session: &mut dyn SetupSession, index: u64) -> Result<(), SetupError> {
         let leaf = index as u32;
         if !self.layout.starts_with_leaf_dir(leaf) {
             return Ok(());
         }
         session.locate(|p| self.layout.push_leaf_dir(leaf, p));
-        session.make_dir().await.map_err(|e| {
+        ensure_dir(session).await.map_err(|e| {
             SetupError::failed_at("make directory", |p| self.layout.push_leaf_dir(leaf, p), e)
         })
     }
 }
 
-/// Creates the directories of a tree except its leaf directories, or only the missing directories. The root's parent
-/// must exist.
-pub(crate) fn make_dirs<T: Target>(
-    pool: &SetupPool<T>,
+/// Creates the missing directories of a tree except its leaf directories. The root's parent must exist.
+pub(crate) fn make_dirs(
+    pool: &SetupPool,
     layout: &Layout,
-    missing_only: bool,
     mut tell: impl FnMut(),
 ) -> Result<(), SetupError> {
-    // Level by level: a directory is created after its parent.
+    // Directories are created level by level, so that each directory is created after its parent.
     let mut levels: Vec<Vec<u32>> = Vec::new();
     let mut level = vec![0u8; layout.dirs() as usize];
     for dir in 0..layout.dirs() {
@@ -194,19 +199,15 @@ pub(crate) fn make_dirs<T: Target>(
         levels[usize::from(at)].push(dir);
     }
     for dirs in &levels {
-        let make = MakeDirs {
-            layout,
-            dirs,
-            missing_only,
-        };
+        let make = MakeDirs { layout, dirs };
         pool.all(dirs.len() as u64, &make, &mut tell)?;
     }
     Ok(())
 }
 
 /// Creates the leaf directories that a tree begins with.
-pub(crate) fn make_leaf_dirs<T: Target>(
-    pool: &SetupPool<T>,
+pub(crate) fn make_leaf_dirs(
+    pool: &SetupPool,
     layout: &Layout,
     tell: impl FnMut(),
 ) -> Result<(), SetupError> {
@@ -215,7 +216,7 @@ pub(crate) fn make_leaf_dirs<T: Target>(
 }
 
 /// The stream that generates the contents of a tree's files.
-fn content_of<T: Target>(pool: &SetupPool<T>, layout: &Layout) -> Stream {
+fn content_of(pool: &SetupPool, layout: &Layout) -> Stream {
     let mut root = Vec::new();
     layout.push_dir(DirId(0), &mut root);
     pool.content
@@ -223,8 +224,8 @@ fn content_of<T: Target>(pool: &SetupPool<T>, layout: &Layout) -> Stream {
 }
 
 /// Creates or repairs the files of a tree whose numbers are in `part`. The directories must exist.
-pub(crate) fn make_files<T: Target>(
-    pool: &SetupPool<T>,
+pub(crate) fn make_files(
+    pool: &SetupPool,
     (id, layout): (FilesetId, &Layout),
     part: Range<u64>,
     repair: bool,
@@ -249,8 +250,8 @@ struct CheckFiles<'a> {
 /// Error of a check that finds a tree other than laid out.
 const TREE_DIFFERS: OpError = OpError(Errno::STALE);
 
-impl<S: Session> BulkTask<S> for CheckFiles<'_> {
-    async fn item(&self, session: &mut S, index: u64) -> Result<(), SetupError> {
+impl BulkTask for CheckFiles<'_> {
+    async fn item(&self, session: &mut dyn SetupSession, index: u64) -> Result<(), SetupError> {
         let file = FileId(index as u32);
         session.locate(|p| self.layout.push_file(file, p));
         let found = match session.stat().await {
@@ -275,8 +276,8 @@ struct CheckDirs<'a> {
     entries: &'a [u32],
 }
 
-impl<S: Session> BulkTask<S> for CheckDirs<'_> {
-    async fn item(&self, session: &mut S, index: u64) -> Result<(), SetupError> {
+impl BulkTask for CheckDirs<'_> {
+    async fn item(&self, session: &mut dyn SetupSession, index: u64) -> Result<(), SetupError> {
         session.locate(|p| self.layout.push_dir(DirId(index as u32), p));
         let mut found = session
             .entries()
@@ -295,9 +296,10 @@ impl<S: Session> BulkTask<S> for CheckDirs<'_> {
 }
 
 /// Whether the tree is exactly as it was laid out: every file with its size, and no other entries. Of a `trusted` tree
-/// only the directories are checked: that they exist, are not symbolic links, and have as many entries as planned.
-pub(crate) fn is_whole<T: Target>(
-    pool: &SetupPool<T>,
+/// only the directories are checked: each directory must exist, not be a symbolic link, and have as many entries as
+/// planned.
+pub(crate) fn is_whole(
+    pool: &SetupPool,
     layout: &Layout,
     trusted: bool,
     mut tell: impl FnMut(),
@@ -332,7 +334,8 @@ pub(crate) fn is_whole<T: Target>(
     }
 }
 
-/// Whether Plimsoll, or a pattern with these `names`, creates entries of this name and kind at this depth below a root.
+/// Whether Plimsoll gives the name `name` to entries of the kind `kind` that lie `depth` directories below the root of
+/// a tree. With `names`, only names that fit the templates of the pattern count.
 pub(super) fn is_named(
     names: Option<&PatternNames>,
     depth: usize,

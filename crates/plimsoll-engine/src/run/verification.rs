@@ -7,10 +7,8 @@ use super::{EngineError, Event, path_in};
 use crate::sync::lock;
 use memmap2::MmapMut;
 use plimsoll_measure::Outcome;
-use plimsoll_plan::{
-    FileId, FilesetId, Layout, Mix, MixOp, Plan, Verification, VerificationFailure,
-};
-use plimsoll_target::{FileCheck, Ledger, OpError, REREAD_BYTES, Session, Target, VerifiedFileset};
+use plimsoll_plan::{FileId, FilesetId, Layout, Mix, Plan, Verification, VerificationFailure};
+use plimsoll_target::{FileCheck, Ledger, OpError, REREAD_BYTES, SetupSession, VerifiedFileset};
 use rustix::io::Errno;
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
@@ -24,39 +22,22 @@ pub(super) fn ledger(plan: &Plan, layouts: &[Arc<Layout>], ranks: u32) -> Arc<Le
     let filesets = ids.zip(layouts).map(|(id, layout)| VerifiedFileset {
         layout: layout.clone(),
         files_used: plan.files_used(id).end,
-        has_foreign_lengths: ranks > 1 && mixes(plan).any(|(_, mix)| may_truncate(mix, id)),
+        has_foreign_lengths: ranks > 1 && plan.sets_lengths(id),
     });
     Arc::new(Ledger::new(plan.seed, filesets.collect()))
 }
 
-/// The mixes of a Plan, each with the numbers of its workers in the run.
-fn mixes(plan: &Plan) -> impl Iterator<Item = (Range<u64>, &Mix)> {
-    let mut first = 0;
-    let groups = plan.groups.iter().map(move |group| {
-        let begin = first;
-        first += group.workers();
-        Some((begin..first, group.program.mix()?))
-    });
-    groups.flatten()
-}
-
-/// Whether a mix may set the lengths of the files of this fileset, as the mix's data files.
-fn may_truncate(mix: &Mix, id: FilesetId) -> bool {
-    let truncates = |op: MixOp| match op {
-        MixOp::Write => !mix.flags.overwrite,
-        MixOp::Truncate | MixOp::Append | MixOp::MmapRead | MixOp::MmapWrite => true,
-        _ => false,
-    };
-    mix.files.data == id && mix.table.iter().any(|row| truncates(row.op))
-}
-
 /// The files of a fileset that belong to one worker each, as ranges with the rank of the worker, in order.
 fn owned_parts(plan: &Plan, id: FilesetId, files: u64, ranks: u32) -> Vec<(Range<u64>, u32)> {
+    let owns = |mix: &&Mix| [mix.files.turnover, mix.files.empty].contains(&Some(id));
     let mut parts = Vec::new();
-    for (workers, mix) in mixes(plan) {
-        if ![mix.files.turnover, mix.files.empty].contains(&Some(id)) {
+    let mut first = 0;
+    for group in &plan.groups {
+        let workers = first..first + group.workers();
+        first = workers.end;
+        let Some(mix) = group.program.mix().filter(owns) else {
             continue;
-        }
+        };
         for (number, worker) in (0..).zip(workers) {
             let part = mix.files.part(number, files);
             parts.push((part, rank_of_worker(worker, ranks)));
@@ -85,7 +66,7 @@ impl FilesToRead {
     }
 }
 
-/// Reads the files of a rank again.
+/// The task of reading a rank's files again after the load, to compare the contents with the ledger.
 struct Reread<'a> {
     plan: &'a Plan,
     ledger: &'a Ledger,
@@ -147,8 +128,8 @@ fn absolute(plan: &Plan, failure: VerificationFailure) -> VerificationFailure {
     }
 }
 
-impl<S: Session> BulkTask<S> for Reread<'_> {
-    async fn item(&self, session: &mut S, index: u64) -> Result<(), SetupError> {
+impl BulkTask for Reread<'_> {
+    async fn item(&self, session: &mut dyn SetupSession, index: u64) -> Result<(), SetupError> {
         let (set, number) = self.file(index);
         if set.rank_of(number, self.ranks) != self.rank {
             return Ok(());
@@ -171,9 +152,9 @@ impl<S: Session> BulkTask<S> for Reread<'_> {
 impl Runner<'_> {
     /// Reads the files of the run again, when all ranks have ended their work. Rank 0 has the merged verification of
     /// all ranks.
-    pub(super) fn verify<T: Target>(
+    pub(super) fn verify(
         &mut self,
-        pool: &SetupPool<T>,
+        pool: &SetupPool,
         ledger: &Ledger,
         outcome: &mut Outcome,
     ) -> Result<(), EngineError> {
@@ -208,7 +189,7 @@ impl Runner<'_> {
         Ok(())
     }
 
-    fn read_again<T: Target>(&mut self, pool: &SetupPool<T>, ledger: &Ledger) -> Verification {
+    fn read_again(&mut self, pool: &SetupPool, ledger: &Ledger) -> Verification {
         // A rank 0 that only coordinates the other ranks has no part of the files.
         let Some(rank) = self.team.worker_rank() else {
             return Verification::default();

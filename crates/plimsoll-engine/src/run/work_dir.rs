@@ -17,7 +17,7 @@ use super::setup_pool::{SetupError, SetupPool};
 use super::{EngineError, Settings, path_in, setup_error};
 use plimsoll_measure::Cleanup;
 use plimsoll_plan::{FilesetId, Layout, Plan, RelPath, shell_word};
-use plimsoll_target::{EntryKind, OpError, Session, Target};
+use plimsoll_target::{EntryKind, OpError, SetupSession};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 
@@ -28,9 +28,9 @@ pub(super) struct GuardedDir {
     claim: ClaimId,
 }
 
-/// The work directory of a run.
-pub(crate) struct ClaimedWorkDir<'a, T: Target> {
-    pub(super) setup_pool: &'a SetupPool<T>,
+/// The work directory of a run, with the guarded directories that this process has claimed.
+pub(crate) struct ClaimedWorkDir<'a> {
+    pub(super) setup_pool: &'a SetupPool,
     pub(super) plan: &'a Plan,
     guarded: Vec<GuardedDir>,
     /// Guarded directories that have a marker.
@@ -43,13 +43,13 @@ pub(crate) struct ClaimedWorkDir<'a, T: Target> {
     others: RemoteOwner,
 }
 
-impl<'a, T: Target> ClaimedWorkDir<'a, T> {
+impl<'a> ClaimedWorkDir<'a> {
     /// The work directory of a process that did not claim the directory.
-    pub(crate) fn claimed_elsewhere(pool: &'a SetupPool<T>, plan: &'a Plan) -> Self {
+    pub(crate) fn claimed_elsewhere(pool: &'a SetupPool, plan: &'a Plan) -> Self {
         Self::new(pool, plan, true)
     }
 
-    fn new(setup_pool: &'a SetupPool<T>, plan: &'a Plan, of_another: bool) -> Self {
+    fn new(setup_pool: &'a SetupPool, plan: &'a Plan, of_another: bool) -> Self {
         Self {
             setup_pool,
             plan,
@@ -125,7 +125,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         self.note_tree(&root, Some(tree))
     }
 
-    /// The record of a tree in the marker.
+    /// The record of the tree with the root `root` in the marker of its guarded directory; `None` without a record.
     pub(super) fn tree_at(&mut self, root: &RelPath) -> Option<&mut Tree> {
         let mut trees = self.guard_of(root)?.marker.trees.iter_mut();
         trees.find(|t| t.root == *root)
@@ -178,11 +178,12 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
     }
 
     /// Continues with `pool`, which unlike the run's pool is not stopped with the run.
-    pub(crate) fn work_with(&mut self, pool: &'a SetupPool<T>) {
+    pub(crate) fn work_with(&mut self, pool: &'a SetupPool) {
         self.setup_pool = pool;
     }
 
-    /// Releases the guarded directories. Unless `keep`, removes exactly what the run created. Returns what is left.
+    /// Releases the guarded directories. Unless `keep`, removes exactly the files and directories that the run created.
+    /// Returns the remaining entries.
     pub(crate) fn release(&mut self, keep: bool) -> Leftovers {
         if !keep {
             return self.clean();
@@ -225,7 +226,8 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
                 left.note(done);
             }
         }
-        // Other directories that Plimsoll made, innermost first; directories with entries stay.
+        // Directories in `made` have no marker. Each directory is removed before the directory above; a directory with
+        // entries stays.
         for dir in std::mem::take(&mut self.made).into_iter().rev() {
             if left.is_clean() {
                 left.note(self.remove_if_empty(&dir, &mut patience));
@@ -289,19 +291,20 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
     }
 
     fn remove_dir(&self, path: &str) -> Result<(), OpError> {
-        let remove = async |s: &mut T::Session| s.remove(EntryKind::Dir).await;
+        let remove = async |s: &mut dyn SetupSession| s.remove(EntryKind::Dir).await;
         self.setup_pool.at(path, remove)
     }
 
     fn remove_file(&self, path: &str) -> Result<(), SetupError> {
-        let remove = async |s: &mut T::Session| s.remove(EntryKind::File).await;
+        let remove = async |s: &mut dyn SetupSession| s.remove(EntryKind::File).await;
         match self.setup_pool.at(path, remove) {
             Ok(()) | Err(OpError(Errno::NOENT)) => Ok(()),
             Err(e) => Err(SetupError::failed("remove", path.as_bytes(), e)),
         }
     }
 
-    /// Describes what is left, as sentences. `settings` are given if a later cleanup can remove the rest.
+    /// Sentences on the entries that a removal left. With `settings`, the last sentence names the commands that remove
+    /// the entries later.
     pub(crate) fn cleanup(&self, left: Leftovers, settings: Option<&Settings>) -> Cleanup {
         let text = |p: Vec<u8>| String::from_utf8_lossy(&p).into_owned();
         let foreign = left.foreign.clone().into_iter().map(text).collect();
@@ -322,7 +325,8 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         Cleanup { foreign, unremoved }
     }
 
-    /// A sentence on the commands that remove the rest later; `None` if no directory has a marker.
+    /// A sentence with the `plimsoll clean` commands that remove the remaining entries; `None` if no directory has a
+    /// marker.
     pub(crate) fn cleanup_hint(&self, settings: &Settings) -> Option<String> {
         let commands = clean_commands(self.plan, &self.marked, &settings.target)?;
         Some(format!(

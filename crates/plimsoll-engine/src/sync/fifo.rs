@@ -88,7 +88,6 @@ impl<R, G> Fifo<R, G> {
         self.waiter(first).map(|waiter| &mut waiter.request)
     }
 
-    /// Whether this waiter is the first.
     pub(crate) fn is_first(&self, at: u32) -> bool {
         self.first == at
     }

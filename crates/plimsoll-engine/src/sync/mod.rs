@@ -1,9 +1,9 @@
-//! Waits of workers for each other, with the same code on every kind of lane.
+//! Waits of workers for each other, with common code for all kinds of lanes.
 //!
 //! A worker waits in a [`Fifo`] for something that only one worker can have, such as an entry of a fileset or the posts
-//! of a semaphore. The worker that releases the entry or post hands it to the first waiter and wakes only this waiter,
-//! so that every wakeup makes progress and its cost does not depend on the number of waiters. An event that releases
-//! all waiters wakes all of them ([`Broadcast`]).
+//! of a semaphore. The worker that releases an entry or a post hands the entry or post to the first waiter and wakes
+//! only the first waiter, so that every wakeup makes progress, at a cost that does not depend on the number of waiters.
+//! Waits that one event ends for all waiters together have a [`Broadcast`].
 
 mod controller_wakeup;
 mod fifo;
@@ -26,7 +26,7 @@ use std::task::{Context, Poll, Waker};
 pub(crate) trait WaitQueue {
     /// Position of a waiter in the queue.
     type Position: Copy + Unpin;
-    /// Value that a waiter waits for.
+    /// Value that a waiter receives at the end of its wait, such as a taken entry.
     type Grant;
 
     /// Takes the waiter's grant, and removes the grant from the queue; without a grant, `waker` is woken once the
@@ -208,7 +208,7 @@ impl Wakeups {
     }
 }
 
-/// Number of operations that a run may still begin.
+/// Number of operations that the workers of this process may still begin, if the workload limits the operations.
 pub(crate) struct OpBudget {
     left: AtomicU64,
     workers: u64,

@@ -1,4 +1,4 @@
-//! Semaphores of semblocks.
+//! Counting semaphores on which `semblock` operations wait and to which `sempost` operations post.
 
 use super::{BlockedCount, Fifo, Wait, WaitQueue, Woken, lock};
 use plimsoll_lane::{Lane, Stopped};
@@ -105,7 +105,7 @@ impl Semaphore {
         }
     }
 
-    /// Waits until `count` posts are pending, and takes them.
+    /// Waits until `count` posts are pending, and takes the posts.
     pub(crate) async fn take(
         &self,
         lane: &Lane,
@@ -126,8 +126,8 @@ impl Semaphore {
                     count,
                 }),
             };
-            // Posters may continue in both cases: after a take the semaphore has room again, and a taker that waits may
-            // need more than the high water allows.
+            // Posters may continue, whether the taker takes or waits: after a take the semaphore has room again, and a
+            // waiting taker may need more than the high water allows.
             (state.advance(), place)
         };
         woken.wake();

@@ -7,16 +7,16 @@ use plimsoll_target::OpError;
 use rustix::io::Errno;
 use std::sync::Arc;
 
-/// The calls of an operation that makes many calls.
+/// Counts the completed calls of an operation with many calls, and ends the operation if the run is over.
 pub(crate) struct CallSequence {
     lane: Lane,
     in_flight: Arc<InFlight>,
 }
 
 impl CallSequence {
-    /// Called before each call; `done` is 0 before the first call. Before a later call, notes the completion of a call,
-    /// which is a sign of life of the target, and ends the operation if the run is over, because an operation may last
-    /// for minutes.
+    /// Called before each call; `done` is 0 before the first call. Before every further call, notes the completion of
+    /// the preceding call, which is a sign of life of the target, and ends the operation if the run is over, because an
+    /// operation may last for minutes.
     #[inline]
     pub(crate) fn next(&self, done: u64) -> Result<(), OpError> {
         if done > 0 {
@@ -51,7 +51,8 @@ impl WorkerContext {
         }
     }
 
-    /// Notes an operation that took so long that it may have been a stall. Called before the operation is recorded.
+    /// Notes an operation that took so long that it may have been a stall. Must be called before the operation is
+    /// recorded.
     #[inline(always)]
     pub(crate) fn note_if_long(&self, start: Nanos, end: Nanos) {
         if end.saturating_sub(start) >= STALL_NS {

@@ -20,8 +20,8 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 /// Executes and records an operation. Between the two readings of the clock are only the call and a store of the start
-/// time. A macro, because a function would take a closure or a future, which costs some nanoseconds. Evaluates to
-/// `Ok(None)` if the operation failed and failures are counted.
+/// time. The code is a macro, because a function would take a closure or a future, which costs some nanoseconds.
+/// Evaluates to `Ok(None)` if the operation failed and failures are counted.
 macro_rules! timed {
     ($worker:expr, $row:expr, $subject:expr, $bytes:expr, $call:expr) => {
         match $worker.context.begin($row) {
@@ -39,15 +39,15 @@ macro_rules! timed {
 /// Error code of an operation that was not issued because the open of its file failed.
 const NOT_OPEN: &str = "NOT_OPEN";
 
-/// Reason for the end of a worker. One word, so that results with a `WorkerExit` are returned in registers: a larger
-/// type costs every operation some nanoseconds.
+/// Reason for the end of a worker. The type has one word, so that results with a `WorkerExit` are returned in
+/// registers: a larger type costs every operation some nanoseconds.
 pub(crate) struct WorkerExit(pub(crate) Box<ExitReason>);
 
 const _: () = assert!(size_of::<WorkerExit>() == size_of::<usize>());
 
-/// The reason in a [`WorkerExit`].
+/// Reasons for the end of a worker, boxed in a [`WorkerExit`].
 pub(crate) enum ExitReason {
-    /// The run is over.
+    /// The run is over: the worker stopped at the deadline of the lane or at a requested stop.
     Stopped,
     /// The program is finished, or the requested operations are completed.
     Finished,
@@ -79,7 +79,8 @@ impl From<Stopped> for WorkerExit {
 }
 
 /// The file or directory of an operation, for its error message: kind (2 bits), fileset (30 bits) and number in the
-/// fileset (32 bits). One word, because writing parts and then reading the whole would stall every operation.
+/// fileset (32 bits). The type has one word, because writing parts and then reading the whole would stall every
+/// operation.
 #[derive(Clone, Copy)]
 pub(crate) struct OpSubject(u64);
 
@@ -124,14 +125,14 @@ impl OpSubject {
     }
 }
 
-/// An operation between its start and its end.
+/// Readings of the clocks at the start of an operation or of a wait.
 pub(crate) struct StartedOp {
     /// Processor time of the thread before the operation, in nanoseconds; `None` unless the operation is sampled.
     pub(crate) cpu: Option<NonZeroU64>,
     pub(crate) start: Nanos,
 }
 
-/// Operations that a cap has not charged yet.
+/// Numbers of a worker's operations, transfers and bytes that a cap has not charged yet.
 #[derive(Default, Clone, Copy)]
 pub(crate) struct CapUsage {
     pub(crate) ops: u64,
@@ -251,8 +252,8 @@ impl WorkerContext {
         }
     }
 
-    /// Records an operation that succeeded. Not inlined, because the code that runs after every system call should be
-    /// short and the same for all operations.
+    /// Records an operation that succeeded. The function is not inlined, because the code that runs after every system
+    /// call should be short and common to all operations.
     #[inline(never)]
     fn record_success(
         &mut self,
@@ -330,7 +331,7 @@ impl WorkerContext {
         StartedOp { cpu, start }
     }
 
-    /// Records a completed wait.
+    /// Records a wait for other workers that ended at `end`, in the row of the waiting operation.
     #[inline(never)]
     pub(crate) fn waited(
         &mut self,
@@ -345,8 +346,8 @@ impl WorkerContext {
         self.check_deadline(end)
     }
 
-    /// Charges a counted operation to the budget, or, before the measured window, notes that the operation is to be
-    /// charged at its end.
+    /// Charges a counted operation to the budget of operations; before the measured window, notes that the operation is
+    /// charged only if the operation ends in the window.
     #[cold]
     fn begin_with_budget(&mut self, row: u32, left: u64) -> Result<(), WorkerExit> {
         if self.shared.rows[row as usize].counts {
@@ -463,7 +464,8 @@ impl WorkerContext {
         Ok(true)
     }
 
-    /// Counts an operation that was not issued because its open failed, without a latency and without a charge.
+    /// Counts an operation that was not issued because the open of its file failed. An operation that was not issued
+    /// has no latency, and is charged neither to a cap nor to the budget.
     #[cold]
     pub(crate) fn not_issued(&mut self, row: u32) -> Result<(), WorkerExit> {
         let now = self.lane.now();
@@ -499,7 +501,7 @@ impl WorkerContext {
         worker_name(&self.shared.plan, self.id)
     }
 
-    /// Takes an idle file of the kind: file `number` or the next idle one, or without a number the next file in
+    /// Takes an idle file of the kind: file `number` or the next idle file, or without a number the next file in
     /// round-robin order.
     #[inline(always)]
     pub(crate) fn choose_now(

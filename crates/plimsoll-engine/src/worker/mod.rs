@@ -16,24 +16,16 @@ pub(crate) use sampling::CpuSampling;
 use crate::program::{Compiled, Instr};
 use plimsoll_lane::Task;
 use plimsoll_plan::{FileId, Op, Plan, Value, WorkerGroup};
-use plimsoll_target::{OpError, Session};
+use plimsoll_target::{ContentPool, OpError, Session};
 use rustix::io::Errno;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// Bytes that a worker of the group reads at once in reads of whole files for which the workload sets no size; 0
-/// without such reads.
+/// without reads of whole files.
 pub(crate) fn whole_file_buffer(plan: &Plan, group: &WorkerGroup) -> u64 {
-    let mut reads_whole = false;
-    group.program.for_each_op(&mut |_, _, op| {
-        reads_whole |= matches!(
-            op,
-            Op::ReadWhole {
-                size: Value::Const(0),
-                ..
-            }
-        );
-    });
-    if !reads_whole {
+    let reads_whole =
+        |op: &Op| matches!(op, Op::ReadWhole { size, .. } if *size == Value::Const(0));
+    if !group.program.any_op(reads_whole) {
         return 0;
     }
     // A drawn file size has no known bound, but the size of a call has.
@@ -58,7 +50,7 @@ impl Chosen {
     }
 }
 
-/// A descriptor slot.
+/// A worker's descriptor slot, as Filebench's `fd=`: an open file and the positions of transfers.
 pub(crate) struct Slot<H> {
     pub(crate) handle: Option<H>,
     /// The file that was last chosen for the slot.
@@ -93,7 +85,7 @@ impl<H> Slot<H> {
         }
     }
 
-    /// The handle of an open slot.
+    /// The handle of the file in the slot, which must be open.
     #[inline(always)]
     pub(crate) fn opened(&self) -> &H {
         self.handle.as_ref().expect("the slot was opened before")
@@ -107,7 +99,8 @@ impl<H> Slot<H> {
 
 /// A worker: its session on the target, its descriptors, and its context.
 pub(crate) struct Worker<S: Session> {
-    // First field, because fields are dropped in order: the session waits for writes to descriptors in the slots.
+    // The session is the first field, because fields are dropped in order: the session waits for writes to descriptors
+    // in the slots.
     pub(crate) session: S,
     pub(crate) slots: Vec<Slot<S::Handle>>,
     pub(crate) context: WorkerContext,
@@ -138,7 +131,7 @@ impl ProgramCounter {
     }
 }
 
-/// Error of a read that did not return what was written.
+/// Error of a read that did not return the written data.
 const WRONG_CONTENTS: OpError = OpError(Errno::BADMSG);
 
 /// Pause of a worker after an execution of its whole program without an operation, in nanoseconds.
@@ -156,13 +149,19 @@ impl<S: Session> Worker<S> {
         }
     }
 
-    /// A task that runs until the run or the program ends. Each kind of program has its own `async` block: a future
-    /// with both kinds would be as large as the larger one, and an `async fn` that takes a worker by value, or a call
-    /// of such a function, has room for the worker twice.
-    pub(crate) fn into_task<'a>(mut self) -> Task<'a>
+    /// A task that runs until the run, the stage or the program ends. Mixes and sequences have separate `async` blocks:
+    /// a future for both would be as large as the larger of the two futures, and an `async fn` that takes a worker by
+    /// value, or a call of such a function, has room for the worker twice.
+    ///
+    /// All tasks are boxed in this function, because the compiler puts a task into the codegen unit of the module that
+    /// boxes the task, and compiles a session's operations again in each such unit.
+    pub(crate) fn into_task<'a>(mut self, content: &ContentPool) -> Task<'a>
     where
         S: 'a,
     {
+        if self.context.shared.stage.is_some() {
+            return Box::pin(self.run_stage(content.clone()));
+        }
         match self.context.program.mix.clone() {
             Some(mix) => Box::pin(async move {
                 let exit = self.run_mix(mix).await;
@@ -200,7 +199,7 @@ impl<S: Session> Worker<S> {
         }
     }
 
-    /// Runs the program once.
+    /// Executes the whole program once, operation by operation.
     #[inline]
     async fn cycle(&mut self, program: &Compiled) -> Result<(), WorkerExit> {
         let mut cursor = ProgramCounter::begin(&self.context);
@@ -316,7 +315,7 @@ impl<S: Session> Worker<S> {
         self.session.check_reads();
         for slot in &mut self.slots {
             if let Some(handle) = slot.handle.take() {
-                // The run is over: an error does not belong to its result.
+                // The run is over, so an error of the close does not belong to the result.
                 let _ = self.session.close(handle).await;
                 if let Some(at) = slot.file {
                     shared.filesets[at.fileset as usize].dec_open(at.file);

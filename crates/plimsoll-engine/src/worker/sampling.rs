@@ -41,7 +41,7 @@ pub(crate) struct CpuSampling {
     rng: Rng,
 }
 
-/// The samples of a row.
+/// Samples of the processor time of one row's operations: number and mean, and the distance between samples.
 struct SampledRow {
     row: u32,
     /// `left` of the row at the end of the latest sample of any row.

@@ -20,8 +20,8 @@ pub fn fileset(name: &str, entries: u64, size: u64, prealloc_percent: u8) -> Fil
     }
 }
 
-/// A Plan of `workers` processes that do `ops` on files of their own: 100 data files of 64 KiB,
-/// 40 turnover files of 8 KiB and 40 empty ones (half of them there), 40 spare directories.
+/// A Plan of `workers` processes that execute `ops` on files of their own: 100 data files of 64 KiB, 40 turnover files
+/// of 8 KiB and 40 empty files, half of which exist, and 40 spare directories.
 pub fn plan(dir: &Path, workers: u32, ops: &[(MixOp, f64)], change: impl FnOnce(&mut Mix)) -> Plan {
     let mut plan = Plan::empty("mix");
     plan.work_dir.dir = dir.into();
@@ -63,7 +63,7 @@ pub fn plan(dir: &Path, workers: u32, ops: &[(MixOp, f64)], change: impl FnOnce(
     lasting(plan, Duration::from_millis(500))
 }
 
-/// Measures for this long, without a warm-up.
+/// Makes a Plan measure for `time`, without a warm-up.
 pub fn lasting(mut plan: Plan, time: Duration) -> Plan {
     plan.script = vec![
         Phase::Populate {
@@ -97,7 +97,7 @@ pub fn mix(plan: &mut Plan) -> &mut Mix {
     }
 }
 
-/// Files below a directory, by their path, and their bytes.
+/// Sizes in bytes of the files below a directory, by path.
 pub fn tree(dir: &Path) -> BTreeMap<PathBuf, u64> {
     let mut all = BTreeMap::new();
     let mut left = vec![dir.to_path_buf()];

@@ -1,7 +1,7 @@
-//! Runs WML texts on real directories.
+//! Runs of WML texts on real directories and on the null target.
 #![allow(dead_code, missing_docs)]
 
-use plimsoll_engine::{ClockKind, EngineError, Event, Observer, Outcome, Settings, Stop, run};
+use plimsoll_engine::{EngineError, Event, Observer, Outcome, Settings, Stop, run};
 use plimsoll_measure::OpTotals;
 use plimsoll_plan::{Overrides, Plan};
 use std::path::Path;
@@ -43,9 +43,9 @@ pub fn plan(text: &str, dir: &Path, change: impl FnOnce(&mut Overrides)) -> Plan
     plimsoll_workload::wml::lower(&workload, &overrides, &context).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// The Plan of a built-in workload with these parameters, such as `nfiles=50 filesize=8k`.
+/// The Plan of a built-in workload with the parameters `sets`, such as `nfiles=50 filesize=8k`.
 pub fn built_in(name: &str, sets: &str, change: impl FnOnce(&mut Overrides)) -> Plan {
-    let builtin = plimsoll_workload::wml::library::find(name).unwrap();
+    let builtin = plimsoll_workload::wml::BUILTINS.find(name).unwrap();
     let set = |set: &str| {
         let (name, value) = set.split_once('=').unwrap();
         (name.to_owned(), value.to_owned())
@@ -65,11 +65,10 @@ pub fn try_run(plan: &Plan, target: &str) -> Result<(Outcome, RecordingObserver)
     run(plan, &settings, &Stop::default(), &mut heard).map(|o| (o, heard))
 }
 
-/// Runs in virtual time on nothing; an operation takes `latency`.
+/// Runs a Plan in virtual time on the null target; a call takes `latency`.
 pub fn run_virtually(plan: &Plan, latency: &str) -> Outcome {
     let settings = Settings {
-        target: format!("null:?latency={latency}"),
-        clock: ClockKind::Virtual,
+        target: format!("null:?latency={latency}&clock=virtual"),
         ..Settings::default()
     };
     let outcome = run(
@@ -94,7 +93,7 @@ pub fn codes(outcome: &Outcome) -> Vec<&str> {
     outcome.reasons.iter().map(|r| r.code.as_str()).collect()
 }
 
-/// The row of this name in the last window.
+/// The totals of the row named `name` in the last window.
 pub fn row<'a>(plan: &Plan, outcome: &'a Outcome, name: &str) -> &'a OpTotals {
     let at = plan
         .operations

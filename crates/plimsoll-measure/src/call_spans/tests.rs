@@ -52,9 +52,10 @@ fn a_call_usually_takes_its_part_of_the_operation_and_more_for_more_bytes() {
         (usual_s(0, 1, 0), usual_s(0, 1, 400), usual_s(90, 1, 400)),
         (1.0, 1.0, 1.0)
     );
-    // Many bytes in one call; powers of two round down.
+    // A call of many bytes takes longer in proportion to the bytes, rounded down to a power of two.
     assert_eq!((usual_s(6400, 1, 400), usual_s(127, 1, 400)), (40.96, 1.0));
-    // One of many calls: without bytes, in a file of mean size, and in a larger file.
+    // A call of an operation with many calls takes a part of the operation's time: without bytes, in a file of mean
+    // size, or in a larger file.
     assert_eq!((usual_s(0, 200, 0), usual_s(0, 128, 400)), (0.008, 0.008));
     assert_eq!((usual_s(50, 2, 400), usual_s(32, 156, 400)), (0.5, 0.32));
     // Bytes do not matter in a row without bytes, and an empty row has no usual duration.

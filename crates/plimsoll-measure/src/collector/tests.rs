@@ -283,7 +283,7 @@ fn a_lane_that_hangs_keeps_sixty_intervals_open() {
         (0..9).collect::<Vec<_>>()
     );
     assert_eq!(collector.drain(), []);
-    // Late records are added to the oldest open interval, although the operation did not complete in it.
+    // Late records are added to the oldest open interval, although the operation did not complete in the interval.
     lanes[1].record(0, OpTimes::unpaced(0, SECOND / 2), 1);
     lanes[1].record(0, OpTimes::unpaced(0, 69 * SECOND), 1);
     let rest = collector.drain();

@@ -12,9 +12,10 @@ const COMPARISONS: usize = 1000;
 /// Dependence between the figures of a run.
 #[derive(Debug, Clone, Copy)]
 struct Figures {
-    /// Absolute correlation of two figures: a factor of the run moves latencies one way and rates the other.
+    /// Absolute correlation of two figures of a run, 0 to 1: a common factor of the run moves latencies and rates in
+    /// opposite directions.
     correlation: f64,
-    /// Whether figures are whole numbers with many ties, like counts of errors.
+    /// Whether every second figure is a whole number with many ties, like a count of errors.
     counts: bool,
 }
 
@@ -60,8 +61,8 @@ fn test_p(first: &[f64], second: &[f64], table: &mut HashMap<u64, f64>) -> f64 {
 
 /// The p-values of the tests of all figures of two sets of runs.
 ///
-/// Bootstrap intervals are omitted: they can only raise the p-value of a [`Difference`], so they can only reduce the
-/// number of significant figures.
+/// Bootstrap intervals are omitted: an interval can only raise the p-value of a [`Difference`], so intervals can only
+/// reduce the number of significant figures.
 fn p_values(
     figures: Figures,
     runs: usize,

@@ -66,7 +66,8 @@ fn two_sets_of_five_that_do_not_overlap_differ() {
 fn the_number_of_runs_limits_what_can_be_shown() {
     // One of forty ranks is extreme with a probability of exactly 0.05, and one run has no variation.
     assert!(!has_enough_runs(1, 40) && !has_enough_runs(40, 1));
-    // Sets of 2 and 7 are separated by 2 of 36 choices, those of 2 and 8 by 2 of 45.
+    // Sets of 2 and 7 measurements are separated by 2 of 36 assignments (p = 0.056), and sets of 2 and 8 measurements
+    // by 2 of 45 assignments (p = 0.044).
     assert!(!has_enough_runs(2, 7) && has_enough_runs(2, 8) && has_enough_runs(8, 2));
     assert!(!has_enough_runs(3, 3) && has_enough_runs(4, 4) && has_enough_runs(5, 5));
     for n in [0, 1, 100] {
@@ -121,7 +122,7 @@ fn the_false_discovery_rate_is_controlled_as_published() {
     let found = significant(&published);
     assert_eq!(found.iter().filter(|s| **s).count(), 4);
     assert_eq!(found[..5], [true, true, true, true, false]);
-    // The order does not matter.
+    // The order of the p-values does not affect which differences are significant.
     let mut backwards = published;
     backwards.reverse();
     let mut expected = found.clone();
@@ -255,7 +256,7 @@ fn the_interval_is_that_of_all_possible_draws() {
         .collect();
     differences.sort_by(f64::total_cmp);
     let (low, high) = bootstrap(&a, &b);
-    // Within 1 % probability on both sides.
+    // Each bound of the 95 % interval is within 1 % of its quantile (2.5 % or 97.5 %) of the exact distribution.
     let at = |share: f64| differences[(share * 728.0) as usize];
     assert!((at(0.015)..=at(0.035)).contains(&low), "{low}");
     assert!((at(0.965)..=at(0.985)).contains(&high), "{high}");
@@ -281,7 +282,7 @@ proptest! {
     fn what_is_significant_is_what_the_definition_says(
         p in prop::collection::vec((0.0f64..1.0).prop_map(|p| p * p * p), 0..40),
     ) {
-        // The largest k, by trying all values.
+        // The expected `k` is the largest number of p-values of which all are at most `limit(k)`.
         let below = |limit: f64| p.iter().filter(|p| **p <= limit).count();
         let limit = |k: usize| 0.05 * k as f64 / p.len() as f64;
         let k = (0..=p.len()).rev().find(|k| below(limit(*k)) >= *k).unwrap();

@@ -83,7 +83,7 @@ fn a_controller_of_version_1_has_a_hierarchy_of_its_own() {
     tree.write(&format!("{memory}/m/memory.limit_in_bytes"), unlimited);
     let limit = || tree.limit(tree.groups().memory_limit());
     assert_eq!(limit(), None);
-    // The limit of a group that is not visible here.
+    // `hierarchical_memory_limit` is the limit of a parent group that is not visible.
     let stat = "cache 5\nhierarchical_memory_limit 80000000\ntotal_inactive_file 4000000\n\
                 total_active_file 1000000\ninactive_file 7\n";
     tree.write(&format!("{memory}/m/memory.stat"), stat);
@@ -93,7 +93,7 @@ fn a_controller_of_version_1_has_a_hierarchy_of_its_own() {
     assert_eq!(limit(), Some((50_000_000, own())));
 
     tree.write(&format!("{memory}/m/memory.usage_in_bytes"), "15000000\n");
-    let available = tree.limit(tree.groups().available_memory());
+    let available = tree.limit(tree.groups().available_memory().next());
     assert_eq!(
         available,
         Some((50_000_000 - 15_000_000 + 5_000_000, own()))
@@ -105,7 +105,10 @@ fn the_smallest_limit_of_memory_counts_and_the_smallest_rest() {
     let tree = Tree::new("0::/pod/app\n", UNIFIED);
     let (pod, app) = ("sys/fs/cgroup/pod", "sys/fs/cgroup/pod/app");
     let limit = || tree.limit(tree.groups().memory_limit());
-    let available = || tree.limit(tree.groups().available_memory());
+    let available = || {
+        let groups = tree.groups();
+        tree.limit(groups.available_memory().min_by_key(|m| m.bytes))
+    };
     tree.write(&format!("{app}/memory.max"), "max\n");
     tree.write(&format!("{app}/memory.high"), "max\n");
     assert_eq!((limit(), available()), (None, None));
@@ -128,7 +131,7 @@ fn the_smallest_limit_of_memory_counts_and_the_smallest_rest() {
 /// Mounts of containers, whose groups are below an invisible group.
 #[test]
 fn a_container_sees_its_own_groups_only() {
-    // With a control group namespace, whose groups are mounted inside the namespace.
+    // In a control group namespace, the container's own group is the group `/`.
     let tree = Tree::new("0::/\n", UNIFIED);
     tree.write("sys/fs/cgroup/cpu.max", "50000 100000\n");
     assert_eq!(tree.quota(), Some((0.5, "sys/fs/cgroup".into())));
@@ -261,7 +264,7 @@ fn the_quota_that_held_up_its_group_most_is_named() {
     write(job, "100000 100000\n", 0);
     let before = counters();
     assert_eq!(named(before.until(&counters())), (false, Some(0.9), 0.0));
-    // The larger quota is exhausted by other groups that share it.
+    // Sibling groups of `task` exhaust the quota of `job`, which is larger and shared.
     write(job, "100000 100000\n", 2_500_000);
     assert_eq!(named(before.until(&counters())), (true, Some(1.0), 2.5));
     write(task, "90000 100000\n", 3_000_000);

@@ -9,7 +9,7 @@ const MIN_POINTS: usize = 4;
 const SENSITIVITY: f64 = 1.0;
 
 impl Curve {
-    /// The point at which latency turns from nearly flat to steep; `None` if there is no such point.
+    /// The point at which latency turns from nearly flat to steep; `None` if latency does not turn.
     ///
     /// The method is Kneedle (Satopää, Albrecht, Irwin and Raghavan, "Finding a 'Kneedle' in a
     /// Haystack", 2011) for a rising convex curve: load and latency are scaled to 0–1, and the
@@ -33,7 +33,8 @@ impl Curve {
         let is_knee = |i: usize| {
             let back = below[i] - SENSITIVITY * step;
             let after = &below[i + 1..];
-            // Up to the point where the curve turns away again, beyond this distance.
+            // The curve may return towards the line only until a point farther below the line than the candidate, where
+            // the curve turns away again.
             let reach = after.iter().take_while(|d| **d <= below[i]);
             below[i] > 0.0 && reach.into_iter().any(|d| *d <= back)
         };

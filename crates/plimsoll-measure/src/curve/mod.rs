@@ -1,9 +1,8 @@
 //! Load curves: measured load points, and figures derived from the points.
 //!
-//! A [`Curve`] is a list of [`Point`]s in increasing order of load. It gives the
-//! [overall response time](Curve::overall_response_time) by the [`Rule`] of a benchmark, the
-//! [knee](Curve::knee), where latency turns up, and a [fit](Curve::fit_usl) of the Universal
-//! Scalability Law.
+//! A [`Curve`] is a list of [`Point`]s in increasing order of load. A curve gives the [overall response
+//! time](Curve::overall_response_time) by the [`Rule`] of a benchmark, the [knee](Curve::knee), where latency turns up,
+//! and a [fit](Curve::fit_usl) of the Universal Scalability Law.
 //!
 //! Figures of the system (overall response time, [peak](Curve::peak)) use only valid points. The shape of the curve
 //! (knee, fit) uses all points: most invalid points have too high a load, where the curve bends.
@@ -22,31 +21,32 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Maximum of the numbers of a point; its inverse is the minimum load. Far beyond any measurement, and small enough
-/// that products of three numbers stay finite.
+/// Maximum of the numbers of a point; its inverse is the minimum load. The maximum is far beyond any measurement, and
+/// small enough that products of three numbers stay finite.
 const MAX_VALUE: f64 = 1e100;
 
-/// Whether a load point counts.
+/// Verdict on a load point, by the criteria of the point's workload or series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PointVerdict {
-    /// It passed every criterion.
+    /// The load point met every criterion.
     #[default]
     Valid,
-    /// It failed at least one; it is kept and shown, and no figure rests on it.
+    /// The load point failed at least one criterion. Invalid points are kept and shown; the overall response time and
+    /// the load line do not use invalid points.
     Invalid,
 }
 
-/// A measured load point.
+/// Load point of a curve: throughput and latency of one workload at one load.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Point {
-    /// Offered load, in business metrics or operations per second; more than 0 (at least 1e-100).
+    /// Offered load in business metrics or operations per second; more than 0 (at least 1e-100).
     pub load: f64,
-    /// Throughput achieved, in operations per second; at least 0.
+    /// Achieved throughput in operations per second; at least 0.
     pub achieved: f64,
-    /// Mean latency in milliseconds; at least 0.
+    /// Mean latency of the operations at the load, in milliseconds; at least 0.
     pub latency_ms: f64,
-    /// Whether the point counts.
+    /// Whether the load point met every criterion; the overall response time uses only valid points.
     pub verdict: PointVerdict,
 }
 
@@ -61,23 +61,23 @@ pub struct Curve {
 pub enum CurveError {
     /// A number is negative, greater than 1e100, not a number, or a load of zero.
     OutOfRange {
-        /// Index of the point, from 0.
+        /// Index, from 0, of the load point whose number is out of range.
         index: usize,
     },
     /// A load (or, for [`Rule::Sfs2008`], a throughput) does not exceed the previous value.
     NotIncreasing {
         /// Index of the later point, from 0; counts only valid points if a rule reports the error.
         index: usize,
-        /// The previous value.
+        /// Load of the previous point, or, for [`Rule::Sfs2008`], the throughput of the previous point.
         before: f64,
-        /// The value that should be greater than `before`.
+        /// Load or throughput of the point with this `index`, which should be greater than `before`.
         value: f64,
     },
     /// Fewer valid points than the rule needs.
     TooFew {
-        /// Number of valid points.
+        /// Number of valid load points of the curve.
         have: usize,
-        /// Required number of valid points.
+        /// Number of valid load points that the rule needs.
         need: usize,
     },
 }

@@ -4,18 +4,20 @@ use super::{Curve, CurveError, increasing};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How the overall response time of a curve is computed.
+/// Rule by which the overall response time of a curve is computed.
 ///
-/// Both rules divide the area under mean latency over load, by trapezoids, by the length of the load
-/// axis under it. They differ in where that axis begins.
+/// Both rules divide the area under mean latency over load, by trapezoids, by the length of the load axis under the
+/// area. The rules differ in the load axis (achieved throughput or offered load) and in the point at which the axis
+/// begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Rule {
-    /// SPECsfs2008: over the throughput achieved, from the origin (no load, no latency) through
-    /// every point, divided by the highest throughput. Reproduces five published results.
+    /// SPECsfs2008: area under latency over the achieved throughput, from the origin (no load, no latency) through
+    /// every valid point, divided by the highest throughput. The rule of SPECsfs2008 reproduces five published results.
     Sfs2008,
-    /// SPEC SFS 2014 and SPECstorage 2020: over the offered load, from the first point to the last,
-    /// divided by the distance of the two. Reproduces the one published result that we have.
+    /// SPEC SFS 2014 and SPECstorage 2020: area under latency over the offered load, from the first valid point to the
+    /// last, divided by the difference of the two loads. The rule of SPEC SFS 2014 reproduces the published result that
+    /// is known to us.
     Sfs2014,
 }
 
@@ -41,12 +43,12 @@ impl Curve {
             Rule::Sfs2014 => (p.load, p.latency_ms),
         }));
         if rule == Rule::Sfs2008 {
-            // Without the origin, for the first point to have index 0.
+            // The origin is not checked, so that the index in an error counts load points from 0.
             increasing(corners[1..].iter().map(|c| c.0))?;
         }
         let (first, last) = (corners[0].0, corners[corners.len() - 1].0);
         if last <= first {
-            // Only a single point without throughput gets here.
+            // The curve is a single point without throughput; any other curve was refused before.
             return Err(CurveError::NotIncreasing {
                 index: 0,
                 before: first,

@@ -163,7 +163,7 @@ fn the_published_curve_of_2014_gives_its_published_figure() {
         VDA_2014.name
     );
     assert_eq!(format!("{ort:.2}"), format!("{:.2}", VDA_2014.published));
-    // The other rule gives another figure.
+    // The rule of SPECsfs2008 gives another overall response time than the rule of SPEC SFS 2014.
     let other = c.overall_response_time(Rule::Sfs2008).unwrap();
     assert!((other - 3.79).abs() < 0.005, "{other}");
 }
@@ -172,7 +172,7 @@ fn the_published_curve_of_2014_gives_its_published_figure() {
 fn the_rules_differ_in_their_axis() {
     let points = vec![point(1.0, 10.0, 2.0), point(2.0, 40.0, 4.0)];
     let c = Curve::new(points).unwrap();
-    // Over throughput: triangle to (10, 2), then (2+4)/2 over 30, by 40.
+    // The area over throughput, a triangle to (10, 2) and (2+4)/2 over 30, is divided by 40.
     let ort = c.overall_response_time(Rule::Sfs2008).unwrap();
     assert!((ort - (10.0 + 90.0) / 40.0).abs() < 1e-12);
     assert_eq!(c.overall_response_time(Rule::Sfs2014), Ok(3.0));
@@ -245,7 +245,7 @@ fn numbers_out_of_range_are_refused() {
 
 #[test]
 fn knees_of_published_curves() {
-    // Computed independently, by the largest distance from the chord.
+    // The expected knees were computed independently, by the largest distance from the chord.
     let knee = |p: &Published| curve(p.points).knee().map(|k| k.load);
     assert_eq!(knee(&NFS_2008[0]), Some(1160562.0));
     assert_eq!(knee(&NFS_2008[1]), Some(125280.0));
@@ -325,7 +325,7 @@ fn the_published_vda_curve_scales_all_but_linearly() {
     let points = VDA_2014.points.iter().zip(VDA_OPS);
     let points = points.map(|((load, ms), ops)| point(*load, ops, *ms));
     let fit = Curve::new(points.collect()).unwrap().fit_usl().unwrap();
-    // Ten operations per second per stream, less 0.1 % at the end.
+    // The law has about ten operations per second per stream, and 0.1 % less at the end.
     assert!((fit.throughput(1000.0) - 10_003.0).abs() < 15.0, "{fit:?}");
     assert!(fit.sigma * 1700.0 < 0.01, "{fit:?}");
     assert!(fit.r_squared > 0.999_99, "{fit:?}");
@@ -335,7 +335,7 @@ fn the_published_vda_curve_scales_all_but_linearly() {
 
 #[test]
 fn parameters_stay_in_their_ranges() {
-    // Superlinear: σ would be negative, so σ is zero.
+    // For superlinear throughput σ would be negative, so σ is zero.
     let up = [(1.0, 1.0), (2.0, 2.2), (3.0, 3.4), (4.0, 4.8)];
     let points = up.map(|(n, x)| point(n, x, 1.0)).to_vec();
     let fit = Curve::new(points).unwrap().fit_usl().unwrap();
@@ -343,7 +343,7 @@ fn parameters_stay_in_their_ranges() {
     assert_eq!(fit.peak_load(), None);
     // Best λ of X = λN by hand: ΣNX / ΣN² = 34.8 / 30.
     assert!((fit.lambda - 34.8 / 30.0).abs() < 1e-9, "{fit:?}");
-    // Retrograde: all contention.
+    // Throughput that falls from the first point on is explained by contention alone.
     let down = [(1.0, 9.0), (2.0, 5.0), (3.0, 3.0), (4.0, 2.0)];
     let points = down.map(|(n, x)| point(n, x, 1.0)).to_vec();
     let fit = Curve::new(points).unwrap().fit_usl().unwrap();

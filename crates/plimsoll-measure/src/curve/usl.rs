@@ -33,18 +33,18 @@ const MAX_FIT_PARAMETERS: usize = 3;
 type Vector = [f64; MAX_FIT_PARAMETERS];
 type Matrix = [Vector; MAX_FIT_PARAMETERS];
 
-/// A Universal Scalability Law that fits a curve.
+/// A Universal Scalability Law fitted to the points of a load curve.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct UslFit {
     /// λ: operations per second that one unit of load achieves; more than 0.
     pub lambda: f64,
     /// σ, contention: the fraction of the work that is serialised, 0 to 1.
     pub sigma: f64,
-    /// κ, coherency: the cost of each pair of units, at least 0.
+    /// κ, coherency: the cost of each pair of units of load, at least 0.
     pub kappa: f64,
-    /// Measured throughput minus that of the law, in operations per second, by point.
+    /// Residuals: the measured throughput minus the throughput of the law at each point, in operations per second.
     pub residuals: Vec<f64>,
-    /// Fraction of the variance of throughput that the law explains; 1 is all of it.
+    /// Coefficient of determination: the fraction of the variance of throughput that the law explains, at most 1.
     pub r_squared: f64,
 }
 
@@ -69,12 +69,12 @@ impl UslFit {
 pub enum UslError {
     /// Fewer than four points cannot determine three parameters.
     TooFew {
-        /// Number of points.
+        /// Number of load points of the curve, which is less than four.
         have: usize,
     },
     /// A point has no throughput, which the law excludes.
     NothingAchieved {
-        /// Load of the point.
+        /// Load of the point without throughput.
         load: f64,
     },
     /// Throughput is constant: there is nothing to fit.
@@ -103,7 +103,8 @@ impl Curve {
     /// fit are finite.
     ///
     /// # Errors
-    /// The reason why there is no fit.
+    /// [`UslError`] if the curve has too few points, no throughput at a point or constant throughput, or if the
+    /// iteration does not converge.
     pub fn fit_usl(&self) -> Result<UslFit, UslError> {
         let data = Scaled::of(self)?;
         let n1 = 1.0 / data.max_load;
@@ -114,7 +115,8 @@ impl Curve {
             &[one, n],
             &[one, [0.0, -n1, 1.0]],
             &[one],
-            // σ = 1: a second unit adds nothing.
+            // The last two families have σ = 1, so that d(n) has no constant term: a second unit of load adds no
+            // throughput.
             &[n, n_squared],
             &[n],
         ];
@@ -131,7 +133,7 @@ impl Curve {
     }
 }
 
-/// σ, κ and the scaled λ.
+/// Parameters of the law: contention σ, coherency κ, and λ in scaled units of throughput.
 struct UslParameters {
     lambda: f64,
     sigma: f64,
@@ -170,9 +172,9 @@ impl Denominator {
     }
 }
 
-/// Load and throughput as fractions of their maxima.
+/// Points of a curve, with load and throughput as fractions of the maximum load and the maximum throughput.
 struct Scaled {
-    /// (n, x) of each point, both above 0 and at most 1.
+    /// Scaled load n and scaled throughput x of each point, above 0 and at most 1.
     points: Vec<(f64, f64)>,
     max_load: f64,
     max_throughput: f64,
@@ -348,7 +350,7 @@ mod tests {
 
     #[test]
     fn equations_are_solved_whatever_their_order() {
-        // x + 2y + 3z = 14, 2x + y − z = 1, −x + 4y + 2z = 13: 1, 2 and 3.
+        // The equations x + 2y + 3z = 14, 2x + y − z = 1 and −x + 4y + 2z = 13 have the solution 1, 2, 3.
         let (a, b) = (
             [[1.0, 2.0, 3.0], [2.0, 1.0, -1.0], [-1.0, 4.0, 2.0]],
             [14.0, 1.0, 13.0],
@@ -359,7 +361,7 @@ mod tests {
                 assert!((value - expected).abs() < 1e-12, "{solved:?}");
             }
         }
-        // A zero pivot, and only two of the three equations.
+        // The first pivot is zero, and only two of the three equations are solved.
         let some = solve(
             [[0.0, 4.0, 9.0], [2.0, 6.0, 9.0], [9.0; 3]],
             [8.0, 18.0, 9.0],

@@ -8,7 +8,8 @@ const MS: Nanos = 1_000_000;
 /// Slot length for an interval of one second.
 const SLOT: Nanos = 1 << 21;
 
-/// The intervals of a window of 12 s in which `load` is recorded: row 0 counts, row 1 does not.
+/// The intervals of a window of 12 s in which `load` records operations: the summary counts row 0, and leaves out row
+/// 1.
 fn intervals(load: impl FnOnce(&Recorder)) -> Vec<IntervalSummary> {
     let window = Arc::new(WindowState::new(SECOND));
     let specs = [RowSpec::default(); 2];
@@ -24,7 +25,7 @@ fn intervals(load: impl FnOnce(&Recorder)) -> Vec<IntervalSummary> {
     all.iter().map(sum).collect()
 }
 
-/// Operations of 1 ms, one every 10 ms: a hundred per second.
+/// Records operations of row 0 from one instant to another: a hundred per second, of 1 ms each.
 fn busy(lane: &Recorder, from: Nanos, to: Nanos) {
     for at in (from..to).step_by(10 * MS as usize) {
         lane.record(0, OpTimes::unpaced(at, at + MS), 0);
@@ -39,7 +40,7 @@ fn a_server_that_is_killed_and_restarted_is_an_outage_of_two_events() {
             lane.record_error(0, at, at + MS, "EIO");
         }
         lane.record_error(1, 5700 * MS, 5701 * MS, "ESTALE");
-        // Does not belong to the operations of the run.
+        // Row 1 counts neither in the throughput nor in the gaps of an event.
         lane.record(1, OpTimes::unpaced(5800 * MS, 5801 * MS), 0);
         busy(lane, 6500 * MS, 12 * SECOND);
     });
@@ -48,12 +49,13 @@ fn a_server_that_is_killed_and_restarted_is_an_outage_of_two_events() {
         panic!("one effect for each event");
     };
     assert_eq!(killed.before_per_s, Some(100.0));
-    // The interval from 4 s; the middle of the next interval is at the restart, so it belongs to the restart.
+    // Only the interval from 4 s counts: the middle of the next interval is at the restart, so the next interval
+    // belongs to the restart.
     assert_eq!(killed.during_per_s, Some(0.0));
     // The interval from 6 s has half of the throughput, the interval from 7 s all.
     assert_eq!(killed.time_to_recover, Some(3 * SECOND));
     assert_eq!(killed.after_per_s, Some(100.0));
-    // From the end of the last success before 4 s, which is before the event, to 6.501 s.
+    // The gap lasts from the event, because the last success was before the event, to 6.501 s.
     assert_eq!(killed.max_gap.from, 4 * SECOND);
     assert!(killed.max_gap.to.abs_diff(6501 * MS) <= SLOT, "{killed:?}");
     assert_eq!(killed.gap_resolution, SLOT);
@@ -62,7 +64,8 @@ fn a_server_that_is_killed_and_restarted_is_an_outage_of_two_events() {
     assert_eq!(restarted.before_per_s, Some(0.0));
     assert_eq!(restarted.time_to_recover, None);
     assert_eq!(restarted.after_per_s, None);
-    // Intervals from 5 s, with none, from 6 s, with 50, and five with 100.
+    // The mean is of the interval from 5 s without operations, the interval from 6 s with 50, and five intervals with
+    // 100.
     assert_eq!(restarted.during_per_s, Some(550.0 / 7.0));
     assert_eq!(restarted.max_gap.from, 5500 * MS);
     assert!(restarted.max_gap.to.abs_diff(6501 * MS) <= SLOT);
@@ -79,13 +82,14 @@ fn what_brings_the_throughput_back_does_not_end_the_time_after() {
     let events = [3 * SECOND, 5 * SECOND + 50 * MS, 8 * SECOND];
     let effect = &event_effects(&all, 12 * SECOND, &events)[0];
     assert_eq!(effect.time_to_recover, Some(2 * SECOND));
-    // 90 operations, then 100 and 100; the effect of the last event is separate.
+    // The three intervals have 90, 100 and 100 operations; the effect of the last event is separate.
     assert_eq!(effect.after_per_s, Some(290.0 / 3.0));
 }
 
 #[test]
 fn the_throughput_is_back_with_three_intervals_in_a_row() {
-    // 100 per second, then 50, 95, 80, 90, 90, 100, …: 95 is followed by less, 90 is enough.
+    // The operations per second are 100, then 50, 95, 80, 90, 90, 100, …: an interval with 95 is followed by an
+    // interval with 80, and 90 is enough for a recovery.
     let all = intervals(|lane| {
         busy(lane, 0, 3 * SECOND);
         for (second, ops) in (3..).zip([50, 95, 80, 90, 90, 100, 100, 100, 100]) {
@@ -101,7 +105,7 @@ fn the_throughput_is_back_with_three_intervals_in_a_row() {
     assert_eq!(effect.time_to_recover, Some(6 * SECOND - at));
     assert_eq!(effect.during_per_s, Some(75.0));
     assert_eq!(effect.after_per_s, Some(580.0 / 6.0));
-    // No success between the last of 50 operations, in the fourth second, and the next second.
+    // No operation succeeds between the last of 50 operations, in the fourth second, and the next second.
     let gap = effect.max_gap;
     assert!(gap.from.abs_diff(3491 * MS) <= SLOT, "{gap:?}");
     assert!(gap.to.abs_diff(4001 * MS) <= SLOT, "{gap:?}");
@@ -121,7 +125,7 @@ fn an_event_without_an_effect_has_recovered_at_once() {
     // The time after the event ends with the next event, even within the same interval.
     let followed = event_effects(&all, 12 * SECOND, &[2500 * MS, 2700 * MS]);
     assert_eq!(followed[0].after_per_s, None);
-    // After the window nothing is known.
+    // An event after the window has no throughput before the event.
     assert_eq!(effects[2].before_per_s, None);
 }
 
@@ -138,12 +142,12 @@ fn what_stops_for_ever_does_not_come_back() {
         (effect.max_gap.from, effect.max_gap.to),
         (9 * SECOND, 12 * SECOND)
     );
-    // Before the first complete interval there is nothing to compare with.
+    // An event before the end of the first interval has no throughput to compare with.
     let effect = &event_effects(&all, 12 * SECOND, &[500 * MS])[0];
     assert_eq!((effect.before_per_s, effect.time_to_recover), (None, None));
     // The middle of the first interval is at the event itself.
     assert_eq!(effect.during_per_s, Some(900.0 / 12.0));
-    // A window without known intervals.
+    // The window has no known intervals.
     let effect = &event_effects(&[], SECOND, &[0])[0];
     assert_eq!(
         (effect.before_per_s, effect.max_gap.length()),
@@ -172,7 +176,7 @@ fn the_length_of_intervals_is_known_from_the_last_one() {
     assert_eq!(IntervalSummary::full_length(&[]), 0);
 }
 
-/// A summary of an interval of a second with these operations and errors.
+/// Summary of an interval of one second with the given numbers of operations and errors.
 fn second(index: u64, ops: u64, errors: u64) -> IntervalSummary {
     IntervalSummary {
         window: 1,
@@ -194,7 +198,7 @@ fn errors_are_those_from_an_event_to_the_next() {
     };
     assert_eq!(errors(&[2 * SECOND, 4 * SECOND]), [4 + 8, 16 + 32]);
     assert_eq!(errors(&[0]), [63]);
-    // Both events of an interval have its errors.
+    // Both events in an interval have the errors of the interval.
     assert_eq!(
         errors(&[2100 * MS, 2900 * MS, 5 * SECOND]),
         [4, 4 + 8 + 16, 32]
@@ -213,7 +217,7 @@ fn means_are_of_the_intervals_between_events() {
     let effects = event_effects(&all, 6 * SECOND, &[SECOND, 3 * SECOND]);
     let before: Vec<_> = effects.iter().map(|e| e.before_per_s).collect();
     assert_eq!(before, [Some(100.0), Some(400.0)]);
-    // The throughput is back when it never fell below: for three intervals the first time only.
+    // After the first event only two consecutive intervals have at least 90 operations, which is no recovery.
     assert_eq!(effects[0].time_to_recover, None);
     assert_eq!(effects[0].during_per_s, Some(400.0));
     assert_eq!(effects[1].during_per_s, Some(160.0 / 3.0));
@@ -241,7 +245,7 @@ fn a_last_interval_that_is_short_counts_with_its_length() {
     let effect = &event_effects(&all, window, &[2 * SECOND])[0];
     assert_eq!(effect.during_per_s, Some(200.0 / 1.25));
     assert_eq!(effect.before_per_s, Some(100.0));
-    // Two and a quarter intervals are not three.
+    // Two and a quarter intervals after an event are too few for a recovery.
     let effect = &event_effects(&all, window, &[SECOND])[0];
     assert_eq!(effect.time_to_recover, None);
     let whole: Vec<_> = (0..4).map(|i| second(i, 100, 0)).collect();
@@ -250,7 +254,7 @@ fn a_last_interval_that_is_short_counts_with_its_length() {
         (effect.time_to_recover, effect.after_per_s),
         (Some(0), Some(100.0))
     );
-    // Nine tenths are enough.
+    // Nine tenths of the throughput before the event are enough for a recovery.
     let mut less = whole;
     less[2].ops = 90;
     assert_eq!(
@@ -298,7 +302,8 @@ fn the_longest_gap_is_that_of_the_event_before_it() {
     let slot = |at: Nanos| at / SECOND * SECOND + (at % SECOND) / SLOT * SLOT;
     let end = |at: Nanos| slot(at) + SLOT;
     assert_eq!(gaps(&[0]), [(end(6 * SECOND), 12 * SECOND)]);
-    // From the second event, which is in a gap, and from the previous success to the first event.
+    // The first event has the gap from the previous success on, and the second event, in the gap, the gap from the
+    // event on.
     assert_eq!(
         gaps(&[0, 3 * SECOND, 5500 * MS]),
         [
@@ -307,7 +312,7 @@ fn the_longest_gap_is_that_of_the_event_before_it() {
             (end(6 * SECOND), 12 * SECOND)
         ]
     );
-    // The first of two equal gaps; an event at the end of a gap has no part of the gap.
+    // Of two equal gaps the first counts; an event at the end of a gap has no part of the gap.
     assert_eq!(
         gaps(&[0, SECOND]),
         [(0, SECOND), (end(6 * SECOND), 12 * SECOND)]

@@ -7,7 +7,7 @@ const SECOND: Nanos = 1_000_000_000;
 /// Slot length for an interval of one second: the smallest power of two with which 512 slots cover the interval.
 const SLOT: Nanos = 1 << 21;
 
-/// Lanes with one recorder each; row 2 does not count.
+/// A window and the recorders of `count` lanes with three rows each; completions of row 2 do not count for the gaps.
 fn lanes(count: usize) -> (Arc<WindowState>, Vec<Recorder>, Collector) {
     let window = Arc::new(WindowState::new(SECOND));
     let specs = [RowSpec::default(); 3];
@@ -24,7 +24,7 @@ fn about(got: Nanos, wanted: Nanos) -> bool {
     got <= wanted && wanted - got <= 2 * SLOT
 }
 
-/// Records an operation executed by its worker.
+/// Records an operation that a worker of the lane executes from `start` to `end`.
 fn executed(lane: &Recorder, row: u32, start: Nanos, end: Nanos) {
     let worker = lane.worker();
     worker.begin(row, start);
@@ -40,7 +40,7 @@ fn long_call(shape: CallShape, span: Gap) -> CallSpans {
     calls
 }
 
-/// Operations of row 0 of 1 ms, one every 10 ms, from one instant to another.
+/// Records operations of row 0 from one instant to another: a hundred per second, of 1 ms each.
 fn busy(lane: &Recorder, from: Nanos, to: Nanos) {
     for at in (from..to).step_by(10_000_000) {
         lane.record(0, OpTimes::unpaced(at, at + 1_000_000), 0);
@@ -85,7 +85,7 @@ fn one_that_comes_back_late_is_no_less_a_stall() {
     window.open(SECOND, 5 * SECOND);
     busy(&lanes[0], SECOND, 3 * SECOND);
     executed(&lanes[0], 1, 3 * SECOND, 7 * SECOND);
-    // Completed outside the window.
+    // The operation completes outside the window.
     executed(&lanes[0], 1, 7 * SECOND, 8 * SECOND);
     let totals = finish(&lanes, collector);
     assert_eq!(totals.rows[1].in_flight.counts().len(), 1);
@@ -142,7 +142,7 @@ fn where_another_lane_goes_on_nothing_stands_still() {
     assert!(about(totals.gaps.rows[1].length(), 9 * SECOND));
 }
 
-/// Stalls of a window with this number of completions, none of them in the first two seconds.
+/// Stalls of a window with `completions` completions, none of the completions in the first two seconds.
 fn stalls_of(window: Nanos, completions: u64) -> Vec<Stall> {
     let gap = Gap {
         from: 0,
@@ -201,10 +201,10 @@ fn a_stall_begins_when_an_operation_that_usually_takes_less_is_in_flight() {
     let at = |from: u64| Some((from * SECOND / 10, 12 * SECOND, false));
     assert_eq!(from((50, 130)), at(100));
     assert_eq!(from((105, 120)), at(105));
-    // One second is not long enough, and the call must last to the end.
+    // One second with a call in flight is not long enough for a stall, and the call must last to the end of the gap.
     assert_eq!((from((110, 130)), from((109, 130))), (None, at(109)));
     assert_eq!((from((100, 119)), from((120, 130))), (None, None));
-    // The median may be a tenth of the gap.
+    // The median service time may be at most a tenth of the gap.
     assert_eq!(stalls_with((50, 130), 200_000_000).len(), 1);
     assert_eq!(stalls_with((50, 130), 200_000_001), []);
 }
@@ -235,7 +235,7 @@ fn failed_operations_are_completions_too() {
     assert_eq!((count(5, 4), count(5, 5), count(0, 10)), (0, 1, 1));
 }
 
-/// An interval in which operations of two rows completed in these slots of a nanosecond.
+/// An interval in which operations of two rows completed in slots of a nanosecond; `rows` has the slots of each row.
 fn interval(start: Nanos, rows: [&[u64]; 2]) -> Interval {
     let set = |slots: &[u64]| {
         let marks = crate::completions::CompletionMarks::default();
@@ -267,7 +267,7 @@ fn the_first_of_the_longest_gaps_is_kept() {
     let gaps = watch.clone().finish(5020);
     assert_eq!(gaps.rows, [gap(120, 5000), gap(40, 5030)]);
     assert_eq!(gaps.all, gap(120, 5000));
-    // The window end, once at the distance of the longest gap and once farther.
+    // The gap before the window end is once as long as the longest gap, and once longer.
     let end = 5010 + 4880;
     assert_eq!(watch.clone().finish(end).all, gap(120, 5000));
     let longer = watch.clone().finish(end + 1);
@@ -355,7 +355,7 @@ fn a_second_window_knows_nothing_of_the_first() {
 fn the_longest_of_distances_grows_with_the_logarithm() {
     assert!((expected_max_gap(SECOND, 0) - 1e9).abs() < 1.0);
     assert!((expected_max_gap(SECOND, 1) - 0.577e9).abs() < 1e6);
-    // A million in ten seconds: 10 µs apart, and the longest gap about 144 µs.
+    // A million completions in ten seconds are 10 µs apart, and the longest gap is about 144 µs.
     assert!((expected_max_gap(10 * SECOND, 1_000_000) / 1e3 - 143.9).abs() < 0.1);
 }
 
@@ -450,8 +450,8 @@ fn an_operation_of_many_calls_at_the_end_is_judged_by_its_latest_call() {
     }
 }
 
-/// While a call hangs, one short operation of another worker does not prevent a stall; the calls of a long operation of
-/// another worker do.
+/// While a call hangs, one short operation of another worker does not prevent a stall; calls of a long operation of
+/// another worker prevent a stall.
 #[test]
 fn calls_of_one_worker_are_signs_for_all() {
     for pieces in [1, 150] {

@@ -155,7 +155,7 @@ fn an_operation_that_has_returned_is_in_flight_no_more() {
     // The operation returned after the window end, and its worker has not ended the operation yet.
     record(&lane, 8192, 10_001);
     assert_eq!(notes(&window, &lane).0, [(1808, 1)]);
-    // An operation that began after the window end.
+    // The operation began after the window end.
     worker.begin(0, 10_240);
     assert_eq!(notes(&window, &lane).0, []);
     worker.begin(0, 9984);
@@ -233,13 +233,14 @@ fn signs_of_life_are_times_in_which_calls_complete() {
     execute(1, &[s + 5, s + 10, 2 * s, 3 * s - 1], 3 * s + 7);
     let mut expected = calls(shape, &[], &[(s + 5, 3 * s - 1)]);
     assert_eq!(notes(&window, &lane).1, expected);
-    // A long call between short calls, and a long last call.
+    // The operation has a long call between short calls, and a long last call.
     execute(10, &[10 * s + 5, 10 * s + 9, 12 * s, 12 * s + 1], 15 * s);
     let long = [(10 * s + 9, 12 * s), (12 * s + 1, 15 * s)];
     let signs = [(10 * s + 5, 10 * s + 9), (12 * s, 12 * s + 1)];
     expected.merge(&calls(shape, &long, &signs));
     assert_eq!(notes(&window, &lane).1, expected);
-    // Only long calls; an operation of one call does not inherit signs from the previous operation.
+    // The first operation has only long calls. The second operation, of one call, does not inherit signs from the
+    // first.
     execute(20, &[22 * s, 24 * s], 26 * s);
     execute(30, &[], 32 * s);
     let long = [
@@ -251,7 +252,7 @@ fn signs_of_life_are_times_in_which_calls_complete() {
     let signs = [(22 * s, 22 * s), (24 * s, 24 * s)];
     expected.merge(&calls(shape, &long, &signs));
     assert_eq!(notes(&window, &lane).1, expected);
-    // In flight at the window end.
+    // The operation is in flight at the window end.
     worker.plan_calls(8, 100);
     worker.begin(0, 90 * s);
     [90 * s + 5, 91 * s]
@@ -338,7 +339,7 @@ fn completions_are_marked_in_their_slots_of_the_interval() {
     let slot = |slot: u64| 9 * SECOND + (slot << shift);
     record(&lane, slot(3), slot(3));
     lane.record_completed_at(0, slot(5), slot(5) + 1, 0);
-    // Belongs to an earlier interval.
+    // The operation completed in an earlier interval.
     lane.record_completed_at(0, 8 * SECOND, 8 * SECOND, 0);
     lane.record_error(0, slot(8), slot(8), "EIO");
     let all = lane.shared.take_all().1;

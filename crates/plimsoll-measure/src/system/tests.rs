@@ -14,7 +14,7 @@ fn a_busy_process_is_seen() {
     assert!(used.seconds >= 0.15);
     let process = used.process.expect("getrusage works everywhere");
     assert!(process.cpu_s() > 0.02, "{process:?}");
-    // All threads of this process on all processors, plus one tick.
+    // The process uses at most the time of all processors; 0.1 s is a margin for clock ticks.
     let processors = std::thread::available_parallelism().unwrap().get() as f64;
     assert!(
         process.cpu_s() <= (used.seconds + 0.1) * processors,
@@ -70,7 +70,7 @@ fn idle_devices_are_left_out_and_new_ones_begin_at_zero() {
     assert_eq!(super::used(&None, &Some(used), DiskUse::since), None);
 }
 
-/// In the format of Linux 6.1.
+/// `/proc/self/mountstats` in the format of Linux 6.1.
 const MOUNTSTATS: &str = "\
 device proc mounted on /proc with fstype proc
 device host:/a mounted on /mnt/my\\040share with fstype nfs4 statvers=1.1
@@ -146,7 +146,7 @@ fn what_a_process_used_is_the_difference_of_its_counters() {
     );
 }
 
-/// The evaluated figures of these files, in the format of Linux 6.1.
+/// The evaluated figures of `/proc/vmstat`, in the format of Linux 6.1.
 const VMSTAT: &str = "pgpgin 1000\npgpgout 2000\nnr_dirtied 30\nnr_written 20\nnr_dirty 3\n";
 const MEMINFO: &str = "MemTotal: 1000 kB\nMemFree: 500 kB\nBuffers: 1 kB\nCached: 300 kB\nSwapCached: 0 kB\n\
         Active: 1 kB\nInactive: 1 kB\nSwapTotal: 0 kB\nSwapFree: 0 kB\nDirty: 12 kB\nWriteback: 0 kB\nMapped: 1 kB\n\
@@ -196,7 +196,7 @@ fn counters_are_read_where_the_kernel_has_them() {
     };
     let (before, read, after) = (read_in(), page_cache().map(|c| c.read_in_bytes), read_in());
     assert!((before..=after).contains(&read));
-    // Unless a device comes or goes during the test.
+    // The interfaces are compared unless a device comes or goes during the test.
     let interfaces = || -> BTreeSet<String> {
         let all = procfs::net::dev_status().unwrap_or_default();
         all.into_keys().collect()

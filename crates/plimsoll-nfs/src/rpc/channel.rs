@@ -29,7 +29,7 @@ pub struct Channel {
 }
 
 impl Channel {
-    /// Creates a channel of a lane. The channel connects when it is first used.
+    /// Creates a channel for the workers of `lane`; the TCP connections are established at the first call.
     #[must_use]
     pub fn new(lane: &Lane, spec: ChannelSpec, observer: Option<Rc<dyn ChannelObserver>>) -> Self {
         let count = spec.connections.max(1);

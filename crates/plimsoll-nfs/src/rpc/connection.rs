@@ -46,8 +46,8 @@ const BUSY_RETRANSMIT_DELAY_NS: Nanos = 20_000_000;
 /// The time for which calls stay in flight after the end of the run, in nanoseconds.
 const CALL_GRACE_AFTER_RUN_NS: Nanos = 3_000_000_000;
 
-/// Tolerance in nanoseconds of the start of a server's silence: calls made this long before the
-/// server's last message may have been in transit when the server stopped.
+/// The tolerance, in nanoseconds, with which a call counts as made during a server's silence: a call made within the
+/// tolerance before the server's last message may have been in transit when the server stopped.
 const SILENCE_SLACK_NS: Nanos = 500_000_000;
 
 /// A hasher for xids; consecutive numbers need little mixing.
@@ -78,7 +78,8 @@ struct CallSlot {
     sent: Nanos,
     /// The time of the next retransmission, if the server was still executing the call.
     retransmit_at: Option<Nanos>,
-    /// Whether the server may have executed an earlier transmission than the one with the reply.
+    /// Whether the server may have executed an earlier transmission of the call than the transmission that got the
+    /// reply.
     may_have_run_twice: bool,
     waker: Option<Waker>,
     outcome: Option<(Result<Vec<u8>, RpcError>, Nanos)>,
@@ -126,8 +127,8 @@ pub(super) enum ReplyState {
 }
 
 impl ConnectionState {
-    /// Completes a call, unless the server is still executing it. Ignores complete calls: the reply
-    /// to a retransmitted call may come twice.
+    /// Sets the outcome of a call, unless its handler requests a retransmission because the server is still executing
+    /// the call. A second reply to a retransmitted call is ignored.
     fn complete(&mut self, xid: u32, outcome: Result<Vec<u8>, RpcError>, now: Nanos) {
         let Some(slot) = self.slots.get_mut(&xid).filter(|s| s.outcome.is_none()) else {
             return;
@@ -177,8 +178,8 @@ impl ConnectionState {
         let all: Vec<u32> = self.slots.keys().copied().collect();
         all.into_iter()
             .for_each(|xid| self.complete(xid, Err(error), now));
-        // A partly written message must be completed; otherwise the next message would be taken for
-        // the rest.
+        // A message that is partly written must be written to its end; otherwise the server would read the beginning of
+        // the next message as the rest of the message.
         self.queue.truncate(usize::from(self.written > 0));
     }
 }
@@ -284,7 +285,8 @@ impl Connection {
                 let mut state = self.state.borrow_mut();
                 state.broke_at.get_or_insert(now);
                 if let RpcError::NoReply(_) = error {
-                    // The server does not use this protocol, so another attempt would not help.
+                    // Bytes that are not an RPC reply come from another kind of server, so a new connection would not
+                    // help.
                     state.fail_all(error, now);
                 }
             }
@@ -377,8 +379,8 @@ impl Connection {
         state.last_received = now;
     }
 
-    /// Fails expired calls, and queues calls that may be retransmitted on this connection. Returns
-    /// whether the connection must be re-established because of the server's silence.
+    /// Fails calls whose time limit has passed, and queues calls for retransmission. Returns whether the connection
+    /// must be re-established because the server is silent.
     fn expire_calls(&self, shared: &ChannelShared, connected: bool) -> bool {
         let now = shared.lane.now();
         let spec = &shared.spec;

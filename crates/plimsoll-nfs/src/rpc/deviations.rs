@@ -2,17 +2,16 @@
 //! that cannot be decoded.
 
 use super::message::{RpcError, result};
-use crate::lock::lock;
 use crate::xdr::{Decode, FieldPath, XdrError};
-use std::cell::Cell;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard};
 
-/// A procedure and the document that specifies it.
+/// The name of a procedure or operation and of its specification, for messages about deviations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ProcedureName {
-    /// The name of the procedure, such as `FSSTAT`.
+    /// The name of the procedure or operation, such as `FSSTAT`.
     pub name: &'static str,
-    /// The document, such as `RFC 1813`.
+    /// The document that specifies the procedure, such as `RFC 1813`.
     pub standard: &'static str,
 }
 
@@ -38,44 +37,56 @@ pub struct TrailingBytes {
     pub max_bytes: u32,
 }
 
-impl TrailingBytes {
-    /// The statistics of one reply with a surplus of `bytes` bytes.
-    #[must_use]
-    pub fn of_reply(bytes: u32) -> Self {
+/// Counters of replies with bytes after the result. Workers add to the counters while operations are measured, so the
+/// counters are atomic and need no lock.
+#[derive(Debug)]
+struct SurplusCounters {
+    replies: AtomicU64,
+    min_bytes: AtomicU32,
+    max_bytes: AtomicU32,
+}
+
+impl Default for SurplusCounters {
+    fn default() -> Self {
         Self {
-            replies: 1,
-            min_bytes: bytes,
-            max_bytes: bytes,
+            replies: AtomicU64::new(0),
+            min_bytes: AtomicU32::new(u32::MAX),
+            max_bytes: AtomicU32::new(0),
         }
     }
+}
 
-    /// The merged statistics.
-    fn and(self, other: Self) -> Self {
-        match (self.replies, other.replies) {
-            (_, 0) => self,
-            (0, _) => other,
-            (mine, theirs) => Self {
-                replies: mine + theirs,
-                min_bytes: self.min_bytes.min(other.min_bytes),
-                max_bytes: self.max_bytes.max(other.max_bytes),
-            },
+impl SurplusCounters {
+    fn add(&self, bytes: u32) {
+        self.replies.fetch_add(1, Relaxed);
+        self.min_bytes.fetch_min(bytes, Relaxed);
+        self.max_bytes.fetch_max(bytes, Relaxed);
+    }
+
+    fn take(&self) -> TrailingBytes {
+        TrailingBytes {
+            replies: self.replies.swap(0, Relaxed),
+            min_bytes: self.min_bytes.swap(u32::MAX, Relaxed),
+            max_bytes: self.max_bytes.swap(0, Relaxed),
         }
     }
 }
 
 /// Deviations of one procedure's replies.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 struct ProcedureDeviations {
     procedure: ProcedureName,
-    surplus: TrailingBytes,
+    surplus: SurplusCounters,
     /// Describes the first reply that could not be decoded.
-    malformed: Option<String>,
+    malformed: OnceLock<String>,
 }
 
 /// Deviations in the replies of a server to all of its clients.
 #[derive(Debug, Default)]
 pub struct Deviations {
-    state: Mutex<Vec<ProcedureDeviations>>,
+    /// The procedures whose replies deviated, in the order of their first deviations; locked for writing only when a
+    /// procedure deviates for the first time.
+    procedures: RwLock<Vec<ProcedureDeviations>>,
 }
 
 impl Deviations {
@@ -84,9 +95,7 @@ impl Deviations {
     #[cold]
     pub(crate) fn add(&self, procedure: ProcedureName, deviation: Deviation<'_>) {
         match deviation {
-            Deviation::Surplus(bytes) => {
-                self.add_surplus(procedure, TrailingBytes::of_reply(bytes));
-            }
+            Deviation::Surplus(bytes) => self.with(procedure, |p| p.surplus.add(bytes)),
             Deviation::Malformed(field, error) => {
                 self.add_malformed(procedure, || malformed(procedure, field, error));
             }
@@ -104,50 +113,59 @@ impl Deviations {
     /// Adds a reply that could not be decoded; keeps only the first description of each procedure.
     fn add_malformed(&self, procedure: ProcedureName, why: impl FnOnce() -> String) {
         self.with(procedure, |p| {
-            p.malformed.get_or_insert_with(why);
+            p.malformed.get_or_init(why);
         });
     }
 
-    /// Adds statistics of replies with a surplus.
-    fn add_surplus(&self, procedure: ProcedureName, surplus: TrailingBytes) {
-        if surplus.replies > 0 {
-            self.with(procedure, |p| p.surplus = p.surplus.and(surplus));
+    fn with(&self, procedure: ProcedureName, change: impl FnOnce(&ProcedureDeviations)) {
+        let index = |all: &[ProcedureDeviations]| all.iter().position(|p| p.procedure == procedure);
+        let procedures = self.read();
+        if let Some(known) = index(&procedures) {
+            return change(&procedures[known]);
         }
+        drop(procedures);
+        let mut procedures = self
+            .procedures
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        let known = index(&procedures).unwrap_or_else(|| {
+            procedures.push(ProcedureDeviations {
+                procedure,
+                surplus: SurplusCounters::default(),
+                malformed: OnceLock::new(),
+            });
+            procedures.len() - 1
+        });
+        change(&procedures[known]);
     }
 
-    fn with(&self, procedure: ProcedureName, change: impl FnOnce(&mut ProcedureDeviations)) {
-        let mut state = lock(&self.state);
-        let at = match state.iter().position(|p| p.procedure == procedure) {
-            Some(at) => at,
-            None => {
-                state.push(ProcedureDeviations {
-                    procedure,
-                    surplus: TrailingBytes::default(),
-                    malformed: None,
-                });
-                state.len() - 1
-            }
-        };
-        change(&mut state[at]);
+    fn read(&self) -> RwLockReadGuard<'_, Vec<ProcedureDeviations>> {
+        self.procedures
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes the statistics of replies with a surplus by procedure, and resets them.
+    /// The statistics since the previous call of replies with bytes after the result, by procedure; procedures without
+    /// such replies are left out.
     #[must_use]
     pub fn take_surplus(&self) -> Vec<(ProcedureName, TrailingBytes)> {
-        let mut state = lock(&self.state);
-        let longer = state.iter_mut().filter(|p| p.surplus.replies > 0);
-        longer
-            .map(|p| (p.procedure, std::mem::take(&mut p.surplus)))
-            .collect()
+        let procedures = self.read();
+        let all = procedures.iter().map(|p| (p.procedure, p.surplus.take()));
+        all.filter(|(_, surplus)| surplus.replies > 0).collect()
     }
 
     /// The reasons why replies could not be decoded: one sentence without a full stop for each
     /// affected procedure.
     #[must_use]
     pub fn malformed(&self) -> Vec<String> {
-        let state = lock(&self.state);
-        let mut all: Vec<String> = state.iter().filter_map(|p| p.malformed.clone()).collect();
-        all.dedup();
+        let procedures = self.read();
+        let mut all = Vec::new();
+        for why in procedures.iter().filter_map(|p| p.malformed.get()) {
+            // The replies of several procedures may be malformed in one way, such as data that are no RPC reply.
+            if !all.contains(why) {
+                all.push(why.clone());
+            }
+        }
         all
     }
 }
@@ -190,46 +208,6 @@ pub(crate) fn read_reply<'a, T: Decode<'a>>(
     Ok(value)
 }
 
-/// Counters of a lane; added to the server's [`Deviations`] when dropped.
-#[derive(Debug)]
-pub(crate) struct LaneDeviations {
-    all: Arc<Deviations>,
-    procedures: Box<[(ProcedureName, Cell<TrailingBytes>)]>,
-}
-
-impl LaneDeviations {
-    /// Counters of `procedures`, in the order of their numbers.
-    pub(crate) fn new(
-        all: Arc<Deviations>,
-        procedures: impl Iterator<Item = ProcedureName>,
-    ) -> Self {
-        Self {
-            all,
-            procedures: procedures.map(|p| (p, Cell::default())).collect(),
-        }
-    }
-
-    /// Counts a deviation of a reply to procedure number `number`.
-    #[cold]
-    pub(crate) fn add(&self, number: usize, deviation: Deviation<'_>) {
-        let (procedure, surplus) = &self.procedures[number];
-        match deviation {
-            Deviation::Surplus(bytes) => {
-                surplus.set(surplus.get().and(TrailingBytes::of_reply(bytes)));
-            }
-            other => self.all.add(*procedure, other),
-        }
-    }
-}
-
-impl Drop for LaneDeviations {
-    fn drop(&mut self) {
-        for (procedure, surplus) in &self.procedures {
-            self.all.add_surplus(*procedure, surplus.get());
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -255,15 +233,11 @@ mod tests {
     }
 
     #[test]
-    fn counters_of_lanes_are_added_up() {
-        let all = Arc::new(Deviations::default());
-        let lanes = [4, 12, 8].map(|bytes| {
-            let lane = LaneDeviations::new(all.clone(), [FSSTAT].into_iter());
-            lane.add(0, Deviation::Surplus(bytes));
-            lane
-        });
-        assert_eq!(all.take_surplus(), []);
-        drop(lanes);
+    fn surplus_bytes_are_counted_until_they_are_taken() {
+        let all = Deviations::default();
+        for bytes in [8, 4, 12] {
+            all.add(FSSTAT, Deviation::Surplus(bytes));
+        }
         let surplus = TrailingBytes {
             replies: 3,
             min_bytes: 4,

@@ -54,11 +54,11 @@ choices! {
 structures! {
     /// A procedure of a version of a program (RFC 5531, 9).
     Target {
-        /// The program.
+        /// The RPC program number, such as 100003 for NFS.
         program: u32,
-        /// The version of the program.
+        /// The version number of the RPC program, such as 3 for NFSv3.
         version: u32,
-        /// The procedure.
+        /// The number of the procedure in the RPC program's version, such as 6 for READ of NFSv3.
         procedure: u32,
     }
 }
@@ -126,7 +126,7 @@ fn auth_name(stat: u32) -> &'static str {
 }
 
 impl RpcError {
-    /// The name of the error in statistics.
+    /// The name of the error in the results' statistics of errors, such as `RPC_TIMEDOUT`.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -188,7 +188,7 @@ impl Credentials {
     pub fn sys(machine: &str, uid: u32, gid: u32) -> Self {
         let machine = machine.as_bytes();
         let mut body = Vec::new();
-        // The stamp distinguishes callers on one machine; servers ignore it.
+        // The stamp of AUTH_SYS is an arbitrary number of the caller, which servers ignore (RFC 5531, appendix A).
         std::process::id().encode(&mut body);
         put_opaque(
             &machine[..machine.len().min(MAX_MACHINE_NAME_BYTES)],
@@ -251,9 +251,9 @@ pub fn seal(record: &mut [u8]) {
 /// The decoded head of a call (RFC 5531, 9).
 #[derive(Debug, Clone, Copy)]
 pub struct IncomingCall {
-    /// The transaction identifier.
+    /// The transaction identifier of the call, by which the client matches the server's reply to the call.
     pub xid: u32,
-    /// The called procedure.
+    /// The RPC program, version and procedure that the client calls.
     pub target: Target,
 }
 

@@ -11,7 +11,7 @@ mod shared;
 
 pub use blocking::BlockingTransport;
 pub use channel::{Call, Channel};
-pub(crate) use deviations::{Deviation, LaneDeviations, read_reply};
+pub(crate) use deviations::{Deviation, read_reply};
 pub use deviations::{Deviations, ProcedureName, TrailingBytes};
 pub use message::{
     Accepted, Credentials, Flavor, IncomingCall, Kind, RpcError, Target, call, called, kind, reply,

@@ -1,6 +1,5 @@
-//! Records in a byte stream (RFC 5531, 11): a record is one or more fragments. The four-byte mark
-//! before each fragment has the length of the fragment and whether it is the last fragment of the
-//! record.
+//! Record marking of RPC over TCP (RFC 5531, 11): a record is sent as one or more fragments, each after a four-byte
+//! mark with the fragment's length and a bit for the last fragment of the record.
 
 use std::borrow::Cow;
 

@@ -50,9 +50,9 @@ pub(super) type ReplyToken = Option<(Rc<dyn ReplyHandler>, u32)>;
 /// The configuration of a channel.
 #[derive(Debug, Clone)]
 pub struct ChannelSpec {
-    /// The address of the server.
+    /// The TCP address of the NFS server, to which the channel connects unless `relay` is given.
     pub address: SocketAddr,
-    /// The address of a relay that all connections go through, if there is one.
+    /// The TCP address of a relay in front of the server, to which all connections go; `None` without a relay.
     pub relay: Option<SocketAddr>,
     /// The credentials of all calls.
     pub credentials: Credentials,

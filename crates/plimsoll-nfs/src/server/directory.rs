@@ -64,8 +64,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// An interrupted and resumed listing returns each permanent name exactly once, even if
-        /// other names are added or removed in between.
+        /// A directory listing that is interrupted and resumed returns each permanent name exactly once, even if other
+        /// names are added or removed between the parts.
         #[test]
         fn listings_go_on(
             before in prop::collection::hash_set(0u8..40, 0..40),

@@ -1,8 +1,12 @@
-//! Fault injection.
+//! Rules by which the in-memory NFS server injects faults into calls: error statuses, lost and malformed replies,
+//! closed connections.
 
 use crate::v3::{Proc, Status};
 use std::str::FromStr;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Prefix of the RFC's names of error statuses, which fault rules may omit.
+const STATUS_PREFIX: &str = "NFS3ERR_";
 
 /// A fault of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,21 +83,8 @@ impl FromStr for FaultRule {
         let form = "expected PROCEDURE=FAULT:RATE, such as read=stale:0.01";
         let (proc, rest) = text.split_once('=').ok_or(form)?;
         let (fault, rate) = rest.rsplit_once(':').ok_or(form)?;
-        let proc = match proc {
-            "all" => None,
-            name => Some(Proc::named(name).ok_or_else(|| unknown("procedure", name, procs()))?),
-        };
-        let fault = match fault {
-            "drop-reply" | "swallow" => Fault::DropReply,
-            "close" => Fault::Close,
-            "garbage" => Fault::Garbage,
-            "trailing-bytes" | "surplus" => Fault::Surplus,
-            "truncated" | "short" => Fault::Short,
-            name => match Status::named(name) {
-                Some(status) => Fault::Status(status),
-                None => return Err(unknown("fault", name, faults())),
-            },
-        };
+        let proc = named("procedure", proc, procs())?;
+        let fault = named("fault", fault, faults())?;
         if proc == Some(Proc::Null) && fault.needs_result() {
             return Err(
                 "the reply of `null` is empty: expected drop-reply, close, garbage or trailing-bytes".into(),
@@ -108,30 +99,53 @@ impl FromStr for FaultRule {
     }
 }
 
-fn procs() -> Vec<String> {
-    let names = Proc::ALL.iter().map(|p| p.name().to_ascii_lowercase());
-    names.chain(["all".to_owned()]).collect()
+/// The procedures by their names in fault rules; `None` for `all`, which applies to all procedures.
+fn procs() -> Vec<(String, Option<Proc>)> {
+    let procs = Proc::ALL.iter();
+    let named = procs.map(|p| (p.name().to_ascii_lowercase(), Some(*p)));
+    named.chain([("all".to_owned(), None)]).collect()
 }
 
-fn faults() -> Vec<String> {
-    let short = |s: &Status| s.name().trim_start_matches("NFS3ERR_").to_ascii_lowercase();
-    let special = "drop-reply close garbage trailing-bytes truncated".split(' ');
-    let statuses = Status::ALL[1..].iter().map(short);
-    special.map(str::to_owned).chain(statuses).collect()
+/// The faults by their names in fault rules; a status has the RFC's name without `NFS3ERR_`.
+fn faults() -> Vec<(String, Fault)> {
+    let special = [
+        ("drop-reply", Fault::DropReply),
+        ("close", Fault::Close),
+        ("garbage", Fault::Garbage),
+        ("trailing-bytes", Fault::Surplus),
+        ("truncated", Fault::Short),
+    ];
+    let statuses = Status::ALL[1..].iter().map(|s| {
+        let name = s.name().trim_start_matches(STATUS_PREFIX);
+        (name.to_ascii_lowercase(), Fault::Status(*s))
+    });
+    let special = special.map(|(name, fault)| (name.to_owned(), fault));
+    special.into_iter().chain(statuses).collect()
 }
 
-fn unknown(what: &str, name: &str, known: Vec<String>) -> String {
-    let name_lower = name.to_ascii_lowercase();
-    let near = known
+/// The value of `known` with the name `name`, in upper or lower case; the error lists the names and suggests a similar
+/// name.
+fn named<T: Copy>(what: &str, name: &str, known: Vec<(String, T)>) -> Result<T, String> {
+    let upper = name.to_ascii_uppercase();
+    let lower = upper
+        .strip_prefix(STATUS_PREFIX)
+        .unwrap_or(&upper)
+        .to_ascii_lowercase();
+    if let Some((_, value)) = known.iter().find(|(n, _)| *n == lower) {
+        return Ok(*value);
+    }
+    let names: Vec<&str> = known.iter().map(|(n, _)| &**n).collect();
+    let near = names
         .iter()
-        .map(|k| (strsim::damerau_levenshtein(k, &name_lower), k))
-        .filter(|(distance, _)| *distance <= 2)
-        .min();
-    let hint = near.map_or(String::new(), |(_, k)| format!(", did you mean `{k}`?"));
-    format!(
-        "unknown {what} `{name}`: expected one of {}{hint}",
-        known.join(", ")
-    )
+        .map(|n| (strsim::damerau_levenshtein(n, &lower), n));
+    let hint = match near.filter(|(distance, _)| *distance <= 2).min() {
+        Some((_, near)) => format!(", did you mean `{near}`?"),
+        None => String::new(),
+    };
+    let names = names.join(", ");
+    Err(format!(
+        "unknown {what} `{name}`: expected one of {names}{hint}"
+    ))
 }
 
 #[cfg(test)]
@@ -149,6 +163,18 @@ mod tests {
         assert!((0..50).all(|_| never.next(Proc::Null).is_none()));
         let always: FaultRule = "all=drop-reply:1".parse().unwrap();
         assert_eq!(always.next(Proc::Commit), Some(Fault::DropReply));
+    }
+
+    #[test]
+    fn every_status_but_success_is_a_fault() {
+        for status in &Status::ALL[1..] {
+            let short = status.name().strip_prefix(STATUS_PREFIX).unwrap();
+            for name in [status.name(), short, &short.to_ascii_lowercase()] {
+                let rule: FaultRule = format!("read={name}:1").parse().unwrap();
+                assert_eq!(rule.next(Proc::Read), Some(Fault::Status(*status)));
+            }
+        }
+        assert!("read=NFS3_OK:1".parse::<FaultRule>().is_err());
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! A file server in memory, for demonstrations and tests: NFS version 3, MOUNT and the port
 //! mapper on one port, with optional delays and faults.
 
-mod delayed_replies;
 mod directory;
 mod faults;
 mod service;
@@ -11,17 +10,18 @@ pub use faults::{Fault, FaultRule};
 pub use service::{MAX_TRANSFER_BYTES, MemoryService, Service};
 pub use tree::{ListedEntry, MAX_NAME_BYTES, Tree};
 
+use crate::acceptor::Acceptor;
 use crate::lock::lock;
 use crate::rpc::{Accepted, RecordReader, called, reply, seal};
 use crate::v3;
+use crate::wan::{Link, Relay};
 use crate::xdr::Decoder;
-use delayed_replies::DelayedReplies;
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
-use std::thread::{Builder, JoinHandle};
+use std::thread::Builder;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The maximum number of bytes of a call.
@@ -45,8 +45,7 @@ pub struct ServerOptions {
 /// The state that the threads of a server share.
 struct ServerShared {
     service: Box<dyn Service>,
-    behaviour: ServerOptions,
-    stop: AtomicBool,
+    faults: Vec<FaultRule>,
     streams: Mutex<BTreeMap<u64, TcpStream>>,
     calls: [AtomicU64; v3::Proc::ALL.len()],
 }
@@ -55,7 +54,9 @@ struct ServerShared {
 pub struct Server {
     address: SocketAddr,
     shared: Arc<ServerShared>,
-    accepting: Option<JoinHandle<()>>,
+    accepting: Acceptor,
+    /// The relay that delays calls and replies; `None` without delay.
+    _relay: Option<Relay>,
 }
 
 impl Server {
@@ -87,31 +88,40 @@ impl Server {
         behaviour: ServerOptions,
     ) -> io::Result<Self> {
         let address = listener.local_addr()?;
+        let (listener, relay) = match behaviour.delay.is_zero() {
+            true => (listener, None),
+            false => {
+                let behind = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+                let link = Link::of_rtt(behaviour.delay);
+                let relay = Relay::at(listener, &[behind.local_addr()?], &link)?;
+                (behind, Some(relay))
+            }
+        };
         let shared = Arc::new(ServerShared {
             service: Box::new(service),
-            behaviour,
-            stop: AtomicBool::new(false),
+            faults: behaviour.faults,
             streams: Mutex::default(),
             calls: std::array::from_fn(|_| AtomicU64::new(0)),
         });
-        let of_thread = shared.clone();
-        let accepting = Builder::new()
-            .name("nfs-accept".into())
-            .spawn(move || accept(&listener, &of_thread))?;
+        let serving = shared.clone();
+        let accepting = Acceptor::start(listener, "nfs-accept", move |number, stream| {
+            serve_connection(number, stream, &serving);
+        })?;
         Ok(Self {
             address,
             shared,
-            accepting: Some(accepting),
+            accepting,
+            _relay: relay,
         })
     }
 
-    /// The address at which the server listens.
+    /// The local address of the listening socket; its port is never 0.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// The number of calls of an NFS procedure.
+    /// The number of received calls of an NFS procedure since the start, including calls with an injected fault.
     #[must_use]
     pub fn calls(&self, procedure: v3::Proc) -> u64 {
         self.shared.calls[procedure as usize].load(Relaxed)
@@ -123,80 +133,41 @@ impl Server {
             let _ = stream.shutdown(Shutdown::Both);
         }
     }
-
-    /// Closes all connections and frees the port.
-    pub fn stop(mut self) {
-        self.end();
-    }
-
-    /// Waits until a signal ends the program.
-    pub fn wait(mut self) {
-        if let Some(thread) = self.accepting.take() {
-            let _ = thread.join();
-        }
-    }
-
-    fn end(&mut self) {
-        self.shared.stop.store(true, Relaxed);
-        // Wakes the accepting thread.
-        let _ = TcpStream::connect_timeout(&self.address, Duration::from_secs(1));
-        if let Some(thread) = self.accepting.take() {
-            let _ = thread.join();
-        }
-        self.cut();
-    }
 }
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.end();
+        self.accepting.stop();
+        self.cut();
     }
 }
 
-fn accept(listener: &TcpListener, shared: &Arc<ServerShared>) {
-    for (number, stream) in (0..).zip(listener.incoming()) {
-        if shared.stop.load(Relaxed) {
-            return;
-        }
-        let Ok(stream) = stream else {
-            // Most likely the process is out of descriptors; connections that end will free some.
-            std::thread::sleep(Duration::from_millis(10));
-            continue;
-        };
-        let Ok(second) = stream.try_clone() else {
-            continue;
-        };
-        lock(&shared.streams).insert(number, second);
-        let of_thread = shared.clone();
-        let spawned = Builder::new().name("nfs-serve".into()).spawn(move || {
-            // A client that disconnects or sends invalid calls affects only its own connection.
-            let _ = serve(&stream, &of_thread);
-            let _ = stream.shutdown(Shutdown::Both);
-            lock(&of_thread.streams).remove(&number);
-        });
-        if spawned.is_err() {
-            lock(&shared.streams).remove(&number);
-        }
+/// Starts a thread that executes the calls of a TCP connection.
+fn serve_connection(number: u64, stream: TcpStream, shared: &Arc<ServerShared>) {
+    let Ok(second) = stream.try_clone() else {
+        return;
+    };
+    lock(&shared.streams).insert(number, second);
+    let of_thread = shared.clone();
+    let spawned = Builder::new().name("nfs-serve".into()).spawn(move || {
+        // The connection of a client that disconnects or sends invalid calls ends; all other connections continue.
+        let _ = serve(&stream, &of_thread);
+        let _ = stream.shutdown(Shutdown::Both);
+        lock(&of_thread.streams).remove(&number);
+    });
+    if spawned.is_err() {
+        lock(&shared.streams).remove(&number);
     }
 }
 
 /// Replies to the calls of one connection.
 fn serve(mut stream: &TcpStream, shared: &ServerShared) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    let delay = shared.behaviour.delay;
-    let delayed = match delay.is_zero() {
-        true => None,
-        false => Some(DelayedReplies::start(stream.try_clone()?, delay)?),
-    };
     let mut writing = stream;
-    let mut send = |out: &mut Vec<u8>| match &delayed {
-        _ if out.is_empty() => Ok(()),
-        Some(delayed) => delayed.send(std::mem::take(out)),
-        None => {
-            let sent = writing.write_all(out);
-            out.clear();
-            sent
-        }
+    let mut send = |out: &mut Vec<u8>| {
+        let sent = writing.write_all(out);
+        out.clear();
+        sent
     };
     let mut records = RecordReader::new(MAX_CALL_BYTES);
     let mut bytes = vec![0; READ_CHUNK_BYTES];
@@ -236,7 +207,7 @@ impl ServerShared {
         let mut fault = None;
         if let Some(proc) = proc {
             self.calls[proc as usize].fetch_add(1, Relaxed);
-            let mut rules = self.behaviour.faults.iter();
+            let mut rules = self.faults.iter();
             fault = rules.find_map(|rule| rule.next(proc));
         }
         match fault {

@@ -199,7 +199,7 @@ impl Service for MemoryService {
     }
 }
 
-/// Decodes the arguments of a procedure, executes it and encodes its reply.
+/// Decodes the arguments of the procedure `P`, executes the procedure and appends the encoded reply to `out`.
 fn answer<'t, P: Procedure>(
     mut args: Decoder<'_>,
     out: &mut Vec<u8>,
@@ -273,7 +273,7 @@ fn read<'t>(tree: &'t Tree, a: &ReadArgs) -> Outcome<ReadDone<'t>, Option<Attrib
         attributes,
         count: data.len() as u32,
         eof,
-        data: Data(data),
+        data: Name(data),
     })
 }
 
@@ -390,7 +390,8 @@ fn read_dir_plus(tree: &Tree, args: Decoder<'_>, out: &mut Vec<u8>) -> Result<()
         let listed = tree.list(&a.dir, a.cookie, |entry| {
             let name = 8 + padded(entry.name.len()) + 8;
             let bytes = 4 + name + 88 + 4 + padded(entry.handle.bytes().len());
-            // The first entry is returned even if it exceeds the limit for names.
+            // READDIRPLUS returns the first entry even if its name exceeds `dir_count`, which is a hint; otherwise a
+            // listing could not progress.
             let fits = bytes <= room && (name <= names || found.is_empty());
             if fits {
                 (room, names) = (room - bytes, names.saturating_sub(name));

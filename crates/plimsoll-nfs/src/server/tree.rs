@@ -240,7 +240,7 @@ impl Tree {
         }
     }
 
-    /// The handle of a name in a directory.
+    /// The handle of the object named `name` in the directory `dir` (LOOKUP; RFC 1813, 3.3.3).
     pub fn lookup(&self, dir: &Handle, name: &[u8]) -> TreeResult<Handle> {
         let number = self.find(self.number(dir)?, name)?;
         Ok(self.handle(number))
@@ -399,7 +399,8 @@ impl Tree {
         }
     }
 
-    /// Removes a name unless it names a directory.
+    /// Removes the name of a file, link or special file from the directory `dir` (REMOVE; RFC 1813, 3.3.12); `ISDIR`
+    /// for a directory.
     pub fn remove(&mut self, dir: &Handle, name: &[u8]) -> TreeResult<()> {
         Self::check_name(name)?;
         let parent = self.number(dir)?;
@@ -470,7 +471,6 @@ impl Tree {
         Ok(())
     }
 
-    /// Whether a directory is `above` or is below `above`.
     fn is_below(&self, mut dir: u64, above: u64) -> bool {
         loop {
             match self.dir(dir) {

@@ -3,8 +3,8 @@
 use super::procedures::{PROTOCOL_RFC, Proc, Procedure, Reply};
 use super::types::Status;
 use crate::rpc::{
-    BlockingTransport, Call, Channel, Credentials, Deviation, Deviations, LaneDeviations,
-    ProcedureName, RpcError, read_reply,
+    BlockingTransport, Call, Channel, Credentials, Deviation, Deviations, ProcedureName, RpcError,
+    read_reply,
 };
 use plimsoll_measure::Nanos;
 use rustix::io::Errno;
@@ -80,7 +80,7 @@ fn name_of(procedure: Proc) -> ProcedureName {
 /// The observers of a lane's calls.
 struct Observers {
     calls: Option<Rc<dyn RpcObserver>>,
-    deviations: LaneDeviations,
+    deviations: Arc<Deviations>,
 }
 
 /// A client that calls procedures for the workers of a lane (RFC 1813, 3). Cheap to clone.
@@ -91,18 +91,17 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client that calls through `channel`. Adds deviations of the server's replies to
-    /// `deviations` when the last clone is dropped.
+    /// Creates a client that makes its calls through `channel`, reports calls to `observer`, and adds replies that
+    /// deviate from the protocol to `deviations`.
     #[must_use]
     pub fn new(
         channel: Channel,
         observer: Option<Rc<dyn RpcObserver>>,
         deviations: &Arc<Deviations>,
     ) -> Self {
-        let procedures = Proc::ALL.iter().map(|p| name_of(*p));
         let observers = Observers {
             calls: observer,
-            deviations: LaneDeviations::new(deviations.clone(), procedures),
+            deviations: deviations.clone(),
         };
         Self {
             channel,
@@ -177,7 +176,7 @@ impl<P: Procedure> PendingCall<P> {
         let (reply, end) = (&mut self.call).await;
         let Observers { calls, deviations } = &*self.observers;
         let outcome = read::<P, R>(reply.as_deref().map_err(|e| *e), take, |deviation| {
-            deviations.add(P::PROC as usize, deviation);
+            deviations.add(name_of(P::PROC), deviation);
         });
         if let Some(observer) = calls {
             let how = outcome.as_ref().map(|_| ()).map_err(|e| *e);

@@ -1,7 +1,7 @@
 //! The result of the procedures that read directories (RFC 1813, 3.3.16 and 3.3.17).
 
 use super::types::Attributes;
-use crate::xdr::{Decode, Decoder, Encode, FieldPath, XdrError, put_list};
+use crate::xdr::{Decode, Decoder, Encode, Fields, XdrError, put_list};
 
 /// The result of READDIR and READDIRPLUS (RFC 1813, 3.3.16 and 3.3.17).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct Listing<E> {
     pub verifier: [u8; 8],
     /// The entries.
     pub entries: Vec<E>,
-    /// Whether these entries are the last.
+    /// Whether no entries follow the returned entries in the directory.
     pub eof: bool,
 }
 
@@ -25,35 +25,18 @@ impl<E: Encode + Copy> Encode for Listing<E> {
 }
 
 impl<'a, E: Decode<'a>> Decode<'a> for Listing<E> {
-    fn decode(from: &mut Decoder<'a>) -> Result<Self, XdrError> {
-        let (dir, verifier) = (from.get()?, from.get()?);
+    fn decode<F: Fields>(from: &mut Decoder<'a, F>) -> Result<Self, XdrError> {
+        let dir = from.field("dir_attributes")?;
+        let verifier = from.field("cookieverf")?;
         let mut entries = Vec::new();
-        // An entry takes at least 24 bytes, so the message size limits the number of entries.
-        while let Some(entry) = from.get()? {
+        while let Some(entry) = from.field::<Option<E>>("entries")? {
             entries.push(entry);
         }
-        let eof = from.get()?;
         Ok(Self {
             dir,
             verifier,
             entries,
-            eof,
-        })
-    }
-
-    fn decode_traced(from: &mut Decoder<'a>, path: &mut FieldPath) -> Result<Self, XdrError> {
-        let dir = path.field("dir_attributes", from)?;
-        let verifier = path.field("cookieverf", from)?;
-        let mut entries = Vec::new();
-        while let Some(entry) = path.field::<Option<E>>("entries", from)? {
-            entries.push(entry);
-        }
-        let eof = path.field("eof", from)?;
-        Ok(Self {
-            dir,
-            verifier,
-            entries,
-            eof,
+            eof: from.field("eof")?,
         })
     }
 }

@@ -8,34 +8,35 @@ use super::types::{
     Time,
 };
 use crate::rpc::Target;
-use crate::xdr::{Decode, Decoder, Encode, FieldPath, XdrError, named_choices, structures};
+use crate::xdr::{Decode, Decoder, Encode, Fields, XdrError, named_choices, structures};
 
-/// The program number (RFC 1813, 2.1).
+/// The RPC program number of NFS (RFC 1813, 2.2).
 pub const PROGRAM: u32 = 100_003;
 
-/// The version of the program (RFC 1813, 2.1).
+/// The RPC version number of NFS version 3 (RFC 1813, 2.2).
 pub const VERSION: u32 = 3;
 
-/// The document that specifies the protocol.
+/// The document that specifies NFS version 3 and MOUNT version 3, for messages about a server's deviations.
 pub const PROTOCOL_RFC: &str = "RFC 1813";
 
-/// A procedure (RFC 1813, 3): its arguments, and its results on success and on failure.
+/// A procedure of NFS version 3 (RFC 1813, 3.3): types of the arguments, and of the results on success and on failure.
 pub trait Procedure {
-    /// The procedure number.
+    /// The procedure's number in the RPC call header.
     const PROC: Proc;
-    /// The arguments.
+    /// The procedure's arguments, which follow the RPC call header.
     type Args<'a>: Encode + Decode<'a>;
-    /// The result on success.
+    /// The procedure's result on success, which follows the status `NFS3_OK`.
     type ResOk<'a>: Encode + Decode<'a>;
-    /// The result on failure, without the status.
+    /// The procedure's result on failure, which follows the error status; `()` for a procedure that returns no
+    /// attributes with an error.
     type Failed: Encode + Default + for<'a> Decode<'a>;
 }
 
 /// The reply of a procedure: a union on its status (RFC 1813, 3.3).
 pub enum Reply<'a, P: Procedure> {
-    /// The procedure succeeded.
+    /// Reply with the status `NFS3_OK`: the procedure's result.
     Done(P::ResOk<'a>),
-    /// The procedure failed.
+    /// Reply with an error status, and the attributes that the server returns with the error.
     Failed(Status, P::Failed),
 }
 
@@ -49,20 +50,10 @@ impl<P: Procedure> Encode for Reply<'_, P> {
 }
 
 impl<'a, P: Procedure> Decode<'a> for Reply<'a, P> {
-    fn decode(from: &mut Decoder<'a>) -> Result<Self, XdrError> {
-        match from.get()? {
-            Status::Ok => Ok(Self::Done(from.get()?)),
+    fn decode<F: Fields>(from: &mut Decoder<'a, F>) -> Result<Self, XdrError> {
+        match from.field("status")? {
+            Status::Ok => from.get().map(Self::Done),
             status => Ok(Self::Failed(status, from.get()?)),
-        }
-    }
-
-    fn decode_traced(from: &mut Decoder<'a>, path: &mut FieldPath) -> Result<Self, XdrError> {
-        match path.field("status", from)? {
-            Status::Ok => P::ResOk::decode_traced(from, path).map(Self::Done),
-            status => {
-                let failed = P::Failed::decode_traced(from, path)?;
-                Ok(Self::Failed(status, failed))
-            }
         }
     }
 }
@@ -75,12 +66,12 @@ macro_rules! procedures {
             $(: $args:ty => $done:ty, $failed:ty)?;
     )*) => {
         named_choices! {
-            /// The procedures (RFC 1813, 3.3).
+            /// The procedures of NFS version 3 (RFC 1813, 3.3).
             Proc { $($proc = $number $name $section,)* }
         }
 
         impl Proc {
-            /// Appends the reply of a procedure that fails.
+            /// Appends the reply of a procedure that fails with `status`, without attributes.
             pub(crate) fn encode_failure(self, status: Status, out: &mut Vec<u8>) {
                 status.encode(out);
                 match self {
@@ -132,14 +123,14 @@ procedures! {
 }
 
 impl Proc {
-    /// The procedure with this name; case is ignored.
+    /// The procedure with the RFC's name `name`, such as `READ`, in upper or lower case; `None` for any other name.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {
         let found = |p: &Self| p.name().eq_ignore_ascii_case(name);
         Self::ALL.iter().copied().find(found)
     }
 
-    /// The RPC target of calls of the procedure.
+    /// Program, version and procedure number for the RPC header of a call.
     pub(crate) fn target(self) -> Target {
         Target {
             program: PROGRAM,
@@ -152,303 +143,309 @@ impl Proc {
 structures! {
     /// Arguments of SETATTR (RFC 1813, 3.3.2).
     SetAttrArgs {
-        /// The object.
+        /// Handle of the object whose attributes SETATTR changes.
         object: Handle,
-        /// The attributes to set.
+        /// The attributes that SETATTR changes; all other attributes of the object keep their values.
         set: Setting,
-        /// The change time that the object must have, if given.
+        /// The `ctime` that the object must have, or SETATTR fails with `NFS3ERR_NOT_SYNC`; `None` to set the
+        /// attributes in any case.
         guard: Option<Time>,
     }
 
     /// The result of LOOKUP (RFC 1813, 3.3.3).
     Found {
-        /// The handle.
+        /// The handle of the object that LOOKUP found.
         object: Handle,
-        /// The attributes.
+        /// Attributes of the object that LOOKUP found; `None` if the server returned none.
         attributes: Option<Attributes> = "obj_attributes",
-        /// Attributes of the directory.
+        /// Attributes of the directory that was searched; `None` if the server returned none.
         dir: Option<Attributes> = "dir_attributes",
     }
 
     /// Arguments of ACCESS (RFC 1813, 3.3.4).
     AccessArgs {
-        /// The object.
+        /// Handle of the object on which the caller's permissions are checked.
         object: Handle,
-        /// The bits of [`access`] to check.
+        /// The permissions that ACCESS checks: bits of [`access`].
         wanted: u32,
     }
 
     /// The result of ACCESS (RFC 1813, 3.3.4).
     Accessible {
-        /// Attributes of the object.
+        /// Attributes of the object of which ACCESS checked the permissions; `None` if the server returned none.
         attributes: Option<Attributes> = "obj_attributes",
-        /// The bits that are granted.
+        /// The permissions that the caller has on the object: a subset of the checked bits of [`access`].
         granted: u32 = "access",
     }
 
     /// The result of READLINK (RFC 1813, 3.3.5).
     LinkText<'a> {
-        /// Attributes of the link.
+        /// Attributes of the symbolic link; `None` if the server returned none.
         attributes: Option<Attributes> = "symlink_attributes",
-        /// The path in the link.
+        /// The path to which the symbolic link points, as SYMLINK stored the path.
         path: Name<'a> = "data",
     }
 
     /// Arguments of READ (RFC 1813, 3.3.6).
     ReadArgs {
-        /// The file.
+        /// Handle of the file from which READ reads.
         file: Handle,
-        /// The offset of the first byte.
+        /// The offset in the file at which READ begins, in bytes.
         offset: u64,
-        /// The number of bytes.
+        /// The number of bytes that READ requests; the server may return fewer bytes.
         count: u32,
     }
 
     /// The result of READ (RFC 1813, 3.3.6).
     ReadDone<'a> {
-        /// Attributes of the file.
+        /// Attributes of the file after the read; `None` if the server returned none.
         attributes: Option<Attributes> = "file_attributes",
-        /// The number of bytes read.
+        /// The number of bytes of file data in the READ reply, the length of `data`.
         count: u32,
-        /// Whether the file ends after the bytes read.
+        /// Whether the READ reached the end of the file.
         eof: bool,
-        /// The bytes.
+        /// The file data in the READ reply, at most the requested number of bytes.
         data: Data<'a>,
     }
 
     /// Arguments of WRITE (RFC 1813, 3.3.7).
     WriteArgs<'a> {
-        /// The file.
+        /// Handle of the file to which WRITE writes.
         file: Handle,
-        /// The offset of the first byte.
+        /// The offset in the file at which WRITE begins, in bytes.
         offset: u64,
-        /// The number of bytes.
+        /// The number of bytes that WRITE writes, the length of `data`.
         count: u32,
-        /// The stability that the data must have.
+        /// The lowest stability that the data of a WRITE must have when the server replies.
         stable: Stable,
-        /// The bytes.
+        /// The file data that WRITE writes, in full or, if the server accepts fewer bytes, in part.
         data: Data<'a>,
     }
 
     /// The result of WRITE (RFC 1813, 3.3.7).
     Written {
-        /// Attributes of the file before and after the write.
+        /// Attributes of the file before and after the write, for the client's cache.
         file: Change = "file_wcc",
-        /// The number of bytes written.
+        /// The number of bytes that the server has written, at most the count in the arguments of WRITE.
         count: u32,
-        /// The stability that the data has.
+        /// The stability of the written data, at least the requested stability.
         committed: Stable,
-        /// The write verifier, which changes when the server may have lost unstable data.
+        /// The write verifier; a verifier that differs from an earlier reply's means that unstable data may be lost.
         verifier: [u8; 8] = "verf",
     }
 
     /// Arguments of CREATE (RFC 1813, 3.3.8).
     CreateArgs<'a> {
-        /// The name.
+        /// The directory in which CREATE creates the file, and the name of the new file.
         at: Entry<'a>,
-        /// How the file is created.
+        /// The treatment of an existing file by CREATE, and the initial attributes of a new file or the verifier.
         how: CreateHow,
     }
 
     /// Arguments of MKDIR (RFC 1813, 3.3.9).
     MkDirArgs<'a> {
-        /// The name.
+        /// The directory in which MKDIR creates the directory, and the name of the new directory.
         at: Entry<'a>,
-        /// Attributes of the directory.
+        /// The initial attributes of the directory that MKDIR creates.
         set: Setting,
     }
 
     /// Arguments of SYMLINK (RFC 1813, 3.3.10).
     SymLinkArgs<'a> {
-        /// The name.
+        /// The directory in which SYMLINK creates the symbolic link, and the name of the link.
         at: Entry<'a>,
-        /// Attributes of the link.
+        /// The initial attributes of the symbolic link that SYMLINK creates.
         set: Setting,
-        /// The path in the link.
+        /// The path to which the new symbolic link points; the server stores the path unchecked.
         path: Name<'a>,
     }
 
     /// Arguments of MKNOD (RFC 1813, 3.3.11).
     MkNodArgs<'a> {
-        /// The name.
+        /// The directory in which MKNOD creates the special file, and the name of the special file.
         at: Entry<'a>,
-        /// The object to create.
+        /// The type and the initial attributes of the special file that MKNOD creates, and the numbers of a device.
         what: SpecialNode,
     }
 
-    /// The result of CREATE, MKDIR, SYMLINK and MKNOD (RFC 1813, 3.3.8).
+    /// The result of CREATE, MKDIR, SYMLINK and MKNOD (RFC 1813, 3.3.8 to 3.3.11).
     Made {
-        /// The handle of the new object, which a server may omit.
+        /// The handle of the new object; `None` if the server omits the handle, so that the client must call LOOKUP for
+        /// the handle.
         object: Option<Handle> = "obj",
-        /// The attributes.
+        /// Attributes of the new object; `None` if the server returned none.
         attributes: Option<Attributes> = "obj_attributes",
-        /// Attributes of the directory before and after.
+        /// Attributes of the parent directory before and after the creation.
         dir: Change = "dir_wcc",
     }
 
     /// Arguments of RENAME (RFC 1813, 3.3.14).
     RenameArgs<'a> {
-        /// The old name.
+        /// The directory and the name of the object before RENAME.
         from: Entry<'a>,
-        /// The new name.
+        /// The directory and the name of the object after RENAME; an existing object of the name is replaced.
         to: Entry<'a>,
     }
 
     /// The result of RENAME: attributes of both directories before and after (RFC 1813, 3.3.14).
     #[derive(Default)]
     Renamed {
-        /// The directory of the old name.
+        /// Attributes of the directory of the old name before and after RENAME.
         from: Change = "fromdir_wcc",
-        /// The directory of the new name.
+        /// Attributes of the directory of the new name before and after RENAME.
         to: Change = "todir_wcc",
     }
 
     /// Arguments of LINK (RFC 1813, 3.3.15).
     LinkArgs<'a> {
-        /// The file.
+        /// Handle of the file to which LINK gives a further name.
         file: Handle,
-        /// The additional name.
+        /// The directory in which LINK creates the hard link, and the name of the hard link.
         at: Entry<'a>,
     }
 
     /// The result of LINK (RFC 1813, 3.3.15).
     #[derive(Default)]
     Linked {
-        /// Attributes of the file.
+        /// Attributes of the linked file; `None` if the server returned none.
         attributes: Option<Attributes> = "file_attributes",
-        /// Attributes of the directory before and after.
+        /// Attributes of the directory of the new hard link before and after LINK.
         dir: Change = "linkdir_wcc",
     }
 
     /// Arguments of READDIR (RFC 1813, 3.3.16).
     ReadDirArgs {
-        /// The directory.
+        /// Handle of the directory whose entries READDIR lists.
         dir: Handle,
-        /// The cookie of the entry to resume after; 0 for the beginning.
+        /// The cookie of the last entry that the client has; 0 starts at the first entry.
         cookie: u64,
-        /// The verifier that came with the cookie.
+        /// The verifier of the READDIR reply with the cookie; zero for the first call.
         verifier: [u8; 8],
-        /// The maximum number of bytes of the result.
+        /// The maximum size in bytes of the whole READDIR result, including XDR overhead.
         count: u32,
     }
 
     /// Arguments of READDIRPLUS (RFC 1813, 3.3.17).
     ReadDirPlusArgs {
-        /// The directory.
+        /// Handle of the directory whose entries READDIRPLUS lists.
         dir: Handle,
-        /// The cookie of the entry to resume after; 0 for the beginning.
+        /// The cookie of the last entry that the client has; 0 starts at the first entry.
         cookie: u64,
-        /// The verifier that came with the cookie.
+        /// The verifier of the READDIRPLUS reply with the cookie; zero for the first call.
         verifier: [u8; 8],
-        /// The maximum number of bytes of names and cookies.
+        /// The maximum number of bytes of file numbers, names and cookies in the READDIRPLUS result, without attributes
+        /// and handles.
         dir_count: u32,
-        /// The maximum number of bytes of the result.
+        /// The maximum size in bytes of the whole READDIRPLUS result, including XDR overhead.
         max_count: u32,
     }
 
     /// An entry of READDIR (RFC 1813, 3.3.16).
     ListEntry<'a> {
-        /// The number of the object.
+        /// The file number (inode number) of the object, unique within the file system.
         fileid: u64,
-        /// The name.
+        /// The name of the object in the listed directory, as bytes without a fixed encoding.
         name: Name<'a>,
-        /// The position after the entry.
+        /// The cookie at which a further READDIR continues after this entry.
         cookie: u64,
     }
 
     /// An entry of READDIRPLUS (RFC 1813, 3.3.17).
     ListEntryPlus<'a> {
-        /// The number of the object.
+        /// The file number (inode number) of the object, unique within the file system.
         fileid: u64,
-        /// The name.
+        /// The name of the object in the listed directory, as bytes without a fixed encoding.
         name: Name<'a>,
-        /// The position after the entry.
+        /// The cookie at which a further READDIRPLUS continues after this entry.
         cookie: u64,
-        /// The attributes.
+        /// Attributes of the object that the entry names; `None` if the server returned none.
         attributes: Option<Attributes> = "name_attributes",
-        /// The handle.
+        /// Handle of the object that the entry names; `None` if the server returned none.
         handle: Option<Handle> = "name_handle",
     }
 
     /// The result of FSSTAT (RFC 1813, 3.3.18).
     FsStatDone {
-        /// Attributes of the object.
+        /// Attributes of the object whose handle FSSTAT was called with; `None` if the server returned none.
         attributes: Option<Attributes> = "obj_attributes",
         /// The size of the file system in bytes.
         total_bytes: u64 = "tbytes",
-        /// The number of free bytes.
+        /// The free space of the file system in bytes.
         free_bytes: u64 = "fbytes",
-        /// The number of bytes free to this user.
+        /// The free space of the file system in bytes that the calling user may use, without space reserved for other
+        /// users.
         available_bytes: u64 = "abytes",
-        /// The number of files that the file system can have.
+        /// The maximum number of files (inodes) of the file system.
         total_files: u64 = "tfiles",
-        /// The number of free files that the file system can still have.
+        /// The number of free file slots (inodes) of the file system.
         free_files: u64 = "ffiles",
-        /// The number of files that this user can still create.
+        /// The number of free file slots (inodes) of the file system that the calling user may use.
         available_files: u64 = "afiles",
-        /// The number of seconds for which these values will not change.
+        /// The time in seconds for which the file system's figures will not change; 0 for a volatile file system.
         invariant_s: u32 = "invarsec",
     }
 
     /// The result of FSINFO (RFC 1813, 3.3.19).
     FsInfoDone {
-        /// Attributes of the object.
+        /// Attributes of the object whose handle FSINFO was called with; `None` if the server returned none.
         attributes: Option<Attributes> = "obj_attributes",
-        /// The maximum number of bytes of a READ.
+        /// The maximum size of a READ in bytes.
         read_max: u32 = "rtmax",
-        /// The preferred number of bytes of a READ.
+        /// The preferred size of a READ in bytes.
         read_preferred: u32 = "rtpref",
-        /// READ sizes should be multiples of this number of bytes.
+        /// The number of bytes of which the size of a READ should be a multiple.
         read_multiple: u32 = "rtmult",
-        /// The maximum number of bytes of a WRITE.
+        /// The maximum size of a WRITE in bytes.
         write_max: u32 = "wtmax",
-        /// The preferred number of bytes of a WRITE.
+        /// The preferred size of a WRITE in bytes.
         write_preferred: u32 = "wtpref",
-        /// WRITE sizes should be multiples of this number of bytes.
+        /// The number of bytes of which the size of a WRITE should be a multiple.
         write_multiple: u32 = "wtmult",
-        /// The preferred number of bytes of a READDIR.
+        /// The preferred size of a READDIR request in bytes.
         dir_preferred: u32 = "dtpref",
         /// The maximum size of a file in bytes.
         largest_file: u64 = "maxfilesize",
-        /// The resolution of times.
+        /// The resolution of the time stamps that SETATTR can set.
         time_delta: Time,
-        /// Bits: hard links, symbolic links, homogeneous, times can be set.
+        /// Bits `FSF3_…` of the file system: 1 hard links, 2 symbolic links, 8 PATHCONF is the same for all objects, 16
+        /// SETATTR sets times.
         properties: u32,
     }
 
     /// The result of PATHCONF (RFC 1813, 3.3.20).
     PathConfDone {
-        /// Attributes of the object.
+        /// Attributes of the object whose handle PATHCONF was called with; `None` if the server returned none.
         attributes: Option<Attributes> = "obj_attributes",
-        /// The maximum number of hard links of a file.
+        /// The maximum number of hard links of an object.
         most_links: u32 = "linkmax",
-        /// The maximum number of bytes of a name.
+        /// The maximum length of a file name in bytes.
         longest_name: u32 = "name_max",
-        /// Whether the server refuses longer names instead of truncating them.
+        /// Whether the server rejects names longer than the maximum; otherwise the server truncates longer names.
         no_trunc: bool,
-        /// Whether only root may give files away.
+        /// Whether only a privileged user may change the owner or the group of a file.
         chown_restricted: bool,
-        /// Whether names that differ only in case are equal.
+        /// Whether the file system ignores the case of file names.
         case_insensitive: bool,
-        /// Whether the case of names is preserved.
+        /// Whether the file system stores the case of file names as given.
         case_preserving: bool,
     }
 
     /// Arguments of COMMIT (RFC 1813, 3.3.21).
     CommitArgs {
-        /// The file.
+        /// Handle of the file whose unstable data is committed.
         file: Handle,
-        /// The offset of the first byte.
+        /// The offset in the file of the first byte that COMMIT moves to stable storage.
         offset: u64,
-        /// The number of bytes; 0 for all to the end.
+        /// The number of bytes that COMMIT moves to stable storage; 0 for all bytes from the offset to the end of the
+        /// file.
         count: u32,
     }
 
     /// The result of COMMIT (RFC 1813, 3.3.21).
     Committed {
-        /// Attributes of the file before and after the commit.
+        /// Attributes of the file before and after the commit, for the client's cache.
         file: Change = "file_wcc",
-        /// The write verifier, to be compared with the verifiers of the WRITEs.
+        /// The write verifier; unstable data whose WRITE returned another verifier must be written again.
         verifier: [u8; 8] = "verf",
     }
 }

@@ -1,31 +1,16 @@
 //! The data types of NFS version 3 (RFC 1813, 2.5 and 2.6).
 
-pub use crate::common::{Stable, Text as Name};
+pub use crate::common::{FileType, Stable, Text as Name};
 
 use crate::common::{FileHandle, unix_errno};
-use crate::xdr::{
-    Decode, Decoder, Encode, XdrError, choices, named_choices, put_opaque, structures, unions,
-};
+use crate::xdr::{Decode, Decoder, Encode, Fields, XdrError, named_choices, structures, unions};
 use rustix::io::Errno;
 
 /// A file handle, `nfs_fh3`, of at most `NFS3_FHSIZE` bytes (RFC 1813, 2.4).
 pub type Handle = FileHandle<64>;
 
-/// Data of a file (RFC 1813, 3.3.6); only the size of the message limits the data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Data<'a>(pub &'a [u8]);
-
-impl Encode for Data<'_> {
-    fn encode(&self, out: &mut Vec<u8>) {
-        put_opaque(self.0, out);
-    }
-}
-
-impl<'a> Decode<'a> for Data<'a> {
-    fn decode(from: &mut Decoder<'a>) -> Result<Self, XdrError> {
-        Ok(Self(from.opaque(u32::MAX)?))
-    }
-}
+/// File data of a READ or WRITE, limited only by the size of the message (RFC 1813, 3.3.6 and 3.3.7).
+pub type Data<'a> = Name<'a, { u32::MAX }>;
 
 named_choices! {
     /// The outcome of a procedure, `nfsstat3` (RFC 1813, 2.6).
@@ -62,29 +47,7 @@ named_choices! {
     }
 }
 
-choices! {
-    /// The type of an object, `ftype3` (RFC 1813, 2.6).
-    FileType {
-        Regular = 1,
-        Directory = 2,
-        Block = 3,
-        Character = 4,
-        Link = 5,
-        Socket = 6,
-        Fifo = 7,
-    }
-}
-
 impl Status {
-    /// The status with this name, with or without `NFS3ERR_`; case is ignored.
-    #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
-        let name = name.to_ascii_uppercase();
-        let bare = name.strip_prefix("NFS3ERR_").unwrap_or(&name);
-        let short = |s: &Self| s.name().strip_prefix("NFS3ERR_");
-        Self::ALL.iter().copied().find(|s| short(s) == Some(bare))
-    }
-
     /// The closest error number of the operating system. A status without an equivalent gets the
     /// number that the Linux kernel uses, 521 to 528.
     #[must_use]
@@ -97,97 +60,100 @@ impl Status {
 structures! {
     /// An instant, `nfstime3`: seconds and nanoseconds since 1970 (RFC 1813, 2.6).
     Time {
-        /// Whole seconds.
+        /// Whole seconds of the instant since the beginning of 1970, UTC.
         seconds: u32,
-        /// Nanoseconds within the second.
+        /// Nanoseconds of the instant after the whole second, 0 to 999,999,999.
         nanoseconds: u32 = "nseconds",
     }
 
     /// Attributes of an object, `fattr3` (RFC 1813, 2.6).
     Attributes {
-        /// The type.
+        /// The type of the object, such as a regular file or a directory.
         kind: FileType = "type",
-        /// Permissions.
+        /// The permission bits of the object, including set-user-id, set-group-id and sticky.
         mode: u32,
-        /// Hard links.
+        /// The number of hard links of the object.
         links: u32 = "nlink",
-        /// Owner.
+        /// The user id of the object's owner.
         uid: u32,
-        /// Group.
+        /// The group id of the object's group.
         gid: u32,
-        /// The size in bytes.
+        /// The size of the object in bytes: of a regular file, the length of the data; of other types, as the server
+        /// defines.
         size: u64,
-        /// The bytes of storage that the object occupies.
+        /// The number of bytes of storage that the object occupies.
         used: u64,
-        /// The device numbers.
+        /// The major and minor number of a device file; without meaning for objects of other types.
         device: Device = "rdev",
-        /// The number of the file system.
+        /// The identifier of the object's file system on the server.
         fsid: u64,
-        /// The number of the object in the file system.
+        /// The file number (inode number) of the object, unique within the file system.
         fileid: u64,
-        /// The time of the last access.
+        /// The time of the last access to the object's data, `atime`.
         accessed: Time = "atime",
-        /// The time of the last change of the data.
+        /// The time of the last change of the object's data, `mtime`.
         modified: Time = "mtime",
-        /// The time of the last change of the attributes.
+        /// The time of the last change of the object's attributes, `ctime`; a write also changes the `ctime`.
         changed: Time = "ctime",
     }
 
-    /// Device numbers, `specdata3` (RFC 1813, 2.6).
+    /// The major and minor number of a device file, `specdata3` (RFC 1813, 2.6).
     Device {
-        /// The major number.
+        /// The major number of a device file, which selects the device driver on Unix.
         major: u32 = "specdata1",
-        /// The minor number.
+        /// The minor number of a device file, which selects the device of the driver on Unix.
         minor: u32 = "specdata2",
     }
 
     /// Attributes of an object before an operation, `wcc_attr` (RFC 1813, 2.6).
     Before {
-        /// The size in bytes.
+        /// The size of the object in bytes before the operation.
         size: u64,
-        /// The time of the last change of the data.
+        /// The time of the last change of the object's data before the operation, `mtime`.
         modified: Time = "mtime",
-        /// The time of the last change of the attributes.
+        /// The time of the last change of the object's attributes before the operation, `ctime`.
         changed: Time = "ctime",
     }
 
-    /// Attributes before and after an operation, `wcc_data` (RFC 1813, 2.6); empty if the server
-    /// has not sent attributes.
+    /// Attributes of an object before and after an operation, `wcc_data` (RFC 1813, 2.6), by which a client recognises
+    /// changes of other clients.
     #[derive(Default)]
     Change {
-        /// The attributes before the operation.
+        /// The object's attributes before the operation; `None` if the server returned no earlier attributes.
         before: Option<Before>,
-        /// The attributes after the operation.
+        /// The object's attributes after the operation; `None` if the server returned no later attributes.
         after: Option<Attributes>,
     }
 
     /// A name in a directory, `diropargs3` (RFC 1813, 2.6).
     Entry<'a> {
-        /// The directory.
+        /// Handle of the directory in which the name is looked up, created or removed.
         dir: Handle,
-        /// The name.
+        /// The name of an object in the directory, without a slash.
         name: Name<'a>,
     }
 
-    /// Attributes to set, `sattr3` (RFC 1813, 2.6).
+    /// Attributes that SETATTR or the creation of an object sets, `sattr3` (RFC 1813, 2.6); `None` leaves an attribute
+    /// unchanged.
     Setting {
-        /// Permissions.
+        /// New permission bits of the object, including set-user-id, set-group-id and sticky; `None` for no change.
         mode: Option<u32>,
-        /// Owner.
+        /// New user id of the object's owner; `None` for no change.
         uid: Option<u32>,
-        /// Group.
+        /// New group id of the object's group; `None` for no change.
         gid: Option<u32>,
-        /// The size in bytes.
+        /// New size of a file in bytes: a shorter file is extended with zeros, a longer file is truncated; `None` for
+        /// no change.
         size: Option<u64>,
-        /// The time of the last access.
+        /// Whether, and to what time, the object's last access time (`atime`) is set.
         accessed: SetTime,
-        /// The time of the last change of the data.
+        /// Whether, and to what time, the object's last modification time (`mtime`) is set.
         modified: SetTime,
     }
 }
 
 impl Setting {
-    /// Changes no attribute (RFC 1813, 2.6).
+    /// The set of attributes that changes no attribute (RFC 1813, 2.6).
     pub const NOTHING: Self = Self {
         mode: None,
         uid: None,
@@ -201,21 +167,23 @@ impl Setting {
 unions! {
     /// A change of a time, `set_atime` and `set_mtime` (RFC 1813, 2.6).
     SetTime {
-        /// The time is not changed.
+        /// The object's time stamp stays unchanged, `DONT_CHANGE`.
         0 => Keep,
-        /// The time is set to the time of the server.
+        /// The object's time stamp is set to the server's clock, `SET_TO_SERVER_TIME`.
         1 => Server,
-        /// The time is set to the given time.
+        /// The object's time stamp is set to the client's value `time`, `SET_TO_CLIENT_TIME`.
         2 => To(time: Time),
     }
 
     /// The mode of creating a file, `createhow3` (RFC 1813, 3.3.8).
     CreateHow {
-        /// An existing file is kept; a new file gets these attributes.
+        /// CREATE succeeds if the file exists, and changes only the size of the existing file, if `set` has a size; a
+        /// new file gets the attributes `set`.
         0 => Unchecked(set: Setting),
-        /// The file must not exist.
+        /// CREATE fails with `NFS3ERR_EXIST` if the file exists; a new file gets the attributes `set`.
         1 => Guarded(set: Setting),
-        /// The file must not exist, unless a request with the same verifier has created it.
+        /// CREATE fails with `NFS3ERR_EXIST` if the file exists, unless a CREATE with the same verifier created the
+        /// file.
         2 => Exclusive(verifier: [u8; 8]),
     }
 }
@@ -223,11 +191,11 @@ unions! {
 /// The object that a MKNOD creates, `mknoddata3` (RFC 1813, 3.3.11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SpecialNode {
-    /// A character or block device.
+    /// MKNOD creates a character or block device: type, initial attributes, and device numbers.
     Device(FileType, Setting, Device),
-    /// A socket or named pipe.
+    /// MKNOD creates a socket or named pipe: type and initial attributes.
     Pipe(FileType, Setting),
-    /// A type that MKNOD does not create.
+    /// MKNOD fails with `NFS3ERR_BADTYPE`, because MKNOD creates no objects of the type, such as a directory.
     Other(FileType),
 }
 
@@ -242,7 +210,7 @@ impl Encode for SpecialNode {
 }
 
 impl Decode<'_> for SpecialNode {
-    fn decode(from: &mut Decoder<'_>) -> Result<Self, XdrError> {
+    fn decode<F: Fields>(from: &mut Decoder<'_, F>) -> Result<Self, XdrError> {
         Ok(match from.get()? {
             kind @ (FileType::Block | FileType::Character) => {
                 Self::Device(kind, from.get()?, from.get()?)
@@ -256,18 +224,7 @@ impl Decode<'_> for SpecialNode {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn statuses_have_their_names() {
-        for status in &Status::ALL[1..] {
-            assert_eq!(Status::named(status.name()), Some(*status));
-            let short = status.name().trim_start_matches("NFS3ERR_").to_lowercase();
-            assert_eq!(Status::named(&short), Some(*status));
-        }
-        assert_eq!(Status::named("stale"), Some(Status::Stale));
-        assert_eq!(Status::named("NFS3_OK"), None);
-        assert_eq!(Status::named(""), None);
-    }
+    use crate::xdr::put_opaque;
 
     #[test]
     fn handles_are_at_most_64_bytes() {

@@ -132,8 +132,8 @@ impl BlockingClient {
         )
     }
 
-    /// Repeats a call within the timeout while it fails with a status for which `again` returns
-    /// `true`.
+    /// Makes `call` again, after a pause, as long as `again` returns `true` for the status of `call` and the timeout
+    /// has not passed.
     fn repeat<R>(
         &mut self,
         again: impl Fn(Status) -> bool,

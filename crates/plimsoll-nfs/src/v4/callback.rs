@@ -6,31 +6,31 @@ use super::types::{Handle, SessionId, StateId, Status, Text};
 use crate::rpc::{Accepted, called, reply, seal};
 use crate::xdr::{Decoder, Encode, XdrError, choices, structures};
 
-/// The procedure that does nothing (RFC 7530, 17.1).
+/// The number of the callback procedure that does nothing (RFC 7530, 17.1).
 const CB_NULL: u32 = 0;
 
-/// The procedure that executes operations (RFC 7530, 17.2).
+/// The number of the callback procedure that executes operations (RFC 7530, 17.2).
 const CB_COMPOUND: u32 = 1;
 
-/// The number of the result for an operation that does not exist (RFC 7530, 17.2.3).
+/// The operation number in the result for an unknown callback operation (RFC 7530, 18.3).
 const CB_ILLEGAL: u32 = 10044;
 
-/// The maximum number of operations of a callback.
+/// The maximum number of operations of a CB_COMPOUND; a longer callback fails with `NFS4ERR_RESOURCE`.
 const MAX_COMPOUND_OPS: u32 = 16;
 
 /// The maximum number of sessions in a CB_SEQUENCE, and of referring calls per session.
 const MAX_REFERRING_CALLS: u32 = 1024;
 
 choices! {
-    /// The supported operations of callbacks (RFC 7530, 17.2 and RFC 8881, 19.2).
+    /// The callback operations that the client executes (RFC 7530, 17.2 and RFC 8881, 19.2).
     CallbackOp {
-        /// Queries attributes of a file with a write delegation (RFC 7530, 17.2.1).
+        /// CB_GETATTR: queries attributes of a file of which the client holds a write delegation (RFC 7530, 18.1).
         GetAttr = 3,
-        /// Recalls a delegation (RFC 7530, 17.2.2).
+        /// CB_RECALL: requests the return of a delegation (RFC 7530, 18.2).
         Recall = 4,
-        /// Recalls delegations of the client's choice (RFC 8881, 20.6).
+        /// CB_RECALL_ANY: requests the return of delegations of the client's choice (RFC 8881, 20.6).
         RecallAny = 8,
-        /// Names the slot of the callback (RFC 8881, 20.9).
+        /// CB_SEQUENCE: names session, slot and seqid of the callback (4.1; RFC 8881, 20.9).
         Sequence = 11,
     }
 }
@@ -46,39 +46,40 @@ impl CallbackOp {
 }
 
 structures! {
-    /// Arguments of CB_GETATTR (RFC 7530, 17.2.1).
+    /// Arguments of CB_GETATTR (RFC 7530, 18.1).
     CallbackGetAttr {
-        /// The file.
+        /// Handle of the file whose attributes the server queries.
         file: Handle,
-        /// The attributes to return.
+        /// The attributes that the server queries, such as size and change counter.
         wanted: Bitmap,
     }
 
-    /// Arguments of CB_RECALL (RFC 7530, 17.2.2).
+    /// Arguments of CB_RECALL (RFC 7530, 18.2).
     Recall {
-        /// The delegation.
+        /// The stateid of the delegation that the client must return.
         state: StateId,
-        /// Whether the file will be truncated.
+        /// Whether the server is about to truncate the file to zero, so that the client need not write cached data of
+        /// the file.
         truncate: bool,
-        /// The file.
+        /// Handle of the file whose delegation the client must return.
         file: Handle,
     }
 
     /// Arguments of CB_RECALL_ANY (RFC 8881, 20.6).
     RecallAny {
-        /// The number of delegations that the client may keep.
+        /// The number of delegations and layouts that the client may keep.
         keep: u32,
-        /// The kinds of delegations that are recalled.
+        /// The kinds of delegations and layouts that the client must return, by bit number.
         kinds: Bitmap,
     }
 }
 
-/// The callback operations that a client implements (RFC 7530, 17 and RFC 8881, 20).
+/// The effects of callback operations on a client (RFC 7530, 18 and RFC 8881, 20).
 pub trait CallbackOps {
-    /// Checks the slot and the seqid of a callback (RFC 8881, 20.9).
+    /// Checks session, slot and seqid of a callback (RFC 8881, 20.9).
     ///
     /// # Errors
-    /// The status of the refusal.
+    /// The status with which CB_SEQUENCE fails, such as `BadSlot`.
     fn sequence(&self, args: &SequenceArgs) -> Result<(), Status>;
 
     /// The cached reply to a retransmitted callback; `None` for a new callback.
@@ -87,16 +88,16 @@ pub trait CallbackOps {
     /// Caches the reply to a callback until the next callback in the same slot.
     fn store_reply(&self, args: &SequenceArgs, reply: &[u8]);
 
-    /// Recalls a delegation.
+    /// Returns the delegation that CB_RECALL names; the result is the status of CB_RECALL.
     fn recall(&self, recall: &Recall) -> Status;
 
-    /// Recalls all delegations that no open file uses.
+    /// Returns all delegations that no open file uses; the result is the status of CB_RECALL_ANY.
     fn recall_any(&self) -> Status;
 
-    /// Returns attributes of a file with a write delegation.
+    /// Attributes, for CB_GETATTR, of a file of which the client holds a write delegation.
     ///
     /// # Errors
-    /// The status of the refusal.
+    /// The status with which CB_GETATTR fails, such as `BadHandle`.
     fn attributes(&self, args: &CallbackGetAttr) -> Result<Attributes, Status>;
 }
 
@@ -197,11 +198,11 @@ fn compound(
     Ok(out)
 }
 
-/// The operation with this number, or the number and the status of the refusal.
+/// The callback operation with `number`; for a refused operation, the number and the status in its result.
 fn refusal(number: u32, minor: u32, is_first: bool) -> Result<CallbackOp, (u32, Status)> {
     let op = CallbackOp::of(number).filter(|op| op.is_of(minor));
     let is_sequence = op == Some(CallbackOp::Sequence);
-    // On 4.1, CB_SEQUENCE must be the first operation, and only the first (RFC 8881, 20.9).
+    // On 4.1, CB_SEQUENCE must be the first operation of a CB_COMPOUND, and may not be repeated (RFC 8881, 20.9).
     if minor > 0 && is_sequence != is_first {
         return Err(match is_sequence {
             true => (number, Status::SequencePos),

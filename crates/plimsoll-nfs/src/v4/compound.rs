@@ -3,7 +3,7 @@
 use super::operations::{COMPOUND, Op, Operation, PROGRAM, VERSION, status_of};
 use super::types::{Status, Text};
 use crate::rpc::{Deviation, Deviations, ProcedureName, RpcError, Target, result};
-use crate::xdr::{Decode, Decoder, Encode, FieldPath, XdrError};
+use crate::xdr::{Decode, Decoder, Encode, FieldPath, Fields, XdrError};
 use rustix::io::Errno;
 
 /// The RPC target of a compound (RFC 7530, 15.2).
@@ -56,7 +56,7 @@ impl NfsError {
         }
     }
 
-    /// The status, if the server sent one.
+    /// The NFS status that the server sent; `None` if no valid reply arrived.
     #[must_use]
     pub fn status(self) -> Option<Status> {
         match self {
@@ -166,10 +166,10 @@ impl<'a> Results<'a> {
             .map_err(|e| self.is_malformed::<O, O::ResOk<'a>>(before, e))
     }
 
-    /// Skips the result of the next operation.
+    /// Checks that the compound's next operation succeeded, and drops the operation's result.
     ///
     /// # Errors
-    /// As for [`Results::get`].
+    /// The errors of [`Results::get`].
     pub fn skip<O: Operation>(&mut self) -> Result<(), NfsError> {
         self.get::<O>().map(|_| ())
     }
@@ -188,7 +188,7 @@ impl<'a> Results<'a> {
         error.into()
     }
 
-    /// The number of bytes after the results, once all results have been decoded; 0 before.
+    /// The number of bytes in the reply that belong to no result; 0 until all results have been decoded.
     fn surplus(&self) -> u32 {
         match self.left {
             0 => self.from.surplus(),
@@ -201,25 +201,10 @@ impl<'a> Results<'a> {
 struct Head;
 
 impl Decode<'_> for Head {
-    fn decode(from: &mut Decoder<'_>) -> Result<Self, XdrError> {
-        Self::decode_traced(from, &mut FieldPath::default())
-    }
-
-    fn decode_traced(from: &mut Decoder<'_>, path: &mut FieldPath) -> Result<Self, XdrError> {
-        let _: Op = path.field("resop", from)?;
-        let _: Status = path.field("status", from)?;
+    fn decode<F: Fields>(from: &mut Decoder<'_, F>) -> Result<Self, XdrError> {
+        let _: Op = from.field("resop")?;
+        let _: Status = from.field("status")?;
         Ok(Self)
-    }
-}
-
-/// The name of a compound or operation in reports of deviations.
-pub(super) fn procedure_name(name: &'static str, minor: u32) -> ProcedureName {
-    ProcedureName {
-        name,
-        standard: match minor {
-            0 => "RFC 7530",
-            _ => "RFC 8881",
-        },
     }
 }
 
@@ -231,8 +216,14 @@ pub(super) fn add_deviation(
     compound: &'static str,
     (op, deviation): (Option<Op>, Deviation<'_>),
 ) {
-    let name = op.map_or(compound, Op::name);
-    all.add(procedure_name(name, minor), deviation);
+    let name = ProcedureName {
+        name: op.map_or(compound, Op::name),
+        standard: match minor {
+            0 => "RFC 7530",
+            _ => "RFC 8881",
+        },
+    };
+    all.add(name, deviation);
 }
 
 /// Decodes the results of a compound by `take`. `note` receives the reply's deviations from the

@@ -1,9 +1,9 @@
-//! Compounds as a server decodes them: the operations in sequence.
+//! The server's side of a COMPOUND: decodes the operations of a call in sequence.
 
 use super::compound::MAX_COMPOUND_OPS;
 use super::operations::{Op, skip_args};
 use super::types::Text;
-use crate::xdr::{Decode, Decoder, Encode, XdrError};
+use crate::xdr::{Decode, Decoder, Encode, Fields, XdrError};
 
 /// The arguments of a compound, `COMPOUND4args` (RFC 7530, 15.2).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Encode for CompoundArgs<'_> {
 }
 
 impl<'a> Decode<'a> for CompoundArgs<'a> {
-    fn decode(from: &mut Decoder<'a>) -> Result<Self, XdrError> {
+    fn decode<F: Fields>(from: &mut Decoder<'a, F>) -> Result<Self, XdrError> {
         let (tag, minor) = (from.get()?, from.get()?);
         let count: u32 = from.get()?;
         if count > MAX_COMPOUND_OPS {
@@ -65,7 +65,7 @@ mod tests {
     use crate::v4::attributes::Attributes;
     use crate::v4::compound::{Compound, Request};
     use crate::v4::operations::*;
-    use crate::v4::state::{Claim, OpenArgs, OpenHow, share};
+    use crate::v4::state::{Claim, CreateHow, OpenArgs, share};
     use crate::v4::types::{Handle, Owner, Stable, StateId};
     use proptest::prelude::*;
 
@@ -89,7 +89,7 @@ mod tests {
                         client: 9,
                         name: Text(name),
                     },
-                    how: OpenHow::Unchecked(set),
+                    how: Some(CreateHow::Unchecked(set)),
                     claim: Claim::Name(Text(name)),
                 });
                 c.add::<GetFh>(&()).add::<GetAttr>(&set.given());

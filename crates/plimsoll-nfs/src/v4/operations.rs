@@ -8,27 +8,27 @@ use super::state::*;
 use super::types::{
     ChangeInfo, Data, FileType, Handle, Owner, SessionId, Stable, StateId, Status, Text,
 };
-use crate::xdr::{Decode, Decoder, Encode, FieldPath, XdrError, named_choices, structures};
+use crate::xdr::{Decode, Decoder, Encode, Fields, XdrError, named_choices, structures};
 
-/// The program number (RFC 7530, 3.1).
+/// The RPC program number of NFS (`NFS4_PROGRAM` of RFC 7531).
 pub const PROGRAM: u32 = 100_003;
 
-/// The version of the program (RFC 7530, 3.1).
+/// The RPC version number of NFS version 4 (`NFS_V4` of RFC 7531).
 pub const VERSION: u32 = 4;
 
-/// The procedure that does nothing (RFC 7530, 15.1).
+/// The number of the NULL procedure, which does nothing (RFC 7530, 15.1).
 pub const NULL: u32 = 0;
 
-/// The procedure that executes operations (RFC 7530, 15.2).
+/// The number of the COMPOUND procedure, which executes operations in sequence (RFC 7530, 15.2).
 pub const COMPOUND: u32 = 1;
 
-/// An operation (RFC 7530, 15.2): its arguments, and its result on success.
+/// An operation of a COMPOUND (RFC 7530, 15.2): types of its arguments, and of its result on success.
 pub trait Operation {
-    /// The number.
+    /// The operation's number in a COMPOUND, as in `nfs_opnum4`.
     const OP: Op;
-    /// The arguments.
+    /// The operation's arguments, which follow the operation's number.
     type Args<'a>: Encode + Decode<'a>;
-    /// The result on success.
+    /// The operation's result on success, which follows the status `NFS4_OK`.
     type ResOk<'a>: Encode + Decode<'a>;
 }
 
@@ -44,8 +44,11 @@ macro_rules! operations {
             Op { $($op = $number $name $section,)* }
         }
 
-        /// Skips the arguments of an operation.
-        pub(super) fn skip_args<'a>(op: Op, from: &mut Decoder<'a>) -> Result<(), XdrError> {
+        /// Decodes and drops the arguments of an operation; `NoSuchChoice` for `ILLEGAL`, which has no arguments.
+        pub(super) fn skip_args<'a, F: Fields>(
+            op: Op,
+            from: &mut Decoder<'a, F>,
+        ) -> Result<(), XdrError> {
             match op {
                 $($(Op::$op => from.get::<$args>().map(|_| ()),)?)*
                 Op::Illegal => Err(XdrError::NoSuchChoice(op as u32)),
@@ -111,139 +114,139 @@ operations! {
         "The argument is the client id.";
     ReclaimComplete = 58 "RECLAIM_COMPLETE" "RFC 8881, 18.51": bool => (),
         "The argument is `true` for the current file system only.";
-    Illegal = 10044 "ILLEGAL" "RFC 7530, 16.39";
+    Illegal = 10044 "ILLEGAL" "RFC 7530, 16.38";
 }
 
 structures! {
     /// The result of ACCESS (RFC 7530, 16.1).
     Accessible {
-        /// The bits that the server can check.
+        /// The permissions that the server can check on the object: bits of [`access`].
         supported: u32,
-        /// The granted bits, a subset of `supported`.
+        /// The permissions that the caller has on the object, a subset of `supported`.
         granted: u32 = "access",
     }
 
-    /// A range of a file (RFC 7530, 16.3).
+    /// The range of a file that COMMIT moves to stable storage (RFC 7530, 16.3).
     Range {
-        /// The offset of the first byte.
+        /// The offset in the file at which the range to commit begins, in bytes.
         offset: u64,
-        /// The number of bytes; 0 for all bytes up to the end of the file.
+        /// The length in bytes of the range to commit; 0 for all bytes from the offset to the end of the file.
         count: u32,
     }
 
     /// Arguments of CREATE (RFC 7530, 16.4).
     CreateArgs<'a> {
-        /// The type of the object.
+        /// The type of the object that CREATE creates, with the target of a symbolic link or the numbers of a device.
         what: CreateType<'a>,
-        /// The name.
+        /// The name of the new object in the current directory.
         name: Text<'a>,
-        /// The attributes.
+        /// The initial attributes of the new object.
         set: Attributes,
     }
 
     /// The result of CREATE (RFC 7530, 16.4).
     Created {
-        /// The change of the directory.
+        /// The change of the directory in which CREATE created the object.
         change: ChangeInfo = "cinfo",
-        /// The attributes that were set.
+        /// The initial attributes that the server has set on the object that CREATE created.
         set: Bitmap = "attrset",
     }
 
     /// Arguments of READ (RFC 7530, 16.23).
     ReadArgs {
-        /// The stateid of the open, lock or delegation.
+        /// The stateid of the open, lock or delegation that permits the READ.
         state: StateId,
-        /// The offset of the first byte.
+        /// The offset in the file at which READ begins, in bytes.
         offset: u64,
-        /// The number of bytes.
+        /// The number of bytes that READ requests; the server may return fewer bytes.
         count: u32,
     }
 
     /// The result of READ (RFC 7530, 16.23).
     ReadDone<'a> {
-        /// Whether the file ends after the bytes.
+        /// Whether the READ reached the end of the file.
         eof: bool,
-        /// The bytes.
+        /// The file data in the READ reply, at most the requested number of bytes.
         data: Data<'a>,
     }
 
     /// Arguments of READDIR (RFC 7530, 16.24).
     ReadDirArgs {
-        /// The cookie of the entry to resume after; 0 for the beginning.
+        /// The cookie of the last entry that the client has; 0 starts at the first entry.
         cookie: u64,
-        /// The verifier that came with the cookie.
+        /// The verifier of the READDIR reply with the cookie; zero for the first call.
         verifier: [u8; 8],
-        /// The maximum number of bytes of names and cookies.
+        /// A hint: the maximum number of bytes of names and cookies in the READDIR result, without attributes.
         dir_count: u32,
-        /// The maximum number of bytes of the result.
+        /// The maximum size in bytes of the whole READDIR result, including XDR overhead.
         max_count: u32,
-        /// The attributes to return of each entry.
+        /// The attributes that READDIR returns of each directory entry.
         attributes: Bitmap,
     }
 
     /// An entry of a directory, `entry4` (RFC 7530, 16.24).
     ListEntry<'a> {
-        /// The position after the entry.
+        /// The cookie at which a further READDIR continues after this entry.
         cookie: u64,
-        /// The name.
+        /// The name of the object in the listed directory, as bytes without a checked encoding.
         name: Text<'a>,
-        /// The requested attributes.
+        /// Attributes of the object that the entry names, as far as the READDIR requested attributes.
         attributes: Attributes = "attrs",
     }
 
     /// Arguments of RENAME (RFC 7530, 16.27).
     RenameArgs<'a> {
-        /// The name in the saved directory.
+        /// The name of the object before RENAME, in the saved directory.
         from: Text<'a>,
-        /// The name in the current directory.
+        /// The name of the object after RENAME, in the current directory; an existing object of the name is replaced.
         to: Text<'a>,
     }
 
     /// The result of RENAME (RFC 7530, 16.27).
     Renamed {
-        /// The change of the saved directory.
+        /// The change of the saved directory, from which RENAME removed the old name.
         from: ChangeInfo = "source_cinfo",
-        /// The change of the current directory.
+        /// The change of the current directory, to which RENAME added the new name.
         to: ChangeInfo = "target_cinfo",
     }
 
     /// Arguments of SETATTR (RFC 7530, 16.32).
     SetAttrArgs {
-        /// The stateid of the open, for the size of an open file; else [`StateId::ANONYMOUS`].
+        /// The stateid of the open, if SETATTR changes the size of an open file; otherwise [`StateId::ANONYMOUS`].
         state: StateId,
-        /// The attributes to set.
+        /// The attributes that SETATTR changes; all other attributes of the object keep their values.
         set: Attributes,
     }
 
     /// Arguments of WRITE (RFC 7530, 16.36).
     WriteArgs<'a> {
-        /// The stateid of the open, lock or delegation.
+        /// The stateid of the open, lock or delegation that permits the WRITE.
         state: StateId,
-        /// The offset of the first byte.
+        /// The offset in the file at which WRITE begins, in bytes.
         offset: u64,
-        /// The stability that the data must have.
+        /// The lowest stability that the data of a WRITE must have when the server replies.
         stable: Stable,
-        /// The bytes.
+        /// The file data that WRITE writes, in full or, if the server accepts fewer bytes, in part.
         data: Data<'a>,
     }
 
     /// The result of WRITE (RFC 7530, 16.36).
     Written {
-        /// The number of bytes written.
+        /// The number of bytes that the server has written, at most the bytes of the WRITE.
         count: u32,
-        /// The stability that the data has.
+        /// The stability of the written data, at least the requested stability.
         committed: Stable,
-        /// The write verifier, which changes when the server restarts.
+        /// The write verifier; a verifier that differs from an earlier reply's means that unstable data may be lost.
         verifier: [u8; 8] = "writeverf",
     }
 
     /// Arguments and result of BIND_CONN_TO_SESSION (RFC 8881, 18.34).
     BindArgs {
-        /// The session.
+        /// The session whose calls or callbacks the connection carries.
         session: SessionId = "sessid",
-        /// The use of the connection, such as [`FORE_OR_BOTH`].
+        /// The channels for which the connection is used, such as [`FORE_OR_BOTH`].
         direction: u32 = "dir",
-        /// Whether the connection uses RDMA.
+        /// Whether the connection is used in RDMA mode; `false` for TCP.
         rdma: bool = "use_conn_in_rdma_mode",
     }
 }
@@ -252,17 +255,18 @@ structures! {
 /// 18.34). A connection that has carried calls cannot be bound for callbacks alone.
 pub const FORE_OR_BOTH: u32 = 3;
 
-/// The bit of a result's direction for callbacks: `CDFS4_BACK`, which `CDFS4_BOTH` contains.
+/// The bit `CDFS4_BACK` in the result of BIND_CONN_TO_SESSION, also part of `CDFS4_BOTH`: the connection carries
+/// callbacks (RFC 8881, 18.34).
 pub const BACK: u32 = 2;
 
 /// The type of an object that CREATE creates, `createtype4` (RFC 7530, 16.4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CreateType<'a> {
-    /// A symbolic link with this target path.
+    /// CREATE creates a symbolic link: the path to which the link points.
     Link(Text<'a>),
-    /// A block or character device with these major and minor numbers.
+    /// CREATE creates a block or character device: type, major number and minor number.
     Device(FileType, u32, u32),
-    /// A type without additional data.
+    /// CREATE creates a directory, socket or named pipe; the server refuses other types with `NFS4ERR_BADTYPE`.
     Other(FileType),
 }
 
@@ -277,7 +281,7 @@ impl Encode for CreateType<'_> {
 }
 
 impl<'a> Decode<'a> for CreateType<'a> {
-    fn decode(from: &mut Decoder<'a>) -> Result<Self, XdrError> {
+    fn decode<F: Fields>(from: &mut Decoder<'a, F>) -> Result<Self, XdrError> {
         Ok(match from.get()? {
             FileType::Link => Self::Link(from.get()?),
             kind @ (FileType::Block | FileType::Character) => {
@@ -288,19 +292,19 @@ impl<'a> Decode<'a> for CreateType<'a> {
     }
 }
 
-/// A part of a directory, `READDIR4resok` (RFC 7530, 16.24). Decoding the part checks the entries;
-/// reading the entries decodes them again.
+/// A part of a directory, `READDIR4resok` (RFC 7530, 16.24). Decoding a part checks the entries, and
+/// [`Listing::entries`] decodes the entries again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Listing<'a> {
-    /// The verifier, which the client returns with a cookie.
+    /// The cookie verifier, which a client returns in the next READDIR together with a cookie.
     pub verifier: [u8; 8],
-    /// Whether the directory ends after the entries.
+    /// Whether no entries follow the returned entries in the directory.
     pub eof: bool,
     entries: &'a [u8],
 }
 
 impl<'a> Listing<'a> {
-    /// Decodes the entries of the part.
+    /// Decodes the directory entries of this READDIR reply, in the server's order.
     pub fn entries(&self) -> impl Iterator<Item = ListEntry<'a>> + use<'a> {
         let mut from = Decoder::new(self.entries);
         std::iter::from_fn(move || match from.rest() {
@@ -309,7 +313,7 @@ impl<'a> Listing<'a> {
         })
     }
 
-    /// Creates a part of a directory; `bytes` receives the encoded entries.
+    /// Creates the result of a READDIR from directory entries; `bytes` receives the encoded entries.
     #[must_use]
     pub fn new(
         verifier: [u8; 8],
@@ -335,31 +339,15 @@ impl Encode for Listing<'_> {
 }
 
 impl<'a> Decode<'a> for Listing<'a> {
-    fn decode(from: &mut Decoder<'a>) -> Result<Self, XdrError> {
-        let verifier = from.get()?;
+    fn decode<F: Fields>(from: &mut Decoder<'a, F>) -> Result<Self, XdrError> {
+        let verifier = from.field("cookieverf")?;
         let all = from.rest();
         loop {
             let taken = all.len() - from.rest().len();
-            if from.get::<Option<ListEntry<'a>>>()?.is_none() {
+            if from.field::<Option<ListEntry<'a>>>("entries")?.is_none() {
                 return Ok(Self {
                     verifier,
-                    eof: from.get()?,
-                    entries: &all[..taken],
-                });
-            }
-        }
-    }
-
-    fn decode_traced(from: &mut Decoder<'a>, path: &mut FieldPath) -> Result<Self, XdrError> {
-        let verifier = path.field("cookieverf", from)?;
-        let all = from.rest();
-        loop {
-            let taken = all.len() - from.rest().len();
-            let entry: Option<ListEntry<'a>> = path.field("entries", from)?;
-            if entry.is_none() {
-                return Ok(Self {
-                    verifier,
-                    eof: path.field("eof", from)?,
+                    eof: from.field("eof")?,
                     entries: &all[..taken],
                 });
             }
@@ -367,7 +355,8 @@ impl<'a> Decode<'a> for Listing<'a> {
     }
 }
 
-/// Decodes the number and the status of an operation's result.
+/// Decodes the operation number and the status at the beginning of an operation's result; `NoSuchChoice` for the number
+/// of another operation.
 pub(super) fn status_of<O: Operation>(from: &mut Decoder<'_>) -> Result<Status, XdrError> {
     let op: Op = from.get()?;
     if op != O::OP && op != Op::Illegal {

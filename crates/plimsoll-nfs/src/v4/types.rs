@@ -1,6 +1,6 @@
 //! The data types of NFS version 4 (RFC 7530, 2 and RFC 8881, 3).
 
-pub use crate::common::{Stable, Text};
+pub use crate::common::{FileType, Stable, Text};
 
 use crate::common::{FileHandle, unix_errno};
 use crate::xdr::{choices, named_choices, structures};
@@ -9,13 +9,14 @@ use rustix::io::Errno;
 /// A file handle, `nfs_fh4`, of at most `NFS4_FHSIZE` bytes (RFC 7530, 2.1).
 pub type Handle = FileHandle<128>;
 
-/// The name of an owner or a client, of at most `NFS4_OPAQUE_LIMIT` bytes (RFC 7530, 2.1).
+/// An opaque name of a client, open owner or lock owner, of at most `NFS4_OPAQUE_LIMIT` bytes (RFC 7530, 2.2.12 to
+/// 2.2.14).
 pub type Opaque<'a> = Text<'a, 1024>;
 
 /// Data of a file (RFC 7530, 16.23); only the size of the message limits the data.
 pub type Data<'a> = Text<'a, { u32::MAX }>;
 
-/// The identifier of a session, `sessionid4` (RFC 8881, 3.3).
+/// The identifier of a session, `sessionid4` (RFC 8881, 3.2).
 pub type SessionId = [u8; 16];
 
 named_choices! {
@@ -178,75 +179,62 @@ impl Status {
 }
 
 choices! {
-    /// The type of an object, `nfs_ftype4` (RFC 7530, 2.1).
-    FileType {
-        Regular = 1,
-        Directory = 2,
-        Block = 3,
-        Character = 4,
-        Link = 5,
-        Socket = 6,
-        Fifo = 7,
-        /// A directory of named attributes.
-        AttributeDirectory = 8,
-        /// A named attribute.
-        NamedAttribute = 9,
-    }
-
-    /// The kind of a byte-range lock, `nfs_lock_type4` (RFC 7530, 2.1).
+    /// The kind of a byte-range lock, `nfs_lock_type4` (RFC 7530, 16.10).
     LockType {
-        /// A shared lock.
+        /// A shared lock; a client that is denied the lock does not ask again.
         Read = 1,
-        /// An exclusive lock.
+        /// An exclusive lock; a client that is denied the lock does not ask again.
         Write = 2,
-        /// A shared lock that the client will request again if it is denied.
+        /// A shared lock for which a denied client will ask again (RFC 7530, 9.4).
         ReadWait = 3,
-        /// An exclusive lock that the client will request again if it is denied.
+        /// An exclusive lock for which a denied client will ask again (RFC 7530, 9.4).
         WriteWait = 4,
     }
 }
 
 structures! {
-    /// An instant, `nfstime4`: seconds since 1970, as a number of 64 bits with a sign, and
-    /// nanoseconds (RFC 7530, 2.1).
+    /// An instant, `nfstime4`: seconds since 1970, as a number of 64 bits with a sign, and nanoseconds (RFC 7530,
+    /// 2.2.1).
     Time {
-        /// Whole seconds, in two's complement.
+        /// Whole seconds of the instant since the beginning of 1970, UTC, as the two's complement of a signed number.
         seconds: u64,
-        /// Nanoseconds within the second.
+        /// Nanoseconds of the instant after the whole second, 0 to 999,999,999.
         nanoseconds: u32,
     }
 
-    /// The number of a file system, `fsid4` (RFC 7530, 2.1).
+    /// The identifier of a file system on its server, `fsid4` (RFC 7530, 2.2.5).
     FsId {
-        /// The first part.
+        /// The major part of the file system's identifier; two file systems of a server differ in at least one part.
         major: u64,
-        /// The second part.
+        /// The minor part of the file system's identifier; two file systems of a server differ in at least one part.
         minor: u64,
     }
 
-    /// The change of a directory, `change_info4` (RFC 7530, 2.1).
+    /// The change counter of a directory before and after an operation, `change_info4` (RFC 7530, 2.2.9).
     ChangeInfo {
-        /// Whether no other change happened between the two values.
+        /// Whether the server read `before` and `after` atomically with the operation, so that no other client's change
+        /// lies between the two.
         atomic: bool,
-        /// The `change` attribute before the operation.
+        /// The directory's `change` attribute before the operation.
         before: u64,
-        /// The `change` attribute after the operation.
+        /// The directory's `change` attribute after the operation.
         after: u64,
     }
 
     /// The identifier of an open, lock or delegation, `stateid4` (RFC 7530, 9.1.4).
     StateId {
-        /// The number of changes of the state.
+        /// The version number of the open or of the locks, which the server raises at each change; on 4.1, 0 in a call
+        /// selects the newest version.
         seqid: u32,
-        /// The opaque part.
+        /// The server's opaque identifier of the open, lock or delegation.
         other: [u8; 12],
     }
 
-    /// An owner of opens or locks of a client (RFC 7530, 2.1).
+    /// An open owner or lock owner of a client, `open_owner4` and `lock_owner4` (RFC 7530, 2.2.13 and 2.2.14).
     Owner<'a> {
-        /// The client.
+        /// The client id of the owner's client; ignored by 4.1 servers.
         client: u64,
-        /// The name that the client gives the owner.
+        /// The name that distinguishes the open owner or lock owner from all other owners of the client.
         name: Opaque<'a>,
     }
 }

@@ -39,15 +39,14 @@ impl LinkDirection {
         sent
     }
 
-    /// The time for which data that arrives now would wait before it is sent.
+    /// The time for which data that arrives at `now` would wait for earlier data, because of the link's bandwidth.
     pub(crate) fn backlog(&self, now: Instant) -> Duration {
         let free_at = self.free_at.unwrap_or(now);
         free_at.saturating_duration_since(now)
     }
 }
 
-/// The propagation of data that must stay in order: of one connection in one direction, or of all
-/// packets in one direction.
+/// The arrival times of data that the link must deliver in order: the data of one connection in one direction.
 pub(crate) struct DeliveryOrder {
     link: Link,
     random: Xoshiro256PlusPlus,

@@ -1,4 +1,4 @@
-//! Totals of a link.
+//! Totals of an emulated link: connections, bytes, emulated packet losses, and delays.
 
 use crate::lock::lock;
 use hdrhistogram::Histogram;
@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-/// The maximum recorded delay, in nanoseconds; longer delays count as this delay.
+/// The longest delay in nanoseconds that the histogram distinguishes; longer delays count as this delay.
 const MAX_RECORDED_DELAY_NS: u64 = 600_000_000_000;
 
 /// Totals to which many threads add.
@@ -19,29 +19,9 @@ pub(crate) struct Counters {
     pub(crate) down: Direction,
 }
 
-/// Totals of one direction of a link.
+/// Totals of one direction of a link, behind a mutex, because the threads of all connections add to the totals.
 #[derive(Default)]
-pub(crate) struct Direction(Mutex<DirectionCounters>);
-
-struct DirectionCounters {
-    bytes: u64,
-    dropped: u64,
-    stalled: u64,
-    /// Times from one end of the link to the other, in nanoseconds.
-    delays: Histogram<u64>,
-}
-
-impl Default for DirectionCounters {
-    fn default() -> Self {
-        Self {
-            bytes: 0,
-            dropped: 0,
-            stalled: 0,
-            delays: Histogram::new_with_bounds(1, MAX_RECORDED_DELAY_NS, 3)
-                .expect("the bounds are valid"),
-        }
-    }
-}
+pub(crate) struct Direction(Mutex<DirectionTotals>);
 
 impl Direction {
     pub(crate) fn passed(&self, bytes: usize, delay: Duration) {
@@ -51,28 +31,8 @@ impl Direction {
         totals.delays.saturating_record(delay_ns.max(1));
     }
 
-    pub(crate) fn dropped(&self) {
-        lock(&self.0).dropped += 1;
-    }
-
     pub(crate) fn stalled(&self) {
         lock(&self.0).stalled += 1;
-    }
-
-    fn summary(&self) -> DirectionTotals {
-        let totals = lock(&self.0);
-        let delays = &totals.delays;
-        let at = |quantile| {
-            let recorded = !delays.is_empty();
-            recorded.then(|| Duration::from_nanos(delays.value_at_quantile(quantile)))
-        };
-        DirectionTotals {
-            bytes: totals.bytes,
-            dropped: totals.dropped,
-            stalled: totals.stalled,
-            delay_p50: at(0.5),
-            delay_p99: at(0.99),
-        }
     }
 }
 
@@ -81,44 +41,61 @@ impl Counters {
         Summary {
             connections: self.connections.load(Relaxed),
             refused: self.refused.load(Relaxed),
-            up: self.up.summary(),
-            down: self.down.summary(),
+            up: lock(&self.up.0).clone(),
+            down: lock(&self.down.0).clone(),
         }
     }
 }
 
-/// Totals of a link.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Connections, and data in both directions, of an emulated link since the start of the relay.
+#[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
-    /// The number of accepted connections; 0 for a tunnel, which transfers packets only.
+    /// The number of connections that the relay has accepted from clients.
     pub connections: u64,
     /// The number of accepted connections that the relay could not pass on to the server.
     pub refused: u64,
-    /// The direction to the server; for a tunnel, from the first namespace to the second.
+    /// Totals of the data from clients to the server.
     pub up: DirectionTotals,
-    /// The direction from the server; for a tunnel, from the second namespace to the first.
+    /// Totals of the data from the server to clients.
     pub down: DirectionTotals,
 }
 
 /// Totals of a link in one direction.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct DirectionTotals {
-    /// The number of transferred bytes: of TCP data, or of packets with their IP headers.
+    /// The number of bytes of TCP payload that the link has delivered.
     pub bytes: u64,
-    /// The number of packets that were lost or found a full queue.
-    pub dropped: u64,
     /// The number of chunks of connections that were delayed by an emulated packet loss.
     pub stalled: u64,
-    /// The median time in the link.
-    pub delay_p50: Option<Duration>,
-    /// The 99th percentile of the time in the link.
-    pub delay_p99: Option<Duration>,
+    /// Times in nanoseconds from the receipt of each chunk at one end of the link to its delivery at the other end.
+    delays: Histogram<u64>,
+}
+
+impl Default for DirectionTotals {
+    fn default() -> Self {
+        Self {
+            bytes: 0,
+            stalled: 0,
+            delays: Histogram::new_with_bounds(1, MAX_RECORDED_DELAY_NS, 3)
+                .expect("the bounds are valid"),
+        }
+    }
+}
+
+impl DirectionTotals {
+    /// The quantile of the times that chunks of data spent in the link, with `quantile` from 0 to 1; `None` if the link
+    /// has delivered no data.
+    #[must_use]
+    pub fn delay(&self, quantile: f64) -> Option<Duration> {
+        let delay = || Duration::from_nanos(self.delays.value_at_quantile(quantile));
+        (!self.delays.is_empty()).then(delay)
+    }
 }
 
 impl fmt::Display for DirectionTotals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} bytes", self.bytes)?;
-        if let (Some(p50), Some(p99)) = (self.delay_p50, self.delay_p99) {
+        if let (Some(p50), Some(p99)) = (self.delay(0.5), self.delay(0.99)) {
             let ms = |d: Duration| d.as_secs_f64() * 1e3;
             write!(
                 f,
@@ -127,14 +104,9 @@ impl fmt::Display for DirectionTotals {
                 ms(p99)
             )?;
         }
-        for (count, what) in [
-            (self.dropped, "packets lost"),
-            (self.stalled, "delayed by a loss"),
-        ] {
-            if count > 0 {
-                write!(f, ", {count} {what}")?;
-            }
+        match self.stalled {
+            0 => Ok(()),
+            count => write!(f, ", {count} delayed by a loss"),
         }
-        Ok(())
     }
 }

@@ -1,16 +1,17 @@
 //! A relay of TCP connections that passes data on after a delay.
 
+use crate::acceptor::Acceptor;
 use crate::lock::{lock, wait};
 use crate::wan::delay::{DeliveryOrder, LinkDirection, TCP_SEGMENT_BYTES};
 use crate::wan::figures::{Counters, Direction, Summary};
 use crate::wan::link::Link;
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::num::NonZeroU64;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex};
-use std::thread::{Builder, JoinHandle};
+use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 /// The maximum number of bytes of one read.
@@ -40,9 +41,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A running relay. Dropping the value closes all connections.
 pub struct Relay {
-    address: SocketAddr,
     shared: Arc<Shared>,
-    accepting: Option<JoinHandle<()>>,
+    accepting: Acceptor,
 }
 
 /// The state that the threads of a relay share.
@@ -53,10 +53,10 @@ struct Shared {
     rtt_ns: AtomicU64,
     counters: Counters,
     directions: [Mutex<LinkDirection>; 2],
-    stop: AtomicBool,
     connections: Mutex<BTreeMap<u64, Arc<Connection>>>,
-    /// The number of cuts of all connections. A connection accepted before the last cut must be cut
-    /// too, although it may not be in the map yet.
+    /// The number of times that all connections were cut. A connection compares the number of cuts at its acceptance
+    /// with the current number: if the numbers differ, the connection is cut, although the connection was not in the
+    /// map at the time of the cut.
     cuts: AtomicU64,
     /// The number of open connections.
     count: AtomicUsize,
@@ -110,7 +110,7 @@ fn nanos(rtt: Duration) -> u64 {
 
 /// Makes the close of a connection send a reset.
 fn reset_when_closed(stream: &TcpStream) {
-    // If this fails, the connection closes without a reset.
+    // If `SO_LINGER` cannot be set, the connection ends without a reset.
     let _ = rustix::net::sockopt::set_socket_linger(stream, Some(Duration::ZERO));
 }
 
@@ -123,38 +123,41 @@ impl Relay {
     /// server is not an error: each connection tries to reach the server.
     pub fn start(listen: SocketAddr, upstream: &[SocketAddr], link: &Link) -> io::Result<Self> {
         let listener = TcpListener::bind(listen)?;
-        let address = listener.local_addr()?;
-        if upstream.contains(&address) {
+        if upstream.contains(&listener.local_addr()?) {
             let why = "it is also the server's address";
             return Err(io::Error::new(ErrorKind::InvalidInput, why));
         }
+        Self::at(listener, upstream, link)
+    }
+
+    /// Starts a relay that passes the connections of `listener` on to `upstream`.
+    pub(crate) fn at(
+        listener: TcpListener,
+        upstream: &[SocketAddr],
+        link: &Link,
+    ) -> io::Result<Self> {
         let shared = Arc::new(Shared {
             upstream: upstream.to_vec(),
             link: link.clone(),
             rtt_ns: AtomicU64::new(nanos(link.rtt)),
             counters: Counters::default(),
             directions: [(), ()].map(|()| Mutex::new(LinkDirection::new(link))),
-            stop: AtomicBool::new(false),
             connections: Mutex::default(),
             cuts: AtomicU64::new(0),
             count: AtomicUsize::new(0),
             ended: Condvar::new(),
         });
-        let of_thread = shared.clone();
-        let accepting = Builder::new()
-            .name("wan-accept".into())
-            .spawn(move || accept(&listener, &of_thread))?;
-        Ok(Self {
-            address,
-            shared,
-            accepting: Some(accepting),
-        })
+        let relaying = shared.clone();
+        let accepting = Acceptor::start(listener, "wan-accept", move |number, stream| {
+            relay_connection(number, stream, &relaying);
+        })?;
+        Ok(Self { shared, accepting })
     }
 
-    /// The address at which the relay listens.
+    /// The local address of the listening socket; its port is never 0.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
-        self.address
+        self.accepting.address()
     }
 
     /// The totals so far.
@@ -192,20 +195,9 @@ impl Relay {
     }
 
     fn end(&mut self) {
-        let Some(accepting) = self.accepting.take() else {
-            return;
-        };
-        self.shared.stop.store(true, Relaxed);
-        // Wakes the accepting thread. A listener at all addresses is reached at the local address.
-        let mut own = self.address;
-        if own.ip().is_unspecified() {
-            own.set_ip(match own.is_ipv4() {
-                true => Ipv4Addr::LOCALHOST.into(),
-                false => Ipv6Addr::LOCALHOST.into(),
-            });
-        }
-        let _ = TcpStream::connect_timeout(&own, Duration::from_secs(1));
-        let _ = accepting.join();
+        self.accepting.stop();
+        // A connection that is not in the map yet compares the number of cuts later, and is then cut too.
+        self.cut();
         let mut left = lock(&self.shared.connections);
         while !left.is_empty() {
             left.values().for_each(|connection| connection.cut());
@@ -221,25 +213,16 @@ impl Drop for Relay {
     }
 }
 
-fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
-    for (number, stream) in (0..).zip(listener.incoming()) {
-        if shared.stop.load(Relaxed) {
-            return;
-        }
-        let Ok(client) = stream else {
-            // Most likely the process is out of descriptors; connections that end will free some.
-            std::thread::sleep(Duration::from_millis(10));
-            continue;
-        };
-        let cuts = shared.cuts.load(Relaxed);
-        shared.counters.connections.fetch_add(1, Relaxed);
-        let of_thread = shared.clone();
-        let relayed = Builder::new()
-            .name("wan-relay".into())
-            .spawn(move || relay(client, number, cuts, &of_thread));
-        if relayed.is_err() {
-            shared.counters.refused.fetch_add(1, Relaxed);
-        }
+/// Starts a thread that relays the data of one client connection.
+fn relay_connection(number: u64, client: TcpStream, shared: &Arc<Shared>) {
+    let cuts = shared.cuts.load(Relaxed);
+    shared.counters.connections.fetch_add(1, Relaxed);
+    let of_thread = shared.clone();
+    let relayed = Builder::new()
+        .name("wan-relay".into())
+        .spawn(move || relay(client, number, cuts, &of_thread));
+    if relayed.is_err() {
+        shared.counters.refused.fetch_add(1, Relaxed);
     }
 }
 
@@ -278,7 +261,7 @@ fn relay(client: TcpStream, number: u64, cuts: u64, shared: &Arc<Shared>) {
     });
     lock(&shared.connections).insert(number, connection.clone());
     shared.count.fetch_add(1, Relaxed);
-    if shared.stop.load(Relaxed) || shared.cuts.load(Relaxed) != cuts {
+    if shared.cuts.load(Relaxed) != cuts {
         connection.cut();
     }
     if pass(&connection, number, shared, opened).is_err() {
@@ -351,14 +334,14 @@ enum StreamItem {
 /// A piece of a stream.
 struct Chunk {
     what: StreamItem,
-    /// The time at which the chunk was read, or the connection was established if that is later.
+    /// The time at which the relay received the chunk, or the later time at which the emulated connection was
+    /// established.
     came: Instant,
-    /// The time at which the chunk must be written.
+    /// The time at which the relay must write the chunk to the other end.
     due: Instant,
 }
 
 impl Chunk {
-    /// The memory of the chunk in bytes.
     fn memory(&self) -> usize {
         let bytes = match &self.what {
             StreamItem::Bytes(bytes) => bytes.capacity(),
@@ -513,9 +496,9 @@ fn take(mut from: DirectionDelay<'_>, connection: &Connection, counters: &Direct
     }
 }
 
-/// Makes the kernel acknowledge read data at once, instead of up to 40 ms later with data of the
-/// other direction. A sender with a small congestion window would wait for the acknowledgement, a
-/// delay that no property of the link requests. The setting applies to this acknowledgement only.
+/// Makes the kernel acknowledge read data at once, instead of up to 40 ms later with data of the other direction. A
+/// sender with a small congestion window would wait for the acknowledgement, a delay that no property of the link
+/// requests. The setting applies to a single acknowledgement.
 fn acknowledge(stream: &TcpStream) {
     #[cfg(target_os = "linux")]
     let _ = rustix::net::sockopt::set_tcp_quickack(stream, true);
@@ -523,11 +506,11 @@ fn acknowledge(stream: &TcpStream) {
     let _ = stream;
 }
 
-/// Writes chunks to a stream when they are due. If the peer has closed the stream, the other end is
-/// reset after `delay` and after the delayed data.
+/// Writes the chunks of one direction of a connection at their due times. If the receiver has closed its end, the
+/// sender's end is reset after `delay`, and after the data that is queued for the sender.
 fn put(connection: &Connection, way: usize, delay: Duration, counters: &Direction) {
-    // Without this setting the kernel may wake the thread 50 µs late; the error is small, so a
-    // failure is ignored.
+    // With the default timer slack the kernel may wake the thread 50 µs late; the lateness is small, so a failure to
+    // set the timer slack is ignored.
     let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
     let (mut stream, pipe) = (&connection.ends[1 - way], &connection.pipes[way]);
     while let Some(chunk) = pipe.pop() {

@@ -144,7 +144,6 @@ fn an_export_is_mounted_and_a_wrong_one_is_not() {
         mount::mount(&mut caller, &who, b"/elsewhere", &deviations),
         Err(mount::MountError::Refused(mount::Status::NoEnt))
     );
-    mount::unmount(&mut caller, &who, b"/", &deviations).unwrap();
     let old = Target {
         program: PROGRAM,
         version: 2,
@@ -179,7 +178,7 @@ fn workers_share_connections() {
                 offset: 0,
                 count: 4,
                 stable: Stable::FileSync,
-                data: Data(&bytes),
+                data: Name(&bytes),
             };
             client.call::<Write, _>(&args, |_| ()).await.unwrap();
             for _ in 0..3 {

@@ -60,7 +60,7 @@ async fn data(c: &Client, file: Handle) {
         offset,
         count: bytes.len() as u32,
         stable,
-        data: Data(bytes),
+        data: Name(bytes),
     };
     let unstable = write(3, b"hello", Stable::Unstable);
     let w = c.call::<Write, _>(&unstable, |w| w).await.unwrap();

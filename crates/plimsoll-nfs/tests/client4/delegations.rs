@@ -130,7 +130,7 @@ fn attributes_of_a_delegation_are_those_before_a_change() {
         let owner = client.owner(FifoMutex::default());
         let first = open(client, &owner, share::READ).await.unwrap();
         let again = async || {
-            let opened = client.open(&owner, (dir(), b"f"), share::READ, OpenHow::Existing);
+            let opened = client.open(&owner, (dir(), b"f"), share::READ, None);
             let (file, attributes) = opened.await.unwrap();
             client.close(&file).await.unwrap();
             (attributes.kind, attributes.size)

@@ -9,7 +9,7 @@ use plimsoll_nfs::rpc::{ChannelSpec, Credentials, RpcError};
 use plimsoll_nfs::server::{Server, ServerOptions};
 use plimsoll_nfs::v4::attributes::Attributes;
 use plimsoll_nfs::v4::operations::{Create, CreateArgs, CreateType, GetAttr, Op, PutFh};
-use plimsoll_nfs::v4::state::{OpenHow, sequence_status, share};
+use plimsoll_nfs::v4::state::{CreateHow, sequence_status, share};
 use plimsoll_nfs::v4::types::{FileType, Handle, Status, Text};
 use plimsoll_nfs::v4::{
     Call, Client, ClientSpec, Event, FifoMutex, NfsError, OpenFile, OpenOwner, RetryState,
@@ -167,7 +167,7 @@ async fn size(client: &Client) -> Result<Option<u64>, NfsError> {
 }
 
 async fn open(client: &Client, owner: &OpenOwner, access: u32) -> Result<OpenFile, NfsError> {
-    let opened = client.open(owner, (dir(), b"f"), access, OpenHow::Existing);
+    let opened = client.open(owner, (dir(), b"f"), access, None);
     opened.await.map(|(file, _)| file)
 }
 
@@ -358,7 +358,7 @@ fn an_open_that_is_lost_before_its_confirmation_is_repeated() {
         });
         run(&server, With { minor: 0, ..PLAIN }, async |client, _| {
             let owner = client.owner(FifoMutex::default());
-            let how = OpenHow::Guarded(Attributes::default());
+            let how = Some(CreateHow::Guarded(Attributes::default()));
             let opened = client
                 .open(&owner, (dir(), b"f"), share::READ, how)
                 .await

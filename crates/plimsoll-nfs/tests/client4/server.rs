@@ -151,7 +151,7 @@ impl ClientRecord {
     }
 
     /// Checks that an owner's seqid is the next one.
-    fn is_next(&self, owner: &[u8], seqid: u32) -> Result<(), Status> {
+    fn check_sequence(&self, owner: &[u8], seqid: u32) -> Result<(), Status> {
         match self.owners.get(owner) {
             Some((last, _)) if last.wrapping_add(1) != seqid => Err(Status::BadSeqId),
             _ => Ok(()),
@@ -177,7 +177,7 @@ impl ClientRecord {
             return Err(Status::StaleClientId);
         }
         if minor == 0 {
-            self.is_next(&owner, args.seqid)?;
+            self.check_sequence(&owner, args.seqid)?;
         }
         let number = self.opens.len() as u8;
         let other = self.other(OPEN, number);
@@ -387,7 +387,7 @@ impl ClientRecord {
             Op::Open => {
                 let args = args!(from, Open);
                 about.number = match args.how {
-                    OpenHow::Guarded(_) => args.access | GUARDED,
+                    Some(CreateHow::Guarded(_)) => args.access | GUARDED,
                     _ => args.access,
                 };
                 about.owner = Some((args.owner.name.0.to_vec(), args.seqid));
@@ -453,7 +453,7 @@ impl ClientRecord {
         let (owner, opening) = self.state_of(&args.state)?;
         let state = opening.state;
         if minor == 0 {
-            self.is_next(&owner, args.seqid)?;
+            self.check_sequence(&owner, args.seqid)?;
         }
         about.owner = Some((owner.clone(), args.seqid));
         self.opens.remove(&owner);

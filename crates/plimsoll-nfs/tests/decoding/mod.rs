@@ -13,7 +13,7 @@ pub fn lengths<'a, T: Decode<'a> + Encode>(bytes: &'a [u8]) -> Option<(usize, us
 }
 
 /// Checks that decoding takes memory only for bytes received, never for an announced length.
-pub fn takes_bounded_memory(bytes: &[u8], decode: impl FnOnce(&[u8])) {
+pub fn assert_bounded_memory(bytes: &[u8], decode: impl FnOnce(&[u8])) {
     let memory = allocation_counter::measure(|| decode(bytes));
     let max = 16 * bytes.len() as u64 + 1024;
     let len = bytes.len();

@@ -1,10 +1,10 @@
-//! Filesets of a printed Plan.
+//! The section of a printed Plan about filesets.
 
 use super::names;
 use crate::{Access, Bytes, Count, Fileset, Layout, Plan, SizeSummary, counted};
 use std::fmt::{self, Formatter};
 
-/// Length of the longest bar of a size distribution, in columns.
+/// Length in columns of the longest bar in the histogram of file sizes.
 const BAR: u64 = 30;
 
 pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan, layouts: &[&Layout]) -> fmt::Result {
@@ -109,7 +109,7 @@ fn attributes(f: &mut Formatter<'_>, fileset: &Fileset) -> fmt::Result {
         format!("{} % preallocated", fileset.prealloc_percent),
     ];
     let flags = [
-        // `parallel_prealloc` and `reuse` have no effect: both are always on.
+        // The fields `parallel_prealloc` and `reuse` are not printed, because the fields have no effect.
         (
             fileset.trust_tree,
             "an identical tree is reused without a check",

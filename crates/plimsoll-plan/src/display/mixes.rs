@@ -1,4 +1,4 @@
-//! Operation mixes and business metrics in a printed Plan.
+//! The sections of a printed Plan about operation mixes and business metrics.
 
 use super::names;
 use crate::{
@@ -7,10 +7,10 @@ use crate::{
 };
 use std::fmt::{self, Formatter};
 
-/// Maximum length of a line of operations.
+/// Maximum length, in columns, of a line of a printed Plan that lists the operations of a mix.
 const COLUMNS: usize = 90;
 
-/// Writes the load and its criteria.
+/// Writes the section of a printed Plan about the business metric: load, scale and criteria of a valid load point.
 pub(super) fn metric(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
     let Some(m) = &plan.metric else {
         return Ok(());
@@ -49,7 +49,8 @@ fn criteria(m: &BusinessMetric) -> String {
     say.join("; ")
 }
 
-/// Writes the program of a group of workers.
+/// Writes the lines of a printed Plan about the operation mix of a group of workers: pacing, operations, sizes and
+/// files.
 pub(super) fn mix(f: &mut Formatter<'_>, plan: &Plan, g: &WorkerGroup, mix: &Mix) -> fmt::Result {
     match &mix.pacing {
         None if mix.delay.is_zero() => writeln!(f, "    one operation after the other, unpaced")?,

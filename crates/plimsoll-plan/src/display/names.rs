@@ -1,8 +1,9 @@
-//! Names and numbers in a printed Plan.
+//! Names of filesets, rows and random variables, and numbers, in a printed Plan.
 
 use crate::{Bytes, Count, FilesetId, OperationId, Plan, Value, counted};
 
-/// A constant, or the name of the random variable of a draw.
+/// Printed form of a [`Value`]: a constant as `show` writes the constant, and a draw as the name of the random
+/// variable.
 pub(super) fn value(plan: &Plan, value: Value, show: impl Fn(u64) -> String) -> String {
     match value {
         Value::Const(n) => show(n),
@@ -21,7 +22,7 @@ pub(super) fn count(plan: &Plan, v: Value) -> String {
     value(plan, v, |n| Count(n).to_string())
 }
 
-/// A number with its noun; a random variable has the plural noun.
+/// Printed form of a number with the noun `one` or `many`; the name of a random variable has the plural noun `many`.
 pub(super) fn things(plan: &Plan, v: Value, one: &str, many: &str) -> String {
     match v {
         Value::Const(n) => counted(n, one, many),
@@ -29,7 +30,7 @@ pub(super) fn things(plan: &Plan, v: Value, one: &str, many: &str) -> String {
     }
 }
 
-/// Name of a fileset, or its number in a Plan that lacks it.
+/// Name of the fileset with the index `id`, or the index if the Plan has no fileset with the index.
 pub(super) fn fileset(plan: &Plan, id: FilesetId) -> String {
     match plan.filesets.get(id.0 as usize) {
         Some(fileset) => fileset.name.clone(),
@@ -37,7 +38,7 @@ pub(super) fn fileset(plan: &Plan, id: FilesetId) -> String {
     }
 }
 
-/// Name of a row, or its number in a Plan that lacks it.
+/// Name of the row of the results with the index `id`, or the index if the Plan has no row with the index.
 pub(super) fn row(plan: &Plan, id: OperationId) -> String {
     match plan.operations.get(id.0 as usize) {
         Some(op) => op.name.clone(),

@@ -1,4 +1,4 @@
-//! Patterns of a printed Plan.
+//! The section of a printed Plan about the pattern.
 
 use super::names;
 use crate::{
@@ -51,7 +51,7 @@ pub(super) fn write(f: &mut Formatter<'_>, plan: &Plan, p: &Pattern) -> fmt::Res
     Ok(())
 }
 
-/// Number of the first object, or the range of the ranks' first objects.
+/// Number of the first object of all ranks, or the range of the ranks' first objects if the ranks differ.
 fn first_objects(p: &Pattern) -> String {
     match (p.positions.iter().min(), p.positions.iter().max()) {
         (Some(min), Some(max)) => format!("{min} to {max} by rank"),
@@ -59,7 +59,7 @@ fn first_objects(p: &Pattern) -> String {
     }
 }
 
-/// Whether two stages differ only in their number and their waiting factor.
+/// Whether two stages differ at most in iteration and waiting factor, so that a printed Plan shows both in one line.
 fn is_alike(a: &Stage, b: &Stage) -> bool {
     let same = Stage {
         iteration: a.iteration,
@@ -69,7 +69,7 @@ fn is_alike(a: &Stage, b: &Stage) -> bool {
     *a == same
 }
 
-/// Writes consecutive stages that are alike in one line.
+/// Writes one line of a printed Plan for consecutive stages that differ at most in iteration and waiting factor.
 fn stage(f: &mut Formatter<'_>, plan: &Plan, s: &Stage, alike: &[Stage]) -> fmt::Result {
     let number = |s: &Stage| u64::from(s.iteration) + 1;
     match (number(s), alike.last().map_or(0, number)) {
@@ -102,7 +102,7 @@ fn stage(f: &mut Formatter<'_>, plan: &Plan, s: &Stage, alike: &[Stage]) -> fmt:
     f.write_str("\n")
 }
 
-/// Writes the waiting factors of stages that are alike, each once.
+/// Writes the waiting factors of the stages that share a line of a printed Plan, each factor once.
 fn waits(f: &mut Formatter<'_>, alike: &[Stage]) -> fmt::Result {
     let mut factors: Vec<f64> = alike.iter().map(|s| s.waiting_factor).collect();
     factors.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! Groups of workers and their programs in a printed Plan.
+//! The section of a printed Plan about groups of workers and their programs.
 
 use super::names::{self, bytes, count, things};
 use super::{mixes, pattern};
@@ -64,7 +64,7 @@ fn times(plan: &Plan, iters: Value) -> String {
     }
 }
 
-/// Pieces in which a file is transferred; 0 stands for one piece.
+/// Printed form of the call size of an operation on a whole file: a number of bytes, or one piece for the size 0.
 fn pieces(plan: &Plan, v: Value) -> String {
     match v {
         Value::Const(0) => "in one piece".into(),
@@ -109,7 +109,8 @@ fn transfer(plan: &Plan, io: &Io) -> String {
     format!("{size} {position} of {}", file(plan, &io.file))
 }
 
-/// A directory of a fileset, chosen by number or in order.
+/// Printed form of the directory of a fileset on which an operation works: the directory's number, or the next
+/// directory in order.
 fn directory(plan: &Plan, what: &str, id: FilesetId, index: Option<Value>) -> String {
     let fileset = names::fileset(plan, id);
     match index {
@@ -122,6 +123,10 @@ fn operation(plan: &Plan, op: &Op) -> String {
     let file = |r: &FileRef| file(plan, r);
     let leaf =
         |id: &FilesetId, index: &Option<Value>| directory(plan, "leaf directory", *id, *index);
+    let of = |targets: &Option<Vec<OperationId>>| match targets {
+        Some(rows) => format!(" of {}", names::rows(plan, rows)),
+        None => String::new(),
+    };
     match op {
         Op::Read(io) => format!("read {}", transfer(plan, io)),
         Op::Write(io) => format!("write {}", transfer(plan, io)),
@@ -161,17 +166,6 @@ fn operation(plan: &Plan, op: &Op) -> String {
         Op::ListDir { fileset, index } => {
             format!("list {}", directory(plan, "directory", *fileset, *index))
         }
-        _ => control(plan, op),
-    }
-}
-
-/// Operations that access no file.
-fn control(plan: &Plan, op: &Op) -> String {
-    let of = |targets: &Option<Vec<OperationId>>| match targets {
-        Some(rows) => format!(" of {}", names::rows(plan, rows)),
-        None => String::new(),
-    };
-    match op {
         Op::SemBlock { value, high_water } => format!(
             "wait for {}; high water {}",
             things(plan, *value, "post", "posts"),
@@ -220,6 +214,5 @@ fn control(plan: &Plan, op: &Op) -> String {
         }
         Op::Print { text } => format!("print \"{}\"", text.escape_debug()),
         Op::TestVariable { value } => format!("draw {}", count(plan, *value)),
-        _ => unreachable!("`operation` describes operations on files"),
     }
 }

@@ -1,4 +1,4 @@
-//! Division by constants that are known when a fileset is planned.
+//! Division by numbers that are constant during a run, such as the width of a tree.
 
 /// A divisor with its reciprocal, which makes a division a multiplication. Every operation computes names, and each
 /// name takes several quotients.
@@ -8,7 +8,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Divisor {
     by: u32,
-    /// 0 for the divisor 1, whose reciprocal has 65 bits.
+    /// Reciprocal ⌈2⁶⁴ / `by`⌉ of the divisor; 0 for the divisor 1, whose reciprocal has 65 bits.
     reciprocal: u64,
 }
 
@@ -26,7 +26,7 @@ impl Divisor {
         self.by
     }
 
-    /// Quotient and remainder.
+    /// Quotient and remainder of a division of `n` by the divisor, with a multiplication instead of a division.
     #[inline]
     pub(super) fn divide(self, n: u32) -> (u32, u32) {
         let quotient = match self.by {

@@ -3,15 +3,15 @@
 use super::divisor::Divisor;
 use super::{MAX_ENTRIES, MAX_LEVELS};
 
-/// A tree in which every directory except the last ones has the same number of entries, and all entries are on the same
-/// level.
+/// A tree in which every directory except the last directories has the same number of entries, and all entries are on
+/// the same level.
 ///
 /// Directories are numbered from the root in preorder, as [`TableTree`](super::table::TableTree) numbers directories. A
 /// full subtree therefore has a number of directories that follows from its level, and the path of a directory is its
-/// number divided by these subtree sizes, level by level.
+/// number divided by the sizes of full subtrees, level by level.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct FormulaTree {
-    /// Entries of a directory.
+    /// Number of files, leaf directories or subdirectories of every full directory.
     width: Divisor,
     /// Number of directories of a full subtree, including its root, for each level from the root's children to the
     /// level of the entries' directories. Numbers beyond 32 bits are cut to the maximum: no tree has as many
@@ -25,14 +25,14 @@ pub(super) struct FormulaTree {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 struct Forest {
     entries: u32,
-    /// Number of directories of the tree before the forest's first directory, without the root.
+    /// Number of directories that precede the forest's first directory in preorder, without the root.
     dirs_before: u32,
     dirs: u32,
     /// Number of entries of the root before the forest's first subtree.
     subtrees_before: u32,
 }
 
-/// A directory of a tree.
+/// Place of a directory in the tree: number of the parent directory, and level, where the root has level 1.
 struct DirPlace {
     parent: u32,
     level: usize,
@@ -87,7 +87,7 @@ impl FormulaTree {
     /// subtree that contains the directory.
     #[inline]
     fn holder(&self, n: u32) -> (u64, u32) {
-        // The directory itself and the directories on the path to it.
+        // The path from the root to the `n`-th directory has one directory per level, the `n`-th directory included.
         let mut number = self.subtrees.len() as u64;
         let mut left = n;
         for subtree in self.subtrees[1..].iter().rev() {

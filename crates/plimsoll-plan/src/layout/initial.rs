@@ -4,7 +4,7 @@ use crate::seed::Stream;
 use rand::Rng as _;
 use std::ops::Range;
 
-/// Fraction bits of a fixed-point probability.
+/// Number of binary digits of the probability that an entry exists, a fixed-point fraction.
 const PROBABILITY_BITS: u32 = 32;
 
 /// Entries that exist when a run starts, each with the same probability, as a function of their numbers: 64 consecutive
@@ -12,7 +12,7 @@ const PROBABILITY_BITS: u32 = 32;
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct InitialEntries {
     len: u32,
-    /// Probability in units of 2⁻³².
+    /// Probability that an entry exists when the run starts, in units of 2⁻³².
     probability: u64,
     stream: Stream,
 }
@@ -32,7 +32,7 @@ impl InitialEntries {
         self.len
     }
 
-    /// Whether all entries exist.
+    /// Whether all entries exist when the run starts, because the probability is 1.
     pub(super) fn is_all(&self) -> bool {
         self.probability >> PROBABILITY_BITS == 1
     }
@@ -51,8 +51,9 @@ impl InitialEntries {
             }
     }
 
-    /// Draws 64 bits at once. Per binary digit of the probability, from the lowest: a 0 halves the chance of every bit
-    /// (`and` with random bits), a 1 halves it and adds one half (`or`).
+    /// Draws the bits of 64 entries at once. Each binary digit of the probability, from the lowest, changes the chance
+    /// that a bit is 1: a digit 0 halves the chance (`and` with random bits), and a digit 1 halves the chance and adds
+    /// one half (`or`).
     fn draw(&self, at: u32) -> u64 {
         let mut rng = self.stream.branch(u64::from(at)).rng();
         let lowest = self.probability.trailing_zeros();
@@ -79,7 +80,7 @@ impl InitialEntries {
         })
     }
 
-    /// Number of existing entries in `part`.
+    /// Number of entries with numbers in `part` that exist when the run starts.
     pub(super) fn count(&self, part: Range<u32>) -> u64 {
         if self.is_all() {
             let end = part.end.min(self.len);
@@ -90,7 +91,7 @@ impl InitialEntries {
             .sum()
     }
 
-    /// Numbers of the existing entries in `part`, in order.
+    /// Numbers of the entries in `part` that exist when the run starts, in ascending order.
     pub(super) fn numbers(&self, part: Range<u32>) -> impl Iterator<Item = u32> + '_ {
         self.words(part).flat_map(|(at, word)| {
             let bits = std::iter::successors(Some(word), |w| (*w != 0).then(|| w & (w - 1)));
@@ -126,7 +127,8 @@ mod tests {
             let initial = InitialEntries::new(LEN, percent, Stream::new(u64::from(percent)));
             let (p, n) = (f64::from(percent) / 100.0, f64::from(LEN));
             let found = initial.count(0..LEN) as f64;
-            // Five standard deviations of a binomial distribution.
+            // The number of existing entries may differ from the mean by five standard deviations of a binomial
+            // distribution.
             let slack = 5.0 * (n * p * (1.0 - p)).sqrt();
             assert!(
                 (found - n * p).abs() <= slack,
@@ -149,7 +151,7 @@ mod tests {
             let mut with = [0u32; 64];
             for at in 0..WORDS - 1 {
                 let (word, next) = (initial.word(at), initial.word(at + 1));
-                // Pairs within a word, and with the same position of the next word.
+                // Bit `a` is paired with every other bit of the same word, and with bit `a` of the next word.
                 let both = if word >> a & 1 == 1 {
                     word & !(1 << a) | next & 1 << a
                 } else {

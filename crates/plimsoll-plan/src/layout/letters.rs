@@ -4,11 +4,11 @@ use crate::fileset::Letters;
 use crate::seed::Stream;
 use rand::Rng;
 
-/// The letter in file names, by which `plimsoll clean` recognises them.
+/// The letter around the numbers in file names, by which `plimsoll clean` recognises files of a fileset.
 pub(super) const LETTER: u8 = b'n';
 
 impl Letters {
-    /// Numbers of letters before and after a file's number.
+    /// Numbers of letters before and after the number in a file's name, drawn from a stream of the file's position.
     fn of(self, position: u32) -> (usize, usize) {
         let mut rng = Stream::new(u64::from(position)).named("letters").rng();
         let mut draw = |[least, most]: [u8; 2]| {

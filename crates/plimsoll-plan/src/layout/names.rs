@@ -1,6 +1,6 @@
 //! Names of entries: positions in a directory as text.
 
-/// Appends `/` and a position as at least eight decimal digits.
+/// Appends `/` and the name of an entry: its position in the directory, as at least eight decimal digits.
 #[inline]
 pub(super) fn push_name(position: u32, out: &mut Vec<u8>) {
     if position < 100_000_000 {
@@ -44,7 +44,8 @@ mod tests {
             String::from_utf8(out).unwrap()
         };
         let edges = [0, 1, 99_999_999, 100_000_000, u32::MAX];
-        // Every group of four digits in both halves: both halves use the same arithmetic.
+        // The same arithmetic converts the upper and the lower four digits of a name, so every group of four digits is
+        // tested in each half.
         let groups = (0..10_000).flat_map(|n| [n, n * 10_000, n * 10_001]);
         for n in edges.into_iter().chain(groups) {
             assert_eq!(name(n), format!("/{n:08}"));

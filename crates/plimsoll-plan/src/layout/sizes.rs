@@ -12,30 +12,31 @@ use std::ops::Range;
 /// tree with more files, every use draws the size, and a summary takes a sample of this number of files.
 pub(super) const MAX_SIZES_DRAWN: u32 = 1 << 20;
 
-/// Distribution of the sizes of the files of a [`Layout`](super::Layout).
+/// Distribution of the file sizes of a laid-out fileset.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SizeSummary {
-    /// Number of files.
+    /// Number of files in the summary, exact even if the sizes are estimates.
     pub files: u64,
-    /// Sum in bytes.
+    /// Sum of the sizes of the files in the summary, in bytes.
     pub total: u128,
-    /// Minimum in bytes.
+    /// Minimum size of the files in the summary, in bytes; 0 without files.
     pub min: u64,
-    /// Maximum in bytes.
+    /// Maximum size of the files in the summary, in bytes; 0 without files.
     pub max: u64,
-    /// Mean in bytes.
+    /// Mean size of the files in the summary, in bytes; 0 without files.
     pub mean: f64,
-    /// Files by size: upper bound in bytes (a power of two, or 0) and number of files.
+    /// Histogram of file sizes: pairs of an upper bound in bytes (a power of two, or 0) and the number of files of at
+    /// most the bound that are above the next lower bound; bounds without files are absent.
     pub buckets: Vec<(u64, u64)>,
-    /// Whether the figures in bytes and the buckets are estimates from a sample: of 2²⁰ files at equal
-    /// distances, if a tree that is a formula has more and their sizes are drawn. The relative standard
-    /// error of `total` and `mean` is then the coefficient of variation of the sizes divided by 1024.
-    /// The number of files is always exact.
+    /// Whether the figures in bytes and the histogram are estimates from a sample of 2²⁰ files at equal distances. A
+    /// summary uses a sample if more than 2²⁰ files are summarised, their sizes are drawn, and the tree is a formula.
+    /// With a sample of 2²⁰ files, the relative standard error of `total` and `mean` is the coefficient of variation of
+    /// the sizes divided by 1024. The number of files is exact even in a summary from a sample.
     pub estimated: bool,
 }
 
 impl SizeSummary {
-    /// The sum in bytes.
+    /// Sum of the file sizes, marked as an estimate if the summary is a sample.
     #[must_use]
     pub fn sum(&self) -> ByteSum {
         ByteSum {
@@ -48,11 +49,11 @@ impl SizeSummary {
 /// File sizes in bytes, by file number.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Sizes {
-    /// Size of every file.
+    /// Constant size in bytes of every file of the fileset.
     Same(u64),
     /// Sizes of all files, drawn when the fileset is laid out.
     Table(Box<[u64]>),
-    /// Sizes drawn at every use.
+    /// The size of a file is drawn at every use, from the number of the file, because a table would be too large.
     Formula(SizeDraws),
 }
 
@@ -70,7 +71,7 @@ impl SizeDraws {
         self.sampler.draw(&mut branch.rng())
     }
 
-    /// Draws the sizes of files 0 to `files` − 1.
+    /// Table of the sizes of files 0 to `files` − 1, each drawn once.
     pub(super) fn table(&self, files: u32) -> Sizes {
         Sizes::Table((0..files).map(|file| self.of(file)).collect())
     }
@@ -134,7 +135,7 @@ fn count(part: &Range<u32>, initial: Option<&InitialEntries>) -> u64 {
     }
 }
 
-/// Running sums of sizes.
+/// Running sums of the file sizes in a summary.
 struct Tally {
     files: u64,
     total: u128,

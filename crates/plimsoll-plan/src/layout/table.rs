@@ -5,11 +5,11 @@ use crate::fileset::Fileset;
 use crate::seed::Rng;
 use rand_distr::{Distribution as _, Gamma};
 
-/// A directory of the table.
+/// A directory of a tree in the form of tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Dir {
     pub(super) parent: u32,
-    /// Position in the parent from 1, which is its name.
+    /// Position of the directory in its parent, from 1, which is the name of the directory.
     pub(super) position: u32,
     /// Number of the directory's first file; the files of a directory have consecutive numbers.
     pub(super) first_file: u32,
@@ -21,7 +21,7 @@ pub(super) struct Dir {
 pub(super) struct TableTree {
     pub(super) dirs: Vec<Dir>,
     pub(super) file_dir: Vec<u32>,
-    /// Parent and position of each leaf directory.
+    /// For each leaf directory, the number of the parent directory and the position in the parent directory, from 1.
     pub(super) leaf_dirs: Vec<(u32, u32)>,
 }
 

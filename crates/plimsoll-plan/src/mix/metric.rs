@@ -5,21 +5,22 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
-/// A unit of load that means something to users: a video stream, a software build, a desktop.
+/// Business metric: a unit of load that means something to users, such as a video stream, a software build or a
+/// desktop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BusinessMetric {
-    /// Name in the plural, such as `streams`.
+    /// Name of the business metric in the plural, such as `streams`.
     pub name: String,
-    /// Number of metrics that the Plan offers.
+    /// Load that the run offers, as a number of business metrics.
     pub load: u64,
-    /// Fraction of the full data and rates, above 0 and at most 1. Results of different scales are
-    /// not comparable.
+    /// Scale: the fraction of the full data and rates that the run uses, above 0 and at most 1. Results of different
+    /// scales are not comparable.
     pub scale: f64,
-    /// Bytes of data files per metric at full scale.
+    /// Size of the data files of one business metric at full scale, in bytes.
     pub data: u64,
-    /// Operations per second per metric at full scale; `None` if they are not paced.
+    /// Scheduled rate of one business metric at full scale, in operations per second; null if operations are not paced.
     pub rate: Option<f64>,
-    /// Criteria of a valid load point.
+    /// Criteria that a run must meet to be a valid load point.
     pub criteria: Criteria,
 }
 
@@ -34,20 +35,20 @@ impl BusinessMetric {
 /// Mark of every reported result with a scale below 1.
 pub const SCALED: &str = "scaled: not comparable";
 
-/// `SCALED` with the scale, a fraction.
+/// Mark of a result with the scale `scale`, below 1: [`SCALED`] and the scale.
 #[must_use]
 pub fn scaled(scale: f64) -> String {
     format!("{SCALED} (data and rates are {scale} of the full ones)")
 }
 
-/// Criteria of a valid load point, besides that no operation fails.
+/// Criteria that a run must meet to be a valid load point, in addition to the criterion that no operation fails.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Criteria {
-    /// Minimum percentage of its scheduled operations that each process must complete.
+    /// Minimum percentage of its own scheduled operations that each process must complete, 0 to 100.
     pub process_percent: f64,
-    /// Minimum percentage of all scheduled operations that must be completed.
+    /// Minimum percentage of all scheduled operations that all processes together must complete, 0 to 100.
     pub total_percent: f64,
-    /// Maximum mean response time of all operations.
+    /// Maximum of the mean response time of all operations, in seconds; null without a limit.
     #[serde(with = "optional_seconds", rename = "latency_s")]
     #[schemars(with = "Option<f64>", rename = "latency_s")]
     pub latency: Option<Duration>,
@@ -63,20 +64,21 @@ impl Default for Criteria {
     }
 }
 
-/// A failed criterion.
+/// A criterion of a valid load point that a run does not meet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedCriterion {
-    /// Code of the criterion in results: `process_rate`, `total_rate` or `latency`.
+    /// Code of the failed criterion in results: `process_rate`, `total_rate` or `latency`.
     pub code: &'static str,
-    /// The measured figure and the limit, as a sentence.
+    /// Measured figure and limit of the failed criterion, as a sentence.
     pub text: String,
 }
 
 impl Criteria {
-    /// Returns the failed criteria; empty for a valid load point.
+    /// Criteria of a valid load point that a run does not meet; empty if the run meets all criteria.
     ///
     /// `processes` has the scheduled and the completed operations of each process; `mean` is the mean response time of
-    /// all operations. One more operation of each process counts as completed, because it may be in flight at the end.
+    /// all operations. For each process, one operation more than the completed operations counts as completed, because
+    /// an operation may be in flight at the end.
     #[must_use]
     pub fn missed(&self, processes: &[(u64, u64)], mean: Option<Duration>) -> Vec<FailedCriterion> {
         let mut failed = Vec::new();
@@ -125,9 +127,10 @@ impl Criteria {
     /// The failed criterion of all schedules together; `None` if at least [`Criteria::total_percent`] of the scheduled
     /// operations of mixes, or of the scheduled events of other workloads, was completed.
     ///
-    /// `schedules` has the scheduled and the completed operations or events of each schedule; one more of each schedule
-    /// counts as completed, because it may be in flight at the end. The message begins with `who`, such as `the workers
-    /// used`; `done` names the operations or events.
+    /// `schedules` has the scheduled and the completed operations or events of each schedule; one more operation or
+    /// event of each schedule counts as completed, because one operation or event may be in flight at the end. The
+    /// sentence of the failed criterion begins with `who`, such as `the workers used`; `done` names the operations or
+    /// events in the sentence.
     #[must_use]
     pub fn missed_total(
         &self,
@@ -182,7 +185,8 @@ mod tests {
     #[test]
     fn a_load_is_sustained_down_to_its_thresholds() {
         assert!(codes(&[(1000, 1000), (1000, 950)], 20).is_empty());
-        // 749 completed operations and one in flight are 75 %; 748 and one are less.
+        // 749 completed operations and one operation in flight are 75 % of 1000 operations; 748 and one in flight are
+        // less.
         assert_eq!(codes(&[(9000, 9000), (1000, 749)], 1), [] as [&str; 0]);
         assert_eq!(codes(&[(9000, 9000), (1000, 748)], 1), ["process_rate"]);
         assert_eq!(codes(&[(1000, 948), (1000, 950)], 1), [] as [&str; 0]);
@@ -211,43 +215,16 @@ mod tests {
     }
 
     #[test]
-    fn the_slowest_process_is_that_with_the_smallest_percentage() {
+    fn failed_criteria_are_described_with_their_numbers() {
+        // The message names as slowest the process with the smallest percentage of completed operations, 300 of 1000.
         let missed = Criteria::default().missed(&[(100, 40), (1000, 300), (10, 4), (0, 0)], None);
         assert_eq!(
-            missed[0].text,
-            "3 of 4 processes did less than 75 % of their operations; the slowest 30.0 % (300 of \
-             1000)"
-        );
-    }
-
-    #[test]
-    fn a_result_is_scaled_unless_it_has_all_data_and_rates() {
-        let metric = |scale| BusinessMetric {
-            name: "streams".into(),
-            load: 1,
-            scale,
-            data: 1,
-            rate: None,
-            criteria: Criteria::default(),
-        };
-        assert!(!metric(1.0).is_scaled() && metric(0.5).is_scaled());
-        assert_eq!(
-            scaled(0.5),
-            "scaled: not comparable (data and rates are 0.5 of the full ones)"
-        );
-    }
-
-    #[test]
-    fn failed_criteria_are_described_with_their_numbers() {
-        let missed = Criteria::default().missed(&[(1000, 1000), (1000, 500), (1000, 600)], None);
-        assert_eq!(
-            missed[0].text,
-            "2 of 3 processes did less than 75 % of their operations; the slowest 50.0 % (500 of \
-             1000)"
-        );
-        assert_eq!(
-            missed[1].text,
-            "all processes together did 70.0 % of their operations (2100 of 3000), less than 95 %"
+            missed.iter().map(|m| m.text.as_str()).collect::<Vec<_>>(),
+            [
+                "3 of 4 processes did less than 75 % of their operations; the slowest 30.0 % (300 \
+                 of 1000)",
+                "all processes together did 31.0 % of their operations (344 of 1110), less than 95 %"
+            ]
         );
     }
 }

@@ -19,18 +19,19 @@ use std::time::Duration;
 /// Unit of [`WorkingSet::millionths`].
 pub const MILLION: u32 = 1_000_000;
 
-/// Program of a process of a business metric: its operations, their rate and files.
+/// Operation mix: the operations, the rate and the files of one kind of process of a business metric (SPEC SFS
+/// netmist).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Mix {
-    /// Operations and their percentages, which sum to 100.
+    /// Operations of the mix with their percentages, which sum to 100 within 0.01.
     pub table: Vec<MixRow>,
-    /// Row of the preparation of operations: opening and closing files, creating or removing a name
-    /// that the operation needs. Not part of any operation.
+    /// Row of the results for the preparation of operations: opening and closing files, and creating or removing a name
+    /// that an operation needs. The preparation is not part of any operation.
     pub prepare: OperationId,
-    /// Pacing of operations; `None`: each starts when the previous one has ended.
+    /// Schedule of each worker's operations; null if each operation starts when the previous operation has ended.
     pub pacing: Option<Pacing>,
-    /// Time that a worker without pacing waits between the end of an operation and the start of the
-    /// next one, in seconds.
+    /// Waiting time of a worker without a schedule between the end of an operation and the start of the next operation,
+    /// in seconds.
     #[serde(
         with = "seconds",
         rename = "delay_s",
@@ -39,72 +40,74 @@ pub struct Mix {
     )]
     #[schemars(with = "f64", rename = "delay_s")]
     pub delay: Duration,
-    /// Bytes of a read; whole files are read in pieces of the maximum size.
+    /// Sizes in bytes of the reads of data files; whole files are read in calls of the maximum size.
     pub reads: SizeTable,
-    /// Bytes of a write; whole files are written in pieces of the maximum size.
+    /// Sizes in bytes of the writes and of the locked ranges of data files; whole files are written in calls of the
+    /// maximum size.
     pub writes: SizeTable,
-    /// The files.
+    /// Filesets on which the operations of the mix work, and their division among workers.
     pub files: MixFiles,
-    /// Files that are accessed, and how they are chosen.
+    /// Working set: the data files that operations access, and the distribution of the choice of a file.
     pub working_set: WorkingSet,
-    /// Options of transfers.
+    /// Options of the reads and writes of the mix, such as direct I/O.
     pub flags: MixFlags,
 }
 
-/// An operation of a [`Mix`].
+/// An operation of a mix, with its percentage and its row of the results.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MixRow {
-    /// The operation.
+    /// Operation that a worker executes when the row of the table is drawn.
     pub op: MixOp,
-    /// Percentage of all operations, above 0.
+    /// Percentage of the operation among all operations of the mix, above 0 and at most 100.
     pub percent: f64,
-    /// Row of the results.
+    /// Row of the results that counts and times the operation.
     pub row: OperationId,
 }
 
 /// Open-loop pacing of a worker: the schedule does not depend on earlier operations.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Pacing {
-    /// Operations per second of each worker.
+    /// Rate at which the schedule starts operations of each worker, in operations per second.
     pub rate: f64,
-    /// Spacing of intended starts.
+    /// Spacing of the intended start times of a worker: constant or random.
     pub arrivals: Arrivals,
-    /// Row of start delays: its service time is the delay of a start after the intended start.
+    /// Row of the results for start delays: each service time in the row is the time from an operation's intended start
+    /// to its start.
     pub start: OperationId,
 }
 
-/// Spacing of the intended starts of an open loop.
+/// Spacing of the intended start times of a worker, which do not depend on earlier operations (open loop).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Arrivals {
-    /// Equal distances. Each worker begins at a random part of the first distance, so that workers
-    /// are not synchronised.
+    /// Constant arrivals: equal distances between intended start times. The first intended start of each worker is at a
+    /// random time within one distance, so that workers are not synchronised.
     #[default]
     Constant,
-    /// Random, exponential distances.
+    /// Poisson arrivals: exponentially distributed distances between intended start times.
     Poisson,
 }
 
-/// The files of a [`Mix`].
+/// Filesets of an operation mix, and their division among workers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct MixFiles {
-    /// Files that exist throughout the run.
+    /// Fileset of the data files, which operations read and write, and which exist throughout the run.
     pub data: FilesetId,
-    /// Files that are created, replaced, renamed and removed, if an operation needs them.
+    /// Fileset of the turnover files, which operations create, replace, rename and remove; null if no operation needs
+    /// turnover files.
     pub turnover: Option<FilesetId>,
-    /// Empty files that are created and removed, if an operation needs them.
+    /// Fileset of the empty files, which operations create and remove; null if no operation needs empty files.
     pub empty: Option<FilesetId>,
-    /// All workers use all data files; otherwise each uses only its part. Turnover files, empty files
-    /// and spare directories are never shared.
+    /// Whether all workers use all data files; otherwise each worker uses only its own part of the data files. Turnover
+    /// files, empty files and spare directories are never shared.
     pub shared: bool,
-    /// Number of equal parts that files and spare directories are divided into, at least the number
-    /// of workers: a worker has the part of its number. The remaining parts are for higher loads on
-    /// the same files.
+    /// Number of equal parts into which files and spare directories are divided, at least the number of workers. Each
+    /// worker has the part with the worker's number; all other parts are for higher loads on the same files.
     pub parts: u64,
 }
 
 impl MixFiles {
-    /// Numbers of the files in part `part` of `all` files, from 0; the parts are disjoint.
+    /// Numbers of the files in part `part`, from 0, of `all` files; the parts are disjoint.
     #[must_use]
     pub fn part(&self, part: u64, all: u64) -> std::ops::Range<u64> {
         debug_assert!(part < self.parts, "part {part} of {}", self.parts);
@@ -113,7 +116,7 @@ impl MixFiles {
         begin(part)..begin(part + 1)
     }
 
-    /// Numbers of the data files, of `all`, that worker `number` of `workers` uses.
+    /// Numbers of the data files, among `all` files, that worker `number` of `workers` workers uses.
     #[must_use]
     pub fn data_of(&self, number: u64, workers: u64, all: u64) -> std::ops::Range<u64> {
         match self.shared {
@@ -123,76 +126,80 @@ impl MixFiles {
     }
 }
 
-/// The data files that are accessed. The set does not depend on the number of workers.
+/// Working set: the data files that operations access. The working set does not depend on the number of workers.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct WorkingSet {
-    /// Fraction of the data files in millionths, 1 to 1 000 000, spread evenly over the directories.
+    /// Size of the working set in millionths of the data files, 1 to 1 000 000; the files of the working set are spread
+    /// evenly over the data files.
     pub millionths: u32,
-    /// Distribution of the choice of a file.
+    /// Distribution from which the file of an operation is drawn among the files of the working set.
     pub choice: Choice,
-    /// Regions of files that random transfers stay in for some time.
+    /// Regions of files (spots) in which the random transfers of a worker stay for some time; null for random transfers
+    /// to whole files.
     pub spots: Option<Spots>,
 }
 
-/// Distribution of the choice of a file of the working set.
+/// Distribution from which the file of an operation is drawn among the files of the working set.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "type")]
 pub enum Choice {
-    /// Every file is as likely as any other.
+    /// Uniform distribution: every file is equally likely.
     #[default]
     Uniform,
-    /// Some of the choices prefer the first files: the number of the file is geometric, with a mean
-    /// of a tenth of the files. The other choices are uniform.
+    /// Geometric distribution of `percent` % of the choices: the number of the file has a mean of a tenth of the number
+    /// of files, so that the first files are preferred. Choices that are not geometric are uniform.
     Geometric {
-        /// Percentage of the choices that are geometric, above 0 and at most 100.
+        /// Percentage of the choices that are geometric, above 0 and at most 100; all other choices are uniform.
         percent: f64,
     },
-    /// File number k (from 1) is chosen with a probability proportional to `k^-exponent`.
+    /// Zipf distribution: file number k, from 1, is chosen with a probability proportional to `k^-exponent`.
     Zipf {
-        /// The exponent, above 0 and at most 10.
+        /// Exponent of the Zipf distribution, above 0 and at most 10.
         exponent: f64,
     },
 }
 
-/// Random transfers that stay in a part of a file for some time, and then continue in the next part,
-/// and after the last part in the next file.
+/// Regions of files (spots) in which the random transfers of a worker stay for some time. After the transfers in a
+/// spot, the worker continues in the next spot of the file, and after the file's last spot in the next file of the
+/// working set.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Spots {
-    /// Percentage of a file that a spot covers, above 0 and at most 100.
+    /// Size of a spot as a percentage of the size of the file, above 0 and at most 100.
     pub percent: f64,
-    /// Minimum number of transfers in a spot, at least 1.
+    /// Minimum number of transfers in a spot before a worker continues in the next spot, at least 1.
     pub accesses: u32,
-    /// The number of transfers in a spot is `accesses` times a whole number drawn from 1 to this;
-    /// at least 1.
+    /// Maximum of a random factor, at least 1: the number of transfers in a spot is `accesses` times an integer drawn
+    /// from 1 to `multiplier`.
     pub multiplier: u32,
-    /// Percentage of the random transfers that go to the spot, above 0 and at most 100; the others
-    /// go to any position.
+    /// Percentage of a worker's random transfers that go to the worker's spot, above 0 and at most 100; all other
+    /// random transfers go to any position of a file of the working set.
     pub affinity: f64,
-    /// Whether positions in the spot are geometric, with a mean of a tenth of it, instead of uniform.
+    /// Whether positions of transfers in a spot are geometrically distributed, with a mean of a tenth of the spot,
+    /// instead of uniformly.
     pub geometric: bool,
 }
 
-/// Options of transfers.
+/// Options of the reads and writes of an operation mix.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MixFlags {
-    /// Percentage of the transfers that bypass the page cache; they are rounded up to whole blocks of
-    /// [`DIRECT_BLOCK`] bytes.
+    /// Percentage of the reads and writes with direct I/O (`O_DIRECT`), 0 to 100. Transfers with direct I/O are rounded
+    /// up to whole blocks of 4096 bytes.
     pub direct_percent: f64,
-    /// Percentage of the writes that return when their data are on stable storage.
+    /// Percentage of the writes that return when the data are on stable storage, 0 to 100.
     pub osync_percent: f64,
-    /// Percentage of the writes that include a flush of their file.
+    /// Percentage of the writes that a flush of the file (fsync) follows, timed as a part of the write, 0 to 100.
     pub commit_percent: f64,
-    /// Random transfers begin at a multiple of this number of bytes; at least 1.
+    /// Alignment of random transfers in bytes, at least 1: a random transfer begins at a multiple of the alignment.
     pub align: u64,
-    /// A sequential write at the end of its file continues at the beginning; otherwise the file is
-    /// first truncated to length 0.
+    /// Whether sequential writes overwrite a file in place; otherwise each sequential write at the start of a file is
+    /// preceded by a truncation of the file to length 0.
     pub overwrite: bool,
-    /// Data files stay open between operations; otherwise each operation reopens its file, as part of
-    /// its preparation.
+    /// Whether data files stay open between operations; otherwise each operation reopens its file as part of the
+    /// preparation.
     pub keep_open: bool,
 }
 
-/// Alignment in bytes of sizes and positions of transfers that bypass the page cache.
+/// Alignment in bytes of sizes and positions of transfers with direct I/O.
 pub const DIRECT_BLOCK: u64 = 4096;
 
 impl Default for MixFlags {
@@ -219,16 +226,16 @@ impl Default for WorkingSet {
 }
 
 impl WorkingSet {
-    /// Number of working set files among the first `files` files.
+    /// Number of files of the working set among the first `files` data files.
     #[must_use]
     pub fn size(&self, files: u64) -> u64 {
         (u128::from(files) * u128::from(self.millionths) / u128::from(MILLION)) as u64
     }
 
-    /// Number of the `n`-th file of the working set, both from 0.
+    /// Number, among all data files, of the `n`-th file of the working set; both numbers count from 0.
     ///
-    /// The working set is spread evenly (distances between neighbours differ by at most one), so any range of files
-    /// contains its share.
+    /// The working set is spread evenly (distances between neighbours differ by at most one), so any range of data
+    /// files contains its share of the working set.
     #[must_use]
     pub fn file(&self, n: u64) -> u64 {
         debug_assert!(self.millionths > 0, "an empty working set");
@@ -258,14 +265,23 @@ impl Mix {
             .any(|row| row.op.changes_tree() && pool_of(row.op.pool()) == Some(id))
     }
 
-    /// Rows that the workers record: operations, preparation, and starts if the mix is paced.
+    /// Whether an operation of the mix may set the length of an existing file of the fileset `id`, which only
+    /// operations on data files do.
+    #[must_use]
+    pub fn sets_lengths(&self, id: FilesetId) -> bool {
+        let sets = |op: MixOp| op.sets_length() || op == MixOp::Write && !self.flags.overwrite;
+        self.files.data == id && self.table.iter().any(|row| sets(row.op))
+    }
+
+    /// Rows of the results that the workers of the mix record: operations, preparation, and start delays if the mix is
+    /// paced.
     pub fn rows(&self) -> impl Iterator<Item = OperationId> {
         let start = self.pacing.map(|p| p.start);
         let rows = self.table.iter().map(|r| r.row);
         rows.chain(std::iter::once(self.prepare)).chain(start)
     }
 
-    /// Whether the mix contains any of these operations.
+    /// Whether the mix contains any of the operations `ops`.
     #[must_use]
     pub fn has(&self, ops: &[MixOp]) -> bool {
         self.table.iter().any(|row| ops.contains(&row.op))
@@ -283,7 +299,8 @@ mod tests {
             let set = WorkingSet { millionths, ..WorkingSet::default() };
             let size = set.size(files);
             prop_assert!(size <= files);
-            // All files of the working set are among the first `files`, and the next file of the set is not.
+            // The last of `size` files of the working set is among the first `files` data files, and the next file of
+            // the working set is not.
             if size > 0 {
                 prop_assert!(set.file(size - 1) < files);
             }
@@ -315,7 +332,8 @@ mod tests {
                 next = range.end;
             }
             prop_assert_eq!(next, all);
-            // Half of the workers share half of the files, or each uses its own part of that half.
+            // With half of the workers, the last worker uses all files of the used half if files are shared, and
+            // otherwise only the last part of the half.
             let half = parts.div_ceil(2);
             let end = files.part(half - 1, all).end;
             let expected = if shared { 0..end } else { files.part(half - 1, all) };

@@ -7,8 +7,8 @@ use std::fmt;
 
 macro_rules! operations {
     ($($(#[$about:meta])* $op:ident, $name:literal, $kind:ident;)*) => {
-        /// An operation of a mix: the 26 of netmist's table of operations that Plimsoll executes, the
-        /// flush, and three NFS procedures that no system call causes alone.
+        /// An operation of a mix: one of 26 operations of netmist's table of operations, the flush, or one of three NFS
+        /// procedures that no system call causes alone.
         #[derive(
             Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
         )]
@@ -18,10 +18,10 @@ macro_rules! operations {
         }
 
         impl MixOp {
-            /// All operations; the first 26 in the order of netmist's workload files.
+            /// All operations of mixes; the first 26 in the order of netmist's workload files.
             pub const ALL: [Self; 30] = [$(Self::$op),*];
 
-            /// Name in workload files and results.
+            /// Name of the operation in workload files and results.
             #[must_use]
             pub fn name(self) -> &'static str {
                 match self {
@@ -29,7 +29,7 @@ macro_rules! operations {
                 }
             }
 
-            /// Kind of operation in the results.
+            /// Kind of the operation in the results, which several operations of mixes may share.
             #[must_use]
             pub fn kind(self) -> OpKind {
                 match self {
@@ -40,79 +40,80 @@ macro_rules! operations {
     };
 }
 
-// Variant, name in files, kind in results.
+// Each line defines an operation of mixes: the variant, the name in workload files, and the kind of operation in the
+// results.
 operations! {
     /// Read at the worker's next position in a data file.
     Read, "read", Read;
-    /// Open a data file, read it to the end, close it.
+    /// Read of a whole data file: open, reads to the end, close.
     ReadFile, "read_file", ReadWhole;
-    /// Read from a mapping of a data file, at a random position.
+    /// Read of a random position in a memory mapping of a data file.
     MmapRead, "mmap_read", MmapRead;
     /// Read at a random position in a data file.
     ReadRand, "read_rand", Read;
     /// Write at the worker's next position in a data file.
     Write, "write", Write;
-    /// Open a turnover file (created, or truncated if all exist), write all of it, close it.
+    /// Write of a whole turnover file: open (with create, or with truncate if all files exist), writes, close.
     WriteFile, "write_file", WriteWhole;
-    /// Write to a mapping of a data file, at a random position; with `osync`, flush the range.
+    /// Write at a random position in a memory mapping of a data file, with `osync` followed by a flush of the range.
     MmapWrite, "mmap_write", MmapWrite;
     /// Write at a random position in a data file.
     WriteRand, "write_rand", Write;
-    /// Read at a random position in a data file, and write at the same position.
+    /// Read at a random position in a data file, followed by a write at the same position.
     Rmw, "rmw", Rmw;
-    /// Create a spare directory.
+    /// Creation of a missing spare directory of the worker (mkdir).
     Mkdir, "mkdir", MakeDir;
-    /// Remove a spare directory.
+    /// Removal of an existing spare directory of the worker (rmdir).
     Rmdir, "rmdir", RemoveDir;
-    /// Remove a turnover file.
+    /// Removal of an existing turnover file of the worker (unlink).
     Unlink, "unlink", Delete;
-    /// Remove an empty file.
+    /// Removal of an existing empty file of the worker (unlink).
     Unlink2, "unlink2", Delete;
-    /// Create an empty file.
+    /// Creation of a missing empty file of the worker (open with create, close).
     Create, "create", Create;
     /// Write at the end of a data file.
     Append, "append", Append;
-    /// Lock a range of a data file and unlock it.
+    /// Lock of a range of a data file, followed by the unlock.
     Lock, "lock", Lock;
-    /// Check whether a data file may be read and written.
+    /// Check of the permission to read and write a data file (access).
     Access, "access", Access;
-    /// Stat a data file.
+    /// Query of the attributes of a data file by its path (stat).
     Stat, "stat", Stat;
-    /// Stat a name that does not exist, which is the expected result.
+    /// Stat of a name that does not exist; the error is the expected result.
     NegStat, "neg_stat", NegStat;
-    /// Change the permissions of a data file.
+    /// Change of the permissions of a data file (chmod).
     Chmod, "chmod", Chmod;
-    /// Read a directory of the data files to its end.
+    /// Listing of a directory of the data files, without the attributes of the entries.
     Readdir, "readdir", ListDir;
-    /// Copy a data file to a turnover file (created, or truncated if all exist), by reading and
-    /// writing all of it.
+    /// Copy of a data file to a turnover file (created, or truncated if all exist), by reads and writes of the whole
+    /// file.
     Copyfile, "copyfile", CopyFile;
-    /// Give a turnover file another name.
+    /// Rename of a turnover file to an unused name.
     Rename, "rename", Rename;
-    /// Get the file system's space.
+    /// Query of the total and free space of the file system (statfs).
     Statfs, "statfs", StatFs;
-    /// Get the longest name of the file system.
+    /// Query of the maximum length of a name in the file system (pathconf).
     Pathconf, "pathconf", PathConf;
-    /// Set the length of a data file.
+    /// Change of the length of a data file (truncate).
     Truncate, "truncate", Truncate;
-    /// Flush a data file to stable storage.
+    /// Flush of a data file to stable storage (fsync).
     Fsync, "fsync", Fsync;
-    /// Look a name up: NFS's LOOKUP alone.
+    /// Lookup of the name of a data file, as the NFS procedure LOOKUP alone.
     Lookup, "lookup", Lookup;
-    /// Read a symbolic link: NFS's READLINK alone.
+    /// Read of a symbolic link to a data file, as the NFS procedure READLINK alone.
     Readlink, "readlink", ReadLink;
-    /// Read a directory with the attributes of its entries: NFS's READDIRPLUS.
+    /// Listing of a directory of the data files with the attributes of the entries, as the NFS procedure READDIRPLUS.
     Readdirplus, "readdirplus", ListDirPlus;
 }
 
 /// Files or directories that an operation of a mix works on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pool {
-    /// Files that exist throughout the run.
+    /// Data files, which exist throughout the run.
     Data,
-    /// Files that are created and removed.
+    /// Turnover files, which operations of the mix create and remove.
     Turnover,
-    /// Empty files that are created and removed.
+    /// Empty files, which operations of the mix create and remove.
     Empty,
     /// Spare directories, or directories of the data files.
     Dirs,
@@ -127,7 +128,7 @@ impl MixOp {
         Self::ALL.into_iter().find(|op| op.name() == name)
     }
 
-    /// The files or directories that the operation works on.
+    /// Pool of files or directories on which the operation works.
     #[must_use]
     pub fn pool(self) -> Pool {
         match self {
@@ -159,7 +160,17 @@ impl MixOp {
         }
     }
 
-    /// Whether the operation draws transfer sizes from the table of reads.
+    /// Whether the operation can set the length of a data file: an append truncates a long file, and an empty file is
+    /// lengthened before a mapping.
+    #[must_use]
+    pub fn sets_length(self) -> bool {
+        matches!(
+            self,
+            Self::Truncate | Self::Append | Self::MmapRead | Self::MmapWrite
+        )
+    }
+
+    /// Whether the operation draws its size from the table of read sizes.
     #[must_use]
     pub fn reads(self) -> bool {
         matches!(
@@ -168,7 +179,7 @@ impl MixOp {
         )
     }
 
-    /// Whether the operation draws sizes from the table of writes.
+    /// Whether the operation draws its size from the table of write sizes, as writes and locks do.
     #[must_use]
     pub fn writes(self) -> bool {
         matches!(
@@ -204,7 +215,7 @@ mod tests {
         assert_eq!(format!("{:>6}|", MixOp::Read), "  read|");
     }
 
-    /// Names of the operations that fit.
+    /// Names of the operations of mixes for which `fits` is true, in the order of the table.
     fn those(fits: impl Fn(MixOp) -> bool) -> String {
         let names = MixOp::ALL.into_iter().filter(|op| fits(*op));
         names.map(MixOp::name).collect::<Vec<_>>().join(" ")
@@ -230,6 +241,14 @@ mod tests {
             those(MixOp::changes_tree),
             "write write_file mmap_write write_rand rmw mkdir rmdir unlink unlink2 create append \
              copyfile rename truncate"
+        );
+    }
+
+    #[test]
+    fn operations_that_truncate_or_lengthen_a_file_set_its_length() {
+        assert_eq!(
+            those(MixOp::sets_length),
+            "mmap_read mmap_write append truncate"
         );
     }
 

@@ -15,24 +15,24 @@ const MAX_SIZE_BYTES: u64 = 1 << 30;
 /// Tolerance of sums of percentages that must be 100, in percentage points.
 pub(crate) const TOLERANCE: f64 = 0.01;
 
-/// A table of sizes: a slot is drawn by its percentage, then a size uniform within it.
+/// Table of transfer or file sizes: a slot is drawn by its percentage, then a size uniformly within the slot.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
 pub struct SizeTable(pub Vec<SizeSlot>);
 
-/// A slot of a [`SizeTable`].
+/// A range of sizes in a table of sizes, with its percentage of the draws.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SizeSlot {
-    /// Minimum size in bytes.
+    /// Minimum size in the slot, in bytes.
     pub min: u64,
-    /// Maximum size in bytes.
+    /// Maximum size in the slot, in bytes.
     pub max: u64,
-    /// Percentage of the draws.
+    /// Percentage of the draws of a size that fall into the slot.
     pub percent: f64,
 }
 
 impl SizeTable {
-    /// The table of a single size.
+    /// Table from which every draw is the size `size`, in bytes.
     #[must_use]
     pub fn fixed(size: u64) -> Self {
         Self(vec![SizeSlot {
@@ -76,21 +76,21 @@ impl SizeTable {
         Ok(())
     }
 
-    /// Mean of the drawn sizes in bytes.
+    /// Mean of the sizes drawn from the table, in bytes.
     #[must_use]
     pub fn mean(&self) -> f64 {
         let of = |s: &SizeSlot| s.percent / 100.0 * (s.min as f64 + s.max as f64) / 2.0;
         self.0.iter().map(of).sum()
     }
 
-    /// Maximum drawn size in bytes; slots with 0 % do not count.
+    /// Maximum of the sizes drawn from the table, in bytes; slots with 0 % do not count.
     #[must_use]
     pub fn greatest(&self) -> u64 {
         let drawn = self.0.iter().filter(|s| s.percent > 0.0);
         drawn.map(|s| s.max).max().unwrap_or(0)
     }
 
-    /// Draws a size in bytes.
+    /// Draws a size in bytes from the table.
     #[inline]
     #[must_use]
     pub fn draw(&self, rng: &mut Rng) -> u64 {

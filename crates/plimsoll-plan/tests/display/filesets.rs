@@ -1,4 +1,4 @@
-//! Filesets of a printed Plan.
+//! Filesets in a printed Plan.
 
 use super::*;
 
@@ -9,7 +9,7 @@ fn without_layouts_it_prints_what_is_requested() {
     assert!(text.contains("3 files of 4 KiB\n    2 leaf directories\n"));
 }
 
-/// The lines of a Plan about its filesets, without indentation.
+/// Lines of a printed Plan about its filesets, without indentation.
 fn fileset_lines(plan: &Plan, layouts: &[Layout]) -> Vec<String> {
     let layouts = layouts.iter().collect();
     let text = PlanView { plan, layouts }.to_string();
@@ -61,7 +61,8 @@ fn layouts_are_printed_as_far_as_there_is_something_to_show() {
         assert!(lines.pop().is_some_and(|l| l.starts_with("width")));
         lines
     };
-    // ln 2000 / ln 10 is 3.3: 200 directories with files, and 20 above them.
+    // ln 2000 / ln 10 is 3.3: the tree has three levels: the root, 20 directories, and 200 directories of ten files
+    // each.
     let all = [
         "2 000 files in 221 directories, 7.81 MiB",
         "sizes: 4 KiB each",
@@ -71,7 +72,7 @@ fn layouts_are_printed_as_far_as_there_is_something_to_show() {
         lines(|f| f.prealloc_percent = 0),
         [all[0], "0 of them created before the run, 0 B", all[1]]
     );
-    // At 99 percent all of so few files may exist.
+    // With a preallocation of 99 percent, all files of a small fileset may exist when the run starts.
     assert_eq!(
         lines(|f| {
             f.entries = 1;
@@ -91,7 +92,8 @@ fn layouts_are_printed_as_far_as_there_is_something_to_show() {
     );
 }
 
-/// The longest bar has 30 columns, and the others as many as their fraction of it, at least one.
+/// In the histogram of file sizes, the longest bar has 30 columns, and any other bar has columns in proportion to its
+/// number of files, at least one column.
 #[test]
 fn bars_are_as_long_as_their_fraction_of_the_files() {
     let mut plan = plan();

@@ -1,4 +1,4 @@
-//! The Plan as it is printed.
+//! Tests of the printed form of a Plan.
 
 mod filesets;
 mod sections;
@@ -6,9 +6,9 @@ mod steps;
 
 use plimsoll_plan::{
     Access, Cold, Content, Distribution, EntriesPerDir, FileRef, Fileset, FilesetId, Io, Layout,
-    Letters, LimitKind, Note, OnError, Op, OpKind, Operation, OperationId, OpsLimit, Parameter,
-    Phase, Plan, PlanView, Program, QuitMode, RelPath, Row, RunOptions, Snapshots, SourceKind,
-    SourcePosition, Step, Until, Value, Variable, VariableId, WorkerGroup,
+    Letters, Note, OnError, Op, OpKind, Operation, OperationId, OpsLimit, Parameter, Phase, Plan,
+    PlanView, Program, QuitMode, RelPath, Row, RunOptions, Snapshots, SourceKind, SourcePosition,
+    Step, Until, Value, Variable, VariableId, WorkerGroup,
 };
 use std::time::Duration;
 
@@ -44,11 +44,42 @@ fn io(random: bool) -> Io {
     }
 }
 
-/// One of every operation.
+/// Operations as JSON, one of each kind; words in capitals are replaced by values that several operations share.
+const OPS: &str = r#"
+    {"read": IO(false)}
+    {"write": IO(true)}
+    {"aio_write": {"io": IO(true), "completion": 0}}
+    "aio_wait"
+    {"open": DIRECT}
+    {"create": SET}
+    {"close": {"slot": 1}}
+    {"read_whole": {"file": OPEN, "size": {"const": 0}}}
+    {"write_whole": {"file": OPEN, "source_slot": 2, "size": {"const": 1048576}}}
+    {"append": {"file": OPEN, "size": {"draw": 0}, "random": true}}
+    {"delete": SET}
+    {"stat": SET}
+    {"fsync": OPEN}
+    {"fsync_set": {"fileset": 0}}
+    {"make_dir": {"fileset": 0, "index": null}}
+    {"remove_dir": {"fileset": 0, "index": {"const": 3}}}
+    {"list_dir": {"fileset": 0, "index": null}}
+    {"sem_block": {"value": {"const": 5}, "high_water": {"const": 9}}}
+    {"sem_post": {"targets": [0], "value": {"const": 1}, "blocking": true}}
+    "block"
+    {"wakeup": {"targets": [0]}}
+    {"hog": {"value": {"const": 2000}}}
+    {"delay": {"seconds": {"const": 1}}}
+    {"delay": {"seconds": {"const": 0}, "nanoseconds": 250000}}
+    {"limit": {"kind": "bandwidth", "targets": [0]}}
+    {"limit": {"kind": "calls", "targets": null}}
+    {"finish_on_count": {"value": {"const": 10000}, "targets": null}}
+    {"finish_on_bytes": {"value": {"const": 1073741824}, "targets": null}}
+    {"print": {"text": "hello\n"}}
+    {"test_variable": {"value": {"draw": 0}}}
+"#;
+
 fn ops() -> Vec<Op> {
     let set = file(Some(SET));
-    let open = file(None);
-    let rows = vec![OperationId(0)];
     let direct = FileRef {
         direct: true,
         dsync: true,
@@ -57,91 +88,17 @@ fn ops() -> Vec<Op> {
         index: Some(DRAW),
         ..set.clone()
     };
-    let n = Value::Const;
-    vec![
-        Op::Read(io(false)),
-        Op::Write(io(true)),
-        Op::AioWrite {
-            io: io(true),
-            completion: OperationId(0),
-        },
-        Op::AioWait,
-        Op::Open(direct),
-        Op::Create(set.clone()),
-        Op::Close { slot: 1 },
-        Op::ReadWhole {
-            file: open.clone(),
-            size: n(0),
-        },
-        Op::WriteWhole {
-            file: open.clone(),
-            source_slot: Some(2),
-            size: n(1 << 20),
-        },
-        Op::Append {
-            file: open.clone(),
-            size: DRAW,
-            random: true,
-        },
-        Op::Delete(set.clone()),
-        Op::Stat(set),
-        Op::Fsync(open),
-        Op::FsyncSet { fileset: SET },
-        Op::MakeDir {
-            fileset: SET,
-            index: None,
-        },
-        Op::RemoveDir {
-            fileset: SET,
-            index: Some(n(3)),
-        },
-        Op::ListDir {
-            fileset: SET,
-            index: None,
-        },
-        Op::SemBlock {
-            value: n(5),
-            high_water: n(9),
-        },
-        Op::SemPost {
-            targets: rows.clone(),
-            value: n(1),
-            blocking: true,
-        },
-        Op::Block,
-        Op::Wakeup {
-            targets: rows.clone(),
-        },
-        Op::Hog { value: n(2000) },
-        Op::Delay {
-            seconds: n(1),
-            nanoseconds: 0,
-        },
-        Op::Delay {
-            seconds: n(0),
-            nanoseconds: 250_000,
-        },
-        Op::Limit {
-            kind: LimitKind::Bandwidth,
-            targets: Some(rows),
-        },
-        Op::Limit {
-            kind: LimitKind::Calls,
-            targets: None,
-        },
-        Op::FinishOnCount {
-            value: n(10_000),
-            targets: None,
-        },
-        Op::FinishOnBytes {
-            value: n(1 << 30),
-            targets: None,
-        },
-        Op::Print {
-            text: "hello\n".into(),
-        },
-        Op::TestVariable { value: DRAW },
-    ]
+    let files = [("DIRECT", direct), ("SET", set), ("OPEN", file(None))];
+    let mut text = OPS.to_owned();
+    for (name, file) in files {
+        text = text.replace(name, &serde_json::to_string(&file).unwrap());
+    }
+    for random in [false, true] {
+        let io = serde_json::to_string(&io(random)).unwrap();
+        text = text.replace(&format!("IO({random})"), &io);
+    }
+    let lines = text.lines().filter(|l| !l.trim().is_empty());
+    lines.map(|l| serde_json::from_str(l).unwrap()).collect()
 }
 
 fn plan() -> Plan {
@@ -275,51 +232,20 @@ fn everything_a_plan_can_hold_is_printed() {
 
 #[test]
 fn distributions_are_named_with_their_parameters() {
-    let shown: Vec<String> = [
-        Distribution::Uniform {
-            lower: 1.0,
-            upper: 2.5,
-        },
-        Distribution::Normal {
-            mean: 4.0,
-            sigma: 0.5,
-        },
-        Distribution::Lognormal {
-            mu: 1.0,
-            sigma: 2.0,
-        },
-        Distribution::Exponential { mean: 3.0 },
-        Distribution::Gamma {
-            offset: 10.0,
-            shape: 2.0,
-            scale: 5.0,
-        },
-        Distribution::Triangular {
-            lower: 0.0,
-            upper: 4.0,
-            mode: 1.0,
-        },
-        Distribution::Weibull {
-            shape: 1.0,
-            scale: 2.0,
-        },
-        Distribution::Table {
-            rows: vec![
-                Row {
-                    percent: 80.0,
-                    min: 1024.0,
-                    max: 4096.0,
-                },
-                Row {
-                    percent: 20.0,
-                    min: 4096.0,
-                    max: 8192.0,
-                },
-            ],
-        },
-    ]
-    .iter()
-    .map(ToString::to_string)
-    .collect();
+    let json = r#"[
+        {"type": "uniform", "lower": 1.0, "upper": 2.5},
+        {"type": "normal", "mean": 4.0, "sigma": 0.5},
+        {"type": "lognormal", "mu": 1.0, "sigma": 2.0},
+        {"type": "exponential", "mean": 3.0},
+        {"type": "gamma", "offset": 10.0, "shape": 2.0, "scale": 5.0},
+        {"type": "triangular", "lower": 0.0, "upper": 4.0, "mode": 1.0},
+        {"type": "weibull", "shape": 1.0, "scale": 2.0},
+        {"type": "table", "rows": [
+            {"percent": 80.0, "min": 1024.0, "max": 4096.0},
+            {"percent": 20.0, "min": 4096.0, "max": 8192.0}
+        ]}
+    ]"#;
+    let distributions: Vec<Distribution> = serde_json::from_str(json).unwrap();
+    let shown: Vec<String> = distributions.iter().map(ToString::to_string).collect();
     insta::assert_snapshot!(shown.join("\n"));
 }

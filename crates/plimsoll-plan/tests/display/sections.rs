@@ -1,4 +1,4 @@
-//! The other sections of a printed Plan, and its JSON form.
+//! Head, parameters, random variables, script and options in a printed Plan, and the JSON form of a Plan.
 
 use super::*;
 

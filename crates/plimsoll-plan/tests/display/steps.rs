@@ -1,8 +1,8 @@
-//! Steps of a printed Plan.
+//! Steps of programs in a printed Plan.
 
 use super::*;
 
-/// A Plan with a step for each operation, and its lines about them.
+/// Lines of a printed Plan about steps: one step for each operation in `ops`.
 fn steps(ops: Vec<Op>) -> Vec<String> {
     let mut plan = plan();
     let iters = [Value::Const(1), Value::Const(3000), Value::Const(0)];
@@ -31,10 +31,6 @@ fn steps_are_printed_with_their_repetitions() {
 
 #[test]
 fn transfers_and_files_are_printed_with_their_choices() {
-    let whole = |file| Op::ReadWhole {
-        file,
-        size: Value::Const(4096),
-    };
     let rotating = FileRef {
         open_next: true,
         ..file(None)
@@ -43,51 +39,29 @@ fn transfers_and_files_are_printed_with_their_choices() {
         working_set: 0,
         ..io(true)
     };
-    let index = Some(Value::Const(5000));
     let numbered = FileRef {
-        index,
+        index: Some(Value::Const(5000)),
         ..file(Some(SET))
     };
-    let found = [
-        steps(vec![Op::Read(anywhere)]),
-        steps(vec![whole(rotating)]),
-        steps(vec![Op::Stat(numbered)]),
-        steps(vec![Op::ListDir {
-            fileset: FilesetId(1),
-            index,
-        }]),
-        steps(vec![Op::SemPost {
-            targets: vec![OperationId(0), OperationId(7)],
-            value: Value::Const(1000),
-            blocking: false,
-        }]),
-        steps(vec![Op::SemBlock {
-            value: Value::Const(1),
-            high_water: DRAW,
-        }]),
-        steps(vec![Op::Hog { value: DRAW }]),
-        steps(vec![Op::Limit {
-            kind: LimitKind::IoOps,
-            targets: None,
-        }]),
-        steps(vec![Op::Limit {
-            kind: LimitKind::Ops,
-            targets: None,
-        }]),
-        steps(vec![Op::FinishOnCount {
-            value: Value::Const(1),
-            targets: Some(vec![OperationId(0)]),
-        }]),
-        steps(vec![Op::Delay {
-            seconds: DRAW,
-            nanoseconds: 5,
-        }]),
-        steps(vec![Op::Delay {
-            seconds: Value::Const(2),
-            nanoseconds: 1,
-        }]),
-    ]
-    .concat();
+    let whole = Op::ReadWhole {
+        file: rotating,
+        size: Value::Const(4096),
+    };
+    let others = r#"
+        {"list_dir": {"fileset": 1, "index": {"const": 5000}}}
+        {"sem_post": {"targets": [0, 7], "value": {"const": 1000}, "blocking": false}}
+        {"sem_block": {"value": {"const": 1}, "high_water": {"draw": 0}}}
+        {"hog": {"value": {"draw": 0}}}
+        {"limit": {"kind": "io_ops", "targets": null}}
+        {"limit": {"kind": "ops", "targets": null}}
+        {"finish_on_count": {"value": {"const": 1}, "targets": [0]}}
+        {"delay": {"seconds": {"draw": 0}, "nanoseconds": 5}}
+        {"delay": {"seconds": {"const": 2}, "nanoseconds": 1}}
+    "#;
+    let others = others.lines().filter(|l| !l.trim().is_empty());
+    let others = others.map(|l| serde_json::from_str(l).unwrap());
+    let ops = [Op::Read(anywhere), whole, Op::Stat(numbered)].into_iter();
+    let found: Vec<String> = ops.chain(others).flat_map(|op| steps(vec![op])).collect();
     assert_eq!(
         found,
         [

@@ -1,4 +1,4 @@
-//! What a mix must be to be run.
+//! Errors of the checks of an operation mix before a run.
 
 use super::*;
 
@@ -34,97 +34,6 @@ fn tables_must_be_whole() {
         |m| m.writes.0.clear(),
         "table of write sizes must have 1 to 16 slots",
     );
-}
-
-#[test]
-fn numbers_must_be_in_range() {
-    let says = |change: fn(&mut Mix), what: &str| {
-        let text = refusal(|p| change(mix(p)));
-        assert!(text.contains(what), "{text}");
-    };
-    let pacing = |m: &mut Mix, rate| m.pacing.as_mut().unwrap().rate = rate;
-    says(|m| m.working_set.millionths = 0, "1 to 1000000 millionths");
-    says(
-        |m| m.flags.direct_percent = 101.0,
-        "direct must be 0 to 100",
-    );
-    says(|m| m.flags.align = 0, "alignment");
-    says(
-        |m| m.working_set.choice = Choice::Geometric { percent: 0.0 },
-        "geometric choices must be above 0",
-    );
-    says(
-        |m| m.working_set.spots.as_mut().unwrap().accesses = 0,
-        "at least 1",
-    );
-    for rate in [0.0, -1.0, f64::INFINITY, 2e6] {
-        let text = refusal(|p| pacing(mix(p), rate));
-        assert!(text.contains("a rate must be above 0"), "{text}");
-    }
-    says(
-        |m| m.delay = std::time::Duration::from_millis(1),
-        "a delay must have no rate beside it",
-    );
-    for scale in [0.0, 1.5, f64::NAN] {
-        let text = refusal(|p| p.metric.as_mut().unwrap().scale = scale);
-        assert!(text.contains("a scale must be above 0"), "{text}");
-    }
-}
-
-#[test]
-fn every_process_needs_files_of_its_own() {
-    let text = refusal(|p| p.filesets[0].entries = 13);
-    assert!(
-        text.contains("each of 4 processes needs a file in the working set of its own")
-            && text.contains("are 3"),
-        "{text}"
-    );
-    let text = refusal(|p| p.filesets[2].entries = 3);
-    assert!(text.contains("an empty file"), "{text}");
-    let text = refusal(|p| mix(p).files.turnover = None);
-    assert!(text.contains("needs turnover files"), "{text}");
-    let text = refusal(|p| mix(p).files.parts = 3);
-    assert!(
-        text.contains("3 parts, fewer than the 4 processes"),
-        "{text}"
-    );
-    let text = refusal(|p| p.filesets[0].prealloc_percent = 99);
-    assert!(text.contains("prealloc is 99"), "{text}");
-    // Shared, three files in the working set are enough for four processes.
-    let mut shared = plan();
-    shared.filesets[0].entries = 13;
-    mix(&mut shared).files.shared = true;
-    shared.check().unwrap();
-}
-
-#[test]
-fn what_would_break_a_mapping_is_refused() {
-    let change = |p: &mut Plan, shared| {
-        let m = mix(p);
-        m.files.shared = shared;
-        m.table[0].op = MixOp::MmapRead;
-        m.table[1].op = MixOp::Truncate;
-        let rows = [m.table[0].row, m.table[1].row];
-        for (row, op) in rows.iter().zip([MixOp::MmapRead, MixOp::Truncate]) {
-            p.operations[row.0 as usize].kind = op.kind();
-        }
-    };
-    let text = refusal(|p| change(p, true));
-    assert!(text.contains("lose its pages"), "{text}");
-    let mut private = plan();
-    change(&mut private, false);
-    private.check().unwrap();
-}
-
-#[test]
-fn a_zipf_choice_needs_shared_files() {
-    let zipf = Choice::Zipf { exponent: 1.0 };
-    let text = refusal(|p| mix(p).working_set.choice = zipf);
-    assert!(text.contains("number of processes"), "{text}");
-    let mut shared = plan();
-    mix(&mut shared).working_set.choice = zipf;
-    mix(&mut shared).files.shared = true;
-    shared.check().unwrap();
 }
 
 #[test]
@@ -191,56 +100,93 @@ fn numbers_may_be_at_the_ends_of_their_ranges() {
 
 #[test]
 fn numbers_beyond_their_ranges_are_named() {
-    let refused = |change: fn(&mut Mix), expected: &str| {
+    let refused = |change: &dyn Fn(&mut Mix), expected: &str| {
         assert_eq!(refusal(|p| change(mix(p))), format!("`table`: {expected}"));
     };
+    for rate in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e6 + 0.5] {
+        refused(
+            &|m| m.pacing.as_mut().unwrap().rate = rate,
+            &format!("a rate must be above 0 and at most 1e6, is {rate}"),
+        );
+    }
     refused(
-        |m| m.pacing.as_mut().unwrap().rate = 1e6 + 0.5,
-        "a rate must be above 0 and at most 1e6, is 1000000.5",
-    );
-    refused(
-        |m| m.table[0].percent = 50.5,
+        &|m| m.table[0].percent = 50.5,
         "the percentages of a mix must sum to 100, sum to 100.5",
     );
     refused(
-        |m| m.flags.osync_percent = -1.0,
+        &|m| m.flags.direct_percent = 101.0,
+        "direct must be 0 to 100 percent, is 101",
+    );
+    refused(
+        &|m| m.flags.osync_percent = -1.0,
         "osync must be 0 to 100 percent, is -1",
     );
     refused(
-        |m| m.flags.commit_percent = f64::NAN,
+        &|m| m.flags.commit_percent = f64::NAN,
         "commit must be 0 to 100 percent, is NaN",
     );
+    for align in [0, (1 << 30) + 1] {
+        refused(
+            &|m| m.flags.align = align,
+            &format!("an alignment must be 1 to 1073741824 bytes, is {align}"),
+        );
+    }
+    for millionths in [0, 1_000_001] {
+        refused(
+            &|m| m.working_set.millionths = millionths,
+            &format!("a working set must be 1 to 1000000 millionths, is {millionths}"),
+        );
+    }
     refused(
-        |m| m.flags.align = (1 << 30) + 1,
-        "an alignment must be 1 to 1073741824 bytes, is 1073741825",
-    );
-    refused(
-        |m| m.working_set.millionths = 1_000_001,
-        "a working set must be 1 to 1000000 millionths, is 1000001",
-    );
-    refused(
-        |m| m.working_set.spots.as_mut().unwrap().percent = 0.0,
+        &|m| m.working_set.spots.as_mut().unwrap().percent = 0.0,
         "a spot must be above 0 and at most 100 percent, is 0",
     );
     refused(
-        |m| m.working_set.spots.as_mut().unwrap().affinity = 100.5,
+        &|m| m.working_set.spots.as_mut().unwrap().affinity = 100.5,
         "the affinity of spots must be above 0 and at most 100 percent, is 100.5",
     );
-    refused(
-        |m| m.working_set.spots.as_mut().unwrap().multiplier = 0,
-        "accesses and multiplier of spots must be at least 1",
-    );
-    for exponent in [0.0, 10.5, f64::NAN] {
-        let text = refusal(|p| {
-            mix(p).working_set.choice = Choice::Zipf { exponent };
-            mix(p).files.shared = true;
-        });
-        let expected =
-            format!("`table`: the exponent of zipf must be above 0 and at most 10, is {exponent}");
-        assert_eq!(text, expected);
+    for (accesses, multiplier) in [(0, 1), (1, 0)] {
+        refused(
+            &|m| {
+                let spots = m.working_set.spots.as_mut().unwrap();
+                (spots.accesses, spots.multiplier) = (accesses, multiplier);
+            },
+            "accesses and multiplier of spots must be at least 1",
+        );
     }
-    let text = refusal(|p| p.metric.as_mut().unwrap().load = 0);
-    assert_eq!(text, "a load must be at least 1");
+    for exponent in [0.0, 10.5, f64::NAN] {
+        refused(
+            &|m| {
+                m.working_set.choice = Choice::Zipf { exponent };
+                m.files.shared = true;
+            },
+            &format!("the exponent of zipf must be above 0 and at most 10, is {exponent}"),
+        );
+    }
+    let says = |change: fn(&mut Plan), what: &str| {
+        let text = refusal(change);
+        assert!(text.contains(what), "{text}");
+    };
+    says(
+        |p| mix(p).working_set.choice = Choice::Geometric { percent: 0.0 },
+        "geometric choices must be above 0",
+    );
+    says(
+        |p| mix(p).working_set.choice = Choice::Zipf { exponent: 1.0 },
+        "the working set would depend on the number of processes",
+    );
+    says(
+        |p| mix(p).delay = std::time::Duration::from_millis(1),
+        "a delay must have no rate beside it",
+    );
+    for scale in [0.0, 1.5, f64::NAN] {
+        let text = refusal(|p| p.metric.as_mut().unwrap().scale = scale);
+        assert!(text.contains("a scale must be above 0"), "{text}");
+    }
+    says(
+        |p| p.metric.as_mut().unwrap().load = 0,
+        "a load must be at least 1",
+    );
 }
 
 #[test]
@@ -256,14 +202,14 @@ fn rows_of_preparation_and_of_starts_have_their_kinds() {
         "`table`: row `write_rand` is one of write, not of start"
     );
     let mut plan = plan();
-    // The six operations, the preparation and the start.
+    // A paced mix of six operations records eight rows: the operations, the preparation and the start delays.
     let rows: Vec<u32> = mix(&mut plan).rows().map(|id| id.0).collect();
     assert_eq!(rows, [0, 1, 2, 3, 4, 5, 6, 7]);
     mix(&mut plan).pacing = None;
     assert_eq!(mix(&mut plan).rows().count(), 7);
 }
 
-/// The outcome of the checks of these operations after a change.
+/// Result of the checks of a Plan whose mix has the operations `ops`, after `change` has changed the Plan.
 fn with_ops(ops: &[MixOp], change: impl FnOnce(&mut Plan)) -> Result<(), String> {
     let mut plan = plan();
     set_ops(&mut plan, ops);
@@ -309,7 +255,7 @@ fn each_pool_needs_files_for_every_process() {
         assert_eq!(leaves(4), Ok(()));
         assert_eq!(leaves(3), too_few("a spare directory", 3));
     }
-    // A copy reads data files; space and names of the file system need none.
+    // A mix of copies needs data files, which copies read; a mix of statfs and readdir needs no files.
     let none = entries(0, 0);
     assert_eq!(
         with_ops(&[MixOp::Copyfile], none),
@@ -330,6 +276,21 @@ fn each_pool_needs_files_for_every_process() {
         with_ops(&create, |p| mix(p).files.empty = None),
         missing("empty files")
     );
+    assert_eq!(
+        with_ops(&unlink, |p| mix(p).files.turnover = None),
+        missing("turnover files")
+    );
+    // The working set is 30 percent of 13 files, three files: too few for four processes that do not share files.
+    let thirteen = |shared| {
+        with_ops(&[MixOp::Stat], |p| {
+            p.filesets[0].entries = 13;
+            mix(p).files.shared = shared;
+        })
+    };
+    assert_eq!(thirteen(false), too_few("a file in the working set", 3));
+    assert_eq!(thirteen(true), Ok(()));
+    let text = refusal(|p| p.filesets[0].prealloc_percent = 99);
+    assert!(text.contains("prealloc is 99"), "{text}");
 }
 
 #[test]
@@ -344,10 +305,11 @@ fn parts_are_at_least_as_many_as_processes_and_one() {
         (parts(1, 0), parts(4, 4), parts(9, 4)),
         (Ok(()), Ok(()), Ok(()))
     );
-    assert_eq!(
-        parts(0, 0),
-        Err("the files have 0 parts, fewer than the 0 processes".into())
-    );
+    for (count, processes) in [(0, 0), (3, 4)] {
+        let expected =
+            format!("the files have {count} parts, fewer than the {processes} processes");
+        assert_eq!(parts(count, processes), Err(expected));
+    }
     let shared = |entries| {
         with_ops(&[MixOp::Stat], |p| {
             mix(p).files.shared = true;
@@ -377,4 +339,8 @@ fn shared_files_are_mapped_or_cut_but_not_both() {
     assert!(of(&[MixOp::MmapWrite, MixOp::WriteRand], false));
     assert!(!of(&[MixOp::MmapRead, MixOp::Truncate], true));
     assert!(of(&[MixOp::Write, MixOp::Truncate], false));
+    assert_eq!(
+        with_ops(&[MixOp::MmapRead, MixOp::Truncate], |_| ()),
+        Ok(())
+    );
 }

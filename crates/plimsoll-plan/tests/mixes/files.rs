@@ -1,14 +1,6 @@
-//! Files of a mix: changes of their trees, files of smaller loads.
+//! Filesets of operation mixes: operations that change the tree, and files that smaller loads use.
 
 use super::*;
-
-#[test]
-fn trees_change_by_what_is_done_to_them() {
-    let mut plan = plan();
-    assert!([0, 1, 2].iter().all(|i| plan.changes_tree(FilesetId(*i))));
-    mix(&mut plan).table.retain(|r| r.op == MixOp::ReadRand);
-    assert!(![0, 1, 2].iter().any(|i| plan.changes_tree(FilesetId(*i))));
-}
 
 #[test]
 fn a_smaller_load_has_fewer_processes_on_the_first_parts_of_the_files() {
@@ -21,7 +13,7 @@ fn a_smaller_load_has_fewer_processes_on_the_first_parts_of_the_files() {
         let smaller = most.at_load(load).unwrap();
         assert_eq!(smaller.metric.as_ref().unwrap().load, load);
         assert_eq!(smaller.workers(), load);
-        // 100, 40 and 20 files are those of four processes.
+        // The full load has four processes and filesets of 100, 40 and 20 files; each process uses 25, 10 and 5 files.
         let used = |id| smaller.files_used(FilesetId(id));
         assert_eq!(used(0), 0..25 * load);
         assert_eq!(used(1), 0..10 * load);
@@ -53,6 +45,20 @@ fn trees_of_a_pool_change_by_the_operations_on_it() {
 }
 
 #[test]
+fn lengths_of_data_files_are_set_by_truncations_and_by_writes_that_do_not_overwrite() {
+    let sets = |op: MixOp, overwrite: bool| {
+        let mut plan = plan();
+        set_ops(&mut plan, &[MixOp::Stat, op]);
+        mix(&mut plan).flags.overwrite = overwrite;
+        [0, 1, 2].map(|i| plan.sets_lengths(FilesetId(i)))
+    };
+    assert_eq!(sets(MixOp::Truncate, true), [true, false, false]);
+    assert_eq!(sets(MixOp::Write, false), [true, false, false]);
+    assert_eq!(sets(MixOp::Write, true), [false; 3]);
+    assert_eq!(sets(MixOp::WriteFile, false), [false; 3]);
+}
+
+#[test]
 fn leaf_directories_grow_with_the_load() {
     let mut plan = plan();
     assert_eq!(plan.leaf_dirs_used(FilesetId(0)), 0..4);
@@ -63,7 +69,7 @@ fn leaf_directories_grow_with_the_load() {
     assert_eq!(plan.files_used(FilesetId(0)), 0..66);
     plan.groups[0].process_instances = 0;
     assert_eq!(plan.files_used(FilesetId(0)), 0..0);
-    // A fileset that grows and that no mix uses has no files in use.
+    // A fileset that grows with the load has no files in use if no mix uses the fileset.
     plan.filesets.push(Fileset {
         grows: true,
         ..fileset("other", 10, 0, 100)

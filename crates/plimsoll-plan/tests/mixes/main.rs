@@ -1,4 +1,4 @@
-//! Operation mixes: what is checked, and how they are printed.
+//! Operation mixes of a Plan: checks, printed form, and files of each load.
 
 mod checks;
 mod files;
@@ -23,7 +23,7 @@ fn fileset(name: &str, entries: u64, size: u64, prealloc_percent: u8) -> Fileset
     }
 }
 
-/// Four processes of 25 operations a second, on files of their own.
+/// Plan of a mix of four processes at 25 operations per second each, each process on its own part of the files.
 fn plan() -> Plan {
     let mut plan = Plan::empty("bench");
     plan.filesets = vec![
@@ -116,7 +116,7 @@ fn mix(plan: &mut Plan) -> &mut Mix {
     }
 }
 
-/// What is said of a Plan after a change.
+/// Error of the checks of the Plan after `change` has changed the Plan.
 fn refusal(change: impl FnOnce(&mut Plan)) -> String {
     let mut plan = plan();
     change(&mut plan);
@@ -126,7 +126,7 @@ fn refusal(change: impl FnOnce(&mut Plan)) -> String {
     }
 }
 
-/// Replaces the operations of the table by these, in equal parts.
+/// Replaces the operations of the mix in a Plan by `ops`, with equal percentages.
 fn set_ops(plan: &mut Plan, ops: &[MixOp]) {
     let table = ops.iter().map(|op| MixRow {
         op: *op,

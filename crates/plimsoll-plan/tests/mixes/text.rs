@@ -1,4 +1,4 @@
-//! How mixes are printed, and their JSON form.
+//! Operation mixes in a printed Plan and in JSON.
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn plans_with_mixes_survive_their_json_form() {
     assert_eq!(serde_json::from_str::<Plan>(&text).unwrap(), plan);
 }
 
-/// The lines of a Plan about its workers, after those about the group.
+/// Lines of a printed Plan about the operation mix, which follow the lines about the group of workers.
 fn lines(plan: &Plan) -> Vec<String> {
     let text = plan.to_string();
     let lines = text.lines().skip_while(|l| !l.starts_with("workers"));

@@ -1,4 +1,4 @@
-//! What a pattern must be to be run.
+//! Errors of the checks of a pattern before a run.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Patterns: their names, rows and needs, their checks, and how they are printed.
+//! Patterns of a Plan: names of objects, rows, needs on the file system, checks and printed form.
 
 mod checks;
 mod facts;
@@ -32,7 +32,7 @@ fn template(text: &str) -> NameTemplate {
     NameTemplate::parse(text).unwrap()
 }
 
-/// Four ranks of three sets, without stages.
+/// Pattern of four ranks with three data sets each, without stages.
 fn pattern() -> Pattern {
     Pattern {
         root: RelPath::new("md").unwrap(),
@@ -119,7 +119,7 @@ fn stonewall(after_ms: u64, wear_out: bool) -> Option<Stonewall> {
     Some(Stonewall { after, wear_out })
 }
 
-/// The phases of a stage that is measured.
+/// Phases of the script that run and measure stage number `stage`.
 fn phases(stage: u32) -> [Phase; 5] {
     [
         Phase::StartStage { stage },

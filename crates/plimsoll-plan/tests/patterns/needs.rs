@@ -1,4 +1,4 @@
-//! Space and files that patterns need.
+//! Space and number of files that patterns need on a file system.
 
 use super::*;
 
@@ -6,7 +6,7 @@ fn needs(stages: Vec<Stage>) -> PatternNeeds {
     with_stages(stages).needs(4096)
 }
 
-/// Objects and bytes of a need of twelve sets that is known in advance.
+/// Needs of a pattern with twelve data sets whose numbers of objects and bytes are known before the run.
 fn known(objects: u64, bytes: u128) -> PatternNeeds {
     PatternNeeds {
         objects,
@@ -19,7 +19,7 @@ fn known(objects: u64, bytes: u128) -> PatternNeeds {
 #[test]
 fn objects_need_whole_blocks_until_they_are_deleted() {
     use ObjectOp::{Delete, Read, Stat};
-    // Twelve sets, and objects of one block.
+    // The pattern has four ranks with three data sets each, and every object takes one block.
     let of = |stages: &[(Rounds, &[ObjectOp])]| {
         needs(stages.iter().map(|(r, ops)| objects(*r, ops)).collect())
     };
@@ -39,7 +39,7 @@ fn objects_need_whole_blocks_until_they_are_deleted() {
         of(&[made, (count(4), &[Delete]), (count(1), &[CREATE])]),
         files(120)
     );
-    // No more objects are deleted than there are.
+    // A stage that deletes more objects than exist leaves no objects, not a negative number.
     assert_eq!(
         of(&[made, (count(99), &[Delete]), (count(11), &[CREATE])]),
         files(132)
@@ -65,7 +65,7 @@ fn objects_need_whole_blocks_until_they_are_deleted() {
 
 #[test]
 fn transfers_need_the_files_and_bytes_that_they_write() {
-    // Five transfers of 1000 bytes of each of four ranks are five blocks.
+    // Four ranks transfer five times 1000 bytes each: 20 000 bytes are five blocks of 4096 bytes.
     assert_eq!(needs(vec![transfers(|_| ())]), known(4, 5 * 4096));
     assert_eq!(
         needs(vec![transfers(|t| t.strided = true)]),

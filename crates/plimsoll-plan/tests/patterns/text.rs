@@ -1,8 +1,8 @@
-//! How patterns are printed.
+//! Patterns in a printed Plan.
 
 use super::*;
 
-/// The lines of a Plan about its workers, without indentation.
+/// Lines of a printed Plan about its workers, without indentation.
 fn lines(pattern: Pattern) -> Vec<String> {
     let text = plan(pattern).to_string();
     let lines = text.lines().skip_while(|l| !l.starts_with("workers"));
@@ -197,7 +197,7 @@ fn stages_are_printed_with_their_limits() {
     );
 }
 
-/// The lines of a Plan about its run.
+/// Lines of a printed Plan about the phases of its run.
 fn run(plan: &Plan) -> Vec<String> {
     let text = plan.to_string();
     let lines = text.lines().skip_while(|l| *l != "run").skip(1);
@@ -232,7 +232,7 @@ fn a_script_of_all_stages_is_one_line() {
             .collect::<Vec<_>>()
     };
     let end = "a worker that finds no file to work on makes it invalid".to_owned();
-    // Without the last stage, or with the stages in another order, all phases are printed.
+    // If the script lacks the last stage, or has the stages in another order, all phases of the script are printed.
     let all = plan.script.clone();
     plan.script.truncate(5);
     let first = phases(1, "start objects");

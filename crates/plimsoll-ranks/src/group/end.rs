@@ -1,11 +1,11 @@
 //! Drop of a group: the orderly end, or the end after a failure.
 
-use super::TreeGroup;
+use super::Ranks;
 use crate::frame::Frame;
-use crate::link::{Link, PollRate};
+use crate::link::PollRate;
 use crate::panic_message;
 
-impl<L: Link> Drop for TreeGroup<L> {
+impl Drop for Ranks {
     fn drop(&mut self) {
         if std::thread::panicking() {
             let reason = match panic_message::first() {
@@ -19,7 +19,7 @@ impl<L: Link> Drop for TreeGroup<L> {
             self.state.borrow_mut().has_ended = true;
         }
         let in_order = self.drain(PollRate::Slow);
-        match L::CLOSE_IS_COLLECTIVE {
+        match self.link.is_closed_collectively() {
             true if in_order => self.drain_all_ranks(),
             true => {}
             false => self.report_ends_below(),

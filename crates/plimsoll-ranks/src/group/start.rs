@@ -6,10 +6,10 @@
 //! the variation of the path's delay. After the start each rank reports the start to its parent, and the parent
 //! compares the arrival with its own start.
 
-use super::TreeGroup;
+use super::Ranks;
 use crate::frame::{Call, CallId};
-use crate::link::Link;
 use crate::{RankError, StartSpread};
+use serde::{Deserialize, Serialize};
 use std::time::{Duration, Instant};
 
 /// Round trips to each child. The first round trip includes the time until the child makes the call.
@@ -17,9 +17,10 @@ const ROUND_TRIPS: u32 = 4;
 /// Allowance for sending to all children of a rank sequentially.
 const SEND_ALLOWANCE: Duration = Duration::from_millis(2);
 
-impl<L: Link> TreeGroup<L> {
-    /// Start instant of this rank, approximately simultaneous on all ranks.
-    pub(super) fn start_instant(&self) -> Result<Instant, RankError> {
+impl Ranks {
+    /// Collective call that agrees on a time at which all ranks start, a few round trips in the future. Each rank gets
+    /// the start time on the clock of its own machine; the ranks' clocks need not agree.
+    pub fn agree_on_start(&self) -> Result<Instant, RankError> {
         let id = self.begin(Call::Start)?;
         if let Some(parent) = self.parent() {
             for _ in 0..ROUND_TRIPS {
@@ -38,10 +39,7 @@ impl<L: Link> TreeGroup<L> {
             Some(parent) => {
                 self.send(parent, id, &(depth.as_nanos() as u64).to_le_bytes())?;
                 let (left, at) = self.receive_timed(parent, id)?;
-                let left = left.as_slice().try_into();
-                let left =
-                    left.map_err(|_| self.neighbour_failure(parent, super::UNKNOWN_FRAME))?;
-                at + Duration::from_nanos(u64::from_le_bytes(left))
+                at + Duration::from_nanos(self.number_in(&left, parent)?)
             }
         };
         for (child, delay) in self.children().zip(&delays) {
@@ -71,8 +69,9 @@ impl<L: Link> TreeGroup<L> {
         Ok(shortest.into_iter().map(|trip| trip / 2).collect())
     }
 
-    /// Spread of the starts of all ranks; `None` at ranks other than 0.
-    pub(super) fn start_spread(&self, started: Instant) -> Result<Option<StartSpread>, RankError> {
+    /// Collective call that reports the start of this rank, and that every rank makes immediately after its start. The
+    /// call returns the spread of all ranks' starts at rank 0, and `None` at other ranks.
+    pub fn report_start(&self, started: Instant) -> Result<Option<StartSpread>, RankError> {
         let id = self.begin(Call::Started)?;
         if let Some(parent) = self.parent() {
             // The arrival time tells the parent when this rank started.
@@ -83,8 +82,8 @@ impl<L: Link> TreeGroup<L> {
         for (child, delay) in self.children().zip(delays) {
             let (_, at) = self.receive_timed(child, id)?;
             let theirs = self.receive(child, id)?;
-            let theirs = Starts::decode(&theirs)
-                .ok_or_else(|| self.neighbour_failure(child, super::UNKNOWN_FRAME))?;
+            let theirs = postcard::from_bytes::<Starts>(&theirs)
+                .map_err(|_| self.neighbour_failure(child, super::UNKNOWN_FRAME))?;
             starts.add(
                 &theirs,
                 signed_ns(started, at) - delay.as_nanos() as i64,
@@ -92,7 +91,10 @@ impl<L: Link> TreeGroup<L> {
             );
         }
         match self.parent() {
-            Some(parent) => self.send(parent, id, &starts.encode()).map(|()| None),
+            Some(parent) => {
+                let starts = postcard::to_allocvec(&starts).expect("memory takes the starts");
+                self.send(parent, id, &starts).map(|()| None)
+            }
             None => Ok(Some(StartSpread {
                 spread: Duration::from_nanos(starts.latest_ns.abs_diff(starts.earliest_ns)),
                 round_trip: 2 * Duration::from_nanos(starts.delay_ns as u64),
@@ -110,7 +112,7 @@ fn signed_ns(from: Instant, to: Instant) -> i64 {
 }
 
 /// Start times of the ranks of a subtree, relative to the start of the subtree's first rank.
-#[derive(Debug, Default, Clone, PartialEq, Eq)]
+#[derive(Default, Serialize, Deserialize)]
 struct Starts {
     earliest_ns: i64,
     latest_ns: i64,
@@ -124,25 +126,6 @@ impl Starts {
         self.earliest_ns = self.earliest_ns.min(offset_ns + child.earliest_ns);
         self.latest_ns = self.latest_ns.max(offset_ns + child.latest_ns);
         self.delay_ns = self.delay_ns.max(delay.as_nanos() as i64 + child.delay_ns);
-    }
-
-    fn encode(&self) -> Vec<u8> {
-        let numbers = [self.earliest_ns, self.latest_ns, self.delay_ns];
-        numbers.into_iter().flat_map(i64::to_le_bytes).collect()
-    }
-
-    fn decode(bytes: &[u8]) -> Option<Self> {
-        let (numbers, []) = bytes.as_chunks::<8>() else {
-            return None;
-        };
-        let [earliest_ns, latest_ns, delay_ns] = numbers else {
-            return None;
-        };
-        Some(Self {
-            earliest_ns: i64::from_le_bytes(*earliest_ns),
-            latest_ns: i64::from_le_bytes(*latest_ns),
-            delay_ns: i64::from_le_bytes(*delay_ns),
-        })
     }
 }
 
@@ -158,12 +141,9 @@ mod tests {
         leader.add(&Starts::default(), ms(-1), Duration::from_millis(3));
         assert_eq!((leader.earliest_ns, leader.latest_ns), (ms(-1), ms(2)));
         let mut root = Starts::default();
-        let sent = Starts::decode(&leader.encode()).unwrap();
-        root.add(&sent, ms(4), Duration::from_millis(25));
+        root.add(&leader, ms(4), Duration::from_millis(25));
         assert_eq!((root.earliest_ns, root.latest_ns), (0, ms(6)));
         assert_eq!(root.delay_ns, ms(28));
-        assert_eq!(Starts::decode(&[0; 23]), None);
-        assert_eq!(Starts::decode(&[0; 32]), None);
     }
 
     #[test]

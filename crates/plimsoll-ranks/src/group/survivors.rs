@@ -1,12 +1,12 @@
 //! Collection of the measurements of surviving ranks after a failure.
 //!
-//! After a failure there are no collective calls: a rank may be gone, or at another point of the program. Each rank
+//! Collective calls are impossible after a failure: a rank may be gone, or at another point of the program. Each rank
 //! therefore sends its value to its parent once, unrequested, and waits only for the values of its children, skipping
 //! children that are gone or late.
 
-use super::TreeGroup;
-use crate::frame::{Call, CallId, MAX_PAYLOAD, encode_part};
-use crate::link::{Link, PollRate};
+use super::Ranks;
+use crate::frame::{Call, CallId};
+use crate::link::PollRate;
 use std::time::{Duration, Instant};
 
 /// Collective call id of survivors' values, with a fixed number: after a failure, ranks may be at different calls.
@@ -15,15 +15,18 @@ const SURVIVORS: CallId = CallId {
     number: 0,
 };
 
-impl<L: Link> TreeGroup<L> {
-    /// Combines the values of this rank and of ranks below that arrive in time; returns the result at rank 0.
-    pub(super) fn combine_survivors(
+impl Ranks {
+    /// After a failure, combines the bytes of the ranks that can still be reached, as [`reduce`](Self::reduce) does.
+    /// Rank 0 waits at most `limit` for the bytes of other ranks, and returns the combined bytes. The result is `None`
+    /// at ranks other than 0, without a failure, and with MPI, where the launcher ends all ranks of a group that has
+    /// lost a rank.
+    pub fn reduce_survivors(
         &self,
         mine: Vec<u8>,
         combine: &mut dyn FnMut(Vec<u8>, Vec<u8>) -> Vec<u8>,
         limit: Duration,
     ) -> Option<Vec<u8>> {
-        if self.check().is_ok() || !L::REPORTS_PEER_EXIT {
+        if self.check().is_ok() || self.link.is_closed_collectively() {
             return None;
         }
         // Half the limit: a rank must give up its children before the rank's own parent gives up.
@@ -43,15 +46,10 @@ impl<L: Link> TreeGroup<L> {
         };
         let mut rest = &value[..];
         loop {
-            let (now, later) = rest.split_at(rest.len().min(MAX_PAYLOAD));
-            let frame = encode_part(SURVIVORS, later.is_empty(), now);
-            self.link.send(parent, frame, &mut || {
-                self.process_incoming();
-            });
-            if later.is_empty() {
+            rest = self.send_part(parent, SURVIVORS, rest);
+            if rest.is_empty() {
                 return None;
             }
-            rest = later;
         }
     }
 

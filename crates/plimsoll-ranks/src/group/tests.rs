@@ -1,34 +1,36 @@
 //! The collectives over sockets between threads, for trees of any shape.
 
 use super::*;
+use crate::StartSpread;
 use crate::socket::SocketLink;
 use proptest::prelude::*;
 use std::collections::HashMap;
 use std::os::unix::net::UnixStream;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// Runs `body` at every rank of a group, with a thread per rank; returns the results in rank order.
-fn run<T: Send>(size: u32, fan_out: u32, body: impl Fn(&dyn Ranks) -> T + Sync) -> Vec<T> {
+fn run<T: Send>(size: u32, fan_out: u32, body: impl Fn(&Ranks) -> T + Sync) -> Vec<T> {
     let given = run_and_catch(size, fan_out, body);
     given.into_iter().map(Option::unwrap).collect()
 }
 
-/// As `run`, with `None` for a rank that panics.
+/// Calls `body` on a thread for every rank, connected by sockets; the result is `None` for a rank that panics.
 fn run_and_catch<T: Send>(
     size: u32,
     fan_out: u32,
-    body: impl Fn(&dyn Ranks) -> T + Sync,
+    body: impl Fn(&Ranks) -> T + Sync,
 ) -> Vec<Option<T>> {
     run_over(|link| link, size, fan_out, body)
 }
 
-/// As `run_and_catch`, over links that `link` makes from the sockets.
-fn run_over<L: Link, T: Send>(
+/// Calls `body` on a thread for every rank, connected by links that `link` makes from sockets; the result is `None` for
+/// a rank that panics.
+fn run_over<L: Link + 'static, T: Send>(
     link: impl Fn(SocketLink) -> L + Sync,
     size: u32,
     fan_out: u32,
-    body: impl Fn(&dyn Ranks) -> T + Sync,
+    body: impl Fn(&Ranks) -> T + Sync,
 ) -> Vec<Option<T>> {
     let mut sockets: HashMap<(u32, u32), UnixStream> = HashMap::new();
     for child in 1..size {
@@ -50,7 +52,7 @@ fn run_over<L: Link, T: Send>(
                     Box::new(|_| Incoming::Gone("gone".into())),
                     Box::new(|_| {}),
                 );
-                body(&TreeGroup::new(place, link(sockets.unwrap())))
+                body(&Ranks::new(place, link(sockets.unwrap())))
             })
         };
         let threads: Vec<_> = (0..size).map(start).collect();
@@ -223,7 +225,7 @@ fn a_rank_that_panics_on_another_machine_is_reported_with_its_host() {
     let group = |rank, socket: UnixStream| {
         let gone = Box::new(|_| Incoming::Gone("gone".into()));
         let link = SocketLink::new(vec![socket], gone, Box::new(|_| {})).unwrap();
-        TreeGroup::new(TreePosition::new(rank, 2, 1), link)
+        Ranks::new(TreePosition::new(rank, 2, 1), link)
     };
     let panicked = std::thread::spawn(move || {
         let _ranks = group(1, up).on_hosts(true, Some("b".into()));
@@ -277,7 +279,7 @@ fn after_a_failure_rank_0_waits_for_all_that_are_below_it() {
             let last = size - 1;
             if ranks.rank() == last {
                 ranks.fail("out of luck");
-                // Simulates a slow operation.
+                // The failed rank is still busy when the other ranks learn of the failure.
                 std::thread::sleep(Duration::from_millis(50));
             }
             ranks.barrier().unwrap_err();
@@ -292,16 +294,18 @@ fn after_a_failure_rank_0_waits_for_all_that_are_below_it() {
     }
 }
 
-/// Sockets that are closed collectively. Each link records how many ranks had reached their end when it was closed.
-struct Together<'a> {
+/// A link that counts as closed collectively, as with MPI, and records how many ranks had reached their end when the
+/// link was closed.
+struct Together {
     sockets: SocketLink,
-    come: &'a AtomicU32,
-    seen: &'a Mutex<Vec<u32>>,
+    come: Arc<AtomicU32>,
+    seen: Arc<Mutex<Vec<u32>>>,
 }
 
-impl Link for Together<'_> {
-    const REPORTS_PEER_EXIT: bool = false;
-    const CLOSE_IS_COLLECTIVE: bool = true;
+impl Link for Together {
+    fn is_closed_collectively(&self) -> bool {
+        true
+    }
 
     fn post(&self, to: usize, frame: Vec<u8>) {
         self.sockets.post(to, frame);
@@ -336,18 +340,18 @@ impl Link for Together<'_> {
 fn links_are_closed_when_all_ranks_have_come_to_their_end() {
     for (size, fan_out) in [(1, 1), (2, 1), (7, 1), (9, 2), (9, 8)] {
         for who_fails in [None, Some(0), Some(size - 1)] {
-            let (come, seen) = (AtomicU32::new(0), Mutex::default());
+            let (come, seen) = (Arc::new(AtomicU32::new(0)), Arc::<Mutex<_>>::default());
             let link = |sockets| Together {
                 sockets,
-                come: &come,
-                seen: &seen,
+                come: come.clone(),
+                seen: seen.clone(),
             };
             let given = run_over(link, size, fan_out, |ranks| {
                 if who_fails == Some(ranks.rank()) {
                     ranks.fail("out of luck");
                 }
                 let outcome = ranks.barrier();
-                // Simulates a cleanup.
+                // One rank cleans up for longer than the others.
                 if ranks.rank() == size / 2 {
                     std::thread::sleep(Duration::from_millis(30));
                 }
@@ -358,4 +362,59 @@ fn links_are_closed_when_all_ranks_have_come_to_their_end() {
             assert_eq!(*seen.lock().unwrap(), vec![size; size as usize]);
         }
     }
+}
+
+#[test]
+fn one_rank_is_all_ranks() {
+    let solo = Ranks::alone();
+    assert_eq!((solo.rank(), solo.size()), (0, 1));
+    assert_eq!(solo.barrier(), Ok(()));
+    assert_eq!(solo.broadcast(vec![1]), Ok(vec![1]));
+    let reduced = solo.reduce(vec![2], &mut |_, _| unreachable!());
+    assert_eq!(reduced, Ok(Some(vec![2])));
+    let mut taken = Vec::new();
+    solo.collect(vec![3], &mut |rank, bytes| taken.push((rank, bytes)))
+        .unwrap();
+    assert_eq!(taken, [(0, vec![3])]);
+    assert_eq!(
+        (solo.max(4), solo.min(4), solo.sum(4)),
+        (Ok(4), Ok(4), Ok(4))
+    );
+}
+
+#[test]
+fn one_rank_starts_when_it_wants_and_waits_for_no_other() {
+    let solo = Ranks::alone();
+    let before = Instant::now();
+    let start = solo.agree_on_start().unwrap();
+    assert!(before <= start && start <= Instant::now());
+    let (spread, round_trip) = (Duration::ZERO, Duration::ZERO);
+    let expected = StartSpread { spread, round_trip };
+    assert_eq!(solo.report_start(start), Ok(Some(expected)));
+    assert!(solo.root_works() && !solo.others_wait());
+    assert_eq!(solo.host(), None);
+    solo.fail("no space left");
+    let error = RankError::new(0, "no space left");
+    assert_eq!(solo.agree_on_start(), Err(error.clone()));
+    assert_eq!(solo.report_start(start), Err(error.clone()));
+    assert_eq!(solo.broadcast(vec![1]), Err(error.clone()));
+    assert_eq!(solo.sum(1), Err(error));
+    let limit = Duration::ZERO;
+    let left = solo.reduce_survivors(vec![1], &mut |_, _| unreachable!(), limit);
+    assert_eq!(left, Some(vec![1]));
+    assert!(solo.wait_for_ends(limit), "all others have ended");
+}
+
+#[test]
+fn status_and_failures_stay() {
+    let solo = Ranks::alone();
+    assert_eq!(solo.poll(), GroupStatus::Nothing);
+    solo.request_stop();
+    assert_eq!(solo.poll(), GroupStatus::Stop);
+    solo.fail("no space left");
+    solo.fail("cannot clean up");
+    let error = RankError::new(0, "no space left");
+    assert_eq!(solo.poll(), GroupStatus::Failed(error.clone()));
+    assert_eq!(solo.barrier(), Err(error.clone()));
+    assert_eq!(solo.collect(vec![], &mut |_, _| {}), Err(error));
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 #[test]
 fn a_command_reaches_the_program_through_any_quotes() {
     let command = remote_command("/opt/it's a test/plimsoll", None);
-    // Emulates a login shell, with a program that prints its arguments.
+    // The program `printf` takes the place of the remote shell, and prints the shell's arguments.
     let script = command.replace("exec /bin/sh", "exec printf '%s\\n'");
     let output = Command::new("/bin/sh")
         .args(["-c", &script])
@@ -48,7 +48,7 @@ fn exit_codes_of_shells_are_signals_too() {
     assert_eq!(end_of(255), "ended with exit code 255");
 }
 
-/// An `ssh` command that runs this shell script.
+/// Value of the setting `ssh` with which a host group runs the shell script `script` instead of `ssh`.
 fn ssh(script: &str) -> String {
     format!("sh -c {} ssh", quoted(script))
 }
@@ -153,7 +153,7 @@ fn what_a_login_shell_prints_is_shown() {
             "printf '\\n  Welcome back \\n.\\n'; cat >/dev/null",
             "Welcome back",
         ),
-        // The rest of a line, or the part printed before the shell ends.
+        // The error shows the whole line of a login banner, or the part that was printed before the shell ended.
         (
             "printf Wel; sleep 0.1; echo come; cat >/dev/null",
             "Welcome",
@@ -179,16 +179,22 @@ fn a_program_of_another_version_or_protocol_is_refused() {
     let version = "host h: plimsoll there is version 0.9, and this one is 1.0: install the same version there, \
                    or write `copy-program=yes` into a hosts file, which sends this program";
     assert_eq!(
-        refused("echo plimsoll-rank 0.9 1 -; cat >/dev/null"),
+        refused(&format!(
+            "echo plimsoll-rank 0.9 {PROTOCOL} -; cat >/dev/null"
+        )),
         version
     );
-    let in_pieces =
-        "printf plimsoll-; sleep 0.1; printf 'rank 0.9'; sleep 0.1; echo ' 1 -'; cat >/dev/null";
-    assert_eq!(refused(in_pieces), version);
+    let in_pieces = format!(
+        "printf plimsoll-; sleep 0.1; printf 'rank 0.9'; sleep 0.1; echo ' {PROTOCOL} -'; cat >/dev/null"
+    );
+    assert_eq!(refused(&in_pieces), version);
+    let other = PROTOCOL + 1;
     assert_eq!(
-        refused("echo plimsoll-rank 1.0 2 -; cat >/dev/null"),
-        "host h: plimsoll there has version 2 of the ranks' protocol, and this one has 1: install the same version \
-         there, or write `copy-program=yes` into a hosts file, which sends this program"
+        refused(&format!("echo plimsoll-rank 1.0 {other} -; cat >/dev/null")),
+        format!(
+            "host h: plimsoll there has version {other} of the ranks' protocol, and this one has {PROTOCOL}: install \
+             the same version there, or write `copy-program=yes` into a hosts file, which sends this program"
+        )
     );
 }
 
@@ -210,7 +216,7 @@ fn a_host_whose_program_does_not_start_is_given_up() {
         error,
         "host h: plimsoll did not start there within 1 s: waiting"
     );
-    // The `ssh` was killed: it ends long before its script would.
+    // The `ssh` process was killed by SIGKILL long before its script would have ended.
     let status = wait_for(&mut remote.child, Duration::from_secs(60));
     assert_eq!(status.and_then(|s| s.signal()), Some(9));
 }
@@ -242,7 +248,7 @@ fn entries(dir: &Path) -> usize {
 #[test]
 fn a_program_is_sent_checked_started_and_removed() {
     let dir = empty_dir("copy");
-    // Emulates a host, which executes the last argument.
+    // The script takes the place of `ssh` and executes the remote command, its last argument, on this machine.
     let host = format!(
         "TMPDIR={}; export TMPDIR; while [ \"$1\" != -- ]; do shift; done; eval \"$3\"",
         quoted(dir.to_str().unwrap())
@@ -259,7 +265,7 @@ fn a_program_is_sent_checked_started_and_removed() {
         refused("#!/bin/sh\necho with $* >&2; exit 3\n", checksum),
         "host h: the program there ended with exit code 3: with rank --copied 0123456789abcdef"
     );
-    let hello = |found: &str| format!("#!/bin/sh\necho plimsoll-rank 1.0 1 {found}\n");
+    let hello = |found: &str| format!("#!/bin/sh\necho plimsoll-rank 1.0 {PROTOCOL} {found}\n");
     let other = |found: &str| {
         format!(
             "host h: the program that arrived there is not the one that was sent: its SHA-256 is \
@@ -304,10 +310,10 @@ fn a_host_that_is_not_ready_gets_no_program() {
 #[test]
 fn lines_of_standard_error_are_kept_from_the_end() {
     let tail = tail_of("for n in $(seq 30); do echo \" line $n \" >&2; echo >&2; done");
-    assert_eq!(tail.last_lines(2), "line 29; line 30");
+    assert_eq!(tail.suffix(2), ": line 29; line 30");
     let all: Vec<String> = (11..=30).map(|n| format!("line {n}")).collect();
-    assert_eq!(tail.last_lines(99), all.join("; "));
-    assert_eq!(tail.last_lines(0), "");
+    assert_eq!(tail.suffix(99), format!(": {}", all.join("; ")));
+    assert_eq!(tail.suffix(0), "");
 }
 
 /// The `ssh` reads to the end of its input, and is not killed.
@@ -325,8 +331,8 @@ fn the_ssh_of_a_host_that_is_refused_ends_in_order() {
     std::fs::remove_dir(&dir).unwrap();
 }
 
-/// The standard error stays open; with ControlPersist, `ssh` leaves such a process behind. The process of this test
-/// ends after half a minute at the latest.
+/// The shell script leaves a process behind, as `ssh` does with ControlPersist, that keeps the standard error open for
+/// up to half a minute.
 #[test]
 fn a_process_that_ssh_leaves_behind_is_not_waited_for() {
     let dir = empty_dir("behind");
@@ -338,6 +344,6 @@ fn a_process_that_ssh_leaves_behind_is_not_waited_for() {
         quoted(dir.to_str().unwrap())
     );
     assert_eq!(refused(&script), "host h: cannot be reached by ssh: last");
-    // Only now the process ends and removes the directory.
+    // The file `go` makes the process that was left behind end and remove the directory.
     std::fs::create_dir(&go).unwrap();
 }

@@ -54,7 +54,7 @@ fn group((processes, hosts): (u32, &[(&str, u32)]), scenario: &str) -> HostGroup
     }
 }
 
-fn connected(group: &HostGroup) -> Box<dyn Ranks> {
+fn connected(group: &HostGroup) -> Ranks {
     connect_hosts(group).unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -69,7 +69,7 @@ fn run_and_wait(scenario: &str) -> (Result<(), RankError>, bool) {
     assert_eq!((ranks.rank(), ranks.size()), (0, 6));
     let (name, numbers) = scenario.split_once(' ').unwrap_or((scenario, ""));
     let numbers = numbers.split_whitespace().map(|n| n.parse().unwrap());
-    let outcome = play(ranks.as_ref(), name, &numbers.collect::<Vec<u32>>());
+    let outcome = play(&ranks, name, &numbers.collect::<Vec<u32>>());
     let is_over = outcome.is_err() && ranks.wait_for_ends(Duration::from_secs(60));
     (outcome, is_over)
 }
@@ -86,7 +86,7 @@ fn all_places() {
             root_works,
             ..group(hosts, "places")
         };
-        let found = places(connected(&group).as_ref()).unwrap();
+        let found = places(&connected(&group)).unwrap();
         let host_of = |rank: u32| match rank {
             0 | 1 => None,
             2..21 => Some("a"),
@@ -198,7 +198,7 @@ fn assignments() {
         let mut hello = String::new();
         let mut stdout = child.stdout.take().unwrap();
         stdout.read_to_string(&mut hello).unwrap();
-        assert_eq!(hello, format!("plimsoll-rank {VERSION} 1 -\n"));
+        assert_eq!(hello, format!("plimsoll-rank {VERSION} 2 -\n"));
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(2));
         let error = String::from_utf8(output.stderr).unwrap();

@@ -33,7 +33,7 @@ fn roles() -> String {
 }
 
 /// The place of each rank, at rank 0.
-pub fn places(ranks: &dyn Ranks) -> Result<Vec<String>, RankError> {
+pub fn places(ranks: &Ranks) -> Result<Vec<String>, RankError> {
     let (rank, size) = (ranks.rank(), ranks.size());
     let mine = format!(
         "{rank} of {size} on {:?}, {}",
@@ -58,7 +58,7 @@ pub fn run_scenario(processes: Option<u32>, scenario: &str, numbers: &[u32]) -> 
     };
     let rank = ranks.rank();
     assert!(!is_assigned_rank());
-    let outcome = play(ranks.as_ref(), scenario, numbers);
+    let outcome = play(&ranks, scenario, numbers);
     if let Err(error) = &outcome {
         tell(&format!("{rank}: {error}"));
     }
@@ -82,7 +82,7 @@ pub fn tell(what: &str) {
 }
 
 /// What each rank does in a scenario.
-pub fn play(ranks: &dyn Ranks, scenario: &str, numbers: &[u32]) -> Result<(), RankError> {
+pub fn play(ranks: &Ranks, scenario: &str, numbers: &[u32]) -> Result<(), RankError> {
     let number = |i: usize| numbers[i];
     let me = |i: usize| numbers[i] == ranks.rank();
     match scenario {
@@ -180,7 +180,7 @@ fn bytes_of(rank: u32, round: usize, len: usize) -> Vec<u8> {
 }
 
 /// All collectives with values of many sizes, against a computation without them.
-fn collectives(ranks: &dyn Ranks) -> Result<(), RankError> {
+fn collectives(ranks: &Ranks) -> Result<(), RankError> {
     let (rank, size) = (ranks.rank(), ranks.size());
     let kib = 1024;
     let lengths = [
@@ -230,7 +230,7 @@ fn add(a: Vec<u8>, b: Vec<u8>) -> Vec<u8> {
     a.iter().zip(b).map(|(a, b)| a.wrapping_add(b)).collect()
 }
 
-fn barriers(ranks: &dyn Ranks, count: u32) -> Result<(), RankError> {
+fn barriers(ranks: &Ranks, count: u32) -> Result<(), RankError> {
     let begin = std::time::Instant::now();
     for _ in 0..count {
         ranks.barrier()?;
@@ -248,7 +248,7 @@ fn barriers(ranks: &dyn Ranks, count: u32) -> Result<(), RankError> {
 
 /// Makes the same call at every rank; then a barrier, since a rank that only gives may have given
 /// before it hears of a failure.
-fn every_call(ranks: &dyn Ranks, call: u32) -> Result<(), RankError> {
+fn every_call(ranks: &Ranks, call: u32) -> Result<(), RankError> {
     let mine = vec![1; 3 << 20];
     match call {
         0 => ranks.barrier(),
@@ -262,7 +262,7 @@ fn every_call(ranks: &dyn Ranks, call: u32) -> Result<(), RankError> {
 
 /// Fails at one rank in the middle of a reduce (call 2), where that rank has children, or of a
 /// collect (3), at rank 0.
-fn fail_inside(ranks: &dyn Ranks, call: u32, me: bool) -> Result<(), RankError> {
+fn fail_inside(ranks: &Ranks, call: u32, me: bool) -> Result<(), RankError> {
     let mine = vec![1; 3 << 20];
     if call == 2 {
         ranks.reduce(mine, &mut |a, _| {
@@ -282,7 +282,7 @@ fn fail_inside(ranks: &dyn Ranks, call: u32, me: bool) -> Result<(), RankError> 
 }
 
 /// Polls while a thread works, until all are told to stop; in between `event` happens once.
-fn work(ranks: &dyn Ranks, event: impl Fn()) -> Result<(), RankError> {
+fn work(ranks: &Ranks, event: impl Fn()) -> Result<(), RankError> {
     let working = std::sync::atomic::AtomicBool::new(true);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -311,7 +311,7 @@ fn work(ranks: &dyn Ranks, event: impl Fn()) -> Result<(), RankError> {
 }
 
 /// The memory of no rank grows with the number of ranks: a few values, not one of each.
-fn bounded(ranks: &dyn Ranks) -> Result<(), RankError> {
+fn bounded(ranks: &Ranks) -> Result<(), RankError> {
     const VALUE: usize = 24 << 20;
     let before = peak_bytes();
     ranks.reduce(vec![1; VALUE], &mut |a, _| a)?;
@@ -334,7 +334,7 @@ fn peak_bytes() -> usize {
 }
 
 /// Ranks that wait for a slow one do so without using the processor.
-fn idle(ranks: &dyn Ranks) -> Result<(), RankError> {
+fn idle(ranks: &Ranks) -> Result<(), RankError> {
     ranks.barrier()?;
     let waiting = Duration::from_millis(1500);
     let before = processor_time();
@@ -355,7 +355,7 @@ fn processor_time() -> Duration {
 }
 
 /// What a rank finds around it.
-fn describe(ranks: &dyn Ranks) -> Result<(), RankError> {
+fn describe(ranks: &Ranks) -> Result<(), RankError> {
     println!("this is rank {}", ranks.rank());
     let stdin = std::io::read_to_string(std::io::stdin()).unwrap();
     let arguments: Vec<_> = std::env::args().skip(1).collect();

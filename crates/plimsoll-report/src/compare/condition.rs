@@ -2,7 +2,7 @@
 
 use super::metric::METRIC_HELP;
 use super::{ALL, ChangeVerdict, ComparedResult, Comparison, Metric, Row, Value, distinct};
-use plimsoll_measure::compare::relative_change;
+use plimsoll_measure::compare::{FALSE_DISCOVERY_RATE, relative_change};
 use plimsoll_plan::Count;
 use plimsoll_results::{Percentile, Verdict};
 use std::fmt;
@@ -21,13 +21,6 @@ pub struct Condition {
     more: bool,
     /// Threshold of the change, in percent of the first result's figure.
     percent: f64,
-}
-
-/// A met condition, or a condition that cannot be checked in one of the results.
-#[derive(Debug, Clone, PartialEq)]
-pub struct MetCondition {
-    /// One sentence.
-    pub text: String,
 }
 
 impl FromStr for Condition {
@@ -90,22 +83,24 @@ impl fmt::Display for Condition {
 }
 
 impl Condition {
-    /// Percentile of the condition's figure; `None` for other figures.
+    /// Percentile that the condition tests; `None` if the condition tests another figure, such as the mean latency.
     #[must_use]
     pub fn percentile(&self) -> Option<Percentile> {
         self.metric.percentile()
     }
 
-    /// Checks the condition on every result after the first. Returns a sentence for each result that meets the
-    /// condition, that lacks the figure or that is not valid (unless `allow_invalid`).
+    /// Failures of the results after the first by the condition, such as `p99 > +10%`: a sentence, which begins with
+    /// the condition, for each result that meets or may meet the condition, lacks the condition's figure, or is not
+    /// valid (unless `allow_invalid`).
     ///
     /// # Errors
-    /// A sentence if no result has the figure: a misspelled name must not count as a good result.
+    /// A sentence if no result has the condition's figure, so that a misspelled operation does not count as a good
+    /// result.
     pub fn check(
         &self,
         comparison: &Comparison,
         allow_invalid: bool,
-    ) -> Result<Vec<MetCondition>, String> {
+    ) -> Result<Vec<String>, String> {
         let named: Vec<(&str, Option<&Row>)> = self.rows(comparison);
         let sides = &comparison.sets;
         let known = |(_, row): &(&str, Option<&Row>)| {
@@ -122,40 +117,31 @@ impl Condition {
                 continue;
             };
             let value = |i: usize| row.values[i].as_ref();
-            let base = self.usable(&sides[0], value(0), &figure);
-            let base = base.and_then(|base| {
-                let invalid = base.statement == ChangeVerdict::InvalidPoint;
-                match invalid && !allow_invalid {
-                    true => Err(format!(
-                        "{figure} in {} is of an invalid point",
-                        sides[0].name
-                    )),
-                    false => Ok(base),
-                }
-            });
-            let base = match base {
-                Ok(base) => base,
+            let base = match self.usable(&sides[0], value(0), &figure) {
                 Err(why) => {
                     met.push(why);
                     continue;
                 }
+                Ok(base) if base.statement == ChangeVerdict::InvalidPoint && !allow_invalid => {
+                    let name = &sides[0].name;
+                    met.push(format!("{figure} in {name} is of an invalid point"));
+                    continue;
+                }
+                Ok(base) => base,
             };
             for (i, side) in sides.iter().enumerate().skip(1) {
-                let checked = self.usable(side, value(i), &figure).and_then(|value| {
-                    match value.verdict == Verdict::Valid || allow_invalid {
-                        true => self.compare(base, value, &figure, side),
-                        false => Err(format!(
-                            "{figure} in {} is of a result that is {}",
-                            side.name, value.verdict
-                        )),
-                    }
-                });
+                let checked = match self.usable(side, value(i), &figure) {
+                    Ok(value) if value.verdict != Verdict::Valid && !allow_invalid => Err(format!(
+                        "{figure} in {} is of a result that is {}",
+                        side.name, value.verdict
+                    )),
+                    Ok(value) => self.compare(base, value, &figure, side),
+                    Err(why) => Err(why),
+                };
                 met.extend(checked.err());
             }
         }
-        let met = met.into_iter().map(|text| MetCondition {
-            text: format!("{self}: {text}"),
-        });
+        let met = met.into_iter().map(|text| format!("{self}: {text}"));
         Ok(met.collect())
     }
 
@@ -245,7 +231,15 @@ impl Condition {
             true => change > self.percent / 100.0,
             false => change < self.percent / 100.0,
         };
-        let is_chance = value.statement == ChangeVerdict::NotShown && change.is_finite();
+        let is_chance = match value.statement {
+            ChangeVerdict::NotShown => true,
+            // Where the order of the runs allows no statement, a change that chance explains (p above the false
+            // discovery rate) still counts as no change.
+            ChangeVerdict::Drift | ChangeVerdict::MeasuredApart => value
+                .difference
+                .is_some_and(|d| d.p() > FALSE_DISCOVERY_RATE),
+            _ => false,
+        } && change.is_finite();
         if is_met(if is_chance { 0.0 } else { change }) {
             let words = value.statement.words();
             return Err(match change.is_finite() {

@@ -1,6 +1,6 @@
 //! Comparison of load curves, measured and published.
 
-use super::{ALL, ComparedResult, Comparison, Measured, Metric, Row};
+use super::{ALL, ComparedResult, Comparison, Metric, Row, Value};
 use plimsoll_measure::curve::{Curve, Point, PointVerdict, Rule};
 use plimsoll_plan::Count;
 use plimsoll_results::Verdict;
@@ -48,11 +48,9 @@ enum LoadAxis {
 #[must_use]
 pub fn of_curves(sets: &[CurveSet]) -> Comparison {
     let axis = axis(sets);
-    let of = |pick: &dyn Fn(&Curve) -> Option<f64>| -> Vec<Measured> {
-        let figures = sets.iter();
-        figures
-            .map(|s| Measured::new(vec![pick(&s.curve)], s.verdict))
-            .collect()
+    let of = |pick: &dyn Fn(&Curve) -> Option<f64>| {
+        let figure = |s: &CurveSet| Value::new(vec![pick(&s.curve)], s.verdict);
+        sets.iter().map(figure).collect()
     };
     let ort = |rule| move |c: &Curve| c.overall_response_time(rule).ok();
     let peak = |c: &Curve| c.peak().map(|p| position(p, axis));
@@ -104,13 +102,13 @@ pub fn of_curves(sets: &[CurveSet]) -> Comparison {
 }
 
 /// A figure of a curve at a load.
-fn figure(set: &CurveSet, point: Option<&Point>, pick: fn(&Point) -> f64) -> Measured {
-    let invalid = point.is_some_and(|p| p.verdict == PointVerdict::Invalid);
-    let verdict = match invalid {
-        true => Verdict::Invalid,
-        false => set.verdict,
+fn figure(set: &CurveSet, point: Option<&Point>, pick: fn(&Point) -> f64) -> Option<Value> {
+    let point = point?;
+    let verdict = match point.verdict {
+        PointVerdict::Invalid => Verdict::Invalid,
+        PointVerdict::Valid => set.verdict,
     };
-    Measured::new(vec![point.map(pick)], verdict)
+    Value::new(vec![Some(pick(point))], verdict)
 }
 
 /// Name of the axis with its unit.

@@ -34,17 +34,34 @@ pub enum Metric {
     Ort2008Ms,
 }
 
-/// Figures other than percentiles: name in conditions and name in JSON.
-const NAMED_METRICS: [(Metric, &str, &str); 9] = [
-    (Metric::OpsPerS, "ops/s", "ops_per_s"),
-    (Metric::MibPerS, "MiB/s", "mib_per_s"),
-    (Metric::MeanMs, "mean", "mean_ms"),
-    (Metric::ServiceMeanMs, "service mean", "service_mean_ms"),
-    (Metric::CpuUsPerOp, "cpu", "cpu_us_per_op"),
-    (Metric::Errors, "errors", "errors"),
-    (Metric::Peak, "highest-valid-load", "highest_valid_load"),
-    (Metric::OrtMs, "ort", "ort_ms"),
-    (Metric::Ort2008Ms, "ort2008", "ort_2008_ms"),
+/// Compared figures other than percentiles, each with its name in conditions, its name in JSON, and its table title.
+const NAMED_METRICS: [(Metric, [&str; 3]); 9] = [
+    (Metric::OpsPerS, ["ops/s", "ops_per_s", "ops/s"]),
+    (Metric::MibPerS, ["MiB/s", "mib_per_s", "MiB/s"]),
+    (Metric::MeanMs, ["mean", "mean_ms", "mean latency"]),
+    (
+        Metric::ServiceMeanMs,
+        ["service mean", "service_mean_ms", "mean service time"],
+    ),
+    (Metric::CpuUsPerOp, ["cpu", "cpu_us_per_op", "CPU µs/op"]),
+    (Metric::Errors, ["errors", "errors", "errors"]),
+    (
+        Metric::Peak,
+        [
+            "highest-valid-load",
+            "highest_valid_load",
+            "highest valid load",
+        ],
+    ),
+    (Metric::OrtMs, ["ort", "ort_ms", "overall response time"]),
+    (
+        Metric::Ort2008Ms,
+        [
+            "ort2008",
+            "ort_2008_ms",
+            "overall response time (2008 rule)",
+        ],
+    ),
 ];
 
 /// List of the figures in conditions, for error messages.
@@ -58,7 +75,7 @@ impl Metric {
         match self {
             Self::PercentileMs(p) => p.to_string(),
             Self::ServicePercentileMs(p) => format!("service {p}"),
-            _ => self.named().0.to_owned(),
+            _ => self.named()[0].to_owned(),
         }
     }
 
@@ -72,8 +89,8 @@ impl Metric {
                 .ok()
                 .filter(|_| !number.starts_with(['p', 'P']))
         };
-        let named = NAMED_METRICS.iter().find(|(_, n, _)| *n == name);
-        if let Some((metric, ..)) = named {
+        let named = NAMED_METRICS.iter().find(|(_, names)| names[0] == name);
+        if let Some((metric, _)) = named {
             return Some(*metric);
         }
         match name.strip_prefix("service ") {
@@ -82,14 +99,14 @@ impl Metric {
         }
     }
 
-    /// Names in conditions and in JSON of a figure other than a percentile.
-    fn named(self) -> (&'static str, &'static str) {
-        let found = NAMED_METRICS.iter().find(|(m, ..)| *m == self);
-        let (_, name, json) = found.expect("every figure but percentiles has a name");
-        (name, json)
+    /// Name in conditions, name in JSON and table title of a figure; a percentile has no entry in [`NAMED_METRICS`] and
+    /// is not permitted.
+    fn named(self) -> [&'static str; 3] {
+        let found = NAMED_METRICS.iter().find(|(metric, _)| *metric == self);
+        found.expect("every figure but percentiles has a name").1
     }
 
-    /// Title of a table of the figure.
+    /// Title of the table that compares the figure in all results, such as `median latency` or `p99 service time`.
     #[must_use]
     pub fn title(self) -> String {
         let of = |p: Percentile, what: &str| match p {
@@ -99,17 +116,11 @@ impl Metric {
         match self {
             Self::PercentileMs(p) => of(p, "latency"),
             Self::ServicePercentileMs(p) => of(p, "service time"),
-            Self::MeanMs => "mean latency".into(),
-            Self::ServiceMeanMs => "mean service time".into(),
-            Self::CpuUsPerOp => "CPU µs/op".into(),
-            Self::OrtMs => "overall response time".into(),
-            Self::Ort2008Ms => "overall response time (2008 rule)".into(),
-            Self::Peak => "highest valid load".into(),
-            Self::OpsPerS | Self::MibPerS | Self::Errors => self.name(),
+            _ => self.named()[2].to_owned(),
         }
     }
 
-    /// Formats a value of the figure.
+    /// Formats a value of the figure for a table cell, with the precision of the figure.
     #[must_use]
     pub fn show(self, value: f64) -> String {
         match self {
@@ -122,7 +133,7 @@ impl Metric {
         }
     }
 
-    /// The percentile; `None` for other figures.
+    /// Percentile of a latency or service time; `None` for figures such as the mean latency or the error count.
     #[must_use]
     pub fn percentile(self) -> Option<Percentile> {
         match self {
@@ -162,7 +173,7 @@ impl From<Metric> for String {
         match metric {
             Metric::PercentileMs(p) => json_name(p),
             Metric::ServicePercentileMs(p) => format!("service_{}", json_name(p)),
-            _ => metric.named().1.to_owned(),
+            _ => metric.named()[1].to_owned(),
         }
     }
 }

@@ -3,13 +3,14 @@
 mod condition;
 mod curves;
 mod metric;
+mod order;
 mod profiles;
 mod results;
 mod runs;
 mod show;
 mod significance;
 
-pub use condition::{Condition, MetCondition};
+pub use condition::Condition;
 pub use curves::{CurveSet, of_curves};
 pub use metric::Metric;
 pub use profiles::{ProfileSet, of_profiles};
@@ -65,26 +66,26 @@ pub struct Row {
     /// Load of the row, or achieved operations per second; null unless load curves are compared.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub load: Option<f64>,
-    /// The figure.
+    /// Compared figure, such as `mean_ms` or the 99th percentile of latency.
     pub metric: Metric,
-    /// One entry per result; null if the result lacks the figure.
+    /// Figure of each compared result, in the order of the results; null for a result without the figure.
     pub values: Vec<Option<Value>>,
 }
 
-/// A figure of one result.
+/// One figure of one compared result, over the result's runs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Value {
-    /// Mean over the runs that have the figure.
+    /// Mean of the compared figure over the runs that have the figure.
     pub mean: f64,
-    /// The figure of each run that has it; at least one.
+    /// Compared figure of each run of the result that has the figure; never empty.
     pub runs: Vec<f64>,
     /// Number of the result's runs without the figure.
     pub runs_without: usize,
-    /// Worst verdict of the runs, or of the load point.
+    /// Worst verdict of the result's runs; for a load curve, verdict of the load point.
     pub verdict: Verdict,
     /// Whether the figure is the rate at which an open load offered operations, which its schedule sets.
     pub offered: bool,
-    /// Whether every run has enough operations for the percentile; true of other figures.
+    /// Whether every run has enough operations for the figure, a percentile; true if the figure is not a percentile.
     pub enough_samples: bool,
     /// Whether the figure of any run is only a lower bound, because of operations in flight at the end.
     pub at_least: bool,
@@ -95,7 +96,10 @@ pub struct Value {
     pub change: Option<f64>,
     /// Statistics of the change; null without repeated runs.
     pub difference: Option<Difference>,
-    /// Significance of the change.
+    /// Reason why the order of the runs allows no statement on the change; `None` if the order allows a statement.
+    #[serde(skip)]
+    confounded: Option<ChangeVerdict>,
+    /// Statement on the change: whether the difference is statistically significant, or why no test was made.
     pub statement: ChangeVerdict,
 }
 
@@ -110,48 +114,29 @@ fn change_in_json<S: Serializer>(change: &Option<f64>, json: S) -> Result<S::Ok,
     }
 }
 
-/// A figure of one result before it is compared.
-#[derive(Debug, Clone)]
-struct Measured {
-    /// The figure of each run; `None` for a run without the figure.
-    runs: Vec<Option<f64>>,
-    /// Worst verdict of the runs, or of the load point.
-    verdict: Verdict,
-    offered: bool,
-    enough_samples: bool,
-    at_least: bool,
-}
-
-impl Measured {
-    fn new(runs: Vec<Option<f64>>, verdict: Verdict) -> Self {
-        Self {
+impl Value {
+    /// Value of one result before the comparison with the first result; `figures` has one entry per run. `None` if no
+    /// run has the figure.
+    fn new(figures: Vec<Option<f64>>, verdict: Verdict) -> Option<Self> {
+        let all = figures.len();
+        let runs: Vec<f64> = figures.into_iter().flatten().collect();
+        (!runs.is_empty()).then(|| Self {
+            mean: runs.iter().sum::<f64>() / runs.len() as f64,
+            runs_without: all - runs.len(),
             runs,
             verdict,
             offered: false,
             enough_samples: true,
             at_least: false,
-        }
-    }
-
-    /// The figure before comparison; `None` if no run has the figure.
-    fn value(self) -> Option<Value> {
-        let runs: Vec<f64> = self.runs.iter().copied().flatten().collect();
-        (!runs.is_empty()).then(|| Value {
-            mean: runs.iter().sum::<f64>() / runs.len() as f64,
-            runs_without: self.runs.len() - runs.len(),
-            runs,
-            verdict: self.verdict,
-            offered: self.offered,
-            enough_samples: self.enough_samples,
-            at_least: self.at_least,
             change: None,
             difference: None,
+            confounded: None,
             statement: ChangeVerdict::NoBase,
         })
     }
 }
 
-/// Distinct items, in the order of their first occurrence.
+/// Items without repetitions, in the order of their first occurrence.
 #[must_use]
 pub fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
     let mut distinct = Vec::new();
@@ -165,8 +150,7 @@ pub fn distinct<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
 
 impl Row {
     /// A row with a figure of each result; `None` if no result has the figure.
-    fn new(operation: &str, metric: Metric, figures: Vec<Measured>) -> Option<Self> {
-        let values: Vec<_> = figures.into_iter().map(Measured::value).collect();
+    fn new(operation: &str, metric: Metric, values: Vec<Option<Value>>) -> Option<Self> {
         values.iter().any(Option::is_some).then(|| Self {
             operation: operation.to_owned(),
             load: None,

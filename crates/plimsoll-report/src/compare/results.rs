@@ -2,8 +2,8 @@
 
 use super::{Comparison, CurveSet, ProfileSet, RunSet, of_curves, of_profiles, of_runs};
 use plimsoll_results::{
-    Kind, LoadCurve, Percentiles, Run, RunDir, SeriesDir, SeriesKind, SeriesOf, SeriesState,
-    Verdict, read_runs, run_dirs,
+    LoadCurve, Percentiles, Run, RunDir, SeriesDir, SeriesKind, SeriesOf, SeriesState, Verdict,
+    read_runs, run_dirs,
 };
 use std::path::Path;
 
@@ -33,20 +33,20 @@ impl Results {
         let mut requested = None;
         if dir.exists() {
             let series = dir.read().map_err(|e| e.to_string())?;
-            if let Some(curve) = series.as_curve() {
-                return of_curve(name, curve);
-            }
-            if series.kind.kind() == Kind::Search {
-                return Err(format!(
-                    "{name} is a search for a load line; compare the runs in it, or load curves"
-                ));
-            }
-            if let Some(profile) = series.as_profile() {
-                let sets = ProfileSet::read(profile, &dir, percentiles);
-                return of_profile(name, path, sets.map_err(|e| e.to_string())?);
-            }
-            if let SeriesKind::Repeats(repeats) = &series.kind {
-                requested = Some(repeats.requested_runs as usize);
+            match &series.kind {
+                SeriesKind::Curve(figures) => return of_curve(name, series.with(figures)),
+                SeriesKind::Profile(figures) => {
+                    let sets = ProfileSet::read(series.with(figures), &dir, percentiles);
+                    return of_profile(name, path, sets.map_err(|e| e.to_string())?);
+                }
+                SeriesKind::Search(_) => {
+                    return Err(format!(
+                        "{name} is a search for a load line; compare the runs in it, or load curves"
+                    ));
+                }
+                SeriesKind::Repeats(repeats) => {
+                    requested = Some(repeats.requested_runs as usize);
+                }
             }
         }
         let runs = read_runs(path, percentiles).map_err(|e| e.to_string())?;
@@ -78,7 +78,7 @@ fn lacking(name: &str, root: &Path) -> Result<Vec<String>, String> {
 }
 
 fn of_curve(name: &str, curve: SeriesOf<'_, LoadCurve>) -> Result<Results, String> {
-    let state = format!("{:?}", curve.state).to_lowercase();
+    let state = curve.state.to_string();
     let verdict = match curve.state {
         SeriesState::Complete | SeriesState::Stopped => Verdict::Valid,
         SeriesState::Unfinished | SeriesState::Interrupted => Verdict::Interrupted,

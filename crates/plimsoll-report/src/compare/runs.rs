@@ -1,11 +1,12 @@
 //! Comparison of runs, single or repeated.
 
-use super::{ALL, ComparedResult, Comparison, Measured, Metric, Row, distinct};
+use super::order::{confounder, drift_warning};
+use super::{ALL, ComparedResult, Comparison, Metric, Row, Value, distinct};
 use crate::format::MIB;
 use crate::percentiles::PercentileKind;
 use crate::standstill;
 use plimsoll_results::{
-    LatencyKind, OperationFigures, Percentile, PercentileFigure, Percentiles, Run, Verdict,
+    LatencyKind, OperationFigures, Percentile, PercentileFigure, Percentiles, Run,
 };
 
 /// Runs that together form one of the compared results.
@@ -24,7 +25,8 @@ pub const TOTAL_PERCENTILES: [Percentile; 2] = [Percentile::P50, Percentile::P99
 pub const OPERATION_PERCENTILES: [Percentile; 3] =
     [Percentile::P50, Percentile::P99, Percentile::P999];
 
-/// Figures of operations, with these percentiles; including service times if the load was paced.
+/// Figures that tables of runs compare: throughput, latency with `percentiles`, service time (only of a paced load),
+/// processor time and errors.
 fn metrics(percentiles: &[Percentile], paced: bool) -> Vec<Metric> {
     let mut metrics = vec![Metric::OpsPerS, Metric::MibPerS, Metric::MeanMs];
     let all = || percentiles.iter().copied();
@@ -43,36 +45,92 @@ pub(super) fn of_all_metrics(percentiles: Option<&Percentiles>, paced: bool) -> 
     )
 }
 
+/// Compared figures of one row of a run: one operation, or all operations together.
+struct Figures<'a> {
+    ops: u64,
+    /// Operations per second, bytes per second, and number of errors; `None` if the run measured nothing.
+    measured: Option<(f64, f64, u64)>,
+    mean_ms: f64,
+    service_mean_ms: f64,
+    cpu_us_per_op: Option<f64>,
+    latency_kind: LatencyKind,
+    percentile: Box<dyn Fn(Percentile) -> Option<PercentileFigure> + 'a>,
+}
+
+impl<'a> Figures<'a> {
+    fn of_all(run: &'a Run) -> Self {
+        let s = &run.summary;
+        Self {
+            ops: s.ops,
+            measured: (run.window_number > 0).then_some((s.ops_per_s, s.bytes_per_s, s.errors)),
+            mean_ms: s.mean_ms,
+            service_mean_ms: s.service().mean_ms,
+            cpu_us_per_op: s.cpu_us_per_op,
+            latency_kind: s.latency_kind(),
+            percentile: Box::new(|p| s.percentile(p)),
+        }
+    }
+
+    fn of_one(o: &'a OperationFigures) -> Self {
+        Self {
+            ops: o.ops,
+            measured: Some((o.ops_per_s, o.bytes_per_s, o.errors)),
+            mean_ms: o.latency.mean_ms,
+            service_mean_ms: o.service().mean_ms,
+            cpu_us_per_op: o.cpu_us_per_op,
+            latency_kind: o.latency_kind(),
+            percentile: Box::new(|p| o.percentile(p)),
+        }
+    }
+
+    fn get(&self, metric: Metric) -> Option<f64> {
+        let completed = |ms: f64| (self.ops > 0).then_some(ms);
+        let percentile = |p, of: PercentileKind| Some(of.ms(&(self.percentile)(p)?));
+        match metric {
+            Metric::OpsPerS => self.measured.map(|m| m.0),
+            Metric::MibPerS => self.measured.map(|m| m.1 / MIB),
+            Metric::MeanMs => completed(self.mean_ms),
+            Metric::PercentileMs(p) => percentile(p, PercentileKind::Latency),
+            Metric::ServiceMeanMs => completed(self.service_mean_ms),
+            Metric::ServicePercentileMs(p) => percentile(p, PercentileKind::Service),
+            Metric::CpuUsPerOp => self.cpu_us_per_op,
+            Metric::Errors => self.measured.map(|m| m.2 as f64),
+            Metric::OrtMs | Metric::Ort2008Ms | Metric::Peak => None,
+        }
+    }
+}
+
 /// A row of a figure, with marks for too few operations, for lower bounds and for offered rates.
 fn row_of<'a>(
     name: &str,
     metric: Metric,
     sets: &[&'a [Run]],
-    figure: impl Fn(&'a Run) -> Option<f64>,
-    percentile: impl Fn(&'a Run, Percentile) -> Option<PercentileFigure>,
-    latency_kind: impl Fn(&'a Run) -> Option<LatencyKind>,
+    figures: impl Fn(&'a Run) -> Option<Figures<'a>>,
 ) -> Option<Row> {
     let is_rate = matches!(metric, Metric::OpsPerS | Metric::MibPerS);
-    let is_offered = |r: &'a Run| latency_kind(r) == Some(LatencyKind::Response) && !fell_short(r);
+    let is_offered = |(run, of): (&Run, &Option<Figures<'_>>)| {
+        let kind = of.as_ref().map(|of| of.latency_kind);
+        kind == Some(LatencyKind::Response) && !fell_short(run)
+    };
     let of = match metric.is_service() {
         true => PercentileKind::Service,
         false => PercentileKind::Latency,
     };
     let of_set = |runs: &&'a [Run]| {
-        let verdict = runs.iter().map(|r| r.validity.verdict).max();
-        let percentiles: Vec<PercentileFigure> = match metric.percentile() {
-            Some(p) => runs.iter().filter_map(|r| percentile(r, p)).collect(),
-            None => vec![],
-        };
-        Measured {
-            offered: is_rate && runs.iter().all(is_offered),
+        let verdict = runs.iter().map(|r| r.validity.verdict).max()?;
+        let all: Vec<Option<Figures<'_>>> = runs.iter().map(&figures).collect();
+        let known = || all.iter().flatten();
+        let percentiles = metric.percentile().into_iter();
+        let percentiles = percentiles.flat_map(|p| known().filter_map(move |f| (f.percentile)(p)));
+        let percentiles: Vec<PercentileFigure> = percentiles.collect();
+        let values = all.iter().map(|f| f.as_ref()?.get(metric));
+        Some(Value {
+            offered: is_rate && runs.iter().zip(&all).all(is_offered),
             enough_samples: percentiles.iter().all(|f| f.enough_samples),
             at_least: percentiles.iter().any(|f| of.at_least(f)),
-            ..Measured::new(
-                runs.iter().map(&figure).collect(),
-                verdict.unwrap_or(Verdict::Valid),
-            )
-        }
+            confounded: confounder(sets[0], runs),
+            ..Value::new(values.collect(), verdict)?
+        })
     };
     Row::new(name, metric, sets.iter().map(of_set).collect())
 }
@@ -85,14 +143,7 @@ fn fell_short(run: &Run) -> bool {
 
 /// A row of all operations together.
 pub(super) fn row_of_all(name: &str, metric: Metric, sets: &[&[Run]]) -> Option<Row> {
-    row_of(
-        name,
-        metric,
-        sets,
-        |r| of_all(r, metric),
-        |r, p| r.summary.percentile(p),
-        |r| Some(r.summary.latency_kind()),
-    )
+    row_of(name, metric, sets, |run| Some(Figures::of_all(run)))
 }
 
 /// Compares runs operation by operation, with the requested percentiles, which the runs must have. Changes are relative
@@ -118,14 +169,8 @@ pub fn of_runs<'a>(sets: &[RunSet<'a>], percentiles: Option<&Percentiles>) -> Co
         let paced = runs().filter_map(found).any(|o| o.service.is_some());
         let shown = Percentiles::shown_percentiles(percentiles, &OPERATION_PERCENTILES);
         for metric in metrics(shown, paced) {
-            rows.extend(row_of(
-                &name,
-                metric,
-                &of_sets,
-                |r| of_one(found(r)?, metric),
-                |r, p| found(r)?.percentile(p),
-                |r| Some(found(r)?.latency_kind()),
-            ));
+            let figures = |r| found(r).map(Figures::of_one);
+            rows.extend(row_of(&name, metric, &of_sets, figures));
         }
     }
     let sides = sets.iter().map(side).collect();
@@ -143,38 +188,6 @@ fn is_shared(run: &Run, name: &str) -> bool {
     run.operations.iter().filter(|o| o.name == name).count() > 1
 }
 
-fn of_all(run: &Run, metric: Metric) -> Option<f64> {
-    let s = &run.summary;
-    let measured = run.window_number > 0;
-    let latency = |ms: f64| (s.ops > 0).then_some(ms);
-    match metric {
-        Metric::OpsPerS => measured.then_some(s.ops_per_s),
-        Metric::MibPerS => measured.then_some(s.bytes_per_s / MIB),
-        Metric::MeanMs => latency(s.mean_ms),
-        Metric::PercentileMs(p) => Some(PercentileKind::Latency.ms(&s.percentile(p)?)),
-        Metric::ServiceMeanMs => latency(s.service().mean_ms),
-        Metric::ServicePercentileMs(p) => Some(PercentileKind::Service.ms(&s.percentile(p)?)),
-        Metric::CpuUsPerOp => s.cpu_us_per_op,
-        Metric::Errors => measured.then_some(s.errors as f64),
-        Metric::OrtMs | Metric::Ort2008Ms | Metric::Peak => None,
-    }
-}
-
-fn of_one(o: &OperationFigures, metric: Metric) -> Option<f64> {
-    let latency = |ms: f64| (o.ops > 0).then_some(ms);
-    match metric {
-        Metric::OpsPerS => Some(o.ops_per_s),
-        Metric::MibPerS => Some(o.bytes_per_s / MIB),
-        Metric::MeanMs => latency(o.latency.mean_ms),
-        Metric::PercentileMs(p) => Some(PercentileKind::Latency.ms(&o.percentile(p)?)),
-        Metric::ServiceMeanMs => latency(o.service().mean_ms),
-        Metric::ServicePercentileMs(p) => Some(PercentileKind::Service.ms(&o.percentile(p)?)),
-        Metric::CpuUsPerOp => o.cpu_us_per_op,
-        Metric::Errors => Some(o.errors as f64),
-        Metric::OrtMs | Metric::Ort2008Ms | Metric::Peak => None,
-    }
-}
-
 pub(super) fn side(set: &RunSet<'_>) -> ComparedResult {
     let verdicts = distinct(set.runs.iter().map(|r| r.validity.verdict.to_string()));
     ComparedResult {
@@ -188,6 +201,28 @@ pub(super) fn side(set: &RunSet<'_>) -> ComparedResult {
     }
 }
 
+/// Circumstance of a run, such as the host: its name in warnings, and the function that reads the value from
+/// `run.json`.
+type Fact = (&'static str, fn(&Run) -> String);
+
+/// Circumstances that should be equal in all compared runs; a difference is a warning.
+const FACTS: [Fact; 8] = [
+    ("the workload", |r| r.workload.clone()),
+    ("the kind of latency", |r| {
+        r.summary.latency_kind().words().to_owned()
+    }),
+    ("the number of workers", |r| r.workers.to_string()),
+    ("the number of ranks", |r| r.ranks.to_string()),
+    ("the clock", |r| r.clock.to_string()),
+    ("the host", |r| r.environment.host.clone()),
+    ("the scale", |r| {
+        r.mix.as_ref().map_or(1.0, |m| m.scale).to_string()
+    }),
+    ("the load", |r| {
+        r.mix.as_ref().map_or(0, |m| m.load).to_string()
+    }),
+];
+
 /// Warnings about differences between the sets that impair the comparison.
 pub(super) fn warnings_of(sets: &[RunSet<'_>]) -> Vec<String> {
     let mut warnings = Vec::new();
@@ -197,8 +232,9 @@ pub(super) fn warnings_of(sets: &[RunSet<'_>]) -> Vec<String> {
             warnings.push(format!("{} is {}", side.name, side.verdict));
         }
         warnings.extend(standstill::warning(set.name, set.runs.iter()));
+        warnings.extend(drift_warning(set));
     }
-    let differ = |name: &str, of: &dyn Fn(&Run) -> String| {
+    let differ = |name: &str, of: fn(&Run) -> String| {
         let of_sets: Vec<(String, String)> = sets
             .iter()
             .filter_map(|s| Some((s.name.to_owned(), of(s.runs.first()?))))
@@ -207,22 +243,7 @@ pub(super) fn warnings_of(sets: &[RunSet<'_>]) -> Vec<String> {
         let (other, value) = of_sets.iter().find(|(_, v)| v != first)?;
         Some(format!("{name} differs: {first}, but {value} of {other}"))
     };
-    warnings.extend(differ("the workload", &|r| r.workload.clone()));
-    warnings.extend(differ("the kind of latency", &|r| {
-        r.summary.latency_kind().words().to_owned()
-    }));
-    warnings.extend(differ("the number of workers", &|r| r.workers.to_string()));
-    warnings.extend(differ("the number of ranks", &|r| r.ranks.to_string()));
-    warnings.extend(differ("the clock", &|r| {
-        format!("{:?}", r.clock).to_lowercase()
-    }));
-    warnings.extend(differ("the host", &|r| r.environment.host.clone()));
-    warnings.extend(differ("the scale", &|r| {
-        r.mix.as_ref().map_or(1.0, |m| m.scale).to_string()
-    }));
-    warnings.extend(differ("the load", &|r| {
-        r.mix.as_ref().map_or(0, |m| m.load).to_string()
-    }));
+    warnings.extend(FACTS.iter().filter_map(|(name, of)| differ(name, *of)));
     warnings.extend(parameters(sets));
     warnings
 }

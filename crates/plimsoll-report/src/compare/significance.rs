@@ -16,7 +16,7 @@ use serde::Serialize;
 pub struct Tests {
     /// Number of tested figures: each figure of each result against the first result.
     pub tested: usize,
-    /// Number of significant differences.
+    /// Number of tested figures whose difference from the first result is significant.
     pub real: usize,
     /// Maximum expected fraction of chance among the significant differences.
     pub false_discovery_rate: f64,
@@ -25,32 +25,38 @@ pub struct Tests {
     pub runs_needed: usize,
 }
 
-/// Significance of a change.
+/// Statement on the change of one figure against the first result: tested and significant, tested without a finding, or
+/// the reason why no test was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChangeVerdict {
-    /// The first result, with which the others are compared.
+    /// The figure belongs to the first result, with which all other results are compared.
     Base,
-    /// One run of each result: no statement.
+    /// Each result has a single run, so no test is possible.
     OneRunEach,
-    /// Too few runs for a test.
+    /// The two results have too few runs for the rank-sum test to find any difference significant.
     TooFewRuns,
-    /// The figure is the same in every run.
+    /// The runs of a result have a trend over time, so that the mean of the runs describes none of the runs.
+    Drift,
+    /// All runs of one result were measured before the runs of the other result, so that a drift of the machine looks
+    /// like a difference.
+    MeasuredApart,
+    /// The figure has the same value in every run of both results.
     Same,
     /// The rate at which an open load offers operations: set by the schedule, and so not tested.
     Offered,
     /// The figure is a percentile of too few operations, or a lower bound, and is not tested.
     NotKnown,
-    /// The difference is real: more than chance.
+    /// The difference is significant at the false discovery rate of the comparison.
     Real,
-    /// Tested: the difference may be chance.
+    /// The difference was tested and is not significant: the difference may be chance.
     NotShown,
     /// The runs of the two results do not overlap, but among so many figures the difference may be chance: more runs
     /// are needed.
     NotDecided,
-    /// The first result has no usable figure.
+    /// The first result lacks the figure, or has a figure that cannot be a base for comparisons.
     NoBase,
-    /// The figure is of an invalid load point.
+    /// The figure belongs to an invalid load point, and is not tested.
     InvalidPoint,
 }
 
@@ -62,6 +68,8 @@ impl ChangeVerdict {
             Self::Base => "base",
             Self::OneRunEach => "one run each: no statement",
             Self::TooFewRuns => "too few runs for a test",
+            Self::Drift => "no statement: the runs drift",
+            Self::MeasuredApart => "no statement: measured one after the other",
             Self::Same => "the same in every run",
             Self::Offered => "set by the schedule: not tested",
             Self::NotKnown => "not known exactly: not tested",
@@ -185,7 +193,7 @@ fn untested(first: Option<&Value>, value: &Value, is_point: bool) -> Option<Chan
     } else if !has_enough_runs(sizes.0, sizes.1) {
         Some(ChangeVerdict::TooFewRuns)
     } else {
-        None
+        value.confounded
     }
 }
 
@@ -209,6 +217,21 @@ impl Comparison {
             remarks.push(format!(
                 "one run each: no statement on whether a difference is real{advice}"
             ));
+        }
+        if states(ChangeVerdict::Drift) {
+            remarks.push(
+                "no statement on whether a difference is real: the runs drift; remove the cause of the \
+                 drift, or measure the results in turns"
+                    .into(),
+            );
+        }
+        if states(ChangeVerdict::MeasuredApart) {
+            remarks.push(
+                "no statement on whether a difference is real: the results were measured one after the \
+                 other, and drift of the machine and the difference cannot be told apart; measure the \
+                 results in turns"
+                    .into(),
+            );
         }
         remarks.extend(self.remarks_on_tests());
         if states(ChangeVerdict::Offered) {

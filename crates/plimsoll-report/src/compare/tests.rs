@@ -26,7 +26,7 @@ fn comparison(rows: Vec<Row>) -> Comparison {
 fn row(operation: &str, metric: Metric, figures: &[&[f64]]) -> Row {
     let measured = |runs: &&[f64]| {
         let runs = runs.iter().copied().map(Some);
-        Measured::new(runs.collect(), Verdict::Valid)
+        Value::new(runs.collect(), Verdict::Valid)
     };
     Row::new(operation, metric, figures.iter().map(measured).collect()).unwrap()
 }
@@ -41,7 +41,7 @@ fn second(c: &Comparison) -> &Value {
     c.rows[0].values[1].as_ref().unwrap()
 }
 
-/// The only remark that contains these words.
+/// Remark of the comparison that contains `words`; panics unless there is exactly one.
 fn remark(c: &Comparison, words: &str) -> String {
     let mut all = c.remarks().into_iter().filter(|r| r.contains(words));
     let one = all.next().unwrap_or_else(|| panic!("{words}: {c:?}"));
@@ -179,10 +179,10 @@ fn figures_with_too_few_runs_are_named() {
 
 #[test]
 fn the_rate_of_an_open_load_and_what_is_not_known_are_not_tested() {
-    let tested = |change: fn(&mut Measured, usize)| {
-        let mut sides = [LOW, HIGH].map(|f| Measured::new(f.map(Some).to_vec(), Verdict::Valid));
+    let tested = |change: fn(&mut Value, usize)| {
+        let mut sides = [LOW, HIGH].map(|f| Value::new(f.map(Some).to_vec(), Verdict::Valid));
         for (i, side) in sides.iter_mut().enumerate() {
-            change(side, i);
+            change(side.as_mut().unwrap(), i);
         }
         let c = comparison(vec![
             Row::new(ALL, Metric::OpsPerS, sides.to_vec()).unwrap(),
@@ -199,7 +199,7 @@ fn the_rate_of_an_open_load_and_what_is_not_known_are_not_tested() {
     // Compared with a closed loop, or with a load that was not sustained, the rate is a measurement.
     assert_eq!(tested(|m, i| m.offered = i == 0).0, ChangeVerdict::Real);
     for i in [0, 1] {
-        let unknown: [fn(&mut Measured, usize); 2] = match i {
+        let unknown: [fn(&mut Value, usize); 2] = match i {
             0 => [|m, i| m.at_least = i == 0, |m, i| m.enough_samples = i != 0],
             _ => [|m, i| m.at_least = i == 1, |m, i| m.enough_samples = i != 1],
         };
@@ -214,8 +214,8 @@ fn the_rate_of_an_open_load_and_what_is_not_known_are_not_tested() {
 fn a_figure_that_some_runs_do_not_have_says_so() {
     let some = [Some(2.0), None, Some(2.1), None, None];
     let sides = vec![
-        Measured::new(LOW.map(Some).to_vec(), Verdict::Valid),
-        Measured::new(some.to_vec(), Verdict::Valid),
+        Value::new(LOW.map(Some).to_vec(), Verdict::Valid),
+        Value::new(some.to_vec(), Verdict::Valid),
     ];
     let other = row("read1", P99, &[&LOW, &HIGH]);
     let c = comparison(vec![Row::new(ALL, P99, sides).unwrap(), other]);

@@ -33,22 +33,10 @@ impl Heat {
         let Some(cells) = behind.checked_sub(1).and_then(|i| self.cells.get_mut(i)) else {
             return;
         };
-        // Values are in increasing order, so each row is computed once.
-        let (mut row, mut end, mut samples) = (0, 0.0, 0);
         for (value, n) in &histogram.counts {
-            let value = (*value).max(1) as f64;
-            if value >= end {
-                if samples > 0 {
-                    *cells.entry(row).or_default() += samples;
-                }
-                row = (value.log10() * ROWS_PER_DECADE).floor() as i32;
-                end = Self::row_ms(row).1 * 1e6;
-                samples = 0;
-            }
-            samples += n;
-        }
-        if samples > 0 {
-            *cells.entry(row).or_default() += samples;
+            let decades = ((*value).max(1) as f64).log10();
+            let row = (decades * ROWS_PER_DECADE).floor() as i32;
+            *cells.entry(row).or_default() += n;
         }
     }
 

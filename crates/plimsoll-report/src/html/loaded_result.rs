@@ -1,4 +1,4 @@
-//! A run with its time series and distributions, for pages.
+//! Loading of a run's figures, timeline and latency distributions for HTML pages, from the run's results directory.
 
 use crate::html::latency_distribution::{
     LatencyDistribution, LatencyDistributions, MAX_HEAT_COLUMNS,
@@ -52,7 +52,7 @@ impl LoadedResult {
 }
 
 /// Windows of the run's figures, and the time at which the first window opened, in seconds of the run's clock.
-fn spans(run: &Run) -> (Vec<WindowSpan>, f64) {
+pub(crate) fn spans(run: &Run) -> (Vec<WindowSpan>, f64) {
     let windows: Vec<(u32, f64, f64)> = if run.stages.is_empty() {
         match run.window_number {
             0 => vec![],

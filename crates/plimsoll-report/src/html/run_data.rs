@@ -70,7 +70,8 @@ impl RunData {
             Self::Series { series, .. } => match (series.as_curve(), series.as_search()) {
                 (Some(curve), _) => curve::document(curve),
                 (_, Some(search)) => find::document(search),
-                // Pages of other series list runs, each with its own report.
+                // The page of repeated runs or of a profile shows a report for each run instead of one report on the
+                // series.
                 (None, None) => Document::default(),
             },
         };

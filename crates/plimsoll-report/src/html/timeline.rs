@@ -6,118 +6,90 @@ use plimsoll_results::IntervalRow;
 /// Maximum number of points of a series; more intervals are merged into fewer points.
 pub const MAX_POINTS: u64 = 720;
 
-/// A window of a run.
+/// Measured window of a run, with its place in the charts over time.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WindowSpan {
-    /// Number, from 1.
+    /// Number of the measured window in the run, from 1.
     pub number: u32,
-    /// Time at which the window opened, in seconds since the first shown window opened.
+    /// Time at which the measured window opened, in seconds since the first shown window opened.
     pub start_s: f64,
-    /// Length in seconds.
+    /// Length of the measured window in seconds.
     pub length_s: f64,
 }
 
-/// Points in time, and the figures of each operation at each point.
+/// Figures of each operation over time; each point merges one or more consecutive intervals.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Timeline {
     /// Begin of each point, in seconds since the first shown window opened.
     pub start_s: Vec<f64>,
     /// Length of each point in seconds.
     pub length_s: Vec<f64>,
-    /// Number of intervals per point.
+    /// Number of intervals that each point of the timeline merges.
     pub intervals_per_point: u64,
-    /// Length of an interval in seconds.
+    /// Length of an interval of `intervals.csv` in seconds.
     pub interval_s: f64,
-    /// One entry per operation, in the order of the operations.
-    pub operations: Vec<Series>,
+    /// Figures by operation, in the order of the requested operations, and by point.
+    pub operations: Vec<Vec<Point>>,
 }
 
-/// Figures of an operation, point by point.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Series {
-    /// Operations that succeeded.
-    pub ops: Vec<u64>,
-    /// Bytes moved.
-    pub bytes: Vec<u128>,
-    /// Operations that failed.
-    pub errors: Vec<u64>,
-    /// Operations that had an intended start.
-    pub paced: Vec<u64>,
-    /// Latencies: response times of paced operations, service times of other operations.
-    pub latency: LatencySeries,
-    /// Service times.
-    pub service: LatencySeries,
+/// Figures of one operation over the intervals that a point merges.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Point {
+    /// Number of calls of the operation that succeeded.
+    pub ops: u64,
+    /// Bytes that the operation read or wrote.
+    pub bytes: u128,
+    /// Number of calls of the operation that failed.
+    pub errors: u64,
+    /// Number of completed calls of the operation that had an intended start, set by a schedule.
+    pub paced: u64,
+    /// Latencies: response times if the operation is paced, otherwise service times.
+    pub latency: Latencies,
+    /// Service times of the operation, whether paced or not.
+    pub service: Latencies,
 }
 
-/// Latencies of an operation, point by point.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct LatencySeries {
-    /// Sum of the latencies of a point in milliseconds.
-    pub sum_ms: Vec<f64>,
-    /// 99th percentile of a point in milliseconds; the maximum over the merged intervals.
-    pub p99_ms: Vec<f64>,
+/// Sum and 99th percentile of latencies or service times of one operation over the intervals that a point merges.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Latencies {
+    /// Sum of the latencies or service times of all completed calls in milliseconds, for the mean.
+    pub sum_ms: f64,
+    /// Highest 99th percentile among the merged intervals, in milliseconds.
+    pub p99_ms: f64,
 }
 
-impl LatencySeries {
-    fn new(points: usize) -> Self {
-        Self {
-            sum_ms: vec![0.0; points],
-            p99_ms: vec![0.0; points],
-        }
-    }
-
-    fn add(&mut self, point: usize, ops: u64, mean_ms: f64, p99_ms: f64) {
-        self.sum_ms[point] += mean_ms * ops as f64;
-        self.p99_ms[point] = self.p99_ms[point].max(p99_ms);
+impl Latencies {
+    fn add(&mut self, ops: u64, mean_ms: f64, p99_ms: f64) {
+        self.sum_ms += mean_ms * ops as f64;
+        self.p99_ms = self.p99_ms.max(p99_ms);
     }
 }
 
-impl Series {
-    fn new(points: usize) -> Self {
-        Self {
-            ops: vec![0; points],
-            bytes: vec![0; points],
-            errors: vec![0; points],
-            paced: vec![0; points],
-            latency: LatencySeries::new(points),
-            service: LatencySeries::new(points),
-        }
-    }
-
-    fn add(&mut self, point: usize, row: &IntervalRow) {
-        self.ops[point] += row.ops;
-        self.bytes[point] += row.bytes;
-        self.errors[point] += row.errors;
-        self.paced[point] += row.paced_ops;
-        self.latency.add(point, row.ops, row.mean_ms, row.p99_ms);
+impl Point {
+    /// Adds the figures of the operation in one interval to the point.
+    pub fn add(&mut self, row: &IntervalRow) {
+        self.ops += row.ops;
+        self.bytes += row.bytes;
+        self.errors += row.errors;
+        self.paced += row.paced_ops;
+        self.latency.add(row.ops, row.mean_ms, row.p99_ms);
         let mean_ms = row.service_mean_ms.unwrap_or(row.mean_ms);
         let p99_ms = row.service_p99_ms.unwrap_or(row.p99_ms);
-        self.service.add(point, row.ops, mean_ms, p99_ms);
+        self.service.add(row.ops, mean_ms, p99_ms);
     }
 
-    /// Mean of each point in milliseconds; `None` where no operation completed.
+    /// Mean of the point's latencies or service times in milliseconds; `None` if no operation completed.
     #[must_use]
-    pub fn mean_ms(&self, times: &LatencySeries) -> Vec<Option<f64>> {
-        let means = times.sum_ms.iter().zip(&self.ops);
-        means
-            .map(|(sum, n)| (*n > 0).then(|| sum / *n as f64))
-            .collect()
+    pub fn mean_ms(&self, times: Latencies) -> Option<f64> {
+        (self.ops > 0).then(|| times.sum_ms / self.ops as f64)
     }
 
-    /// 99th percentile of each point in milliseconds; `None` where no operation completed.
+    /// Highest 99th percentile of latencies or service times among the point's intervals, in milliseconds; `None` if no
+    /// operation completed.
     #[must_use]
-    pub fn p99_ms(&self, times: &LatencySeries) -> Vec<Option<f64>> {
-        let shown = times.p99_ms.iter().zip(&self.ops);
-        shown.map(|(p, n)| (*n > 0).then_some(*p)).collect()
+    pub fn p99_ms(&self, times: Latencies) -> Option<f64> {
+        (self.ops > 0).then_some(times.p99_ms)
     }
-}
-
-/// Points of a window.
-struct WindowPoints {
-    span: WindowSpan,
-    first: usize,
-    points: u64,
-    intervals: u64,
 }
 
 impl Timeline {
@@ -143,51 +115,34 @@ impl Timeline {
             interval_s,
             ..Self::default()
         };
+        // Each window as its number, its count of intervals, and the index of the window's first point.
         let mut windows = Vec::new();
+        let width = intervals_per_point as f64 * interval_s;
         for (span, intervals) in spans.iter().zip(counts) {
-            let window = WindowPoints {
-                span: *span,
-                first: line.start_s.len(),
-                points: intervals.div_ceil(intervals_per_point),
-                intervals,
-            };
-            line.add_window(&window);
-            windows.push(window);
+            windows.push((span.number, intervals, line.start_s.len()));
+            for i in 0..intervals.div_ceil(intervals_per_point) {
+                let start = i as f64 * width;
+                let left = span.length_s - start;
+                line.start_s.push(span.start_s + start);
+                line.length_s
+                    .push(if left > 0.0 { left.min(width) } else { width });
+            }
         }
-        let points = line.start_s.len();
-        line.operations = vec![Series::new(points); operations.len()];
+        line.operations = vec![vec![Point::default(); line.start_s.len()]; operations.len()];
         for row in rows {
             let op = operations.iter().position(|o| o.matches(row));
-            let window = windows.iter().find(|w| w.span.number == row.window);
-            if let (Some(op), Some(window)) = (op, window)
-                && window.intervals > 0
+            let window = windows.iter().find(|w| w.0 == row.window);
+            if let (Some(op), Some((_, intervals, first))) = (op, window)
+                && *intervals > 0
             {
                 // Operations that completed exactly at the end of the window are in an interval of length 0; count them
                 // in the preceding interval.
-                let interval = row.interval.min(window.intervals - 1);
-                let point = window.first + (interval / intervals_per_point) as usize;
-                line.operations[op].add(point, row);
+                let interval = row.interval.min(intervals - 1);
+                let point = first + (interval / intervals_per_point) as usize;
+                line.operations[op][point].add(row);
             }
         }
         line
-    }
-
-    fn add_window(&mut self, window: &WindowPoints) {
-        let width = self.intervals_per_point as f64 * self.interval_s;
-        for i in 0..window.points {
-            let start = i as f64 * width;
-            let left = window.span.length_s - start;
-            self.start_s.push(window.span.start_s + start);
-            self.length_s
-                .push(if left > 0.0 { left.min(width) } else { width });
-        }
-    }
-
-    /// Converts counts to rates per second, point by point.
-    #[must_use]
-    pub fn per_second<N: Copy + Into<u128>>(&self, counts: &[N]) -> Vec<f64> {
-        let counts = counts.iter().zip(&self.length_s);
-        counts.map(|(n, s)| (*n).into() as f64 / s).collect()
     }
 }
 
@@ -234,16 +189,19 @@ mod tests {
         }
     }
 
+    fn ops(timeline: &Timeline) -> Vec<u64> {
+        timeline.operations[0].iter().map(|p| p.ops).collect()
+    }
+
     #[test]
     fn an_interval_in_which_nothing_was_done_is_a_point_of_zero() {
         let rows = [row(1, 0, 10), row(1, 2, 5), row(2, 0, 7)];
         let t = Timeline::of(&rows, &[span(1, 0.0, 2.5), span(2, 4.0, 1.0)], &read());
         assert_eq!(t.start_s, [0.0, 1.0, 2.0, 4.0]);
         assert_eq!(t.length_s, [1.0, 1.0, 0.5, 1.0]);
-        assert_eq!(t.operations[0].ops, [10, 0, 5, 7]);
-        assert_eq!(t.per_second(&t.operations[0].ops), [10.0, 0.0, 10.0, 7.0]);
-        let s = &t.operations[0];
-        assert_eq!(s.mean_ms(&s.latency)[1], None);
+        assert_eq!(ops(&t), [10, 0, 5, 7]);
+        let empty = t.operations[0][1];
+        assert_eq!(empty.mean_ms(empty.latency), None);
     }
 
     #[test]
@@ -252,12 +210,14 @@ mod tests {
         let t = Timeline::of(&rows, &[span(1, 0.0, 3600.0)], &read());
         assert_eq!((t.intervals_per_point, t.start_s.len()), (5, 720));
         let s = &t.operations[0];
-        assert_eq!(s.ops.iter().sum::<u64>(), 3600 * 3599 / 2);
-        assert_eq!(s.bytes.iter().sum::<u128>(), 100 * 3600 * 3599 / 2);
-        assert_eq!((s.ops[1], s.latency.p99_ms[1], s.errors[1]), (35, 9.0, 5));
-        assert!((s.mean_ms(&s.latency)[7].unwrap() - 2.0).abs() < 1e-12);
-        assert!((s.mean_ms(&s.service)[7].unwrap() - 1.0).abs() < 1e-12);
-        let kind = LatencyKind::of(s.paced.iter().sum(), s.ops.iter().sum());
+        let sum = |of: fn(&Point) -> u64| s.iter().map(of).sum::<u64>();
+        assert_eq!(sum(|p| p.ops), 3600 * 3599 / 2);
+        let bytes: u128 = s.iter().map(|p| p.bytes).sum();
+        assert_eq!(bytes, 100 * 3600 * 3599 / 2);
+        assert_eq!((s[1].ops, s[1].latency.p99_ms, s[1].errors), (35, 9.0, 5));
+        assert!((s[7].mean_ms(s[7].latency).unwrap() - 2.0).abs() < 1e-12);
+        assert!((s[7].mean_ms(s[7].service).unwrap() - 1.0).abs() < 1e-12);
+        let kind = LatencyKind::of(sum(|p| p.paced), sum(|p| p.ops));
         assert_eq!(kind, LatencyKind::Mixed);
     }
 
@@ -265,7 +225,7 @@ mod tests {
     fn what_lies_behind_the_end_is_of_the_last_interval() {
         let rows = [row(1, 0, 10), row(1, 2, 3), row(1, u64::MAX, 5)];
         let t = Timeline::of(&rows, &[span(1, 0.0, 2.0)], &read());
-        assert_eq!(t.operations[0].ops, [10, 8]);
+        assert_eq!(ops(&t), [10, 8]);
         assert_eq!(Timeline::of(&[], &[], &read()), Timeline::default());
     }
 }

@@ -1,13 +1,15 @@
 //! Capture of the output of this program and its subprocesses while the screen is shown.
 
+use crate::console::Stream;
 use plimsoll_diagnostics::foreign;
+use plimsoll_runtime::sync::lock;
 use rustix::io::dup;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::stdio::{dup2_stderr, dup2_stdout, stderr, stdout};
 use std::fs::File;
 use std::io::{self, IsTerminal, Read, Write};
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Maximum number of bytes of a stream that are printed after the screen; further bytes are only counted.
@@ -18,12 +20,6 @@ const MAX_LINE_BYTES: usize = 4096;
 
 /// Maximum wait for the end of a stream: a program in the background may keep the stream open.
 const END_TIMEOUT: Duration = Duration::from_millis(300);
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stream {
-    Out,
-    Err,
-}
 
 /// Output to a stream, shared by the reader thread and the owner of the capture.
 #[derive(Default)]
@@ -53,10 +49,6 @@ impl WrittenState {
         }
         kept
     }
-}
-
-fn lock(state: &Mutex<WrittenState>) -> MutexGuard<'_, WrittenState> {
-    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A stream whose output goes to a pipe instead of the terminal.
@@ -126,13 +118,9 @@ impl Capture {
         });
         Ok(())
     }
-
-    /// Restores the streams and prints their output: standard output first.
-    pub(crate) fn end(self) {
-        drop(self);
-    }
 }
 
+/// Restores standard output and standard error, and prints the captured output: the text of standard output first.
 impl Drop for Capture {
     fn drop(&mut self) {
         let _ = io::stdout().flush();

@@ -96,14 +96,14 @@ fn draw_head(frame: &mut Frame<'_>, area: Rect, view: &LiveView, palette: Palett
     let mut state = vec![Span::styled(view.phase.clone(), palette.of(Color::Cyan))];
     if let Some(elapsed) = view.elapsed {
         let s = elapsed.as_secs();
-        let last = view.rates.back().map_or(0.0, |sample| sample.value);
+        let last = view.rates.back().map_or(0.0, |sample| sample.1);
         state.push(Span::raw(format!(
             "  {}:{:02}:{:02}  {} ops/s  {} MiB/s  ",
             s / 3600,
             s / 60 % 60,
             s % 60,
-            rate(last).trim(),
-            mib_per_s(view.bytes_per_s).trim()
+            rate(last),
+            mib_per_s(view.bytes_per_s)
         )));
         let noun = if errors == 1 { "error" } else { "errors" };
         state.push(Span::styled(format!("{errors} {noun}{codes}"), error_style));
@@ -154,74 +154,43 @@ fn draw_charts(frame: &mut Frame<'_>, area: Rect, view: &LiveView, palette: Pale
         // Without room for two charts, only the rate is drawn.
         false => [area, Rect::default()],
     };
-    let rates = Curve {
-        name: "",
-        samples: &view.rates,
-        color: Color::Green,
-    };
-    draw_chart(
-        frame,
-        left,
-        "operations per second",
-        at,
-        &[rates],
-        palette,
-        rate,
-    );
+    let rates = points([("", &view.rates, palette.of(Color::Green))]);
+    frame.render_widget(chart("operations per second", at, &rates, rate), left);
     if right.width > 0 {
-        let mean = Curve {
-            name: "mean",
-            samples: &view.means,
-            color: Color::Blue,
-        };
-        let p99 = Curve {
-            name: "p99",
-            samples: &view.p99s,
-            color: Color::Yellow,
-        };
-        draw_chart(
-            frame,
-            right,
-            "latency: mean and p99",
-            at,
-            &[mean, p99],
-            palette,
-            latency,
-        );
+        let latencies = points([
+            ("mean", &view.means, palette.of(Color::Blue)),
+            ("p99", &view.p99s, palette.of(Color::Yellow)),
+        ]);
+        let chart = chart("latency: mean and p99", at, &latencies, latency);
+        frame.render_widget(chart, right);
     }
 }
 
-/// A line of a chart.
-struct Curve<'a> {
-    name: &'a str,
-    samples: &'a VecDeque<Sample>,
-    color: Color,
+/// Curve in a chart of the live screen: name in the key, points, and colour.
+type Curve<'a> = (&'a str, Vec<Sample>, Style);
+
+fn points<'a, const N: usize>(curves: [(&'a str, &VecDeque<Sample>, Style); N]) -> [Curve<'a>; N] {
+    curves.map(|(name, samples, style)| (name, samples.iter().copied().collect(), style))
 }
 
-fn draw_chart(
-    frame: &mut Frame<'_>,
-    area: Rect,
-    title: &str,
+fn chart<'a>(
+    title: &'a str,
     now_s: f64,
-    curves: &[Curve<'_>],
-    palette: Palette,
+    curves: &'a [Curve<'_>],
     shown: fn(f64) -> String,
-) {
+) -> Chart<'a> {
     let span = CHART_SPAN.as_secs_f64();
     let end = now_s.max(10.0);
     let begin = (end - span).max(0.0);
-    let points: Vec<Vec<(f64, f64)>> = curves
-        .iter()
-        .map(|c| c.samples.iter().map(|s| (s.at_s, s.value)).collect())
-        .collect();
-    let highest = points.iter().flatten().map(|p| p.1).fold(0.0, f64::max);
+    let values = curves.iter().flat_map(|(_, points, _)| points).map(|p| p.1);
+    let highest = values.fold(0.0, f64::max);
     let top = if highest > 0.0 { highest * 1.05 } else { 1.0 };
-    let datasets = curves.iter().zip(&points).map(|(curve, points)| {
+    let datasets = curves.iter().map(|(name, points, style)| {
         Dataset::default()
-            .name(curve.name)
+            .name(*name)
             .marker(Marker::Braille)
             .graph_type(GraphType::Line)
-            .style(palette.of(curve.color))
+            .style(*style)
             .data(points)
     });
     let back = |s: f64| match end - s {
@@ -229,10 +198,10 @@ fn draw_chart(
         d => format!("-{d:.0} s"),
     };
     let labels_y = match highest > 0.0 {
-        true => vec!["0".to_owned(), shown(highest).trim().to_owned()],
+        true => vec!["0".to_owned(), shown(highest)],
         false => vec![],
     };
-    let chart = Chart::new(datasets.collect())
+    Chart::new(datasets.collect())
         .block(Block::bordered().title(title))
         .legend_position(match curves.len() {
             1 => None,
@@ -249,18 +218,17 @@ fn draw_chart(
                 .bounds([0.0, top])
                 .labels(labels_y)
                 .labels_alignment(Alignment::Right),
-        );
-    frame.render_widget(chart, area);
+        )
 }
 
 fn draw_operations(frame: &mut Frame<'_>, area: Rect, view: &LiveView, palette: Palette) {
-    let ms = |value: Option<f64>| value.map_or("-".to_owned(), |ms| latency(ms).trim().to_owned());
+    let ms = |value: Option<f64>| value.map_or("-".to_owned(), latency);
     let right = |text: String| Cell::new(Line::raw(text).alignment(Alignment::Right));
     let rows = view.operations.iter().map(|op| {
         let row = Row::new([
             Cell::new(op.name.clone()),
-            right(rate(op.ops_per_s).trim().to_owned()),
-            right(mib_per_s(op.bytes_per_s).trim().to_owned()),
+            right(rate(op.ops_per_s)),
+            right(mib_per_s(op.bytes_per_s)),
             right(ms(op.mean_ms)),
             right(ms(op.p99_ms)),
             right(ms(op.max_ms)),
@@ -275,15 +243,8 @@ fn draw_operations(frame: &mut Frame<'_>, area: Rect, view: &LiveView, palette: 
     let header = header.map(|name| right(name.to_owned()));
     let bold = Style::new().add_modifier(Modifier::BOLD);
     let header = std::iter::once(Cell::new("operation")).chain(header);
-    let widths = [
-        Constraint::Min(16),
-        Constraint::Length(10),
-        Constraint::Length(9),
-        Constraint::Length(9),
-        Constraint::Length(9),
-        Constraint::Length(9),
-        Constraint::Length(8),
-    ];
+    let widths = Constraint::from_lengths([10, 9, 9, 9, 9, 8]);
+    let widths = [vec![Constraint::Min(16)], widths].concat();
     let table = Table::new(rows, widths).header(Row::new(header).style(bold));
     frame.render_widget(table, area);
 }

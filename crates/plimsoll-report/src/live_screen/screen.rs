@@ -6,17 +6,16 @@ use crate::live_screen::terminal::Terminal;
 use crate::live_screen::view::{LiveView, Machine};
 use plimsoll_measure::system::Snapshot;
 use plimsoll_runtime::signals::is_ignored;
+use plimsoll_runtime::sync::lock;
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Rect;
 use ratatui::{TerminalOptions, Viewport};
-use signal_hook::consts::{
-    SIGABRT, SIGALRM, SIGPROF, SIGQUIT, SIGTSTP, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
-};
+use signal_hook::consts::{SIGABRT, SIGPROF, SIGQUIT, SIGTSTP, SIGVTALRM};
 use signal_hook::iterator::Signals;
 use std::cell::RefCell;
 use std::io::{self, Write};
 use std::rc::Rc;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, Once, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, Once, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -25,10 +24,9 @@ const FRAME_INTERVAL: Duration = Duration::from_millis(250);
 /// Time between two samples of this machine's use.
 const MACHINE_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Signals that end a process by default. Other fatal signals are handled by the caller, or cannot be handled.
-const FATAL_SIGNALS: [i32; 8] = [
-    SIGABRT, SIGALRM, SIGPROF, SIGQUIT, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
-];
+/// Signals that end the process at once, after the terminal is restored. The caller handles SIGINT and similar signals,
+/// which end the run in order; the remaining fatal signals cannot be handled.
+const FATAL_SIGNALS: [i32; 4] = [SIGABRT, SIGPROF, SIGQUIT, SIGVTALRM];
 
 /// The shown screen, at most one per process: every exit path takes it.
 static SHOWN: Mutex<Option<Shown>> = Mutex::new(None);
@@ -42,21 +40,14 @@ struct Shown {
     is_stale: bool,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Ends the screen: restores the terminal and prints the captured output, for exit paths that do not drop the
 /// `LiveScreen`. No effect without a screen.
 pub fn leave() {
     // The lock makes another exit path, which may end the process, wait until the terminal is restored.
     let mut shown = lock(&SHOWN);
-    if let Some(Shown {
-        terminal, capture, ..
-    }) = shown.take()
-    {
-        terminal.leave();
-        capture.end();
+    if let Some(shown) = shown.take() {
+        shown.terminal.leave();
+        drop(shown.capture);
     }
 }
 
@@ -135,10 +126,7 @@ impl LiveScreen {
         });
         let messages = shared.clone();
         let capture = Capture::begin(move |line| lock(&messages.view).push_message(line))?;
-        if let Err(e) = terminal.enter() {
-            capture.end();
-            return Err(e);
-        }
+        terminal.enter()?;
         *shown = Some(Shown {
             terminal,
             capture,

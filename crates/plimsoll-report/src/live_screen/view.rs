@@ -1,6 +1,6 @@
 //! Content of the screen.
 
-use plimsoll_measure::system::SystemUse;
+use plimsoll_measure::system::{DiskUse, SystemUse};
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
@@ -13,31 +13,25 @@ const MAX_SAMPLES: usize = 1200;
 /// Maximum number of kept messages.
 const MAX_MESSAGES: usize = 100;
 
-/// A value of a figure at a time.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sample {
-    /// Seconds since the workers started.
-    pub at_s: f64,
-    /// Value of the figure.
-    pub value: f64,
-}
+/// Point of a chart of the live screen: seconds since the workers started, and the figure's value.
+pub type Sample = (f64, f64);
 
-/// Figures of an operation in the last interval.
+/// Row of the live screen's table: figures of an operation in the last interval.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct OperationRow {
     /// Name of the operation in the workload.
     pub name: String,
-    /// Operations per second.
+    /// Calls of the operation completed per second in the last interval.
     pub ops_per_s: f64,
-    /// Bytes per second.
+    /// Bytes that the operation read and wrote per second in the last interval.
     pub bytes_per_s: f64,
-    /// Mean latency in milliseconds; `None` if no operation completed.
+    /// Mean latency of the operation in milliseconds; `None` if no call completed in the last interval.
     pub mean_ms: Option<f64>,
-    /// 99th percentile of the latency in milliseconds.
+    /// 99th percentile of the operation's latency in milliseconds; `None` if no call completed.
     pub p99_ms: Option<f64>,
-    /// Maximum latency in milliseconds.
+    /// Maximum latency of the operation in milliseconds; `None` if no call completed.
     pub max_ms: Option<f64>,
-    /// Errors since the workers started.
+    /// Number of failed calls of the operation since the workers started.
     pub errors: u64,
 }
 
@@ -62,41 +56,33 @@ impl Machine {
     pub fn of(used: &SystemUse) -> Self {
         let seconds = used.seconds.max(f64::MIN_POSITIVE);
         let per_s = |n: u64| n as f64 / seconds;
-        let disks = used.disks.iter().flatten();
         let networks = used.networks.iter().flatten();
         let (received, sent) = networks.fold((0, 0), |(received, sent), (_, n)| {
             (received + n.received_bytes, sent + n.sent_bytes)
         });
+        let disk = |(name, d): (&String, &DiskUse)| {
+            let busy = (d.busy_s / seconds).min(1.0);
+            (
+                name.clone(),
+                per_s(d.read_bytes),
+                per_s(d.written_bytes),
+                busy,
+            )
+        };
+        let process = used.process.as_ref();
+        let quota = used.quota.as_ref();
+        let network = used.networks.as_ref();
         Self {
-            process_cpus: used
-                .process
-                .as_ref()
-                .map(|p| (p.user_s + p.system_s) / seconds),
-            quota: used
-                .quota
-                .as_ref()
-                .map(|q| (q.processors, q.throttled_s / seconds)),
+            process_cpus: process.map(|p| p.cpu_s() / seconds),
+            quota: quota.map(|q| (q.processors, q.throttled_s / seconds)),
             busy: used.machine.as_ref().map(|m| (m.busy_share, m.cpus)),
-            disks: disks
-                .map(|(name, d)| {
-                    let busy = (d.busy_s / seconds).min(1.0);
-                    (
-                        name.clone(),
-                        per_s(d.read_bytes),
-                        per_s(d.written_bytes),
-                        busy,
-                    )
-                })
-                .collect(),
-            network: used
-                .networks
-                .as_ref()
-                .map(|_| (per_s(received), per_s(sent))),
+            disks: used.disks.iter().flatten().map(disk).collect(),
+            network: network.map(|_| (per_s(received), per_s(sent))),
         }
     }
 }
 
-/// Content of the screen.
+/// Content of the live screen (`--live`) at one instant.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LiveView {
     /// The workload, its files and the target.
@@ -105,7 +91,7 @@ pub struct LiveView {
     pub phase: String,
     /// Time since the workers started; `None` before.
     pub elapsed: Option<Duration>,
-    /// Bytes per second.
+    /// Bytes that all operations together read and wrote per second in the last interval.
     pub bytes_per_s: f64,
     /// Operations per second over time.
     pub rates: VecDeque<Sample>,
@@ -115,9 +101,9 @@ pub struct LiveView {
     pub p99s: VecDeque<Sample>,
     /// Operations of the last interval, a row each.
     pub operations: Vec<OperationRow>,
-    /// Errors since the workers started, by code.
+    /// Number of failed operations since the workers started, by error code such as `EIO`.
     pub errors: BTreeMap<String, u64>,
-    /// This machine; `None` in the first second.
+    /// Use of this machine's processors, disks and networks; `None` in the first second.
     pub machine: Option<Machine>,
     /// Events of the run that have begun, the latest last.
     pub events: Vec<String>,
@@ -133,20 +119,8 @@ impl LiveView {
 
     /// Adds a point to the chart of latencies: mean and 99th percentile in milliseconds.
     pub fn push_latency(&mut self, at_s: f64, mean_ms: f64, p99_ms: f64) {
-        push(
-            &mut self.means,
-            Sample {
-                at_s,
-                value: mean_ms,
-            },
-        );
-        push(
-            &mut self.p99s,
-            Sample {
-                at_s,
-                value: p99_ms,
-            },
-        );
+        push(&mut self.means, (at_s, mean_ms));
+        push(&mut self.p99s, (at_s, p99_ms));
     }
 
     /// Adds a message.
@@ -170,8 +144,8 @@ impl LiveView {
 
 /// Adds a point, and removes points that are older than the chart.
 fn push(samples: &mut VecDeque<Sample>, sample: Sample) {
-    let first = sample.at_s - CHART_SPAN.as_secs_f64();
-    while samples.front().is_some_and(|s| s.at_s < first) || samples.len() >= MAX_SAMPLES {
+    let first = sample.0 - CHART_SPAN.as_secs_f64();
+    while samples.front().is_some_and(|s| s.0 < first) || samples.len() >= MAX_SAMPLES {
         samples.pop_front();
     }
     samples.push_back(sample);
@@ -185,13 +159,10 @@ mod tests {
     fn charts_keep_the_last_minutes() {
         let mut view = LiveView::default();
         for at in 0..1000 {
-            view.push_rate(Sample {
-                at_s: f64::from(at),
-                value: 1.0,
-            });
+            view.push_rate((f64::from(at), 1.0));
         }
         let span = CHART_SPAN.as_secs_f64();
-        assert_eq!(view.rates.front().unwrap().at_s, 999.0 - span);
+        assert_eq!(view.rates.front().unwrap().0, 999.0 - span);
         assert_eq!(view.rates.len() as f64, span + 1.0);
         for at in 0..100_000 {
             view.push_latency(999.0 + f64::from(at) * 1e-3, 1.0, 2.0);

@@ -2,7 +2,7 @@
 
 use plimsoll_diagnostics::foreign;
 use plimsoll_results::ResultsError;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Reason why the tables cannot be written.
 #[derive(Debug, thiserror::Error)]
@@ -43,4 +43,14 @@ pub enum ParquetError {
         /// Reason, from the system or the Parquet library.
         reason: String,
     },
+}
+
+impl ParquetError {
+    /// Error of an export whose file or directory at `path` cannot be written.
+    pub(super) fn write(path: &Path, reason: impl ToString) -> Self {
+        Self::Write {
+            path: path.to_owned(),
+            reason: reason.to_string(),
+        }
+    }
 }

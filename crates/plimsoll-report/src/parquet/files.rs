@@ -1,35 +1,36 @@
 //! The three files of an export: all are written, or none.
 
-use crate::parquet::run_facts::RunFacts;
+use crate::parquet::facts::{RunFacts, WindowFacts, Windows};
 use crate::parquet::source::sources;
-use crate::parquet::table::Table;
-use crate::parquet::windows::Windows;
+use crate::parquet::table::{Cell, Table};
 use crate::parquet::{ParquetError, histograms, intervals, operations};
-use plimsoll_results::RunDir;
+use plimsoll_results::{IntervalRow, RunDir};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use tempfile::NamedTempFile;
 
-/// Names of the files.
+/// Names of the files of an export, in the order in which [`write()`] returns their paths.
 pub const FILES: [&str; 3] = [
     "operations.parquet",
     "intervals.parquet",
     "histograms.parquet",
 ];
 
-/// Columns of the file `file`, in order; empty if the name is not among [`FILES`].
-#[must_use]
-pub fn columns(file: &str) -> Vec<&'static str> {
-    fn names<R>(columns: &[crate::parquet::table::Column<R>]) -> Vec<&'static str> {
-        columns.iter().map(|c| c.name).collect()
-    }
-    match FILES.iter().position(|f| *f == file) {
-        Some(0) => names(&operations::columns()),
-        Some(1) => names(&intervals::columns()),
-        Some(2) => names(&histograms::columns()),
-        _ => vec![],
-    }
+/// Creates the empty tables of an export, in the order of [`FILES`]. `facts` may be of any run: only the names and
+/// types of the cells matter.
+fn tables(dir: &Path, facts: &RunFacts) -> Result<[Table; 3], ParquetError> {
+    let create = |file: &'static str, cells: &[&[Cell]]| {
+        let sample = [&[&facts.cells[..]], cells].concat().concat();
+        Table::create(dir, file, &sample)
+    };
+    let window = WindowFacts::new("run", 0, None, None);
+    let interval = intervals::cells(facts, &window, &IntervalRow::default());
+    let bucket = histograms::sample(facts);
+    Ok([
+        create(FILES[0], &[&operations::sample()])?,
+        create(FILES[1], &[&window.cells, &interval])?,
+        create(FILES[2], &[&window.cells, &bucket])?,
+    ])
 }
 
 /// Writes the tables of some results directories into `dir`, which is created if it is missing; returns the paths of
@@ -47,51 +48,42 @@ pub fn write(results: &[PathBuf], dir: &Path) -> Result<Vec<PathBuf>, ParquetErr
             return Err(ParquetError::Exists { path });
         }
     }
-    std::fs::create_dir_all(dir).map_err(|e| ParquetError::Write {
-        path: dir.to_owned(),
-        reason: e.to_string(),
-    })?;
-    let mut of_operations = Table::create(dir, FILES[0], operations::columns())?;
-    let mut of_intervals = Table::create(dir, FILES[1], intervals::columns())?;
-    let mut of_histograms = Table::create(dir, FILES[2], histograms::columns())?;
+    std::fs::create_dir_all(dir).map_err(|e| ParquetError::write(dir, e))?;
+    let mut tables = None;
     for source in &all {
         let run_dir = RunDir::at(&source.path);
         let run = run_dir.read()?;
-        let facts = Arc::new(RunFacts::of(&run, source));
-        let windows = Windows::of(&run);
-        operations::add(&mut of_operations, &facts, &run)?;
-        intervals::add(&mut of_intervals, &facts, &windows, &run_dir)?;
-        histograms::add(&mut of_histograms, &facts, (&run, &windows), &run_dir)?;
+        let facts = RunFacts::of(&run, source);
+        let mut windows = Windows::of(&run);
+        let [of_operations, of_intervals, of_histograms] = match &mut tables {
+            Some(tables) => tables,
+            none => none.insert(self::tables(dir, &facts)?),
+        };
+        operations::add(of_operations, &facts, &run)?;
+        intervals::add(of_intervals, &facts, &mut windows, &run_dir)?;
+        histograms::add(of_histograms, &facts, (&run, &mut windows), &run_dir)?;
     }
-    publish(vec![
-        of_operations.finish()?,
-        of_intervals.finish()?,
-        of_histograms.finish()?,
-    ])
+    let tables = tables.into_iter().flatten().map(Table::finish);
+    publish(tables.collect::<Result<_, _>>()?)
 }
 
 /// Renames all files into place; if a name is taken, removes the renamed files again.
 fn publish(files: Vec<(NamedTempFile, PathBuf)>) -> Result<Vec<PathBuf>, ParquetError> {
     // Synced before the rename, so a file with its final name is complete even after a power cut.
     for (file, path) in &files {
-        file.as_file().sync_all().map_err(|e| ParquetError::Write {
-            path: path.clone(),
-            reason: e.to_string(),
-        })?;
+        let synced = file.as_file().sync_all();
+        synced.map_err(|e| ParquetError::write(path, e))?;
     }
     let mut published = Vec::new();
     for (file, path) in files {
         if let Err(e) = file.persist_noclobber(&path) {
             for made in &published {
-                // The file was created here, and is useless without the others.
+                // The three files of an export belong together, so the files made so far are removed.
                 let _ = std::fs::remove_file(made);
             }
             return Err(match e.error.kind() {
                 ErrorKind::AlreadyExists => ParquetError::Exists { path },
-                _ => ParquetError::Write {
-                    path,
-                    reason: e.error.to_string(),
-                },
+                _ => ParquetError::write(&path, e.error),
             });
         }
         published.push(path);

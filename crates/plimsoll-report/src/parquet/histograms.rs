@@ -1,34 +1,17 @@
 //! Table of histograms: a row for each occupied bucket of an interval's distributions.
 
 use crate::parquet::ParquetError;
-use crate::parquet::level::Level;
-use crate::parquet::run_facts::{self, OfRun, RunFacts};
-use crate::parquet::table::{Cell, Column, Table, column};
-use crate::parquet::windows::{WindowFacts, Windows};
-use plimsoll_diagnostics::foreign;
+use crate::parquet::facts::{RunFacts, WindowFacts, Windows, level};
+use crate::parquet::table::{Cell, Table, count, real, text, time};
 use plimsoll_results::{Run, RunDir, SparseHistogram, SparseInterval, tag_of};
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// Suffix of the tag of latencies; the tag of service times lacks the suffix.
 const LATENCY_TAG: &str = "/response";
 
-type Named = Arc<(String, String)>;
-
-/// A row of the table.
-pub(crate) struct Row {
-    run: Arc<RunFacts>,
-    window: Arc<WindowFacts>,
-    number: u32,
-    clock_s: f64,
-    length_s: f64,
-    operation: Named,
-    bucket: Bucket,
-}
-
 /// A bucket of a latency distribution.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Bucket {
     /// Greatest latency of the bucket in nanoseconds.
     latency_ns: u64,
@@ -38,49 +21,47 @@ struct Bucket {
     service_count: u64,
 }
 
-impl OfRun for Row {
-    fn run(&self) -> &Arc<RunFacts> {
-        &self.run
+impl Bucket {
+    fn cells(self) -> [Cell; 3] {
+        [
+            count("latency_ns", self.latency_ns),
+            count("count", self.count),
+            count("service_count", self.service_count),
+        ]
     }
 }
 
-pub(crate) fn columns() -> Vec<Column<Row>> {
-    let mut columns = run_facts::columns();
-    columns.extend([
-        column("part", Cell::Text(|r: &Row| Some(r.window.part.name()))),
-        column("window_number", Cell::Count(|r| Some(u64::from(r.number)))),
-        column(
-            "stage",
-            Cell::Text(|r| r.window.stage.as_ref().map(|s| s.0.as_str())),
-        ),
-        column(
-            "iteration",
-            Cell::Count(|r| r.window.stage.as_ref().map(|s| u64::from(s.1))),
-        ),
-        column("clock_s", Cell::Real(|r| Some(r.clock_s))),
-        column("length_s", Cell::Real(|r| Some(r.length_s))),
-        column("time", Cell::Time(|r| r.run.time_us(r.clock_s))),
-        column(
-            "level",
-            Cell::Text(|r| Some(Level::of_name(&r.operation.1).name())),
-        ),
-        column("operation", Cell::Text(|r| Some(&r.operation.0))),
-        column("kind", Cell::Text(|r| Some(&r.operation.1))),
-        column("latency_ns", Cell::Count(|r| Some(r.bucket.latency_ns))),
-        column("count", Cell::Count(|r| Some(r.bucket.count))),
-        column(
-            "service_count",
-            Cell::Count(|r| Some(r.bucket.service_count)),
-        ),
-    ]);
-    columns
+/// Sample row of the table of histograms, after the cells of run and window: it defines the names and types of the
+/// columns.
+pub(super) fn sample(facts: &RunFacts) -> Vec<Cell> {
+    let line = line_cells(facts, [Duration::ZERO; 2], ("", ""));
+    [&line[..], &Bucket::default().cells()].concat()
+}
+
+/// Cells that all buckets of one line of `histograms.hlog` share; `times` are the interval's start and length.
+fn line_cells(
+    facts: &RunFacts,
+    times: [Duration; 2],
+    (operation, kind): (&str, &str),
+) -> [Cell; 6] {
+    // One division gives the nearest floating-point number of seconds; adding whole seconds and a fraction would round
+    // twice.
+    let [start_s, length_s] = times.map(|time| time.as_nanos() as f64 / 1e9);
+    [
+        real("clock_s", start_s),
+        real("length_s", length_s),
+        time("time", facts.time_us(start_s)),
+        text("level", level(kind)),
+        text("operation", operation),
+        text("kind", kind),
+    ]
 }
 
 /// Adds the distributions of a run.
-pub(crate) fn add(
-    table: &mut Table<Row>,
-    facts: &Arc<RunFacts>,
-    (run, windows): (&Run, &Windows),
+pub(super) fn add(
+    table: &mut Table,
+    facts: &RunFacts,
+    (run, windows): (&Run, &mut Windows),
     dir: &RunDir,
 ) -> Result<(), ParquetError> {
     let mut adder = Adder {
@@ -88,46 +69,39 @@ pub(crate) fn add(
         facts,
         windows,
         names: names(run),
-        window: None,
         service: None,
-        failure: None,
+        result: Ok(()),
     };
     dir.each_histogram(&mut |line| adder.line(line))?;
     adder.flush();
-    match adder.failure {
-        Some(e) => Err(e),
-        None => Ok(()),
-    }
+    adder.result
 }
 
 /// Names and kinds of operations by tag.
-fn names(run: &Run) -> BTreeMap<String, Named> {
+fn names(run: &Run) -> BTreeMap<String, (String, String)> {
     let windows = run.earlier_windows.iter();
     let windows = windows.chain(run.stages.iter().map(|s| &s.window));
     let of_windows = windows.flat_map(|w| w.operations.iter().chain(&w.procedures));
     let rows = run.operations.iter().chain(&run.procedures);
     let figures = rows.chain(of_windows).map(|o| (&o.name, o.kind));
     let planned = run.plan.operations.iter().map(|o| (&o.name, o.kind));
-    figures
-        .chain(planned)
-        .map(|(name, kind)| {
-            let named = (foreign::escaped(name).into_owned(), kind.to_string());
-            (tag_of(name, kind), Arc::new(named))
-        })
-        .collect()
+    let named = |(name, kind): (&String, _)| {
+        let tag = tag_of(name, kind);
+        (tag, (name.clone(), kind.to_string()))
+    };
+    figures.chain(planned).map(named).collect()
 }
 
 /// Combines the two consecutive lines of an interval's operation: service times and, if the operation was paced,
 /// latencies.
 struct Adder<'a> {
-    table: &'a mut Table<Row>,
-    facts: &'a Arc<RunFacts>,
-    windows: &'a Windows,
-    names: BTreeMap<String, Named>,
-    window: Option<(u32, Arc<WindowFacts>)>,
+    table: &'a mut Table,
+    facts: &'a RunFacts,
+    windows: &'a mut Windows,
+    names: BTreeMap<String, (String, String)>,
     /// Service times that may be followed by a line of latencies.
     service: Option<SparseInterval>,
-    failure: Option<ParquetError>,
+    result: Result<(), ParquetError>,
 }
 
 impl Adder<'_> {
@@ -144,58 +118,34 @@ impl Adder<'_> {
             self.flush();
         }
         let service = self.service.take().map(|s| s.histogram);
-        let service = service.unwrap_or_default();
-        let operation = self.operation(tag);
-        self.push(&line, &operation, &merged(&line.histogram, &service));
+        self.push(tag, &line, &service.unwrap_or_default());
     }
 
     /// Adds service times without a following line of latencies: service times are then the latencies.
     fn flush(&mut self) {
         if let Some(line) = self.service.take() {
-            let operation = self.operation(&line.tag);
-            let buckets = merged(&line.histogram, &line.histogram);
-            self.push(&line, &operation, &buckets);
+            self.push(&line.tag, &line, &line.histogram);
         }
     }
 
-    fn operation(&mut self, tag: &str) -> Named {
-        if let Some(named) = self.names.get(tag) {
-            return Arc::clone(named);
+    fn push(&mut self, tag: &str, line: &SparseInterval, service: &SparseHistogram) {
+        if self.result.is_err() {
+            return;
         }
-        // The log may contain operations that the figures lack, from windows that the workload discarded.
-        let (name, kind) = tag.rsplit_once('/').unwrap_or((tag, ""));
-        let named = Arc::new((name.to_owned(), kind.to_owned()));
-        self.names.insert(tag.to_owned(), Arc::clone(&named));
-        named
-    }
-
-    fn push(&mut self, line: &SparseInterval, operation: &Named, buckets: &[Bucket]) {
-        let window = match self.window.take() {
-            Some((number, window)) if number == line.window => window,
-            _ => Arc::new(self.windows.get(line.window)),
+        let named = match self.names.get(tag) {
+            Some((name, kind)) => (name.as_str(), kind.as_str()),
+            // `histograms.hlog` may contain operations that `run.json` lacks, from windows that the workload discarded.
+            None => tag.rsplit_once('/').unwrap_or((tag, "")),
         };
-        self.window = Some((line.window, Arc::clone(&window)));
-        for bucket in buckets {
-            if self.failure.is_some() {
-                return;
-            }
-            let row = Row {
-                run: Arc::clone(self.facts),
-                window: Arc::clone(&window),
-                number: line.window,
-                clock_s: seconds(line.start),
-                length_s: seconds(line.length),
-                operation: Arc::clone(operation),
-                bucket: *bucket,
-            };
-            self.failure = self.table.push(row).err();
-        }
+        let cells = line_cells(self.facts, [line.start, line.length], named);
+        let WindowFacts { cells: window, .. } = self.windows.get(line.window);
+        let of_line = self.facts.cells.iter().chain(window).chain(&cells);
+        let mut buckets = merged(&line.histogram, service).into_iter();
+        self.result = buckets.try_for_each(|bucket| {
+            let bucket = bucket.cells();
+            self.table.push(of_line.clone().chain(&bucket))
+        });
     }
-}
-
-/// The nearest number of seconds; adding whole seconds and a fraction would round twice.
-fn seconds(time: Duration) -> f64 {
-    time.as_nanos() as f64 / 1e9
 }
 
 /// The buckets of latencies and of service times, in increasing order.

@@ -1,8 +1,8 @@
 //! The runs of results of any kind.
 
+use crate::html::name_of;
 use crate::parquet::ParquetError;
-use plimsoll_diagnostics::foreign;
-use plimsoll_results::{Kind, ResultsError, SeriesDir};
+use plimsoll_results::{Kind, SeriesDir, SeriesRun};
 use std::path::{Path, PathBuf};
 
 /// Location of a run's results, and the results that contain them.
@@ -26,70 +26,42 @@ pub struct RunSource {
     pub profile_case: Option<String>,
 }
 
-impl RunSource {
-    fn at(&self, path: &Path) -> Self {
-        Self {
-            path: path.to_owned(),
-            ..self.clone()
-        }
-    }
-}
-
-fn escaped(text: &str) -> String {
-    foreign::escaped(text).into_owned()
-}
-
 /// The runs in a results directory, in order.
 ///
 /// # Errors
 /// If the directory holds no results, no run, or results that cannot be read.
 pub fn sources(path: &Path) -> Result<Vec<RunSource>, ParquetError> {
-    let whole = path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let name = whole.file_name().unwrap_or(whole.as_os_str());
-    let root = RunSource {
-        results: escaped(&name.to_string_lossy()),
-        kind: Kind::of(path)?.to_string(),
+    let kind = Kind::of(path)?;
+    let single = RunSource {
+        path: path.to_owned(),
+        results: name_of(path),
+        kind: kind.to_string(),
+        run_path: ".".into(),
         ..RunSource::default()
     };
-    let mut found = Vec::new();
-    collect(path, &root, &mut found)?;
-    for source in &mut found {
-        let below = source.path.strip_prefix(path).unwrap_or(&source.path);
-        source.run_path = match below.as_os_str().is_empty() {
-            true => ".".to_owned(),
-            false => escaped(&below.to_string_lossy()),
-        };
+    if kind == Kind::Run {
+        return Ok(vec![single]);
     }
+    let dir = SeriesDir::at(path);
+    let series = dir.read()?;
+    let of_run = |run: &SeriesRun| {
+        let results = dir.run(run)?;
+        let below = results.path().strip_prefix(path).unwrap_or(results.path());
+        let configuration = series.configuration(run.configuration);
+        let filesystem = configuration.filesystem.clone();
+        Some(RunSource {
+            path: results.path().to_owned(),
+            run_path: below.to_string_lossy().into_owned(),
+            load: run.load,
+            load_metric: run.load.map(|_| series.metric_name().to_owned()),
+            profile_case: filesystem.as_ref().map(|_| configuration.name.clone()),
+            profile_filesystem: filesystem,
+            ..single.clone()
+        })
+    };
+    let found: Vec<RunSource> = series.runs.iter().filter_map(of_run).collect();
     match found.is_empty() {
-        true => Err(ParquetError::NoRun {
-            path: path.to_owned(),
-        }),
+        true => Err(ParquetError::NoRun { path: single.path }),
         false => Ok(found),
     }
-}
-
-/// Adds the runs of a results directory that is part of the results `outer`.
-fn collect(path: &Path, outer: &RunSource, found: &mut Vec<RunSource>) -> Result<(), ResultsError> {
-    match Kind::of(path)? {
-        Kind::Run => found.push(outer.at(path)),
-        Kind::Repeats | Kind::Curve | Kind::Search | Kind::Profile => {
-            let dir = SeriesDir::at(path);
-            let series = dir.read()?;
-            for run in &series.runs {
-                let Some(results) = dir.run(run) else {
-                    continue;
-                };
-                let configuration = series.configuration(run.configuration);
-                let filesystem = configuration.filesystem.as_deref();
-                found.push(RunSource {
-                    load: run.load,
-                    load_metric: run.load.map(|_| escaped(series.metric_name())),
-                    profile_filesystem: filesystem.map(escaped),
-                    profile_case: filesystem.map(|_| escaped(&configuration.name)),
-                    ..outer.at(results.path())
-                });
-            }
-        }
-    }
-    Ok(())
 }

@@ -1,4 +1,5 @@
 use super::{done as done_figures, *};
+use plimsoll_measure::system::SystemUse;
 
 const SECOND: Nanos = 1_000_000_000;
 
@@ -22,7 +23,7 @@ fn plan(kinds: &[OpKind]) -> Plan {
     plan
 }
 
-/// Totals of `ops` operations with latencies of 1 ms and more and two bytes each.
+/// Totals of `ops` operations of two bytes each, with latencies of 1 ms, 2 ms, and so on up to `ops` ms.
 fn row(ops: u64) -> OpTotals {
     OpTotals {
         ops,
@@ -82,7 +83,7 @@ fn windows_of_stages_are_one_as_long_as_all() {
     );
     let summary = &whole.summary;
     assert_eq!((summary.ops, summary.bytes, summary.abandoned), (9, 18, 9));
-    // The gap of the third window, which begins 10 s after the first.
+    // The sum takes its maximum gap from the third window, which begins 10 s into the sum.
     assert_eq!(summary.max_gap_ms, Some(5000.0));
     assert_eq!(whole.operations[0].max_gap_ms, Some(5000.0));
     let at = |seconds: f64, ns: f64| seconds + ns / 1e9;
@@ -105,7 +106,10 @@ fn windows_of_stages_are_one_as_long_as_all() {
         assert_eq!(actual.2, expected.2);
     }
     run.outcome.windows.clear();
-    assert_eq!(super::whole(&run, &Percentiles::kept(None)), no_window());
+    assert_eq!(
+        super::whole(&run, &Percentiles::kept(None)),
+        Window::default()
+    );
 }
 
 #[test]
@@ -143,12 +147,8 @@ fn rows_are_operations_procedures_or_delays_of_completions() {
         let names = |all: Vec<OperationFigures>| {
             all.into_iter().map(|o| (o.kind, o.ops)).collect::<Vec<_>>()
         };
-        let delay = completion_delay(&plan, &rows, 1.0, &kept);
-        (
-            names(operations(&plan, &rows, &[], 1.0, &kept)),
-            names(procedures(&plan, &rows, &[], 1.0, &kept)),
-            delay.map(|o| o.ops),
-        )
+        let (used, called, delay) = tables(&plan, &rows, &[], 1.0, &kept);
+        (names(used), names(called), delay.map(|o| o.ops))
     };
     let (used, called, delay) = figures([1, 2, 3, 4, 5, 6]);
     assert_eq!(
@@ -163,8 +163,8 @@ fn rows_are_operations_procedures_or_delays_of_completions() {
     let mut rows = [0; 6].map(row);
     rows[1].errors.insert("EIO".into(), 1);
     rows[3].in_flight.add(1);
-    assert_eq!(procedures(&plan, &rows, &[], 1.0, &kept)[0].errors, 1);
-    assert_eq!(operations(&plan, &rows, &[], 1.0, &kept)[1].in_flight, 1);
+    let (used, called, _) = tables(&plan, &rows, &[], 1.0, &kept);
+    assert_eq!((called[0].errors, used[1].in_flight), (1, 1));
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn figures_of_a_window_follow_from_its_totals() {
     );
     assert_eq!((s.reads_per_s, s.writes_per_s, s.errors), (2.0, 8.0, 5));
     assert_eq!(s.cpu_us_per_op, Some(20_000.0));
-    // 55 completions of the summary and 45 of the writes.
+    // The summary has 55 completions, of which 45 are writes.
     let likely = |n| Some(plimsoll_measure::expected_max_gap(5 * SECOND, n) / 1e6);
     assert_eq!(
         (s.max_gap_ms, s.expected_max_gap_ms),
@@ -309,7 +309,8 @@ fn the_first_and_the_last_worker_finish_where_there_are_several() {
     };
     let expected = (at(2.0, 50, 25.0, 500, 250.0), at(3.0, 90, 30.0, 900, 300.0));
     assert_eq!(of(3, 3), Some(expected));
-    // The other workers belong to another process.
+    // Finish figures exist only if several workers all finished: not for two of three workers, and not for a single
+    // worker.
     assert_eq!(of(3, 2), None);
     assert_eq!(of(1, 1), None);
 }
@@ -317,7 +318,7 @@ fn the_first_and_the_last_worker_finish_where_there_are_several() {
 #[test]
 fn reasons_are_stated_once() {
     let last = || {
-        let mut window = no_window();
+        let mut window = Window::default();
         window.summary.errors = 4;
         window
     };
@@ -328,24 +329,30 @@ fn reasons_are_stated_once() {
     };
     let mut m = measured(plan(&[OpKind::Read]));
     assert_eq!(
-        codes(&m, &no_window()),
+        codes(&m, &Window::default()),
         (Verdict::Invalid, "no_window".into())
     );
     m.outcome.reasons = vec![Reason::new("fileset_exhausted", String::new())];
     assert_eq!(
-        codes(&m, &no_window()),
+        codes(&m, &Window::default()),
         (Verdict::Invalid, "fileset_exhausted".into())
     );
     m.outcome.reasons = vec![Reason::new("no_window", String::new())];
     assert_eq!(
-        codes(&m, &no_window()),
+        codes(&m, &Window::default()),
         (Verdict::Invalid, "no_window".into())
     );
     m.outcome.reasons.clear();
     m.outcome.windows = vec![MeasuredWindow::default()];
-    assert_eq!(codes(&m, &no_window()), (Verdict::Valid, String::new()));
+    assert_eq!(
+        codes(&m, &Window::default()),
+        (Verdict::Valid, String::new())
+    );
     m.plan.options.on_error = OnError::Count;
-    assert_eq!(codes(&m, &no_window()), (Verdict::Valid, String::new()));
+    assert_eq!(
+        codes(&m, &Window::default()),
+        (Verdict::Valid, String::new())
+    );
     assert_eq!(codes(&m, &last()), (Verdict::Invalid, "errors".into()));
     m.outcome.reasons = vec![Reason::new("errors", String::new())];
     assert_eq!(codes(&m, &last()), (Verdict::Invalid, "errors".into()));
@@ -366,7 +373,7 @@ fn reasons_are_stated_once() {
     m.outcome.hung_workers.clear();
     m.outcome.reasons.clear();
     assert_eq!(
-        codes(&m, &no_window()),
+        codes(&m, &Window::default()),
         (Verdict::Interrupted, "interrupted".into())
     );
 }

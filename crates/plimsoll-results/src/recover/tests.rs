@@ -119,7 +119,8 @@ fn seconds_become_whole_nanoseconds() {
     assert_eq!([-1.0, 0.0, 2.6e-9, 2.0].map(ns), [0, 0, 3, 2_000_000_000]);
 }
 
-/// Both time series as a writer creates them, with intervals of a window that opens at 10 s.
+/// Content of `intervals.csv` and `histograms.hlog` as a writer creates the files, with intervals of a window that
+/// opens at 10 s.
 fn series(plan: &Plan, intervals: &[plimsoll_measure::Interval]) -> (Vec<u8>, String) {
     let dir = tempfile::tempdir().unwrap();
     let series = crate::interval_series::IntervalSeriesWriter::create(
@@ -230,7 +231,7 @@ fn an_interval_without_all_of_its_lines_is_cut_off_with_all_after_it() {
     assert_eq!((ops, rows_end), (0, head.len()));
     let (_, head) = series(&plan, &[]);
     assert_eq!(lines_end, head.len());
-    // A row of an operation that the Plan does not contain.
+    // A row of an operation that the Plan does not contain makes the interval incomplete.
     let other = String::from_utf8(rows.clone())
         .unwrap()
         .replacen(",b,", ",c,", 1);
@@ -263,11 +264,7 @@ fn a_row_needs_the_distributions_of_its_operations() {
         ..IntervalRow::default()
     };
     let read = |row: &IntervalRow, lines: &str| {
-        let mut lines = LogLines {
-            text: lines,
-            at: 0,
-            window: 0,
-        };
+        let mut lines = LogLines::new(lines);
         of_row(row, &mut lines)
     };
     let (total, opened) = read(&first, &lines).unwrap();

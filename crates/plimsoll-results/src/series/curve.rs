@@ -1,56 +1,55 @@
-//! A load curve.
+//! Load curve: rule and figures of one workload at increasing loads.
 
 use crate::Verdict;
 use crate::series::next::check_metric;
-use crate::series::{NextRun, Series, SeriesRun, SeriesState, Step, StopRules, Strategy};
+use crate::series::stop::early_end;
+use crate::series::{NextRun, Series, SeriesRun, SeriesState, Step, Strategy};
 use plimsoll_measure::curve::{Curve, CurveError, Point, PointVerdict, Rule, UslFit};
 use plimsoll_measure::{Bottleneck, SATURATED_UTILISATION};
-use plimsoll_plan::Reason;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// One workload at several loads, in increasing order, on one data set that grows with the load.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadCurve {
-    /// Requested loads, in increasing order.
+    /// Requested loads in business metrics, in increasing order.
     pub loads: Vec<u64>,
-    /// Rules that end the curve before its last load.
-    pub stop_rules: StopRules,
-    /// Overall response time in milliseconds over the valid points, by the rule of SPEC SFS 2014:
-    /// area under mean response time over load from the first to the last, divided by their
-    /// distance. Null with fewer than two valid points.
+    /// Number of consecutive invalid points after which the curve ends; null if every load is measured. Unless the
+    /// number is null, an invalid point that achieves less than the previous point ends the curve too.
+    pub stop_after_invalid: Option<u32>,
+    /// Overall response time in milliseconds over the valid points, by the rule of SPEC SFS 2014: the area under mean
+    /// response time over load from the first valid load to the last, divided by the difference of the two loads. Null
+    /// with fewer than two valid points.
     pub ort_ms: Option<f64>,
-    /// Overall response time in milliseconds by the rule of SPECsfs2008: over the achieved
-    /// throughput, from the origin, divided by the highest. Null if it is not defined.
+    /// Overall response time in milliseconds over the valid points, by the rule of SPECsfs2008: the area under mean
+    /// response time over achieved throughput from the origin, divided by the highest throughput. Null without valid
+    /// points, and if throughput does not increase from point to point.
     pub ort_2008_ms: Option<f64>,
-    /// Highest load that was valid.
+    /// Highest load with a valid point, in business metrics; null without a valid point.
     pub highest_valid_load: Option<u64>,
-    /// Load line: the highest load that was valid with all measured loads below it.
+    /// Load line in business metrics: the highest load that was valid together with all lower measured loads; null if
+    /// the lowest measured load was not valid.
     pub load_line: Option<u64>,
-    /// Load at which the response time turns up; null if it does not.
+    /// Knee in business metrics: the load at which the response time turns up, by the Kneedle algorithm; null without a
+    /// knee.
     pub knee: Option<f64>,
-    /// Universal Scalability Law fitted to throughput over load; null without a fit.
+    /// Universal Scalability Law fitted to throughput over load; null if the points permit no fit.
     pub usl: Option<UslFit>,
 }
 
 impl LoadCurve {
-    /// A curve without runs.
+    /// A load curve before its first run: requested loads without figures.
     #[must_use]
-    pub fn new(loads: Vec<u64>, stop_rules: StopRules) -> Self {
+    pub fn new(loads: Vec<u64>, stop_after_invalid: Option<u32>) -> Self {
         Self {
             loads,
-            stop_rules,
-            ort_ms: None,
-            ort_2008_ms: None,
-            highest_valid_load: None,
-            load_line: None,
-            knee: None,
-            usl: None,
+            stop_after_invalid,
+            ..Self::default()
         }
     }
 }
 
-/// The measured runs as points of a curve.
+/// Makes the points of a curve from runs; failed and interrupted runs are left out.
 fn curve_of<'a>(runs: impl Iterator<Item = &'a SeriesRun>) -> Result<Curve, CurveError> {
     let point = |run: &SeriesRun| {
         let verdict = match run.verdict {
@@ -74,11 +73,8 @@ impl Strategy for LoadCurve {
             return Step::End(SeriesState::Complete, None);
         };
         let measured = curve_of(series.runs.iter()).ok();
-        match measured.and_then(|measured| self.stop_rules.stop(measured.points())) {
-            Some(rule) => {
-                let reason = Reason::new(rule.code(), rule.to_string());
-                Step::End(SeriesState::Stopped, Some(reason))
-            }
+        match measured.and_then(|curve| early_end(curve.points(), self.stop_after_invalid)) {
+            Some(reason) => Step::End(SeriesState::Stopped, Some(reason)),
             None => Step::Run(next),
         }
     }
@@ -146,7 +142,8 @@ impl Series {
         curve_of(self.runs.iter())
     }
 
-    /// The lowest measured load at which a station of the simulated system is saturated, and the station.
+    /// The lowest measured load at which the bottleneck of the simulated system is saturated, and the bottleneck;
+    /// `None` if no station was saturated.
     #[must_use]
     pub fn saturated_from(&self) -> Option<(u64, &Bottleneck)> {
         self.measured().find_map(|run| {

@@ -3,9 +3,9 @@
 use crate::Run;
 
 /// Minimum distance of a run from a criterion of its Plan, as a fraction of the criterion: positive if the run passed,
-/// negative if the run failed. `None` without a comparable figure, and for a run with errors, which is never marginal.
+/// negative if the run failed; `None` without a comparable figure, and for a run with errors, which is never marginal.
 ///
-/// One operation per process, in flight at the end, counts as completed, as in the criteria.
+/// The margin counts one operation per process that was in flight at the window end as completed, like the criteria.
 pub(super) fn margin(run: &Run) -> Option<f64> {
     let criteria = &run.plan.metric.as_ref()?.criteria;
     let mix = run.mix.as_ref()?;

@@ -1,27 +1,28 @@
 //! Rule of a series: the choice of the next run.
 
-use crate::series::{Purpose, Series, SeriesRun, SeriesState};
+use crate::series::{Configuration, Purpose, Series, SeriesRun, SeriesState};
 use plimsoll_plan::Reason;
+use std::collections::HashSet;
 
-/// A run that a series requests.
+/// Request of a series for its next run: configuration, load and seed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NextRun {
     /// Number of the run's configuration, from 0.
     pub configuration: u32,
-    /// Load in business metrics, for a curve or a search.
+    /// Offered load in business metrics; `None` unless the series is a curve or a search.
     pub load: Option<u64>,
-    /// Purpose of the run in a search.
+    /// Purpose of the run in a search; `None` in other series.
     pub purpose: Option<Purpose>,
-    /// Root of all random choices of the run.
+    /// Seed of the run, from which all random choices of the run follow.
     pub seed: u64,
-    /// Results directory, relative to the directory of the series.
+    /// Path of the run's results directory, relative to the directory of the series.
     pub directory: String,
 }
 
-/// Next step of a series.
+/// Decision of a series' rule: the next run, or the end of the series.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// The next run.
+    /// The series continues with a run.
     Run(NextRun),
     /// End of the series: its final state, with a reason if a rule or an error ended the series.
     End(SeriesState, Option<Reason>),
@@ -29,33 +30,48 @@ pub enum Step {
 
 /// Rule of a kind of series: the next run, and the figures that follow from all runs.
 pub trait Strategy {
-    /// The next run, or the end of the series.
-    fn next(&self, series: &Series) -> Step;
+    /// The next run of a series, or the state in which the series ends. By default, the next run is the first of the
+    /// independent runs, and the series is complete without independent runs.
+    fn next(&self, series: &Series) -> Step {
+        match self.independent(series).into_iter().next() {
+            Some(run) => Step::Run(run),
+            None => Step::End(SeriesState::Complete, None),
+        }
+    }
 
-    /// Runs whose choice does not depend on the outcome of another run, in the order of [`next`](Self::next); they may
-    /// be executed concurrently. Completed runs are left out.
+    /// Missing runs whose choice does not depend on the outcome of another run, in the order in which
+    /// [`next`](Self::next) chooses the runs; empty if each run depends on earlier runs. The option `--jobs` executes
+    /// independent runs concurrently.
     fn independent(&self, series: &Series) -> Vec<NextRun> {
         let _ = series;
         vec![]
     }
 
-    /// Recomputes the figures that follow from the runs.
-    fn conclude(&mut self, runs: &[SeriesRun]);
+    /// Recomputes the figures that follow from the runs of the series; called after every change of the series.
+    fn conclude(&mut self, runs: &[SeriesRun]) {
+        let _ = runs;
+    }
 
-    /// Whether the figures of a completed or stopped series may be used.
-    fn is_valid(&self, runs: &[SeriesRun]) -> bool;
+    /// Whether the figures of a completed or stopped series may be used: as a rule, if at least one run was measured, and
+    /// every measured run is valid.
+    fn is_valid(&self, runs: &[SeriesRun]) -> bool {
+        let mut measured = runs.iter().filter(|run| run.is_measured()).peekable();
+        measured.peek().is_some() && measured.all(SeriesRun::is_valid)
+    }
 
-    /// Whether all runs work on one data set, which grows with the load.
+    /// Whether all runs of the series work on one data set, which grows with the load. Only a series with one
+    /// configuration can share files, because the end of a series releases the work directory of the first
+    /// configuration.
     fn shares_files(&self) -> bool {
         false
     }
 
-    /// Whether a failed run ends the series.
+    /// Whether a failed run ends the series: true except for a profile.
     fn ends_with_a_failed_run(&self) -> bool {
         true
     }
 
-    /// Checks a document for faults that editing or damage can cause.
+    /// Checks a series document of the kind for faults that editing or damage can cause.
     ///
     /// # Errors
     /// One sentence about the first fault.
@@ -65,14 +81,30 @@ pub trait Strategy {
     }
 }
 
-/// Whether at least one run was measured, and every measured run is valid.
-pub(super) fn all_valid(runs: &[SeriesRun]) -> bool {
-    let mut measured = runs.iter().filter(|run| run.is_measured()).peekable();
-    measured.peek().is_some() && measured.all(SeriesRun::is_valid)
-}
-
-/// Maximum number of runs of one configuration.
+/// Maximum number of runs of one configuration in repeated runs and in a profile.
 pub const MAX_REPEATS: u32 = 1000;
+
+/// The missing runs of each configuration, up to `repeat` runs with consecutive seeds. `directory` returns the results
+/// directory of a run by the run's number in the configuration, from 1.
+pub(super) fn missing_runs(
+    series: &Series,
+    repeat: u32,
+    directory: impl Fn(&Configuration, u32) -> String,
+) -> Vec<NextRun> {
+    let made = series.runs.iter().map(|run| (run.configuration, run.seed));
+    let made: HashSet<(u32, u64)> = made.collect();
+    let numbers = (0..).zip(&series.configurations);
+    let all = numbers.flat_map(|numbered| (0..repeat).map(move |i| (numbered, i)));
+    let run = |((number, configuration), i): ((u32, &Configuration), u32)| NextRun {
+        configuration: number,
+        load: None,
+        purpose: None,
+        seed: configuration.plan.seed.wrapping_add(u64::from(i)),
+        directory: directory(configuration, i + 1),
+    };
+    let is_missing = |run: &NextRun| !made.contains(&(run.configuration, run.seed));
+    all.map(run).filter(is_missing).collect()
+}
 
 /// Checks that the number of runs of a configuration is in range.
 pub(super) fn check_repeats(runs: u32) -> Result<(), String> {

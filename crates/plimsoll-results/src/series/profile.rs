@@ -1,55 +1,34 @@
 //! Profile: the configurations of a Filebench profile, as a series.
 
 use crate::Verdict;
-use crate::series::next::{all_valid, check_repeats};
-use crate::series::{NextRun, Series, SeriesOf, SeriesRun, SeriesState, Step, Strategy};
+use crate::series::next::{check_repeats, missing_runs};
+use crate::series::{NextRun, Series, SeriesOf, SeriesState, Step, Strategy};
 use plimsoll_plan::{Reason, counted};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::HashSet;
 
-/// The configurations of a Filebench profile, on each file system.
+/// Filebench profile as a series: each of its configurations on each file system.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Profile {
-    /// File of the profile, as it was given.
+    /// Path of the profile's file, as given on the command line.
     pub file: String,
-    /// Text of the profile.
+    /// Text of the profile's file when the series began.
     pub text: String,
-    /// Description in the profile; may be empty.
+    /// Description that the profile states; empty if the profile has no description.
     pub description: String,
-    /// Number of runs of each configuration, with seeds that follow each other.
+    /// Number of runs of each configuration, with consecutive seeds.
     pub repeat: u32,
-    /// Configurations that cannot be run.
+    /// Configurations of the profile that cannot be run; empty if all configurations are run.
     pub not_run: Vec<SkippedConfiguration>,
 }
 
-/// A configuration of a profile that cannot be run: its workload or its function is missing.
+/// A configuration of a profile that cannot be run, because its workload or its function is missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SkippedConfiguration {
-    /// Name, with the values that differ between its runs.
+    /// Name of the configuration, with the values that differ between the configurations of the profile.
     pub name: String,
-    /// Reason, in one sentence.
+    /// Reason why the configuration cannot be run, in one sentence for people.
     pub reason: String,
-}
-
-impl Profile {
-    /// All runs of the profile, in order.
-    fn runs(&self, series: &Series) -> impl Iterator<Item = NextRun> {
-        let repeat = self.repeat;
-        let configurations = (0..).zip(&series.configurations);
-        configurations.flat_map(move |(number, configuration)| {
-            (0..repeat).map(move |i| NextRun {
-                configuration: number,
-                load: None,
-                purpose: None,
-                seed: configuration.plan.seed.wrapping_add(u64::from(i)),
-                directory: match repeat {
-                    1 => configuration.directory.clone(),
-                    _ => format!("{}/run-{:02}", configuration.directory, i + 1),
-                },
-            })
-        })
-    }
 }
 
 impl Strategy for Profile {
@@ -72,16 +51,12 @@ impl Strategy for Profile {
     }
 
     fn independent(&self, series: &Series) -> Vec<NextRun> {
-        let made = series.runs.iter().map(|run| (run.configuration, run.seed));
-        let made: HashSet<(u32, u64)> = made.collect();
-        let missing = |run: &NextRun| !made.contains(&(run.configuration, run.seed));
-        self.runs(series).filter(missing).collect()
-    }
-
-    fn conclude(&mut self, _: &[SeriesRun]) {}
-
-    fn is_valid(&self, runs: &[SeriesRun]) -> bool {
-        all_valid(runs)
+        missing_runs(series, self.repeat, |configuration, number| {
+            match self.repeat {
+                1 => configuration.directory.clone(),
+                _ => format!("{}/run-{number:02}", configuration.directory),
+            }
+        })
     }
 
     /// A failed run does not end the series: other configurations may succeed.
@@ -95,7 +70,7 @@ impl Strategy for Profile {
 }
 
 impl SeriesOf<'_, Profile> {
-    /// Number of runs of all configurations.
+    /// Number of runs of all configurations together, made or not.
     #[must_use]
     pub fn requested_runs(&self) -> u64 {
         self.configurations.len() as u64 * u64::from(self.figures.repeat)
@@ -103,7 +78,7 @@ impl SeriesOf<'_, Profile> {
 }
 
 impl Series {
-    /// Names of the file systems, in the order of the first configurations on them.
+    /// Names of the profile's file systems, in the order of the first configuration on each file system.
     #[must_use]
     pub fn filesystems(&self) -> Vec<&str> {
         let mut names: Vec<&str> = Vec::new();

@@ -12,95 +12,102 @@ use plimsoll_plan::{Criteria, OpKind};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A run of a series that ended.
+/// Entry of a finished run in `series.json`, with the figures for the tables of the series.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SeriesRun {
-    /// Results directory, relative to the series'.
+    /// Results directory of the run, relative to the directory of the series.
     pub directory: String,
     /// Number of the run's configuration in the series, from 0.
     pub configuration: u32,
-    /// Root of all random choices of the run.
+    /// Seed of the run, from which all random choices follow.
     pub seed: u64,
-    /// Offered load in business metrics, of a curve or a search; null elsewhere.
+    /// Offered load in business metrics; null unless the series is a curve or a search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<u64>,
-    /// Purpose of the run in a search; null elsewhere.
+    /// Purpose of the run in a search; null in other series.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub purpose: Option<Purpose>,
-    /// Minimum distance of rates and latency from their criteria, as a fraction of the criterion:
-    /// above 0 the run passed, below 0 it failed. Null if nothing can be compared, if an operation
-    /// failed, and if the run was client-limited.
+    /// Margin: the smallest relative distance of the run's rates and latency from the criteria, as a fraction of the
+    /// criterion. Above 0 the run passed, below 0 the run failed. Null in a series without loads, without a comparable
+    /// figure, if an operation failed, and if the client limited the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin: Option<f64>,
-    /// Throughput achieved, in operations per second.
+    /// Achieved rate: successful counted operations per second of the measured window.
     pub achieved_ops_per_s: f64,
-    /// Mean response time in milliseconds: from the intended start of operations to their return. Of
-    /// operations that are not paced it is the service time. Null if no operation completed.
+    /// Mean response time in milliseconds, from intended start to return of the operations; for operations that are not
+    /// paced, the mean service time. Null if no operation completed.
     pub mean_ms: Option<f64>,
-    /// Judgement of the run; `valid` if it met every criterion.
+    /// Judgement of the run; `valid` if the run met every criterion.
     pub verdict: Verdict,
-    /// Reasons why it is not valid; empty if it is.
+    /// Reasons why the run is not valid; empty for a valid run.
     pub reasons: Vec<Reason>,
-    /// Results of the criteria.
+    /// Results of the criteria of a valid load point; empty without a business metric, and if nothing was measured.
     pub criteria: Vec<CriterionResult>,
-    /// Offered throughput in operations per second; null if the workload is not paced.
+    /// Offered rate: operations per second that the schedule starts; null if the workload is not a paced operation mix.
     pub offered_ops_per_s: Option<f64>,
-    /// Minimum percentage of its scheduled operations that a process completed; null without pacing.
+    /// Completed operations of the slowest process, as a percentage of its scheduled operations; null without pacing.
     pub slowest_process_percent: Option<f64>,
-    /// Median of the response time in milliseconds; null if no operation completed or was in flight. If
-    /// none completed and some were in flight at the end, all percentiles are lower bounds;
-    /// `percentiles` states which are.
+    /// Median response time in milliseconds; null if no operation completed or was in flight. If operations were only
+    /// in flight at the end and none completed, all percentiles are lower bounds. `percentiles` marks the percentiles
+    /// that are lower bounds.
     pub p50_ms: Option<f64>,
-    /// 95th percentile of the response time in milliseconds; null if the median is.
+    /// 95th percentile of the response time in milliseconds; null if the median is null.
     pub p95_ms: Option<f64>,
-    /// 99th percentile of the response time in milliseconds; null if the median is.
+    /// 99th percentile of the response time in milliseconds; null if the median is null.
     pub p99_ms: Option<f64>,
-    /// Maximum response time in milliseconds; null if the median is.
+    /// Maximum response time in milliseconds; null if the median is null.
     pub max_ms: Option<f64>,
-    /// Whether the maximum is only a lower bound, from an operation in flight at the end.
+    /// Whether the maximum is only a lower bound, because an operation in flight at the end has lasted longer than any
+    /// completed operation.
     pub max_at_least: bool,
-    /// More percentiles of the response time, in increasing order.
+    /// Further percentiles of the response time, in increasing order: the percentiles that every run keeps, and the
+    /// requested percentiles.
     pub percentiles: Vec<PercentileFigure>,
-    /// Mean service time in milliseconds: from call to return; null if no operation completed.
+    /// Mean service time in milliseconds, from call to return; null if no operation completed.
     pub service_mean_ms: Option<f64>,
-    /// Bytes per second read from the target; operations that read and write count in both.
+    /// Bytes per second moved by operations that read from the target. Operations that both read and write count with
+    /// all their bytes, here and in `write_bytes_per_s`.
     pub read_bytes_per_s: f64,
-    /// Bytes per second written to the target.
+    /// Bytes per second moved by operations that write to the target. Operations that both read and write count with
+    /// all their bytes, here and in `read_bytes_per_s`.
     pub write_bytes_per_s: f64,
-    /// Bytes per second moved by all operations, each counted once.
+    /// Bytes per second moved by all operations, with the bytes of each operation counted once.
     pub bytes_per_s: f64,
-    /// Operations that failed.
+    /// Number of failed operations of the run, of every class.
     pub errors: u64,
-    /// Seconds measured.
+    /// Length of the run's measured window in seconds; 0 if nothing was measured.
     pub window_s: f64,
-    /// Where the response time went: at each element of a simulated system, as the mean of an operation;
-    /// what is missing from the mean response time was spent at the client, before the operation was
-    /// sent. Empty if the target is real.
+    /// Mean time of an operation at each element of a simulated system. The rest of the mean response time was spent at
+    /// the client, before the operation was sent. Empty if the target is real.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub time_at: Vec<ElementTime>,
-    /// The station that limited the simulated system; null if there is none.
+    /// Bottleneck: the station of the simulated system with the busiest instance; null if no station was busy, and if
+    /// the target is real.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bottleneck: Option<Bottleneck>,
-    /// User's commands that ran before and after the phases of the run, in order.
+    /// Hooks that ran: the user's commands before and after phases of the run, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandRun>,
-    /// Start of the run: RFC 3339, in UTC.
+    /// Time of day at which the run began: RFC 3339, in UTC.
     pub started_at: String,
 }
 
-/// Result of one criterion for a run.
+/// Result of one criterion of a valid load point for a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct CriterionResult {
-    /// A word for programs, such as `total_rate`; that of the reason if it failed.
+    /// Code of the criterion for programs, such as `total_rate`; equal to the code of the run's reason if the run
+    /// missed the criterion.
     pub code: String,
-    /// Whether the run met it.
+    /// Whether the run met the criterion; a run that missed a criterion is invalid.
     pub met: bool,
-    /// A sentence for people, with the figure and the requirement.
+    /// Sentence for people with the measured figure and the requirement of the criterion; the text of the run's reason
+    /// if the run missed the criterion.
     pub text: String,
 }
 
 impl SeriesRun {
-    /// The entry of `run`, which was made for `next`; `directory` is the name of its results directory.
+    /// Makes the entry of `run`, which was made for the request `next`; `directory` is the name of the run's results
+    /// directory.
     #[must_use]
     pub fn of(run: &Run, next: &NextRun, directory: &str) -> Self {
         let total = run.mix.as_ref().map(|m| &m.total);
@@ -174,7 +181,7 @@ impl SeriesRun {
         entry
     }
 
-    /// Whether the run met every criterion.
+    /// Whether the verdict of the run is valid: the run met every criterion.
     #[must_use]
     pub fn is_valid(&self) -> bool {
         self.verdict == Verdict::Valid
@@ -189,10 +196,10 @@ impl SeriesRun {
     /// Whether the run was measured to its end, so that its verdict is valid or invalid.
     #[must_use]
     pub fn is_measured(&self) -> bool {
-        matches!(self.verdict, Verdict::Valid | Verdict::Invalid)
+        self.verdict.is_measured()
     }
 
-    /// The reason why a series ended with this failed run.
+    /// The reason why a series ended with this failed run: the texts of the run's reasons, with the load.
     #[must_use]
     pub fn failure(&self) -> Reason {
         let texts: Vec<&str> = self.reasons.iter().map(|r| r.text.as_str()).collect();
@@ -204,7 +211,7 @@ impl SeriesRun {
         Reason::new("failed", text)
     }
 
-    /// Adds missing percentiles from the results of the run.
+    /// Adds the wanted percentiles that the entry lacks, from the results of the run.
     pub(crate) fn add_percentiles(
         &mut self,
         run: &RunDir,
@@ -217,24 +224,15 @@ impl SeriesRun {
         Ok(())
     }
 
-    /// A percentile of the response time; `None` if the entry does not have it.
+    /// The response time at a percentile; `None` if the run stored no such percentile, and without latencies.
     #[must_use]
     pub fn percentile(&self, percentile: Percentile) -> Option<PercentileFigure> {
-        let ms = match percentile {
-            Percentile::P50 => self.p50_ms,
-            Percentile::P95 => self.p95_ms,
-            Percentile::P99 => self.p99_ms,
-            _ => None,
-        };
-        // The entry does not contain the number of operations, which follows from rate and time.
-        let ops = (self.achieved_ops_per_s * self.window_s).round() as u64;
-        let ops = self.mean_ms.map_or(0, |_| ops.max(1));
         let known = self.mean_ms.or(self.p50_ms).is_some();
-        percentile.find(&self.percentiles, (ops, known), ms.map(|ms| (ms, None)))
+        percentile.find(&self.percentiles, known)
     }
 }
 
-/// Results of the criteria for a run, in a fixed order.
+/// Results of all criteria that apply to a run, in a fixed order.
 fn results(run: &Run, criteria: &Criteria) -> Vec<CriterionResult> {
     let mix = run.mix.as_ref();
     let mut met = Vec::new();
@@ -290,7 +288,7 @@ fn results(run: &Run, criteria: &Criteria) -> Vec<CriterionResult> {
     met.into_iter().map(result).collect()
 }
 
-/// Percentage of the scheduled operations that completed.
+/// Percentage of the scheduled operations of all processes that completed; `None` without a schedule.
 fn sustained_percent(mix: &MixFigures) -> Option<f64> {
     let total = &mix.total;
     total.offered_ops_per_s?;

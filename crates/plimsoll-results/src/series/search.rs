@@ -8,7 +8,7 @@ use crate::series::{NextRun, Series, SeriesRun, SeriesState, Step, Strategy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fmt;
+use strum::Display;
 
 /// Codes of reasons that blame the measuring machine.
 const CLIENT_REASONS: [&str; 3] = ["client_saturated", "client_start_delay", "client_throttled"];
@@ -20,17 +20,17 @@ const MAX_COMPARED_MARGIN: f64 = 0.25;
 /// Default resolution of a search: the sustained load divided by this number.
 const DEFAULT_RESOLUTION_DIVISOR: u64 = 50;
 
-/// A search for the load line of a workload: the highest load that is sustained.
+/// Search for the load line of a workload, the highest sustained load: rules, and the load line so far.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadSearch {
-    /// Rules by which the loads are selected.
+    /// Settings from which the search chooses the next load.
     pub rules: SearchRules,
-    /// Load line as far as the runs determine it.
+    /// Load line, as far as the runs so far determine the interval in which the load line lies.
     pub load_line: LoadLine,
 }
 
 impl LoadSearch {
-    /// A search without runs.
+    /// A search whose load line is unfinished, before the first run.
     #[must_use]
     pub fn new(rules: SearchRules) -> Self {
         Self {
@@ -40,7 +40,7 @@ impl LoadSearch {
     }
 }
 
-/// The measured runs as input of the search rules.
+/// Converts the measured runs of a series into the input of the search rules.
 fn trials(runs: &[SeriesRun]) -> Vec<TrialRun> {
     let measured = runs.iter().filter(|run| run.is_measured());
     measured
@@ -101,135 +101,123 @@ impl SeriesRun {
 
 /// Settings of the search for the load line.
 ///
-/// Loads are doubled from [`start_load`](Self::start_load) until one is not sustained; then the
-/// interval is bisected. A load is judged by one run; a run with a narrow margin, or one that the
-/// client limited, is repeated. At the end both ends of the interval are run until each has
-/// [`confirm_runs`](Self::confirm_runs) runs. A load is sustained if it passed in more than half of its runs; if a
-/// repeated run reverses the judgement of a load, the search continues from that load.
+/// Loads are doubled from [`start_load`](Self::start_load) until a load is not sustained; then the interval between the
+/// highest sustained load and the lowest load that is not sustained is bisected. A load is judged by one run; a run
+/// with a narrow margin, or a run that the client limited, is repeated. At the end both ends of the interval are run
+/// until each end has [`confirm_runs`](Self::confirm_runs) runs. A load is sustained if more than half of its runs
+/// passed; if a repeated run reverses the judgement of a load, the search continues from that load.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SearchRules {
-    /// First load, at least 1.
+    /// First load of the search, in business metrics; at least 1.
     pub start_load: u64,
-    /// Highest load that is tried, at least `start_load`.
+    /// Highest load that the search tries, in business metrics; at least `start_load`.
     pub max_load: u64,
-    /// Maximum width of the final interval, at least 1; null for 2 % of the sustained load, at least 1.
+    /// Resolution: the maximum width of the final load interval in business metrics, at least 1; null for 2 % of the
+    /// sustained load, at least 1.
     pub resolution: Option<u64>,
-    /// Runs of each end of the interval, at least 1.
+    /// Number of runs at each end of the final load interval, at least 1.
     pub confirm_runs: u32,
-    /// Minimum spread of margins assumed for repeats, as a fraction of the criterion; a greater one
-    /// that is observed in repeats is used instead.
+    /// Minimum spread of margins between runs of one load, as a fraction of the criterion. A larger observed spread of
+    /// margins replaces the minimum spread. A load with a margin up to the spread of margins is run again.
     pub min_margin_spread: f64,
-    /// Maximum number of runs, at least 1.
+    /// Maximum number of runs of the search, at least 1.
     pub max_runs: u32,
 }
 
-/// One run of a load.
+/// A measured run of the search, as input of the search rules.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TrialRun {
-    /// The load.
+    /// Offered load of the run in business metrics.
     pub load: u64,
-    /// Whether it met every criterion.
+    /// Whether the run met every criterion of a valid load point.
     pub passed: bool,
-    /// Distance of the run from the criteria, see [`SeriesRun::margin`]; null without a comparable figure.
+    /// Margin of the run: the smallest relative distance from the criteria ([`SeriesRun::margin`]); null without a
+    /// comparable figure.
     pub margin: Option<f64>,
-    /// Whether the client limited it and not the system, so that another run may differ at any margin.
+    /// Whether the client instead of the system limited the run, so that another run may differ whatever the margin.
     pub client_limited: bool,
 }
 
-/// Purpose of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Purpose of a run in a search: which rule chose the load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Display)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Purpose {
-    /// The first load, and the doubled ones.
+    /// The run extends the search upwards: the first load, or twice the highest sustained load so far, at most the
+    /// maximum load.
     Doubling,
-    /// The middle of the interval.
+    /// The run halves the load interval: its load is the middle between the highest sustained load and the lowest load
+    /// that is not sustained.
     Bisection,
-    /// Again a load with a narrow margin, or one that the client limited.
+    /// The run repeats a load whose margin was narrow, or at which the client limited a run.
     Repeat,
-    /// An end of the interval, again.
+    /// The run repeats an end of the final load interval, up to the requested number of confirmation runs.
     Confirmation,
 }
 
-impl fmt::Display for Purpose {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Doubling => "doubling",
-            Self::Bisection => "bisection",
-            Self::Repeat => "repeat",
-            Self::Confirmation => "confirmation",
-        })
-    }
-}
-
-/// Next step of a search.
+/// Next step of a search: a run, or the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SearchStep {
-    /// A run at this load, for this purpose.
+    /// The search needs a run at a load, in business metrics, for a purpose.
     Measure(u64, Purpose),
-    /// End of the search.
+    /// The search has ended with a load line.
     Done(LoadLine),
 }
 
-/// The interval in which the load line lies.
+/// Load interval in which the load line lies, and the reason why the search ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadLine {
-    /// The highest load that is sustained; null if none is.
+    /// Lower end of the load interval: the highest sustained load below `not_sustained`, with its runs; null if no load
+    /// below `not_sustained` is sustained.
     pub sustained: Option<Agreement>,
-    /// The lowest load that is not sustained; null if the highest one tried is sustained.
+    /// Upper end of the load interval: the lowest load that is not sustained, with its runs; null if every measured
+    /// load is sustained.
     pub not_sustained: Option<Agreement>,
-    /// The end of the search.
+    /// Reason why the search ended; `unfinished` if runs are missing.
     pub termination: SearchEnd,
 }
 
-/// Agreement of the runs of a load.
+/// A load at an end of the load interval, with the numbers of its runs and of its passed runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Agreement {
-    /// The load.
+    /// Offered load of the runs in business metrics.
     pub load: u64,
-    /// Runs of it that met every criterion.
+    /// Number of runs of the load that met every criterion of a valid load point.
     pub passed: u32,
-    /// Runs of it.
+    /// Number of runs of the load, passed or not.
     pub runs: u32,
 }
 
-/// Ends of a search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Reason why a search for the load line ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema, Display)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum SearchEnd {
-    /// The interval is narrow enough, and both its ends are confirmed.
+    /// The load interval is as narrow as the resolution, and both ends of the interval are confirmed.
     Found,
-    /// The maximum load is sustained: the load line lies above it.
+    /// The maximum load is sustained: the load line is at or above the maximum load.
+    #[strum(to_string = "maximum load sustained")]
     MaxLoadSustained,
-    /// No load is sustained.
+    /// The lowest measured load is not sustained: the load line is below the lowest measured load.
+    #[strum(to_string = "no load sustained")]
     NoneSustained,
-    /// The maximum number of runs was made before the search was complete.
+    /// The search made its maximum number of runs before the load line was found.
+    #[strum(to_string = "maximum runs reached")]
     MaxRunsReached,
-    /// Runs are missing.
+    /// Runs are missing: the search is in progress, or was ended.
     Unfinished,
 }
 
-impl fmt::Display for SearchEnd {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(match self {
-            Self::Found => "found",
-            Self::MaxLoadSustained => "maximum load sustained",
-            Self::NoneSustained => "no load sustained",
-            Self::MaxRunsReached => "maximum runs reached",
-            Self::Unfinished => "unfinished",
-        })
-    }
-}
-
-/// Counts and margins of the runs at one load.
+/// Counts and margins of the runs of a search at one load.
 #[derive(Debug, Clone, Copy, Default)]
 struct LoadTally {
     passed: u32,
     runs: u32,
-    /// Minimum and maximum margin, clamped to ±[`MAX_COMPARED_MARGIN`].
+    /// Minimum and maximum margin of the runs, clamped to ±[`MAX_COMPARED_MARGIN`]; `None` if no run has a margin.
     margins: Option<(f64, f64)>,
-    /// Minimum absolute margin of a run.
+    /// Minimum absolute margin of the runs; `None` if no run has a margin.
     nearest: Option<f64>,
-    /// Whether the client limited any run.
+    /// Whether the client limited at least one of the runs.
     client_limited: bool,
 }
 
@@ -238,7 +226,8 @@ impl LoadTally {
         2 * self.passed > self.runs
     }
 
-    /// Whether the remaining runs, up to a total of `all`, cannot change the judgement.
+    /// Whether the remaining runs, up to a total of `all` runs of the load, cannot change whether the load is
+    /// sustained.
     fn is_decided(&self, all: u32) -> bool {
         let missed = self.runs - self.passed;
         self.runs >= all || 2 * self.passed > all || 2 * missed >= all
@@ -276,26 +265,7 @@ impl SearchRules {
         Ok(())
     }
 
-    /// Measures until the search ends; `earlier` runs count like new runs. Returns the load line and all runs, in
-    /// order.
-    ///
-    /// # Errors
-    /// An error of `measure` ends the search.
-    pub fn run<E>(
-        &self,
-        earlier: &[TrialRun],
-        mut measure: impl FnMut(u64, Purpose) -> Result<TrialRun, E>,
-    ) -> Result<(LoadLine, Vec<TrialRun>), E> {
-        let mut trials = earlier.to_vec();
-        loop {
-            match self.next(&trials) {
-                SearchStep::Measure(load, purpose) => trials.push(measure(load, purpose)?),
-                SearchStep::Done(line) => return Ok((line, trials)),
-            }
-        }
-    }
-
-    /// The next step after `trials`.
+    /// The next step of a search whose runs so far are `trials`.
     #[must_use]
     pub fn next(&self, trials: &[TrialRun]) -> SearchStep {
         let tallies = tally(trials);
@@ -363,14 +333,15 @@ impl SearchRules {
         SearchStep::Done(line(tallies, ended))
     }
 
-    /// Maximum width of the final interval above a sustained load, in business metrics.
+    /// Maximum width of the final load interval above a sustained load, in business metrics.
     fn resolution_at(&self, sustained: u64) -> u64 {
         self.resolution
             .unwrap_or(sustained / DEFAULT_RESOLUTION_DIVISOR)
             .max(1)
     }
 
-    /// Maximum difference between the margins of runs at one load, at least the configured minimum.
+    /// Spread of margins: the maximum difference between the margins of runs at one load, over all loads, at least
+    /// `min_margin_spread`.
     fn spread(&self, tallies: &BTreeMap<u64, LoadTally>) -> f64 {
         let seen = tallies.values().filter_map(|t| t.margins);
         seen.map(|(least, most)| most - least)
@@ -396,7 +367,7 @@ fn tally(trials: &[TrialRun]) -> BTreeMap<u64, LoadTally> {
     tallies
 }
 
-/// The highest sustained load below the lowest load that is not sustained, and the latter.
+/// The highest sustained load below the lowest load that is not sustained, and the lowest load that is not sustained.
 fn bounds(tallies: &BTreeMap<u64, LoadTally>) -> (Option<u64>, Option<u64>) {
     let not_sustained = tallies
         .iter()

@@ -1,18 +1,19 @@
-//! Writer of a series.
+//! Writer of a series' directory: `series.json` and the entries of the runs.
 
 use crate::document_writer::DocumentWriter;
 use crate::series::{NextRun, Series, SeriesDir, SeriesRun, SeriesState};
 use crate::whole_file::write_new;
-use crate::{Percentiles, Reason, ResultsError, RunDir, RunWriter, SUT_FILE, Verdict};
+use crate::{ClockKind, Reason, ResultsError, RunDir, RunWriter, SUT_FILE};
 use plimsoll_plan::Plan;
 use std::path::Path;
 use std::time::SystemTime;
 
-/// Results directory of a series in progress.
+/// Writer of the results directory of a series in progress.
 pub struct SeriesWriter(DocumentWriter<Series>);
 
 impl SeriesWriter {
-    /// Creates a directory below `root`, which is created if it is missing, and writes a series without runs.
+    /// Creates a results directory for a series without runs below the results root `root`, and a missing results root
+    /// too.
     ///
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses.
@@ -46,16 +47,16 @@ impl SeriesWriter {
         self.0.dir()
     }
 
-    /// The series as it was last written.
+    /// The series as last written to `series.json`.
     #[must_use]
     pub fn series(&self) -> &Series {
         self.0.document()
     }
 
-    /// Changes the series, recomputes the figures that follow from its runs, and replaces the document.
+    /// Changes the series, recomputes the figures that follow from its runs, and replaces `series.json`.
     ///
     /// # Errors
-    /// [`ResultsError::Io`] if the file system refuses; the file is then as it was.
+    /// [`ResultsError::Io`] if the file system refuses; `series.json` is then unchanged.
     pub fn change(&mut self, change: impl FnOnce(&mut Series)) -> Result<(), ResultsError> {
         self.0.change(|series| {
             change(series);
@@ -63,41 +64,28 @@ impl SeriesWriter {
         })
     }
 
-    /// Adds a run and writes the series.
+    /// Adds a finished run to the list and writes `series.json`.
     ///
     /// # Errors
-    /// [`ResultsError::Io`] if the file system refuses; the file is then as it was.
+    /// [`ResultsError::Io`] if the file system refuses; `series.json` is then unchanged.
     pub fn add(&mut self, run: SeriesRun) -> Result<(), ResultsError> {
         self.change(|series| series.runs.push(run))
     }
 
-    /// Writes the final state of the series, and the reason.
+    /// Writes the state in which the series ends, and the reason of a stopped or failed series.
     ///
     /// # Errors
-    /// [`ResultsError::Io`] if the file system refuses; the file is then as it was.
+    /// [`ResultsError::Io`] if the file system refuses; `series.json` is then unchanged.
     pub fn end(&mut self, state: SeriesState, reason: Option<Reason>) -> Result<(), ResultsError> {
         self.change(|series| (series.state, series.stop_reason) = (state, reason))
-    }
-
-    /// Sets the percentiles of tables, for earlier runs too.
-    ///
-    /// # Errors
-    /// As [`RunDir::read_with`] of the runs, and [`ResultsError::Io`] if the file system refuses.
-    pub fn show_percentiles(&mut self, wanted: &Percentiles) -> Result<(), ResultsError> {
-        let shown = self.dir().read_with(Some(wanted))?;
-        self.change(|series| {
-            series.runs = shown.runs;
-            series.percentiles_shown = shown.percentiles_shown;
-        })
     }
 
     /// Makes the entry of a run from its results directory in the directory of the series.
     ///
     /// # Errors
-    /// As [`RunDir::read_with`].
+    /// As [`RunDir::read`].
     pub fn entry(&self, next: &NextRun, results: &RunDir) -> Result<SeriesRun, ResultsError> {
-        let shown = self.series().percentiles_shown.as_ref();
-        let run = results.read_with(shown)?;
+        let run = results.read()?;
         Ok(SeriesRun::of(&run, next, &self.name_of(results)))
     }
 
@@ -115,7 +103,7 @@ impl SeriesWriter {
     pub fn unlisted(&self, next: &NextRun) -> Option<SeriesRun> {
         let series = self.series();
         let results = RunDir::at(&self.dir().within(&next.directory)?);
-        let run = results.read_with(series.percentiles_shown.as_ref()).ok()?;
+        let run = results.read().ok()?;
         let expected = series.plan(next).ok()?;
         let target = &series.configuration(next.configuration).target;
         let load = |plan: &Plan| plan.metric.as_ref().map(|m| m.load);
@@ -123,22 +111,8 @@ impl SeriesWriter {
             && run.plan.seed == expected.seed
             && run.plan.filesets == expected.filesets
             && run.target.system == target.system;
-        let is_measured = matches!(run.validity.verdict, Verdict::Valid | Verdict::Invalid);
-        (is_it && is_measured).then(|| SeriesRun::of(&run, next, &next.directory))
-    }
-
-    /// Creates a writer of the results of a run.
-    ///
-    /// # Errors
-    /// As [`RunWriter::create`]; [`ResultsError::None`] if the directory of the run leads out of the directory of the
-    /// series.
-    pub fn run_writer(
-        &self,
-        next: &NextRun,
-        plan: &Plan,
-        started: SystemTime,
-    ) -> Result<RunWriter, ResultsError> {
-        self.dir().run_writer(self.series(), next, plan, started)
+        (is_it && run.validity.verdict.is_measured())
+            .then(|| SeriesRun::of(&run, next, &next.directory))
     }
 
     /// Writes the description of the system under test.
@@ -149,7 +123,8 @@ impl SeriesWriter {
         write_new(&self.dir().path().join(SUT_FILE), text)
     }
 
-    /// Writes another file of the results, such as a page, and replaces an existing file.
+    /// Writes a file other than `series.json` into the directory of the series, such as an HTML page, and replaces an
+    /// existing file.
     ///
     /// # Errors
     /// [`ResultsError::Io`] if the file system refuses.
@@ -193,7 +168,7 @@ impl SeriesDir {
     /// series.
     pub fn run_writer(
         &self,
-        series: &Series,
+        clock: ClockKind,
         next: &NextRun,
         plan: &Plan,
         started: SystemTime,
@@ -204,6 +179,6 @@ impl SeriesDir {
         let path = self.within(&next.directory).ok_or_else(outside)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let root = path.parent().unwrap_or(self.path());
-        RunWriter::create_as(&name, root, plan, started, series.clock)
+        RunWriter::create(root, plan, started, clock, Some(&name))
     }
 }

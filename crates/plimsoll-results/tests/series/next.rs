@@ -232,7 +232,7 @@ fn a_series_with_missing_runs_can_be_resumed() {
     assert_eq!(curve().status(), Status::Unfinished);
 }
 
-/// `--jobs` makes these runs at the same time: `next` must choose them in this order.
+/// `--jobs` makes the independent runs concurrently, so `next` must choose the runs in the order of `independent`.
 #[test]
 fn independent_runs_are_those_that_next_chooses() {
     let kinds = [

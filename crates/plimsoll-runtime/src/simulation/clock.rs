@@ -26,7 +26,7 @@ impl SimulatedClock {
         scaled(now, MILLION + i128::from(self.drift_ppm), MILLION)
     }
 
-    /// The same clock without its drift.
+    /// Clock of the process without the process's drift, which reads simulated time.
     #[must_use]
     pub fn undrifted(self) -> Self {
         Self {
@@ -46,7 +46,7 @@ fn scaled(ns: u64, numerator: i128, denominator: i128) -> u64 {
     if numerator == denominator {
         return ns;
     }
-    // Rounded up: a thread that waits until a time must not wake before that time.
+    // The duration is rounded up, because a thread that waits until a time must not wake before that time.
     let scaled = (i128::from(ns) * numerator + denominator - 1) / denominator;
     u64::try_from(scaled).unwrap_or(u64::MAX)
 }

@@ -3,18 +3,18 @@
 use crate::DiskCall;
 use std::time::Duration;
 
-/// Linux error number.
+/// Error number of an input/output error on Linux, with which accesses to a broken disk fail.
 const EIO: i32 = 5;
 const ENOSPC: i32 = 28;
 
 /// Fault of a simulated process's disk, by the number of preceding accesses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiskFault {
-    /// From this access on, nothing that takes space succeeds (`ENOSPC`).
+    /// After this number of accesses, every write fails (`ENOSPC`).
     FullFrom(u64),
-    /// This access fails (`EIO`).
+    /// The access after this number of accesses fails (`EIO`).
     BrokenAt(u64),
-    /// From this access on, every access fails (`EIO`).
+    /// After this number of accesses, every access fails (`EIO`).
     BrokenFrom(u64),
 }
 
@@ -23,7 +23,7 @@ pub enum DiskFault {
 pub struct SimulatedDisk {
     /// Duration of each access.
     pub latency: Duration,
-    /// Fault of the disk; `None` if it never fails.
+    /// Fault of the disk; `None` for a disk that never fails.
     pub fault: Option<DiskFault>,
 }
 

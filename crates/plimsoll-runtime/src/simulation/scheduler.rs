@@ -193,7 +193,8 @@ impl Scheduler {
         }
     }
 
-    /// Selects the next thread and lets it run; returns whether the selected thread is `from`, which then continues.
+    /// Selects the next thread and lets the thread run; returns whether the selected thread is `from`, which then
+    /// continues.
     pub(super) fn hand_over(&mut self, from: Option<usize>) -> bool {
         if self.is_over {
             return false;

@@ -32,7 +32,7 @@ pub mod thread {
 
 /// Atomics. Loom treats sequentially consistent accesses as acquire and release, but models fences exactly. Each
 /// sequentially consistent access therefore has a fence, as processors execute it: after a store, before a load, on
-/// both sides of a read-modify-write. These fences promise slightly more than the memory model between a sequentially
+/// both sides of a read-modify-write. The fences promise slightly more than the memory model between a sequentially
 /// consistent access and a weaker access.
 pub mod atomic {
     pub use loom::sync::atomic::fence;
@@ -51,19 +51,20 @@ pub mod atomic {
             pub struct $name(loom::sync::atomic::$name);
 
             impl $name {
-                /// An atomic with this value.
+                /// Creates an atomic with the value `value`; only code that runs within a loom model may call the
+                /// function.
                 #[must_use]
                 pub fn new(value: $value) -> Self {
                     Self(loom::sync::atomic::$name::new(value))
                 }
 
-                /// Returns the value.
+                /// Returns one of the values that the memory model allows for a load with `order`.
                 pub fn load(&self, order: Ordering) -> $value {
                     fence_if_seq_cst(order);
                     self.0.load(order)
                 }
 
-                /// Replaces the value.
+                /// Stores a new value in the atomic, visible to other threads according to `order`.
                 pub fn store(&self, value: $value, order: Ordering) {
                     self.0.store(value, order);
                     fence_if_seq_cst(order);

@@ -1,23 +1,24 @@
-//! Execution of events at their times, concurrently with the workers of a run.
+//! Execution of timed events at their times, concurrently with the workers of a run.
 
 use super::{EventExecutor, EventSpec};
 use plimsoll_engine::Stop;
 use plimsoll_measure::{Clock, Completions, Interval, IntervalSummary, Nanos, OpTotals};
 use plimsoll_plan::Plan;
 use plimsoll_results::{EventState, LiveEvent, RunEvent};
+use plimsoll_runtime::sync::lock;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Grace period for running commands after the end of the run.
+/// Time for which a running command of an event may continue after the end of the run.
 const EVENT_END_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Interval at which a wait for the next event checks for a stop.
+/// Interval at which the wait for the next event checks whether a stop was requested.
 const STOP_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// The events of a run, with the intervals and windows needed to report the events' effects.
+/// Runner of the timed events of a run, with the intervals and windows from which the events' effects are computed.
 pub struct EventRunner {
     schedule: Arc<Schedule>,
     thread: Option<JoinHandle<()>>,
@@ -28,24 +29,25 @@ pub struct EventRunner {
     rows: Vec<(bool, bool)>,
 }
 
-/// The events of a completed run, and the interval summaries.
+/// The events of a completed run, and the summaries of its intervals.
 #[derive(Debug, Clone, Default)]
 pub struct ExecutedEvents {
-    /// In order of time. Measured effects are not filled in.
+    /// Events in order of planned time, without windows and effects, which
+    /// [`Run::assemble`](plimsoll_results::Run::assemble) computes.
     pub events: Vec<RunEvent>,
-    /// All intervals.
+    /// Summaries of all intervals of the run, in order.
     pub summaries: Vec<IntervalSummary>,
 }
 
-/// An event and its executable action; `None` for an event that a simulated system executes itself.
+/// An event with its planned time and, unless a simulated system executes the event, its action.
 struct Scheduled {
     at: Nanos,
     event: Option<EventSpec>,
 }
 
-/// State shared by the event threads.
+/// Events of a run and their state, which the event threads share with the runner.
 struct Schedule {
-    /// In order of time.
+    /// Events of the run in order of planned time.
     events: Vec<Scheduled>,
     executor: Box<dyn EventExecutor>,
     stop: Stop,
@@ -54,22 +56,22 @@ struct Schedule {
 }
 
 struct State {
-    /// The clock of the run, and the reading at the start of the run.
+    /// Clock of the run, and the clock's reading when the workers started; `None` before the start.
     begun: Option<(Clock, Nanos)>,
-    /// Time at which the workers had ended.
+    /// Instant at which the workers had ended; `None` while the workers run.
     over_since: Option<Instant>,
-    /// Set to end all waits without executing further events.
+    /// Whether the runner was dropped: all waits end, and no further event is executed.
     abandoned: bool,
-    /// Indexed like `Schedule::events`.
+    /// Record of each event for the results, in the order of `Schedule::events`.
     records: Vec<RunEvent>,
 }
 
 impl EventRunner {
-    /// Schedules the events that `executor` executes, and the events of a simulated system. Returns `None` without
-    /// events.
+    /// Schedules the events that `executor` executes, and the events of a simulated system (planned time and action);
+    /// `None` without events.
     ///
     /// # Errors
-    /// If a thread cannot be started.
+    /// If the thread that waits for the events cannot be started.
     pub fn new(
         events: &[EventSpec],
         simulated: Vec<(Nanos, String)>,
@@ -91,7 +93,7 @@ impl EventRunner {
         if all.is_empty() {
             return Ok(None);
         }
-        // The sort is stable: simultaneous events keep the order in which they were given.
+        // The sort is stable: simultaneous events keep the order of the command line.
         all.sort_by_key(|(_, scheduled)| scheduled.at);
         let record = |(action, scheduled): &(String, Scheduled)| {
             RunEvent::new(scheduled.at, action.clone(), EventState::NotExecuted)
@@ -126,19 +128,18 @@ impl EventRunner {
         }))
     }
 
-    /// The events as recorded if this process is killed: state unknown.
-    pub fn draft(&self) -> ExecutedEvents {
+    /// The records of all events in the state `unknown`, for the draft of the run, from which results are made if the
+    /// process is killed.
+    pub fn draft(&self) -> Vec<RunEvent> {
         let mut events = self.schedule.state().records.clone();
         for event in &mut events {
             event.state = EventState::Unknown;
         }
-        ExecutedEvents {
-            events,
-            summaries: vec![],
-        }
+        events
     }
 
-    /// Starts the event clock at this reading of the run's clock. Later calls have no effect.
+    /// Starts the schedule: planned times count from the reading `at` of the run's clock. Only the first call of
+    /// `begin` has an effect.
     pub fn begin(&self, clock: &Clock, at: Nanos) {
         let mut state = self.schedule.state();
         if state.begun.is_none() {
@@ -147,13 +148,14 @@ impl EventRunner {
         }
     }
 
-    /// Records the opening of a window, in time of the run's clock.
+    /// Records that a window opened at the reading `at` of the run's clock.
     pub fn open_window(&mut self, number: u32, at: Nanos) {
         self.windows.insert(number, at);
     }
 
-    /// Adds an interval. Returns the interval with the actions of the events that began in it, preceded by the empty
-    /// intervals (no completions, hence no row so far) in which events began.
+    /// Adds an interval to the summaries. Returns the interval with the actions of the events that began in the
+    /// interval, preceded by the empty intervals (without completions, hence without rows so far) in which events
+    /// began.
     pub fn add(&mut self, interval: &Interval) -> Vec<(Interval, Vec<String>)> {
         let is_counted = |row: usize| self.rows[row].0;
         let is_of_workload = |row: usize| self.rows[row].1;
@@ -164,7 +166,7 @@ impl EventRunner {
         self.summaries.push(summary);
         let mut marked = Vec::new();
         if let Some(length) = interval.start.checked_div(interval.index) {
-            // Only empty intervals with events: a long pause can contain very many empty intervals.
+            // Empty intervals without events are not added, because a long pause contains very many empty intervals.
             for index in self.eventful(interval, length, next) {
                 let silent = Interval {
                     index,
@@ -197,8 +199,7 @@ impl EventRunner {
         begun.map(|(_, action)| action).collect()
     }
 
-    /// Indices, at least `next` and below the index of `interval`, of the intervals of this length in which events
-    /// began.
+    /// Indices, from `next` and below the index of `interval`, of intervals of length `length` in which events began.
     fn eventful(&self, interval: &Interval, length: Nanos, next: u64) -> BTreeSet<u64> {
         let opened = self.opened(interval);
         let starts = self.schedule.begun().into_iter();
@@ -209,7 +210,7 @@ impl EventRunner {
             .collect()
     }
 
-    /// The events that have begun so far, for the live view.
+    /// The events that have begun so far, in order of planned time, for `live.json` and the view of the run.
     pub fn begun_so_far(&self) -> Vec<LiveEvent> {
         let state = self.schedule.state();
         let Some((clock, zero)) = &state.begun else {
@@ -257,7 +258,7 @@ impl EventRunner {
 
     fn join(&mut self) {
         if let Some(thread) = self.thread.take() {
-            // The panic was reported by the thread; its events count as not executed.
+            // A panic of the thread has been reported; events that the thread had not begun count as not executed.
             let _ = thread.join();
         }
     }
@@ -281,7 +282,7 @@ fn nanos(s: f64) -> Nanos {
 
 impl Schedule {
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Executes simultaneous events sequentially on one thread, with a separate thread per event time: a slow event
@@ -328,7 +329,7 @@ impl Schedule {
         state.unwrap_or_else(PoisonError::into_inner).begun.clone()
     }
 
-    /// Blocks until the clock has this reading; `false` if the run ends or is stopped first.
+    /// Blocks until the run's clock reaches `due`; returns `false` if the run ends or is stopped first.
     fn wait_until(&self, clock: &Clock, due: Nanos) -> bool {
         let mut state = self.state();
         loop {
@@ -346,7 +347,8 @@ impl Schedule {
         }
     }
 
-    /// Executes a due event; `false` if the run is over or stopped.
+    /// Executes the action of a due event and records the result; returns `false` without execution if the run has
+    /// ended or was stopped.
     fn execute(&self, number: usize, clock: &Clock, zero: Nanos) -> bool {
         let scheduled = &self.events[number];
         let event = scheduled.event.as_ref();
@@ -356,7 +358,7 @@ impl Schedule {
             if state.over_since.is_some() || state.abandoned || self.stop.is_requested() {
                 return false;
             }
-            // The start time is read under the lock: no later interval can be written without this event.
+            // The start time is read under the lock, so that no later interval is written without the event.
             let start = clock.now();
             let record = &mut state.records[number];
             record.start_s = Some(seconds(start));
@@ -364,7 +366,7 @@ impl Schedule {
             record.lateness_s = Some(seconds(late));
             start
         };
-        let ended = self.executor.execute(event, &|| self.must_end());
+        let (ended, last_line) = self.executor.execute(event, &|| self.must_end());
         let end = clock.now();
         let mut state = self.state();
         let record = &mut state.records[number];
@@ -373,15 +375,13 @@ impl Schedule {
             false => EventState::Failed,
         };
         record.seconds = Some(seconds(end.saturating_sub(start)));
-        record.exit_status = ended.exit_status;
-        record.signal = ended.signal;
-        record.timed_out = ended.timed_out;
-        record.error = ended.error;
-        record.last_line = ended.last_line;
+        record.end = ended;
+        record.last_line = last_line;
         true
     }
 
-    /// Whether running commands must end now.
+    /// Whether the running commands of events must end now: `EVENT_END_TIMEOUT` has passed since the end of the
+    /// workers, a stop was requested, or the runner was dropped.
     fn must_end(&self) -> bool {
         let state = self.state();
         let has_had_time = state
@@ -395,11 +395,11 @@ impl Schedule {
         for number in numbers {
             let record = &mut state.records[*number];
             record.state = EventState::Failed;
-            record.error = Some(error.clone());
+            record.end.error = Some(error.clone());
         }
     }
 
-    /// Marks the events of a simulated system that have happened.
+    /// Marks the events of a simulated system that have happened by now as executed, with their exact start times.
     fn note_simulated(&self) {
         let mut state = self.state();
         let Some((clock, zero)) = state.begun.clone() else {
@@ -415,7 +415,8 @@ impl Schedule {
         }
     }
 
-    /// Start times, on the run's clock, and actions of the events that have begun or are simulated.
+    /// Start times on the run's clock, and actions, of the events that have begun, and of all events of a simulated
+    /// system.
     fn begun(&self) -> Vec<(Nanos, String)> {
         let state = self.state();
         let Some((_, zero)) = &state.begun else {

@@ -55,7 +55,7 @@ pub(crate) fn names(query: &str) -> Result<Vec<String>, Problem> {
     }
 }
 
-/// Reads the results and compares them.
+/// Reads the named results and compares their figures.
 pub(crate) fn compared(app: &Shared, names: &[String]) -> Result<Comparison, Problem> {
     let read = |name: &String| {
         let (results, run) = parts(name);

@@ -19,7 +19,7 @@ pub(crate) async fn confirm_page(
     run_blocking(move || {
         let results = app.results(&name)?;
         let removal = Removal::of(&results.path)?;
-        let tags = &results.entry.said.tags;
+        let tags = &results.entry.tags;
         let files = counted(removal.files() as u64, "file", "files");
         let body = html! {
             h1 { "Delete " (name) "?" }
@@ -61,7 +61,7 @@ pub(crate) async fn execute(
 /// Deletes results; refuses tagged results unless `tagged` is true.
 pub(crate) fn remove(app: &Shared, name: &str, tagged: bool) -> Result<(), Problem> {
     let results = app.results(name)?;
-    let tags = results.entry.said.tags.join(", ");
+    let tags = results.entry.tags.join(", ");
     if !tags.is_empty() && !tagged {
         return Err(Problem::conflict(format!(
             "{name} is tagged ({tags}): it is deleted only if tagged results are included"

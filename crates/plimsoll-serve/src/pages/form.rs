@@ -4,7 +4,7 @@ use crate::problem::Problem;
 use crate::state::App;
 use axum::http::StatusCode;
 
-/// The value of a field; empty if the form has no such field.
+/// The value of a field of a URL-encoded form; empty if the form has no such field.
 pub(crate) fn field(form: &str, name: &str) -> String {
     let mut pairs = form_urlencoded::parse(form.as_bytes());
     let found = pairs.find(|(n, _)| n == name);

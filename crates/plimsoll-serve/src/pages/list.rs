@@ -1,4 +1,4 @@
-//! The list of results.
+//! Page with the list of results and its filter.
 
 use super::{status, tag, time};
 use crate::address::address;
@@ -42,7 +42,7 @@ pub(crate) async fn show(
     .await
 }
 
-/// Form of the filter with the current values.
+/// Form of the list's filter, with the current values selected.
 fn filter(now: &Filter, choices: &FilterChoices) -> Markup {
     let select = |id: &str, label: &str, all: &[String], chosen: Option<&str>| {
         html! {
@@ -50,7 +50,7 @@ fn filter(now: &Filter, choices: &FilterChoices) -> Markup {
                 label for=(id) { (label) }
                 select id=(id) name=(id) {
                     option value="" { "all" }
-                    // The chosen value stays selectable even if no result has it any more.
+                    // The chosen value of a filter stays selectable even if no results have the value any more.
                     @if let Some(gone) = chosen.filter(|c| !all.iter().any(|a| a == c)) {
                         option value=(gone) selected { (gone) }
                     }
@@ -59,7 +59,7 @@ fn filter(now: &Filter, choices: &FilterChoices) -> Markup {
             }
         }
     };
-    let states: Vec<String> = Status::ALL.map(|s| s.to_string()).into();
+    let states: Vec<String> = Status::ALL.iter().map(Status::to_string).collect();
     let state = now.status.map(Status::word);
     let day = |d: Option<jiff::civil::Date>| d.map_or(String::new(), |d| d.to_string());
     let first_tag = now.tags.first().map(String::as_str);
@@ -123,8 +123,8 @@ fn row(e: &Entry) -> Markup {
             th.name scope="row" {
                 a href=(address(&e.name)) { (e.name) }
                 @if !kind.is_empty() { " " span.about { "(" (kind) ")" } }
-                @if !e.said.tags.is_empty() { div { @for t in &e.said.tags { (tag(t)) } } }
-                @if !e.said.note.is_empty() { div.about { (shortened(&e.said.note)) } }
+                @if !e.tags.is_empty() { div { @for t in &e.tags { (tag(t)) } } }
+                @if !e.note.is_empty() { div.about { (shortened(&e.note)) } }
             }
             td data-head="started" { (time(&e.started_at)) }
             td data-head="status" { (status(e.status)) }
@@ -143,7 +143,7 @@ fn service(ms: Option<f64>) -> Markup {
     html! { @if let Some(ms) = ms { div.about { "service " (latency(ms)) } } }
 }
 
-/// First line of a note, shortened.
+/// First line of a note on results, shortened to 80 characters.
 fn shortened(note: &str) -> String {
     const MAX_NOTE_CHARS: usize = 80;
     let line = note.lines().next().unwrap_or_default();

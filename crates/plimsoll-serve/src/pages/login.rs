@@ -39,7 +39,7 @@ fn page(to: &str, wrong: bool) -> Html<String> {
     document("Token", &body)
 }
 
-/// The address if it is on this server, else the address of the list of results.
+/// The address `to` if `to` is a path on this server, else the address of the list of results.
 fn local_address(to: &str) -> &str {
     let plain = |to: &str| to.bytes().all(|b| b.is_ascii_graphic() && b != b'\\');
     match to.starts_with('/') && !to.starts_with("//") && plain(to) {

@@ -1,4 +1,4 @@
-//! Pages, one module each, and shared parts.
+//! Pages of the results browser, with a module for each page, and parts that several pages show.
 
 pub(crate) mod compare;
 pub(crate) mod delete;
@@ -12,7 +12,7 @@ use jiff::tz::TimeZone;
 use maud::{Markup, html};
 use plimsoll_results::Status;
 
-/// A status in its colour.
+/// The status of results as HTML, in the colour of the status.
 fn status(status: Status) -> Markup {
     let class = match status {
         Status::Valid => "good",
@@ -22,7 +22,7 @@ fn status(status: Status) -> Markup {
     html! { span.status.(class) { (status) } }
 }
 
-/// A tag as a link to the results that have the tag.
+/// A tag as a link to the list of the results that have the tag.
 fn tag(tag: &str) -> Markup {
     let query = form_urlencoded::Serializer::new(String::new())
         .append_pair("tag", tag)

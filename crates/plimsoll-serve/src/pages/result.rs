@@ -76,9 +76,9 @@ pub(crate) async fn annotate(
     .await
 }
 
-/// Head of the page: directory, status, tags and note.
+/// Head of the page on results: directory, status, tags and note.
 fn head(results: &Results) -> Markup {
-    let said = &results.entry.said;
+    let said = &results.entry;
     html! {
         p.about { span.mono { (results.path.display()) } " " (status(results.entry.status)) }
         @if !said.tags.is_empty() { p { @for t in &said.tags { (tag(t)) } } }
@@ -86,7 +86,7 @@ fn head(results: &Results) -> Markup {
     }
 }
 
-/// Links to the runs of a series.
+/// Links to the pages of a series' runs; empty for a single run.
 fn runs(results: &Results) -> Result<Markup, Problem> {
     let verdict = |v: Verdict| status(v.into());
     let name = &results.entry.name;
@@ -131,9 +131,9 @@ fn report(path: &FilePath, kind: Kind) -> Result<Markup, Problem> {
     Ok(page::body(&documents))
 }
 
-/// Form for tags and note.
+/// Form in which the user changes the tags and the note of results.
 fn annotations(results: &Results, form: &str) -> Markup {
-    let said = &results.entry.said;
+    let said = &results.entry;
     let action = format!("{}/annotations", address(&results.entry.name));
     html! {
         section {

@@ -7,7 +7,7 @@ use plimsoll_diagnostics::{Problem, Span};
 use plimsoll_measure::Nanos;
 
 impl Resolver<'_> {
-    /// Resolves the events of the file.
+    /// Checks the events of the system file, and resolves the names of the affected elements.
     pub(super) fn events(&mut self) {
         for event in &self.file.event {
             let given = [

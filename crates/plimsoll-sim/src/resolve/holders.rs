@@ -11,7 +11,7 @@ use plimsoll_diagnostics::{Problem, Span};
 const MIN_BLOCK_BYTES: u64 = 512;
 
 impl Resolver<'_> {
-    /// Resolves caches and logs.
+    /// Checks caches and logs, and resolves the names to which they refer.
     pub(super) fn holders(&mut self) {
         for (name, cache) in &self.file.cache {
             let group = self.group(cache.node.as_ref());

@@ -18,10 +18,10 @@ const MAX_PATH_DEPTH: usize = 64;
 /// Minimum piece size of a stripe in bytes.
 const MIN_PIECE_BYTES: f64 = 512.0;
 
-/// State of a path expansion.
+/// State of the expansion of a path into steps.
 struct Context<'a> {
     class: OperationClass,
-    /// Paths in expansion, outermost first.
+    /// Names of the nested paths that are being expanded, outermost first.
     open: Vec<&'a str>,
     caches: u8,
     /// Bit mask of the groups with a chosen node.
@@ -45,7 +45,7 @@ impl<'a> Resolver<'a> {
                 self.name(name, Element::Path);
             }
         }
-        // Background paths come first: the steps that start them refer to their first steps.
+        // Background paths come first: a step that starts a background path refers to the first step of the path.
         for (buffer, path) in self.buffers_in_order() {
             self.drain(buffer, path);
         }
@@ -94,7 +94,7 @@ impl<'a> Resolver<'a> {
         self.inherited.insert(buffer, inherited);
     }
 
-    /// Expands a background path.
+    /// Expands a path that background flows take: the path of a drain, a flush or a rebuild.
     fn background(&mut self, path: &'a Spanned<String>) -> Background {
         let step = self.system.steps.len() as u32;
         let mut context = Context {
@@ -305,7 +305,7 @@ impl<'a> Resolver<'a> {
             else {
                 return;
             };
-            self.needs_group(
+            self.check_group(
                 self.system.limits[limit as usize].placement.group,
                 name.get_ref(),
                 span,
@@ -387,7 +387,7 @@ impl<'a> Resolver<'a> {
             unreachable!("directions of links are links");
         };
         for station in transmission.into_iter().chain(latency) {
-            self.needs_group(
+            self.check_group(
                 self.system.stations[station as usize].placement.group,
                 link,
                 span,
@@ -402,7 +402,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// Checks that the path has chosen a node of the element's group before the element.
-    fn needs_group(
+    fn check_group(
         &mut self,
         group: Option<u8>,
         name: &str,
@@ -435,7 +435,7 @@ impl<'a> Resolver<'a> {
     ) {
         match element {
             Element::Station(station) => {
-                self.needs_group(
+                self.check_group(
                     self.system.stations[station as usize].placement.group,
                     name,
                     span,
@@ -488,7 +488,7 @@ impl<'a> Resolver<'a> {
         use OperationClass::{Commit, DataRead, DataWrite, MetadataChange, MetadataRead, Open};
         let file = self.file;
         let written = &file.cache[name];
-        self.needs_group(
+        self.check_group(
             self.system.caches[cache as usize].placement.group,
             name,
             span,
@@ -528,7 +528,7 @@ impl<'a> Resolver<'a> {
     }
 
     fn append(&mut self, name: &str, buffer: u16, span: Span, context: &mut Context<'a>) {
-        self.needs_group(
+        self.check_group(
             self.system.buffers[buffer as usize].placement.group,
             name,
             span,
@@ -537,7 +537,7 @@ impl<'a> Resolver<'a> {
         let inherited = self.inherited.get(&buffer).copied().unwrap_or(0);
         for group in 0..self.system.groups.len() as u8 {
             if inherited & 1 << group != 0 {
-                self.needs_group(Some(group), name, span, context);
+                self.check_group(Some(group), name, span, context);
             }
         }
         self.system.steps.push(Step::Append { buffer });

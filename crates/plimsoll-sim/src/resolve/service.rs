@@ -123,7 +123,8 @@ impl Resolver<'_> {
         }
     }
 
-    /// Squared coefficient of variation, at least `min`.
+    /// Squared coefficient of variation of the station's service time, checked to be above 0, at least `min` and at
+    /// most a million; 1 if missing or refused.
     fn squared_cv(&mut self, station: &Station, min: f64) -> f64 {
         let Some(at) = &station.squared_cv else {
             return 1.0;

@@ -5,7 +5,7 @@ use plimsoll_sim::{Completion, Operation, OperationClass, Simulation, parse};
 
 pub const MS: u64 = 1_000_000;
 
-/// The four paths that a system must have, all of them `path`.
+/// TOML text of the four paths that every system file must have, each with the steps `path`.
 pub fn paths(path: &str) -> String {
     format!(
         "[path]\nmetadata_read = [{path}]\nmetadata_change = [{path}]\ndata_read = [{path}]\ndata_write = [{path}]\n"
@@ -47,19 +47,19 @@ pub fn read(file: u64, offset: u64, bytes: u64) -> Operation {
     operation(OperationClass::DataRead, file, offset, bytes)
 }
 
-/// When an operation ended, in milliseconds, and whether it succeeded, by its ticket.
+/// The ticket of an operation, the end of the operation in milliseconds, and whether the operation succeeded.
 pub type Ended = (u32, f64, bool);
 
-/// Runs until nothing is left. Returns what ended.
+/// Advances virtual time until no operation is in flight; returns the ended operations.
 pub fn run(sim: &mut Simulation) -> Vec<Ended> {
     let ended = run_until(sim, u64::MAX);
     assert_eq!(sim.in_flight(), 0, "everything ends");
-    // Little's law is asserted here.
+    // `station_totals` is called for its assertion of Little's law.
     let _ = sim.station_totals();
     ended
 }
 
-/// Runs up to a time, in nanoseconds. Returns what ended.
+/// Advances virtual time to `until` nanoseconds; returns the ended operations.
 pub fn run_until(sim: &mut Simulation, until: u64) -> Vec<Ended> {
     let mut ended = Vec::new();
     let mut completed: Vec<Completion> = Vec::new();

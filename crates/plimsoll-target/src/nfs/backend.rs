@@ -3,8 +3,8 @@
 
 use super::cache::DelegationId;
 use super::client_state::ClientState;
-use super::dir_handle_cache::{is_plain_component, split};
-use super::open::{Open, Opened, Stability};
+use super::dir_handle_cache::{check_component, split};
+use super::open::{Open, Opened};
 use super::transfer::{self, TransferCalls};
 use super::url::CreateMode;
 use crate::error::OpError;
@@ -12,6 +12,7 @@ use crate::session_types::{
     Attributes, CallSigns, EntryKind, ListTotals, MAX_WHOLE_READ_BYTES, OpenHow, OpenMode,
 };
 use crate::write_data::WriteSource;
+use plimsoll_nfs::v3::Stable;
 use plimsoll_nfs::v4::types::Status;
 use rustix::io::Errno;
 use std::future::Future;
@@ -29,7 +30,7 @@ pub(crate) type EntryAt<'a, H> = (H, &'a [u8]);
 pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
     /// The server's identifier of a file.
     type Handle: Copy;
-    /// The identity that opens files; each session has one.
+    /// The open owner of a session on NFSv4; `()` for NFSv3, which has no open state.
     type Opener;
 
     fn state(&self) -> &ClientState<Self::Handle>;
@@ -52,9 +53,9 @@ pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
         truncate: bool,
     ) -> Result<Opened<Self::File>, OpError>;
 
-    /// Creates a file and opens it.
+    /// Creates and opens a file by the create mode of `how`, truncated if the second field of `how` is true.
     ///
-    /// `EEXIST` if the file exists and the call does not open existing files.
+    /// Fails with `EEXIST` if the file exists and the create mode refuses an existing file.
     async fn create(
         &self,
         opener: &Self::Opener,
@@ -63,7 +64,7 @@ pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
         how: (CreateMode, bool),
     ) -> Result<Opened<Self::File>, OpError>;
 
-    /// Tells the server that a file is closed.
+    /// Ends the open of a file at the server (CLOSE of NFSv4).
     async fn close_file(&self, file: &Self::File) -> Result<(), OpError>;
 
     /// Begins to write `len` bytes from a source.
@@ -82,7 +83,7 @@ pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
 
     async fn set_len(&self, file: &Self::File, len: u64) -> Result<(), OpError>;
 
-    /// Locks a range and unlocks it.
+    /// Locks a byte range of a file for writing, and unlocks the range.
     async fn lock(&self, file: &Self::File, offset: u64, len: u64) -> Result<(), OpError>;
 
     async fn stat(&self, path: &[u8]) -> Result<Attributes, OpError>;
@@ -133,7 +134,7 @@ pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
     async fn walk(&self, path: &[u8]) -> Result<Self::Handle, OpError> {
         let state = self.state();
         let step = async |dir, name: &[u8]| {
-            check_plain_component(name)?;
+            check_component(name)?;
             self.sub_dir((dir, name)).await
         };
         state.dirs.walk(state.config.root, path, step).await
@@ -147,7 +148,7 @@ pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
         work: impl AsyncFn(EntryAt<'_, Self::Handle>) -> Result<R, OpError>,
     ) -> Result<R, OpError> {
         let (dir, name) = split(path);
-        check_plain_component(name)?;
+        check_component(name)?;
         let work = async || work((self.walk(dir).await?, name)).await;
         self.state().dirs.within(dir, is_stale, work).await
     }
@@ -162,13 +163,14 @@ pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
             return Err(OpError(Errno::ISDIR));
         }
         let stability = match how.dsync {
-            true => Stability::Data,
-            false => Stability::Unstable,
+            true => Stable::DataSync,
+            false => Stable::Unstable,
         };
         if how.create {
             let create = (self.state().config.create, how.truncate);
             match self.create(opener, path, how.mode, create).await {
-                // Another client has created the file first: open it as an existing file.
+                // The file exists, and the create mode refuses an existing file, so the file is opened without
+                // creating.
                 Err(OpError(Errno::EXIST)) => {}
                 created => return Ok(Open::new(created?, how.mode, stability)),
             }
@@ -227,7 +229,8 @@ pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
         Ok(())
     }
 
-    /// RENAME. Either of the two directory handles may be stale; the status does not say which.
+    /// Calls RENAME, after a stale handle again with both directories looked up: the status does not tell which
+    /// directory handle is stale.
     async fn rename(&self, from: &[u8], to: &[u8]) -> Result<(), OpError> {
         let (from_dir, from_name) = split(from);
         let (to_dir, to_name) = split(to);
@@ -261,23 +264,23 @@ pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
         closed.map(|()| read)
     }
 
-    /// Creates or replaces a small file: writes a temporary file and renames it, so that a crash
-    /// leaves either the old or the new contents.
+    /// Creates or replaces a small file: writes a temporary file and renames it to `path`, so that a crash leaves
+    /// either the old or the new contents.
     async fn put(&self, opener: &Self::Opener, path: &[u8], bytes: &[u8]) -> Result<(), OpError> {
         let new = [path, b".new"].concat();
         let mode = OpenMode::Write;
         let how = (CreateMode::Guarded, false);
         let created = match self.create(opener, &new, mode, how).await {
-            // A file left by a crash, or a hard link to a user's file: remove it without writing to
-            // it.
+            // A crash left the temporary file, or a user has made a hard link with the name of the temporary file: the
+            // name is removed, and nothing is written to the file that has the name.
             Err(OpError(Errno::EXIST)) => {
                 self.remove(&new, false).await?;
                 self.create(opener, &new, mode, how).await?
             }
             other => other?,
         };
-        let open = Open::new(created, mode, Stability::File);
-        let written = transfer::write_bytes(self, &open, 0, bytes, Stability::File).await;
+        let open = Open::new(created, mode, Stable::FileSync);
+        let written = transfer::write_bytes(self, &open, 0, bytes, Stable::FileSync).await;
         let closed = self.close(&open).await;
         match written.and(closed) {
             Ok(()) => match self.replace(&new, path).await {
@@ -290,22 +293,22 @@ pub(crate) trait NfsBackend: TransferCalls + Sized + 'static {
                 done => done,
             },
             Err(e) => {
-                // Leaves no partly written file behind.
+                // The contents of the temporary file are incomplete, so the temporary file is removed.
                 let _ = self.remove(&new, false).await;
                 Err(e)
             }
         }
     }
 
-    /// Renames a file onto another file, or removes it if renaming fails. Servers may refuse to
-    /// replace a file that is open (RFC 8881, 18.26.3): the old file is then removed first.
+    /// Renames the file `from` to `to`, or removes `from` if renaming fails. A server may refuse to replace an open
+    /// file (NFS4ERR_FILE_OPEN; RFC 8881, 18.26.3); `to` is then removed before a second RENAME.
     async fn replace(&self, from: &[u8], to: &[u8]) -> Result<(), OpError> {
         let Err(refused) = self.rename(from, to).await else {
             return Ok(());
         };
         let is_open = Status::of_errno(refused.0) == Some(Status::FileOpen);
         if is_open && self.remove(to, false).await.is_ok() {
-            // If this rename fails, the new file stays, because it is the only copy.
+            // If the second RENAME fails, `from` stays: the file has the only copy of the new contents.
             return self.rename(from, to).await;
         }
         let _ = self.remove(from, false).await;
@@ -324,14 +327,6 @@ async fn read_whole<B: NfsBackend>(backend: &B, open: &Open<B::File>) -> Result<
     let read = transfer::read(backend, open, (0, size), put, || ()).await?;
     out.truncate(read as usize);
     Ok(out)
-}
-
-/// Refuses a name that leads to the parent directory.
-fn check_plain_component(name: &[u8]) -> Result<(), OpError> {
-    match is_plain_component(name) {
-        true => Ok(()),
-        false => Err(OpError(Errno::INVAL)),
-    }
 }
 
 /// Whether the server no longer knows a handle.

@@ -15,16 +15,17 @@ pub(crate) const CACHED_ATTRIBUTES: &str = "attribute cache hits";
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum CacheModel {
-    /// No cache: every operation calls the server.
+    /// Client without a cache: every operation calls the server.
     None,
-    /// Attributes of names, until their lifetime ends.
+    /// Cache of the attributes of names, until the lifetime of the attributes ends.
     Attributes,
-    /// As `Attributes`, and the size and data of a file from its open to its close.
+    /// Cache of the attributes of names until the lifetime of the attributes ends, and of the size and data of a file
+    /// while the file is open (close-to-open).
     OpenToClose,
 }
 
-/// The number of a delegation. No other client changes the file while the delegation is held.
-/// `None` in versions without delegations.
+/// The client's number of the delegation that guarantees cached attributes or data; `None` without a delegation, and
+/// always on NFSv3.
 pub(crate) type DelegationId = Option<u64>;
 
 /// Attributes by path, the instant of their expiry, and the delegation that keeps the attributes valid beyond the
@@ -60,7 +61,7 @@ impl Cache {
         }
     }
 
-    /// Counts a cache hit that served `bytes` bytes.
+    /// Records an operation of `bytes` bytes that the cache answered, with latency 0, in the results' row `row`.
     fn count_hit(&self, row: Option<u32>, now: Nanos, bytes: u64) {
         if let (Some(rows), Some(row)) = (&self.rows, row) {
             rows.recorder.record(row, OpTimes::unpaced(now, now), bytes);
@@ -227,7 +228,7 @@ impl CachedFile {
         (*range_end >= end).then_some(end - offset)
     }
 
-    /// Adds a range and merges it with the ranges that it touches.
+    /// Adds the bytes from `offset` to `offset + len` to the cached ranges of the file, and merges ranges that touch.
     fn add(&self, offset: u64, len: u64) {
         if len == 0 {
             return;

@@ -6,7 +6,8 @@ use plimsoll_measure::LongReplies;
 use plimsoll_nfs::rpc::{Deviations, RpcError};
 use rustix::io::Errno;
 
-/// Explains an error; names the server's replies if they could not be decoded.
+/// The message for a failed operation; for `EBADMSG`, with a description of the server's replies that could not be
+/// decoded.
 pub(crate) fn explain_io_error(deviations: &Deviations, e: OpError) -> String {
     let malformed = match e {
         OpError(Errno::BADMSG) => deviations.malformed(),

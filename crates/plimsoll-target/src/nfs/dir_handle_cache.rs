@@ -85,7 +85,8 @@ impl<H: Copy> DirHandleCache<H> {
         dirs.insert(path.into(), dir);
     }
 
-    /// Drops the handles of a directory and of all directories below it.
+    /// Drops the cached handles of the directory `path` and of all directories in its tree, after a stale handle or a
+    /// removal.
     pub(crate) fn invalidate(&self, path: &[u8]) {
         let mut dirs = self.dirs.borrow_mut();
         if dirs.remove(path).is_some() {
@@ -114,15 +115,15 @@ pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Whether a name is not `..`.
-pub(crate) fn is_plain_component(name: &[u8]) -> bool {
-    name != b".."
+/// Checks that a path component is not `..`, which would lead out of the work directory; `EINVAL` otherwise.
+pub(crate) fn check_component(name: &[u8]) -> Result<(), OpError> {
+    match name {
+        b".." => Err(OpError(Errno::INVAL)),
+        _ => Ok(()),
+    }
 }
 
 /// Checks that a path stays in the work directory. Plan validation checks paths too.
 pub(crate) fn check(path: &[u8]) -> Result<(), OpError> {
-    match path.split(|b| *b == b'/').any(|name| name == b"..") {
-        true => Err(OpError(Errno::INVAL)),
-        false => Ok(()),
-    }
+    path.split(|b| *b == b'/').try_for_each(check_component)
 }

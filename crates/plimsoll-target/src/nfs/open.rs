@@ -2,20 +2,10 @@
 
 use crate::error::OpError;
 use crate::session_types::{Attributes, EntryKind, OpenMode};
+use plimsoll_nfs::v3::Stable;
 use rustix::io::Errno;
 use std::cell::Cell;
 use std::rc::Rc;
-
-/// The stability of written data when a WRITE returns (RFC 1813, 3.3.7 and RFC 7530, 16.36).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stability {
-    /// Data may be lost until a COMMIT.
-    Unstable,
-    /// The data is on stable storage.
-    Data,
-    /// The data and all attributes are on stable storage.
-    File,
-}
 
 /// A file, and its attributes if the open returned them.
 pub(crate) type Opened<F> = (F, Option<Attributes>);
@@ -25,7 +15,7 @@ pub(crate) struct Open<F> {
     pub(crate) file: F,
     mode: OpenMode,
     /// Stability of every write that does not request another stability.
-    pub(crate) stability: Stability,
+    pub(crate) stability: Stable,
     /// The attributes that the open returned.
     pub(crate) attributes: Option<Attributes>,
     /// Whether written data needs a COMMIT.
@@ -40,7 +30,7 @@ impl<F> Open<F> {
     pub(crate) fn new(
         (file, attributes): Opened<F>,
         mode: OpenMode,
-        stability: Stability,
+        stability: Stable,
     ) -> Rc<Self> {
         Rc::new(Self {
             file,
@@ -53,11 +43,11 @@ impl<F> Open<F> {
         })
     }
 
-    pub(crate) fn may_read(&self) -> Result<(), OpError> {
+    pub(crate) fn check_readable(&self) -> Result<(), OpError> {
         self.mode.reads().then_some(()).ok_or(OpError(Errno::BADF))
     }
 
-    pub(crate) fn may_write(&self) -> Result<(), OpError> {
+    pub(crate) fn check_writable(&self) -> Result<(), OpError> {
         self.mode.writes().then_some(()).ok_or(OpError(Errno::BADF))
     }
 

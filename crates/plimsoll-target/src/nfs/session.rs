@@ -7,7 +7,6 @@ use super::backend::NfsBackend;
 use super::cache::{Cache, CachedFile};
 use super::dir_handle_cache::{check, split};
 use super::handle::{InFlightWrite, NfsHandle};
-use super::open::Stability;
 use super::transfer;
 use crate::error::OpError;
 use crate::rare_operation::{FileOperation, NameOperation};
@@ -15,14 +14,14 @@ use crate::session::Session;
 use crate::session_types::{
     AioDone, Attributes, CallSigns, EntryKind, ListTotals, OpenHow, SessionSpec, WritePlace,
 };
+use crate::timed_writes::wait_until;
 use crate::write_data::{RestOfBytes, WriteData};
 use memmap2::MmapMut;
 use plimsoll_lane::Stopped;
 use plimsoll_measure::{Clock, Nanos};
+use plimsoll_nfs::v3::Stable;
 use plimsoll_plan::Stream;
-use std::future::poll_fn;
 use std::rc::Rc;
-use std::task::Poll;
 
 pub(crate) struct NfsSession<B: NfsBackend> {
     client: Rc<B>,
@@ -69,16 +68,17 @@ impl<B: NfsBackend> NfsSession<B> {
         &self.client.state().cache
     }
 
-    /// Writes `bytes`.
+    /// Writes the caller's bytes (not content of the session) with the requested stability, and updates the cached data
+    /// of the file.
     async fn write_given(
         &mut self,
         handle: &NfsHandle<B::File>,
         offset: u64,
         bytes: &[u8],
-        stability: Stability,
+        stability: Stable,
     ) -> Result<(), OpError> {
         let open = &handle.open;
-        open.may_write()?;
+        open.check_writable()?;
         transfer::write_bytes(&*self.client, open, offset, bytes, stability).await?;
         self.note_write(handle, offset, bytes.len() as u64);
         Ok(())
@@ -89,10 +89,10 @@ impl<B: NfsBackend> NfsSession<B> {
         &mut self,
         handle: &NfsHandle<B::File>,
         (offset, len): (u64, u64),
-        stability: Stability,
+        stability: Stable,
     ) -> Result<(), OpError> {
         let open = &handle.open;
-        open.may_write()?;
+        open.check_writable()?;
         transfer::write(
             &*self.client,
             open,
@@ -148,7 +148,8 @@ impl<B: NfsBackend> Session for NfsSession<B> {
         push_name(&mut self.name);
     }
 
-    /// Nothing to reserve: written data goes from the pool into messages, and read data stays in the message.
+    /// The sessions of NFS targets need no buffer: written data goes from the pool into messages, and read data stays
+    /// in the message.
     fn reserve(&mut self, _: u64) -> Result<(), OpError> {
         Ok(())
     }
@@ -201,7 +202,7 @@ impl<B: NfsBackend> Session for NfsSession<B> {
     }
 
     async fn read(&mut self, handle: &Self::Handle, offset: u64, len: u64) -> Result<u64, OpError> {
-        handle.open.may_read()?;
+        handle.open.check_readable()?;
         let (cache, cached) = (self.cache(), handle.cached.as_deref());
         if let Some(bytes) = cache.data(cached, (offset, len), self.clock.now()) {
             self.note_cache_hit(cached);
@@ -233,7 +234,7 @@ impl<B: NfsBackend> Session for NfsSession<B> {
         offset: u64,
         bytes: &mut [u8],
     ) -> Result<u64, OpError> {
-        handle.open.may_read()?;
+        handle.open.check_readable()?;
         let range = (offset, bytes.len() as u64);
         let sink = |at: usize, read: &[u8]| bytes[at..at + read.len()].copy_from_slice(read);
         transfer::read(&*self.client, &handle.open, range, sink, || {
@@ -252,9 +253,10 @@ impl<B: NfsBackend> Session for NfsSession<B> {
         self.write_given(handle, offset, bytes, stability).await
     }
 
-    /// GETATTR finds the end of the file, which another client may have changed; then WRITE.
+    /// Calls GETATTR and then WRITE at the end of the file: NFS has no append, and another client may have extended the
+    /// file.
     async fn append(&mut self, handle: &Self::Handle, len: u64) -> Result<(), OpError> {
-        handle.open.may_write()?;
+        handle.open.check_writable()?;
         let end = self.stat_handle(handle).await?.size;
         self.write(handle, end, len).await
     }
@@ -357,7 +359,7 @@ impl<B: NfsBackend> Session for NfsSession<B> {
         len: u64,
         tag: u32,
     ) -> Result<(), OpError> {
-        handle.open.may_write()?;
+        handle.open.check_writable()?;
         let start = self.clock.now();
         self.note_write(handle, offset, len);
         let (of, source) = (&handle.open, &mut self.source);
@@ -374,7 +376,7 @@ impl<B: NfsBackend> Session for NfsSession<B> {
         len: usize,
         tag: u32,
     ) -> Result<(), OpError> {
-        handle.open.may_write()?;
+        handle.open.check_writable()?;
         let start = self.clock.now();
         self.note_write(handle, offset, len as u64);
         let (of, mut source) = (&handle.open, RestOfBytes(&bytes[..len]));
@@ -390,24 +392,17 @@ impl<B: NfsBackend> Session for NfsSession<B> {
     }
 
     async fn aio_take(&mut self, count: usize, done: &mut Vec<AioDone>) -> Result<(), Stopped> {
+        let lane = self.client.state().lane.clone();
         let mut taken = 0;
-        poll_fn(|context| {
+        wait_until(&lane, |context| {
             self.advance(context);
             taken += self.done.len();
             done.append(&mut self.done);
-            if taken >= count || self.in_flight.is_empty() {
-                return Poll::Ready(Ok(()));
-            }
-            let lane = &self.client.state().lane;
-            match lane.now() >= lane.deadline() {
-                true => Poll::Ready(Err(Stopped)),
-                false => Poll::Pending,
-            }
+            taken >= count || self.in_flight.is_empty()
         })
         .await
     }
 
-    /// All queued writes have begun, so no write is discarded.
     fn aio_abandon(&mut self) -> Vec<(u32, Nanos)> {
         self.in_flight.iter().map(|q| (q.tag, q.start)).collect()
     }

@@ -7,7 +7,6 @@ use super::work_dir::{ServerProbe, WorkDir};
 use crate::error::OpError;
 use crate::session::Target;
 use crate::session_types::{Descriptors, SessionSpec, Space};
-use crate::verifying::{Ledger, VerifyingTarget};
 use plimsoll_lane::{Lane, LaneKind};
 use plimsoll_measure::LongReplies;
 use plimsoll_nfs::rpc::Deviations;
@@ -32,7 +31,7 @@ pub(crate) trait NfsVersion: Send + Sync + 'static {
     /// The deviations of the server's replies from the protocol.
     fn deviations(&self) -> &Deviations;
 
-    /// Creates the client of a lane.
+    /// Creates the NFS client of a lane, which all sessions of the lane share, and which has its own TCP connections.
     fn lane_client(self: &Arc<Self>, lane: &Lane, spec: &SessionSpec) -> Rc<Self::Backend>;
 
     /// The identity that opens the files of a worker of `process`.
@@ -44,8 +43,10 @@ pub(crate) struct NfsTarget<V: NfsVersion> {
     pub(crate) version: Arc<V>,
     pub(crate) work_dir: WorkDir<V::Handle>,
     pub(crate) description: String,
-    /// Number of connections of each lane.
+    /// Number of TCP connections that each lane opens to the server (option `nconnect`).
     pub(crate) connections: u32,
+    /// Number of lanes per rank; `None` for one lane per processor.
+    pub(crate) lanes: Option<usize>,
     /// The relay of all connections; dropping the relay ends the connections.
     pub(crate) added_rtt_relay: Option<Relay>,
 }
@@ -68,11 +69,6 @@ impl<V: NfsVersion> NfsTarget<V> {
 
 impl<V: NfsVersion> Target for NfsTarget<V> {
     type Session = NfsSession<V::Backend>;
-    type Verifying = VerifyingTarget<Self>;
-
-    fn verifying(self, ledger: Arc<Ledger>) -> Self::Verifying {
-        VerifyingTarget::new(self, ledger)
-    }
 
     fn describe(&self) -> String {
         self.description.clone()
@@ -80,6 +76,10 @@ impl<V: NfsVersion> Target for NfsTarget<V> {
 
     fn lane_kind(&self) -> LaneKind {
         LaneKind::Reactor
+    }
+
+    fn requested_lanes(&self) -> Option<usize> {
+        self.lanes
     }
 
     fn descriptors(&self) -> Descriptors {
@@ -123,7 +123,7 @@ impl<V: NfsVersion> Target for NfsTarget<V> {
     }
 
     fn writable(&self) -> Result<(), OpError> {
-        match self.ask(|probe| probe.may_write(self.work_dir.dir))? {
+        match self.ask(|probe| probe.check_writable(self.work_dir.dir))? {
             true => Ok(()),
             false => Err(OpError(Errno::ACCESS)),
         }

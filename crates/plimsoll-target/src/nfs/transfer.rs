@@ -1,10 +1,11 @@
 //! Reads and writes: split into calls of at most `rsize` or `wsize` bytes, with several calls in
 //! flight.
 
-use super::open::{Open, Stability};
+use super::open::Open;
 use super::sizes::TransferSizes;
 use crate::error::OpError;
 use crate::write_data::WriteData;
+use plimsoll_nfs::v3::Stable;
 use rustix::io::Errno;
 use std::collections::VecDeque;
 
@@ -13,18 +14,18 @@ const MAX_PIPELINED_CALLS: usize = 8;
 
 /// The reply to a WRITE.
 pub(crate) struct Written {
-    /// Number of bytes written.
+    /// Number of bytes that the server has written; a further WRITE continues a short WRITE.
     pub(crate) count: u32,
-    /// Whether the data needs a COMMIT.
+    /// Whether the server may lose the written data until a COMMIT (`UNSTABLE`).
     pub(crate) unstable: bool,
     pub(crate) verifier: [u8; 8],
 }
 
 /// The reply to a READ, without the data.
 pub(crate) struct PieceRead {
-    /// Number of bytes read.
+    /// Number of bytes in the reply to a READ, at most the number that the READ requested.
     pub(crate) count: u32,
-    /// Whether the file ends after these bytes.
+    /// Whether the reply to a READ reports the end of the file after the returned bytes.
     pub(crate) eof: bool,
 }
 
@@ -37,9 +38,9 @@ pub(crate) trait TransferCalls {
     type Write;
     /// A READ in flight.
     type Read;
-    /// The error of a failed call.
+    /// The error of a failed READ or WRITE, by which `wait_to_repeat` decides whether the call is repeated.
     type CallError;
-    /// The state of a call's repetitions.
+    /// Repetitions of READ or WRITE calls since the latest successful call, as `wait_to_repeat` counts the repetitions.
     type Retries: Default;
 
     fn sizes(&self) -> &TransferSizes;
@@ -55,7 +56,7 @@ pub(crate) trait TransferCalls {
         permit: Self::Permit,
         offset: u64,
         bytes: &[u8],
-        stability: Stability,
+        stability: Stable,
     ) -> Result<Self::Write, OpError>;
 
     async fn write_reply(&self, sent: Self::Write) -> Result<Written, Self::CallError>;
@@ -68,7 +69,8 @@ pub(crate) trait TransferCalls {
         count: u32,
     ) -> Result<Self::Read, OpError>;
 
-    /// Waits for the data of a READ of at most `limit` bytes and passes it to `sink`; `None` if the server sent more.
+    /// Waits for the reply to a READ of at most `limit` bytes, and passes the data to `sink`; `None` if the server sent
+    /// more than `limit` bytes.
     async fn read_reply(
         &self,
         sent: Self::Read,
@@ -101,7 +103,7 @@ pub(crate) fn send_write<T: TransferCalls>(
     open: &Open<T::File>,
     permit: T::Permit,
     (offset, bytes): (u64, &[u8]),
-    stability: Stability,
+    stability: Stable,
 ) -> Result<Piece<T::Write>, OpError> {
     debug_assert!(
         bytes.len() <= calls.sizes().write as usize,
@@ -109,7 +111,7 @@ pub(crate) fn send_write<T: TransferCalls>(
         bytes.len()
     );
     let call = calls.send_write(&open.file, permit, offset, bytes, stability)?;
-    if stability == Stability::Unstable {
+    if stability == Stable::Unstable {
         open.set_dirty();
     }
     Ok(Piece {
@@ -170,7 +172,7 @@ pub(crate) async fn write_bytes<T: TransferCalls>(
     open: &Open<T::File>,
     mut offset: u64,
     mut bytes: &[u8],
-    stability: Stability,
+    stability: Stable,
 ) -> Result<(), OpError> {
     let mut retries = T::Retries::default();
     while !bytes.is_empty() {
@@ -191,7 +193,7 @@ pub(crate) async fn write<T: TransferCalls>(
     open: &Open<T::File>,
     source: &mut WriteData,
     (offset, len): (u64, u64),
-    stability: Stability,
+    stability: Stable,
     piece_done: impl Fn(),
 ) -> Result<(), OpError> {
     let end = offset.checked_add(len).ok_or(OpError(Errno::FBIG))?;
@@ -219,8 +221,8 @@ pub(crate) async fn write<T: TransferCalls>(
         piece_done,
     );
     let done = written.await;
-    // After a failed piece, the other pieces are still in flight. Waits for the pieces, so that no
-    // call of an operation reaches the server after the operation, and all calls are counted.
+    // After a failed WRITE, the other WRITEs of the operation are still in flight. Their replies are awaited, so that
+    // no WRITE reaches the server after the end of the operation, and all calls are counted.
     for piece in pieces {
         if let Ok(written) = calls.write_reply(piece.call).await {
             open.note_verifier(written.verifier);
@@ -234,7 +236,7 @@ async fn write_pieces<T: TransferCalls>(
     open: &Open<T::File>,
     source: &mut WriteData,
     (mut at, end): (u64, u64),
-    stability: Stability,
+    stability: Stable,
     pieces: &mut VecDeque<Piece<T::Write>>,
     piece_done: impl Fn(),
 ) -> Result<(), OpError> {
@@ -278,7 +280,7 @@ async fn finish_piece<T: TransferCalls>(
     open: &Open<T::File>,
     source: &mut WriteData,
     piece: Piece<T::Write>,
-    stability: Stability,
+    stability: Stable,
 ) -> Result<(), OpError> {
     let end = piece.offset + u64::from(piece.len);
     let mut retries = T::Retries::default();
@@ -307,8 +309,8 @@ pub(crate) async fn read<T: TransferCalls>(
     let mut pieces = VecDeque::new();
     let range = (offset, end);
     let done = read_pieces(calls, open, range, &mut sink, &mut pieces, piece_done).await;
-    // The file has ended before these pieces, or a piece has failed. Waits for the pieces, so that
-    // all calls of the operation are counted and belong to its time.
+    // At the end of the file or after a failed READ, further READs of the operation are still in flight. Their replies
+    // are awaited, so that all calls are counted and belong to the time of the operation.
     for piece in pieces {
         let _ = calls.read_reply(piece.call, piece.len, |_| ()).await;
     }

@@ -3,12 +3,12 @@
 use super::cache::CacheModel;
 use super::sizes::{MESSAGE_OVERHEAD_BYTES, TransferSizes};
 use crate::connect::TargetError;
+use crate::url_parser::UrlParser;
 use plimsoll_measure::Nanos;
 use plimsoll_nfs::rpc::{ChannelSpec, Credentials};
 use plimsoll_nfs::wan::{Link, MAX_RTT, Relay};
-use plimsoll_plan::{parse_duration, parse_size, show_duration};
+use plimsoll_plan::{parse_size, show_duration};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream, ToSocketAddrs};
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 /// Default NFS port (RFC 1813, 2.1 and RFC 7530, 3.1).
@@ -35,16 +35,17 @@ const MAX_RETRIES: u64 = 100;
 /// Maximum time to find the reachable address of a server with several addresses.
 const MAX_ADDRESS_PROBE: Duration = Duration::from_secs(3);
 
-/// Default lifetime of cached attributes.
+/// Lifetime of cached attributes without the option `actimeo`: the default of `acregmin` on Linux (nfs(5)).
 const DEFAULT_ATTRIBUTE_LIFETIME: Duration = Duration::from_secs(3);
 
 /// Options of both NFS versions.
-pub(crate) const OPTIONS: [&str; 12] = [
+pub(crate) const OPTIONS: [&str; 13] = [
     "actimeo",
     "added_rtt",
     "cache",
     "create",
     "gid",
+    "lanes",
     "nconnect",
     "retrans",
     "rsize",
@@ -57,11 +58,12 @@ pub(crate) const OPTIONS: [&str; 12] = [
 /// Modes of creating files (RFC 1813, 3.3.8 and RFC 7530, 16.16).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CreateMode {
-    /// The call opens an existing file.
+    /// Create mode with which a CREATE or OPEN of an existing file succeeds.
     Unchecked,
-    /// The call fails if the file exists.
+    /// CREATE or OPEN fails with `EEXIST` if the file exists.
     Guarded,
-    /// As `Guarded`, and a retransmitted call creates no second file.
+    /// Create mode with which a CREATE or OPEN of an existing file fails with `EEXIST`, unless an earlier transmission
+    /// of the call created the file.
     Exclusive,
 }
 
@@ -75,6 +77,8 @@ pub(crate) struct ServerUrl {
     pub(crate) uid: Option<u32>,
     pub(crate) gid: Option<u32>,
     pub(crate) connections: u32,
+    /// Number of lanes per rank; `None` for one lane per processor.
+    pub(crate) lanes: Option<usize>,
     pub(crate) read_size: Option<u32>,
     pub(crate) write_size: Option<u32>,
     pub(crate) timeout: Duration,
@@ -86,118 +90,9 @@ pub(crate) struct ServerUrl {
     pub(crate) attribute_lifetime: Duration,
 }
 
-/// A URL that is being parsed.
-pub(crate) struct UrlParser<'a> {
-    pub(crate) scheme: &'static str,
-    pub(crate) url: &'a str,
-}
-
-impl<'a> UrlParser<'a> {
-    /// The error of a wrong part, which must be a slice of the URL.
-    pub(crate) fn wrong(&self, part: &str, reason: impl Into<String>) -> TargetError {
-        let begin = (part.as_ptr() as usize).checked_sub(self.url.as_ptr() as usize);
-        let begin = begin.expect("the part is a slice of the URL");
-        assert!(
-            begin + part.len() <= self.url.len(),
-            "`{part}` is not a slice of `{}`",
-            self.url
-        );
-        TargetError::Url {
-            target: self.scheme,
-            reason: reason.into(),
-            url: self.url.into(),
-            at: begin..begin + part.len(),
-        }
-    }
-
-    /// The error of an option with a wrong value.
-    fn wrong_value(&self, name: &str, value: &str, expected: &str) -> TargetError {
-        self.wrong(value, format!("{name} `{value}`: expected {expected}"))
-    }
-
-    /// The error of an option that cannot be used.
-    pub(crate) fn wrong_option(&self, name: &str, reason: &str) -> TargetError {
-        let at = self.url.find(&format!("{name}="));
-        let at = at.expect("the option is in the URL");
-        self.wrong(&self.url[at..at + name.len()], reason)
-    }
-
-    pub(crate) fn port(&self, text: &str) -> Result<u16, TargetError> {
-        let port = text.parse().ok().filter(|p| *p != 0);
-        port.ok_or_else(|| self.wrong(text, format!("`{text}` is not a port: expected 1 to 65535")))
-    }
-
-    pub(crate) fn number(
-        &self,
-        name: &str,
-        value: &str,
-        range: RangeInclusive<u64>,
-    ) -> Result<u32, TargetError> {
-        let number = value.parse().ok().filter(|n| range.contains(n));
-        let number = number.and_then(|n| u32::try_from(n).ok());
-        number.ok_or_else(|| {
-            let expected = format!("{} to {}", range.start(), range.end());
-            self.wrong_value(name, value, &expected)
-        })
-    }
-
-    /// Parses a value that is one of a few words.
-    pub(crate) fn word<T: Copy>(
-        &self,
-        name: &str,
-        value: &str,
-        words: &[(&str, T)],
-    ) -> Result<T, TargetError> {
-        let known = words.iter().find(|(word, _)| *word == value);
-        known.map(|(_, meaning)| *meaning).ok_or_else(|| {
-            let (last, first) = words.split_last().expect("an option has a value");
-            let first: Vec<&str> = first.iter().map(|(word, _)| *word).collect();
-            let expected = match first[..] {
-                [] => last.0.to_owned(),
-                _ => format!("{} or {}", first.join(", "), last.0),
-            };
-            self.wrong_value(name, value, &expected)
-        })
-    }
-
-    /// Parses a duration within a range; `expected` describes the range.
-    fn duration(
-        &self,
-        name: &str,
-        value: &str,
-        (range, expected): (RangeInclusive<Duration>, &str),
-    ) -> Result<Duration, TargetError> {
-        let time = parse_duration(value).map_err(|e| self.wrong(value, e))?;
-        match range.contains(&time) {
-            true => Ok(time),
-            false => Err(self.wrong_value(name, value, expected)),
-        }
-    }
-
-    /// Parses the size of a transfer, in bytes.
-    fn transfer(&self, name: &str, value: &str) -> Result<u32, TargetError> {
-        let size = parse_size(value).map_err(|e| self.wrong(value, e))?;
-        match u32::try_from(size) {
-            Ok(n) if (512..=MAX_TRANSFER_BYTES).contains(&size) => Ok(n),
-            _ => Err(self.wrong_value(name, value, "512 to 16m")),
-        }
-    }
-
-    fn unknown_option(&self, name: &str, options: &[&str]) -> TargetError {
-        let near = |o: &&&str| strsim::damerau_levenshtein(o, &name.to_ascii_lowercase()) <= 2;
-        let hint = match options.iter().find(near) {
-            Some(option) => format!(", did you mean `{option}`?"),
-            None => String::new(),
-        };
-        let known = options.join(", ");
-        let reason = format!("unknown option `{name}`: expected one of {known}{hint}");
-        self.wrong(name, reason)
-    }
-}
-
 impl ServerUrl {
-    /// Parses a URL. `path` is the part after the server. `other` takes the options `own` of one
-    /// version, and returns whether it knows an option.
+    /// Parses the URL of an NFS target. `path` names the part after the server in error messages. `other` takes the
+    /// options `own` of one NFS version, and returns whether the version has the option.
     pub(crate) fn parse(
         text: &UrlParser<'_>,
         path: &str,
@@ -206,12 +101,10 @@ impl ServerUrl {
     ) -> Result<Self, TargetError> {
         let scheme = text.scheme;
         let form = format!("expected {scheme}://host[:port]/{path}?name=value&name=value");
-        let end = &text.url[text.url.len()..];
-        let after_scheme = text.url.split_once(':').map_or(end, |(_, rest)| rest);
-        let Some(rest) = after_scheme.strip_prefix("//") else {
+        let (after_scheme, pairs) = text.parts();
+        let Some(place) = after_scheme.strip_prefix("//") else {
             return Err(text.wrong(after_scheme, format!("there is no server: {form}")));
         };
-        let (place, pairs) = rest.split_once('?').unwrap_or((rest, end));
         let Some(slash) = place.find('/') else {
             return Err(text.wrong(place, format!("there is no {path}: {form}")));
         };
@@ -224,6 +117,7 @@ impl ServerUrl {
             uid: None,
             gid: None,
             connections: 1,
+            lanes: None,
             read_size: None,
             write_size: None,
             timeout: Duration::from_secs(10),
@@ -233,22 +127,16 @@ impl ServerUrl {
             cache: CacheModel::None,
             attribute_lifetime: DEFAULT_ATTRIBUTE_LIFETIME,
         };
-        let mut options = [&OPTIONS[..], own].concat();
-        options.sort_unstable();
-        let mut seen = Vec::new();
-        for pair in pairs.split('&').filter(|p| !p.is_empty()) {
-            let Some((name, value)) = pair.split_once('=') else {
-                return Err(text.wrong(pair, format!("`{pair}` is not name=value")));
-            };
-            if seen.contains(&name) {
-                return Err(text.wrong(name, format!("option `{name}` is given twice")));
-            }
-            seen.push(name);
+        let given = text.options(pairs)?;
+        for (name, value) in &given {
             if !parsed.set(text, name, value)? && !other(name, value)? {
+                let mut options = [&OPTIONS[..], own].concat();
+                options.sort_unstable();
                 return Err(text.unknown_option(name, &options));
             }
         }
-        if seen.contains(&"actimeo") && parsed.cache == CacheModel::None {
+        let has_lifetime = given.iter().any(|(name, _)| *name == "actimeo");
+        if has_lifetime && parsed.cache == CacheModel::None {
             let reason = "actimeo is the lifetime of cached attributes: cache=attr caches them";
             return Err(text.wrong_option("actimeo", reason));
         }
@@ -261,9 +149,10 @@ impl ServerUrl {
         match name {
             "uid" => self.uid = Some(text.number(name, value, any)?),
             "gid" => self.gid = Some(text.number(name, value, any)?),
+            "lanes" => self.lanes = text.lanes(value)?,
             "nconnect" => self.connections = text.number(name, value, 1..=MAX_CONNECTIONS)?,
-            "rsize" => self.read_size = Some(text.transfer(name, value)?),
-            "wsize" => self.write_size = Some(text.transfer(name, value)?),
+            "rsize" => self.read_size = Some(transfer_size(text, name, value)?),
+            "wsize" => self.write_size = Some(transfer_size(text, name, value)?),
             "retrans" => self.retries = text.number(name, value, 0..=MAX_RETRIES)?,
             "timeo" => {
                 let range = (MIN_TIMEOUT..=MAX_TIMEOUT, "100ms to 10m");
@@ -418,4 +307,13 @@ fn host_and_port(
         None => return Err(text.wrong(rest, "expected a colon and the port")),
     };
     Ok((host.into(), port))
+}
+
+/// Parses the option `rsize` or `wsize`: the maximum size of a READ or WRITE, 512 bytes to 16 MiB.
+fn transfer_size(text: &UrlParser<'_>, name: &str, value: &str) -> Result<u32, TargetError> {
+    let size = parse_size(value).map_err(|e| text.wrong(value, e))?;
+    match u32::try_from(size) {
+        Ok(n) if (512..=MAX_TRANSFER_BYTES).contains(&size) => Ok(n),
+        _ => Err(text.wrong_value(name, value, "512 to 16m")),
+    }
 }

@@ -17,10 +17,10 @@ pub(crate) trait ServerProbe {
     /// The server's identifier of a file.
     type Handle: Copy;
 
-    /// Looks up a name; returns the handle, and whether the name is a directory.
+    /// Looks up a name; returns the handle of the object, and whether the object is a directory.
     fn look_up(&mut self, dir: Self::Handle, name: &[u8]) -> Result<(Self::Handle, bool), OpError>;
 
-    /// Creates a directory; returns the same as `ServerProbe::look_up`.
+    /// Creates a directory; returns the handle of the new object, and whether the object is a directory.
     fn make_dir(&mut self, dir: Self::Handle, name: &[u8])
     -> Result<(Self::Handle, bool), OpError>;
 
@@ -28,7 +28,7 @@ pub(crate) trait ServerProbe {
     fn remove_dir(&mut self, dir: Self::Handle, name: &[u8]) -> Result<(), OpError>;
 
     /// Whether this client may add and remove names in a directory.
-    fn may_write(&mut self, dir: Self::Handle) -> Result<bool, OpError>;
+    fn check_writable(&mut self, dir: Self::Handle) -> Result<bool, OpError>;
 
     /// The free space; `None` if the server does not report space.
     fn space(&mut self, dir: Self::Handle) -> Result<Option<Space>, OpError>;
@@ -115,7 +115,8 @@ fn make_last<S: ServerProbe>(
 ) -> Result<((S::Handle, bool), bool), OpError> {
     for _ in 0..MAX_CREATIONS {
         match server.make_dir(dir, name) {
-            // Another client created the component, or this client did and the reply was lost.
+            // Another client created the directory, or this client created the directory and the reply to the first
+            // transmission of the call was lost.
             Err(OpError(Errno::EXIST)) => {}
             made => return Ok((made?, true)),
         }

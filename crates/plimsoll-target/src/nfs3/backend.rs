@@ -20,7 +20,7 @@ use plimsoll_nfs::v3::{
 use rustix::io::Errno;
 use std::rc::Rc;
 
-/// Attributes to set: only the permissions.
+/// Arguments of a SETATTR or CREATE that set the permission bits only.
 fn only_mode(mode: u32) -> Setting {
     Setting {
         mode: Some(mode),
@@ -28,7 +28,7 @@ fn only_mode(mode: u32) -> Setting {
     }
 }
 
-/// Attributes to set: only the size.
+/// Arguments of a SETATTR or CREATE that set the size in bytes only.
 fn only_size(size: u64) -> Setting {
     Setting {
         size: Some(size),
@@ -166,7 +166,7 @@ impl NfsBackend for LaneClient {
         Ok((file, attributes))
     }
 
-    /// NFSv3 has no open files: nothing to close.
+    /// Makes no call: an NFSv3 server does not know which files are open.
     async fn close_file(&self, _: &Handle) -> Result<(), OpError> {
         Ok(())
     }
@@ -221,7 +221,7 @@ impl NfsBackend for LaneClient {
         Err(OpError(Errno::NOLCK))
     }
 
-    /// LOOKUP; GETATTR only if the reply to LOOKUP has no attributes.
+    /// Calls LOOKUP; GETATTR follows only if the LOOKUP reply has no attributes, which RFC 1813 permits.
     async fn stat(&self, path: &[u8]) -> Result<Attributes, OpError> {
         if path.is_empty() {
             return self.stat_open(&self.state.config.root).await;

@@ -3,15 +3,12 @@
 use super::Nfs3;
 use crate::error::OpError;
 use crate::nfs::client_state::ClientState;
-use crate::nfs::open::Stability;
 use crate::nfs::rpc_stats::{self, ProcedureStats};
-use crate::session_types::{Attributes, EntryKind, SessionSpec};
+use crate::session_types::{Attributes, SessionSpec};
 use plimsoll_lane::Lane;
 use plimsoll_measure::Nanos;
 use plimsoll_nfs::rpc::Channel;
-use plimsoll_nfs::v3::{
-    self, Client, Entry, FileType, Handle, Name, NfsError, Proc, RpcObserver, Stable,
-};
+use plimsoll_nfs::v3::{self, Client, Entry, Handle, Name, NfsError, Proc, RpcObserver};
 use std::rc::Rc;
 
 /// The client that the sessions of a lane share.
@@ -38,7 +35,7 @@ fn procedure_names() -> impl Iterator<Item = &'static str> {
     Proc::ALL.iter().map(|p| p.name())
 }
 
-/// Names of all rows of the results.
+/// Names of the rows in the results: the procedures of NFSv3, then cache hits, retransmissions and reconnects.
 pub(super) fn row_names() -> Vec<&'static str> {
     rpc_stats::row_names(procedure_names())
 }
@@ -61,27 +58,6 @@ pub(super) fn entry((dir, name): (Handle, &[u8])) -> Entry<'_> {
 impl From<NfsError> for OpError {
     fn from(e: NfsError) -> Self {
         Self(e.errno())
-    }
-}
-
-impl From<Stability> for Stable {
-    fn from(stability: Stability) -> Self {
-        match stability {
-            Stability::Unstable => Self::Unstable,
-            Stability::Data => Self::DataSync,
-            Stability::File => Self::FileSync,
-        }
-    }
-}
-
-impl From<FileType> for EntryKind {
-    fn from(kind: FileType) -> Self {
-        match kind {
-            FileType::Regular => Self::File,
-            FileType::Directory => Self::Dir,
-            FileType::Link => Self::Link,
-            _ => Self::Other,
-        }
     }
 }
 

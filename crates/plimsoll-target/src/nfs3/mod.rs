@@ -1,7 +1,8 @@
-//! Files of a server by NFS version 3, without a kernel client.
+//! The target `nfs3`: files of a server by NFS version 3, without a kernel client.
 //!
-//! Every operation calls the server unless `cache` has the result. Otherwise only the handles of directories on paths
-//! are cached. `backend` maps operations to calls.
+//! Every operation calls the server unless the option `cache` is given and the cache has the result. Without `cache`,
+//! the client keeps only the handles of the directories on located paths. The module `backend` maps operations to
+//! calls.
 
 mod backend;
 mod lane_client;
@@ -38,7 +39,6 @@ pub(crate) const SCHEME: TargetScheme = TargetScheme {
     name: "nfs3",
     form: "nfs3://host[:port]/export",
     storage: FileStorage::Server,
-    is_virtual: false,
     takes_events: false,
     row_names: lane_client::row_names,
 };
@@ -122,6 +122,7 @@ pub(crate) fn connect(
         work_dir,
         description,
         connections: server.connections,
+        lanes: server.lanes,
         added_rtt_relay: relay,
     })
 }

@@ -2,11 +2,10 @@
 
 use super::lane_client::LaneClient;
 use crate::error::OpError;
-use crate::nfs::open::Stability;
 use crate::nfs::sizes::TransferSizes;
 use crate::nfs::transfer::{PieceRead, TransferCalls, Written};
 use plimsoll_nfs::v3::{
-    Data, Handle, NfsError, PendingCall, Read, ReadArgs, Stable, Write, WriteArgs,
+    Handle, Name, NfsError, PendingCall, Read, ReadArgs, Stable, Write, WriteArgs,
 };
 
 impl TransferCalls for LaneClient {
@@ -35,14 +34,14 @@ impl TransferCalls for LaneClient {
         (): (),
         offset: u64,
         bytes: &[u8],
-        stability: Stability,
+        stability: Stable,
     ) -> Result<PendingCall<Write>, OpError> {
         let args = WriteArgs {
             file: *file,
             offset,
             count: bytes.len() as u32,
-            stable: stability.into(),
-            data: Data(bytes),
+            stable: stability,
+            data: Name(bytes),
         };
         Ok(self.client.send::<Write>(&args))
     }

@@ -2,7 +2,8 @@
 
 use super::SCHEME;
 use crate::connect::TargetError;
-use crate::nfs::url::{ServerUrl, UrlParser};
+use crate::nfs::url::ServerUrl;
+use crate::url_parser::UrlParser;
 
 /// A parsed URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,7 +41,7 @@ mod tests {
     #[test]
     fn every_option_is_parsed() {
         let url = Url::parse(
-            "nfs3://h.example:12049/a/b?mountport=12050&sec=sys&uid=7&gid=8&nconnect=4&rsize=64k\
+            "nfs3://h.example:12049/a/b?mountport=12050&sec=sys&uid=7&gid=8&nconnect=4&lanes=3&rsize=64k\
              &wsize=32k&timeo=2s&retrans=5&create=exclusive&cache=attr&actimeo=9s",
         );
         let server = ServerUrl {
@@ -50,6 +51,7 @@ mod tests {
             uid: Some(7),
             gid: Some(8),
             connections: 4,
+            lanes: Some(3),
             read_size: Some(64 << 10),
             write_size: Some(32 << 10),
             timeout: Duration::from_secs(2),
@@ -72,7 +74,7 @@ mod tests {
     fn what_is_wrong_is_shown_in_its_place() {
         let says = |url: &str| Url::parse(url).unwrap_err().to_string();
         insta::assert_snapshot!(says("nfs3://h/x?nconect=4"), @r"
-        target `nfs3`: unknown option `nconect`: expected one of actimeo, added_rtt, cache, create, gid, mountport, nconnect, retrans, rsize, sec, timeo, uid, wsize, did you mean `nconnect`?
+        target `nfs3`: unknown option `nconect`: expected one of actimeo, added_rtt, cache, create, gid, lanes, mountport, nconnect, retrans, rsize, sec, timeo, uid, wsize, did you mean `nconnect`?
           nfs3://h/x?nconect=4
                      ^^^^^^^
         ");

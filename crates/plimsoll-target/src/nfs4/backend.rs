@@ -21,7 +21,7 @@ use plimsoll_nfs::v4::operations::{
     PutFh, Range, ReadLink, Remove, Rename, RenameArgs, SaveFh, SetAttr, SetAttrArgs, Verify,
     access,
 };
-use plimsoll_nfs::v4::state::{OpenHow as How, share};
+use plimsoll_nfs::v4::state::{CreateHow, share};
 use plimsoll_nfs::v4::types::{FileType, Handle, StateId, Status, Text};
 use plimsoll_nfs::v4::{Call, Compound, NfsError, OpenFile, OpenOwner, Results, RetryState};
 use rustix::io::Errno;
@@ -47,7 +47,7 @@ const STATFS_ATTRIBUTES: Bitmap = {
 /// Attributes that pathconf requests.
 const PATHCONF_ATTRIBUTES: Bitmap = Bitmap::of(&[number::MAX_LINK, number::MAX_NAME]);
 
-/// Attributes to set: only the permissions.
+/// Arguments of a SETATTR or OPEN that set the permission bits only.
 fn only_mode(mode: u32) -> Attributes {
     Attributes {
         mode: Some(mode),
@@ -55,7 +55,7 @@ fn only_mode(mode: u32) -> Attributes {
     }
 }
 
-/// Attributes to set: only the size.
+/// Arguments of a SETATTR or OPEN that set the size in bytes only.
 fn only_size(size: u64) -> Attributes {
     Attributes {
         size: Some(size),
@@ -78,7 +78,7 @@ impl LaneClient {
         owner: &OpenOwner,
         path: &[u8],
         mode: OpenMode,
-        how: How,
+        how: Option<CreateHow>,
     ) -> Result<Opened<OpenFile>, OpError> {
         let mut access = 0;
         if mode.reads() {
@@ -231,7 +231,7 @@ impl NfsBackend for LaneClient {
         mode: OpenMode,
         truncate: bool,
     ) -> Result<Opened<OpenFile>, OpError> {
-        let opened = self.open_named(owner, path, mode, How::Existing).await?;
+        let opened = self.open_named(owner, path, mode, None).await?;
         if truncate && let Err(e) = self.set_open(&opened.0, only_size(0)).await {
             let _ = self.client.close(&opened.0).await;
             return Err(e);
@@ -252,13 +252,16 @@ impl NfsBackend for LaneClient {
         };
         let verifier = || self.state.verifiers.next();
         let how = match (create, self.client.minor()) {
-            (CreateMode::Unchecked, _) => How::Unchecked(set),
-            (CreateMode::Guarded, _) => How::Guarded(set),
-            (CreateMode::Exclusive, 0) => How::Exclusive(verifier()),
-            (CreateMode::Exclusive, _) => How::ExclusiveWith(verifier(), only_mode(FILE_MODE)),
+            (CreateMode::Unchecked, _) => CreateHow::Unchecked(set),
+            (CreateMode::Guarded, _) => CreateHow::Guarded(set),
+            (CreateMode::Exclusive, 0) => CreateHow::Exclusive(verifier()),
+            (CreateMode::Exclusive, _) => {
+                CreateHow::ExclusiveWith(verifier(), only_mode(FILE_MODE))
+            }
         };
-        let created = self.open_named(owner, path, mode, how).await?;
-        if let How::Exclusive(_) = how {
+        let created = self.open_named(owner, path, mode, Some(how));
+        let created = created.await?;
+        if let CreateHow::Exclusive(_) = how {
             // The server may store the verifier in the file's attributes, so the attributes must be
             // set now (RFC 7530, 16.16.5).
             self.set_open(&created.0, only_mode(FILE_MODE)).await?;
@@ -358,8 +361,8 @@ impl NfsBackend for LaneClient {
         self.operate_on_name::<SetAttr>(call, path, &args).await
     }
 
-    /// REMOVE removes files and directories alike, so the same compound first checks the type of
-    /// the object.
+    /// The NFSv4 operation REMOVE removes files and directories alike, so its compound first checks the type by VERIFY
+    /// or NVERIFY, as unlink(2) and rmdir(2) do.
     async fn remove_entry(
         &self,
         (dir, name): EntryAt<'_, Handle>,

@@ -115,7 +115,7 @@ fn procedure_names() -> impl Iterator<Item = &'static str> {
     calls.chain(Event::ALL.iter().map(|e| e.name()))
 }
 
-/// Names of all rows of the results.
+/// Names of the rows in the results: calls and events of NFSv4, then cache hits, retransmissions and reconnects.
 pub(super) fn row_names() -> Vec<&'static str> {
     rpc_stats::row_names(procedure_names())
 }

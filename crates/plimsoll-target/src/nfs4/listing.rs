@@ -73,7 +73,7 @@ impl LaneClient {
     }
 }
 
-/// Size of an entry in the message, in bytes.
+/// Encoded size in bytes of a directory entry in a READDIR reply.
 pub(super) fn bytes_of(entry: &ListEntry<'_>) -> u64 {
     use plimsoll_nfs::xdr::Encode;
     let mut values = Vec::new();

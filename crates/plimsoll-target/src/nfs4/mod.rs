@@ -1,7 +1,8 @@
-//! Files of a server by NFS version 4 (4.0 and 4.1), without a kernel client.
+//! The target `nfs4`: files of a server by NFS versions 4.0 and 4.1, without a kernel client.
 //!
-//! Every operation calls the server unless `cache` has the result. Otherwise only the handles of directories on paths
-//! are cached. `backend` maps operations to calls. Each lane is a separate client of the server.
+//! Every operation calls the server unless the option `cache` is given and the cache has the result. Without `cache`,
+//! the client keeps only the handles of the directories on located paths. The module `backend` maps operations to
+//! calls. Each lane is an NFS client with its own client id.
 
 mod backend;
 mod compounds;
@@ -27,18 +28,18 @@ use plimsoll_nfs::rpc::Deviations;
 use plimsoll_nfs::v4::types::{Handle, Status};
 use plimsoll_nfs::v4::{ClientSpec, FifoMutex, NfsError, OpenOwner};
 use plimsoll_plan::WorkDirSpec;
+use plimsoll_runtime::sync::lock;
 use probe::{MAX_LIST_BYTES, Probe, ProbeSpec};
 use std::collections::{BTreeSet, HashMap};
 use std::net::SocketAddr;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use url::{Owners, Url};
 
 pub(crate) const SCHEME: TargetScheme = TargetScheme {
     name: "nfs4",
     form: "nfs4://host[:port]/path",
     storage: FileStorage::Server,
-    is_virtual: false,
     takes_events: false,
     row_names: lane_client::row_names,
 };
@@ -57,10 +58,6 @@ pub(crate) struct Nfs4 {
     client_numbers: Mutex<BTreeSet<u32>>,
     /// Mutexes of shared open owners, by process; one owner for all processes has key 0.
     owner_locks: Mutex<HashMap<u64, FifoMutex>>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Nfs4 {
@@ -174,6 +171,7 @@ pub(crate) fn connect(
         work_dir,
         description,
         connections: server.connections,
+        lanes: server.lanes,
         added_rtt_relay: relay,
     })
 }

@@ -13,8 +13,8 @@ use crate::session_types::Space;
 use plimsoll_nfs::rpc::{Credentials, Deviations};
 use plimsoll_nfs::v4::attributes::{Attributes, Bitmap, number};
 use plimsoll_nfs::v4::operations::{
-    Access, Create, CreateArgs, CreateType, GetAttr, GetFh, Lookup, PutFh, PutRootFh, Remove,
-    access,
+    Access, Create, CreateArgs, CreateType, GetAttr, GetFh, Lookup, Operation, PutFh, PutRootFh,
+    Remove, access,
 };
 use plimsoll_nfs::v4::state::ChannelAttributes;
 use plimsoll_nfs::v4::types::{FileType, Handle, Status, Text};
@@ -29,7 +29,7 @@ const MIN_TRANSFER_BYTES: u32 = 512;
 /// Maximum size of one part of a directory listing, in bytes.
 pub(super) const MAX_LIST_BYTES: u32 = 64 << 10;
 
-/// Lease in nanoseconds if the server does not state one.
+/// Assumed lease in nanoseconds of a server whose GETATTR reply lacks `lease_time`.
 const DEFAULT_LEASE_NS: u64 = 30_000_000_000;
 
 /// Attributes that give the type of a directory entry.
@@ -56,7 +56,7 @@ pub(crate) struct Probe {
 /// Limits that the server states.
 pub(super) struct Limits {
     pub(super) sizes: TransferSizes,
-    /// The lease, in nanoseconds.
+    /// Lease in nanoseconds: the server may drop the state of a client that sends no call for longer than the lease.
     pub(super) lease: u64,
 }
 
@@ -145,16 +145,26 @@ impl Probe {
         self.client.call(build, result::<GetAttr>)
     }
 
-    /// Looks up a name; returns the handle, and whether the name is a directory.
+    /// Looks up a name in a directory; returns the handle of the object, and whether the object is a directory.
     fn find(&mut self, dir: Handle, name: &[u8]) -> Result<(Handle, bool), NfsError> {
+        self.handle_of::<Lookup>(dir, &Text(name))
+    }
+
+    /// Executes an operation that sets the current file handle, such as LOOKUP; returns the handle, and whether the
+    /// object is a directory.
+    fn handle_of<O: Operation>(
+        &mut self,
+        dir: Handle,
+        args: &O::Args<'_>,
+    ) -> Result<(Handle, bool), NfsError> {
         let (found, attributes) = self.client.call(
             |c| {
-                c.add::<PutFh>(&dir).add::<Lookup>(&Text(name));
+                c.add::<PutFh>(&dir).add::<O>(args);
                 c.add::<GetFh>(&()).add::<GetAttr>(&KIND);
             },
             |r| {
                 r.skip::<PutFh>()?;
-                r.skip::<Lookup>()?;
+                r.skip::<O>()?;
                 Ok((r.get::<GetFh>()?, r.get::<GetAttr>()?))
             },
         )?;
@@ -178,18 +188,7 @@ impl ServerProbe for Probe {
                 ..Attributes::default()
             },
         };
-        let (made, attributes) = self.client.call(
-            |c| {
-                c.add::<PutFh>(&dir).add::<Create>(&args);
-                c.add::<GetFh>(&()).add::<GetAttr>(&KIND);
-            },
-            |r| {
-                r.skip::<PutFh>()?;
-                r.skip::<Create>()?;
-                Ok((r.get::<GetFh>()?, r.get::<GetAttr>()?))
-            },
-        )?;
-        Ok((made, attributes.kind == Some(FileType::Directory)))
+        Ok(self.handle_of::<Create>(dir, &args)?)
     }
 
     fn remove_dir(&mut self, dir: Handle, name: &[u8]) -> Result<(), OpError> {
@@ -198,7 +197,7 @@ impl ServerProbe for Probe {
         Ok(self.client.call(build, success::<Remove>)?)
     }
 
-    fn may_write(&mut self, dir: Handle) -> Result<bool, OpError> {
+    fn check_writable(&mut self, dir: Handle) -> Result<bool, OpError> {
         let wanted = access::MODIFY | access::EXTEND | access::LOOKUP;
         let build = on::<Access>(&dir, &wanted);
         let access = self.client.call(build, result::<Access>)?;

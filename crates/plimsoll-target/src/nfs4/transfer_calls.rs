@@ -3,7 +3,6 @@
 use super::compounds::{on, result};
 use super::lane_client::LaneClient;
 use crate::error::OpError;
-use crate::nfs::open::Stability;
 use crate::nfs::sizes::TransferSizes;
 use crate::nfs::transfer::{PieceRead, TransferCalls, Written};
 use plimsoll_nfs::v4::operations::{Read, ReadArgs, Write, WriteArgs};
@@ -44,12 +43,12 @@ impl TransferCalls for LaneClient {
         permit: Permit,
         offset: u64,
         bytes: &[u8],
-        stability: Stability,
+        stability: Stable,
     ) -> Result<StatefulCall, OpError> {
         let args = WriteArgs {
             state: file.state()?,
             offset,
-            stable: stability.into(),
+            stable: stability,
             data: Text(bytes),
         };
         self.client.changes(file);

@@ -2,7 +2,8 @@
 
 use super::SCHEME;
 use crate::connect::TargetError;
-use crate::nfs::url::{ServerUrl, UrlParser};
+use crate::nfs::url::ServerUrl;
+use crate::url_parser::UrlParser;
 
 /// Maximum number of slots of an NFSv4.1 session.
 const MAX_SESSION_SLOTS: u64 = 1024;
@@ -13,11 +14,11 @@ const DEFAULT_SESSION_SLOTS: u32 = 64;
 /// The scope of an open owner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Owners {
-    /// One open owner for each worker.
+    /// One open owner for each worker: the opens of different workers are concurrent on 4.0.
     Worker,
-    /// One open owner for each process of the workload.
+    /// One open owner for the workers of each process of the workload.
     Process,
-    /// One open owner for all workers.
+    /// One open owner for all workers: on 4.0, one OPEN or CLOSE is in flight at a time.
     One,
 }
 
@@ -108,7 +109,7 @@ mod tests {
     fn what_is_wrong_is_shown_in_its_place() {
         let says = |url: &str| Url::parse(url).unwrap_err().to_string();
         insta::assert_snapshot!(says("nfs4://h/x?openowner=one"), @r"
-        target `nfs4`: unknown option `openowner`: expected one of actimeo, added_rtt, cache, create, delegations, gid, minorversion, nconnect, open_owner, retrans, rsize, sec, slots, timeo, uid, wsize, did you mean `open_owner`?
+        target `nfs4`: unknown option `openowner`: expected one of actimeo, added_rtt, cache, create, delegations, gid, lanes, minorversion, nconnect, open_owner, retrans, rsize, sec, slots, timeo, uid, wsize, did you mean `open_owner`?
           nfs4://h/x?openowner=one
                      ^^^^^^^^^
         ");

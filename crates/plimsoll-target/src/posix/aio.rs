@@ -1,15 +1,17 @@
 //! Asynchronous writes by a thread pool that all workers of a target share.
 
-use super::thread_pool::{PoolJob, ThreadPool, lock, wait};
+use super::calls::write_pieces;
+use super::thread_pool::{PoolJob, ThreadPool, wait};
 use crate::error::OpError;
 use crate::session_types::AioDone;
+use crate::timed_writes::wait_until;
 use crate::write_data::DetachedData;
 use plimsoll_lane::{Lane, Stopped};
 use plimsoll_measure::{Clock, Nanos};
-use rustix::io::Errno;
+use plimsoll_runtime::sync::lock;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::{Arc, Condvar, Mutex};
-use std::task::{Poll, Waker};
+use std::task::Waker;
 
 pub(super) struct AioRequest {
     /// Keeps the file open until the write completes, even if the worker drops the file earlier.
@@ -64,8 +66,8 @@ impl PoolJob for AioRequest {
         let result = self.write();
         let end = self.clock.now();
         let write = self.active();
-        // The file is dropped before the write is reported, so that the file is no longer open when
-        // its close returns.
+        // The write's descriptor must be closed before the write counts as completed: a worker that closes the file
+        // after its last write expects no other descriptor of the file.
         drop(self.file);
         let mut state = lock(&self.to.state);
         state.forget(write);
@@ -94,17 +96,12 @@ impl AioRequest {
     }
 
     fn write(&self) -> Result<u64, OpError> {
-        let mut done = 0;
-        while done < self.len {
-            let piece = self.content.piece(done as usize, self.len as usize);
-            match rustix::io::pwrite(&self.file, piece, self.offset + done) {
-                Ok(0) => return Err(Errno::IO.into()),
-                Ok(n) => done += n as u64,
-                Err(Errno::INTR) => {}
-                Err(e) => return Err(e.into()),
-            }
-        }
-        Ok(done)
+        let len = self.len as usize;
+        write_pieces(self.len, |done| {
+            let piece = self.content.piece(done as usize, len);
+            rustix::io::pwrite(&self.file, piece, self.offset + done)
+        })?;
+        Ok(self.len)
     }
 }
 
@@ -165,27 +162,24 @@ impl SessionAioQueue {
         done: &mut Vec<AioDone>,
     ) -> Result<(), Stopped> {
         let count = count.min(self.pending);
-        let waited = std::future::poll_fn(|context| {
+        let waited = wait_until(lane, |context| {
             let mut state = lock(&self.completions.state);
             if state.done.len() >= count {
-                return Poll::Ready(Ok(()));
-            }
-            if lane.now() >= lane.deadline() {
-                return Poll::Ready(Err(Stopped));
+                return true;
             }
             state.waker = Some(context.waker().clone());
-            Poll::Pending
+            false
         })
         .await;
-        // Takes completed writes even if the wait ended early.
+        // Writes that have completed are returned even if the run stopped the wait.
         let mut state = lock(&self.completions.state);
         self.pending -= state.done.len();
         done.append(&mut state.done);
         waited
     }
 
-    /// Removes writes that no thread has begun. Returns tag and start of each write that had not
-    /// completed.
+    /// Removes the session's queued writes that no thread has begun; returns tag and queueing time of every incomplete
+    /// write of the session, begun or not.
     pub(super) fn abandon(&mut self) -> Vec<(u32, Nanos)> {
         if self.pending == 0 {
             return Vec::new();

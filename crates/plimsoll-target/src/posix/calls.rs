@@ -18,7 +18,8 @@ const DIR_BUFFER: usize = 32 << 10;
 /// Alignment of reads in the buffer in bytes, for direct I/O.
 const ALIGNMENT: usize = 4096;
 
-/// The state of a worker's system calls. May move to another thread between two calls.
+/// The state with which a worker makes system calls: names, buffers and contents. A system call on the thread pool
+/// takes the worker's state along to another thread.
 pub(crate) struct SystemCalls {
     pub(crate) root: Arc<OwnedFd>,
     /// The name that operations work on.
@@ -113,17 +114,9 @@ impl SystemCalls {
         len: u64,
         mut call: impl FnMut(&[u8], u64) -> Result<usize, Errno>,
     ) -> Result<(), OpError> {
-        let mut done = 0;
-        while done < len {
-            let bytes = self.source.next_chunk(len - done)?;
-            match call(bytes, done) {
-                Ok(0) => return Err(Errno::IO.into()),
-                Ok(n) => done += n as u64,
-                Err(Errno::INTR) => {}
-                Err(e) => return Err(e.into()),
-            }
-        }
-        Ok(())
+        Ok(write_pieces(len, |done| {
+            call(self.source.next_chunk(len - done)?, done)
+        })?)
     }
 
     /// Reads a directory: calls `visit` with the name, kind and record length of each entry.
@@ -146,8 +139,8 @@ impl SystemCalls {
             }
             if dir.is_buffer_empty() {
                 calls += 1;
-                // Does not report the first call: most directories fit into one call, and the second call finds the
-                // end.
+                // The completion of the first getdents64(2) is not reported, because most directories fit into one
+                // call, and the second call only finds the end of the directory.
                 if calls > 1 {
                     self.signs.call_completed();
                 }
@@ -155,4 +148,22 @@ impl SystemCalls {
         }
         Ok(())
     }
+}
+
+/// Calls `write` with the number of bytes written so far until `len` bytes are written; a write of 0 bytes is `EIO`.
+#[inline(always)]
+pub(super) fn write_pieces(
+    len: u64,
+    mut write: impl FnMut(u64) -> Result<usize, Errno>,
+) -> Result<(), Errno> {
+    let mut done = 0;
+    while done < len {
+        match write(done) {
+            Ok(0) => return Err(Errno::IO),
+            Ok(n) => done += n as u64,
+            Err(Errno::INTR) => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
 }

@@ -39,7 +39,8 @@ impl PosixHandle {
         })
     }
 
-    /// The second descriptor; the first call opens it.
+    /// A second descriptor of the open file, which asynchronous writes share; the first call of `shared` duplicates the
+    /// descriptor.
     pub(super) fn shared(&self) -> Result<Arc<OwnedFd>, Errno> {
         if let Some(fd) = self.shared.get() {
             return Ok(fd.clone());
@@ -70,11 +71,11 @@ pub(super) fn flags_and_mode(how: OpenHow) -> (OFlags, Mode) {
     (flags, mode)
 }
 
-/// Locks a range for writing and unlocks it; waits while another open file has a lock on a part of
-/// the range.
+/// Locks a range of an open file for writing and unlocks the range; waits while another open file has a lock on a part
+/// of the range.
 ///
-/// The lock belongs to the open file (`F_OFD_SETLKW`): a process lock would not exclude the other
-/// workers, and closing any descriptor of the file would release the lock.
+/// The lock belongs to the open file (`F_OFD_SETLKW` of fcntl(2)): a lock of the process would not exclude other
+/// workers, and would be released when any descriptor of the file is closed.
 pub(super) fn lock_and_unlock(file: &OwnedFd, offset: u64, len: u64) -> Result<(), OpError> {
     let signed = |n: u64| i64::try_from(n).map_err(|_| Errno::OVERFLOW);
     let (l_start, l_len) = (signed(offset)?, signed(len)?);

@@ -1,6 +1,6 @@
 //! System calls beyond plain transfers: the operations of mixes, and replacing small files.
 
-use super::calls::SystemCalls;
+use super::calls::{SystemCalls, write_pieces};
 use super::handle::lock_and_unlock;
 use super::names::BENEATH;
 use crate::error::OpError;
@@ -51,7 +51,7 @@ impl SystemCalls {
         };
         let moved = match operation {
             FileOperation::DropCache => {
-                // The kernel does not drop dirty pages, so they are written first.
+                // POSIX_FADV_DONTNEED does not drop dirty pages, so fdatasync(2) writes the pages first.
                 rustix::fs::fdatasync(file)?;
                 // The kernel skips a page that another processor holds in a batch between two LRU lists; the second
                 // call finds the page released.
@@ -82,15 +82,16 @@ impl SystemCalls {
                 2 * self.copy_through_buffer(file, file, (offset, len), modify_blocks)?
             }
             FileOperation::MapRead { offset, len } => {
-                self.read_mapped(file, offset, len)?;
+                self.read_mapped(file, (offset, len), None)?;
                 len
             }
             FileOperation::MapReadBytes { offset, bytes } => {
-                self.read_mapped_bytes(file, offset, bytes)?;
-                bytes.len() as u64
+                let len = bytes.len() as u64;
+                self.read_mapped(file, (offset, len), Some(bytes))?;
+                len
             }
             FileOperation::MapWrite { offset, len, flush } => {
-                self.write_mapped(file, offset, len, flush)?;
+                self.write_mapped(file, (offset, len), None, flush)?;
                 len
             }
             FileOperation::MapWriteBytes {
@@ -98,8 +99,9 @@ impl SystemCalls {
                 bytes,
                 flush,
             } => {
-                self.write_mapped_bytes(file, offset, bytes, flush)?;
-                bytes.len() as u64
+                let len = bytes.len() as u64;
+                self.write_mapped(file, (offset, len), Some(bytes), flush)?;
+                len
             }
         };
         Ok(moved)
@@ -107,8 +109,8 @@ impl SystemCalls {
 
     /// Creates or replaces a small file.
     pub(crate) fn make_or_replace(&mut self, bytes: &[u8]) -> Result<(), OpError> {
-        // Writes a temporary file and renames it, so that a crash leaves either the old or the new
-        // file whole.
+        // The bytes are written to a temporary file, which then replaces the old file by rename(2), so that a crash
+        // leaves either the old or the new contents.
         let (parent, name) = self.open_parent()?;
         let mut beside = name.to_bytes().to_vec();
         beside.extend_from_slice(b".new");
@@ -116,8 +118,8 @@ impl SystemCalls {
         let mode = Mode::from_raw_mode(0o644);
         let create = || rustix::fs::openat(&parent, &beside[..], flags, mode);
         let fd = match create() {
-            // A file left by a crash, or a hard link to a user's file: remove it without writing to
-            // it.
+            // A crash left the temporary file, or a user has made a hard link with the name of the temporary file: the
+            // name is removed, and nothing is written to the file that has the name.
             Err(Errno::EXIST) => {
                 rustix::fs::unlinkat(&parent, &beside[..], AtFlags::empty())?;
                 create()?
@@ -125,31 +127,24 @@ impl SystemCalls {
             other => other?,
         };
         let write = || {
-            let mut done = 0;
-            while done < bytes.len() {
-                match rustix::io::write(&fd, &bytes[done..])? {
-                    0 => return Err(Errno::IO),
-                    n => done += n,
-                }
-            }
-            // Otherwise the new name could survive a power failure without the bytes.
+            write_all(bytes, |rest, at| rustix::io::pwrite(&fd, rest, at))?;
             rustix::fs::fdatasync(&fd)?;
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
             let names = rustix::fs::openat(&parent, ".", flags, Mode::empty())?;
             let sync_names = || match rustix::fs::fsync(&names) {
-                // This file system needs no fsync of directories.
+                // Some file systems refuse fsync(2) of a directory; directories of such file systems need no fsync(2).
                 Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(()),
                 synced => synced,
             };
-            // Removals must reach the device first: otherwise removed files that the new marker does not list could
-            // survive.
+            // The removal of files must reach the device before the new marker: otherwise, after a crash, files could
+            // exist that the marker does not list.
             sync_names()?;
             rustix::fs::renameat(&parent, &beside[..], &parent, &*name)?;
             // The marker's name must reach the device: otherwise files could survive without their marker.
             sync_names()
         };
         write().map_err(|e| {
-            // Leaves no partly written file behind.
+            // The contents of the temporary file are incomplete, so the temporary file is removed.
             let _ = rustix::fs::unlinkat(&parent, &beside[..], AtFlags::empty());
             e.into()
         })
@@ -273,93 +268,65 @@ impl SystemCalls {
         Ok(read as u64)
     }
 
-    /// Reads a mapping by having the kernel copy the pages to a memory file. A missing page, after a truncation or a
-    /// storage failure, then fails the system call, whereas an access by this process would raise `SIGBUS`. The page
-    /// faults are the same as for a direct access.
-    fn read_mapped(&mut self, file: &OwnedFd, offset: u64, len: u64) -> Result<(), OpError> {
+    /// Reads a mapped range by a system call that copies the pages to a memory file. If a page is missing, after a
+    /// truncation or a storage failure, the system call fails, where an access by this process would raise `SIGBUS`;
+    /// the page faults are the page faults of an access by this process. With `into`, the mapped bytes are also copied
+    /// to `into`.
+    fn read_mapped(
+        &mut self,
+        file: &OwnedFd,
+        (offset, len): (u64, u64),
+        mut into: Option<&mut [u8]>,
+    ) -> Result<(), OpError> {
         let window = MappedRange::page_aligned(offset, len)?;
         let map = window.options().map_raw_read_only(file)?;
         let sink = self.mapping_sink()?;
-        window.for_each_piece(&map, |at, piece, _| {
-            // SAFETY: `at` is the start of `piece` bytes of a mapping that lives until after the
-            // call. The kernel reads the bytes; no Rust reference to the bytes exists, so
-            // concurrent writers of the file do not matter.
-            unsafe { libc::pwrite(sink.as_raw_fd(), at.cast(), piece, 0) }
-        })
-    }
-
-    /// [`read_mapped`](Self::read_mapped) into `bytes`.
-    fn read_mapped_bytes(
-        &mut self,
-        file: &OwnedFd,
-        offset: u64,
-        bytes: &mut [u8],
-    ) -> Result<(), OpError> {
-        let window = MappedRange::page_aligned(offset, bytes.len() as u64)?;
-        let map = window.options().map_raw_read_only(file)?;
-        let sink = self.mapping_sink()?;
         window.for_each_piece(&map, |at, piece, done| {
-            // SAFETY: as in `read_mapped`.
+            // SAFETY: `at` points to `piece` bytes of the mapping, which lives until after the call. Only the kernel
+            // reads the mapped bytes, and no Rust reference points to the mapped bytes, so other writers of the file
+            // may change the bytes.
             let copied = unsafe { libc::pwrite(sink.as_raw_fd(), at.cast(), piece, 0) };
-            let len = usize::try_from(copied).unwrap_or(0);
-            match fill(&mut bytes[done..done + len], |rest, at| {
-                rustix::io::pread(sink, rest, at)
-            }) {
+            let (Some(bytes), Ok(len)) = (&mut into, usize::try_from(copied)) else {
+                return copied;
+            };
+            let bytes = &mut bytes[done..done + len];
+            match fill(bytes, |rest, at| rustix::io::pread(sink, rest, at)) {
                 Ok(n) if n == len => copied,
                 _ => 0,
             }
         })
     }
 
-    /// Writes `bytes` to a mapping, as [`write_mapped`](Self::write_mapped) does.
-    fn write_mapped_bytes(
-        &mut self,
-        file: &OwnedFd,
-        offset: u64,
-        bytes: &[u8],
-        flush: bool,
-    ) -> Result<(), OpError> {
-        let window = MappedRange::page_aligned(offset, bytes.len() as u64)?;
-        let map = window.options().map_raw(file)?;
-        let source = rustix::fs::memfd_create("plimsoll", MemfdFlags::CLOEXEC)?;
-        write_all(bytes, |rest, at| rustix::io::pwrite(&source, rest, at))?;
-        window.for_each_piece(&map, |at, piece, done| {
-            // SAFETY: as in `write_mapped`.
-            unsafe { libc::pread(source.as_raw_fd(), at.cast(), piece, done as i64) }
-        })?;
-        if flush {
-            map.flush_range(window.skip, window.len)?;
-        }
-        Ok(())
-    }
-
-    /// Writes a mapping by having the kernel copy to the pages, so that a missing page is an error
-    /// and not `SIGBUS`.
+    /// Writes a mapped range by a system call that copies bytes to the pages, so that a missing page is an error rather
+    /// than `SIGBUS`. The written bytes are `given`, or else content of the session.
     fn write_mapped(
         &mut self,
         file: &OwnedFd,
-        offset: u64,
-        len: u64,
+        (offset, len): (u64, u64),
+        given: Option<&[u8]>,
         flush: bool,
     ) -> Result<(), OpError> {
         let window = MappedRange::page_aligned(offset, len)?;
         let map = window.options().map_raw(file)?;
-        let composed = self.sink_of_composed(window.len)?;
+        let own = match given {
+            Some(bytes) => Some(memory_file(bytes)?),
+            None => self.sink_of_composed(window.len)?,
+        };
         // All sessions share the memory file with the pool's bytes.
         let pool = self.source.pool().clone();
-        let bytes = match &composed {
-            Some(sink) => sink.as_fd(),
+        let bytes = match &own {
+            Some(file) => file.as_fd(),
             None => pool.file()?,
         };
         let source = &mut self.source;
         window.for_each_piece(&map, |at, piece, done| {
-            let from = match &composed {
+            let from = match &own {
                 Some(_) => done,
                 None => source.next_in_pool(piece),
             };
-            // SAFETY: `at` is the start of `piece` bytes of a writable mapping that lives until
-            // after the call. The kernel writes the bytes; no Rust reference to the bytes exists,
-            // so other users of the file do not matter.
+            // SAFETY: `at` points to `piece` bytes of the writable mapping, which lives until after the call. Only the
+            // kernel writes the mapped bytes, and no Rust reference points to the mapped bytes, so other users of the
+            // file may access the bytes.
             unsafe { libc::pread(bytes.as_raw_fd(), at.cast(), piece, from as i64) }
         })?;
         if flush {
@@ -368,13 +335,12 @@ impl SystemCalls {
         Ok(())
     }
 
-    /// A memory file with the bytes composed for this write; `None` if the pool's bytes are
-    /// written.
+    /// A memory file with `len` newly composed bytes; `None` if the session's contents come unchanged from the pool.
     fn sink_of_composed(&mut self, len: usize) -> Result<Option<OwnedFd>, OpError> {
         if !self.source.pool().is_composed() {
             return Ok(None);
         }
-        let file = rustix::fs::memfd_create("plimsoll", MemfdFlags::CLOEXEC)?;
+        let file = memory_file(&[])?;
         let mut done = 0;
         while done < len {
             let bytes = self.source.next_chunk((len - done) as u64)?;
@@ -390,11 +356,18 @@ impl SystemCalls {
     fn mapping_sink(&mut self) -> Result<BorrowedFd<'_>, OpError> {
         let sink = match self.sink.take() {
             Some(sink) => sink,
-            None => rustix::fs::memfd_create("plimsoll", MemfdFlags::CLOEXEC)?,
+            None => memory_file(&[])?,
         };
         let sink: &OwnedFd = self.sink.insert(sink);
         Ok(sink.as_fd())
     }
+}
+
+/// Creates an anonymous file in memory (memfd_create(2)) with the contents `bytes`.
+fn memory_file(bytes: &[u8]) -> Result<OwnedFd, Errno> {
+    let file = rustix::fs::memfd_create("plimsoll", MemfdFlags::CLOEXEC)?;
+    write_all(bytes, |rest, at| rustix::io::pwrite(&file, rest, at))?;
+    Ok(file)
 }
 
 pub(crate) fn kind_of(kind: FileType) -> EntryKind {
@@ -414,7 +387,7 @@ pub(crate) fn attributes(s: &rustix::fs::Stat) -> Attributes {
     }
 }
 
-fn size(len: u64) -> Result<usize, Errno> {
+pub(super) fn size(len: u64) -> Result<usize, Errno> {
     usize::try_from(len).map_err(|_| Errno::NOMEM)
 }
 
@@ -435,20 +408,13 @@ fn fill(
     Ok(done)
 }
 
-pub(crate) fn write_all(
+fn write_all(
     bytes: &[u8],
     mut write: impl FnMut(&[u8], u64) -> Result<usize, Errno>,
 ) -> Result<(), Errno> {
-    let mut done = 0;
-    while done < bytes.len() {
-        match write(&bytes[done..], done as u64) {
-            Ok(0) => return Err(Errno::IO),
-            Ok(n) => done += n,
-            Err(Errno::INTR) => {}
-            Err(e) => return Err(e),
-        }
-    }
-    Ok(())
+    write_pieces(bytes.len() as u64, |done| {
+        write(&bytes[done as usize..], done)
+    })
 }
 
 /// A range of a file, and the mapping of all pages that contain the range.

@@ -17,7 +17,6 @@ use crate::error::OpError;
 use crate::scheme::{FileStorage, TargetScheme, no_rows};
 use crate::session::Target;
 use crate::session_types::{Descriptors, DirectIo, SessionSpec, Space};
-use crate::verifying::{Ledger, VerifyingTarget};
 use aio::AioThreadPool;
 pub use block_device::is_on_block_device;
 use plimsoll_lane::{Lane, LaneKind};
@@ -28,13 +27,12 @@ use session::PosixSession;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use uring::IoOptions;
+use uring::{IoMethod, IoOptions};
 
 pub(crate) const SCHEME: TargetScheme = TargetScheme {
     name: "posix",
     form: "posix or posix:?io=uring",
     storage: FileStorage::Local,
-    is_virtual: false,
     takes_events: false,
     row_names: no_rows,
 };
@@ -66,7 +64,7 @@ pub(crate) fn connect(
     purpose: Purpose,
 ) -> Result<Posix, TargetError> {
     let options = IoOptions::parse(url)?;
-    debug_assert!(!options.uring, "a ring is another target");
+    debug_assert_ne!(options.method, IoMethod::Uring, "a ring is another target");
     open_work_dir(place, purpose)
 }
 
@@ -189,11 +187,6 @@ fn check_owner(path: &Path, root: &OwnedFd) -> Result<(), TargetError> {
 
 impl Target for Posix {
     type Session = PosixSession;
-    type Verifying = VerifyingTarget<Self>;
-
-    fn verifying(self, ledger: Arc<Ledger>) -> Self::Verifying {
-        VerifyingTarget::new(self, ledger)
-    }
 
     fn describe(&self) -> String {
         format!("posix, {}", self.path.display())
@@ -263,7 +256,7 @@ impl Target for Posix {
         const TMPFS: u64 = 0x0102_1994;
         const RAMFS: u64 = 0x8584_58f6;
         let of = rustix::fs::fstatfs(&self.root).ok()?.f_type as u64;
-        // On some processors, some of these numbers are sign-extended.
+        // The kernel's file system type is 32 bits wide, and some processors sign-extend `f_type` to 64 bits.
         match of & 0xffff_ffff {
             TMPFS => Some("the files of tmpfs are in memory and nowhere else"),
             RAMFS => Some("the files of ramfs are in memory and nowhere else"),

@@ -1,5 +1,6 @@
 //! The operations of a worker as blocking system calls.
 
+use super::calls::write_pieces;
 use super::handle::PosixHandle;
 use super::mix_syscalls::attributes;
 use super::session::PosixSession;
@@ -18,6 +19,8 @@ use std::os::fd::{AsRawFd, IntoRawFd};
 
 impl Session for PosixSession {
     type Handle = PosixHandle;
+
+    const HAS_FAST_PATH: bool = true;
 
     #[inline]
     fn locate(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
@@ -207,16 +210,9 @@ impl Session for PosixSession {
         offset: u64,
         bytes: &[u8],
     ) -> Result<(), OpError> {
-        let mut done = 0;
-        while done < bytes.len() {
-            match rustix::io::pwrite(&handle.fd, &bytes[done..], offset + done as u64) {
-                Ok(0) => return Err(Errno::IO.into()),
-                Ok(n) => done += n,
-                Err(Errno::INTR) => {}
-                Err(e) => return Err(e.into()),
-            }
-        }
-        Ok(())
+        Ok(write_pieces(bytes.len() as u64, |done| {
+            rustix::io::pwrite(&handle.fd, &bytes[done as usize..], offset + done)
+        })?)
     }
 
     #[inline(always)]

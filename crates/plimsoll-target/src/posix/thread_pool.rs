@@ -1,5 +1,6 @@
 //! A thread pool for blocking jobs that all workers of a target share.
 
+use plimsoll_runtime::sync::lock;
 use rustix::io::Errno;
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -32,10 +33,6 @@ pub(super) struct ThreadPool<J: PoolJob> {
 pub(super) struct PoolShared<J> {
     pub(super) jobs: Mutex<JobQueue<J>>,
     changed: Condvar,
-}
-
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 pub(super) fn wait<'a, T>(condition: &Condvar, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {

@@ -3,12 +3,13 @@
 use crate::session_types::SessionSpec;
 use plimsoll_lane::TimedEvents;
 use plimsoll_measure::{Nanos, SimulatedWindow, WindowState};
+use plimsoll_runtime::sync::lock;
 use plimsoll_sim::{Completion, Operation, Simulation, Snapshot, System};
 use std::cell::RefCell;
 use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 
 #[derive(Debug, Clone, Copy)]
@@ -35,7 +36,8 @@ pub(super) struct SharedState {
 /// Maximum events handled before the lane checks whether the run stops.
 const MAX_EVENTS_AT_ONCE: usize = 1024;
 
-/// A simulated system and the operations that the lane's workers have in it.
+/// The part of the target `sim` that a lane drives: a simulated system, and the operations of the lane's workers in the
+/// system.
 pub(super) struct LaneSimulation {
     simulation: RefCell<Simulation>,
     slots: RefCell<Slots>,
@@ -115,7 +117,8 @@ impl LaneSimulation {
         }
     }
 
-    /// Closes the open window if it has ended, and opens the next window if it has begun.
+    /// Reads the figures of the open window at its end, and begins the next window at its start, for
+    /// [`Self::observe_windows`].
     #[cold]
     fn pass_edges(&self, windows: &mut Windows, now: Nanos) {
         if let Some(end) = windows.end() {
@@ -204,15 +207,11 @@ impl Drop for LaneSimulation {
     }
 }
 
-fn lock(shared: &Mutex<SharedState>) -> MutexGuard<'_, SharedState> {
-    shared.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl TimedEvents for LaneSimulation {
     fn proceed(&self, limit: Nanos) -> Option<Nanos> {
         loop {
             if !self.completed.borrow().is_empty() {
-                // These operations completed while a window was observed.
+                // The observation of a window advanced the simulated system, and operations of the system completed.
                 return Some(self.simulation.borrow().now());
             }
             let edge = self.windows.borrow_mut().next_edge();
@@ -269,8 +268,8 @@ pub(super) struct InSystem {
 }
 
 impl InSystem {
-    /// The time at which the operation left the system, and whether the operation succeeded; `None`
-    /// while it is in the system.
+    /// The time at which the operation left the simulated system, and whether the operation succeeded; `None` while the
+    /// operation is in the system.
     pub(super) fn ended(&self) -> Option<(Nanos, bool)> {
         match self.simulation.slots.borrow().slots[self.slot as usize] {
             Slot::Ended { at, succeeded } => Some((at, succeeded)),

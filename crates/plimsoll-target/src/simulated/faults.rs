@@ -3,11 +3,11 @@
 use rustix::io::Errno;
 use std::ops::Range;
 
-/// Denominator of all probabilities: they are given in millionths.
+/// Denominator of all probabilities of faults: a probability of 1,000,000 is certain.
 pub(super) const MILLION: u32 = 1_000_000;
 
 /// The faults of simulated files and their times, in nanoseconds of the simulation.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FileFaults {
     /// Duration of an operation.
     pub latency_ns: u64,
@@ -42,17 +42,7 @@ impl FileFaults {
     pub fn none(latency_ns: u64) -> Self {
         Self {
             latency_ns,
-            from_ns: 0,
-            of_load_only: false,
-            errors: vec![],
-            slow: None,
-            short_reads: 0,
-            wrong_reads: 0,
-            lost_writes: 0,
-            capacity: None,
-            read_only_from_ns: None,
-            outage_ns: None,
-            silent_from_ns: None,
+            ..Self::default()
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Files in the memory of this process, with faults, for simulations of the whole program. Only [`SimulatedFiles::url`]
-//! gives the URL of the target; users cannot name it.
+//! A target for simulations of the whole program: files in the memory of this process, with injected faults. Only
+//! [`SimulatedFiles::url`] gives the URL of the target, so users cannot select the target.
 
 mod faults;
 mod session;
@@ -13,14 +13,14 @@ use crate::error::OpError;
 use crate::scheme::{FileStorage, TargetScheme, no_rows};
 use crate::session::Target;
 use crate::session_types::SessionSpec;
-use crate::verifying::{Ledger, VerifyingTarget};
 use plimsoll_lane::{Lane, LaneKind};
 use plimsoll_plan::WorkDirSpec;
+use plimsoll_runtime::sync::lock;
 use rustix::io::Errno;
 use session::SimulatedSession;
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use store::Store;
 
@@ -29,59 +29,47 @@ pub(crate) const SCHEME: TargetScheme = TargetScheme {
     form: "",
     // Local paths have no meaning for simulated files.
     storage: FileStorage::Server,
-    is_virtual: false,
     takes_events: false,
     row_names: no_rows,
 };
 
 /// The simulated file systems of this process, by number.
-static ALL: Mutex<BTreeMap<u64, Arc<Shared>>> = Mutex::new(BTreeMap::new());
+static ALL: Mutex<BTreeMap<u64, Arc<Mutex<Store>>>> = Mutex::new(BTreeMap::new());
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+/// Time of the simulation in nanoseconds, without the clock drift of the simulated processes.
+fn now() -> u64 {
+    let clock = plimsoll_runtime::simulated_clock();
+    let clock = clock.expect("simulated files are used in a simulation");
+    clock.undrifted().read()
 }
 
-struct Shared {
-    store: Mutex<Store>,
-}
-
-impl Shared {
-    /// Nanoseconds since the simulation began, equal for all processes.
-    fn now() -> u64 {
-        let clock = plimsoll_runtime::simulated_clock();
-        let clock = clock.expect("simulated files are used in a simulation");
-        clock.undrifted().read()
-    }
-}
-
-/// A simulated file system with faults. Dropping it invalidates its URL.
+/// A simulated file system with injected faults. After the drop of a `SimulatedFiles`, no target has the URL of the
+/// file system.
 pub struct SimulatedFiles {
     number: u64,
-    shared: Arc<Shared>,
+    shared: Arc<Mutex<Store>>,
 }
 
 impl SimulatedFiles {
     /// Creates an empty file system; `seed` determines all random choices.
     #[must_use]
     pub fn new(faults: FileFaults, seed: u64) -> Self {
-        let shared = Arc::new(Shared {
-            store: Mutex::new(Store::new(faults, seed)),
-        });
+        let shared = Arc::new(Mutex::new(Store::new(faults, seed)));
         let mut all = lock(&ALL);
         let number = all.keys().next_back().map_or(0, |last| last + 1);
         all.insert(number, shared.clone());
         Self { number, shared }
     }
 
-    /// The URL of the target.
+    /// The URL of a target with the simulated files, whose workers are driven by `lanes` lanes per rank.
     #[must_use]
-    pub fn url(&self) -> String {
-        format!("{}:{}", SCHEME.name, self.number)
+    pub fn url(&self, lanes: usize) -> String {
+        format!("{}:{}?lanes={lanes}", SCHEME.name, self.number)
     }
 
     /// Replaces the faults.
     pub fn set_faults(&self, faults: FileFaults) {
-        lock(&self.shared.store).faults = faults;
+        lock(&self.shared).faults = faults;
     }
 
     /// Creates a file, and the directories of its path, without a call of a session.
@@ -91,14 +79,14 @@ impl SimulatedFiles {
     pub fn plant(&self, path: &str, bytes: &[u8]) {
         let (parent, _) = path.rsplit_once('/').expect("paths begin with a slash");
         self.plant_dir(parent);
-        lock(&self.shared.store)
+        lock(&self.shared)
             .put(path.as_bytes(), bytes)
             .expect("nothing else is at the place of a planted file");
     }
 
     /// Creates a directory, and all directories of its path, without a call of a session.
     pub fn plant_dir(&self, path: &str) {
-        let mut store = lock(&self.shared.store);
+        let mut store = lock(&self.shared);
         let slashes = path.match_indices('/').map(|(at, _)| at);
         for end in slashes.chain([path.len()]).filter(|end| *end > 0) {
             store.dirs.insert(path.as_bytes()[..end].to_vec());
@@ -108,7 +96,7 @@ impl SimulatedFiles {
     /// The contents of all files by path, and all directories by path with a final `/`.
     #[must_use]
     pub fn tree(&self) -> BTreeMap<String, Vec<u8>> {
-        let store = lock(&self.shared.store);
+        let store = lock(&self.shared);
         let name = |path: &[u8]| String::from_utf8_lossy(path).into_owned();
         let dirs = store.dirs.iter().filter(|d| d.len() > 1);
         let dirs = dirs.map(|d| (name(d) + "/", vec![]));
@@ -123,13 +111,13 @@ impl SimulatedFiles {
     /// included.
     #[must_use]
     pub fn calls(&self) -> Vec<Call> {
-        lock(&self.shared.store).calls.clone()
+        lock(&self.shared).calls.clone()
     }
 
     /// Paths outside the work directory that sessions used.
     #[must_use]
     pub fn strays(&self) -> Vec<String> {
-        lock(&self.shared.store).strays.clone()
+        lock(&self.shared).strays.clone()
     }
 }
 
@@ -139,14 +127,12 @@ impl Drop for SimulatedFiles {
     }
 }
 
-/// The file system of a URL, and the time limit of calls.
-fn found(url: &str) -> Option<(Arc<Shared>, Option<Duration>)> {
+/// The simulated file system that a URL names, and the text of the URL's options; `None` if no such file system exists.
+fn found(url: &str) -> Option<(Arc<Mutex<Store>>, &str)> {
     let rest = url.strip_prefix(SCHEME.name)?.strip_prefix(':')?;
-    let (number, options) = rest.split_once('?').unwrap_or((rest, ""));
+    let (number, options) = rest.split_once('?')?;
     let shared = lock(&ALL).get(&number.parse().ok()?)?.clone();
-    let limit = options.split('&').find_map(|o| o.strip_prefix("timeo="));
-    let limit = limit.and_then(|l| l.strip_suffix("ms")?.parse().ok());
-    Some((shared, limit.map(Duration::from_millis)))
+    Some((shared, options))
 }
 
 /// Whether a URL names a simulated file system of this process.
@@ -155,9 +141,11 @@ pub(crate) fn is_known(url: &str) -> bool {
 }
 
 pub(crate) struct SimulatedTarget {
-    shared: Arc<Shared>,
+    shared: Arc<Mutex<Store>>,
     root: Vec<u8>,
+    /// Time limit of a call, from the URL's option `timeo`; `None` for calls without a limit.
     limit: Option<Duration>,
+    lanes: Option<usize>,
     exists: bool,
     created: bool,
 }
@@ -167,9 +155,11 @@ pub(crate) fn connect(
     place: &WorkDirSpec,
     purpose: Purpose,
 ) -> Result<SimulatedTarget, TargetError> {
-    let (shared, limit) = found(url).expect("the registry has asked whether it is known");
+    let (shared, options) = found(url).expect("the registry has asked whether it is known");
+    let option = |name: &str| options.split('&').find_map(|o| o.strip_prefix(name));
+    let limit = option("timeo=").and_then(|l| l.strip_suffix("ms")?.parse().ok());
     let root = place.dir.as_os_str().as_bytes().to_vec();
-    let mut store = lock(&shared.store);
+    let mut store = lock(&shared);
     let was_there = store.dirs.contains(&root);
     let mut created = false;
     if !was_there && purpose == Purpose::Load {
@@ -183,7 +173,8 @@ pub(crate) fn connect(
     Ok(SimulatedTarget {
         shared,
         root,
-        limit,
+        limit: limit.map(Duration::from_millis),
+        lanes: option("lanes=").and_then(|n| n.parse().ok()),
         exists: was_there || created,
         created,
     })
@@ -191,11 +182,6 @@ pub(crate) fn connect(
 
 impl Target for SimulatedTarget {
     type Session = SimulatedSession;
-    type Verifying = VerifyingTarget<Self>;
-
-    fn verifying(self, ledger: Arc<Ledger>) -> Self::Verifying {
-        VerifyingTarget::new(self, ledger)
-    }
 
     fn describe(&self) -> String {
         "simulated files".into()
@@ -203,6 +189,10 @@ impl Target for SimulatedTarget {
 
     fn lane_kind(&self) -> LaneKind {
         LaneKind::Reactor
+    }
+
+    fn requested_lanes(&self) -> Option<usize> {
+        self.lanes
     }
 
     fn exists(&self) -> bool {
@@ -214,7 +204,7 @@ impl Target for SimulatedTarget {
     }
 
     fn remove_work_dir(&self) -> Result<(), OpError> {
-        Ok(lock(&self.shared.store).remove_dir(&self.root)?)
+        Ok(lock(&self.shared).remove_dir(&self.root)?)
     }
 
     fn uncacheable_reason(&self) -> Option<&'static str> {

@@ -1,7 +1,7 @@
 //! A worker's operations on simulated files.
 
+use super::now;
 use super::store::{Call, CallKind, Fate, Store};
-use super::{Shared, lock};
 use crate::error::OpError;
 use crate::rare_operation::{FileOperation, NameOperation, missing, modify_blocks};
 use crate::session::Session;
@@ -12,12 +12,13 @@ use memmap2::MmapMut;
 use plimsoll_lane::{Lane, Stopped};
 use plimsoll_measure::Nanos;
 use plimsoll_plan::Stream;
+use plimsoll_runtime::sync::lock;
 use rustix::io::Errno;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 pub(crate) struct SimulatedSession {
-    shared: Arc<Shared>,
+    shared: Arc<Mutex<Store>>,
     number: u64,
     root: Vec<u8>,
     lane: Lane,
@@ -34,13 +35,13 @@ pub(crate) struct SimulatedFile(u64);
 
 impl SimulatedSession {
     pub(super) fn new(
-        shared: Arc<Shared>,
+        shared: Arc<Mutex<Store>>,
         root: Vec<u8>,
         lane: &Lane,
         spec: &SessionSpec,
         limit: Option<Duration>,
     ) -> Result<Self, OpError> {
-        let number = lock(&shared.store).next_session();
+        let number = lock(&shared).next_session();
         Ok(Self {
             shared,
             number,
@@ -63,7 +64,7 @@ impl SimulatedSession {
         };
         if is_stray(&name) {
             let shown = String::from_utf8_lossy(&name).into_owned();
-            lock(&self.shared.store).strays.push(shown);
+            lock(&self.shared).strays.push(shown);
         }
         let mut path = self.root.clone();
         if !name.is_empty() && name != b"." {
@@ -79,7 +80,7 @@ impl SimulatedSession {
         kind: CallKind,
         work: impl FnOnce(&mut Store, Fate) -> Result<R, Errno>,
     ) -> Result<R, OpError> {
-        let mut fate = lock(&self.shared.store).begin(kind, self.of_load, Shared::now());
+        let mut fate = lock(&self.shared).begin(kind, self.of_load, now());
         let limit = self.limit.map(|limit| limit.as_nanos() as u64);
         if fate.never_returns && limit.is_none() {
             std::future::pending::<()>().await;
@@ -93,7 +94,7 @@ impl SimulatedSession {
             let end = self.lane.now() + fate.delay_ns;
             self.lane.uncancellable_sleep_until(end).await;
         }
-        let mut store = lock(&self.shared.store);
+        let mut store = lock(&self.shared);
         let done = match fate.error {
             Some(e) => Err(e),
             None => work(&mut store, fate),
@@ -104,7 +105,7 @@ impl SimulatedSession {
             kind,
             process: plimsoll_runtime::process_id(),
             changes_file: changes && !name.starts_with(b".plimsoll"),
-            at_ns: Shared::now(),
+            at_ns: now(),
             session: self.number,
             of_load: self.of_load,
             error: done.as_ref().err().copied(),
@@ -178,7 +179,7 @@ impl Session for SimulatedSession {
     }
 
     async fn check_parent(&mut self) -> Result<(), OpError> {
-        Ok(lock(&self.shared.store).check_parent(&self.path)?)
+        Ok(lock(&self.shared).check_parent(&self.path)?)
     }
 
     async fn open(&mut self, how: OpenHow) -> Result<SimulatedFile, OpError> {
@@ -429,8 +430,8 @@ impl SimulatedSession {
         bytes: &[u8],
         tag: u32,
     ) -> Result<(), OpError> {
-        let mut store = lock(&self.shared.store);
-        let fate = store.begin(CallKind::Write, self.of_load, Shared::now());
+        let mut store = lock(&self.shared);
+        let fate = store.begin(CallKind::Write, self.of_load, now());
         let result = match fate.error {
             Some(e) => Err(e.into()),
             None if fate.is_lost => Ok(bytes.len() as u64),

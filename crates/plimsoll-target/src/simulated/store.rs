@@ -7,28 +7,28 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::io::Errno;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Kinds of calls.
+/// The kinds of session calls by which faults and the checks of a simulation distinguish calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CallKind {
-    /// Opens a file, and may create it.
+    /// Call that opens a file, and creates a missing file if requested.
     Open,
-    /// Closes a file.
+    /// Call that closes an open file.
     Close,
-    /// Reads bytes of a file.
+    /// Call that reads bytes of an open file.
     Read,
-    /// Writes bytes of a file.
+    /// Call that writes bytes of an open file.
     Write,
-    /// Flushes a file to stable storage.
+    /// Call that flushes a file to stable storage.
     Sync,
-    /// Requests attributes.
+    /// Call that requests attributes of a name or an open file.
     Stat,
-    /// Removes a file.
+    /// Call that removes a file.
     Unlink,
-    /// Creates a directory.
+    /// Call that creates a directory.
     MakeDir,
-    /// Removes a directory.
+    /// Call that removes an empty directory.
     RemoveDir,
-    /// Any other call.
+    /// Call that no other variant names, such as a rename or a directory listing.
     Other,
 }
 
@@ -44,9 +44,9 @@ impl CallKind {
 /// A call that has returned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Call {
-    /// The kind of the call.
+    /// What the call did, such as opening a file or reading bytes.
     pub kind: CallKind,
-    /// The time of the return, in nanoseconds of the simulation.
+    /// Time of the simulation, in nanoseconds, at which the call returned.
     pub at_ns: u64,
     /// Id of the process that made the call.
     pub process: u32,
@@ -58,9 +58,9 @@ pub struct Call {
     /// Whether a session of the load made the call, rather than a session that creates or removes
     /// files.
     pub of_load: bool,
-    /// The error of a failed call.
+    /// The error that the call returned; `None` for a successful call.
     pub error: Option<Errno>,
-    /// Whether transferred data was changed or lost.
+    /// Whether the call transferred wrong data or lost data, because of an injected fault.
     pub is_falsified: bool,
 }
 

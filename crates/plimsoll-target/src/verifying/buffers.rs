@@ -1,5 +1,5 @@
-//! The buffers of a verifying session: read bytes are kept until they are checked, written bytes are composed before
-//! the write.
+//! The buffers of a verifying session: bytes that a read returned, until their check; and bytes for a write, composed
+//! before the write is timed.
 
 use super::ledger::Ledger;
 use super::record::Known;
@@ -177,8 +177,8 @@ impl ComposedWrite {
         Ok(())
     }
 
-    /// Bytes of a file from `offset` on: at most `len`, and at least one unless `len` is 0. Composes the bytes unless
-    /// they are prepared.
+    /// Stamped bytes for a write at `offset` of a file: at most `len`, and at least one unless `len` is 0. Bytes that
+    /// no call of [`Self::prepare`] has composed are composed by [`Self::bytes`].
     pub(super) fn bytes(&mut self, stamp: Stamp, offset: u64, len: u64) -> Result<&[u8], OpError> {
         if self.stamp != Some(stamp) || !self.range.contains(&offset) {
             self.prepare(stamp, offset, len.min(MAX_COMPOSED_BYTES))?;

@@ -4,10 +4,11 @@ use super::record::{FileRecord, Known};
 use super::stamp::{STAMPED_BLOCK_BYTES, Stamp};
 use plimsoll_plan::hash::split_mix64 as mix;
 use plimsoll_plan::{FileId, FilesetId, Layout, VerificationFailure};
+use plimsoll_runtime::sync::lock;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 /// Number of parts of the name table; more parts mean less contention between workers.
 const SHARDS: usize = 64;
@@ -18,17 +19,13 @@ const MAX_EXAMPLES: usize = 10;
 /// Size of the word that a description of wrong contents shows, in bytes.
 const WORD_BYTES: u64 = 8;
 
-pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// A fileset of a verified run.
 pub struct VerifiedFileset {
-    /// The tree of the fileset.
+    /// The computed tree of the fileset: directories, names and planned sizes.
     pub layout: Arc<Layout>,
-    /// Number of leading files that the run populates.
+    /// Number of files, from the first file on, that the run populates.
     pub files_used: u64,
-    /// Whether other processes may change the lengths of the fileset's files.
+    /// Whether other processes may change the lengths of the fileset's files, so that lengths cannot be checked.
     pub has_foreign_lengths: bool,
 }
 
@@ -115,7 +112,7 @@ pub(super) enum Expected {
 }
 
 impl Ledger {
-    /// The knowledge before a run with this seed; no fileset is populated yet.
+    /// Creates the ledger of a run with the given seed, before any fileset is populated.
     #[must_use]
     pub fn new(seed: u64, filesets: Vec<VerifiedFileset>) -> Self {
         let tracked = filesets.into_iter().map(|fileset| Tracked {
@@ -139,7 +136,7 @@ impl Ledger {
             .store(true, Relaxed);
     }
 
-    /// Number of checked reads.
+    /// Number of reads whose contents have been compared with the acknowledged writes.
     #[must_use]
     pub fn reads(&self) -> u64 {
         self.reads.load(Relaxed)
@@ -321,7 +318,8 @@ impl Ledger {
         }
     }
 
-    /// The origin of wrong bytes, if the bytes identify it.
+    /// Phrase about the origin of wrong bytes, for the message about wrong contents: zeros, or the file and offset that
+    /// the bytes name; empty if the bytes name no file.
     fn origin_of(&self, stamp: Stamp, offset: u64, found: &[u8], byte: u64) -> String {
         let block = byte - byte % STAMPED_BLOCK_BYTES as u64;
         let Some(bytes) = block

@@ -1,9 +1,9 @@
 //! Verification of a run: contents that follow from file and offset, checks of read contents, and knowledge about each
 //! file.
 //!
-//! [`VerifyingTarget`] wraps another target. Its sessions write stamped contents and check the contents that they read.
-//! A run without verification uses the plain target and has no additional cost. The sessions share a [`Ledger`], with
-//! which every file is compared after the run.
+//! [`VerifyingTarget`] wraps any target that keeps files. Sessions of a verifying target write stamped contents and
+//! check the contents of reads. A run without verification uses the plain target and has no additional cost. The
+//! sessions of a verifying target share a [`Ledger`], with which every file is compared after the run.
 
 mod buffers;
 mod ledger;

@@ -2,16 +2,18 @@
 
 use super::record::FileRecord;
 use super::session_state::VerifyingSession;
+use crate::any::AnyHandle;
 use crate::error::OpError;
 use crate::rare_operation::FileOperation;
 use crate::session::Session;
 use std::sync::Arc;
 
-impl<S: Session> VerifyingSession<S> {
-    /// [`Session::on_file`] on a file with known contents.
+impl VerifyingSession {
+    /// Implements [`Session::on_file`] for a file with a record: checks what the operation reads, and notes what the
+    /// operation writes.
     pub(super) async fn on_verified_file(
         &mut self,
-        handle: &S::Handle,
+        handle: &AnyHandle,
         record: &Arc<FileRecord>,
         operation: FileOperation<'_>,
     ) -> Result<u64, OpError> {
@@ -64,7 +66,7 @@ impl<S: Session> VerifyingSession<S> {
                 self.acknowledge(record, before, offset, offset + len);
                 Ok(len)
             }
-            // These operations neither read nor change contents.
+            // A dropped cache and a lock leave the contents of the file unchanged.
             FileOperation::DropCache | FileOperation::Lock { .. } => {
                 self.inner.on_file(handle, operation).await
             }
@@ -79,8 +81,8 @@ impl<S: Session> VerifyingSession<S> {
     /// Copies a range of one file to another file and verifies the bytes read; returns the number of bytes.
     pub(super) async fn copy_stamped(
         &mut self,
-        (from, source): (&S::Handle, &Arc<FileRecord>),
-        (to, copy): (&S::Handle, &Arc<FileRecord>),
+        (from, source): (&AnyHandle, &Arc<FileRecord>),
+        (to, copy): (&AnyHandle, &Arc<FileRecord>),
         (offset, len): (u64, u64),
     ) -> Result<u64, OpError> {
         copy.take_contents_of(source);

@@ -1,9 +1,10 @@
 //! The knowledge about one file: its contents, and the acknowledged part of the contents.
 
 use super::stamp::Stamp;
+use plimsoll_runtime::sync::lock;
+use std::sync::Mutex;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Maximum number of remembered acknowledged ranges beyond the first hole of a file.
 const MAX_RANGES: usize = 64;
@@ -30,7 +31,8 @@ pub(crate) struct FileRecord {
     is_unknown: AtomicBool,
     /// Whether other processes truncate the file, so that the length is unknown.
     has_foreign_lengths: bool,
-    /// Acknowledged ranges beyond `solid`, sorted and disjoint. Changes of the knowledge hold this lock.
+    /// Acknowledged byte ranges beyond `solid`, sorted and disjoint. All changes of the record are made with this mutex
+    /// held.
     beyond: Mutex<Vec<(u64, u64)>>,
 }
 
@@ -76,10 +78,6 @@ impl FileRecord {
         record
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<(u64, u64)>> {
-        self.beyond.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// The identity of the file's contents, in the run with this seed.
     pub(crate) fn stamp(&self, seed: u32) -> Stamp {
         let origin = self.origin.load(SeqCst);
@@ -92,7 +90,7 @@ impl FileRecord {
         }
     }
 
-    /// Takes over the contents of another file, of which this file becomes a copy.
+    /// Gives this file the origin and the generation of `other`, whose contents were copied into this file.
     pub(crate) fn take_contents_of(&self, other: &Self) {
         self.origin.store(other.origin.load(SeqCst), SeqCst);
         self.generation.store(other.generation.load(SeqCst), SeqCst);
@@ -158,7 +156,7 @@ impl FileRecord {
         if begin == end || (end <= before.solid && self.solid.load(SeqCst) >= end) {
             return;
         }
-        let mut beyond = self.lock();
+        let mut beyond = lock(&self.beyond);
         if self.epoch.load(SeqCst) != before.epoch || self.truncations.load(SeqCst) > 0 {
             // A truncation may have cut the written range off.
             return;
@@ -180,7 +178,7 @@ impl FileRecord {
 
     /// Notes that a truncation to `len` begins, which may take effect from now on. Returns the epoch of the truncation.
     pub(crate) fn begin_truncate(&self, len: u64) -> u64 {
-        let mut beyond = self.lock();
+        let mut beyond = lock(&self.beyond);
         self.truncations.fetch_add(1, SeqCst);
         self.length.fetch_min(len, SeqCst);
         self.solid.fetch_min(len, SeqCst);
@@ -188,11 +186,12 @@ impl FileRecord {
         self.epoch.fetch_add(1, SeqCst) + 1
     }
 
-    /// Notes the end of a truncation that began in `epoch`.
+    /// Notes the end of a truncation to `len` bytes that began in `epoch`. The length of the file is known only after a
+    /// successful truncation during which no other truncation began or ended.
     pub(crate) fn end_truncate(&self, epoch: u64, len: u64, has_succeeded: bool) {
-        let _beyond = self.lock();
+        let _beyond = lock(&self.beyond);
         if has_succeeded && self.epoch.load(SeqCst) == epoch {
-            // No other truncation began or ended in the meantime.
+            // An equal epoch means that no other truncation began or ended in the meantime.
             if !self.has_foreign_lengths {
                 self.length.store(len, SeqCst);
             }
@@ -202,15 +201,15 @@ impl FileRecord {
         self.epoch.fetch_add(1, SeqCst);
     }
 
-    /// The offset of the first byte of `[offset, offset + len)` that may be zero because its content is not known to be
-    /// written; the end of the range if there is no such byte. Not for the hot path.
+    /// The end of the bytes from `offset` on that must not be zero, because their writes were acknowledged; at most
+    /// `offset + len`; used only when files are reread.
     pub(crate) fn trusted_until(&self, offset: u64, len: u64) -> u64 {
         let end = offset + len;
         let solid = self.known().solid;
         if offset < solid {
             return solid.min(end);
         }
-        let beyond = self.lock();
+        let beyond = lock(&self.beyond);
         let found = beyond.iter().find(|(b, e)| *b <= offset && offset < *e);
         found.map_or(offset, |(_, e)| end.min(*e))
     }
@@ -222,14 +221,14 @@ impl FileRecord {
         if offset < solid {
             return solid.min(end);
         }
-        let beyond = self.lock();
+        let beyond = lock(&self.beyond);
         let bounds = beyond.iter().flat_map(|(b, e)| [*b, *e]);
         bounds.filter(|b| *b > offset).fold(end, u64::min)
     }
 }
 
-/// Adds a range and merges it with the ranges that it touches. Of too many ranges the smallest is
-/// removed.
+/// Adds a byte range to sorted disjoint ranges, and merges ranges that touch. If the ranges become more than the
+/// maximum number of remembered ranges, the smallest range is forgotten.
 fn insert(ranges: &mut Vec<(u64, u64)>, (mut begin, mut end): (u64, u64)) {
     let first = ranges.partition_point(|(_, e)| *e < begin);
     let behind = ranges.partition_point(|(b, _)| *b <= end);

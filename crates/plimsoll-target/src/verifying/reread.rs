@@ -4,8 +4,8 @@ use super::ledger::{Expected, Ledger};
 use super::record::FileRecord;
 use crate::error::OpError;
 use crate::rare_operation::FileOperation;
-use crate::session::Session;
 use crate::session_types::{OpenHow, OpenMode};
+use crate::setup_session::SetupSession;
 use plimsoll_plan::{FileId, FilesetId, VerificationFailure};
 use rustix::io::Errno;
 
@@ -15,30 +15,30 @@ pub const REREAD_BYTES: usize = 1 << 20;
 /// The result of rereading a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileCheck {
-    /// The file was deleted or never created.
+    /// The file was deleted or never created, so nothing was read.
     Absent,
     /// The file may or may not exist: an operation that would have created, removed or renamed the file failed or did
     /// not return.
     Uncertain,
-    /// Every acknowledged write was found.
+    /// The reread file has the contents of all acknowledged writes.
     Right,
-    /// The file does not exist, although its creation was acknowledged.
+    /// The file is missing on the target, although the creation of the file was acknowledged.
     Missing(VerificationFailure),
-    /// The file has fewer bytes than were acknowledged.
+    /// The reread file has fewer bytes than the acknowledged writes.
     Short(VerificationFailure),
-    /// The file has wrong contents.
+    /// The reread file has a byte that differs from the contents of an acknowledged write.
     Wrong(VerificationFailure),
-    /// The file cannot be read.
+    /// The file exists on the target, but a call that opens, flushes or reads the file failed.
     Unreadable(VerificationFailure),
 }
 
 impl Ledger {
-    /// Rereads a file of a fileset, if possible from the target rather than from this machine's page cache. Returns the
-    /// number of bytes read and the result; paths are relative to the work directory. `buffer` receives the bytes; it
-    /// must be page-aligned and not empty.
-    pub async fn reread<S: Session>(
+    /// Rereads a file of a fileset, if possible from the target rather than from this machine's page cache. The result
+    /// of a reread is the number of bytes read, and the check with the path relative to the work directory. `buffer`
+    /// receives the bytes, and must be page-aligned and not empty.
+    pub async fn reread(
         &self,
-        session: &mut S,
+        session: &mut dyn SetupSession,
         fileset: FilesetId,
         file: FileId,
         buffer: &mut [u8],
@@ -49,7 +49,8 @@ impl Ledger {
             Expected::Unknown => return (0, FileCheck::Uncertain),
             Expected::File(record) => record,
         };
-        // The contents may be those of another name, so the path follows from the file's number.
+        // After a copy or rename, the file has the stamps of another file, so the path is computed from the file's own
+        // number.
         let path = self.path_of(FileRecord::new(fileset.0, file.0, 0, 0).stamp(0));
         session.locate(|p| p.extend_from_slice(path.as_bytes()));
         let failed = |offset, problem| VerificationFailure {
@@ -61,21 +62,21 @@ impl Ledger {
             let problem = format!("it cannot be {what}: {}", explain(e));
             FileCheck::Unreadable(failed(None, problem))
         };
-        let handle = match session.open(OpenHow::plain(OpenMode::Read)).await {
-            Ok(handle) => handle,
+        match session.open(OpenHow::plain(OpenMode::Read)).await {
+            Ok(()) => {}
             Err(OpError(Errno::NOENT)) => {
                 let problem = "it does not exist, although it was created and not deleted".into();
                 return (0, FileCheck::Missing(failed(None, problem)));
             }
             Err(e) => return (0, unreadable("opened", e)),
-        };
-        if let Err(e) = session.on_file(&handle, FileOperation::DropCache).await {
-            let _ = session.close(handle).await;
+        }
+        if let Err(e) = session.on_file(FileOperation::DropCache).await {
+            let _ = session.close().await;
             return (0, unreadable("flushed", e));
         }
         let mut at = 0;
         let check = loop {
-            let read = match session.read_bytes(&handle, at, buffer).await {
+            let read = match session.read_bytes(at, buffer).await {
                 Ok(0) => break None,
                 Ok(n) => &buffer[..n as usize],
                 Err(e) => break Some(unreadable("read", e)),
@@ -86,7 +87,7 @@ impl Ledger {
             }
             at += read.len() as u64;
         };
-        let _ = session.close(handle).await;
+        let _ = session.close().await;
         let length = record.known().length;
         let check = check.unwrap_or_else(|| match at < length {
             true => {

@@ -19,8 +19,8 @@ use plimsoll_measure::Nanos;
 use plimsoll_plan::{FileId, FilesetId, Layout, Stream};
 use rustix::io::Errno;
 
-impl<S: Session> Session for VerifyingSession<S> {
-    type Handle = VerifyingHandle<S::Handle>;
+impl Session for VerifyingSession {
+    type Handle = VerifyingHandle;
 
     fn locate(&mut self, push: impl FnOnce(&mut Vec<u8>)) {
         self.located = None;
@@ -47,10 +47,6 @@ impl<S: Session> Session for VerifyingSession<S> {
 
     fn begin_populating(&mut self, fileset: FilesetId, file: FileId) {
         self.located = Some(Ledger::locate_to_populate(fileset, file));
-    }
-
-    fn is_immediate(&self) -> bool {
-        self.inner.is_immediate()
     }
 
     fn reserve(&mut self, len: u64) -> Result<(), OpError> {
@@ -121,7 +117,7 @@ impl<S: Session> Session for VerifyingSession<S> {
         let inner = opened?;
         Ok(VerifyingHandle {
             inner,
-            record: Self::has_opened(located, how),
+            record: Self::end_open(located, how),
         })
     }
 
@@ -169,7 +165,8 @@ impl<S: Session> Session for VerifyingSession<S> {
         self.inner.write_bytes(&handle.inner, offset, bytes).await
     }
 
-    /// Appends at the end of this process's writes, because contents depend on the offset.
+    /// Writes at the end of the file that the ledger knows, instead of appending, because the stamped contents depend
+    /// on the offset.
     async fn append(&mut self, handle: &Self::Handle, len: u64) -> Result<(), OpError> {
         match &handle.record {
             None => self.inner.append(&handle.inner, len).await,

@@ -4,6 +4,7 @@ use super::buffers::{ComposedWrite, ReadBuffer, Room};
 use super::ledger::{Ledger, Located, Presence};
 use super::record::{FileRecord, Known};
 use super::stamp::Stamp;
+use crate::any::{AnyHandle, AnySession};
 use crate::error::OpError;
 use crate::rare_operation::FileOperation;
 use crate::session::Session;
@@ -12,10 +13,10 @@ use memmap2::MmapMut;
 use rustix::io::Errno;
 use std::sync::Arc;
 
-/// A session that writes stamped contents and checks the contents that it reads. Files outside all filesets, such as
-/// the marker of the work directory, are not verified.
-pub(crate) struct VerifyingSession<S: Session> {
-    pub(super) inner: S,
+/// A session of a verifying target: writes stamped contents to the files of filesets, and checks the contents of reads.
+/// Files outside filesets, such as the marker of the work directory, are not verified.
+pub(crate) struct VerifyingSession {
+    pub(super) inner: AnySession,
     pub(super) ledger: Arc<Ledger>,
     pub(super) located: Option<Located>,
     pub(super) destination: Option<Located>,
@@ -33,13 +34,14 @@ pub(crate) struct VerifyingSession<S: Session> {
     pub(super) wrong_reads: u64,
 }
 
-/// An open file, and the record of the file.
-pub(crate) struct VerifyingHandle<H> {
-    pub(super) inner: H,
+/// An open file of the wrapped target, with the record of a file of a fileset; without a record for a file outside
+/// filesets.
+pub(crate) struct VerifyingHandle {
+    pub(super) inner: AnyHandle,
     pub(super) record: Option<Arc<FileRecord>>,
 }
 
-/// A written range of a file.
+/// The byte range of a successful write, and the record's state before the write.
 pub(super) struct WrittenRange {
     pub(super) record: Arc<FileRecord>,
     pub(super) before: Known,
@@ -52,9 +54,13 @@ pub(super) struct QueuedWrite {
     pub(super) range: Option<WrittenRange>,
 }
 
-impl<S: Session> VerifyingSession<S> {
+impl VerifyingSession {
     /// A session whose reads are mostly at most `buffer` bytes long.
-    pub(super) fn new(inner: S, ledger: Arc<Ledger>, buffer: u64) -> Result<Self, OpError> {
+    pub(super) fn new(
+        inner: AnySession,
+        ledger: Arc<Ledger>,
+        buffer: u64,
+    ) -> Result<Self, OpError> {
         Ok(Self {
             inner,
             ledger,
@@ -106,7 +112,7 @@ impl<S: Session> VerifyingSession<S> {
     /// Reads into the buffer; returns the room and the number of bytes.
     pub(super) async fn read_kept(
         &mut self,
-        handle: &S::Handle,
+        handle: &AnyHandle,
         record: &Arc<FileRecord>,
         (offset, len): (u64, u64),
     ) -> Result<(Room, u64), OpError> {
@@ -121,7 +127,7 @@ impl<S: Session> VerifyingSession<S> {
     /// Writes the contents of a range of the file.
     pub(super) async fn write_stamped(
         &mut self,
-        handle: &S::Handle,
+        handle: &AnyHandle,
         record: &Arc<FileRecord>,
         (offset, len): (u64, u64),
         is_stable: bool,
@@ -173,7 +179,7 @@ impl<S: Session> VerifyingSession<S> {
     /// Appends at the prepared position, or at a position that is reserved now.
     pub(super) async fn append_stamped(
         &mut self,
-        handle: &S::Handle,
+        handle: &AnyHandle,
         record: &Arc<FileRecord>,
         len: u64,
         is_stable: bool,
@@ -195,7 +201,7 @@ impl<S: Session> VerifyingSession<S> {
         &mut self,
         tag: u32,
         range: Option<WrittenRange>,
-        queue: impl FnOnce(&mut S, u32) -> Result<(), OpError>,
+        queue: impl FnOnce(&mut AnySession, u32) -> Result<(), OpError>,
     ) -> Result<(), OpError> {
         let free = self.queued.iter().position(Option::is_none);
         let number = free.unwrap_or_else(|| {
@@ -218,7 +224,7 @@ impl<S: Session> VerifyingSession<S> {
     }
 
     /// Notes that the located file was opened; returns the file's record if the contents are known.
-    pub(super) fn has_opened(located: Located, how: OpenHow) -> Option<Arc<FileRecord>> {
+    pub(super) fn end_open(located: Located, how: OpenHow) -> Option<Arc<FileRecord>> {
         match located.presence {
             Presence::There => Some(located.record),
             // The file is new, or truncated and so without earlier contents.

@@ -25,7 +25,7 @@ pub struct Stamp {
 }
 
 impl Stamp {
-    /// The stamp of the same file at another offset.
+    /// The stamp of the block at another offset of the same file.
     #[must_use]
     pub fn at(self, offset: u64) -> Self {
         Self { offset, ..self }

@@ -32,8 +32,8 @@ on_files! {
         assert_eq!(at.bytes("d/g"), b"one");
     }
 
-    /// A directory keeps its entries when it is renamed. If a non-empty directory has the new name, the rename fails and
-    /// both directories stay unchanged. The claim of a work directory relies on both rules.
+    /// A renamed directory keeps its entries, and a rename to the name of a non-empty directory fails without effect.
+    /// The claim of a work directory relies on both rules of renames.
     async fn renaming_directories(at, s) {
         at.dir("a/x");
         at.dir("b/y");

@@ -216,23 +216,22 @@ fn after_a_virtual_latency() {
     );
 }
 
-/// The lane it asks for, and whether it may be in virtual time.
-struct Lanes(LaneKind, bool, &'static str);
+/// Expected kind of lane and expected description of a null target.
+struct Lanes(LaneKind, &'static str);
 
 impl Case for Lanes {
     async fn run<T: Target>(self, at: Bench<'_, T>) {
         assert_eq!(at.target.lane_kind(), self.0);
-        assert_eq!(at.target.can_be_virtual(), self.1);
-        assert_eq!(at.target.describe(), self.2);
+        assert_eq!(at.target.describe(), self.1);
     }
 }
 
 #[test]
 fn what_it_says_of_itself() {
-    check_null("null", None, Lanes(LaneKind::Blocking, false, "null"));
+    check_null("null", None, Lanes(LaneKind::Blocking, "null"));
     check_null(
         "null:?latency=250us",
         None,
-        Lanes(LaneKind::Reactor, true, "null, latency 250 us"),
+        Lanes(LaneKind::Reactor, "null, latency 250 us"),
     );
 }

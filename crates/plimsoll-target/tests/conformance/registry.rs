@@ -40,7 +40,10 @@ fn ask(url: &str, dir: &Path, purpose: Purpose) -> Result<RecordedDescription, T
 fn says(url: &str, message: &str) {
     let dir = tempfile::tempdir().unwrap();
     let error = ask(url, &dir.path().join("work"), Purpose::Load).unwrap_err();
-    assert_eq!(error.to_string(), message);
+    // The second line of the message shows the URL, the third line underlines its wrong part.
+    let said = error.to_string();
+    assert_eq!(said.lines().next(), Some(message));
+    assert!(said.lines().nth(1).is_none_or(|line| line.trim() == url));
     assert_eq!(
         dir.path().read_dir().unwrap().count(),
         0,
@@ -90,7 +93,7 @@ fn unknown_schemes() {
     );
     says(
         "nfs5://host/export",
-        "unknown target `nfs5`: expected one of posix, null, sim, nfs3, nfs4, did you mean `nfs3`?",
+        "unknown target `nfs5`: expected one of posix, null, sim, nfs3, nfs4, did you mean `nfs4`?",
     );
     says(
         "",
@@ -106,11 +109,11 @@ fn unknown_schemes() {
 fn unknown_options() {
     says(
         "posix:?direct=1",
-        "target `posix`: unknown option `direct`: expected io, depth or pool; the directory is given by --dir",
+        "target `posix`: unknown option `direct`: expected one of depth, io, lanes, pool",
     );
     says(
         "posix:/mnt",
-        "target `posix`: `/mnt` has no meaning here: expected ?name=value",
+        "target `posix`: `/mnt` has no meaning here: expected ?name=value; a directory is given by --dir",
     );
     says(
         "posix:?direct",
@@ -118,15 +121,15 @@ fn unknown_options() {
     );
     says(
         "null:?latncy=1ms",
-        "target `null`: unknown option `latncy`: expected latency=DURATION, servers=NUMBER, stall=DURATION or stall_after=DURATION",
+        "target `null`: unknown option `latncy`: expected one of clock, lanes, latency, servers, stall, stall_after, did you mean `latency`?",
     );
     says(
         "null:?latency=1ms&x=y",
-        "target `null`: unknown option `x`: expected latency=DURATION, servers=NUMBER, stall=DURATION or stall_after=DURATION",
+        "target `null`: unknown option `x`: expected one of clock, lanes, latency, servers, stall, stall_after",
     );
     says(
         "null:latency=1ms",
-        "target `null`: `latency=1ms` has no meaning here: expected ?name=value",
+        "target `null`: `latency=1ms` has no meaning here: expected ?name=value; a directory is given by --dir",
     );
     says(
         "null:?latency=1ms&latency=2ms",
@@ -147,8 +150,8 @@ fn bad_latencies() {
     }
     // Times above the limit of the option, and above the limit of every time.
     for (value, expected) in [
-        ("61m", "latency 61m is too long: expected at most 1h"),
-        ("1.001h", "latency 1.001h is too long: expected at most 1h"),
+        ("61m", "latency `61m`: expected at most 1h"),
+        ("1.001h", "latency `1.001h`: expected at most 1h"),
         (
             "99999999999h",
             "`99999999999h` is too long: expected at most 1000000000 seconds",

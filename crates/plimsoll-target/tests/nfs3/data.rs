@@ -52,7 +52,7 @@ fn writes_are_committed_and_a_new_server_is_noticed() {
             s.write(&h, 0, 10).await.unwrap();
             s.fsync(&h).await.unwrap();
             s.write(&h, 0, 10).await.unwrap();
-            self.2.take().unwrap().stop();
+            drop(self.2.take());
             let new = Server::start(self.1, self.0.clone(), ServerOptions::default()).unwrap();
             // Data that was not committed may be lost with the old server.
             assert_eq!(error(s.fsync(&h).await), Errno::IO);

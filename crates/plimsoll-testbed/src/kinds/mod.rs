@@ -12,6 +12,7 @@ use crate::BedError;
 use crate::bed::Bed;
 use crate::needs::Need;
 use crate::options::BedOptions;
+use plimsoll_diagnostics::nearest;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -48,15 +49,15 @@ pub struct Kind {
 
 /// An option whose value determines the needed programs and rights of a kind.
 pub struct KindChoice {
-    /// Name of the option.
+    /// Name of the option on the command line, such as `--machine`.
     pub option: &'static str,
-    /// Values of the option, the default first.
+    /// Permitted values of the option, the default first.
     pub values: &'static [&'static str],
     set: fn(&mut BedOptions, String),
 }
 
 impl KindChoice {
-    /// Options of a bed that set only this option, to a value.
+    /// Bed options in which only the option of the choice is set, to `value`.
     #[must_use]
     pub fn options(&self, value: &str) -> BedOptions {
         let mut options = BedOptions::default();
@@ -65,12 +66,13 @@ impl KindChoice {
     }
 }
 
-/// Status of a bed that depends on its kind.
+/// Part of a bed's status that only the bed's kind can tell.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KindStatus {
-    /// Lines for people.
+    /// Lines for `plimsoll testbed status`, such as the number of copies of files.
     pub lines: Vec<String>,
-    /// As [`BedStatus::is_in_sync`](crate::BedStatus::is_in_sync).
+    /// Whether all acknowledged data of the bed are in their final location, as in
+    /// [`BedStatus::is_in_sync`](crate::BedStatus::is_in_sync).
     pub is_in_sync: Option<bool>,
 }
 
@@ -101,11 +103,9 @@ pub enum Rights {
 /// If no kind has the name: the message lists all kinds.
 pub fn find(name: &str) -> Result<&'static Kind, BedError> {
     KINDS.iter().find(|k| k.name == name).ok_or_else(|| {
-        let close = KINDS
-            .iter()
-            .find(|k| strsim::damerau_levenshtein(k.name, name) <= 2);
-        let hint = close.map(|k| format!(", did you mean `{}`?", k.name));
         let names: Vec<&str> = KINDS.iter().map(|k| k.name).collect();
+        let close = nearest(name, names.iter().copied());
+        let hint = close.map(|near| format!(", did you mean `{near}`?"));
         BedError::Usage(format!(
             "`{name}` is not a kind of test bed: expected one of {}{}",
             names.join(", "),
@@ -114,11 +114,11 @@ pub fn find(name: &str) -> Result<&'static Kind, BedError> {
     })
 }
 
-/// Environment variables for the keeper whose values are paths. The paths are absolute, because the keeper's current
-/// directory is `/`.
+/// Environment variable that the keeper must get with its path made absolute, because the keeper's current directory is
+/// `/`; `None` if the variable is not set or empty.
 ///
 /// # Errors
-/// If there is no current directory.
+/// If this process has no current directory.
 pub(crate) fn environment() -> Result<Option<(&'static str, PathBuf)>, BedError> {
     let variable = knfsd::KERNEL_VARIABLE;
     let path = absolute(std::env::var_os(variable)).map_err(|e| BedError::failed(variable, e))?;

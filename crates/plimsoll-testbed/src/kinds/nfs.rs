@@ -70,7 +70,7 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     server.start_port_mapper(bed, "port-mapper")?;
     let fsal = format!("FSAL {{ Name = VFS; }} Path = {};", quoted(&export));
     bed.node("server", "NFS server", Some(address))
-        .has_file_system(&export);
+        .note_file_system(&export);
     server.start(bed, "server", &fsal)?;
     let place = reached(bed, address)?;
     add_versions(bed, version, &place, &export, PSEUDO);

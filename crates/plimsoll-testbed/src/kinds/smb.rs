@@ -53,7 +53,7 @@ const MOUNT_OPTIONS: &str = "vers=3.1.1,hard,noperm,uid=0,gid=0,file_mode=0666,d
 
 fn needs(_: &BedOptions) -> Result<Vec<Need>, BedError> {
     if !has_client() {
-        can_load_client()?;
+        check_client()?;
     }
     Ok(NEEDS.to_vec())
 }
@@ -72,7 +72,7 @@ fn names_client(file_systems: &str) -> bool {
 
 /// Checks that a module with the CIFS client exists for this kernel, without loading the module. Returns `Ok` without
 /// `modprobe`, which is then reported as missing.
-fn can_load_client() -> Result<(), BedError> {
+fn check_client() -> Result<(), BedError> {
     if Need::debian("modprobe", "kmod").find().is_none() {
         return Ok(());
     }
@@ -80,7 +80,7 @@ fn can_load_client() -> Result<(), BedError> {
     modprobe.run(SETUP_TIMEOUT).map(drop).map_err(no_client)
 }
 
-/// Loads the CIFS client unless the kernel has it.
+/// Loads the kernel's CIFS client with `modprobe`, unless the running kernel already has the client.
 fn load_client(bed: &mut Bed) -> Result<(), BedError> {
     if has_client() {
         return Ok(());
@@ -111,7 +111,7 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     let share = bed.limited_data("share")?;
     let samba = Samba::new(bed, &share)?;
     bed.node("server", "SMB server", Some(address))
-        .has_file_system(&share);
+        .note_file_system(&share);
     let at = SocketAddr::new(address, SMB_PORT);
     bed.start_and_wait("server", samba.daemon(), Ready::Listening(vec![at]))?;
     let place = reached(bed, at)?;
@@ -145,7 +145,7 @@ fn mount(bed: &mut Bed, samba: &Samba, place: SocketAddr) -> Result<PathBuf, Bed
         .arg(format!(
             "credentials={credentials},port={port},{MOUNT_OPTIONS}"
         ));
-    // Registered first: the share may be mounted even if the command fails or is interrupted.
+    // The mount point is registered before the mount: a failed or interrupted `mount` may have mounted the share.
     bed.unmounted_at_the_end(&dir);
     bed.run(&mount)?;
     Ok(dir)
@@ -167,7 +167,7 @@ impl Samba {
     fn new(bed: &mut Bed, share: &Path) -> Result<Self, BedError> {
         bed.progress("preparing smbd");
         let dir = bed.data("samba")?;
-        // smbd creates these directories itself, but later than it needs them.
+        // smbd needs its state directories at its start, before it creates missing directories itself.
         for name in STATE_DIRS.iter().map(|(_, name)| name) {
             bed.data(&format!("samba/{name}"))?;
         }

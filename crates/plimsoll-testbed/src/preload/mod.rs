@@ -1,6 +1,5 @@
-//! Libraries that are preloaded into servers: one into User-Mode Linux, so that it starts on every x86-64 processor
-//! (`ptrace.c` explains why and how), and one into nfs-ganesha, so that it serves in the namespaces of an ordinary user
-//! (`handles.c`).
+//! Libraries that are preloaded into servers: the library `ptrace.c` lets User-Mode Linux start on every x86-64
+//! processor, and the library `handles.c` lets nfs-ganesha serve in the namespaces of an ordinary user.
 //!
 //! The C compiler that Rust links with (`cc`, or the compiler of the variable `CC`) builds a library at its first use.
 //! The libraries are kept in a directory that only this user can write to. Files that another user may have written are
@@ -146,7 +145,7 @@ impl Compiler {
         };
         let mut child = command.spawn().map_err(failed)?;
         if let Some(mut input) = child.stdin.take() {
-            // If the compiler ends before it has read the whole source, its output says why.
+            // A compiler that ends before it has read the whole source closes the pipe; its standard error says why.
             let _ = input.write_all(source.as_bytes());
         }
         let output = child.wait_with_output().map_err(failed)?;
@@ -236,7 +235,7 @@ fn is_ours(found: &std::fs::Metadata) -> bool {
     found.uid() == uid && found.mode() & OTHERS_WRITE == 0
 }
 
-/// The assignment of `LD_PRELOAD` for the libraries at these paths, in this order.
+/// Argument of `env` that preloads the libraries at `paths`, in order: `LD_PRELOAD=PATH:PATH`.
 pub fn variable(paths: &[PathBuf]) -> std::ffi::OsString {
     let paths: Vec<&OsStr> = paths.iter().map(|p| p.as_os_str()).collect();
     let mut variable = std::ffi::OsString::from("LD_PRELOAD=");

@@ -1,5 +1,5 @@
-//! The libraries alone; the library for User-Mode Linux on any processor. Tests of `knfsd` try the latter with the
-//! kernel of User-Mode Linux, as if the processor's state were large.
+//! Tests of the preloaded libraries without servers, on any processor. Tests of `knfsd` start User-Mode Linux with
+//! `ptrace.c`, as if the processor's state were large.
 
 use super::*;
 use std::process::Output;
@@ -75,11 +75,7 @@ fn a_part_of_the_state_is_got_and_set() {
     let done = trace(&[&PTRACE.bytes().unwrap_or_else(|e| panic!("{e}"))]);
     assert!(done.status.success(), "{}", text(&done.stderr));
     assert!(done.stderr.is_empty(), "{}", text(&done.stderr));
-}
-
-/// Without the library the kernel sets no part of the state: the test above can fail.
-#[test]
-fn the_kernel_sets_the_whole_state_only() {
+    // Without `ptrace.c`, the kernel refuses to set a part of the processor's state.
     let done = trace(&[]);
     let said = text(&done.stderr);
     assert_eq!(done.status.code(), Some(1), "{said}");
@@ -158,7 +154,7 @@ fn it_is_built_once_by_all() {
 }
 
 #[test]
-fn what_others_may_have_planted_is_not_used() {
+fn files_that_others_may_have_planted_are_not_used() {
     let dir = tempfile::tempdir().unwrap();
     let (compiler, noted) = noting(dir.path());
     let plant = |place: &Path, mode| {
@@ -166,60 +162,32 @@ fn what_others_may_have_planted_is_not_used() {
         std::fs::write(place.join(compiler.name(&PTRACE)), "planted").unwrap();
         std::fs::set_permissions(place, Permissions::from_mode(mode)).unwrap();
     };
-    let (open, closed, link) = (
-        dir.path().join("a"),
-        dir.path().join("b"),
-        dir.path().join("c"),
-    );
+    let [open, closed, link] = ["a", "b", "c"].map(|name| dir.path().join(name));
     plant(&open, 0o777);
     plant(&closed, 0o700);
     std::os::unix::fs::symlink(&closed, &link).unwrap();
+    let is_built = |place: &Path, built: usize| {
+        let library = compiler.kept(&PTRACE, place).unwrap();
+        assert!(library.starts_with(b"\x7fELF"));
+        assert_eq!(calls(&noted), built);
+    };
     // The library is written to neither directory.
     for (number, place) in [&open, &link].into_iter().enumerate() {
-        assert!(
-            compiler
-                .kept(&PTRACE, place)
-                .unwrap()
-                .starts_with(b"\x7fELF")
-        );
-        assert_eq!(calls(&noted), number + 1);
+        is_built(place, number + 1);
         let there: Vec<_> = std::fs::read_dir(place).unwrap().collect();
         assert_eq!(there.len(), 1);
     }
     // In a directory of this user, a file that others can write to is replaced, and so is a link.
     let planted = closed.join(compiler.name(&PTRACE));
     std::fs::set_permissions(&planted, Permissions::from_mode(0o666)).unwrap();
-    assert!(
-        compiler
-            .kept(&PTRACE, &closed)
-            .unwrap()
-            .starts_with(b"\x7fELF")
-    );
+    is_built(&closed, 3);
     std::fs::remove_file(&planted).unwrap();
     std::os::unix::fs::symlink("/etc/passwd", &planted).unwrap();
-    assert!(
-        compiler
-            .kept(&PTRACE, &closed)
-            .unwrap()
-            .starts_with(b"\x7fELF")
-    );
-    assert_eq!(calls(&noted), 4);
-    assert!(
-        compiler
-            .kept(&PTRACE, &closed)
-            .unwrap()
-            .starts_with(b"\x7fELF")
-    );
-    assert_eq!(calls(&noted), 4);
+    is_built(&closed, 4);
+    is_built(&closed, 4);
     if rustix::process::geteuid().is_root() {
         std::os::unix::fs::chown(&planted, Some(65_534), None).unwrap();
-        assert!(
-            compiler
-                .kept(&PTRACE, &closed)
-                .unwrap()
-                .starts_with(b"\x7fELF")
-        );
-        assert_eq!(calls(&noted), 5);
+        is_built(&closed, 5);
     }
 }
 

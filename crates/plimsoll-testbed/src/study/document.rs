@@ -116,7 +116,7 @@ pub enum StepState {
 /// Prefix of the names of the beds of studies; names of results omit the prefix.
 const BED_PREFIX: &str = "study-";
 
-/// The state of a study.
+/// State of a study: complete, or the reason why steps are missing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StudyState {
     /// Every step was done, except steps on beds that this machine cannot have.
@@ -212,10 +212,10 @@ impl Document for StudyResults {
     const KIND_NAME: &str = "study";
 }
 
-/// The directory of a study.
+/// Directory with `study.json` and the results of the study's steps.
 pub type StudyDir = Directory<StudyResults>;
 
-/// The writer of the document and the results of a study.
+/// Writer of `study.json`, in whose directory the steps write their results.
 pub type StudyWriter = DocumentWriter<StudyResults>;
 
 /// The results directory of a step of the study in `dir`. `None` if the step has no results, or if their path leads out of

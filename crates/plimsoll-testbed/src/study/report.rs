@@ -8,9 +8,10 @@ use plimsoll_plan::{Count, counted, shell_word, shell_words};
 use plimsoll_report::compare::{
     self, Comparison, Metric, ProfileSet, Results, distinct, side_by_side,
 };
+use plimsoll_report::document::Tone;
 use plimsoll_report::terminal::{self, Layout};
-use plimsoll_report::{Paint, events, latency, paragraph, rate, verification};
-use plimsoll_results::{Kind, LoadCurve, Percentile, Reason, Run, RunDir, SeriesDir, SeriesOf};
+use plimsoll_report::{Paint, events, latency, paragraph, rate, reason_codes, verification};
+use plimsoll_results::{Kind, LoadCurve, Percentile, Run, RunDir, SeriesDir, SeriesOf};
 use std::path::Path;
 
 /// Figures of groups of runs.
@@ -33,7 +34,8 @@ struct StudySection {
     facts: Vec<(String, String)>,
 }
 
-/// A section for each group, in the order of the steps. What cannot be read is a fact of its column.
+/// Sections of a study's report, one or more for each group of steps, in the order of the steps. If a step's results
+/// cannot be read, the error becomes a fact about the step's column.
 fn sections(study: &StudyResults, dir: &StudyDir) -> Vec<StudySection> {
     let groups = study.steps.iter().map(|s| s.group.as_str());
     distinct(groups.filter(|g| !g.is_empty()))
@@ -94,11 +96,11 @@ fn shown(mut comparison: Comparison) -> Comparison {
     comparison
 }
 
-/// Results of a step.
 enum StepResults {
-    /// A column, if anything was measured, and facts about it.
+    /// Results of the step's column for the comparison, or `None` if the step measured nothing, and facts about the
+    /// column.
     Compared(Option<Results>, Vec<String>),
-    /// The sections of a profile.
+    /// Sections of the report on the step's profile, one for each configuration.
     Profile(Vec<StudySection>),
 }
 
@@ -121,7 +123,7 @@ fn step_results(dir: &StudyDir, step: &StudyStep) -> Result<StepResults, String>
     Ok(StepResults::Compared(results, facts))
 }
 
-/// Why a step has no results, if it has none.
+/// Sentence on why a step has no valid results, such as a failed bed; `None` if the step was done.
 fn missing(study: &StudyResults, step: &StudyStep) -> Option<String> {
     let mut unit = study.steps.iter().filter(|s| s.unit == step.unit);
     let failed = unit.find(|s| s.group.is_empty() && s.state == Some(StepState::Failed));
@@ -248,15 +250,6 @@ pub fn line(number: usize, of: usize, step: &StudyStep, run: Option<&Run>) -> St
     format!("step {number} of {of}{bed}: {what}:{figures} {state}")
 }
 
-/// The codes of reasons in parentheses, after a space; empty without reasons.
-fn reason_codes(reasons: &[Reason]) -> String {
-    let codes: Vec<&str> = reasons.iter().map(|r| r.code.as_str()).collect();
-    match codes.is_empty() {
-        true => String::new(),
-        false => format!(" ({})", codes.join(", ")),
-    }
-}
-
 /// A study that has not begun, as text: the beds, and the commands on each bed in the form of shell commands.
 #[must_use]
 pub fn plan(study: &StudyResults) -> String {
@@ -354,9 +347,9 @@ pub fn render(study: &StudyResults, dir: &StudyDir, layout: Layout) -> String {
 fn headline(study: &StudyResults, paint: Paint) -> String {
     let (all, missing) = (study.steps.len(), study.missing());
     let state = match (missing, study.interrupted) {
-        (0, _) => paint.good("complete"),
-        (_, true) => paint.doubtful("interrupted"),
-        (_, false) => paint.bad("not complete"),
+        (0, _) => paint.tone(Tone::Good, "complete"),
+        (_, true) => paint.tone(Tone::Doubtful, "interrupted"),
+        (_, false) => paint.tone(Tone::Bad, "not complete"),
     };
     format!(
         "study {}: {state}, {} of {}\n  {}\n",

@@ -2,7 +2,7 @@
 //! was killed.
 
 use crate::common::Beds;
-use plimsoll_results::{EventState, Run};
+use plimsoll_results::{EventState, Run, SUT_FILE};
 use plimsoll_testbed::STATE_DIR_VARIABLE;
 use plimsoll_testkit::bench::{Bench, Ended, Small, signal, tree, wait_until};
 use plimsoll_testkit::{needs_root, write_executable};
@@ -25,119 +25,126 @@ fn members(of: &Path) -> Vec<PathBuf> {
 #[test]
 fn a_bed_is_started_loaded_hurt_and_ended() {
     let beds = Beds::new();
-    let up = beds
-        .testbed(&["up", "nfs", "--name", "first"])
-        .expect_code(0);
+    let up = beds.testbed(&["up", "nfs", "--name", "first"]);
+    let up = up.expect_code(0);
+    let url = "nfs4://198.18.0.2:2049/export?minorversion=1";
     assert!(up.stdout.starts_with("first\n"), "{}", up.stdout);
-    assert!(
-        up.stdout
-            .contains("nfs4://198.18.0.2:2049/export?minorversion=1"),
-        "{}",
-        up.stdout
-    );
+    assert!(up.stdout.contains(url), "{}", up.stdout);
     assert!(up.stderr.contains("starting server\n"), "{}", up.stderr);
     let keeper = beds.keeper("first");
     let namespace = std::fs::read_link(format!("/proc/{}/ns/pid", keeper.pid)).unwrap();
-    assert_eq!(
-        members(&namespace).len(),
-        3,
-        "keeper, port mapper and server"
-    );
+    let processes = members(&namespace).len();
+    assert_eq!(processes, 3, "keeper, port mapper and server");
+    assert_eq!(beds.load("first").target.url, url);
 
-    let run = beds.load("first");
-    assert_eq!(
-        run.target.url,
-        "nfs4://198.18.0.2:2049/export?minorversion=1"
-    );
-
-    let fault = |action: &[&str]| beds.testbed(&[&["fault", "first"], action].concat());
-    fault(&["stop", "server"]).expect_code(0);
-    assert_eq!(beds.node("first", "server"), "stopped");
-    fault(&["cont", "server"]).expect_code(0);
-    assert_eq!(beds.node("first", "server"), "running");
-    fault(&["cut", "server"]).expect_code(0);
-    assert_eq!(beds.node("first", "server"), "running, cut");
-    fault(&["heal", "server"]).expect_code(0);
-    fault(&["kill", "server"]).expect_code(0);
-    let ended = beds.node("first", "server");
-    assert!(ended.starts_with("ended (signal: 9 (SIGKILL))"), "{ended}");
-    let again = fault(&["kill", "server"]).expect_code(2);
+    for (words, error) in [
+        (
+            &["fault", "first", "kill", "client"][..],
+            "`client` is not a node of this test bed: expected port-mapper, server",
+        ),
+        (
+            &["fault", "first", "kill"],
+            "`kill`: expected a node: port-mapper, server",
+        ),
+        (
+            &["fault", "first", "delay", "1ms"],
+            "`delay` applies to no node of this test bed",
+        ),
+        (
+            &["logs", "first", "x"],
+            "`x` has no log in test bed `first`",
+        ),
+        (&["up", "nfs", "--name", "first"], "test bed `first` exists"),
+    ] {
+        let refused = beds.testbed(words).expect_code(2).stderr;
+        assert!(refused.starts_with(&format!("error: {error}")), "{refused}");
+    }
+    let fault = |action: &str| beds.testbed(&["fault", "first", action, "server"]);
+    for (action, state) in [
+        ("stop", "stopped"),
+        ("cont", "running"),
+        ("cut", "running, cut"),
+        ("heal", "running"),
+        ("kill", "ended (signal: 9 (SIGKILL))"),
+    ] {
+        fault(action).expect_code(0);
+        let found = beds.node("first", "server");
+        let is_ended = action == "kill" && found.starts_with(state);
+        assert!(is_ended || found == state, "{action}: {found}");
+    }
+    let again = fault("kill").expect_code(2);
     assert_eq!(again.stderr, "error: server: it does not run\n");
-    fault(&["restart", "server"]).expect_code(0);
-    beds.load("first");
+    fault("restart").expect_code(0);
 
-    let log = beds
-        .testbed(&["logs", "first", "server"])
-        .expect_code(0)
-        .stdout;
+    // `--target={v3}?nconnect=2` selects the bed's NFSv3 target, with an option added.
+    let mut load = beds.on("first", &["run", "varmail", "--target={v3}?nconnect=2"]);
+    load.args(["--set=nfiles=20", "--ops=50"]);
+    load.args(["--results=results", "--format=json"]);
+    let run: Run = Ended::of(load).result(0);
+    let url = &run.target.url;
+    let is_named = url.starts_with("nfs3://198.18.0.2:2049/") && url.ends_with("&nconnect=2");
+    assert!(is_named, "{url}");
+    assert!(run.procedures.iter().any(|p| p.name == "LOOKUP"));
+
+    let log = beds.done(&["testbed", "logs", "first", "server"]);
     assert!(log.starts_with("==> server <==\n"), "{log}");
-    assert_eq!(
-        log.matches("NFS SERVER INITIALIZED").count(),
-        2,
-        "two starts"
-    );
-    let list = beds.testbed(&["list"]).expect_code(0).stdout;
+    let starts = log.matches("NFS SERVER INITIALIZED").count();
+    assert_eq!(starts, 2);
+    let list = beds.done(&["testbed", "list"]);
     assert!(list.contains("\n  first  nfs, nfs4://"), "{list}");
     assert!(list.contains("--software gluster (root): needs "), "{list}");
 
-    assert_eq!(
-        beds.testbed(&["down", "first"]).expect_code(0).stdout,
-        "first is down\n"
-    );
+    let down = beds.done(&["testbed", "down", "first"]);
+    assert_eq!(down, "first is down\n");
     assert!(!keeper.is_running());
     assert_eq!(members(&namespace), Vec::<PathBuf>::new());
     assert_eq!(beds.left(), Vec::<PathBuf>::new());
-    let twice = beds.testbed(&["down", "first"]).expect_code(2);
-    assert!(
-        twice
-            .stderr
-            .starts_with("error: test bed `first` is not up (none is up)"),
-        "{}",
-        twice.stderr
-    );
     let gone = Ended::of(beds.on("first", &["run", "varmail"])).expect_code(2);
-    assert!(
-        gone.stderr.starts_with("error: test bed `first` is not up"),
-        "{}",
-        gone.stderr
-    );
+    let expected = "error: test bed `first` is not up (none is up)";
+    assert!(gone.stderr.starts_with(expected), "{}", gone.stderr);
 }
 
 #[test]
-fn what_does_not_apply_is_refused() {
+fn arguments_that_do_not_apply_are_refused_before_anything_starts() {
     let beds = Beds::new();
-    let says = |args: &[&str]| beds.testbed(args).expect_code(2).stderr;
-    assert_eq!(
-        says(&["up", "ngs"]),
-        "error: `ngs` is not a kind of test bed: expected one of nfs, knfsd, edge, edge-metadata, \
-         replicated, local, smb, did you mean `nfs`?\n"
-    );
-    assert_eq!(
-        says(&["up", "nfs", "--copies", "2"]),
-        "error: --copies does not apply to test beds of the kind nfs: it takes --nfs-version, --rtt, --size\n"
-    );
-    assert_eq!(
-        says(&["up", "nfs", "--nfs-version", "5"]),
-        "error: --nfs-version 5: expected one of 4.1, 4.0, 3\n"
-    );
-    assert!(says(&["up", "nfs", "--name", "../x"]).contains("is not a name of a test bed"));
-    assert!(says(&["fault", "none", "explode"]).starts_with("error: `explode` is not an action"));
-    assert!(says(&["fault", "none", "kill", "x"]).starts_with("error: test bed `none` is not up"));
-    beds.testbed(&["up", "nfs", "-q"]).expect_code(0);
-    assert!(says(&["up", "nfs", "--name", "nfs"]).starts_with("error: test bed `nfs` exists"));
-    assert_eq!(
-        says(&["fault", "nfs", "kill", "client"]),
-        "error: `client` is not a node of this test bed: expected port-mapper, server\n"
-    );
-    assert_eq!(
-        says(&["fault", "nfs", "kill"]),
-        "error: `kill`: expected a node: port-mapper, server\n"
-    );
-    assert_eq!(
-        says(&["fault", "nfs", "delay", "1ms"]),
-        "error: `delay` applies to no node of this test bed\n"
-    );
-    assert!(says(&["logs", "nfs", "x"]).starts_with("error: `x` has no log in test bed `nfs`"));
+    for (words, expected) in [
+        ("up ngs", "did you mean `nfs`?"),
+        ("up nfs --nfs-version 5", "expected one of 4.1, 4.0, 3"),
+        ("up nfs --name ../x", "is not a name of a test bed"),
+        ("fault none explode", "error: `explode` is not an action"),
+        ("up knfsd --machine=xen", "expected one of uml, qemu"),
+        ("up knfsd --size=1m", "(64m)"),
+        (
+            "up knfsd --servers=2",
+            "--servers does not apply to test beds of the kind knfsd",
+        ),
+        (
+            "up edge-metadata --cache-size=1m",
+            "--cache-size does not apply",
+        ),
+        (
+            "up edge --core-protocol=ftp",
+            "--core-protocol ftp: expected one of webdav, s3",
+        ),
+        (
+            "up edge --without-edge --core-protocol=s3",
+            "--core-protocol does not apply",
+        ),
+        (
+            "up replicated --software=lustre",
+            "expected one of ceph, gluster, moosefs",
+        ),
+        (
+            "up replicated --copies=3 --servers=2",
+            "expected 1 to the number of servers, 2",
+        ),
+    ] {
+        let words: Vec<&str> = words.split(' ').collect();
+        let refused = beds.testbed(&words).expect_code(2).stderr;
+        assert!(refused.contains(expected), "{words:?}: {refused}");
+        assert_eq!(refused.lines().count(), 1, "{words:?}: {refused}");
+    }
+    assert_eq!(beds.left(), Vec::<PathBuf>::new());
 }
 
 /// Addresses, ports and file names are the same in both beds.
@@ -146,10 +153,12 @@ fn beds_of_one_kind_run_side_by_side() {
     let beds = Beds::new();
     beds.testbed(&["up", "nfs", "-q", "--nfs-version", "3"])
         .expect_code(0);
-    let second = beds
-        .testbed(&["up", "nfs", "-q", "--rtt", "20ms"])
-        .expect_code(0);
-    assert_eq!(second.stdout, "nfs-2\n");
+    let second = beds.done(&["testbed", "up", "nfs", "-q", "--rtt", "20ms"]);
+    assert_eq!(second, "nfs-2\n");
+    assert_ne!(
+        beds.state("nfs")["data_dir"],
+        beds.state("nfs-2")["data_dir"]
+    );
     let (near, far) = (beds.load("nfs"), beds.load("nfs-2"));
     assert!(
         near.target.description.starts_with("nfs3, 198.18.0.2:2049"),
@@ -163,15 +172,13 @@ fn beds_of_one_kind_run_side_by_side() {
         .find(|o| o.name == "createfile2")
         .unwrap();
     assert!(create.latency.min_ms >= 20.0, "{create:?}");
-    beds.testbed(&["fault", "nfs-2", "delay", "0ms", "line"])
-        .expect_code(0);
+    let fault = |action: &[&str]| beds.done(&[&["testbed", "fault", "nfs-2"], action].concat());
+    fault(&["delay", "0ms", "line"]);
     assert_eq!(beds.node("nfs-2", "line"), "round trip 0ns");
-    beds.testbed(&["fault", "nfs-2", "cut", "line"])
-        .expect_code(0);
+    fault(&["cut", "line"]);
     assert_eq!(beds.node("nfs-2", "line"), "cut");
     beds.load("nfs");
-    beds.testbed(&["fault", "nfs-2", "heal", "line"])
-        .expect_code(0);
+    fault(&["heal", "line"]);
     beds.load("nfs-2");
     beds.testbed(&["down", "--all"]).expect_code(0);
     assert_eq!(beds.left(), Vec::<PathBuf>::new());
@@ -199,19 +206,6 @@ fn a_bed_whose_process_was_killed_is_cleaned() {
     }
 }
 
-/// A terminated keeper ends its bed in order.
-#[test]
-fn a_bed_can_be_ended_by_a_signal() {
-    let beds = Beds::new();
-    beds.testbed(&["up", "nfs", "-q"]).expect_code(0);
-    let keeper = beds.keeper("nfs");
-    signal(keeper.pid, Signal::TERM);
-    wait_until("its end", || !keeper.is_running());
-    let list = beds.testbed(&["list"]).expect_code(0);
-    assert!(list.stdout.contains("no test bed is up"), "{}", list.stdout);
-    assert_eq!(beds.left(), Vec::<PathBuf>::new());
-}
-
 /// Puts a script before a program on the `PATH`.
 fn put_in_front(beds: &Beds, program: &str, script: &str) -> std::ffi::OsString {
     let dir = beds.bench.path("bin");
@@ -227,20 +221,11 @@ fn a_daemon_that_ends_says_why_and_leaves_nothing() {
     let beds = Beds::new();
     let script =
         "#!/bin/sh\n[ \"$1\" = -v ] && exit 0\necho first\necho 'no port is free' >&2\nexit 3\n";
-    let path = put_in_front(&beds, "ganesha.nfsd", script);
     let mut command = beds.command(&["testbed", "up", "nfs"]);
-    command.env("PATH", path);
-    let failed = Ended::of(command).expect_code(1);
-    let last = failed
-        .stderr
-        .lines()
-        .find(|l| l.starts_with("error: "))
-        .unwrap();
-    assert!(
-        last.contains("it ended (exit status: 3): no port is free"),
-        "{}",
-        failed.stderr
-    );
+    command.env("PATH", put_in_front(&beds, "ganesha.nfsd", script));
+    let failed = Ended::of(command).expect_code(1).stderr;
+    let why = "it ended (exit status: 3): no port is free";
+    assert!(failed.contains(why), "{failed}");
     assert_eq!(beds.left(), Vec::<PathBuf>::new());
 }
 
@@ -277,7 +262,7 @@ fn starting(beds: &Beds) -> Child {
 }
 
 #[test]
-fn an_interrupted_start_leaves_nothing() {
+fn a_start_that_is_interrupted_killed_or_ended_leaves_nothing() {
     let beds = Beds::new();
     let child = starting(&beds);
     signal(child.id() as i32, Signal::INT);
@@ -287,16 +272,11 @@ fn an_interrupted_start_leaves_nothing() {
     let keeper = beds.keeper("slow");
     killed.kill().unwrap();
     killed.wait().unwrap();
-    beds.are_gone_with(keeper);
-}
-
-/// The command that starts the bed ends too, and reports the end.
-#[test]
-fn a_bed_that_is_being_started_can_be_ended() {
-    let beds = Beds::new();
+    beds.assert_gone_with(keeper);
+    // `down` of a bed that is still starting also ends the command that starts the bed, with exit code 1.
     let child = starting(&beds);
-    let down = beds.testbed(&["down", "slow"]).expect_code(0);
-    assert_eq!(down.stdout, "slow is down\n");
+    let down = beds.done(&["testbed", "down", "slow"]);
+    assert_eq!(down, "slow is down\n");
     Ended::wait(child, Instant::now()).expect_code(1);
     assert_eq!(beds.left(), Vec::<PathBuf>::new());
 }
@@ -307,27 +287,16 @@ fn a_bed_is_found_without_a_directory_of_the_users_choice() {
     let beds = Beds::new();
     let name = format!("test-{}", std::process::id());
     let command = |args: &[&str]| {
-        let mut command = beds.command(args);
-        command
-            .env_remove(STATE_DIR_VARIABLE)
-            .env_remove("XDG_RUNTIME_DIR");
+        let mut command = beds.command(&[&["testbed"], args].concat());
+        command.env_remove(STATE_DIR_VARIABLE);
+        command.env_remove("XDG_RUNTIME_DIR");
         Ended::of(command)
     };
-    command(&["testbed", "up", "nfs", "-q", "--name", &name]).expect_code(0);
-    let mut load = vec![
-        "testbed",
-        "on",
-        &name,
-        "--",
-        "run",
-        "varmail",
-        "--results",
-        "results",
-    ];
-    load.extend(["--set", "nfiles=40", "--time", "1s"]);
-    let load = command(&load);
-    let down = command(&["testbed", "down", &name, &name]);
-    assert_eq!(load.expect_code(0).code, Some(0));
+    command(&["up", "nfs", "-q", "--name", &name]).expect_code(0);
+    let load = ["run", "varmail", "--results=results", "--set=nfiles=40"];
+    let load = command(&[&["on", &name, "--"], &load[..], &["--ops=50"]].concat());
+    let down = command(&["down", &name, &name]);
+    load.expect_code(0);
     assert_eq!(down.expect_code(0).stdout, format!("{name} is down\n"));
 }
 
@@ -344,84 +313,43 @@ fn a_directory_that_cannot_be_part_of_urls_is_refused() {
     assert!(!beds.bench.path("with a blank").exists());
 }
 
+/// `with` loads the bed's default target, keeps the user's own `--sut`, and leaves nothing of the bed, even after a
+/// refused command.
 #[test]
 fn a_bed_for_one_command_ends_with_it() {
     let beds = Beds::new();
-    let load = [
-        "--set",
-        "nfiles=40",
-        "--time",
-        "1s",
-        "--results",
-        "results",
-        "--format",
-        "json",
-    ];
-    let of = |kind: &[&str], command: &[&str]| {
-        let mut words = vec!["testbed", "with", "-q"];
-        words.extend(kind);
-        words.push("--");
-        words.extend(command);
-        words.extend(load);
-        Ended::of(beds.command(&words))
-    };
-    let run = of(&["nfs", "--nfs-version", "3"], &["run", "varmail"]).result(0);
-    assert!(
-        run.target.url.starts_with("nfs3://198.18.0.2:2049/"),
-        "{}",
-        run.target.url
-    );
-    // The target of the command itself is kept.
-    let run = of(&["nfs"], &["run", "varmail", "--target", "null:"]).result(0);
-    assert_eq!(run.target.url, "null:");
-    of(&["nfs"], &["run", "no-such-workload"]).expect_code(2);
+    let own = "[product]\nname = \"Box 7\"\n";
+    std::fs::write(beds.bench.path("own.toml"), own).unwrap();
+    let mut with = beds.command(&["testbed", "with", "-q", "nfs", "--nfs-version=3", "--"]);
+    with.args(["run", "varmail", "--set=nfiles=40", "--ops=50"]);
+    with.args(["--results=results", "--format=json"]);
+    with.env("PLIMSOLL_SUT", "own.toml");
+    let run: Run = Ended::of(with).result(0);
+    let url = &run.target.url;
+    assert!(url.starts_with("nfs3://198.18.0.2:2049/"), "{url}");
+    let results = plimsoll_results::directories(&beds.bench.path("results")).unwrap();
+    let kept = std::fs::read_to_string(results[0].join(SUT_FILE)).unwrap();
+    assert_eq!(kept, own);
+    let wrong = beds.testbed(&["with", "-q", "nfs", "--", "run", "no-such-workload"]);
+    wrong.expect_code(2);
     assert_eq!(beds.left(), Vec::<PathBuf>::new());
 }
 
+/// `exec` runs a program with the bed's addresses, the machine's files, the current directory, and the program's exit
+/// code. SIGTERM to the keeper ends the bed in order.
 #[test]
-fn a_bed_for_one_command_ends_when_its_owner_is_killed() {
-    let beds = Beds::new();
-    let words = [
-        "testbed",
-        "with",
-        "nfs",
-        "-q",
-        "--",
-        "run",
-        "varmail",
-        "--time",
-        "2s",
-        "--set",
-        "nfiles=40",
-    ];
-    let mut with = beds
-        .command(&words)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let up = || {
-        beds.bench.path("beds/states/nfs/state.json").exists() && beds.state("nfs")["phase"] == "up"
-    };
-    wait_until("the start", up);
-    let keeper = beds.keeper("nfs");
-    with.kill().unwrap();
-    with.wait().unwrap();
-    beds.are_gone_with(keeper);
-}
-
-/// The bed's network has only the bed's addresses, and the machine's files are visible.
-#[test]
-fn programs_run_in_a_bed() {
+fn programs_run_in_a_bed_until_it_is_terminated() {
     let beds = Beds::new();
     beds.testbed(&["up", "nfs", "-q"]).expect_code(0);
     std::fs::write(beds.bench.path("here"), "in this directory").unwrap();
-    let addresses = beds.testbed(&["exec", "nfs", "--", "sh", "-c", "cat here; ip -br addr"]);
-    let addresses = addresses.expect_code(0).stdout;
+    let shell = |script: &str| beds.testbed(&["exec", "nfs", "--", "sh", "-c", script]);
+    let addresses = shell("cat here; ip -br addr").expect_code(0).stdout;
     assert!(addresses.starts_with("in this directory"), "{addresses}");
     assert!(addresses.contains("198.18.0.2/32"), "{addresses}");
-    beds.testbed(&["exec", "nfs", "--", "sh", "-c", "exit 7"])
-        .expect_code(7);
+    shell("exit 7").expect_code(7);
+    let keeper = beds.keeper("nfs");
+    signal(keeper.pid, Signal::TERM);
+    beds.assert_gone_with(keeper);
 }
 
 /// An event of a run injects a fault by a command with the name of the bed.
@@ -430,69 +358,39 @@ fn a_run_hurts_its_bed_and_verifies_the_files() {
     let beds = Beds::new();
     beds.testbed(&["up", "nfs", "-q", "--nfs-version", "3"])
         .expect_code(0);
-    let run = |more: &[&str]| {
-        let mut command = beds.on("nfs", &["run", "varmail", "--allow-commands"]);
-        command
-            .args(["--set=nfiles=60", "--time=3s", "--interval=100ms"])
-            .args(["--format=json", "--results=results"])
-            .args(more);
-        Ended::of(command)
+    let fault = |action: &str| format!("sh plimsoll testbed fault $PLIMSOLL_TESTBED {action}");
+    let actions = ["stop server", "cont server", "kill client"].map(fault);
+    let mut command = beds.on("nfs", &["run", "varmail", "--allow-commands", "--verify"]);
+    command.args(["--set=nfiles=60", "--time=2s", "--interval=100ms"]);
+    command.args(["--format=json", "--results=results"]);
+    for (at, action) in ["500ms", "700ms", "900ms"].iter().zip(&actions) {
+        command.arg(format!("--event={at} {action}"));
+    }
+    let done: Run = Ended::of(command).result(3);
+    let [stop, cont, wrong] = &done.events[..] else {
+        panic!("{:?}", done.events)
     };
-    let fault = "sh plimsoll testbed fault $PLIMSOLL_TESTBED";
-    let events = [
-        &format!("--event=1s {fault} stop server"),
-        &format!("--event=1.2s {fault} cont server"),
-        "--verify",
-    ];
-    let ended = run(&events);
-    // On a busy machine, the pause may exceed the limit of a stall, so that the run is invalid.
-    let done: Run = serde_json::from_str(&ended.stdout).unwrap();
-    let is_ended = [Some(0), Some(3)].contains(&ended.code);
-    assert!(is_ended, "{:?} {:?}", ended.code, done.validity);
-    let actions: Vec<&str> = done.events.iter().map(|e| e.action.as_str()).collect();
-    assert_eq!(
-        actions,
-        [
-            format!("{fault} stop server"),
-            format!("{fault} cont server")
-        ]
-    );
-    for event in &done.events {
+    for (event, action) in [(stop, &actions[0]), (cont, &actions[1])] {
+        assert_eq!(&event.action, action);
         assert_eq!(event.state, EventState::Executed, "{event:?}");
-        assert!(
-            event.lateness_s.unwrap() >= 0.0 && event.error.is_none(),
-            "{event:?}"
-        );
+        let is_late = event.lateness_s.unwrap() >= 0.0;
+        assert!(is_late && event.end.error.is_none(), "{event:?}");
     }
     // The length of the gap depends on the client's remaining work; the tests of events check lengths.
-    let effect = done.events[0].effect.as_ref().unwrap();
+    let effect = stop.effect.as_ref().unwrap();
     assert!(effect.max_gap_s > 0.0, "{effect:?}");
     let verification = done.verification.unwrap();
     assert!(verification.files > 0 && verification.bytes > 0);
     let bad = (verification.bad_files(), verification.wrong_reads);
     assert_eq!(bad, (0, 0), "{verification:?}");
     assert_eq!(beds.node("nfs", "server"), "running");
-
     // A wrong fault fails when the event is due.
-    let done = run(&[&format!("--event=1s {fault} kill client")]).result(3);
-    let [failed] = &done.events[..] else {
-        panic!("{:?}", done.events)
-    };
-    assert_eq!(
-        (failed.state, failed.exit_status),
-        (EventState::Failed, Some(2))
-    );
-    assert_eq!(
-        failed.last_line.as_deref(),
-        Some("error: `client` is not a node of this test bed: expected port-mapper, server")
-    );
-    let codes: Vec<&str> = done
-        .validity
-        .reasons
-        .iter()
-        .map(|r| r.code.as_str())
-        .collect();
-    assert!(codes.contains(&"event_failed"), "{codes:?}");
+    let found = (wrong.state, wrong.end.exit_status);
+    assert_eq!(found, (EventState::Failed, Some(2)));
+    let line = wrong.last_line.as_deref().unwrap();
+    assert!(line.starts_with("error: `client` is not a node"), "{line}");
+    let mut reasons = done.validity.reasons.iter();
+    assert!(reasons.any(|r| r.code == "event_failed"));
 }
 
 /// A test bed whose start fails because its file system is full reports the failure, and leaves no files.
@@ -554,4 +452,27 @@ fn test_beds_in_a_place_of_others_are_refused() {
         );
         assert_eq!(std::fs::read_dir(bench.path("victim")).unwrap().count(), 0);
     }
+}
+
+#[test]
+fn results_have_a_description_of_the_bed() {
+    let beds = Beds::new();
+    let mut with = beds.command(&["testbed", "with", "nfs", "-q", "--"]);
+    with.args(["run", "fileserver", "--set=nfiles=20", "--set=nthreads=2"]);
+    with.args(["--ops=50", "--results=results"]);
+    Ended::of(with).expect_code(0);
+    let results = plimsoll_results::directories(&beds.bench.path("results")).unwrap();
+    let dir = results[0].to_str().unwrap();
+    let text = beds.done(&["report", dir, "--format=disclosure"]);
+    for stated in [
+        "nfs test bed (nfs-ganesha)",
+        "NFSv4.1",
+        "one machine",
+        "demonstration",
+        "198.18.0.2",
+    ] {
+        assert!(text.contains(stated), "{stated}:\n{text}");
+    }
+    let page = beds.done(&["report", dir, "--format=html"]);
+    assert!(page.contains("Full disclosure:") && page.contains("demonstration"));
 }

@@ -59,7 +59,7 @@ impl Beds {
         Ended::of(self.command(words)).expect_code(0).stdout
     }
 
-    /// A short run on a bed, which must be valid; returns its run.json.
+    /// Runs a short load on a bed; asserts that the run is valid, and returns its `run.json`.
     pub fn load(&self, bed: &str) -> Run {
         let mut command = self.on(bed, &["run", "varmail"]);
         command.args(["--set", "nfiles=40", "--set", "nthreads=2", "--ops", "200"]);
@@ -102,7 +102,7 @@ impl Beds {
     }
 
     /// Waits for the end of a keeper, and checks that the next command removes all beds.
-    pub fn are_gone_with(&self, keeper: ProcessId) {
+    pub fn assert_gone_with(&self, keeper: ProcessId) {
         wait_until("the end of the keeper", || !keeper.is_running());
         self.testbed(&["list"]).expect_code(0);
         assert_eq!(self.left(), Vec::<PathBuf>::new());
@@ -133,7 +133,7 @@ pub fn only_study(bench: &Bench) -> StudyDir {
 /// Name of the bed of a test.
 pub const NAME: &str = "b";
 
-/// A bed in a directory of its own; dropping the bed ends it.
+/// Bed in a store of its own, which `drop` ends.
 pub struct Bed {
     pub beds: Beds,
     /// Objects outside of the bed's directories that end with the bed.
@@ -238,38 +238,44 @@ impl Bed {
     }
 
     /// The option `--dir` for a directory on a bed: below the mount, or below the root of a URL.
-    fn dir_option(&self, bed: &str, dir: &str) -> String {
-        let is_mounted = self.beds.state(bed)["targets"][0]["directory"].is_string();
+    fn dir_option(&self, dir: &str) -> String {
+        let is_mounted = self.beds.state(NAME)["targets"][0]["directory"].is_string();
         match is_mounted {
             true => format!("--dir={{}}/{dir}"),
             false => format!("--dir=/{dir}"),
         }
     }
 
-    /// Runs a valid load without errors, each of whose operations reached the system. The run ends after a number of
-    /// operations: an emulated machine may do none within a second.
+    /// Runs a load that must be valid and without errors. The run ends after 100 operations, not after a time: an
+    /// emulated machine may complete no operation within a second.
     pub fn load(&self) {
         let mut command = self.beds.on(NAME, &["run", "varmail", "--ops=100"]);
         command.args(["--set=nfiles=20", "--set=nthreads=2", "--format=json"]);
-        command.args(["--results=results", &self.dir_option(NAME, "w")]);
+        command.args(["--results=results", &self.dir_option("w")]);
         let run = Ended::of(command).result(0);
         assert_eq!(run.validity.verdict, Verdict::Valid);
         assert_eq!(run.summary.errors, 0);
         assert!(run.summary.ops > 0);
     }
 
-    /// A phase of MD-Workbench on a bed, which checks the data that an earlier phase has written.
-    pub fn md_on(&self, name: &str, phase: &str) -> Ended {
-        let mut command = self.beds.on(name, &["md", phase]);
+    /// Runs a phase of MD-Workbench on the default target, and verifies what earlier phases have written.
+    pub fn md(&self, phase: &str) {
+        let mut command = self.beds.on(NAME, &["md", phase]);
         command.args(["-P=5", "-D=1", "-I=5", "-S=3000", "--verify-read"]);
-        command.args([&self.dir_option(name, "md"), "--results=results"]);
+        command.args([&self.dir_option("md"), "--results=results"]);
         command.arg("--format=json");
-        Ended::of(command)
+        assert_eq!(Ended::of(command).result(0).summary.errors, 0);
     }
 
-    pub fn md(&self, phase: &str) {
-        let run = self.md_on(NAME, phase).result(0);
-        assert_eq!(run.summary.errors, 0);
+    /// Runs a phase of MD-Workbench on one of the bed's targets, which has its own files.
+    pub fn md_through(&self, target: &str, phase: &str) {
+        let mut command = self.beds.on(NAME, &["md", phase]);
+        command.args([format!("--target={{{target}}}"), format!("--dir=/{target}")]);
+        // Each target has its own run-info file, because each target has its own objects.
+        command.arg(format!("--run-info-file={target}.status"));
+        command.args(["-P=5", "-D=1", "-I=5", "-S=3000", "--verify-read"]);
+        command.args(["--results=results", "--format=json"]);
+        assert_eq!(Ended::of(command).result(0).summary.errors, 0);
     }
 
     /// Stops, continues, kills and restarts each of the nodes.
@@ -309,10 +315,10 @@ impl Bed {
             self.beds.done(&["testbed", "down", NAME]),
             format!("{NAME} is down\n")
         );
-        self.is_gone();
+        self.assert_gone();
     }
 
-    pub fn is_gone(&self) {
+    pub fn assert_gone(&self) {
         self.beds.done(&["testbed", "list"]);
         assert_eq!(self.beds.left(), Vec::<PathBuf>::new());
         let root = self.beds.dir().to_string_lossy().into_owned();
@@ -323,7 +329,8 @@ impl Bed {
         for group in &traces.control_groups {
             assert!(!group.exists(), "{}", group.display());
         }
-        // The kernel detaches loop devices after the end of the last namespace with a mount of them.
+        // The kernel detaches the bed's loop devices only after the last mount namespace with a mount of them has
+        // ended.
         wait_until("the end of its loop devices", || {
             !loop_devices().contains(&root)
         });

@@ -1,4 +1,5 @@
-//! What a test bed leaves when it is down, and the resources that it uses while it is up.
+//! A test bed that is down leaves no processes, files or devices, and a test bed that is up holds nothing of the shell
+//! that started it.
 
 use crate::common::Beds;
 use plimsoll_testkit::bench::{Ended, signal, wait_until};
@@ -67,7 +68,8 @@ fn parent(pid: i32) -> i32 {
     line.unwrap().trim().parse().unwrap()
 }
 
-/// As above, with a bed that ends with its command; the keeper notices the end by its standard input.
+/// A bed started by `plimsoll testbed with` holds no descriptors of the shell open; the bed's keeper notices the end of
+/// `with` by the end of the keeper's standard input.
 #[test]
 fn a_bed_for_one_command_holds_nothing_else_either() {
     let beds = Beds::new();
@@ -94,7 +96,7 @@ fn a_bed_for_one_command_holds_nothing_else_either() {
     }
     signal(with.id() as i32, Signal::KILL);
     with.wait().unwrap();
-    wait_until("the end of the keeper", || !keeper.is_running());
+    beds.assert_gone_with(keeper);
 }
 
 /// A program in a bed's network, once the program has written a line.
@@ -136,37 +138,25 @@ fn what_has_entered_a_bed_ends_with_it() {
     assert_eq!(beds.left(), Vec::<PathBuf>::new());
 }
 
-/// `down` inside the bed's network ends neither itself nor the shell that called it.
-#[test]
-fn a_bed_can_be_ended_from_its_own_network() {
-    let beds = Beds::new();
-    beds.testbed(&["up", "nfs", "-q"]).expect_code(0);
-    let keeper = beds.keeper("nfs");
-    let down = beds.command(&["testbed", "down", "nfs"]);
-    let program = down.get_program().to_str().unwrap().to_owned();
-    let script = format!("{program} testbed down nfs && echo still here");
-    let ended = beds.testbed(&["exec", "nfs", "--", "sh", "-c", &script]);
-    assert_eq!(ended.expect_code(0).stdout, "nfs is down\nstill here\n");
-    assert!(!keeper.is_running());
-    assert_eq!(beds.left(), Vec::<PathBuf>::new());
-}
-
-/// `down` inside the bed's network does not end the processes that the shell connects with it by pipes.
+/// `down` called inside the bed's network ends neither its own process, nor its shell, nor processes that the shell
+/// connects to `down` by pipes.
 #[test]
 fn a_bed_can_be_ended_into_a_pipe_from_its_own_network() {
     let beds = Beds::new();
     beds.testbed(&["up", "nfs", "-q"]).expect_code(0);
+    let keeper = beds.keeper("nfs");
     let down = beds.command(&["testbed", "down", "nfs"]);
     let program = down.get_program().to_str().unwrap().to_owned();
     let log = beds.bench.path("log");
     // The reader of the pipe ends only after all writers have ended.
     let slow = "while read -r line; do sleep 0.2; echo \"$line\"; done";
     let script = format!(
-        "{program} testbed down nfs | {{ {slow}; }} | tee {}",
+        "{program} testbed down nfs | {{ {slow}; }} | tee {}; echo still here",
         log.display()
     );
     let ended = beds.testbed(&["exec", "nfs", "--", "sh", "-c", &script]);
-    assert_eq!(ended.expect_code(0).stdout, "nfs is down\n");
+    assert_eq!(ended.expect_code(0).stdout, "nfs is down\nstill here\n");
     assert_eq!(std::fs::read_to_string(log).unwrap(), "nfs is down\n");
+    assert!(!keeper.is_running());
     assert_eq!(beds.left(), Vec::<PathBuf>::new());
 }

@@ -1,10 +1,9 @@
-//! Test beds and studies as users and scripts operate them, with `plimsoll testbed`.
+//! Tests of test beds and studies through the command line `plimsoll testbed`, as users and scripts call it.
 
 mod beds;
 mod common;
 mod ends;
 mod kinds;
-mod on;
 mod outages;
 mod qemu;
 mod server_study;

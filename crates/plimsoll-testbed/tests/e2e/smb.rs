@@ -29,7 +29,7 @@ fn is_run_elsewhere(test: &str) -> bool {
     if has_cifs() {
         return false;
     }
-    is_refused();
+    assert_refused();
     needed("smbd", "samba");
     needed("mount.cifs", "cifs-utils");
     in_another_kernel(test);
@@ -37,7 +37,7 @@ fn is_run_elsewhere(test: &str) -> bool {
 }
 
 /// The bed is refused with the reason before any process is started, and the list shows the reason too.
-fn is_refused() {
+fn assert_refused() {
     let bed = Bed::new();
     let why = "cannot mount CIFS: /proc/filesystems does not name it";
     let up = Ended::of(bed.beds.command(&["testbed", "up", "smb"])).expect_code(2);
@@ -57,12 +57,12 @@ fn is_refused() {
         kind["unavailable"].as_str().unwrap().contains(why),
         "{kind}"
     );
-    bed.is_gone();
+    bed.assert_gone();
 }
 
 /// Waits until the client has reconnected to its server: an attempt from before the restart may still fail ("Host is
 /// down").
-fn has_its_server(bed: &Bed) {
+fn assert_server(bed: &Bed) {
     wait_until("the connection", || {
         Ended::of(bed.script("ls $MNT/before && touch $MNT/connected")).code == Some(0)
     });
@@ -90,7 +90,7 @@ fn a_share_is_loaded_and_its_server_hurt() {
     bed.cut_and_heal("line");
     bed.fault("delay 1ms");
     assert_eq!(bed.state("line"), "round trip 1ms");
-    has_its_server(&bed);
+    assert_server(&bed);
     bed.md("-2");
     bed.sh(&format!("cmp $MNT/before {}/before", share.display()));
 
@@ -110,9 +110,10 @@ fn a_share_is_loaded_and_its_server_hurt() {
     let writer = writer.stdout(Stdio::piped()).stderr(Stdio::piped());
     let writer = writer.spawn().unwrap();
     bed.fault("restart server");
-    // The writer may have waited or not. In both cases it ends and reports whether it has written.
+    // Whether or not the writer's system call was waiting for the server, the writer must end and report whether the
+    // data was written.
     let writer = Ended::wait(writer, Instant::now());
-    has_its_server(&bed);
+    assert_server(&bed);
     match writer.code {
         Some(0) => {
             bed.sh("sync $MNT/written");

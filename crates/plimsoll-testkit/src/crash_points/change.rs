@@ -14,25 +14,25 @@ pub enum Change {
     Resize(PathBuf, u64),
     /// Writes bytes to a file.
     Write {
-        /// Path of the file.
+        /// Path of the written file, relative to the recorded directory.
         path: PathBuf,
-        /// Offset of the first byte in the file, in bytes.
+        /// Offset of the first written byte from the start of the file, in bytes.
         offset: u64,
-        /// The written bytes.
+        /// Written bytes, which the file contains from `offset` on.
         bytes: Vec<u8>,
     },
     /// Renames a file or a directory, and replaces an existing destination.
     Rename {
-        /// Source path.
+        /// Old path of the renamed file or directory; nothing is left at the path.
         from: PathBuf,
-        /// Destination path.
+        /// New path of the renamed file or directory; the rename replaces a file or an empty directory at the path.
         to: PathBuf,
     },
     /// Creates a hard link.
     Link {
-        /// An existing path of the file.
+        /// Existing path of the linked file.
         from: PathBuf,
-        /// The additional path.
+        /// Path of the new hard link to the file.
         to: PathBuf,
     },
     /// Removes a file or an empty directory.
@@ -42,7 +42,7 @@ pub enum Change {
 }
 
 impl Change {
-    /// The changed path; the source path of a rename.
+    /// Path of the changed file or directory; of a rename or link, the old path.
     #[must_use]
     pub fn path(&self) -> &Path {
         match self {
@@ -57,8 +57,8 @@ impl Change {
         }
     }
 
-    /// Merges the next change into this change if both are writes and the second continues the first; returns whether
-    /// it did.
+    /// Appends the next change to this change if both are writes to one file and the next write begins where this write
+    /// ends; returns whether the changes were merged.
     pub(crate) fn goes_on_with(&mut self, next: &Self) -> bool {
         match (self, next) {
             (

@@ -205,13 +205,15 @@ impl<'a> Caller<'a> {
         Ok(is_possible.then_some(Change::MakeDir(path)))
     }
 
-    /// A path below the root at which a file or directory exists.
+    /// Path that a system call's arguments name, relative to the recorded directory; `None` unless a file or directory
+    /// exists at the path.
     fn existing(&self, dir: i32, name: u64) -> io::Result<Option<PathBuf>> {
         let path = self.path(dir, name)?;
         Ok(path.filter(|path| self.root.join(path).symlink_metadata().is_ok()))
     }
 
-    /// A path that a call names, if it is below the root.
+    /// Path that a system call's directory descriptor and name (by address) refer to, relative to the recorded
+    /// directory; `None` for a path outside of the recorded directory, or if the descriptor is not open.
     fn path(&self, dir: i32, name: u64) -> io::Result<Option<PathBuf>> {
         let name = self.text(name)?;
         let base = match dir {
@@ -234,7 +236,8 @@ impl<'a> Caller<'a> {
         Ok(path.strip_prefix(self.root).ok().map(Path::to_owned))
     }
 
-    /// The file of a descriptor, if it has a name below the root.
+    /// Path of the file or directory that the recorded program has open as descriptor `fd`; `None` if the file is
+    /// deleted or outside of the recorded directory.
     fn file(&self, fd: i32) -> io::Result<Option<PathBuf>> {
         let Ok(path) = std::fs::read_link(self.proc(&format!("fd/{fd}"))) else {
             return Ok(None);
@@ -244,7 +247,7 @@ impl<'a> Caller<'a> {
         Ok(below.map(Path::to_owned))
     }
 
-    /// Position and flags of a descriptor.
+    /// File offset and open flags of the recorded program's descriptor `fd`.
     fn position(&self, fd: i32) -> io::Result<(u64, i32)> {
         let info = std::fs::read_to_string(self.proc(&format!("fdinfo/{fd}")))?;
         let field = |name: &str| {

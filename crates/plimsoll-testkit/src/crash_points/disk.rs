@@ -13,18 +13,18 @@ pub type Tree = BTreeMap<PathBuf, Option<Arc<Vec<u8>>>>;
 /// Number of a file or directory, independent of its names.
 pub(crate) type NodeId = usize;
 
-/// The recorded directory.
+/// Node number of the recorded directory, the root of the model.
 pub(crate) const ROOT: NodeId = 0;
 
-/// A directory on a file system with no more guarantees than POSIX gives: `fsync` of a file makes its content durable
-/// but not its name, `fsync` of a directory makes the names in it durable but not their contents, and unsynced changes
-/// may be lost in any order.
+/// Model of a directory on a file system with no more guarantees than POSIX gives: `fsync` of a file makes its content
+/// durable but not its name, `fsync` of a directory makes names durable but not contents, and unsynced changes may be
+/// lost in any order.
 #[derive(Debug, Clone)]
 pub struct Disk {
     pub(crate) nodes: Vec<Node>,
 }
 
-/// A file or directory.
+/// Inode of a [`Disk`]: a file or directory, without the names that link to the inode.
 #[derive(Debug, Clone)]
 pub(crate) enum Node {
     File(FileNode),
@@ -34,7 +34,7 @@ pub(crate) enum Node {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct FileNode {
     pub(crate) data: Arc<Vec<u8>>,
-    /// The content after the last `fsync`; empty before.
+    /// Content of the file at its last `fsync`; empty for a new file without an `fsync`.
     pub(crate) durable: Arc<Vec<u8>>,
 }
 
@@ -65,7 +65,8 @@ impl NameChange {
 }
 
 impl DirNode {
-    /// The names if, of the changes since the last `fsync`, only those marked in `kept` were made.
+    /// Names in the directory after a power cut that keeps only the changes marked in `kept`, of the changes since the
+    /// last `fsync`.
     pub(crate) fn names(&self, kept: &[bool]) -> BTreeMap<OsString, NodeId> {
         let mut names = self.durable.clone();
         for (change, _) in self.pending.iter().zip(kept).filter(|(_, kept)| **kept) {
@@ -76,7 +77,7 @@ impl DirNode {
 }
 
 impl Disk {
-    /// The present state of a directory, all durable.
+    /// Reads a directory from the machine's file system; everything in the directory counts as durable.
     ///
     /// # Errors
     /// If the directory cannot be read, or contains anything except files and directories.

@@ -12,35 +12,36 @@ use std::time::{Duration, Instant};
 /// Time between two checks whether a program has ended.
 const POLL_TIME: Duration = Duration::from_millis(10);
 
-/// Maximum duration of a program.
+/// Time after which a recorded program is killed and the recording fails.
 const MAX_TIME: Duration = Duration::from_secs(90);
 
-/// Runs programs and records their changes of files below a directory.
+/// Recorder of a directory: runs programs, and records every system call that changes or syncs files below the
+/// directory.
 #[derive(Debug, Clone)]
 pub struct Recorder {
     root: PathBuf,
 }
 
-/// Errors that system calls of a program return.
+/// Fault of the disk, seen by a recorded program as an error of its system calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// `ENOSPC` from the change of this number on, counted from 0 over changes that need space.
+    /// Full disk: of the changes that need space, the given number succeed first, and the rest fail with `ENOSPC`.
     FullFrom(usize),
-    /// `EIO` at the write or sync of this number, counted from 0 over writes and syncs.
+    /// Broken disk: one write or sync fails with `EIO`, after as many writes and syncs as the number says.
     BrokenAt(usize),
 }
 
 /// A recorded execution of a program.
 #[derive(Debug)]
 pub struct Recording {
-    /// The directory before the execution.
+    /// Content of the recorded directory before the program started.
     pub before: Disk,
-    /// The successful changes, in order. Consecutive writes in one file are merged into one change, of which a power
-    /// cut may leave a part.
+    /// Successful changes of files and directories, syncs included, in the order of the program's calls. Consecutive
+    /// writes in one file are merged into one change, of which a power cut may leave a part.
     pub changes: Vec<Change>,
-    /// The changes that failed by a [`Fault`].
+    /// Changes that failed because of a [`Fault`], in the order of the program's calls.
     pub failed: Vec<Change>,
-    /// Exit status of the program.
+    /// Exit code of the program, or the signal that ended the program.
     pub status: ExitStatus,
     /// Standard output of the program.
     pub stdout: String,
@@ -58,19 +59,19 @@ impl Recorder {
         Ok(Self { root })
     }
 
-    /// Runs a program to its end.
+    /// Runs a program to its end, and records its changes below the recorded directory.
     ///
     /// # Errors
-    /// If the system cannot record the program (Linux 5.6 or later can, unless a container forbids it), or if the
-    /// program changed files in an unsupported way.
+    /// If the system cannot record the program (seccomp_unotify requires Linux 5.6, and permission in a container), if
+    /// the program runs for more than 90 s, or if the program changed files by a system call that is not recorded.
     pub fn record(&self, command: Command) -> io::Result<Recording> {
         self.run(command, None)
     }
 
-    /// Runs a program to its end; some of its changes fail.
+    /// Runs a program to its end, and records its changes, some of which fail by `fault`.
     ///
     /// # Errors
-    /// Like [`record`](Self::record).
+    /// The errors of [`record`](Self::record).
     pub fn record_with(&self, command: Command, fault: Fault) -> io::Result<Recording> {
         self.run(command, Some(fault))
     }
@@ -110,7 +111,6 @@ impl Recorder {
     }
 }
 
-/// The state of a recording.
 struct Session<'a> {
     root: &'a Path,
     fault: Option<Fault>,
@@ -185,7 +185,8 @@ impl Recording {
         )))
     }
 
-    /// Number of changes up to and including the first change that `is_it` accepts; `None` if there is none.
+    /// Number of recorded changes up to and including the first change that `is_it` accepts; `None` if `is_it` accepts
+    /// no change.
     pub fn end_of(&self, is_it: impl FnMut(&Change) -> bool) -> Option<usize> {
         self.changes.iter().position(is_it).map(|at| at + 1)
     }

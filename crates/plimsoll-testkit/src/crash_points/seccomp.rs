@@ -69,10 +69,12 @@ pub(crate) type Call = libc::seccomp_notif;
 /// The descriptor that receives the kernel's notifications.
 pub(crate) struct Listener(OwnedFd);
 
-/// Starts a program that waits at each of these calls until [`Listener::answer`] has answered.
+/// Starts a program under a seccomp filter: at each system call that may change or sync files, the program waits until
+/// [`Listener::answer`] has answered.
 ///
 /// # Errors
-/// If the system lacks the calls (Linux 5.6 has them), or if a container forbids them.
+/// If the program is not an executable file, if the kernel is older than Linux 5.6, or if a container forbids seccomp
+/// filters or `pidfd_getfd`.
 pub(crate) fn start(command: &mut Command) -> io::Result<(Child, Listener)> {
     let mut filter = filter();
     let length = u16::try_from(filter.len()).expect("a filter is short");
@@ -85,7 +87,7 @@ pub(crate) fn start(command: &mut Command) -> io::Result<(Child, Listener)> {
     };
     // An error between the filter and exec could not be reported: the write of the report would wait for an answer.
     check_executable(command)?;
-    // A process group, so that the program and its children can be ended together.
+    // The program gets its own process group, so that a timeout can kill the program together with its children.
     command.process_group(0);
     // SAFETY: between fork and exec only system calls are made; the filter was built before.
     unsafe { command.pre_exec(install) };
@@ -155,7 +157,8 @@ fn install(program: &libc::sock_fprog) -> io::Result<()> {
     Ok(())
 }
 
-/// The filter: notifies of `CALLS` of this architecture, and allows everything else.
+/// Seccomp filter that notifies the recorder of system calls that may change or sync files, and allows all other calls;
+/// calls with an architecture other than the build's are allowed too.
 fn filter() -> Vec<libc::sock_filter> {
     let calls: Vec<i64> = CALLS.into_iter().chain(OLDER_CALLS).collect();
     let instruction = |code: u32, jt: usize, jf: usize, k: u32| libc::sock_filter {
@@ -237,7 +240,8 @@ impl Listener {
     }
 }
 
-/// The last error, unless it says that the waiting process has ended.
+/// Error of the last system call; `Ok` if the notification is void because the waiting program was killed or
+/// interrupted.
 fn ignore_gone() -> io::Result<()> {
     let error = io::Error::last_os_error();
     match error.raw_os_error() {

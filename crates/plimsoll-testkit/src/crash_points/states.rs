@@ -8,55 +8,63 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Kinds of crashes.
+/// Crash of the recorded program or of its machine: a kill of the process, or a power cut with the unsynced changes
+/// that reach the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Crash {
-    /// The process is killed: all changes persist.
+    /// Kill of the recorded process: the kernel keeps running, so every change before the kill persists.
     Kill,
-    /// Power loss: exactly these changes of names and these contents persist.
+    /// Power cut of the machine: of the changes that were not synced before the cut, exactly the given changes of names
+    /// and of contents are on the disk.
     PowerCut(Names, Contents),
 }
 
-/// The changes of names that persist although they were not durable.
+/// Unsynced changes of directory entries (creations, links, renames, removals) that are on the disk after a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Names {
-    /// All changes.
+    /// Crash state in which every change of a name that was not synced before the crash is on the disk.
     Kept,
-    /// No changes.
+    /// Crash state in which no change of a name that was not synced before the crash is on the disk.
     Lost,
-    /// In one directory the first changes, up to this number; in other directories all.
+    /// Crash state in which the disk has only the first unsynced changes of names in one directory, as many as the
+    /// number says, and every change of names in other directories.
     First(NodeId, usize),
-    /// In one directory all changes except the change of this number; in other directories all.
+    /// Crash state in which the disk lacks one unsynced change of a name: in one directory, the change with the given
+    /// number, counted from 0.
     AllBut(NodeId, usize),
-    /// In one directory all changes; in other directories none.
+    /// Crash state in which the disk has every unsynced change of names in one directory, and no unsynced change of
+    /// names in other directories.
     Only(NodeId),
 }
 
-/// The contents that persist although they were not durable.
+/// Unsynced contents of files that are on the disk after a power cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Contents {
-    /// All contents.
+    /// Crash state in which every file has the content that the program wrote last, synced or not.
     Kept,
-    /// No contents: files have the content of their last sync.
+    /// Crash state in which every file has its content at the last `fsync`; a new file without an `fsync` is empty.
     Lost,
-    /// In each file the prefix that equals the durable content, and half of the bytes after it.
+    /// Crash state with torn writes: every file has the prefix that equals its synced content, and half of the unsynced
+    /// bytes after the prefix.
     Half,
-    /// All lengths, with zeros after the prefix that equals the durable content.
+    /// Crash state in which every file has its new length, but zeros after the prefix that equals its synced content.
     Zeros,
-    /// All contents except those of one file.
+    /// Crash state in which one file has its content at the last `fsync`, and every other file the content that the
+    /// program wrote last.
     AllBut(NodeId),
-    /// All contents, but of one file only the prefix that equals the durable content, and half of the bytes after it.
+    /// Crash state with one torn file, which has the prefix that equals its synced content, and half of the unsynced
+    /// bytes after the prefix; every other file has the content that the program wrote last.
     HalfOf(NodeId),
 }
 
-/// A directory that a crash can leave.
+/// Possible content of the recorded directory after a crash, with the crash.
 #[derive(Debug, Clone)]
 pub struct CrashState {
-    /// Maximum number of changes before the crash: several crashes can leave the same directory.
+    /// Number of the program's changes before the crash; the highest number if several crashes leave the same content.
     pub changes: usize,
-    /// A crash that leaves the directory.
+    /// Kind of crash that leaves `tree` after `changes` changes.
     pub crash: Crash,
-    /// Files and directories after the crash.
+    /// Files and directories that the crash leaves in the recorded directory.
     pub tree: Tree,
 }
 
@@ -97,7 +105,8 @@ impl Recording {
                     .expect("it was applied when it was recorded");
             }
             for (crash, tree) in of_disk(&disk) {
-                // The last crash with this tree replaces earlier ones: more changes mean that more data must persist.
+                // If several crashes leave the same files, the latest crash is kept: after more changes, more data must
+                // have persisted.
                 found.insert(tree, (made, crash));
             }
         }
@@ -112,7 +121,7 @@ impl Recording {
     }
 }
 
-/// The possible crashes in a state, with the trees that they leave.
+/// Crashes that are possible with the unsynced changes of `disk`, each with the files that the crash leaves.
 fn of_disk(disk: &Disk) -> Vec<(Crash, Tree)> {
     let (names, contents) = (names(disk), contents(disk));
     let whole = |crash: Contents| matches!(crash, Contents::Kept | Contents::Lost);
@@ -125,7 +134,7 @@ fn of_disk(disk: &Disk) -> Vec<(Crash, Tree)> {
             }
         }
     }
-    // `Kill` comes last, so that it names a tree that several crashes leave.
+    // `Kill` is pushed last, because a crash state names the last of the crashes that leave the same files.
     crashes.push(Crash::Kill);
     let tree = |crash| match crash {
         Crash::Kill => disk.present(),

@@ -7,7 +7,7 @@ use plimsoll_nfs::v4::{CompoundArgs, TARGET};
 use plimsoll_nfs::xdr::{Decoder, Encode};
 use std::collections::BTreeMap;
 
-/// Garbage in place of a reply.
+/// Malformed message that the relay sends to the client in place of the server's reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Garbage {
     /// A record that is neither a call nor a reply.
@@ -18,7 +18,7 @@ pub enum Garbage {
     Results,
 }
 
-/// Effect of a fault on a call.
+/// Failure of a compound that a [`Fault`] causes: an error status, or a lost or malformed reply.
 #[derive(Debug, Clone, Copy)]
 enum CallFault {
     Refuse(Status),
@@ -26,11 +26,10 @@ enum CallFault {
     Lose,
     Swallow,
     Garble(Garbage),
-    Lengthen,
-    Shorten,
 }
 
-/// A fault; applies to one call, unless changed.
+/// Fault that a relay injects into matching compounds; [`Fault::after`], [`Fault::every`] and [`Fault::times`] choose
+/// among the compounds, by default the first.
 #[derive(Debug, Clone)]
 pub struct Fault {
     at: Op,
@@ -56,71 +55,63 @@ impl Fault {
         }
     }
 
-    /// Fails the first operation of this kind. Operations before it are executed; the operation itself and all
-    /// operations after it never reach the server.
+    /// Fault that fails the first operation `at` of a compound with `status`. The server executes the operations before
+    /// `at`; `at` and the operations after `at` never reach the server.
     ///
-    /// On 4.0 the server does not advance the seqid for an operation of an open owner that it has not received, but a
-    /// client does with most statuses (RFC 7530, 9.1.7): to fail an OPEN or CLOSE without side effects, refuse the
-    /// compound at PUTFH.
+    /// With NFSv4.0 the server does not advance the seqid for an operation of an open owner that the server has not
+    /// received, but a client does with most statuses (RFC 7530, 9.1.7): to fail an OPEN or CLOSE without side effects,
+    /// refuse the compound at PUTFH.
     pub fn refuse(at: Op, status: Status) -> Self {
         Self::new(at, CallFault::Refuse(status))
     }
 
-    /// Executes the whole compound, and replies that its first operation, `first`, failed.
+    /// Fault that lets the server execute a whole compound that begins with `first`, then tells the client that `first`
+    /// failed with `status`.
     pub fn refuse_done(first: Op, status: Status) -> Self {
         Self::new(first, CallFault::RefuseDone(status))
     }
 
-    /// Executes the compound, and loses its reply with the connection.
+    /// Fault that lets the server execute a compound with operation `at`, then drops the reply and the connection.
     pub fn lose(at: Op) -> Self {
         Self::new(at, CallFault::Lose)
     }
 
-    /// Executes the compound, and drops its reply; the connection stays.
+    /// Fault that lets the server execute a compound with operation `at`, then drops the reply; the connection stays.
     pub fn swallow(at: Op) -> Self {
         Self::new(at, CallFault::Swallow)
     }
 
-    /// Executes the compound, and sends garbage instead of its reply.
+    /// Fault that lets the server execute a compound with operation `at`, then sends garbage to the client instead of
+    /// the reply.
     pub fn garble(at: Op, garbage: Garbage) -> Self {
         Self::new(at, CallFault::Garble(garbage))
     }
 
-    /// Executes the compound, and appends four extra bytes to its reply.
-    pub fn lengthen(at: Op) -> Self {
-        Self::new(at, CallFault::Lengthen)
-    }
-
-    /// Executes the compound, and cuts the last four bytes off its reply.
-    pub fn shorten(at: Op) -> Self {
-        Self::new(at, CallFault::Shorten)
-    }
-
-    /// Restricts the fault to compounds that also contain this operation.
+    /// Restricts the fault to compounds that also contain the operation `op`.
     pub fn of(mut self, op: Op) -> Self {
         self.of = Some(op);
         self
     }
 
-    /// Skips `calls` matching calls first.
+    /// Exempts the first `calls` matching compounds from the fault.
     pub fn after(mut self, calls: u32) -> Self {
         self.after = calls;
         self
     }
 
-    /// Applies the fault to every `n`th matching call only; `n` is at least 1.
+    /// Applies the fault only to every `n`th matching compound, from the first on; 0 counts as 1.
     pub fn every(mut self, n: u32) -> Self {
         self.every = n.max(1);
         self
     }
 
-    /// Applies the fault to `times` calls.
+    /// Applies the fault to `times` matching compounds, then to none.
     pub fn times(mut self, times: u32) -> Self {
         self.times = times;
         self
     }
 
-    /// Counts a call if it matches; returns whether the fault applies to the call.
+    /// Counts the compound if it matches the fault; returns whether the fault applies to the compound.
     fn applies(&mut self, compound: &CompoundArgs<'_>) -> bool {
         let matches = compound.find(self.at).is_some_and(|at| match self.what {
             CallFault::RefuseDone(_) => at == 0,
@@ -139,36 +130,36 @@ impl Fault {
     }
 }
 
-/// Action of the relay on a call.
+/// Decision of the relay on a client's message: whether the message reaches the server unchanged, altered, or not at
+/// all.
 pub(super) enum CallAction {
-    /// Forwards the call unchanged.
+    /// The relay forwards the client's message unchanged to the server, because no fault applies.
     Pass,
-    /// Forwards a record in place of the call, and applies an action to the reply.
+    /// The relay forwards the record, which is the client's compound or the compound's first operations, to the server,
+    /// and applies a fault to the server's reply.
     Forward(Vec<u8>, ReplyAction),
-    /// Replies with a record; the server does not get the call.
+    /// The relay sends the record to the client as the reply to the client's call, and the call does not reach the
+    /// server.
     Reply(Vec<u8>),
 }
 
-/// Action of the relay on a reply.
+/// Fault that the relay applies to a server's reply before passing the reply to the client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReplyAction {
-    /// Appends a failed operation.
+    /// Fault that appends the result of a failed operation to the server's reply, unless an operation has already
+    /// failed at the server.
     Add(Op, Status),
-    /// Replaces the reply by the failure of the first operation.
+    /// Fault that replaces the server's reply by a reply in which the compound's first operation failed.
     Only(Op, Status),
-    /// Drops the reply and the connection.
+    /// Fault that drops the server's reply and closes the client's connection.
     Lose,
-    /// Drops the reply.
+    /// Fault that drops the server's reply but keeps the connection, so that the client waits for the reply in vain.
     Swallow,
-    /// Replaces the reply by garbage.
+    /// Fault that replaces the server's reply by a malformed message.
     Garble(Garbage),
-    /// Appends four bytes.
-    Lengthen,
-    /// Removes the last four bytes.
-    Shorten,
 }
 
-/// The faults, and counts of calls.
+/// Injected faults of a relay, and counts of the compounds that clients sent.
 #[derive(Default)]
 pub(super) struct Faults {
     pub(super) all: Vec<Fault>,
@@ -213,8 +204,6 @@ impl Faults {
             CallFault::Lose => whole(ReplyAction::Lose),
             CallFault::Swallow => whole(ReplyAction::Swallow),
             CallFault::Garble(garbage) => whole(ReplyAction::Garble(garbage)),
-            CallFault::Lengthen => whole(ReplyAction::Lengthen),
-            CallFault::Shorten => whole(ReplyAction::Shorten),
         }
     }
 }
@@ -269,8 +258,6 @@ pub(super) fn altered(xid: u32, message: &[u8], action: ReplyAction) -> Option<V
             seal(&mut out);
             Some(out)
         }
-        ReplyAction::Lengthen => Some(record(&[message, &[0; 4]].concat())),
-        ReplyAction::Shorten => Some(record(&message[..message.len().saturating_sub(4)])),
         ReplyAction::Garble(Garbage::Endless) => Some(vec![0xff; 64]),
         ReplyAction::Garble(Garbage::Results) => {
             let mut out = reply(xid, Accepted::Success);
@@ -344,7 +331,7 @@ mod tests {
             panic!("what is before it is carried out");
         };
         assert_eq!(ops(&record), [Op::PutRootFh, Op::PutFh]);
-        // The server replies that both operations succeeded.
+        // Reply of the server to the cut compound: PUTROOTFH and PUTFH succeeded.
         let mut answer = reply(7, Accepted::Success);
         for word in [0u32, 0, 2, 24, 0, 22, 0] {
             word.encode(&mut answer);
@@ -395,7 +382,8 @@ mod tests {
             |faults: &mut Faults, xid| !matches!(faults.judge(&message(xid)), CallAction::Pass);
         let fallen: Vec<u32> = (0..20).filter(|xid| falls(&mut faults, *xid)).collect();
         assert_eq!(fallen, [2, 5]);
-        // The fault does not match without the other operation, or if its operation is not the first.
+        // No fault matches the compound: the first fault requires a RENAME beside the REMOVE, the second an OPEN, and
+        // the third REMOVE as the first operation.
         for fault in [
             Fault::lose(Op::Remove).of(Op::Rename),
             Fault::lose(Op::Open),

@@ -84,22 +84,23 @@ impl FaultRelay {
         with_options(&format!("nfs4://{}{path}", self.address), options)
     }
 
-    /// Applies a fault to calls from now on. The first matching fault in the order of injection applies.
+    /// Applies a fault to compounds that arrive from now on. If several faults would apply to a compound, the relay
+    /// applies only the fault that was injected first.
     pub fn inject(&self, fault: Fault) {
         lock(&self.shared.faults).all.push(fault);
     }
 
-    /// Removes all faults.
+    /// Removes all injected faults, so that further compounds pass unchanged.
     pub fn clear(&self) {
         lock(&self.shared.faults).all.clear();
     }
 
-    /// Number of calls to which a fault was applied.
+    /// Number of compounds to which a fault was applied.
     pub fn fallen(&self) -> u32 {
         lock(&self.shared.faults).fallen
     }
 
-    /// Number of compounds with this operation that clients sent, retransmissions included.
+    /// Number of compounds with the operation `op` that the relay received from clients, retransmissions included.
     pub fn seen(&self, op: Op) -> u32 {
         let faults = lock(&self.shared.faults);
         faults.seen.get(&(op as u32)).copied().unwrap_or(0)

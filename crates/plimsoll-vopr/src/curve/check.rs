@@ -42,7 +42,7 @@ pub fn check_curve(curve: &CurveScenario, execution: &CurveExecution) -> Result<
         for measured in &attempt.measured {
             check_measured(curve, number, measured)?;
         }
-        // The remains of a killed process stay until another process makes results beside them.
+        // Unfinished results of a killed process stay until another process makes results in the same directory.
         was_killed |= attempt.end.is_none();
         must!(
             "what cannot be published is removed",
@@ -75,7 +75,7 @@ pub fn check_curve(curve: &CurveScenario, execution: &CurveExecution) -> Result<
     check_complete(curve, &plan, execution, last)
 }
 
-/// Loads of completed measurements.
+/// Loads that attempts at a curve have measured to the end.
 #[derive(Debug, Default)]
 struct MeasuredLoads {
     /// Loads with reported results.
@@ -84,8 +84,8 @@ struct MeasuredLoads {
     unknown: Vec<u64>,
 }
 
-/// Points follow the order of the loads, and loads of earlier attempts are not measured again. `ended` contains the
-/// loads of earlier attempts, and gets the loads of this attempt.
+/// Checks that the curve lists load points in increasing order of load, and that an attempt measures no load with
+/// results from an earlier attempt. The check adds the loads that `attempt` measured to the end to `ended`.
 fn check_points(
     curve: &CurveScenario,
     attempt: &Attempt,
@@ -227,12 +227,13 @@ fn own<'a>(
     own_paths(plan, spec, tree)
 }
 
-/// Whether a process that is killed before it has marked its directory may leave a path.
+/// Whether the path is the work directory itself: a process killed before it writes the marker leaves the directory
+/// empty.
 fn is_unmarked(path: &str) -> bool {
     path.trim_end_matches('/') == WORK_DIR
 }
 
-/// The figures of a run match its load.
+/// Checks that the figures of a measured run match the run's load.
 fn check_measured(
     curve: &CurveScenario,
     attempt: usize,
@@ -307,7 +308,8 @@ fn check_complete(
             again == *point && point.is_measured(),
             "load {load}: {point:?}, not {again:?}"
         );
-        // If a process was killed while it published results, the measured run of the results is unknown.
+        // After a kill during the publication of results, the log does not tell which measurement was published, so
+        // only reported results are compared with their measurement.
         if let Some(of_run) = measured().find(|m| m.load == *load && m.is_whole() && m.is_written) {
             let expected = assembled(&of_run.plan, &of_run.outcome);
             let counts = |run: &Run| -> Vec<_> {

@@ -8,11 +8,9 @@ use crate::execution::{LIMIT_AFTER_END, REAL_LIMIT, RankProcesses, Shared, is_ma
 use crate::files::{WORK_DIR, foreign};
 use plimsoll_engine::{Settings, Stop};
 use plimsoll_ranks::SimulatedNetwork;
-use plimsoll_results::Series;
+use plimsoll_results::{Series, SeriesWriter};
 use plimsoll_runtime::{ProcessId, Simulation, SimulationEnd, SimulationHandle};
-use plimsoll_series::{
-    Communicator, RunContext, SeriesEnd, SeriesError, drive, follow, release_members,
-};
+use plimsoll_series::{Communicator, RunContext, SeriesError, drive, follow, release_members};
 use plimsoll_target::simulated::{CallKind, SimulatedFiles};
 use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
@@ -20,23 +18,24 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How the loop of rank 0 ended in an attempt.
+/// End of rank 0's loop over the loads in one attempt at a curve.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AttemptEnd {
-    /// Whether files remain because other processes may still use them.
+    /// Whether rank 0 left files in place because a lost rank may still work on them.
     pub are_busy: bool,
     /// Files and directories that could not be removed, and claims that could not be released.
     pub left: Vec<String>,
-    /// Reason why a run was refused before it began.
+    /// Sentence on why a run was refused before its begin; `None` if no run was refused.
     pub refusal: Option<String>,
-    /// Error that prevented the curve or a run of the curve from being written. The curve can be resumed.
+    /// Error of writing the curve or the results of a run, after which the curve can be resumed; `None` without an
+    /// error.
     pub loss: Option<String>,
 }
 
 impl AttemptEnd {
     /// The end of the loop that returned `made`. `resume_hint` is the line with the command that resumes the curve: a
     /// loss ends with the line, a refusal does not.
-    fn of(made: &Result<SeriesEnd, SeriesError>, resume_hint: &str, are_busy: bool) -> Self {
+    fn of(made: &Result<SeriesWriter, SeriesError>, resume_hint: &str, are_busy: bool) -> Self {
         let mut end = Self {
             are_busy,
             left: vec![],
@@ -45,10 +44,8 @@ impl AttemptEnd {
         };
         match made {
             Ok(ended) => {
-                let series = ended.writer.series();
-                if !ended.is_clean {
-                    end.left = series.notes.iter().map(|note| note.text.clone()).collect();
-                }
+                let series = ended.series();
+                end.left = series.notes.iter().map(|note| note.text.clone()).collect();
                 let reason = series.stop_reason.as_ref();
                 let reason = reason.filter(|reason| reason.code == "refused");
                 end.refusal = reason.map(|reason| reason.text.clone());
@@ -56,7 +53,11 @@ impl AttemptEnd {
             Err(e) => {
                 let text = e.to_string();
                 let warnings = text.lines().filter_map(|l| l.strip_prefix("warning: "));
-                end.left = warnings.map(ToOwned::to_owned).collect();
+                // Warnings also include errors of writing results, which do not name remaining files.
+                let is_of_results =
+                    |l: &&str| l.starts_with("cannot create /") || l.starts_with("cannot write /");
+                let left = warnings.filter(|l| !is_of_results(l));
+                end.left = left.map(ToOwned::to_owned).collect();
                 match text.ends_with(resume_hint) {
                     true => end.loss = Some(text),
                     false => end.refusal = Some(text),
@@ -71,50 +72,51 @@ impl AttemptEnd {
     }
 }
 
-/// The observations of an attempt.
+/// Observations of one attempt at a curve: measured runs, messages, and the files and results left for the next
+/// attempt.
 #[derive(Debug, Clone)]
 pub struct Attempt {
-    /// The runs that were measured in the attempt.
+    /// Runs that rank 0 measured in the attempt, in order.
     pub measured: Vec<MeasuredPoint>,
-    /// The curve at the resumption after the attempt, or at the end if the curve has ended; the curve of the beginning
-    /// if the attempt has withdrawn the curve.
+    /// Content of `series.json` after the attempt, as the next attempt resumes the curve; the initial content if the
+    /// attempt has withdrawn the curve.
     pub series: Series,
-    /// The end of the loop; `None` if rank 0 was killed during the loop.
+    /// End of rank 0's loop over the loads; `None` if rank 0 was killed during the loop.
     pub end: Option<AttemptEnd>,
-    /// Warnings and errors that rank 0 reported.
+    /// Warnings and errors that rank 0 reported to the user.
     pub warnings: Vec<String>,
     /// Number of failed calls of rank 0 to the disk of the results.
     pub disk_errors: u64,
-    /// Names of directories with unfinished results.
+    /// Names of the hidden directories with unfinished results, after the attempt.
     pub unfinished: Vec<String>,
-    /// Files and directories after the end of all processes of the attempt, by path; content of files.
+    /// Target's files after the end of all processes of the attempt: content by path, with directories too.
     pub tree: BTreeMap<String, Vec<u8>>,
 }
 
-/// The observations of a curve.
+/// Observations of a whole curve: its attempts, and the files and results after the last attempt.
 #[derive(Debug, Clone)]
 pub struct CurveExecution {
-    /// The end of the simulation.
+    /// End of the simulation: the end of all processes, a deadlock, a time limit or a livelock.
     pub end: SimulationEnd,
-    /// Messages of panics.
+    /// Messages of panics in simulated processes; every panic breaks a rule.
     pub panics: Vec<String>,
     /// The attempts in order; fewer than the scenario has if an earlier attempt has completed the curve.
     pub attempts: Vec<Attempt>,
-    /// Reason why the curve could not be resumed.
+    /// Error of resuming the curve for the next attempt; `None` if every resumption succeeded.
     pub resume_error: Option<String>,
-    /// The runs of all points, read after the last attempt.
+    /// Results of every listed load point, read after the last attempt.
     pub runs: Vec<PointRun>,
-    /// Files and directories at the end, by path.
+    /// Target's files after the last attempt and a removal as by `plimsoll clean`: content by path.
     pub tree: BTreeMap<String, Vec<u8>>,
     /// Number of file creations outside of the load, in all attempts; a file that was created twice counts twice.
     pub created: u64,
-    /// Used paths outside of the work directory.
+    /// Paths outside of the work directory that calls to the target named; every such path breaks a rule.
     pub strays: Vec<String>,
 }
 
 impl Attempt {
-    /// The parts of the attempt that follow from the seed, as text: without measurements of the real machine and
-    /// without verdicts, which depend on those measurements.
+    /// Observations of the attempt that must be the same in every execution of the seed, as text: without measurements
+    /// of the real machine, and without verdicts, which depend on such measurements.
     fn digest(&self) -> String {
         let measured = self.measured.iter().map(|point| {
             let windows = point.outcome.windows.iter().map(|w| &w.totals);
@@ -142,7 +144,7 @@ impl Attempt {
 }
 
 impl CurveExecution {
-    /// Everything that follows from the seed, as text.
+    /// Observations of the curve that must be the same in every execution of the seed, as text.
     #[must_use]
     pub fn digest(&self) -> String {
         let attempts: Vec<String> = self.attempts.iter().map(Attempt::digest).collect();
@@ -150,7 +152,7 @@ impl CurveExecution {
     }
 }
 
-/// Measures a curve.
+/// Simulates the attempts at a curve one after the other, until the curve is complete or cannot be resumed.
 #[must_use]
 pub fn run_curve(curve: &CurveScenario) -> CurveExecution {
     let scenario = &curve.scenario;
@@ -163,7 +165,7 @@ pub fn run_curve(curve: &CurveScenario) -> CurveExecution {
     let end: Shared<CurveEnd> = Shared::default();
     let attempts = Attempts {
         curve: curve.clone(),
-        results: SeriesFiles::begin(curve, &plan, files.url()),
+        results: SeriesFiles::begin(curve, &plan, files.url(scenario.lanes)),
         files: files.clone(),
         handle: handle.clone(),
         end: end.clone(),
@@ -244,10 +246,11 @@ impl Attempts {
                 break;
             }
         }
-        // Like `plimsoll clean`, if a process was killed before it had removed its files.
+        // A killed process leaves its files and the marker: remove them from the work directory as `plimsoll clean`
+        // does.
         if is_marked(&self.files.tree(), WORK_DIR) {
             let settings = Settings {
-                target: self.files.url(),
+                target: self.files.url(self.curve.scenario.lanes),
                 ..Settings::default()
             };
             let dir = Path::new(WORK_DIR);
@@ -257,7 +260,7 @@ impl Attempts {
         with(&self.end, |end| end.tree = tree);
     }
 
-    /// Executes an attempt; returns the process of its rank 0.
+    /// Starts the processes of an attempt and waits for their end; returns the process of rank 0.
     fn attempt(&self, number: usize, state: &AttemptState) -> ProcessId {
         let scenario = self.curve.of_attempt(number);
         let (delay, jitter) = scenario.delay_us;

@@ -6,31 +6,31 @@ use crate::results::copy;
 use plimsoll_plan::Plan;
 use plimsoll_results::{
     ClockKind, Configuration, Document, Environment, LoadCurve, Program, Run, Series, SeriesDir,
-    SeriesKind, SeriesState, SeriesWriter, StopRules, Target,
+    SeriesKind, SeriesState, SeriesWriter, Target,
 };
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use tempfile::TempDir;
 
-/// Load of a listed point, and its run or why the run cannot be read.
+/// Load of a point that the curve lists, and the point's results or the error of reading them.
 pub type PointRun = (u64, Result<Box<Run>, String>);
 
-/// The results that an attempt leaves for the next attempt.
+/// State of the curve's results directory between two attempts.
 pub(super) struct LeftSeries {
-    /// The series; the initial series if the attempt has withdrawn the series.
+    /// Content of `series.json` after an attempt; the initial content if the attempt has withdrawn the series.
     pub(super) series: Series,
-    /// Names of directories with unfinished results.
+    /// Names of the hidden directories with unfinished results.
     pub(super) unfinished: Vec<String>,
 }
 
-/// The results directory of the series, shared by all processes of an attempt.
+/// Results directory of the simulated curve, shared by all processes of an attempt.
 #[derive(Clone)]
 pub(super) struct SeriesFiles(Shared<SeriesFilesState>);
 
 struct SeriesFilesState {
-    /// The initial series, without runs.
+    /// Content of `series.json` before the first run of the curve.
     begun: Series,
-    /// The writer of the next attempt until rank 0 takes it.
+    /// Writer of the series for the next attempt; `None` after rank 0 has taken the writer, or if the series has ended.
     writer: Option<SeriesWriter>,
     root: TempDir,
 }
@@ -53,11 +53,11 @@ impl SeriesFiles {
         writer.expect("an attempt follows only if the series has not ended")
     }
 
-    /// Opens the series for the processes of the next attempt: resumes the series, or begins the series again if the
-    /// last attempt has withdrawn it.
+    /// Opens the series for the next attempt: resumes the series as `--resume` does, or begins a withdrawn series
+    /// again.
     ///
     /// # Errors
-    /// If the series cannot be read, or if a series that has not ended cannot be resumed.
+    /// If `series.json` cannot be read, or if an unfinished series cannot be resumed.
     pub(super) fn reopen(&self) -> Result<LeftSeries, String> {
         with(&self.0, |state| {
             let root = temporary_dir();
@@ -86,7 +86,7 @@ impl SeriesFiles {
         })
     }
 
-    /// The runs of the series in this directory.
+    /// Reads the results of every load point that the series lists.
     pub(super) fn runs(&self, series: &Series) -> Vec<PointRun> {
         with(&self.0, |state| {
             let path = only_entry(state.root.path()).expect("the series is there");
@@ -130,18 +130,13 @@ fn only_entry(dir: &Path) -> Option<PathBuf> {
 /// The document of a curve that begins.
 fn document(curve: &CurveScenario, plan: &Plan, url: String) -> Series {
     let scenario = &curve.scenario;
-    // No rule stops the curve before its last load.
-    let stop_rules = StopRules {
-        stop_after_invalid: None,
-        stop_past_peak: false,
-    };
     Series {
         schema_version: Series::SCHEMA,
         name: plan.name.clone(),
         started_at: "2026-01-01T00:00:00Z".into(),
         state: SeriesState::Unfinished,
         stop_reason: None,
-        kind: SeriesKind::Curve(LoadCurve::new(curve.loads.clone(), stop_rules)),
+        kind: SeriesKind::Curve(LoadCurve::new(curve.loads.clone(), None)),
         runs: vec![],
         configurations: vec![Configuration {
             name: String::new(),
@@ -157,7 +152,6 @@ fn document(curve: &CurveScenario, plan: &Plan, url: String) -> Series {
         percentiles_shown: None,
         program: Program::plimsoll(),
         clock: ClockKind::Real,
-        lanes: Some(scenario.lanes as u64),
         interval_s: scenario.interval_ms as f64 / 1e3,
         ranks: scenario.ranks,
         events: vec![],

@@ -8,20 +8,20 @@ use plimsoll_runtime::SimulationHandle;
 use plimsoll_series::{Host, RunBegin, RunView, StateChange};
 use std::time::Duration;
 
-/// Time from the end of a run until the curve lists the run. A kill in this time leaves an unlisted run, which the next
-/// attempt must find.
+/// Time from the end of a run until the curve lists the run. A kill before the listing leaves an unlisted run, which
+/// the next attempt must find.
 const TIME_UNTIL_LISTED: Duration = Duration::from_millis(30);
 
-/// A measured load, at rank 0.
+/// Run at one load of the curve, as rank 0 measured the run.
 #[derive(Debug, Clone)]
 pub struct MeasuredPoint {
-    /// The load.
+    /// Load of the run, in business metrics.
     pub load: u64,
-    /// The Plan of the run.
+    /// Plan of the run, which differs from the other runs' Plans by the load.
     pub plan: Plan,
     /// Outcome of the run from the engine.
     pub outcome: Box<Outcome>,
-    /// The intervals of the run.
+    /// Intervals of the run that rank 0 received.
     pub intervals: Vec<Interval>,
     /// End of the measurement, in nanoseconds of the simulation.
     pub at: u64,
@@ -40,15 +40,16 @@ impl MeasuredPoint {
 /// The measured runs and the messages of rank 0 in an attempt.
 #[derive(Debug, Default)]
 pub(super) struct AttemptLog {
-    /// The loads that were measured.
+    /// Runs that rank 0 measured in the attempt, in the order of measurement.
     pub(super) measured: Vec<MeasuredPoint>,
     /// Whether other processes may work on the files after the last run.
     pub(super) are_busy: bool,
-    /// Warnings and errors for the user.
+    /// Warnings and errors that rank 0 reported to the user.
     pub(super) warnings: Vec<String>,
 }
 
-/// The host of a rank.
+/// Host of the simulated ranks in place of the program `plimsoll`: records the measurements and messages that the
+/// program would show or write.
 pub(super) struct CurveHost {
     pub(super) stop: Stop,
     pub(super) handle: SimulationHandle,

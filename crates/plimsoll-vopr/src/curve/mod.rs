@@ -19,26 +19,26 @@ use plimsoll_runtime::SimulatedDisk;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// A curve, its ranks, and their disturbances.
+/// Parameters of a simulated load curve: mix, loads, ranks, and the disturbances of each attempt.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CurveScenario {
     /// The mix at the highest load, on files without faults, with the ranks and their network. The scenario has no
     /// disturbances.
     pub scenario: Scenario,
-    /// The loads, in increasing order; the last load is the load of the mix.
+    /// Loads of the curve in business metrics, in increasing order; the last is the load of the mix in `scenario`.
     pub loads: Vec<u64>,
-    /// Whether the directory of the files is made for this curve, and removed whenever the curve ends.
+    /// Whether the work directory is the curve's own temporary directory, which is removed whenever the curve ends.
     pub temporary: bool,
-    /// Disturbances of each attempt except the last.
+    /// Disturbances of each attempt except the last attempt, which is not disturbed.
     pub attempts: Vec<AttemptScenario>,
 }
 
-/// Disturbances of an attempt at a curve.
+/// Disturbances of one attempt at a curve: events of the processes, and faults of the disk for results.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AttemptScenario {
-    /// Disturbances of the processes of the attempt.
+    /// Interrupts, kills and other events that hit the attempt's processes.
     pub disturbances: Vec<Disturbance>,
-    /// The disk of the results, with its faults.
+    /// Disk on which rank 0 writes results, with latency and faults.
     pub disk: SimulatedDisk,
 }
 
@@ -46,7 +46,7 @@ pub struct AttemptScenario {
 const PREPARATION_US: u64 = 150_000;
 
 impl CurveScenario {
-    /// The scenario of a seed.
+    /// Draws from `seed` the loads and the mix of a curve, the ranks, and up to three disturbed attempts.
     #[must_use]
     pub fn draw(seed: u64) -> Self {
         let mut rng = Xoshiro256PlusPlus::seed_from_u64(seed);
@@ -106,11 +106,11 @@ impl CurveScenario {
         if rng.random_bool(0.2) {
             curve.scenario.drift_ppm = rng.random_range(1..=MAX_DRIFT_PPM);
         }
-        // For half of the curves.
+        // In half of the curves, the disk for results may be slow or fail in each attempt.
         if rng.random_bool(0.5) {
             for attempt in &mut curve.attempts {
                 attempt.disk = draw_disk(&mut rng);
-                // The disk is the only fault.
+                // In half of the attempts with a drawn disk, nothing but the disk disturbs the processes.
                 if rng.random_bool(0.5) {
                     attempt.disturbances.clear();
                 }

@@ -49,7 +49,7 @@ pub enum ColdKind {
 ///
 /// Every option also takes its value as MD-Workbench writes it, `-P=10` and
 /// `--precreate-per-set=10`.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, Default, PartialEq, Args)]
 pub struct Arguments {
     /// Pattern of operations
     #[arg(long, value_name = "NAME", value_enum, default_value_t)]

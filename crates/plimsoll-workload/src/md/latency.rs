@@ -25,36 +25,20 @@ pub struct LatencyFiles {
     open: BTreeMap<(u32, u32), BufWriter<File>>,
 }
 
-/// Reason why the times of operations cannot be stored in files.
-#[derive(Debug, thiserror::Error)]
-pub enum LatencyError {
-    /// The file exists already; its path.
-    #[error(
-        "{} exists and is not overwritten: move it away, or choose another prefix with -L",
-        .0.display()
-    )]
-    Exists(PathBuf),
-    /// The file cannot be created or written.
-    #[error("cannot write {}: {error}", path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        error: io::Error,
-    },
-}
-
 impl LatencyFiles {
-    /// Prepares the files for a run of `plan`, which was lowered from `options`; `None` without `-L`.
+    /// Chooses the names of the latency files of a run of `plan`, which was lowered from `options`; `None` without
+    /// `-L`.
     ///
     /// # Errors
-    /// If a file exists, or its directory does not exist. Files are created only during the run.
-    pub fn new(options: &Options, plan: &Plan) -> Result<Option<Self>, LatencyError> {
+    /// If a latency file exists already, or the directory of a latency file does not exist. The latency files
+    /// themselves are created during the run.
+    pub fn new(options: &Options, plan: &Plan) -> Result<Option<Self>, String> {
         let pattern = plan.groups.first().and_then(|g| g.program.pattern());
-        let (Some(prefix), Some(pattern)) = (&options.latency, pattern) else {
+        let arguments = &options.arguments;
+        let (Some(prefix), Some(pattern)) = (&arguments.latency, pattern) else {
             return Ok(None);
         };
-        let all = if options.latency_all { "-all" } else { "" };
+        let all = if arguments.latency_all { "-all" } else { "" };
         let files_of = |stage: &Stage| {
             let mut rows = BTreeMap::new();
             stage.work.for_each_row(&mut |id| {
@@ -91,19 +75,11 @@ impl LatencyFiles {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn add(
-        &mut self,
-        stage: u32,
-        row: u32,
-        samples: &[(Nanos, Nanos)],
-    ) -> Result<(), LatencyError> {
+    pub fn add(&mut self, stage: u32, row: u32, samples: &[(Nanos, Nanos)]) -> Result<(), String> {
         let Some(path) = self.names[stage as usize].get(&row) else {
             return Ok(());
         };
-        let failed = |error| LatencyError::Write {
-            path: path.clone(),
-            error,
-        };
+        let failed = |e| not_written(path, &e);
         let file = match self.open.entry((stage, row)) {
             Entry::Occupied(open) => open.into_mut(),
             Entry::Vacant(missing) => missing.insert(begin(path).map_err(failed)?),
@@ -119,28 +95,31 @@ impl LatencyFiles {
     ///
     /// # Errors
     /// If a file cannot be written.
-    pub fn end_stage(&mut self, stage: u32) -> Result<(), LatencyError> {
+    pub fn end_stage(&mut self, stage: u32) -> Result<(), String> {
         let files = self.names[stage as usize].clone();
         for (row, path) in files {
             self.add(stage, row, &[])?;
             let file = self.open.remove(&(stage, row));
             let mut file = file.expect("`add` opens the file");
-            file.flush()
-                .map_err(|error| LatencyError::Write { path, error })?;
+            file.flush().map_err(|e| not_written(&path, &e))?;
         }
         Ok(())
     }
 }
 
 /// Checks that a file does not exist and that its directory exists.
-fn check(path: &Path) -> Result<(), LatencyError> {
+fn check(path: &Path) -> Result<(), String> {
     if std::fs::symlink_metadata(path).is_ok() {
-        return Err(LatencyError::Exists(path.into()));
+        return Err(format!(
+            "{} exists and is not overwritten: move it away, or choose another prefix with -L",
+            path.display()
+        ));
     }
-    check_parent(path).map_err(|error| LatencyError::Write {
-        path: path.into(),
-        error,
-    })
+    check_parent(path).map_err(|e| not_written(path, &e))
+}
+
+fn not_written(path: &Path, error: &io::Error) -> String {
+    format!("cannot write {}: {error}", path.display())
 }
 
 fn begin(path: &Path) -> io::Result<BufWriter<File>> {

@@ -33,7 +33,7 @@ impl<'a> Report<'a> {
     /// for a quiet run. `time` is the local time as `YYYY-MM-DD HH:MM:SS`.
     #[must_use]
     pub fn begin(&self, arguments: &[String], version: &str, time: &str) -> String {
-        if self.options.quiet {
+        if self.options.arguments.quiet {
             return String::new();
         }
         let mut out = String::from("Args:");
@@ -73,7 +73,7 @@ impl<'a> Report<'a> {
         }
         option_values(out, self.options, w);
         let _ = writeln!(out, "\n\troot-dir={}\n", self.options.place.asked);
-        if self.options.detailed {
+        if self.options.arguments.print_detailed_stats {
             let _ = writeln!(out, "{DETAILED_HEADER}");
         }
     }
@@ -93,7 +93,7 @@ impl<'a> Report<'a> {
             PatternOptions::Mdtest(m) => io500(stage, &all, m.stonewall, true),
             PatternOptions::Ior(i) => io500(stage, &all, i.stonewall, false),
         };
-        if self.options.verbose {
+        if self.options.arguments.verbose > 0 {
             self.errors(&mut out, stage, rows);
         }
         out
@@ -124,7 +124,7 @@ impl<'a> Report<'a> {
         }
         out.push_str(&line.of(all, Some(&times)));
         out.push('\n');
-        if self.options.process_reports {
+        if self.options.arguments.process_reports {
             for rank in ranks {
                 let counts = Counts::of_rank(self.plan, rank);
                 let _ = writeln!(out, "{}: {}", rank.rank, line.of(&counts, None));
@@ -150,7 +150,7 @@ impl<'a> Report<'a> {
     #[must_use]
     pub fn end(&self, runtime: Duration, time: &str) -> String {
         match &self.options.pattern {
-            PatternOptions::Workbench(_) if !self.options.quiet => {
+            PatternOptions::Workbench(_) if !self.options.arguments.quiet => {
                 let seconds = runtime.as_secs_f64();
                 format!("Total runtime: {seconds:.0}s time: {time}\n")
             }
@@ -161,7 +161,9 @@ impl<'a> Report<'a> {
 
 /// Appends every option on a separate line: first the options with a value, then the flags that are set.
 fn option_values(out: &mut String, options: &Options, w: &Workbench) {
-    let latency = options.latency.as_deref().unwrap_or_default();
+    let arguments = &options.arguments;
+    let number = |n: Option<u64>| n.unwrap_or(0).to_string();
+    let latency = arguments.latency.as_deref().unwrap_or_default();
     let stonewall = w.stonewall.unwrap_or_default().as_secs_f64();
     let values = [
         ("offset", options.offset.to_string()),
@@ -170,13 +172,13 @@ fn option_values(out: &mut String, options: &Options, w: &Workbench) {
         ("latency", latency.display().to_string()),
         ("precreate-per-set", w.precreate.to_string()),
         ("data-sets", w.sets.to_string()),
-        ("lim-free-mem", options.hold_memory_mib.to_string()),
-        ("lim-free-mem-phase", options.squeeze_memory_mib.to_string()),
+        ("lim-free-mem", number(arguments.lim_free_mem)),
+        ("lim-free-mem-phase", number(arguments.lim_free_mem_phase)),
         ("object-size", w.object_size.to_string()),
         ("iterations", w.iterations.to_string()),
         ("waiting-time", format!("{:.6}", w.waiting)),
         ("stonewall-timer", stonewall.to_string()),
-        ("start-item", w.start_item.unwrap_or(0).to_string()),
+        ("start-item", number(w.start_item)),
         ("run-info-file", w.run_info_file.display().to_string()),
     ];
     for (name, value) in values {
@@ -192,19 +194,19 @@ fn option_values(out: &mut String, options: &Options, w: &Workbench) {
         Cold::System => out.push_str("\tcold=system\n"),
     }
     let flags = [
-        ("latency-all", options.latency_all),
+        ("latency-all", arguments.latency_all),
         ("adaptive-waiting", w.adaptive),
         ("run-precreate", w.phases.precreate),
         ("run-benchmark", w.phases.benchmark),
         ("run-cleanup", w.phases.cleanup),
         ("stonewall-wear-out", w.wear_out),
-        ("verify-read", options.verify),
-        ("print-detailed-stats", options.detailed),
+        ("verify-read", arguments.verify_read),
+        ("print-detailed-stats", arguments.print_detailed_stats),
         ("read-only", w.read_only),
         ("ignore-precreate-errors", w.ignore_precreate_errors),
-        ("process-reports", options.process_reports),
-        ("verbose", options.verbose),
-        ("direct", options.direct),
+        ("process-reports", arguments.process_reports),
+        ("verbose", arguments.verbose > 0),
+        ("direct", arguments.direct),
     ];
     for (name, _) in flags.iter().filter(|(_, set)| *set) {
         let _ = writeln!(out, "\t{name}");
@@ -222,7 +224,7 @@ struct PhaseLine<'a> {
 impl PhaseLine<'_> {
     /// Formats the line of all ranks if `times` has the ranks' times in seconds, otherwise the line of one rank.
     fn of(&self, c: &Counts, times: Option<&[f64]>) -> String {
-        if self.options.detailed {
+        if self.options.arguments.print_detailed_stats {
             return self.detailed(c);
         }
         let mut out = format!("{} process max:{:.2}s ", self.stage.name, seconds(c.time));
@@ -290,7 +292,7 @@ impl PhaseLine<'_> {
     }
 
     fn errors(&self, out: &mut String, c: &Counts) {
-        let quiet = self.options.quiet;
+        let quiet = self.options.arguments.quiet;
         let _ = match c.errors() {
             0 if quiet => Ok(()),
             0 => write!(out, " (0 errs)"),

@@ -1,7 +1,7 @@
 //! Options of a pattern: arguments with defaults filled in and contradictions refused.
 
 use crate::md::arguments::{Arguments, ColdKind, PatternName};
-use plimsoll_plan::{Cold, Content, RelPath};
+use plimsoll_plan::{Cold, RelPath};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
@@ -24,42 +24,20 @@ const IO500_SEGMENTS: u64 = 10_000_000;
 /// The options of `plimsoll md`, complete and without contradictions.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Options {
-    /// The pattern and its numbers.
+    /// Sizes and counts of the pattern of MD-Workbench, mdtest or IOR.
     pub pattern: PatternOptions,
     /// Distance in ranks from an object's writer to its reader.
     pub offset: i64,
-    /// Whether contents depend on the object and reads are verified.
-    pub verify: bool,
-    /// Contents of writes; `None`: the pattern's default.
-    pub content: Option<Content>,
-    /// Seed of the contents.
-    pub seed: u64,
     /// Work directory and root directory.
     pub place: Place,
     /// Interface as on the command line: MD-Workbench's name, or a target's URL.
     pub interface: String,
     /// The target's URL.
     pub target: String,
-    /// MiB of memory that stay free during the run, after the rest has been allocated; 0: no allocation.
-    pub hold_memory_mib: u64,
-    /// MiB of memory that stay free when the rest is allocated between phases; 0: no allocation.
-    pub squeeze_memory_mib: u64,
     /// Caches to drop before each phase.
     pub cold: Cold,
-    /// Whether files are opened with `O_DIRECT`, which bypasses the page cache.
-    pub direct: bool,
-    /// Prefix of the files with the time of every operation; `None`: no such files.
-    pub latency: Option<OsString>,
-    /// Whether the latency files contain the operations of all ranks, not only of rank 0.
-    pub latency_all: bool,
-    /// Whether only the line of each phase is printed.
-    pub quiet: bool,
-    /// Whether failed operations are listed below the line of a phase.
-    pub verbose: bool,
-    /// Whether counts are printed instead of the line of a phase.
-    pub detailed: bool,
-    /// Whether a line for each rank is printed too.
-    pub process_reports: bool,
+    /// The parsed command line, for options without a default, such as `--latency`.
+    pub arguments: Arguments,
 }
 
 /// Work directory and root directory of a pattern.
@@ -73,15 +51,15 @@ pub struct Place {
     pub asked: String,
 }
 
-/// A pattern and its numbers.
+/// Sizes and counts of a pattern, such as rounds, objects and bytes, by the program that the pattern imitates.
 #[derive(Debug, Clone, PartialEq)]
 pub enum PatternOptions {
     /// MD-Workbench.
     Workbench(Workbench),
     /// mdtest-easy or mdtest-hard.
-    Mdtest(Mdtest),
+    Mdtest(Io500),
     /// ior-easy or ior-hard.
-    Ior(Ior),
+    Ior(Io500),
 }
 
 /// Numbers of MD-Workbench's pattern.
@@ -122,37 +100,27 @@ pub struct Workbench {
 /// Phases of MD-Workbench that a run has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Phases {
-    /// The phase that creates the objects.
+    /// Whether the run has the precreate phase, in which the ranks create the data sets and their objects.
     pub precreate: bool,
-    /// The measured phase.
+    /// Whether the run has the benchmark phase, in which the measured iterations run.
     pub benchmark: bool,
-    /// The phase that removes the objects.
+    /// Whether the run has the cleanup phase, in which the ranks remove the objects and the data sets.
     pub cleanup: bool,
 }
 
-/// Numbers of mdtest's patterns.
+/// Sizes and counts of a pattern of mdtest or IOR, in the variants of IO500.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mdtest {
-    /// Files of 3901 bytes in one directory for all ranks, instead of empty files in one directory per rank.
+pub struct Io500 {
+    /// Whether the pattern is the hard variant. mdtest-hard has files of 3901 bytes in one directory for all ranks,
+    /// mdtest-easy has empty files in one directory per rank. ior-hard has transfers strided over one shared file,
+    /// ior-easy has one file per rank.
     pub hard: bool,
-    /// Files of each rank.
-    pub files: u64,
-    /// Bytes of a file; 0 for mdtest-easy.
+    /// Maximum number of files (mdtest) or transfers (IOR) of each rank; the stonewall may end the writing phase
+    /// earlier.
+    pub number: u64,
+    /// Size of a file (mdtest) or of a transfer (IOR) in bytes; 0 for mdtest-easy.
     pub size: u64,
-    /// Time limit of the writing phase, after which all ranks create as many files as the fastest; `None`: no limit.
-    pub stonewall: Option<Duration>,
-}
-
-/// Numbers of IOR's patterns.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ior {
-    /// Transfers strided over one file, instead of one file per rank.
-    pub hard: bool,
-    /// Transfers of each rank.
-    pub transfers: u64,
-    /// Bytes of a transfer.
-    pub size: u64,
-    /// Time limit of the writing phase, after which all ranks complete as many transfers as the fastest; `None`: no
+    /// Time limit of the writing phase, after which all ranks write as much as the fastest rank has written; `None`: no
     /// limit.
     pub stonewall: Option<Duration>,
 }
@@ -167,10 +135,7 @@ impl Options {
         refuse_of_other_patterns(args)?;
         let pattern = match args.pattern {
             PatternName::MdWorkbench => PatternOptions::Workbench(workbench(args)?),
-            PatternName::MdtestEasy | PatternName::MdtestHard => {
-                PatternOptions::Mdtest(mdtest(args))
-            }
-            PatternName::IorEasy | PatternName::IorHard => PatternOptions::Ior(ior(args)?),
+            _ => io500(args)?,
         };
         let interface = args.interface.as_deref().or(args.target.as_deref());
         let interface = interface.unwrap_or("posix").to_owned();
@@ -178,36 +143,13 @@ impl Options {
         check_direct(args, &pattern, &target)?;
         Ok(Self {
             cold: cold(args, &target)?,
-            direct: args.direct,
             pattern,
             offset: args.offset.unwrap_or(1),
-            verify: args.verify_read,
-            content: args.content,
-            seed: args.seed,
             place: place(args)?,
             target,
             interface,
-            hold_memory_mib: args.lim_free_mem.unwrap_or(0),
-            squeeze_memory_mib: args.lim_free_mem_phase.unwrap_or(0),
-            latency: args.latency.clone(),
-            latency_all: args.latency_all,
-            quiet: args.quiet,
-            verbose: args.verbose > 0,
-            detailed: args.print_detailed_stats,
-            process_reports: args.process_reports,
+            arguments: args.clone(),
         })
-    }
-
-    /// The pattern's name.
-    #[must_use]
-    pub fn name(&self) -> PatternName {
-        match &self.pattern {
-            PatternOptions::Workbench(_) => PatternName::MdWorkbench,
-            PatternOptions::Mdtest(m) if m.hard => PatternName::MdtestHard,
-            PatternOptions::Mdtest(_) => PatternName::MdtestEasy,
-            PatternOptions::Ior(i) if i.hard => PatternName::IorHard,
-            PatternOptions::Ior(_) => PatternName::IorEasy,
-        }
     }
 }
 
@@ -407,9 +349,8 @@ fn check_direct(args: &Arguments, pattern: &PatternOptions, target: &str) -> Res
     }
     let (size, instead) = match pattern {
         PatternOptions::Workbench(w) => (w.object_size, "; -S 4096 would do"),
-        PatternOptions::Mdtest(m) => (m.size, ""),
-        PatternOptions::Ior(i) if i.hard => (i.size, ""),
-        PatternOptions::Ior(i) => (i.size, "; --transfer-size 2m would do"),
+        PatternOptions::Ior(i) if !i.hard => (i.size, "; --transfer-size 2m would do"),
+        PatternOptions::Mdtest(i) | PatternOptions::Ior(i) => (i.size, ""),
     };
     if size == 0 {
         return Err("--direct is for reads and writes, and these files are empty".into());
@@ -423,38 +364,33 @@ fn check_direct(args: &Arguments, pattern: &PatternOptions, target: &str) -> Res
     Ok(())
 }
 
-fn io500_stonewall(args: &Arguments) -> Option<Duration> {
-    let after = args.stonewall_timer.unwrap_or(IO500_STONEWALL);
-    Some(after).filter(|t| !t.is_zero())
-}
-
-fn mdtest(args: &Arguments) -> Mdtest {
-    let hard = args.pattern == PatternName::MdtestHard;
-    Mdtest {
-        hard,
-        files: args.files.unwrap_or(IO500_FILES),
-        size: if hard { MDTEST_HARD_SIZE } else { 0 },
-        stonewall: io500_stonewall(args),
+fn io500(args: &Arguments) -> Result<PatternOptions, String> {
+    let is_ior = matches!(args.pattern, PatternName::IorEasy | PatternName::IorHard);
+    let hard = matches!(args.pattern, PatternName::MdtestHard | PatternName::IorHard);
+    let size = match (is_ior, hard) {
+        (false, false) => 0,
+        (false, true) => MDTEST_HARD_SIZE,
+        (true, false) => args.transfer_size.unwrap_or(2 << 20),
+        (true, true) => IOR_HARD_SIZE,
+    };
+    if is_ior && size == 0 {
+        return Err("--transfer-size must be at least 1 byte".into());
     }
-}
-
-fn ior(args: &Arguments) -> Result<Ior, String> {
-    let hard = args.pattern == PatternName::IorHard;
-    let size = match (hard, args.transfer_size) {
-        (true, _) => IOR_HARD_SIZE,
-        (false, Some(0)) => return Err("--transfer-size must be at least 1 byte".into()),
-        (false, size) => size.unwrap_or(2 << 20),
+    let most = match (is_ior, hard) {
+        (false, _) => IO500_FILES,
+        (true, false) => IO500_EASY_BYTES / size,
+        (true, true) => IO500_SEGMENTS,
     };
-    let most = if hard {
-        IO500_SEGMENTS
-    } else {
-        IO500_EASY_BYTES / size
-    };
-    Ok(Ior {
+    let stonewall = args.stonewall_timer.unwrap_or(IO500_STONEWALL);
+    let numbers = Io500 {
         hard,
-        transfers: args.transfers.unwrap_or(most),
+        number: args.files.or(args.transfers).unwrap_or(most),
         size,
-        stonewall: io500_stonewall(args),
+        stonewall: Some(stonewall).filter(|t| !t.is_zero()),
+    };
+    Ok(match is_ior {
+        true => PatternOptions::Ior(numbers),
+        false => PatternOptions::Mdtest(numbers),
     })
 }
 

@@ -3,16 +3,16 @@
 mod files;
 
 use crate::mix::model::{Component, RESERVED};
-use crate::mix::parse::{Workload, value_at};
+use crate::mix::parse::Workload;
 use crate::mix::settings;
-use plimsoll_diagnostics::{Diagnostics, Problem, Span};
+use crate::mix::values::Size;
+use plimsoll_diagnostics::{Diagnostics, Problem};
 use plimsoll_plan::{
     BusinessMetric, Bytes, Content, Criteria, DEDUPED_BLOCKS, DIRECT_BLOCK, FilesetId, Mix,
     MixFiles, MixFlags, MixRow, OpKind, OperationId, Overrides, Pacing, Parameter, Phase, Plan,
     Program, QuitMode, RelPath, Source, SourceKind, SourcePosition, WorkDirSpec, WorkerGroup,
 };
 use std::path::PathBuf;
-use toml::Spanned;
 
 /// Tolerated relative difference between the data of the components and the data of the metric.
 const DATA_TOLERANCE: f64 = 0.05;
@@ -48,6 +48,7 @@ pub fn lower(
         problems: vec![],
         load: overrides.load.unwrap_or(1),
         scale: overrides.scale.unwrap_or(1.0),
+        number: 0,
     };
     let plan = lowerer.plan(context, parameters);
     let fail = |problems| Err(Diagnostics::new(vec![workload.source.clone()], problems));
@@ -62,24 +63,24 @@ pub fn lower(
 
 /// Prefixes of [`Plan::check`] errors, and the path of the component's key at fault. If several entries match, the
 /// first key that exists in the component applies.
-const PLACES: [(&str, &[&str]); 17] = [
-    ("a rate must", &["rate"]),
-    ("a delay must", &["delay"]),
-    ("direct must", &["transfers", "direct"]),
-    ("osync must", &["transfers", "osync"]),
-    ("commit must", &["transfers", "commit"]),
-    ("an alignment must", &["transfers", "align"]),
-    ("the table of read sizes", &["transfers", "read"]),
-    ("the table of write sizes", &["transfers", "write"]),
-    ("a working set must", &["files", "working_set"]),
-    ("geometric choices must", &["files", "geometric"]),
-    ("the exponent of zipf", &["files", "exponent"]),
-    ("a zipf choice", &["files", "choice"]),
-    ("a spot must", &["files", "spots", "percent"]),
-    ("the affinity of spots", &["files", "spots", "affinity"]),
-    ("accesses and multiplier", &["files", "spots"]),
-    ("the percentages of a mix", &["mix"]),
-    ("files that processes share", &["files"]),
+const PLACES: [(&str, &str); 17] = [
+    ("a rate must", "rate"),
+    ("a delay must", "delay"),
+    ("direct must", "transfers.direct"),
+    ("osync must", "transfers.osync"),
+    ("commit must", "transfers.commit"),
+    ("an alignment must", "transfers.align"),
+    ("the table of read sizes", "transfers.read"),
+    ("the table of write sizes", "transfers.write"),
+    ("a working set must", "files.working_set"),
+    ("geometric choices must", "files.geometric"),
+    ("the exponent of zipf", "files.exponent"),
+    ("a zipf choice", "files.choice"),
+    ("a spot must", "files.spots.percent"),
+    ("the affinity of spots", "files.spots.affinity"),
+    ("accesses and multiplier", "files.spots"),
+    ("the percentages of a mix", "mix"),
+    ("files that processes share", "files"),
 ];
 
 struct Lowerer<'a> {
@@ -88,16 +89,26 @@ struct Lowerer<'a> {
     problems: Vec<Problem>,
     load: u64,
     scale: f64,
+    /// Number of the component that is being lowered, from 0 in the order of the workload.
+    number: usize,
 }
 
 impl Lowerer<'_> {
-    fn span<T>(&self, at: &Spanned<T>) -> Span {
-        Span::of(0, at.span(), &self.workload.source.text)
+    /// Reports an error of the value at a path of keys, such as `metric.data`; `label` stands below the value in the
+    /// message.
+    fn problem(&mut self, path: &str, message: impl Into<String>, label: &str) {
+        let problem = Problem::new(self.workload.span(path), message, label);
+        self.problems.push(problem);
     }
 
-    fn problem<T>(&mut self, at: &Spanned<T>, message: impl Into<String>, label: &str) {
-        let problem = Problem::new(self.span(at), message, label);
-        self.problems.push(problem);
+    /// Full path of a key of the component that is being lowered, such as `component.0.files.count`.
+    fn path(&self, key: &str) -> String {
+        format!("component.{}.{key}", self.number)
+    }
+
+    /// Reports an error of the value of `key` in the component that is being lowered.
+    fn wrong(&mut self, key: &str, message: impl Into<String>, label: &str) {
+        self.problem(&self.path(key), message, label);
     }
 
     fn refuse(&mut self, message: impl Into<String>) {
@@ -106,20 +117,24 @@ impl Lowerer<'_> {
 
     /// Locates an error of [`Plan::check`] at the value or component at fault.
     fn rejected(&self, message: &str) -> Problem {
-        let components = self.workload.file.component.iter().enumerate();
-        let mut named = components.filter_map(|(number, c)| {
-            let name = &c.get_ref().name;
-            let prefix = format!("`{}`: ", name.get_ref());
-            Some((number, name, message.strip_prefix(&prefix)?))
-        });
-        let Some((number, name, text)) = named.next() else {
+        let mut components = self.workload.file.component.iter().enumerate();
+        let of = |(number, c): (usize, &Component)| {
+            let prefix = format!("`{}`: ", c.name);
+            Some((
+                format!("component.{number}"),
+                message.strip_prefix(&prefix)?,
+            ))
+        };
+        let Some((component, text)) = components.find_map(of) else {
             return Problem::of_text(0, message);
         };
-        let mut paths = PLACES.iter().filter(|(begin, _)| text.starts_with(begin));
-        let value = paths.find_map(|(_, path)| value_at(&self.workload.source.text, number, path));
-        match value {
+        let mut keys = PLACES.iter().filter(|(begin, _)| text.starts_with(begin));
+        match keys.find_map(|(_, key)| self.workload.find(&format!("{component}.{key}"))) {
             Some(span) => Problem::new(span, message, "this value"),
-            None => Problem::new(self.span(name), message, "this component"),
+            None => {
+                let span = self.workload.span(&format!("{component}.name"));
+                Problem::new(span, message, "this component")
+            }
         }
     }
 
@@ -160,9 +175,9 @@ impl Lowerer<'_> {
         };
         plan.options.content = self.overrides.content.unwrap_or_else(|| self.content());
         let single = file.component.len() == 1;
-        for (i, component) in file.component.iter().enumerate() {
-            let before = &file.component[..i];
-            self.component(&mut plan, component.get_ref(), before, single);
+        for (number, component) in file.component.iter().enumerate() {
+            self.number = number;
+            self.component(&mut plan, component, single);
         }
         plan.metric = Some(self.metric());
         plan.script = self.script(&plan);
@@ -173,7 +188,7 @@ impl Lowerer<'_> {
     fn check_overrides(&mut self) {
         if self.overrides.rate.is_some() {
             self.refuse(
-                "--rate is for the limiters of Filebench workloads; an operation mix has a rate \
+                "an event rate is for the limiters of Filebench workloads; an operation mix has a rate \
                  for each process: change it with --set COMPONENT.rate=OPS, or the load with \
                  --load",
             );
@@ -201,31 +216,35 @@ impl Lowerer<'_> {
     }
 
     fn check_metric(&mut self) {
-        let metric = self.workload.file.metric.get_ref();
-        for rate in [&metric.process_rate, &metric.total_rate] {
-            if !(0.0..=100.0).contains(rate.get_ref()) {
-                let message = format!("a part must be 0 to 100 percent, is {}", rate.get_ref());
-                self.problem(rate, message, "out of range");
+        let metric = &self.workload.file.metric;
+        for (path, rate) in [
+            ("metric.process_rate", metric.process_rate),
+            ("metric.total_rate", metric.total_rate),
+        ] {
+            if !(0.0..=100.0).contains(&rate) {
+                let message = format!("a part must be 0 to 100 percent, is {rate}");
+                self.problem(path, message, "out of range");
             }
         }
         if self.workload.file.component.is_empty() {
             self.refuse("a workload needs at least one [[component]]");
         }
-        let Some(data) = &metric.data else { return };
-        let (stated, actual) = (data.get_ref().0, self.data());
+        let Some(Size(stated)) = metric.data else {
+            return;
+        };
+        let actual = self.data();
         if stated.abs_diff(actual) as f64 > DATA_TOLERANCE * stated as f64 {
             let (stated, actual) = (Bytes(stated), Bytes(actual));
             let message = format!(
                 "the components have {actual} of data files per metric, not {stated}: count × size × \
                  processes of all of them"
             );
-            self.problem(data, message, "does not agree");
+            self.problem("metric.data", message, "does not agree");
         }
     }
 
     fn check_content(&mut self) {
-        let table = &self.workload.file.content;
-        let content = table.get_ref();
+        let content = self.workload.file.content;
         let mut wrong = Vec::new();
         for (name, percent) in [
             ("compressible", content.compressible),
@@ -249,26 +268,20 @@ impl Lowerer<'_> {
             wrong.push(format!("content.block must be {range}, is {block}"));
         }
         for message in wrong {
-            self.problem(table, message, "contents of writes");
+            self.problem("content", message, "contents of writes");
         }
     }
 
     /// Mean bytes of data files per business metric at full scale.
     fn data(&self) -> u64 {
-        let of = |c: &Spanned<Component>| {
-            let c = c.get_ref();
-            let mean = c.files.get_ref().size.get_ref().0.mean();
-            f64::from(*c.processes.get_ref()) * *c.files.get_ref().count.get_ref() as f64 * mean
-        };
+        let of =
+            |c: &Component| f64::from(c.processes) * c.files.count as f64 * c.files.size.0.mean();
         self.workload.file.component.iter().map(of).sum::<f64>() as u64
     }
 
     fn metric(&self) -> BusinessMetric {
-        let metric = self.workload.file.metric.get_ref();
-        let rate = |c: &Spanned<Component>| {
-            let c = c.get_ref();
-            Some(f64::from(*c.processes.get_ref()) * c.rate.as_ref()?.get_ref())
-        };
+        let metric = &self.workload.file.metric;
+        let rate = |c: &Component| Some(f64::from(c.processes) * c.rate?);
         let components = self.workload.file.component.iter();
         let rates: Vec<f64> = components.filter_map(rate).collect();
         BusinessMetric {
@@ -278,15 +291,15 @@ impl Lowerer<'_> {
             data: self.data(),
             rate: (!rates.is_empty()).then(|| rates.iter().sum()),
             criteria: Criteria {
-                process_percent: *metric.process_rate.get_ref(),
-                total_percent: *metric.total_rate.get_ref(),
+                process_percent: metric.process_rate,
+                total_percent: metric.total_rate,
                 latency: metric.latency.map(|l| l.0),
             },
         }
     }
 
     fn content(&self) -> Content {
-        let content = self.workload.file.content.get_ref();
+        let content = self.workload.file.content;
         match (content.compressible, content.dedupable) {
             (0.0, 0.0) => Content::Random,
             (compressible_percent, dedupable_percent) => Content::Blocks {
@@ -313,28 +326,22 @@ impl Lowerer<'_> {
         script
     }
 
-    fn component(
-        &mut self,
-        plan: &mut Plan,
-        c: &Component,
-        before: &[Spanned<Component>],
-        single: bool,
-    ) {
-        self.check_name(c, before);
-        let processes = u64::from(*c.processes.get_ref());
+    fn component(&mut self, plan: &mut Plan, c: &Component, single: bool) {
+        self.check_name(c);
+        let processes = u64::from(c.processes);
         let workers = self.load.saturating_mul(processes);
         let max_load = self.overrides.most.unwrap_or(self.load);
         let parts = max_load.saturating_mul(processes);
         if processes == 0 || parts > MAX_PROCESSES {
             let message = format!("a load has 1 to {MAX_PROCESSES} processes, this has {parts}");
-            self.problem(&c.processes, message, "of each metric");
+            self.wrong("processes", message, "of each metric");
             return;
         }
         let Some(files) = self.files(plan, c, parts) else {
             return;
         };
-        let location = Some(self.place_of(&c.name));
-        let name = c.name.get_ref().as_str();
+        let location = Some(self.place_of("name"));
+        let name = c.name.as_str();
         let mut row = |what: &str, kind: OpKind| {
             let name = match single {
                 true => what.into(),
@@ -362,8 +369,8 @@ impl Lowerer<'_> {
         Mix {
             table: self.table(c, row),
             prepare: row("prepare", OpKind::Prepare),
-            pacing: c.rate.as_ref().map(|rate| Pacing {
-                rate: rate.get_ref() * self.scale,
+            pacing: c.rate.map(|rate| Pacing {
+                rate: rate * self.scale,
                 arrivals: c.arrivals,
                 start: row("start", OpKind::Start),
             }),
@@ -383,8 +390,10 @@ impl Lowerer<'_> {
         }
     }
 
-    fn place_of<T>(&self, at: &Spanned<T>) -> SourcePosition {
-        let (line, column) = self.workload.source.position(at.span().start);
+    /// File, line and column of the value of `key` in the component that is being lowered.
+    fn place_of(&self, key: &str) -> SourcePosition {
+        let span = self.workload.span(&self.path(key));
+        let (line, column) = self.workload.source.position(span.start as usize);
         SourcePosition {
             file: self.workload.source.name.clone(),
             line,
@@ -392,26 +401,24 @@ impl Lowerer<'_> {
         }
     }
 
-    fn check_name(&mut self, c: &Component, before: &[Spanned<Component>]) {
-        let name = c.name.get_ref().as_str();
+    fn check_name(&mut self, c: &Component) {
+        let name = c.name.as_str();
         let fits = |ch: char| ch.is_ascii_alphanumeric() || ch == '-' || ch == '_';
         if name.is_empty() || name.len() > 64 || !name.chars().all(fits) {
             let message = "a name has 1 to 64 letters, digits, `-` and `_`";
-            self.problem(&c.name, message, "this name");
+            self.wrong("name", message, "this name");
         }
         if RESERVED.contains(&name) {
             let message = format!("`{name}` is a key of the workload and cannot name a component");
-            self.problem(&c.name, message, "this name");
+            self.wrong("name", message, "this name");
         }
-        let same = |other: &&Spanned<Component>| other.get_ref().name.get_ref() == name;
-        if let Some(first) = before.iter().find(same) {
-            let problem = Problem::new(
-                self.span(&c.name),
-                format!("two components have the name `{name}`"),
-                "the second",
-            );
-            let first = self.span(&first.get_ref().name);
-            self.problems.push(problem.also(first, "the first"));
+        let before = &self.workload.file.component[..self.number];
+        if let Some(first) = before.iter().position(|other| other.name == name) {
+            let span = self.workload.span(&self.path("name"));
+            let message = format!("two components have the name `{name}`");
+            let first = self.workload.span(&format!("component.{first}.name"));
+            let problem = Problem::new(span, message, "the second").also(first, "the first");
+            self.problems.push(problem);
         }
     }
 
@@ -420,34 +427,32 @@ impl Lowerer<'_> {
         c: &Component,
         row: &mut impl FnMut(&str, OpKind) -> OperationId,
     ) -> Vec<MixRow> {
-        let mix = c.mix.get_ref();
         let mut table = Vec::new();
-        for (op, percent) in mix.given() {
-            let p = *percent.get_ref();
-            if !(0.0..=100.0).contains(&p) {
-                let message = format!("{op} must be 0 to 100 percent, is {p}");
-                self.problem(percent, message, "out of range");
-            } else if p > 0.0 {
+        for (op, percent) in c.mix.given() {
+            if !(0.0..=100.0).contains(&percent) {
+                let message = format!("{op} must be 0 to 100 percent, is {percent}");
+                self.wrong(&format!("mix.{}", op.name()), message, "out of range");
+            } else if percent > 0.0 {
                 table.push(MixRow {
                     op,
-                    percent: p,
+                    percent,
                     row: row(op.name(), op.kind()),
                 });
             }
         }
-        for (name, percent) in [("custom1", &mix.custom1), ("custom2", &mix.custom2)] {
-            if let Some(percent) = percent.as_ref().filter(|p| *p.get_ref() != 0.0) {
+        for (name, percent) in [("custom1", c.mix.custom1), ("custom2", c.mix.custom2)] {
+            if percent.unwrap_or_default() != 0.0 {
                 let message = format!(
                     "`{name}` is an operation of a user's own program, which Plimsoll does not load: \
                      only 0 is possible"
                 );
-                self.problem(percent, message, "not possible");
+                self.wrong(&format!("mix.{name}"), message, "not possible");
             }
         }
         let sum: f64 = table.iter().map(|r| r.percent).sum();
         if (sum - 100.0).abs() > 0.01 {
             let message = format!("the percentages of a mix must sum to 100, these sum to {sum}");
-            self.problem(&c.mix, message, "this mix");
+            self.wrong("mix", message, "this mix");
         }
         table
     }

@@ -4,75 +4,69 @@ use crate::mix::values::{Size, Sizes, Time};
 use plimsoll_plan::{Arrivals, MixOp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toml::Spanned;
 
 /// Keys of a workload that are refused as component names.
 pub(crate) const RESERVED: [&str; 5] = ["metric", "run", "content", "component", "title"];
 
-/// A workload made of operation mixes.
+/// A workload file: a business metric and components, each with its own operation mix.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct File {
-    /// One line that describes the workload.
+    /// Title of the workload in reports and lists, in one line.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub title: String,
-    /// The unit of load.
-    #[schemars(with = "Metric")]
-    pub metric: Spanned<Metric>,
-    /// Times of a load point.
+    /// Business metric: the unit of load, and the criteria of a valid load point.
+    pub metric: Metric,
+    /// Lengths of the warm-up and of the measured window of a load point.
     #[serde(default)]
     pub run: Run,
-    /// Contents of writes.
-    #[serde(default = "random")]
-    #[schemars(with = "Content")]
-    pub content: Spanned<Content>,
-    /// Kinds of process; each business metric has some of each.
-    #[schemars(with = "Vec<Component>")]
-    pub component: Vec<Spanned<Component>>,
+    /// Contents of the bytes that all components write: compressibility and duplicate blocks.
+    #[serde(default)]
+    pub content: Content,
+    /// Components: kinds of process. Each business metric has some processes of each component.
+    pub component: Vec<Component>,
 }
 
-/// A business metric: the unit of load, and the criteria of a valid load point.
+/// Business metric: the unit of load, and the criteria of a valid load point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Metric {
-    /// Name in the plural, such as `streams`.
+    /// Name of the business metric, in the plural, such as `streams`.
     pub name: String,
-    /// Bytes of data files of each metric; if it is given, the components must have it within 5 %.
+    /// Size of the data files of one business metric; if given, the sizes of the components' files must sum to this
+    /// size within 5 %.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<Size>")]
-    pub data: Option<Spanned<Size>>,
-    /// Minimum percentage of its scheduled operations that each process must complete.
+    pub data: Option<Size>,
+    /// Minimum percentage of the scheduled operations of each process that the process must complete for a valid load
+    /// point.
     #[serde(default = "process_rate")]
-    #[schemars(with = "f64", range(min = 0.0, max = 100.0))]
-    pub process_rate: Spanned<f64>,
-    /// Minimum percentage of all scheduled operations that must be completed.
+    #[schemars(range(min = 0.0, max = 100.0))]
+    pub process_rate: f64,
+    /// Minimum percentage of the scheduled operations of all processes together that must complete for a valid load
+    /// point.
     #[serde(default = "total_rate")]
-    #[schemars(with = "f64", range(min = 0.0, max = 100.0))]
-    pub total_rate: Spanned<f64>,
-    /// Maximum mean response time; by default there is no limit.
+    #[schemars(range(min = 0.0, max = 100.0))]
+    pub total_rate: f64,
+    /// Maximum mean response time of all operations for a valid load point; no limit by default.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub latency: Option<Time>,
 }
 
-fn random() -> Spanned<Content> {
-    Spanned::new(0..0, Content::default())
+pub(crate) fn process_rate() -> f64 {
+    75.0
 }
 
-fn process_rate() -> Spanned<f64> {
-    Spanned::new(0..0, 75.0)
+pub(crate) fn total_rate() -> f64 {
+    95.0
 }
 
-fn total_rate() -> Spanned<f64> {
-    Spanned::new(0..0, 95.0)
-}
-
-/// Times of a load point.
+/// Lengths of the warm-up and of the measured window of a load point.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Run {
-    /// Warm-up before the measured window.
+    /// Length of the warm-up before the measured window; operations of the warm-up are not measured.
     pub warmup: Time,
-    /// Length of the measured window.
+    /// Length of the measured window of a load point.
     pub time: Time,
 }
 
@@ -83,19 +77,19 @@ impl Default for Run {
     }
 }
 
-/// Contents of writes of all components.
+/// Contents of the bytes that all components write: compressibility and duplicate blocks.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Content {
     /// Percentage of each block that an ideal compressor removes.
     #[schemars(range(min = 0.0, max = 100.0))]
     pub compressible: f64,
-    /// Percentage of the blocks that are copies of a few blocks.
+    /// Percentage of the written blocks that are copies of one of `groups` blocks; the remaining blocks are unique.
     #[schemars(range(min = 0.0, max = 100.0))]
     pub dedupable: f64,
-    /// Bytes of a block: a power of two from 512 to 64k.
+    /// Size in bytes of the blocks of `compressible` and `dedupable`: a power of two from 512 to 64k.
     pub block: Size,
-    /// Number of different blocks that are repeated, 1 to 64.
+    /// Number of different blocks that the repeated blocks of `dedupable` are copies of, 1 to 64.
     #[schemars(range(min = 1, max = 64))]
     pub groups: u32,
 }
@@ -114,42 +108,38 @@ impl Default for Content {
 /// Default delay: processes do not wait between operations.
 pub(crate) const NO_DELAY: Time = Time(std::time::Duration::ZERO);
 
-/// A kind of process.
+/// A component: a kind of process with its own operations, rate and files.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Component {
-    /// Name: letters, digits, `-` and `_`.
-    #[schemars(with = "String")]
-    pub name: Spanned<String>,
-    /// Number of processes per business metric.
-    #[serde(default = "one")]
-    #[schemars(with = "u32", range(min = 1))]
-    pub processes: Spanned<u32>,
-    /// Operations per second of each process; by default, each operation starts when the previous one
-    /// has ended.
+    /// Name of the component in reports and settings: letters, digits, `-` and `_`.
+    pub name: String,
+    /// Number of processes of the component for each business metric.
+    #[serde(default = "one::<u32>")]
+    #[schemars(range(min = 1))]
+    pub processes: u32,
+    /// Rate of each process in operations per second; by default, each operation starts when the previous operation has
+    /// ended.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<f64>")]
-    pub rate: Option<Spanned<f64>>,
-    /// Time that a process without a rate waits after each operation, such as `"10ms"`; a number
-    /// without a unit is seconds.
+    pub rate: Option<f64>,
+    /// Waiting time of a process without a rate after each operation, such as `"10ms"`; a number without a unit is in
+    /// seconds.
     #[serde(default, skip_serializing_if = "is_no_time")]
     pub delay: Time,
-    /// Spacing of intended starts: `constant` or `poisson`.
+    /// Spacing of the intended start times of a process with a rate.
     #[serde(default, skip_serializing_if = "is_constant")]
     pub arrivals: Arrivals,
-    /// Percentages of operations, which sum to 100.
-    #[schemars(with = "Operations")]
-    pub mix: Spanned<Operations>,
-    /// Sizes and flags of transfers.
+    /// Operation mix of the component: the percentage of each operation; the percentages sum to 100.
+    pub mix: Operations,
+    /// Sizes of the reads and writes of a component, and how the reads and writes are executed.
     #[serde(default)]
     pub transfers: Transfers,
-    /// The files.
-    #[schemars(with = "Files")]
-    pub files: Spanned<Files>,
+    /// Numbers, sizes and choice of the files on which the component works.
+    pub files: Files,
 }
 
-fn one() -> Spanned<u32> {
-    Spanned::new(0..0, 1)
+fn one<N: From<u8>>() -> N {
+    1.into()
 }
 
 fn is_no_time(time: &Time) -> bool {
@@ -162,39 +152,40 @@ fn is_constant(arrivals: &Arrivals) -> bool {
 
 macro_rules! operations {
     ($($(#[$about:meta])* $name:ident: $op:ident,)*) => {
-        /// Percentages of operations.
+        /// Operation mix of a component: the percentage of each operation; the percentages sum to 100.
         #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields, default)]
         pub struct Operations {
             $(
                 $(#[$about])*
                 #[serde(skip_serializing_if = "Option::is_none")]
-                #[schemars(with = "Option<f64>", range(min = 0.0, max = 100.0))]
-                pub $name: Option<Spanned<f64>>,
+                #[schemars(range(min = 0.0, max = 100.0))]
+                pub $name: Option<f64>,
             )*
-            /// netmist's first operation of a user's own program: only 0.
+            /// Percentage of netmist's first operation of a user's own program, which Plimsoll does not execute:
+            /// only 0 is allowed.
             #[serde(skip_serializing_if = "Option::is_none")]
-            #[schemars(with = "Option<f64>", range(min = 0.0, max = 0.0))]
-            pub custom1: Option<Spanned<f64>>,
-            /// netmist's second operation of a user's own program: only 0.
+            #[schemars(range(min = 0.0, max = 0.0))]
+            pub custom1: Option<f64>,
+            /// Percentage of netmist's second operation of a user's own program, which Plimsoll does not execute:
+            /// only 0 is allowed.
             #[serde(skip_serializing_if = "Option::is_none")]
-            #[schemars(with = "Option<f64>", range(min = 0.0, max = 0.0))]
-            pub custom2: Option<Spanned<f64>>,
+            #[schemars(range(min = 0.0, max = 0.0))]
+            pub custom2: Option<f64>,
         }
 
         impl Operations {
             /// The operations that are given, and their percentages.
-            pub fn given(&self) -> impl Iterator<Item = (MixOp, &Spanned<f64>)> {
-                [$((MixOp::$op, self.$name.as_ref()),)*]
+            pub fn given(&self) -> impl Iterator<Item = (MixOp, f64)> {
+                [$((MixOp::$op, self.$name),)*]
                     .into_iter()
                     .filter_map(|(op, percent)| Some((op, percent?)))
             }
 
             /// Sets the percentage of an operation.
             pub fn set(&mut self, op: MixOp, percent: f64) {
-                let value = Some(Spanned::new(0..0, percent));
                 match op {
-                    $(MixOp::$op => self.$name = value,)*
+                    $(MixOp::$op => self.$name = Some(percent),)*
                 }
             }
         }
@@ -202,91 +193,92 @@ macro_rules! operations {
 }
 
 operations! {
-    /// Sequential reads.
+    /// Percentage of operations that read at the next position of a data file.
     read: Read,
-    /// Whole files read.
+    /// Percentage of operations that open a data file, read the whole file and close the file.
     read_file: ReadFile,
-    /// Reads of a mapping.
+    /// Percentage of operations that read a random range of a data file through a memory mapping.
     mmap_read: MmapRead,
-    /// Random reads.
+    /// Percentage of operations that read at a random position of a data file.
     read_rand: ReadRand,
-    /// Sequential writes.
+    /// Percentage of operations that write at the next position of a data file.
     write: Write,
-    /// Whole files written.
+    /// Percentage of operations that create or truncate a turnover file, write the whole file and close the file.
     write_file: WriteFile,
-    /// Writes to a mapping.
+    /// Percentage of operations that write a random range of a data file through a memory mapping.
     mmap_write: MmapWrite,
-    /// Random writes.
+    /// Percentage of operations that write at a random position of a data file.
     write_rand: WriteRand,
-    /// Reads followed by a write at the same position.
+    /// Percentage of read-modify-write operations: a random range of a data file is read, changed and written back.
     rmw: Rmw,
-    /// Directories created.
+    /// Percentage of operations that create a spare directory.
     mkdir: Mkdir,
-    /// Directories removed.
+    /// Percentage of operations that remove a spare directory.
     rmdir: Rmdir,
-    /// Files removed.
+    /// Percentage of operations that remove a turnover file.
     unlink: Unlink,
-    /// Empty files removed.
+    /// Percentage of operations that remove an empty file.
     unlink2: Unlink2,
-    /// Empty files created.
+    /// Percentage of operations that create an empty file.
     create: Create,
-    /// Writes at the end.
+    /// Percentage of operations that append to a data file.
     append: Append,
-    /// Ranges locked and unlocked.
+    /// Percentage of operations that write-lock and unlock a random range of a data file.
     lock: Lock,
-    /// Checks of permissions.
+    /// Percentage of operations that check the access to a data file for reading and writing.
     access: Access,
-    /// Stats.
+    /// Percentage of operations that read the attributes of a data file (stat).
     stat: Stat,
-    /// Stats of names that do not exist.
+    /// Percentage of operations that look up a missing name (stat); not finding the name is success.
     neg_stat: NegStat,
-    /// Changes of permissions.
+    /// Percentage of operations that change the permissions of a data file to 600 or 644.
     chmod: Chmod,
-    /// Directories read to their end.
+    /// Percentage of operations that read a directory of data files to its end.
     readdir: Readdir,
-    /// Files copied.
+    /// Percentage of operations that copy a data file to a turnover file.
     copyfile: Copyfile,
-    /// Files renamed.
+    /// Percentage of operations that rename a turnover file.
     rename: Rename,
-    /// Queries of the file system's space.
+    /// Percentage of operations that query the free space of the file system (statfs).
     statfs: Statfs,
-    /// Queries of the file system's limits.
+    /// Percentage of operations that query the maximum name length of the file system (pathconf).
     pathconf: Pathconf,
-    /// Lengths set.
+    /// Percentage of operations that truncate a data file to a length drawn uniformly from 0 to the original length.
     truncate: Truncate,
-    /// Files flushed.
+    /// Percentage of operations that flush the last written data file to stable storage (fsync).
     fsync: Fsync,
-    /// NFS's LOOKUP.
+    /// Percentage of operations that consist of a single NFS procedure LOOKUP; NFS targets only.
     lookup: Lookup,
-    /// NFS's READLINK.
+    /// Percentage of operations that consist of a single NFS procedure READLINK; NFS targets only.
     readlink: Readlink,
-    /// NFS's READDIRPLUS.
+    /// Percentage of operations that consist of a single NFS procedure READDIRPLUS; NFS targets only.
     readdirplus: Readdirplus,
 }
 
-/// Sizes and flags of transfers.
+/// Sizes of the reads and writes of a component, and how the reads and writes are executed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Transfers {
-    /// Bytes of a read; whole files are read in pieces of the maximum size.
+    /// Sizes of reads in bytes; `read_file` reads a whole file in pieces of the maximum size.
     pub read: Sizes,
-    /// Bytes of a write; whole files are written in pieces of the maximum size.
+    /// Sizes of writes in bytes; `write_file` writes a whole file in pieces of the maximum size.
     pub write: Sizes,
-    /// Random transfers begin at a multiple of this.
+    /// Alignment of random transfers in bytes: a random transfer begins at a multiple of the alignment.
     pub align: Size,
-    /// Percentage of the transfers that bypass the page cache.
+    /// Percentage of the transfers that use direct I/O and so bypass the page cache.
     #[schemars(range(min = 0.0, max = 100.0))]
     pub direct: f64,
     /// Percentage of the writes that return when their data are on stable storage.
     #[schemars(range(min = 0.0, max = 100.0))]
     pub osync: f64,
-    /// Percentage of the writes that include a flush of their file.
+    /// Percentage of the writes that are followed by a flush of the file.
     #[schemars(range(min = 0.0, max = 100.0))]
     pub commit: f64,
-    /// Sequential writes overwrite the file; otherwise it is first truncated to length 0.
+    /// Whether sequential writes overwrite a file in place; otherwise the first sequential write to a file truncates
+    /// the file to length 0.
     pub overwrite: bool,
-    /// Files stay open between operations, at most 32 of a process; otherwise each operation reopens
-    /// its file.
+    /// Whether files stay open between operations, at most 32 files of a process; otherwise each operation reopens its
+    /// file.
     pub keep_open: bool,
 }
 
@@ -305,123 +297,120 @@ impl Default for Transfers {
     }
 }
 
-/// Distribution of the choice of a file of the working set.
+/// Distribution with which an operation chooses a file of the working set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Choice {
-    /// Every file is as likely as any other.
+    /// Uniform distribution: every file is equally likely.
     #[default]
     Uniform,
-    /// The first files are preferred: the number of the file is geometric, with a mean of a tenth of
-    /// the files.
+    /// Geometric distribution: the number of the chosen file has a mean of a tenth of the number of files, so that the
+    /// first files are preferred.
     Geometric,
-    /// File k is chosen with a probability proportional to k to the power of minus `exponent`.
+    /// Zipf distribution: file k, from 1, is chosen with a probability proportional to k to the power of minus
+    /// `exponent`.
     Zipf,
 }
 
-/// The files of a component.
+/// Numbers, sizes and choice of the files on which a component works.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Files {
-    /// Data files of each process.
-    #[schemars(with = "u64", range(min = 1))]
-    pub count: Spanned<u64>,
-    /// Their sizes.
-    #[schemars(with = "Sizes")]
-    pub size: Spanned<Sizes>,
+    /// Number of data files of each process; data files exist during the whole run.
+    #[schemars(range(min = 1))]
+    pub count: u64,
+    /// Sizes of the data files in bytes.
+    pub size: Sizes,
     /// Approximate number of directories of the data files of each process.
-    #[serde(default = "one_directory")]
-    #[schemars(with = "u64", range(min = 1))]
-    pub directories: Spanned<u64>,
-    /// Turnover files of each process, on which write_file, copyfile, unlink and rename work. Half of
-    /// them exist when the run starts.
+    #[serde(default = "one::<u64>")]
+    #[schemars(range(min = 1))]
+    pub directories: u64,
+    /// Number of turnover files of each process, on which `write_file`, `copyfile`, `unlink` and `rename` work. Half of
+    /// the turnover files exist when the run starts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub turnover: u64,
-    /// Their sizes, if they differ from those of the data files.
+    /// Sizes of the turnover files in bytes; by default the sizes of the data files.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turnover_size: Option<Sizes>,
-    /// Empty files of each process, on which create and unlink2 work.
+    /// Number of empty files of each process, on which `create` and `unlink2` work. Half of the empty files exist when
+    /// the run starts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub empty: u64,
-    /// Spare directories of each process, on which mkdir and rmdir work.
+    /// Number of spare directories of each process, on which `mkdir` and `rmdir` work. Half of the spare directories
+    /// exist when the run starts.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub spare_directories: u64,
-    /// Letters around the numbers that are the names of files.
+    /// Numbers of letters before and after the number in each file name; by default file names are numbers without
+    /// letters.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub names: Option<Names>,
-    /// All processes of the component use the data files of all of them.
+    /// Whether all processes of the component use the data files of all processes; otherwise each process uses only its
+    /// own data files.
     #[serde(default)]
     pub shared: bool,
-    /// Percentage of the data files that are accessed.
+    /// Working set: the percentage of the data files that the operations use, evenly distributed over the directories.
     #[serde(default = "all")]
-    #[schemars(with = "f64", range(min = 0.0001, max = 100.0))]
-    pub working_set: Spanned<f64>,
-    /// Distribution of the choice of a file.
+    #[schemars(range(min = 0.0001, max = 100.0))]
+    pub working_set: f64,
+    /// Distribution with which an operation chooses a file of the working set.
     #[serde(default)]
     pub choice: Choice,
-    /// Percentage of the choices that are geometric, the others uniform; only with
-    /// `choice = "geometric"`.
+    /// Percentage of the file choices that are geometric; the remaining choices are uniform. Only with `choice =
+    /// "geometric"`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<f64>", range(min = 0.0, max = 100.0))]
-    pub geometric: Option<Spanned<f64>>,
-    /// Exponent of the choices; only with `choice = "zipf"`.
+    #[schemars(range(min = 0.0, max = 100.0))]
+    pub geometric: Option<f64>,
+    /// Exponent of the Zipf distribution of the file choices; only with `choice = "zipf"`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<f64>", range(min = 0.0, max = 10.0))]
-    pub exponent: Option<Spanned<f64>>,
-    /// Regions of files that random transfers stay in for some time.
+    #[schemars(range(min = 0.0, max = 10.0))]
+    pub exponent: Option<f64>,
+    /// Regions of files (spots) in which random transfers stay for some time; by default random transfers go to the
+    /// whole file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spots: Option<Spots>,
 }
 
-/// Letters around the number that is the name of a file. Their number is drawn for each file.
+/// Numbers of letters before and after the number in a file name, each drawn for every file between two bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Names {
     /// Minimum and maximum number of letters before the number, 0 to 120.
     pub before: [u8; 2],
-    /// Minimum and maximum number of letters after it, 0 to 120.
+    /// Minimum and maximum number of letters after the number, 0 to 120.
     pub after: [u8; 2],
-}
-
-fn one_directory() -> Spanned<u64> {
-    Spanned::new(0..0, 1)
-}
-
-fn all() -> Spanned<f64> {
-    Spanned::new(0..0, 100.0)
 }
 
 fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
-/// Random transfers stay in a part of a file for some time, then continue in the next one.
+/// Regions of files (spots) in which random transfers stay for some time. Transfers continue in the next spot of the
+/// file, and after the last spot of the file in the next file.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Spots {
-    /// Percentage of a file that a spot covers.
+    /// Size of a spot as a percentage of the size of its file.
     #[schemars(range(min = 0.0, max = 100.0))]
     pub percent: f64,
-    /// Minimum number of transfers in a spot.
+    /// Minimum number of random transfers in a spot before transfers continue in the next spot.
     #[schemars(range(min = 1))]
     pub accesses: u32,
-    /// The number is `accesses` times a whole number from 1 to this.
-    #[serde(default = "once")]
+    /// Maximum of a random factor: the number of random transfers in a spot is `accesses` times an integer drawn
+    /// uniformly from 1 to `multiplier`.
+    #[serde(default = "one::<u32>")]
     #[schemars(range(min = 1))]
     pub multiplier: u32,
-    /// Percentage of the random transfers that go to the spot.
-    #[serde(default = "always")]
+    /// Percentage of the random transfers that go to the current spot; the remaining random transfers go to any
+    /// position of the file.
+    #[serde(default = "all")]
     #[schemars(range(min = 0.0, max = 100.0))]
     pub affinity: f64,
-    /// Positions are geometric, near the beginning of the spot.
+    /// Whether positions in the spot are geometrically distributed, with a mean of a tenth of the spot, instead of
+    /// uniformly.
     #[serde(default)]
     pub geometric: bool,
 }
 
-fn once() -> u32 {
-    1
-}
-
-fn always() -> f64 {
+fn all() -> f64 {
     100.0
 }

@@ -5,21 +5,56 @@
 //! Plimsoll's defaults apply, and `--set` or the converted TOML changes them.
 
 mod convert;
-mod fields;
 
 use crate::mix::model::File;
 use crate::mix::parse::Workload;
-use fields::{FIELDS, Field};
 use plimsoll_diagnostics::{Diagnostics, MAX_ERRORS, Problem, Source, Span};
-use plimsoll_plan::MixOp;
+use std::sync::LazyLock;
 
-/// Number of operations in the table: netmist's operations and two operations of a user program.
+/// Number of operations of each workload in a custom workload file: the operations of [`plimsoll_plan::MixOp::ALL`] up
+/// to `Trunc`, in the order of `ALL`, and two operations of a user's own program.
 const OPERATIONS: usize = 28;
+
+/// Number of operations that netmist itself executes, without the two operations of a user's own program.
+const OWN_OPERATIONS: usize = OPERATIONS - 2;
+
+/// Size tables of a custom workload: for each table, the words with which the keys of its lines begin, and the word
+/// before `min size` and `max size` in the keys of a slot's bounds.
+const TABLES: [(&str, &str); 3] = [
+    ("Read elem", "xfer "),
+    ("Write elem", "xfer "),
+    ("File size elem", ""),
+];
 
 /// Number of slots in a size table.
 const SLOTS: usize = 16;
 
-/// Whether the first line of a text is that of a custom workload file.
+/// Number of lines of a size table: three lines for each slot, with minimum, maximum and percentage.
+const TABLE_LINES: usize = 3 * SLOTS;
+
+/// Index in [`KEYS`] of the first key after the size tables.
+const FIELDS: usize = OPERATIONS + TABLES.len() * TABLE_LINES;
+
+/// Keys of the lines that follow the name of a workload, in the order of the file: operations, size tables and other
+/// fields.
+static KEYS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let (operations, fields) = include_str!("netmist/keys.txt")
+        .split_once("\n\n")
+        .expect("two lists with an empty line between them");
+    let mut keys: Vec<String> = operations.lines().map(str::to_owned).collect();
+    for (table, xfer) in TABLES {
+        for slot in 0..SLOTS {
+            keys.push(format!("{table} {slot} {xfer}min size"));
+            keys.push(format!("{table} {slot} {xfer}max size"));
+            keys.push(format!("{table} {slot} percent"));
+        }
+    }
+    keys.extend(fields.lines().map(str::to_owned));
+    keys
+});
+
+/// Whether the first line of a text, after comments and empty lines, begins with `Workload name` as in a custom
+/// workload file; case is ignored.
 #[must_use]
 pub fn is_custom_workload(text: &str) -> bool {
     let first = lines(text).next();
@@ -39,11 +74,9 @@ pub fn parse(text: &str, name: &str) -> Result<Workload, Diagnostics> {
     let fail = |problems| Diagnostics::new(vec![source.clone()], problems);
     let file = read(text, name).map_err(fail)?;
     let toml = crate::mix::to_toml(&file).map_err(|e| fail(vec![Problem::of_text(0, e)]))?;
-    let workload = crate::mix::parse::parse(&toml, name)?;
-    Ok(Workload {
-        original: text.into(),
-        ..workload
-    })
+    let mut workload = crate::mix::parse::parse(&toml, name)?;
+    workload.original = text.into();
+    Ok(workload)
 }
 
 /// A line that is neither empty nor a comment.
@@ -99,116 +132,98 @@ fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A number of the file and its span.
+/// A value of a custom workload file as a number, and the span of the value in the text.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Number {
-    pub(crate) value: f64,
-    pub(crate) span: Span,
+struct Number {
+    value: f64,
+    span: Span,
 }
 
-/// A workload of the file as numbers, before conversion.
-#[derive(Default)]
-pub(crate) struct NetmistWorkload {
-    pub(crate) name: String,
-    pub(crate) name_span: Span,
-    pub(crate) percents: Vec<Number>,
-    /// Minimum, maximum and percentage of each slot, for reads, writes and file sizes.
-    pub(crate) tables: [Vec<[Number; 3]>; 3],
-    pub(crate) fields: Vec<(Field, Number)>,
+/// A workload of a custom workload file as numbers, before the conversion to an operation mix.
+struct NetmistWorkload {
+    name: String,
+    name_span: Span,
+    /// Values of the workload's lines after the name, in the order of [`KEYS`].
+    numbers: Vec<Number>,
 }
 
-/// A line that a workload must have at some place.
-#[derive(Clone)]
-enum ExpectedLine {
-    Name,
-    Percent(usize),
-    Slot {
-        table: usize,
-        slot: usize,
-        part: usize,
-    },
-    Field(usize),
+impl NetmistWorkload {
+    /// Percentage of each operation of the workload, in the order of the lines of the file.
+    fn percents(&self) -> &[Number] {
+        &self.numbers[..OPERATIONS]
+    }
+
+    /// Slots of size table number `which` of [`TABLES`], each as minimum, maximum and percentage.
+    fn table(&self, which: usize) -> &[[Number; 3]] {
+        let tables = &self.numbers[OPERATIONS..FIELDS];
+        let (slots, _) = tables[which * TABLE_LINES..][..TABLE_LINES].as_chunks();
+        slots
+    }
+
+    /// Value of the line with the key `key`, one of the fields after the size tables.
+    fn field(&self, key: &str) -> Number {
+        let at = KEYS.iter().position(|known| known == key);
+        self.numbers[at.expect("the key is in the list")]
+    }
 }
 
-/// Beginnings of the keys of the tables' lines.
-const TABLES: [&str; 3] = ["Read elem", "Write elem", "File size elem"];
-
-impl ExpectedLine {
-    /// All lines of a workload, in the order of the file.
-    fn all() -> Vec<Self> {
-        let mut all = vec![Self::Name];
-        all.extend((0..OPERATIONS).map(Self::Percent));
-        for table in 0..TABLES.len() {
-            for slot in 0..SLOTS {
-                all.extend((0..3).map(|part| Self::Slot { table, slot, part }));
-            }
-        }
-        all.extend((0..FIELDS.len()).map(Self::Field));
-        all
+/// Whether a key fits entry `number` of [`KEYS`]. The key of an operation may have any words after `Percent `, because
+/// a file identifies operations by their position.
+fn fits(number: usize, key: &str) -> bool {
+    let lower = key.to_ascii_lowercase();
+    let expected = KEYS[number].to_ascii_lowercase();
+    if number < OPERATIONS {
+        let is_field = KEYS[FIELDS..].iter().any(|f| f.eq_ignore_ascii_case(key));
+        return lower.starts_with("percent ") && !is_field;
     }
-
-    /// The key that the line must have.
-    fn key(&self) -> String {
-        match self {
-            Self::Name => "Workload name".into(),
-            Self::Percent(n) => match MixOp::ALL.get(*n).filter(|_| *n < OPERATIONS - 2) {
-                Some(op) => format!("Percent {}", fields::netmist_name(*op)),
-                None => format!("Percent Custom{}", n + 3 - OPERATIONS),
-            },
-            Self::Slot { table, slot, part } => {
-                let (what, sizes) = (TABLES[*table], ["min size", "max size", "percent"]);
-                let xfer = if *table < 2 && *part < 2 { "xfer " } else { "" };
-                format!("{what} {slot} {xfer}{}", sizes[*part])
-            }
-            Self::Field(n) => FIELDS[*n].1.into(),
-        }
+    if number < OPERATIONS + 2 * TABLE_LINES {
+        // The key of a slot's percentage may contain `xfer`.
+        let without = |key: &str| key.replace(" xfer ", " ");
+        return without(&lower) == without(&expected);
     }
-
-    /// Whether the key fits the line. Operations may have other names.
-    fn is(&self, key: &str) -> bool {
-        let lower = key.to_ascii_lowercase();
-        match self {
-            Self::Percent(_) => {
-                let others = FIELDS.iter().any(|(_, k)| k.eq_ignore_ascii_case(key));
-                lower.starts_with("percent ") && !others
-            }
-            Self::Slot { table, .. } if *table < 2 => {
-                // The key of a slot's percentage may contain `xfer`.
-                let without = |k: &str| k.to_ascii_lowercase().replace(" xfer ", " ");
-                without(key) == without(&self.key())
-            }
-            _ => lower == self.key().to_ascii_lowercase(),
-        }
-    }
+    lower == expected
 }
 
 fn read(text: &str, name: &str) -> Result<File, Vec<Problem>> {
     let mut problems = Vec::new();
     let mut workloads = Vec::new();
-    let mut left = lines(text).peekable();
-    if left.peek().is_none() {
-        return Err(vec![Problem::of_text(0, "this file has no workload")]);
-    }
-    let order = ExpectedLine::all();
-    while left.peek().is_some() {
-        let mut raw = NetmistWorkload::default();
-        for expected in &order {
+    let mut left = lines(text);
+    while let Some(first) = left.next() {
+        let mut raw = match named(first) {
+            Ok(raw) => raw,
+            Err(problem) => {
+                problems.push(problem);
+                return Err(problems);
+            }
+        };
+        for (number, key) in KEYS.iter().enumerate() {
             let Some(line) = left.next() else {
-                let key = expected.key();
                 let message = format!(
                     "the file ends where `{key}` must come: it was cut, or a line is missing"
                 );
                 problems.push(Problem::of_text(0, message));
                 return Err(problems);
             };
-            if let Err((problem, out_of_order)) = take(&mut raw, expected, line) {
-                problems.push(problem);
-                if out_of_order || problems.len() >= MAX_ERRORS {
+            if !fits(number, &key_of(line.text)) {
+                problems.push(out_of_order(key, line));
+                return Err(problems);
+            }
+            let (word, span) = line.value();
+            let value = word.parse().ok().filter(|value: &f64| value.is_finite());
+            if value.is_none() {
+                let message = format!("`{key}` must be a number, is `{word}`");
+                problems.push(Problem::new(span, message, "not a number"));
+                if problems.len() >= MAX_ERRORS {
                     return Err(problems);
                 }
             }
+            let value = value.unwrap_or_default();
+            raw.numbers.push(Number { value, span });
         }
         workloads.push(raw);
+    }
+    if workloads.is_empty() {
+        return Err(vec![Problem::of_text(0, "this file has no workload")]);
     }
     match problems.is_empty() {
         true => convert::file(workloads, name),
@@ -216,58 +231,32 @@ fn read(text: &str, name: &str) -> Result<File, Vec<Problem>> {
     }
 }
 
-/// Reads a line into `raw`. The flag of an error tells whether the line is out of order.
-fn take(
-    raw: &mut NetmistWorkload,
-    expected: &ExpectedLine,
-    line: Line<'_>,
-) -> Result<(), (Problem, bool)> {
-    if let ExpectedLine::Name = expected {
-        let words: Vec<&str> = line.text.split_whitespace().collect();
-        let begins = words.len() > 2
-            && words[0].eq_ignore_ascii_case("workload")
-            && words[1].eq_ignore_ascii_case("name");
-        if !begins {
-            return Err((out_of_order(expected, line), true));
+/// A workload without values, from the line `Workload name NAME` at its beginning.
+fn named(line: Line<'_>) -> Result<NetmistWorkload, Problem> {
+    let words: Vec<&str> = line.text.split_whitespace().collect();
+    match words.as_slice() {
+        [first, second, name @ ..]
+            if first.eq_ignore_ascii_case("workload")
+                && second.eq_ignore_ascii_case("name")
+                && !name.is_empty() =>
+        {
+            Ok(NetmistWorkload {
+                name: name.join("_"),
+                name_span: line.span(),
+                numbers: Vec::new(),
+            })
         }
-        raw.name = words[2..].join("_");
-        raw.name_span = line.span();
-        return Ok(());
+        _ => Err(out_of_order(NAME, line)),
     }
-    if !expected.is(&key_of(line.text)) {
-        return Err((out_of_order(expected, line), true));
-    }
-    if let ExpectedLine::Slot { table, part: 0, .. } = expected {
-        // The slot exists even if its first number is wrong, because the lines of the other parts follow.
-        raw.tables[*table].push(<[Number; 3]>::default());
-    }
-    let (word, span) = line.value();
-    let value = match word.parse::<f64>() {
-        Ok(value) if value.is_finite() => value,
-        _ => {
-            let key = expected.key();
-            let message = format!("`{key}` must be a number, is `{word}`");
-            return Err((Problem::new(span, message, "not a number"), false));
-        }
-    };
-    let number = Number { value, span };
-    match expected {
-        ExpectedLine::Name => unreachable!("read above"),
-        ExpectedLine::Percent(_) => raw.percents.push(number),
-        ExpectedLine::Slot { table, part, .. } => {
-            let slots = &mut raw.tables[*table];
-            slots.last_mut().expect("part 0 adds the slot")[*part] = number;
-        }
-        ExpectedLine::Field(n) => raw.fields.push((FIELDS[*n].0, number)),
-    }
-    Ok(())
 }
 
-fn out_of_order(expected: &ExpectedLine, line: Line<'_>) -> Problem {
-    let key = expected.key();
+/// Key of the line with which each workload of a file begins.
+const NAME: &str = "Workload name";
+
+fn out_of_order(key: &str, line: Line<'_>) -> Problem {
     let found = key_of(line.text);
-    let mut lines = ExpectedLine::all().into_iter();
-    let known = lines.any(|e| e.key().eq_ignore_ascii_case(&found));
+    let mut keys = KEYS.iter().map(String::as_str).chain([NAME]);
+    let known = keys.any(|key| key.eq_ignore_ascii_case(&found));
     let message = format!("expected a line `{key} VALUE`, found `{found}`");
     let problem = Problem::new(line.span(), message, "this line");
     match known {
@@ -275,6 +264,6 @@ fn out_of_order(expected: &ExpectedLine, line: Line<'_>) -> Problem {
             "the lines of a workload have a fixed order: one is missing before this one, or too \
              many are",
         ),
-        false => problem.suggest(&found, [key.as_str()]),
+        false => problem.suggest(&found, [key]),
     }
 }

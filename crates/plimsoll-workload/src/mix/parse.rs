@@ -2,8 +2,10 @@
 
 use crate::mix::model::File;
 use plimsoll_diagnostics::{Diagnostics, Source, Span, read_toml};
+use std::collections::BTreeMap;
 use std::sync::Arc;
-use toml::de::DeTable;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 /// A parsed workload.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,9 +14,27 @@ pub struct Workload {
     pub(crate) file: File,
     /// The text before `--set` changed it.
     pub(crate) original: Arc<str>,
+    /// Spans of all values of the text by the paths of the values, such as `component.0.files.count`.
+    spans: BTreeMap<String, Span>,
 }
 
 impl Workload {
+    /// A workload of a text that was parsed to `file`. `original` is the text before `--set` changed the text.
+    pub(crate) fn new(source: Arc<Source>, file: File, original: Arc<str>) -> Self {
+        let mut spans = BTreeMap::new();
+        if let Ok(table) = DeTable::parse(&source.text) {
+            for (key, value) in table.get_ref() {
+                add_spans(key.get_ref(), value, &source.text, &mut spans);
+            }
+        }
+        Self {
+            source,
+            file,
+            original,
+            spans,
+        }
+    }
+
     /// Path of the workload file, or name of the built-in workload.
     #[must_use]
     pub fn name(&self) -> &str {
@@ -32,6 +52,42 @@ impl Workload {
     pub fn title(&self) -> &str {
         &self.file.title
     }
+
+    /// Span of the value at a path of keys and indices, such as `component.0.files.count`; `None` if the workload does
+    /// not contain the value.
+    pub(crate) fn find(&self, path: &str) -> Option<Span> {
+        self.spans.get(path).copied()
+    }
+
+    /// Span of the value at a path of keys and indices; for a missing value, the span of the innermost existing table
+    /// on the path.
+    pub(crate) fn span(&self, path: &str) -> Span {
+        let around = || Some(self.span(path.rsplit_once('.')?.0));
+        self.find(path).or_else(around).unwrap_or_default()
+    }
+}
+
+/// Adds the spans of a value and of all nested values to `spans`, by the paths of the values.
+fn add_spans(
+    path: &str,
+    value: &Spanned<DeValue<'_>>,
+    text: &str,
+    spans: &mut BTreeMap<String, Span>,
+) {
+    spans.insert(path.to_owned(), Span::of(0, value.span(), text));
+    match value.get_ref() {
+        DeValue::Table(table) => {
+            for (key, value) in table {
+                add_spans(&format!("{path}.{}", key.get_ref()), value, text, spans);
+            }
+        }
+        DeValue::Array(array) => {
+            for (number, value) in array.iter().enumerate() {
+                add_spans(&format!("{path}.{number}"), value, text, spans);
+            }
+        }
+        _ => {}
+    }
 }
 
 /// Parses a workload. `name` is the name of the text in messages.
@@ -42,23 +98,9 @@ impl Workload {
 pub fn parse(text: &str, name: &str) -> Result<Workload, Diagnostics> {
     let source = Source::new(name, text);
     match read_toml::<File>(text, plain) {
-        Ok(file) => Ok(Workload {
-            source,
-            file,
-            original: text.into(),
-        }),
+        Ok(file) => Ok(Workload::new(source, file, text.into())),
         Err(problems) => Err(Diagnostics::new(vec![source], problems)),
     }
-}
-
-/// Span of the value at the key path `path` in component number `i`; `None` if the key is missing.
-pub(crate) fn value_at(text: &str, i: usize, path: &[&str]) -> Option<Span> {
-    let table = DeTable::parse(text).ok()?;
-    let mut at = table.get_ref().get("component")?.get_ref().get(i)?;
-    for key in path {
-        at = at.get_ref().get(*key)?;
-    }
-    Some(Span::of(0, at.span(), text))
 }
 
 /// Description of an expected type in the terms of TOML instead of Rust.

@@ -32,11 +32,8 @@ pub(crate) fn apply(
             })
         })?;
         let name_of_text = format!("{} with --set {text}", workload.name());
-        changed = Workload {
-            source: Source::new(&name_of_text, &rendered),
-            file,
-            original: workload.original.clone(),
-        };
+        let source = Source::new(&name_of_text, &rendered);
+        changed = Workload::new(source, file, workload.original.clone());
         parameters.push(Parameter {
             name: name.clone(),
             value: value.clone(),

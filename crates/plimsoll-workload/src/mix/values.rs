@@ -23,10 +23,6 @@ impl Visitor<'_> for SizeVisitor {
         f.write_str("a size such as 4096 or \"64k\"")
     }
 
-    fn visit_u64<E: Error>(self, n: u64) -> Result<Size, E> {
-        Ok(Size(n))
-    }
-
     fn visit_i64<E: Error>(self, n: i64) -> Result<Size, E> {
         u64::try_from(n)
             .map(Size)
@@ -107,10 +103,6 @@ impl Visitor<'_> for TimeVisitor {
         Self::seconds(n as f64)
     }
 
-    fn visit_u64<E: Error>(self, n: u64) -> Result<Time, E> {
-        Self::seconds(n as f64)
-    }
-
     fn visit_f64<E: Error>(self, n: f64) -> Result<Time, E> {
         Self::seconds(n)
     }
@@ -156,20 +148,20 @@ impl JsonSchema for Time {
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Sizes(pub SizeTable);
 
-/// A slot of [`Sizes`].
+/// A slot of a size table: one size or a range of sizes, and the percentage of the draws from the slot.
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Slot {
-    /// The size, of a slot of one size.
+    /// Only size of the slot in bytes, instead of `min` and `max`.
     #[serde(skip_serializing_if = "Option::is_none")]
     size: Option<Size>,
-    /// Minimum size.
+    /// Minimum size of the slot in bytes; requires `max`.
     #[serde(skip_serializing_if = "Option::is_none")]
     min: Option<Size>,
-    /// Maximum size.
+    /// Maximum size of the slot in bytes; requires `min`.
     #[serde(skip_serializing_if = "Option::is_none")]
     max: Option<Size>,
-    /// Percentage of the draws.
+    /// Percentage of the drawn sizes that fall into the slot.
     percent: f64,
 }
 
@@ -199,10 +191,6 @@ impl<'de> Visitor<'de> for SizesVisitor {
         f.write_str(
             "a size such as \"64k\", or a table such as [{ size = \"64k\", percent = 100 }]",
         )
-    }
-
-    fn visit_u64<E: Error>(self, n: u64) -> Result<Sizes, E> {
-        SizeVisitor.visit_u64(n).map(Sizes::from)
     }
 
     fn visit_i64<E: Error>(self, n: i64) -> Result<Sizes, E> {
@@ -349,33 +337,6 @@ mod tests {
         ] {
             assert_eq!(time(text), Err(expected.into()), "{text}");
         }
-    }
-
-    #[test]
-    fn numbers_of_json_are_read_as_those_of_toml() {
-        let all = |text: &str| serde_json::from_str::<All>(text).unwrap();
-        let fixed = |n| Sizes::from(Size(n));
-        let expected = |size, millis, sizes| All {
-            size: Size(size),
-            time: Time(Duration::from_millis(millis)),
-            sizes,
-        };
-        assert_eq!(
-            all(r#"{ "size": 5, "time": 7, "sizes": 9 }"#),
-            expected(5, 7000, fixed(9))
-        );
-        assert_eq!(
-            all(r#"{ "size": "5k", "time": 1.5, "sizes": "9k" }"#),
-            expected(5120, 1500, fixed(9216))
-        );
-        let slots =
-            [(1, 1, 25.0), (2, 4, 75.0)].map(|(min, max, percent)| SizeSlot { min, max, percent });
-        assert_eq!(
-            all(
-                r#"{ "size": 0, "time": "2ms", "sizes": [{ "size": 1, "percent": 25 }, { "min": 2, "max": 4, "percent": 75 }] }"#
-            ),
-            expected(0, 2, Sizes(SizeTable(slots.to_vec())))
-        );
     }
 
     #[test]

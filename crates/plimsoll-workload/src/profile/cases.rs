@@ -3,6 +3,7 @@
 mod keys;
 mod sweeps;
 
+use crate::NamedText;
 use crate::profile::filesystems::{self, at_system, directory_name};
 use crate::profile::functions::{Step, WORKING_SET, size};
 use crate::profile::names::{OF_PROFILE, PASSED_APART};
@@ -47,19 +48,10 @@ pub trait Library {
 /// Reason why a workload is not available, in one sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unavailable {
-    /// No workload has this name; the rest of the profile can still run.
+    /// No workload has the name of the personality; configurations with other personalities can still run.
     Nowhere(String),
-    /// The workload exists but cannot be read.
+    /// The workload of the personality exists but cannot be read or parsed.
     Unreadable(String),
-}
-
-/// A text and its name in messages.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NamedText {
-    /// Path of the text, for messages.
-    pub name: String,
-    /// The text.
-    pub text: String,
 }
 
 /// One run of a profile.
@@ -249,14 +241,19 @@ impl<'a> CaseLister<'a> {
     fn list(&mut self, configs: &[Config]) -> CaseList {
         let mut listed = CaseList {
             description: self.joined("description"),
-            stats: self.stats(),
+            stats: self.stats().unwrap_or_else(|problem| {
+                self.problem(problem);
+                None
+            }),
             ..CaseList::default()
         };
         for config in configs {
             self.check_entries(config);
             if self.is_wanted(&config.name) {
-                let cases = self.cases_of(config);
-                listed.cases.extend(cases);
+                match self.cases_of(config) {
+                    Ok(cases) => listed.cases.extend(cases),
+                    Err(problem) => self.problem(problem),
+                }
             }
         }
         self.check_defaults();
@@ -317,25 +314,16 @@ impl<'a> CaseLister<'a> {
     }
 
     /// The results directory, of which a profile has at most one, with the variables of the defaults replaced.
-    fn stats(&mut self) -> Option<String> {
-        let entry = self.default_of("stats")?;
+    fn stats(&mut self) -> Result<Option<String>, Problem> {
+        let Some(entry) = self.default_of("stats") else {
+            return Ok(None);
+        };
         if let [_, second, ..] = &entry.values[..] {
-            let problem = Problem::new(
-                second.span,
-                "a profile has one directory for results",
-                "a second one",
-            );
-            self.problem(problem);
-            return None;
+            let message = "a profile has one directory for results";
+            return Err(Problem::new(second.span, message, "a second one"));
         }
-        let chosen = ChosenValue::new(self.profile.defaults.iter().map(|e| (e, 0)).collect());
-        match chosen.resolve(&entry.values[0]) {
-            Ok(stats) => Some(stats),
-            Err(problem) => {
-                self.problem(problem);
-                None
-            }
-        }
+        let chosen = ChosenValue::first(&self.profile.defaults);
+        chosen.resolve(&entry.values[0]).map(Some)
     }
 
     /// Reports keys of a configuration that only DEFAULTS may have.
@@ -370,35 +358,20 @@ impl<'a> CaseLister<'a> {
             .collect()
     }
 
-    fn cases_of(&mut self, config: &Config) -> Vec<Case> {
+    fn cases_of(&mut self, config: &Config) -> Result<Vec<Case>, Problem> {
         let entries = self.entries(config);
-        let function = match self.function(config, &entries) {
-            Ok(Some(function)) => function,
-            Ok(None) => return vec![],
-            Err(problem) => {
-                self.problem(problem);
-                return vec![];
-            }
+        let Some(function) = self.function(config, &entries)? else {
+            return Ok(vec![]);
         };
-        let found = match filesystems::places(&entries, config.span, self.changes) {
-            Ok(found) => found,
-            Err(problem) => {
-                self.problem(problem);
-                return vec![];
-            }
-        };
+        let found = filesystems::places(&entries, config.span, self.changes)?;
         if function.personality.is_none() && !entries.iter().any(|e| e.key == "personality") {
             let message = format!("the configuration `{}` has no personality", config.name);
             let problem = Problem::new(config.span, message, "which workload?");
-            self.problem(problem.help("add `personality = fileserver;`, in DEFAULTS or here"));
-            return vec![];
+            return Err(problem.help("add `personality = fileserver;`, in DEFAULTS or here"));
         }
         let most = found.len().saturating_mul(function.most_steps());
-        let Some(combinations) = self.combinations(&entries, most) else {
-            return vec![];
-        };
         let mut cases = Vec::new();
-        for numbers in &combinations {
+        for numbers in &combinations(&entries, most)? {
             // Runs per file system; every file system has the same steps.
             let mut rows: Vec<std::vec::IntoIter<Case>> = Vec::new();
             for (i, place) in found.iter().enumerate() {
@@ -411,13 +384,10 @@ impl<'a> CaseLister<'a> {
                     place,
                     chosen: ChosenValue::new(chosen.collect()),
                 };
-                match self.steps_of(ground) {
-                    Ok(steps) => rows.push(steps.into_iter()),
-                    Err(problem) => self.problem(problem),
-                }
-                // Other runs of the configuration would most likely have the same error.
+                rows.push(self.steps_of(ground)?.into_iter());
+                // The other runs of the configuration would most likely repeat the error of this run.
                 if self.problems.len() > before {
-                    return cases;
+                    return Ok(cases);
                 }
             }
             let steps = rows.iter().map(ExactSizeIterator::len).max().unwrap_or(0);
@@ -425,32 +395,7 @@ impl<'a> CaseLister<'a> {
                 cases.extend(rows.iter_mut().filter_map(Iterator::next));
             }
         }
-        cases
-    }
-
-    /// Value numbers for every combination of lists; the first list changes slowest. Each combination has at most
-    /// `most` runs.
-    fn combinations(&mut self, entries: &[&Entry], most: usize) -> Option<Vec<Vec<usize>>> {
-        let mut all: Vec<Vec<usize>> = vec![vec![]];
-        for entry in entries {
-            let number = match at_system(entry, 0) {
-                Some(_) => 1,
-                None => entry.values.len(),
-            };
-            if all.len().saturating_mul(number).saturating_mul(most) > MAX_CASES {
-                let message =
-                    format!("a configuration of the profile has more than {MAX_CASES} runs");
-                let problem = Problem::new(entry.span, message, "with this list");
-                self.problem(problem);
-                return None;
-            }
-            let with = |numbers: &Vec<usize>| -> Vec<Vec<usize>> {
-                let with_one = |n: usize| numbers.iter().copied().chain([n]).collect();
-                (0..number).map(with_one).collect()
-            };
-            all = all.iter().flat_map(with).collect();
-        }
-        Some(all)
+        Ok(cases)
     }
 
     /// The runs of one combination of values on one file system: one run, or the runs of a sweep.
@@ -532,6 +477,29 @@ impl<'a> CaseLister<'a> {
             .or_insert_with(|| library.parameters(personality).map(Rc::new));
         known.clone()
     }
+}
+
+/// Every combination of one value from each list, as value indices in the order of `entries`; the first list changes
+/// slowest. The number of combinations times `most`, the maximum number of runs of a combination, must not exceed
+/// `MAX_CASES`.
+fn combinations(entries: &[&Entry], most: usize) -> Result<Vec<Vec<usize>>, Problem> {
+    let mut all: Vec<Vec<usize>> = vec![vec![]];
+    for entry in entries {
+        let number = match at_system(entry, 0) {
+            Some(_) => 1,
+            None => entry.values.len(),
+        };
+        if all.len().saturating_mul(number).saturating_mul(most) > MAX_CASES {
+            let message = format!("a configuration of the profile has more than {MAX_CASES} runs");
+            return Err(Problem::new(entry.span, message, "with this list"));
+        }
+        let with = |numbers: &Vec<usize>| -> Vec<Vec<usize>> {
+            let with_one = |n: usize| numbers.iter().copied().chain([n]).collect();
+            (0..number).map(with_one).collect()
+        };
+        all = all.iter().flat_map(with).collect();
+    }
+    Ok(all)
 }
 
 /// Name of a run: its configuration, and the chosen values of lists.

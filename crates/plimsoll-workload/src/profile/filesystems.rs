@@ -65,7 +65,8 @@ pub(crate) fn at_system(entry: &Entry, i: usize) -> Option<usize> {
         .then(|| i.min(entry.values.len() - 1))
 }
 
-/// The file system of the chosen values. Afterwards, `$filesystem` stands for its label.
+/// The file system of a run, from the chosen values and the command line; sets `$filesystem` in the chosen values to
+/// the label of the file system.
 pub(crate) fn place(
     chosen: &mut ChosenValue<'_>,
     changes: &ProfileOverrides,

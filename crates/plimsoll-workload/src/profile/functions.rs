@@ -1,8 +1,5 @@
 //! The functions of Filebench 1.x: Perl programs that ran a workload once, or at one load after another.
 
-use plimsoll_diagnostics::{Problem, Span};
-use plimsoll_plan::parse_size;
-
 /// The swept parameter, in which the runs of a function differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sweep {
@@ -27,48 +24,35 @@ impl Sweep {
     }
 }
 
-/// A function of Filebench 1.x.
-pub(crate) struct SweepFunction {
-    name: &'static str,
-    pub(crate) sweep: Sweep,
-    /// Whether the function was written for the workload with the same name.
-    pub(crate) is_workload: bool,
-}
-
-const fn known(name: &'static str, sweep: Sweep, is_workload: bool) -> SweepFunction {
-    SweepFunction {
-        name,
-        sweep,
-        is_workload,
-    }
-}
-
-/// Functions that Plimsoll supports.
-const FUNCTIONS: [SweepFunction; 10] = [
-    known("generic", Sweep::None, false),
+/// Functions that Plimsoll supports: name, sweep, and whether the function was written for the workload of the same
+/// name.
+const FUNCTIONS: [(&str, Sweep, bool); 10] = [
+    ("generic", Sweep::None, false),
     // `generic_xanadu` also wrote the results in XML.
-    known("generic_xanadu", Sweep::None, false),
-    known("filesetbench", Sweep::None, false),
-    known("postmark", Sweep::None, true),
-    known("randomread", Sweep::None, true),
-    known("tpcso", Sweep::None, true),
-    known("rateloop", Sweep::EventRate, false),
-    known("memsizeloop", Sweep::WorkingSet, false),
-    known("segkpm", Sweep::WorkingSet, true),
-    known("workingset", Sweep::FixedWorkingSet, true),
+    ("generic_xanadu", Sweep::None, false),
+    ("filesetbench", Sweep::None, false),
+    ("postmark", Sweep::None, true),
+    ("randomread", Sweep::None, true),
+    ("tpcso", Sweep::None, true),
+    ("rateloop", Sweep::EventRate, false),
+    ("memsizeloop", Sweep::WorkingSet, false),
+    ("segkpm", Sweep::WorkingSet, true),
+    ("workingset", Sweep::FixedWorkingSet, true),
 ];
 
 /// Default function of a configuration.
 pub(crate) const GENERIC: &str = "generic";
 
-/// The function with this name; `None` if the name is unknown.
-pub(crate) fn find(name: &str) -> Option<&'static SweepFunction> {
-    FUNCTIONS.iter().find(|f| f.name == name)
+/// Sweep of the function called `name`, and whether the function was written for the workload of the same name; `None`
+/// if no function has the name.
+pub(crate) fn find(name: &str) -> Option<(Sweep, bool)> {
+    let found = FUNCTIONS.iter().find(|(known, ..)| *known == name);
+    found.map(|(_, sweep, is_workload)| (*sweep, *is_workload))
 }
 
 /// Sentence about the unknown function of a configuration.
 pub(crate) fn unknown(name: &str) -> String {
-    let known: Vec<&str> = FUNCTIONS.iter().map(|f| f.name).collect();
+    let known: Vec<&str> = FUNCTIONS.map(|(name, ..)| name).into();
     format!(
         "the function `{name}` is not known: it would need Filebench's {name}.func, a Perl program, which \
          Plimsoll does not run; known are {}",
@@ -77,7 +61,7 @@ pub(crate) fn unknown(name: &str) -> String {
 }
 
 /// Number of runs in a sweep over fractions of a maximum.
-const SHARES: u32 = 10;
+pub(crate) const SHARES: u32 = 10;
 
 /// Smallest fixed working set, step, and upper bound (exclusive), in MiB.
 const FIXED_MIB: (u64, u64, u64) = (100, 300, 4000);
@@ -95,7 +79,7 @@ pub(crate) enum Step {
 pub(crate) const WORKING_SET: &str = "workingset";
 
 impl Step {
-    /// The label that identifies the run within its configuration: `eventrate=250`.
+    /// Label that identifies a run of the sweep within its configuration, such as `eventrate=250`.
     pub(crate) fn label(self) -> String {
         match self {
             Self::EventRate(rate) => format!("eventrate={rate}"),
@@ -104,7 +88,7 @@ impl Step {
     }
 }
 
-/// A size in the largest unit of which it is a multiple.
+/// A size in the largest of the units k, m and g of which the size is a multiple, else in bytes.
 pub(crate) fn size(bytes: u64) -> String {
     let units = [(30, "g"), (20, "m"), (10, "k")];
     let fits = |shift: u32| bytes > 0 && bytes.trailing_zeros() >= shift;
@@ -135,58 +119,6 @@ pub(crate) fn fixed_working_sets() -> Vec<Step> {
     let (first, distance, end) = FIXED_MIB;
     let sets = (first..end).step_by(distance as usize);
     sets.map(|mib| Step::WorkingSet(mib << 20)).collect()
-}
-
-/// A value that a function requires, and its origin.
-pub(crate) struct RequiredValue<'a> {
-    /// Name of the function.
-    pub(crate) function: &'a str,
-    /// The value as written; `None` if it is missing.
-    pub(crate) value: Option<String>,
-    /// Span of the value, or of the function if the value is not in the profile.
-    pub(crate) span: Span,
-}
-
-impl RequiredValue<'_> {
-    /// The problem of a missing key.
-    pub(crate) fn missing(&self, key: &str, why: &str, example: &str) -> Problem {
-        let message = format!("the function `{}` needs `{key}`, {why}", self.function);
-        let problem = Problem::new(self.span, message, format!("`{key}` is not set"));
-        problem.help(format!("add `{key} = {example};`, in DEFAULTS or here"))
-    }
-
-    /// The value as the maximum event rate of a sweep, in events per second.
-    pub(crate) fn rate(&self) -> Result<f64, Problem> {
-        let Some(text) = &self.value else {
-            return Err(self.missing("maxrate", "the maximum event rate of its ten runs", "1000"));
-        };
-        let rate = text.parse().ok();
-        rate.filter(|r: &f64| r.is_finite() && *r > 0.0)
-            .ok_or_else(|| {
-                let message = format!("`{text}` is not a rate above zero");
-                Problem::new(
-                    self.span,
-                    message,
-                    "expected events per second, such as 1000",
-                )
-            })
-    }
-
-    /// The value as the file size of which working sets are fractions, in bytes.
-    pub(crate) fn bytes(&self) -> Result<u64, Problem> {
-        let Some(text) = &self.value else {
-            let why = "which the working sets of its ten runs are shares of";
-            return Err(self.missing("filesize", why, "1g"));
-        };
-        let bytes = parse_size(text).ok().filter(|b| *b >= u64::from(SHARES));
-        bytes.ok_or_else(|| {
-            let message = format!(
-                "the function `{}` needs one size of the files, not `{text}`",
-                self.function
-            );
-            Problem::new(self.span, message, "expected a size, such as 1g")
-        })
-    }
 }
 
 #[cfg(test)]

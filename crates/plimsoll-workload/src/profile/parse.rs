@@ -1,5 +1,6 @@
 //! Parsing of a profile's text to blocks.
 
+use crate::report::{Report, Reported};
 use plimsoll_diagnostics::{Diagnostics, MAX_ERRORS, Problem, Source, Span, nearest};
 use std::sync::Arc;
 
@@ -31,7 +32,7 @@ pub(crate) struct Config {
 pub(crate) struct Entry {
     pub(crate) key: String,
     pub(crate) span: Span,
-    /// Never empty.
+    /// Values of the key in the order of the text, at least one value.
     pub(crate) values: Vec<Value>,
 }
 
@@ -67,11 +68,6 @@ impl Profile {
 /// Every error found, at most ten; after an error, parsing continues at the next entry or block.
 pub fn parse(text: &str, name: &str) -> Result<Profile, Diagnostics> {
     let source = Source::new(name, text);
-    // Spans count bytes in 32 bits.
-    if u32::try_from(text.len()).is_err() {
-        let problem = Problem::of_text(0, "the profile has more than 4 GiB");
-        return Err(Diagnostics::new(vec![source], vec![problem]));
-    }
     let mut reader = Reader::new(text, 0);
     reader.blocks();
     reader.share_client_dir();
@@ -111,9 +107,6 @@ pub(crate) struct Keys {
 /// # Errors
 /// Every error found, at most ten.
 pub(crate) fn parse_keys(source: &Source, file: u16) -> Result<Keys, Vec<Problem>> {
-    if u32::try_from(source.text.len()).is_err() {
-        return Err(vec![Problem::of_text(file, "it has more than 4 GiB")]);
-    }
     let mut reader = Reader::new(&source.text, file);
     let entries = reader.entries(None).unwrap_or_default();
     match reader.problems.is_empty() {
@@ -134,6 +127,15 @@ fn located(notes: &[(Span, String)], source: &Source) -> Vec<String> {
     notes.iter().map(one).collect()
 }
 
+impl Report for Reader<'_> {
+    fn problem(&mut self, problem: Problem) -> Reported {
+        if self.problems.len() < MAX_ERRORS {
+            self.problems.push(problem);
+        }
+        Reported
+    }
+}
+
 struct Reader<'a> {
     text: &'a str,
     /// Number of the text in spans.
@@ -147,10 +149,10 @@ struct Reader<'a> {
     clients: Option<clients::Clients>,
 }
 
-/// The error has been added to the problems.
-struct Reported;
-
 type Read<T> = Result<T, Reported>;
+
+/// Keywords with which the blocks of a profile begin.
+const BLOCKS: [&str; 3] = ["DEFAULTS", "CONFIG", "MULTICLIENT"];
 
 impl<'a> Reader<'a> {
     fn new(text: &'a str, file: u16) -> Self {
@@ -176,13 +178,6 @@ impl<'a> Reader<'a> {
             start: start as u32,
             end: end as u32,
         }
-    }
-
-    fn problem(&mut self, problem: Problem) -> Reported {
-        if self.problems.len() < MAX_ERRORS {
-            self.problems.push(problem);
-        }
-        Reported
     }
 
     /// Reports the next word or character as unexpected.
@@ -250,13 +245,9 @@ impl<'a> Reader<'a> {
             let mut starts = lines.map(|(i, _)| i + 1);
             starts.find(|i| rest[*i..].trim_start_matches([' ', '\t']).starts_with(word))
         };
-        let ends = [
-            rest.find('}').map(|i| i + 1),
-            line_begins("CONFIG"),
-            line_begins("DEFAULTS"),
-            line_begins("MULTICLIENT"),
-        ];
-        self.at += ends.into_iter().flatten().min().unwrap_or(rest.len());
+        let closes = rest.find('}').map(|i| i + 1);
+        let ends = BLOCKS.into_iter().filter_map(line_begins).chain(closes);
+        self.at += ends.min().unwrap_or(rest.len());
     }
 
     fn block(&mut self) -> Read<()> {
@@ -287,14 +278,11 @@ impl<'a> Reader<'a> {
                     format!("expected DEFAULTS or CONFIG, found `{word}`"),
                     "no block begins so",
                 );
-                let near = nearest(word, ["DEFAULTS", "CONFIG", "MULTICLIENT"].into_iter());
-                let problem = match near {
-                    Some(near) => problem.help(format!("did you mean `{near}`?")),
-                    None => {
-                        problem.help("a profile is `DEFAULTS { … }` and blocks `CONFIG name { … }`")
-                    }
-                };
-                return Err(self.problem(problem));
+                let near = nearest(word, BLOCKS.into_iter());
+                return Err(self.problem(problem.help(near.map_or_else(
+                    || "a profile is `DEFAULTS { … }` and blocks `CONFIG name { … }`".into(),
+                    |near| format!("did you mean `{near}`?"),
+                ))));
             }
         }
         Ok(())
@@ -335,23 +323,23 @@ impl<'a> Reader<'a> {
             };
             any = true;
             if self.takes('=') {
-                let message = format!("the configuration of the key `{name}` has no name");
-                let problem = Problem::new(head, message, "expected a name behind `CONFIG`");
-                return Err(self.problem(problem.help(
-                    "a block with keys is `CONFIG name { key = value; }`; one without a name lists                      personalities: `CONFIG { fileserver varmail }`",
-                )));
+                return self.fail_with(
+                    head,
+                    format!("the configuration of the key `{name}` has no name"),
+                    "expected a name behind `CONFIG`",
+                    "a block with keys is `CONFIG name { key = value; }`; one without a name lists \
+                     personalities: `CONFIG { fileserver varmail }`",
+                );
             }
             self.add(name, span, vec![], true);
         }
         if !any {
-            let problem = Problem::new(
+            return self.fail_with(
                 head,
                 "a CONFIG block has neither a name nor personalities",
                 "empty",
-            );
-            return Err(self.problem(problem.help(
                 "write `CONFIG name { personality = fileserver; }`, or `CONFIG { fileserver }`",
-            )));
+            );
         }
         Ok(())
     }
@@ -438,46 +426,36 @@ impl<'a> Reader<'a> {
         };
         let key = word.strip_prefix('$').unwrap_or(word);
         if key.is_empty() {
-            return Err(self.problem(Problem::new(span, "expected a key", "there is no name")));
+            return self.fail(span, "expected a key", "there is no name");
         }
         if !self.takes('=') {
             return Err(self.unexpected(&format!("expected `=` behind `{word}`"), "here"));
         }
         let mut values = vec![self.value(word)?];
-        loop {
-            self.skip();
-            if self.takes(',') {
-                values.push(self.value(word)?);
-            } else if self.takes(';') {
-                return Ok(Entry {
-                    key: key.to_owned(),
-                    span,
-                    values,
-                });
-            } else {
-                let end = values.last().map_or(span, |v| v.span).end as usize;
-                // The end of the line or of the block ends an entry too.
-                let behind = &self.text[end..self.at];
-                let at_end = self.rest().is_empty() || self.rest().starts_with('}');
-                if behind.contains('\n') || at_end {
-                    let note = format!("`{key}` has no semicolon behind its value");
-                    self.notes.push((span, note));
-                    return Ok(Entry {
-                        key: key.to_owned(),
-                        span,
-                        values,
-                    });
-                }
-                let problem = Problem::new(
+        while self.takes(',') {
+            values.push(self.value(word)?);
+        }
+        if !self.takes(';') {
+            let end = values.last().map_or(span, |v| v.span).end as usize;
+            // An entry without a semicolon ends at the end of the line or at the closing brace of the block.
+            let behind = &self.text[end..self.at];
+            let at_end = self.rest().is_empty() || self.rest().starts_with('}');
+            if !behind.contains('\n') && !at_end {
+                return self.fail_with(
                     self.span(end, end),
                     "expected `,` or `;`",
                     "the value ends here",
-                );
-                return Err(
-                    self.problem(problem.help("an entry ends with a semicolon: key = value;"))
+                    "an entry ends with a semicolon: key = value;",
                 );
             }
+            let note = format!("`{key}` has no semicolon behind its value");
+            self.notes.push((span, note));
         }
+        Ok(Entry {
+            key: key.to_owned(),
+            span,
+            values,
+        })
     }
 
     fn value(&mut self, key: &str) -> Read<Value> {
@@ -521,12 +499,12 @@ impl<'a> Reader<'a> {
             }
         }
         let end = self.at + rest.find('\n').unwrap_or(rest.len());
-        let problem = Problem::new(
-            self.span(self.at, end),
+        let span = self.span(self.at, end);
+        self.fail(
+            span,
             "a text in quotes does not end",
             "no `\"` on this line",
-        );
-        Err(self.problem(problem))
+        )
     }
 }
 

@@ -34,6 +34,11 @@ impl<'a> ChosenValue<'a> {
         }
     }
 
+    /// Chooses the first value of every entry.
+    pub(crate) fn first(entries: impl IntoIterator<Item = &'a Entry>) -> Self {
+        Self::new(entries.into_iter().map(|e| (e, 0)).collect())
+    }
+
     /// Sets the value of a key for the current file system.
     pub(crate) fn fix(&mut self, key: &'static str, value: String) {
         self.fixed.retain(|(k, _)| *k != key);
@@ -50,8 +55,8 @@ impl<'a> ChosenValue<'a> {
         self.iter().find(|(e, _)| e.key == key).map(|(_, v)| v)
     }
 
-    /// A value with every `$name` of a key of the configuration replaced by the key's value. Other variables remain for
-    /// the workload.
+    /// The text of a value in which every variable named like a key of the configuration is replaced by the value of
+    /// the key. Variables without a key remain for the workload.
     ///
     /// # Errors
     /// If keys refer to each other in a cycle, or a limit on the length or the number of variables is exceeded.
@@ -135,7 +140,7 @@ mod tests {
 
     fn resolved(pairs: &[(&str, &str)], text: &str) -> Result<String, String> {
         let entries = entries(pairs);
-        let chosen = ChosenValue::new(entries.iter().map(|e| (e, 0)).collect());
+        let chosen = ChosenValue::first(&entries);
         let value = Value {
             text: text.into(),
             span: Span::default(),

@@ -3,6 +3,7 @@
 use crate::wml::attributes::Key;
 use crate::wml::diagnostics::Span;
 use crate::wml::lexer::Piece;
+use plimsoll_plan::QuitMode;
 use std::time::Duration;
 
 /// A value and its span.
@@ -98,25 +99,18 @@ pub(crate) struct Flowop {
     pub(crate) attrs: Attrs,
 }
 
-/// `thread … { … }`
+/// A block with flowops: `thread … { … }` or a composite flowop `define flowop … { … }`.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Thread {
+pub(crate) struct FlowopList {
     pub(crate) attrs: Attrs,
     pub(crate) flowops: Vec<Flowop>,
 }
 
-/// `define process … { … }`
+/// A `define process … { … }` block, with its thread blocks.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Process {
     pub(crate) attrs: Attrs,
-    pub(crate) threads: Vec<Thread>,
-}
-
-/// `define flowop … { … }`
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Composite {
-    pub(crate) attrs: Attrs,
-    pub(crate) flowops: Vec<Flowop>,
+    pub(crate) threads: Vec<FlowopList>,
 }
 
 /// `define file` or `define fileset`.
@@ -125,31 +119,6 @@ pub(crate) struct FilesetDef {
     /// Whether the definition is `define file`: a single file.
     pub(crate) single: bool,
     pub(crate) attrs: Attrs,
-}
-
-/// The mode of `set mode quit`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Quit {
-    Timeout,
-    AllDone,
-    FirstDone,
-}
-
-/// The kinds of `create`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Create {
-    Filesets,
-    Processes,
-}
-
-/// Kinds of `stats` statements.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Stats {
-    Clear,
-    /// `snap`, `dump`, `multidump`, `xmldump` and `statsdump`: close the window.
-    Snap,
-    /// `directory` and `command`: settings without an effect.
-    Setting,
 }
 
 /// A statement and its span.
@@ -170,11 +139,12 @@ pub(crate) enum StatementKind {
     },
     Fileset(FilesetDef),
     Process(Process),
-    Composite(Composite),
-    Mode(Quit),
+    Composite(FlowopList),
+    Mode(QuitMode),
     NoUsageStats,
     EventGen(Attrs),
-    Create(Create),
+    CreateFilesets,
+    CreateProcesses,
     Run(Option<Expr>),
     PsRun {
         /// Seconds; statistics are cleared in each period if negative.
@@ -186,7 +156,10 @@ pub(crate) enum StatementKind {
     Echo(Expr),
     Usage(Expr),
     System(Expr),
-    Stats(Stats),
+    StatsClear,
+    /// Any statement that closes the measured window: `stats` with `snap`, `dump`, `multidump` or `xmldump`, or
+    /// `statsdump`.
+    StatsSnap,
     Load(Expr),
     Foreach {
         name: Spanned<String>,

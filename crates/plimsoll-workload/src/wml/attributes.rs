@@ -1,5 +1,10 @@
-//! Tables of the language's attributes and flowops.
+//! Tables of all statements, attributes and flowops of WML, with a description of each for the reference.
 
+use crate::wml::lower::filesets::{
+    DEFAULT_DIR_GAMMA, DEFAULT_SIZE, DEFAULT_WIDTH, OLD_DEFAULT_ENTRIES,
+};
+use crate::wml::lower::processes::DEFAULT_MEMORY;
+use crate::wml::lower::random::DEFAULT_GAMMA;
 use plimsoll_plan::OpKind;
 
 /// Attributes; each key stands for all names of the attribute.
@@ -90,84 +95,127 @@ impl AttributeType {
     }
 }
 
-/// Attributes of one kind of statement: name, key, type. The first name with a key is the main name.
-pub(crate) type Table = &'static [(&'static str, Key, AttributeType)];
+/// An attribute of a WML statement or flowop: its names, the form of its value, and its effect.
+#[derive(Debug)]
+pub struct AttributeInfo {
+    /// All names of the attribute in the dialects of WML; the first name is the main name.
+    pub names: &'static [&'static str],
+    pub(crate) key: Key,
+    pub(crate) takes: AttributeType,
+    meaning: &'static str,
+}
 
-pub(crate) const FILESET: Table = &[
-    ("name", Key::Name, AttributeType::Text),
-    ("path", Key::Path, AttributeType::Text),
-    ("size", Key::Size, AttributeType::Number),
-    ("filesize", Key::Size, AttributeType::Number),
-    ("filesizegamma", Key::SizeGamma, AttributeType::Number),
-    ("sizegamma", Key::SizeGamma, AttributeType::Number),
-    ("prealloc", Key::Prealloc, AttributeType::Percent),
-    ("paralloc", Key::Parallel, AttributeType::Flag),
-    ("reuse", Key::Reuse, AttributeType::Flag),
-    ("trusttree", Key::TrustTree, AttributeType::Flag),
-    ("readonly", Key::ReadOnly, AttributeType::Flag),
-    ("writeonly", Key::WriteOnly, AttributeType::Flag),
-    ("cached", Key::Cached, AttributeType::Flag),
-    ("entries", Key::Entries, AttributeType::Number),
-    ("leafdirs", Key::LeafDirs, AttributeType::Number),
-    ("dirwidth", Key::DirWidth, AttributeType::Number),
-    ("dirgamma", Key::DirGamma, AttributeType::Number),
-    ("dirdepthrv", Key::DepthRv, AttributeType::Number),
-];
+impl AttributeInfo {
+    /// Phrase for the values that the attribute takes, such as `a whole number or a variable`.
+    #[must_use]
+    pub fn value(&self) -> &'static str {
+        self.takes.show()
+    }
+
+    /// Effect of the attribute as a phrase for the reference, with unit and default value.
+    #[must_use]
+    pub fn meaning(&self) -> String {
+        let default = match self.key {
+            Key::Size => DEFAULT_SIZE.to_string(),
+            Key::Entries => OLD_DEFAULT_ENTRIES.to_string(),
+            Key::DirWidth => DEFAULT_WIDTH.to_string(),
+            Key::DirGamma => DEFAULT_DIR_GAMMA.to_string(),
+            Key::MemSize => format!("{} MiB", DEFAULT_MEMORY >> 20),
+            Key::Gamma => DEFAULT_GAMMA.to_string(),
+            _ => String::new(),
+        };
+        self.meaning.replace("{default}", &default)
+    }
+}
+
+/// All attributes of one kind of statement, in the order of the reference.
+pub type Table = &'static [AttributeInfo];
+
+macro_rules! table {
+    ($($($name:literal)|+ $key:ident $takes:ident $meaning:literal;)*) => {
+        &[$(AttributeInfo {
+            names: &[$($name),+],
+            key: Key::$key,
+            takes: AttributeType::$takes,
+            meaning: $meaning,
+        }),*]
+    };
+}
+
+// Each row of an attribute table has the names, the key, the value type and the meaning of the attribute. In a meaning,
+// `AttributeInfo::meaning` replaces `{default}` by the default value.
+
+pub(crate) const FILESET: Table = table! {
+    "name" Name Text "name of the tree, which lies below `path/name`; required";
+    "path" Path Text "directory above the tree; required";
+    "size" | "filesize" Size Number "bytes of a file; may be random; default {default}";
+    "filesizegamma" | "sizegamma" SizeGamma Number "shape in thousandths of the gamma distribution of sizes about `size`; 0, the default: fixed";
+    "prealloc" Prealloc Percent "percentage of the files that exist at the start; without a value: all; default 0";
+    "paralloc" Parallel Flag "no effect: files are always created in parallel";
+    "reuse" Reuse Flag "no effect: an identical tree that was kept is always reused";
+    "trusttree" TrustTree Flag "reuse an identical tree without a check of every file";
+    "readonly" ReadOnly Flag "open files for reading only";
+    "writeonly" WriteOnly Flag "open files for writing only";
+    "cached" Cached Flag "`false` drops the files from the page cache before the run";
+    "entries" Entries Number "number of files; default 0, and {default} if `leafdirs` and `dirwidth` are missing too";
+    "leafdirs" LeafDirs Number "number of empty directories, for `makedir` and `removedir`; default 0";
+    "dirwidth" DirWidth Number "mean entries of a directory, at least 2; default {default}";
+    "dirgamma" DirGamma Number "shape in thousandths of the distribution of widths and depths; 0: exact; default {default}";
+    "dirdepthrv" DepthRv Number "depth of a directory, usually random; default: from entries and width";
+};
 
 /// Attributes of a single file: the attributes of a fileset without the last five, which shape the tree.
 pub(crate) const FILE: Table = FILESET.split_at(FILESET.len() - 5).0;
 
-pub(crate) const PROCESS: Table = &[
-    ("name", Key::Name, AttributeType::Text),
-    ("instances", Key::Instances, AttributeType::Number),
-    ("nice", Key::Nice, AttributeType::Number),
-];
+pub(crate) const PROCESS: Table = table! {
+    "name" Name Text "name of the process or thread";
+    "instances" Instances Number "number of them; default 1";
+    "nice" Nice Number "priority of the processor, as of nice(1)";
+};
 
-pub(crate) const THREAD: Table = &[
-    ("name", Key::Name, AttributeType::Text),
-    ("memsize", Key::MemSize, AttributeType::Number),
-    ("useism", Key::UseIsm, AttributeType::Flag),
-    ("instances", Key::Instances, AttributeType::Number),
-    ("ioprio", Key::IoPrio, AttributeType::Number),
-];
+pub(crate) const THREAD: Table = table! {
+    "name" Name Text "name of the process or thread";
+    "memsize" MemSize Number "bytes of a thread's buffer; default: at least {default}";
+    "useism" UseIsm Flag "no effect";
+    "instances" Instances Number "number of them; default 1";
+    "ioprio" IoPrio Number "I/O priority, best effort: 0 to 7";
+};
 
-pub(crate) const FLOWOP: Table = &[
-    ("name", Key::Name, AttributeType::Text),
-    ("filesetname", Key::Fileset, AttributeType::Text),
-    ("filename", Key::Fileset, AttributeType::Text),
-    ("fd", Key::Fd, AttributeType::Number),
-    ("srcfd", Key::SrcFd, AttributeType::Number),
-    ("iosize", Key::IoSize, AttributeType::Number),
-    ("workingset", Key::WorkingSet, AttributeType::Number),
-    ("wss", Key::WorkingSet, AttributeType::Number),
-    ("random", Key::Random, AttributeType::Flag),
-    ("opennext", Key::OpenNext, AttributeType::Flag),
-    ("iters", Key::Iters, AttributeType::Number),
-    ("dsync", Key::Dsync, AttributeType::Flag),
-    ("directio", Key::DirectIo, AttributeType::Flag),
-    ("noreadahead", Key::NoReadAhead, AttributeType::Flag),
-    ("indexed", Key::Indexed, AttributeType::Number),
-    ("value", Key::Value, AttributeType::Number),
-    ("target", Key::Target, AttributeType::Text),
-    ("blocking", Key::Blocking, AttributeType::Flag),
-    ("highwater", Key::HighWater, AttributeType::Number),
-];
+pub(crate) const FLOWOP: Table = table! {
+    "name" Name Text "name of the row in the results; default: the flowop and a number";
+    "filesetname" | "filename" Fileset Text "fileset or file that files come from";
+    "fd" Fd Number "descriptor slot, 0 to 127; default 0";
+    "srcfd" SrcFd Number "descriptor slot of the file whose size is written";
+    "iosize" IoSize Number "bytes of a transfer";
+    "workingset" | "wss" WorkingSet Number "bytes of the file that random transfers access; default: all";
+    "random" Random Flag "transfers at random offsets instead of the next";
+    "opennext" OpenNext Flag "open the next file at every use of the slot";
+    "iters" Iters Number "how often the flowop is repeated; default 1";
+    "dsync" Dsync Flag "open files with O_DSYNC";
+    "directio" DirectIo Flag "open files with O_DIRECT";
+    "noreadahead" NoReadAhead Flag "switch read-ahead off for opened files";
+    "indexed" Indexed Number "number of the entry to use, instead of the next";
+    "value" Value Number "the number, time or text that the flowop takes";
+    "target" Target Text "name of the flowops that this one refers to";
+    "blocking" Blocking Flag "posts wait while the semblock has more than its `highwater`";
+    "highwater" HighWater Number "posts above which `blocking` ones wait; default 1";
+};
 
-pub(crate) const COMPOSITE: Table = &[
-    ("name", Key::Name, AttributeType::Text),
-    ("iters", Key::Iters, AttributeType::Number),
-];
+pub(crate) const COMPOSITE: Table = table! {
+    "name" Name Text "name of the row in the results; default: the flowop and a number";
+    "iters" Iters Number "how often the flowop is repeated; default 1";
+};
 
-pub(crate) const RANDVAR: Table = &[
-    ("type", Key::Type, AttributeType::Text),
-    ("seed", Key::Seed, AttributeType::Number),
-    ("mean", Key::Mean, AttributeType::Number),
-    ("gamma", Key::Gamma, AttributeType::Number),
-    ("min", Key::Min, AttributeType::Number),
-    ("round", Key::Round, AttributeType::Number),
-    ("randsrc", Key::RandSrc, AttributeType::Text),
-    ("randtable", Key::RandTable, AttributeType::Table),
-];
+pub(crate) const RANDVAR: Table = table! {
+    "type" Type Text "distribution (wml.md lists them)";
+    "seed" Seed Number "number that is mixed into the run's seed for this variable";
+    "mean" Mean Number "mean; default: `gamma`/1000";
+    "gamma" Gamma Number "shape in thousandths; default {default}";
+    "min" Min Number "minimum; default 0";
+    "round" Round Number "multiple to which draws are rounded";
+    "randsrc" RandSrc Text "no effect: every draw comes from the run's seed";
+    "randtable" RandTable Table "rows of percentage, minimum and maximum, for the type `tabular`";
+};
 
 /// The types of `randvar`.
 pub(crate) const RANDVAR_TYPES: [&str; 3] = ["uniform", "gamma", "tabular"];
@@ -175,58 +223,83 @@ pub(crate) const RANDVAR_TYPES: [&str; 3] = ["uniform", "gamma", "tabular"];
 /// First attribute of `define randvar`, which the parser reads before the table's attributes.
 pub(crate) const DEFINE_RANDVAR: &str = "name";
 
-pub(crate) const CVAR: Table = &[
-    ("type", Key::Type, AttributeType::Text),
-    ("parameters", Key::Parameters, AttributeType::Text),
-    ("min", Key::Min, AttributeType::Number),
-    ("max", Key::Max, AttributeType::Number),
-    ("round", Key::Round, AttributeType::Number),
+pub(crate) const CVAR: Table = table! {
+    "type" Type Text "distribution (wml.md lists them)";
+    "parameters" Parameters Text "parameters of the distribution: `key:value`, with `;` between them";
+    "min" Min Number "minimum; default 0";
+    "max" Max Number "maximum";
+    "round" Round Number "multiple to which draws are rounded";
+};
+
+pub(crate) const EVENTGEN: Table = table! {
+    "rate" Rate Number "events per second; 0: limiters do not wait";
+};
+
+pub(crate) const MULTI: Table = table! {
+    "master" Master Text "host that starts the clients";
+    "client" Client Text "name of this client";
+};
+
+pub(crate) const MULTISYNC: Table = table! {
+    "value" Value Number "point of synchronisation";
+};
+
+/// Statements with attributes, in the order of the reference, each with the table of the attributes.
+pub const STATEMENTS: [(&str, Table); 9] = [
+    ("define fileset", FILESET),
+    ("define file", FILE),
+    ("define process", PROCESS),
+    ("thread", THREAD),
+    ("flowop", FLOWOP),
+    ("flowop of a composite", COMPOSITE),
+    ("define randvar", RANDVAR),
+    ("cvar", CVAR),
+    ("eventgen", EVENTGEN),
 ];
 
-pub(crate) const EVENTGEN: Table = &[("rate", Key::Rate, AttributeType::Number)];
+/// The attribute of `table` that has `name` as main or other name; `None` if no attribute has the name.
+pub(crate) fn attribute(table: Table, name: &str) -> Option<&'static AttributeInfo> {
+    table.iter().find(|a| a.names.contains(&name))
+}
 
-pub(crate) const MULTI: Table = &[
-    ("master", Key::Master, AttributeType::Text),
-    ("client", Key::Client, AttributeType::Text),
-];
+/// All names, main and other, of the attributes in a table.
+pub(crate) fn names(table: Table) -> impl Iterator<Item = &'static str> {
+    table.iter().flat_map(|a| a.names).copied()
+}
 
-pub(crate) const MULTISYNC: Table = &[("value", Key::Value, AttributeType::Number)];
-
-/// Main name of a key in a table.
+/// Main name of the attribute with the given key, which the table must contain.
 pub(crate) fn name_of(table: Table, key: Key) -> &'static str {
-    let found = table.iter().find(|(_, k, _)| *k == key);
-    found.expect("the key is in the table").0
+    let found = table.iter().find(|a| a.key == key);
+    found.expect("the key is in the table").names[0]
 }
 
 /// Name, effect and attributes of a flowop.
 #[derive(Debug)]
-pub(crate) struct FlowopInfo {
-    pub(crate) name: &'static str,
+pub struct FlowopInfo {
+    /// Name of the flowop in WML, such as `readwholefile`.
+    pub name: &'static str,
     pub(crate) kind: FlowopKind,
     /// Kind of the flowop's row in the results.
     pub(crate) row: OpKind,
     /// Attributes that the flowop uses, besides `name` and `iters`.
     pub(crate) uses: &'static [Key],
     /// Effect of the flowop, as a phrase for the reference.
-    pub(crate) meaning: &'static str,
+    pub meaning: &'static str,
 }
 
-/// Attributes of flowops that may open a file.
-const OPENS: [Key; 7] = [
-    Key::Fileset,
-    Key::Fd,
-    Key::OpenNext,
-    Key::DirectIo,
-    Key::Dsync,
-    Key::NoReadAhead,
-    Key::Indexed,
-];
+impl FlowopInfo {
+    /// Main names of the attributes that the flowop uses besides `name` and `iters`.
+    pub fn attributes(&self) -> impl Iterator<Item = &'static str> {
+        self.uses.iter().map(|key| name_of(FLOWOP, *key))
+    }
+}
 
-/// The keys of `OPENS` and more keys.
+/// Attributes of a flowop that may open a file, followed by the keys `more`.
 macro_rules! opens {
     ($($more:expr),*) => {
         &[
-            OPENS[0], OPENS[1], OPENS[2], OPENS[3], OPENS[4], OPENS[5], OPENS[6], $($more),*
+            Key::Fileset, Key::Fd, Key::OpenNext, Key::DirectIo, Key::Dsync, Key::NoReadAhead,
+            Key::Indexed, $($more),*
         ]
     };
 }
@@ -240,7 +313,7 @@ macro_rules! flowops {
         }
 
         /// Every flowop.
-        pub(crate) const FLOWOPS: &[FlowopInfo] = &[
+        pub const FLOWOPS: &[FlowopInfo] = &[
             $(FlowopInfo {
                 name: $name,
                 kind: FlowopKind::$kind,
@@ -332,24 +405,41 @@ mod tests {
 
     #[test]
     fn names_are_unique_in_every_table() {
-        let tables = [
-            FILESET, FILE, PROCESS, THREAD, FLOWOP, COMPOSITE, RANDVAR, CVAR, EVENTGEN, MULTI,
-            MULTISYNC,
-        ];
-        for table in tables {
-            let names: HashSet<&str> = table.iter().map(|(n, _, _)| *n).collect();
-            assert_eq!(names.len(), table.len());
+        let unique = |names: Vec<&str>| {
+            assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len());
+        };
+        for (_, table) in STATEMENTS {
+            unique(names(table).collect());
         }
-        let names: HashSet<&str> = FLOWOPS.iter().map(|f| f.name).collect();
-        assert_eq!(names.len(), FLOWOPS.len());
+        unique(FLOWOPS.iter().map(|f| f.name).collect());
     }
 
     #[test]
     fn every_flowop_uses_attributes_of_the_flowop_table() {
         for f in FLOWOPS {
-            for key in f.uses {
-                assert!(!name_of(FLOWOP, *key).is_empty(), "{}: {key:?}", f.name);
-            }
+            assert_eq!(f.attributes().count(), f.uses.len());
         }
+    }
+
+    #[test]
+    fn defaults_are_those_of_the_language() {
+        let meaning = |table, name| attribute(table, name).unwrap().meaning();
+        assert_eq!(
+            meaning(FILESET, "entries"),
+            "number of files; default 0, and 1024 if `leafdirs` and `dirwidth` are missing too"
+        );
+        for (table, name, default) in [
+            (FILESET, "size", "default 1024"),
+            (FILESET, "filesize", "default 1024"),
+            (FILESET, "dirwidth", "default 1024"),
+            (FILESET, "dirgamma", "default 1500"),
+            (THREAD, "memsize", "default: at least 1 MiB"),
+            (RANDVAR, "gamma", "default 1500"),
+        ] {
+            let meaning = meaning(table, name);
+            assert!(meaning.ends_with(default), "{name}: {meaning}");
+        }
+        let mut all = STATEMENTS.iter().flat_map(|(_, table)| *table);
+        assert!(all.all(|a| !a.meaning().contains('{')));
     }
 }

@@ -59,9 +59,8 @@ pub fn parameters(workload: &Workload) -> Vec<Parameter> {
     let mut found = Vec::new();
     let mut seen = HashSet::new();
     collect(&workload.statements, workload, &mut found, &mut seen);
-    let unset = crate::wml::variable_reads::unset(workload).into_iter();
-    found.extend(unset.map(|name| Parameter {
-        name: name.into(),
+    found.extend(workload.unset.iter().map(|name| Parameter {
+        name: name.clone(),
         value: String::new(),
         default: String::new(),
         meaning: from_outside(workload, name),
@@ -218,21 +217,6 @@ mod tests {
     }
 
     #[test]
-    fn the_title_is_the_first_comment_that_is_no_licence() {
-        let licence = "#\n# CDDL HEADER START\n#\n# The contents of this file\n#\n\
-                       # CDDL HEADER END\n#\n# Copyright 2007 X\n# Use is subject to terms.\n";
-        assert_eq!(
-            title(&read(&format!("{licence}\n# A web server\n# more\n"))),
-            "A web server"
-        );
-        assert_eq!(title(&read(&format!("{licence}\nset $x=1 # size\n"))), "");
-        assert_eq!(
-            title(&read("# $__Header$\n# ----\n# Reads\nset $x=1")),
-            "Reads"
-        );
-    }
-
-    #[test]
     fn meanings_stand_beside_or_right_above_a_set() {
         let w = read(
             "# Title\n\n# files in\n# the set\nset $n=10k\nset $size=randvar(type=gamma,\n  \
@@ -250,19 +234,6 @@ mod tests {
                 "x=a b ()"
             ]
         );
-    }
-
-    #[test]
-    fn meanings_stand_in_lists_too() {
-        let w = read("# $dir - directory for data\n# $n: files\n\nset $dir=/x\nset $n=1\n");
-        let shown: Vec<String> = parameters(&w).into_iter().map(|p| p.meaning).collect();
-        assert_eq!(shown, ["directory for data", "files"]);
-    }
-
-    #[test]
-    fn usage_shows_defaults() {
-        let w = read("set $dir=/tmp\nusage \"set \\$dir=<dir>, defaults to $dir and $y\"");
-        assert_eq!(usage(&w), ["set $dir=<dir>, defaults to /tmp and $y"]);
     }
 
     fn shown(text: &str) -> Vec<String> {
@@ -296,6 +267,8 @@ mod tests {
         assert_eq!(title(&read("set $x=1\n# Late\n")), "");
         assert_eq!(title(&read("# Only comments\n")), "Only comments");
         assert_eq!(title(&read("")), "");
+        let licence = "# CDDL HEADER START\n# a\n# CDDL HEADER END\n";
+        assert_eq!(title(&read(&format!("{licence}set $x=1 # size\n"))), "");
         let twice =
             "# CDDL HEADER START\n# a\n# CDDL HEADER END\n# HEADER START\n# b\n# HEADER END\n# T\n";
         assert_eq!(title(&read(twice)), "T");
@@ -373,5 +346,35 @@ mod tests {
             "$a".repeat(9)
         );
         assert_eq!(usage(&read(&long))[0].len(), 20_000);
+    }
+
+    #[test]
+    fn variables_of_every_statement_are_found_but_those_that_something_sets() {
+        let text = "set $set=$a * 2
+set $size=randvar(type=gamma, mean=$b)
+define fileset name=$c, path=\"${d}/x\", entries=$set, size=$size, dirwidth=8
+define flowop name=both, $local, $other=$e {
+  flowop read name=r, filesetname=$local, iosize=$f, iters=$other
+}
+define process name=p { thread name=t, memsize=$g, instances=$set {
+  flowop both name=b1, $local=$h
+  flowop statfile name=s, filesetname=$c
+} }
+eventgen rate=$i
+foreach $turn in $j,2 { echo \"$turn on $(hostname) at $(date): ${stats.iorate}, not \\$this\" }
+usage \"defaults to $k\"
+system \"true $l\"
+run $m
+psrun -10 $n
+sleep $o
+warmup $p
+load $q
+set $late=1
+stats directory $no
+debug $no
+echo \"$late\"
+";
+        let expected: Vec<String> = ('a'..='q').map(|c| c.to_string()).collect();
+        assert_eq!(read(text).unset, expected);
     }
 }

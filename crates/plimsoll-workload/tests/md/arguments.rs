@@ -2,6 +2,7 @@
 
 use super::common;
 
+use crate::tables::each_row;
 use common::{options, parse};
 use plimsoll_workload::md::{Options, PatternOptions, Workbench};
 use proptest::prelude::*;
@@ -39,13 +40,14 @@ fn defaults_are_those_of_md_workbench() {
 }
 
 #[test]
-fn a_value_is_written_in_any_of_five_ways() {
+fn a_value_is_written_in_any_of_five_ways_and_the_last_counts() {
     let same = [
         "-P=17 -D=2",
         "-P 17 -D 2",
         "-P17 -D2",
         "--precreate-per-set=17 --data-sets=2",
         "--precreate-per-set 17 --data-sets 2",
+        "-P=1 -D=1 -P=2 --precreate-per-set=17 -D=2",
     ];
     let parsed: Vec<Options> = same.iter().map(|l| options(l).unwrap()).collect();
     assert_eq!(workbench(same[0]).precreate, 17);
@@ -77,14 +79,15 @@ fn every_option_has_its_short_and_its_long_form() {
         ("-X", "--verify-read"),
         ("-v", "--verbose"),
         ("-o=x", "--root-dir=x"),
-        ("-- -D=x", "-- --root-dir=x"),
-        ("-o=x", "-- -D=x"),
     ];
     let default = options("").unwrap();
     for (short, long) in pairs {
         let (short, long) = (options(short).unwrap(), options(long).unwrap());
         assert_eq!(short, long);
         assert_ne!(short, default);
+    }
+    for root in ["-o=x", "-- -D=x", "-- --root-dir=x"] {
+        assert_eq!(options(root).unwrap().place.root.as_str(), "x", "{root}");
     }
     for long in [
         "--start-item=7",
@@ -100,23 +103,6 @@ fn every_option_has_its_short_and_its_long_form() {
 }
 
 #[test]
-fn the_last_of_several_values_counts() {
-    assert_eq!(
-        workbench("-P=1 -I=1 -P=2 --precreate-per-set=3").precreate,
-        3
-    );
-}
-
-#[test]
-fn the_example_of_md_workbench_is_understood() {
-    let w = workbench("-i=posix -P=10 -D=5 -I=3 -S=3901 -- -D=out");
-    assert_eq!(
-        (w.precreate, w.sets, w.rounds, w.object_size),
-        (10, 5, 3, 3901)
-    );
-}
-
-#[test]
 fn phases_that_are_named_are_the_only_ones() {
     let p = workbench("-2 -1").phases;
     assert_eq!((p.precreate, p.benchmark, p.cleanup), (true, true, false));
@@ -126,116 +112,88 @@ fn phases_that_are_named_are_the_only_ones() {
 
 #[test]
 fn a_stonewall_of_nothing_is_none() {
-    assert_eq!(workbench("-w=0 -W").stonewall, None);
+    for (line, milliseconds) in [
+        ("-w=0 -W", None),
+        ("-w=1.5", Some(1500)),
+        ("-w 200ms", Some(200)),
+    ] {
+        let expected = milliseconds.map(Duration::from_millis);
+        assert_eq!(workbench(line).stonewall, expected, "{line}");
+    }
     assert!(!workbench("-w=0 -W").wear_out);
-    assert_eq!(
-        workbench("-w=1.5").stonewall,
-        Some(Duration::from_millis(1500))
-    );
-    assert_eq!(
-        workbench("-w 200ms").stonewall,
-        Some(Duration::from_millis(200))
-    );
 }
 
 #[test]
 fn the_root_lies_below_the_directory_unless_it_is_absolute() {
-    let place = |line| {
-        let p = options(line).unwrap().place;
-        (p.dir.display().to_string(), p.root.to_string(), p.asked)
-    };
-    let s = |dir: &str, root: &str, asked: &str| (dir.into(), root.into(), asked.into());
-    assert_eq!(place("--dir=/mnt/x/ -o=a/b"), s("/mnt/x/a", "b", "a/b"));
-    assert_eq!(place("-- -D=/mnt/y/out"), s("/mnt/y", "out", "/mnt/y/out"));
-    assert_eq!(place("-o ./out"), s(".", "out", "./out"));
-    assert_eq!(place("-o ../out"), s("..", "out", "../out"));
-    assert_eq!(place("--dir there"), s("there", "out", "out"));
-    assert_eq!(place("--pattern ior-easy"), s(".", "ior-easy", "ior-easy"));
+    for (line, dir, root, asked) in [
+        ("--dir=/mnt/x/ -o=a/b", "/mnt/x/a", "b", "a/b"),
+        ("-- -D=/mnt/y/out", "/mnt/y", "out", "/mnt/y/out"),
+        ("-o ./out", ".", "out", "./out"),
+        ("-o ../out", "..", "out", "../out"),
+        ("--dir there", "there", "out", "out"),
+        ("--pattern ior-easy", ".", "ior-easy", "ior-easy"),
+    ] {
+        let place = options(line).unwrap().place;
+        assert_eq!(place.dir.to_str(), Some(dir), "{line}");
+        assert_eq!((place.root.as_str(), &place.asked[..]), (root, asked));
+    }
 }
 
 #[test]
 fn what_cannot_be_is_refused_by_name() {
-    let refused = [
-        ("-W", "set one with -w SECONDS"),
-        ("--warmup=1 -1", "--warmup prepares the benchmark phase"),
-        ("--warmup=-1", "expected a whole number"),
-        ("--direct", "which 3901 is not; -S 4096 would do"),
-        ("--direct -S=0", "these files are empty"),
-        (
-            "--direct -S=4096 -i=dummy",
-            "the target `null` does not use",
-        ),
-        ("--drop-caches=all", "possible values: files, system"),
-        (
-            "--drop-caches --target=nfs4://x/y",
-            "the target `nfs4://x/y` does not use",
-        ),
-        ("--latency-all", "--latency <PREFIX>"),
-        ("-T -t=1", "leave out -t"),
-        ("-D=0", "at least one data set"),
-        ("-P=0", "nothing to read"),
-        ("-2 -R=0", "needs at least one iteration"),
-        ("-2 -I=0", "at least one round"),
-        ("-P=x", "expected a whole number"),
-        ("-P=-1", "expected a whole number"),
-        ("-P=1k", "expected a whole number"),
-        ("-D=99999999999", "expected a whole number"),
-        ("-S=1x", "not a size"),
-        ("-t=-1", "expected a number from 0"),
-        ("-t=nan", "expected a number from 0"),
-        ("-w=soon", "not a duration"),
-        (
-            "-m=99999999999999999999",
-            "expected a whole number from 0 to 17592186044415",
-        ),
-        ("-i=s3", "the interface `s3` is not in Plimsoll"),
-        ("-i=mpi", "the interface `mpi` is not"),
-        ("-a=MPIIO", "the interface `MPIIO` is not"),
-        ("-i=postgres", "the interface `postgres`"),
-        ("-i=mongo", "the interface `mongo`"),
-        ("-i=posix --target=null", "cannot be used with"),
-        ("-vv", "-v is supported once"),
-        ("-G=3", "-G is not supported"),
-        ("--incompressible-data", "not supported"),
-        ("--allocateBufferOnGPU", "not supported"),
-        ("-o a -- -D=b", "given twice"),
-        ("-- -D", "needs a directory"),
-        ("-- -X=1", "unknown plug-in option `-X=1`"),
-        ("-o ..", "does not end in a name"),
-        ("-o /", "does not end in a name"),
-        ("--dir x -o /y/out", "absolute path"),
-        ("--pattern mdtest", "mdtest-easy"),
-        (
-            "--pattern mdtest-easy -P=1",
-            "-P belongs to the pattern md-workbench",
-        ),
-        (
-            "--pattern mdtest-easy -X",
-            "-X belongs to the pattern md-workbench or mdtest-hard",
-        ),
-        (
-            "--pattern ior-hard -n=1",
-            "-n belongs to the pattern mdtest-easy or mdtest-hard",
-        ),
-        (
-            "--pattern ior-hard --transfer-size=1m",
-            "--transfer-size belongs to",
-        ),
-        ("--pattern ior-easy --transfer-size=0", "at least 1 byte"),
-        (
-            "--pattern ior-easy -- -D=x",
-            "what follows -- belongs to the pattern md-workbench",
-        ),
-        (
-            "-n=5",
-            "-n belongs to the pattern mdtest-easy or mdtest-hard",
-        ),
-        ("--transfers=5", "--transfers belongs to"),
-    ];
-    for (line, why) in refused {
-        let message = options(line).map(|_| ()).unwrap_err();
-        assert!(message.contains(why), "{line}: {message}");
-    }
+    each_row(
+        r#"
+        -W => set one with -w SECONDS
+        --warmup=1 -1 => --warmup prepares the benchmark phase
+        --warmup=-1 => expected a whole number
+        --direct => which 3901 is not; -S 4096 would do
+        --direct -S=0 => these files are empty
+        --direct -S=4096 -i=dummy => the target `null` does not use
+        --drop-caches=all => possible values: files, system
+        --drop-caches --target=nfs4://x/y => the target `nfs4://x/y` does not use
+        --latency-all => --latency <PREFIX>
+        -T -t=1 => leave out -t
+        -D=0 => at least one data set
+        -P=0 => nothing to read
+        -2 -R=0 => needs at least one iteration
+        -2 -I=0 => at least one round
+        -P=x => expected a whole number
+        -P=-1 => expected a whole number
+        -P=1k => expected a whole number
+        -D=99999999999 => expected a whole number
+        -S=1x => not a size
+        -t=-1 => expected a number from 0
+        -t=nan => expected a number from 0
+        -w=soon => not a duration
+        -m=99999999999999999999 => expected a whole number from 0 to 17592186044415
+        -i=s3 => the interface `s3` is not in Plimsoll
+        -a=MPIIO => the interface `MPIIO` is not
+        -i=posix --target=null => cannot be used with
+        -vv => -v is supported once
+        -G=3 => -G is not supported
+        --incompressible-data => not supported
+        -o a -- -D=b => given twice
+        -- -D => needs a directory
+        -- -X=1 => unknown plug-in option `-X=1`
+        -o .. => does not end in a name
+        -o / => does not end in a name
+        --dir x -o /y/out => absolute path
+        --pattern mdtest => mdtest-easy
+        --pattern mdtest-easy -P=1 => -P belongs to the pattern md-workbench
+        --pattern mdtest-easy -X => -X belongs to the pattern md-workbench or mdtest-hard
+        --pattern mdtest-easy --warmup=1 => --warmup belongs to the pattern
+        --pattern ior-hard -n=1 => -n belongs to the pattern mdtest-easy or mdtest-hard
+        --pattern ior-hard --transfer-size=1m => --transfer-size belongs to
+        --pattern ior-easy --transfer-size=0 => at least 1 byte
+        --pattern ior-easy -- -D=x => what follows -- belongs to the pattern md-workbench
+        -n=5 => -n belongs to the pattern mdtest-easy or mdtest-hard
+        --transfers=5 => --transfers belongs to
+        "#,
+        |line, why| {
+            let message = options(line).map(|_| ()).unwrap_err();
+            assert!(message.contains(why), "{line}: {message}");
+        },
+    );
 }
 
 #[test]

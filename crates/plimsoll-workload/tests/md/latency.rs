@@ -3,7 +3,7 @@
 use super::common;
 
 use common::{options, plan};
-use plimsoll_workload::md::{LatencyError, LatencyFiles};
+use plimsoll_workload::md::LatencyFiles;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -83,16 +83,14 @@ fn files_of_others_are_not_overwritten() {
     std::fs::write(&there, "mine").unwrap();
     let line = format!("-L={}/lat", dir.path().display());
     let refused = LatencyFiles::new(&options(&line).unwrap(), &plan(&line, 1)).unwrap_err();
-    assert!(
-        matches!(&refused, LatencyError::Exists(path) if *path == there),
-        "{refused}"
-    );
+    let exists = format!("{} exists and is not overwritten", there.display());
+    assert!(refused.starts_with(&exists), "{refused}");
     assert_eq!(std::fs::read_to_string(&there).unwrap(), "mine");
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
 
     let line = format!("-L={}/missing/lat", dir.path().display());
     let refused = LatencyFiles::new(&options(&line).unwrap(), &plan(&line, 1)).unwrap_err();
-    assert!(matches!(refused, LatencyError::Write { .. }), "{refused}");
+    assert!(refused.starts_with("cannot write "), "{refused}");
 }
 
 proptest! {

@@ -178,67 +178,6 @@ proptest! {
     }
 }
 
-/// The samples of MD-Workbench's README, as scripts have been written for.
-#[test]
-fn the_shapes_are_those_of_the_readme() {
-    let lines = all_lines("");
-    let line = |begins: &str| {
-        let found = lines.lines().find(|l| l.starts_with(begins));
-        found.unwrap_or_else(|| panic!("no line begins with `{begins}`"))
-    };
-    let f = r"[0-9]+\.[0-9]";
-    let e = r"[0-9]\.[0-9]{4}e[-+][0-9]{2}";
-    let seven = format!(r"\({}\)", vec![format!("{e}s"); 7].join(", "));
-    let process = format!(
-        r"process max:{f}[0-9]?s min:{f}s mean: {f}s balance:{f} stddev:{f} rate:{f} iops/s "
-    );
-    let shapes = [
-        ("Args: ", r#"^Args: \S+( "[^"]*")*$"#.to_string()),
-        (
-            "MD-Workbench",
-            r"^MD-Workbench total objects: \d+ workingset size: \d+\.\d{3} MiB \(version: .*\) time: \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$".into(),
-        ),
-        (
-            "precreate",
-            format!(
-                r"^precreate {process}dsets: \d+ objects:\d+ rate:{f}[0-9]{{2}} dset/s rate:{f} obj/s tp:{f} MiB/s op-max:{e}s \(0 errs\) create{seven}$"
-            ),
-        ),
-        (
-            "benchmark",
-            format!(
-                r"^benchmark {process}objects:\d+ rate:{f} obj/s tp:{f} MiB/s op-max:{e}s \(0 errs\) read{seven} stat{seven} create{seven} delete{seven}$"
-            ),
-        ),
-        (
-            "cleanup",
-            format!(
-                r"^cleanup {process}objects:\d+ dsets: \d+ rate:{f} obj/s rate:{f}[0-9]{{2}} dset/s op-max:{e}s \(0 errs\) delete{seven}$"
-            ),
-        ),
-        (
-            "Total",
-            r"^Total runtime: \d+s time: \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$".into(),
-        ),
-    ];
-    for (begins, shape) in shapes {
-        let line = line(begins);
-        assert!(
-            Regex::new(&shape).unwrap().is_match(line),
-            "{line}\nis not\n{shape}"
-        );
-    }
-    for option in [
-        "offset=1",
-        "interface=posix",
-        "data-sets=2",
-        "run-cleanup",
-        "root-dir=out",
-    ] {
-        assert!(lines.contains(&format!("\n\t{option}\n")), "{option}");
-    }
-}
-
 #[test]
 fn errors_are_shouted_even_when_quiet_and_named_when_asked() {
     let line = "-q -v -2 -R=1";
@@ -366,7 +305,7 @@ fn the_position_moves_on_by_the_rounds_of_all_stages() {
             .collect();
         position_after(&plan, &done)
     };
-    let all = |n| Some(Position::Common(n));
+    let all = |n| Some(Position(vec![n]));
     assert_eq!(after("-1", &[[3000, 3000]]), all(0));
     assert_eq!(after("-1 --start-item=4", &[[3000, 3000]]), all(4));
     assert_eq!(
@@ -379,7 +318,7 @@ fn the_position_moves_on_by_the_rounds_of_all_stages() {
     );
     assert_eq!(
         after("-2 -R=2", &[[10, 11], [5, 5]]),
-        Some(Position::PerRank(vec![15, 16]))
+        Some(Position(vec![15, 16]))
     );
     assert_eq!(after("-2 -R=2", &[[10, 10]]), None);
 }

@@ -2,10 +2,10 @@
 
 use super::common;
 
+use crate::tables::{each_row, halves};
 use common::{options, pattern, plan};
 use plimsoll_plan::{
-    ObjectLoop, ObjectOp, OnError, Phase, Plan, RootHandling, Rounds, Samples, Stage,
-    StageProgress, StageWork, TransferLoop, Until,
+    ObjectLoop, ObjectOp, OnError, Phase, Plan, Rounds, Samples, Stage, StageProgress, StageWork,
 };
 use plimsoll_workload::md::Position;
 use proptest::prelude::*;
@@ -18,13 +18,6 @@ fn objects(stage: &Stage) -> &ObjectLoop {
     }
 }
 
-fn transfers(stage: &Stage) -> &TransferLoop {
-    match &stage.work {
-        StageWork::Transfers(work) => work,
-        StageWork::Objects(_) => panic!("{} works on objects", stage.name),
-    }
-}
-
 #[test]
 fn plans_are_readable() {
     for (name, line, ranks) in [
@@ -33,6 +26,11 @@ fn plans_are_readable() {
             "md_workbench_waiting",
             "-I=10 -P=20 -D=2 -R=1 -T -w=2 -W -X -m=64 -M=32",
             4,
+        ),
+        (
+            "md_workbench_read_only",
+            "-2 -R=2 --read-only -M=3 -T -O=2",
+            2,
         ),
         ("md_workbench_cleanup", "-3 --start-item=40 -D=2 -P=5", 2),
         ("mdtest_easy", "--pattern=mdtest-easy -n=100 -w=0", 4),
@@ -45,86 +43,53 @@ fn plans_are_readable() {
 }
 
 #[test]
-fn each_stage_is_a_window_that_ends_by_itself() {
-    let plan = plan("-R=2", 3);
-    let stages = pattern(&plan).stages.len();
-    assert_eq!(stages, 4);
-    for (k, phases) in (0..).zip(plan.script.chunks(5)) {
-        let expected = [
-            Phase::StartStage { stage: k },
-            Phase::OpenWindow,
-            Phase::Wait {
-                until: Until::Done { at_most: None },
-                snapshots: None,
-            },
-            Phase::CloseWindow,
-            Phase::Stop,
-        ];
-        assert_eq!(phases, expected);
-    }
-    assert_eq!(plan.script.len(), 5 * stages);
-    assert_eq!(plan.workers(), 3);
-}
-
-#[test]
 fn single_phases_keep_the_root_and_go_on_where_the_others_were() {
-    let of = |line: &str, position: Option<u64>| {
-        let position = position.map(Position::Common);
-        let plan =
-            plimsoll_workload::md::lower(&options(line).unwrap(), 1, position.as_ref()).unwrap();
-        let p = pattern(&plan).clone();
-        assert_eq!(plan.options.keep, p.leaves_objects);
-        let names: Vec<String> = p.stages.iter().map(|s| s.name.clone()).collect();
-        (names.join(" "), p.root_is, p.leaves_objects, p.position)
-    };
-    let s = |names: &str, root, leaves, position| (names.into(), root, leaves, position);
-    let (new, kept) = (RootHandling::New, RootHandling::Kept);
-    assert_eq!(
-        of("-R=1", Some(7)),
-        s("precreate benchmark cleanup", new, false, 0)
+    each_row(
+        r#"
+        7 | -R=1 => precreate benchmark cleanup, New, removed, from 0
+        7 | -1 => precreate, New, kept, from 0
+        7 | -2 -R=1 => benchmark, Kept, kept, from 7
+        7 | -3 => cleanup, Kept, removed, from 7
+        7 | -3 --start-item=9 => cleanup, Kept, removed, from 9
+        7 | -3 --start-item=0 => cleanup, Kept, removed, from 0
+        none | -1 --start-item=9 => precreate, New, kept, from 9
+        "#,
+        |row, expected| {
+            let (position, line) = halves(row);
+            let position = position.parse().ok().map(|p| Position(vec![p]));
+            let options = options(line).unwrap();
+            let plan = plimsoll_workload::md::lower(&options, 1, position.as_ref()).unwrap();
+            let p = pattern(&plan);
+            let stages: Vec<&str> = p.stages.iter().map(|s| s.name.as_str()).collect();
+            let objects = if p.leaves_objects { "kept" } else { "removed" };
+            let (stages, root) = (stages.join(" "), p.root_is);
+            let found = format!("{stages}, {root:?}, {objects}, from {}", p.position);
+            assert_eq!(found, expected, "{line}");
+            assert_eq!(plan.options.keep, p.leaves_objects, "{line}");
+        },
     );
-    assert_eq!(of("-1", Some(7)), s("precreate", new, true, 0));
-    assert_eq!(of("-2 -R=1", Some(7)), s("benchmark", kept, true, 7));
-    assert_eq!(of("-3", Some(7)), s("cleanup", kept, false, 7));
-    assert_eq!(
-        of("-3 --start-item=9", Some(7)),
-        s("cleanup", kept, false, 9)
-    );
-    assert_eq!(
-        of("-3 --start-item=0", Some(7)),
-        s("cleanup", kept, false, 0)
-    );
-    assert_eq!(of("-1 --start-item=9", None), s("precreate", new, true, 9));
 }
 
 #[test]
 fn a_warm_up_is_an_iteration_without_a_window() {
     let warmed = plan("-R=1 --warmup=2 -T -I=7", 2);
     let p = pattern(&warmed);
-    let stages: Vec<_> = p
-        .stages
-        .iter()
-        .map(|s| (&s.name[..], s.iteration))
-        .collect();
-    assert_eq!(
-        stages[..4],
-        [
-            ("precreate", 0),
-            ("warm-up", 0),
-            ("warm-up", 1),
-            ("benchmark", 0)
-        ]
-    );
-    let [first, .., measured] = &p.stages[1..4] else {
-        panic!("there are three");
+    let [_, first, second, measured, ..] = &p.stages[..] else {
+        panic!("{:?}", p.stages);
     };
-    assert!(first.warm_up && !measured.warm_up);
+    for (number, stage) in [first, second].into_iter().enumerate() {
+        assert_eq!(
+            (&stage.name[..], stage.iteration),
+            ("warm-up", number as u32)
+        );
+        // Warm-up stages have the waiting factor 0, because only measured iterations wait adaptively.
+        assert!(stage.warm_up && stage.waiting_factor == 0.0);
+    }
+    assert!(!measured.warm_up && measured.name == "benchmark");
     assert_eq!(
         (&first.work, first.stonewall),
         (&measured.work, measured.stonewall)
     );
-    // Adaptive waiting is what is measured.
-    assert_eq!(first.waiting_factor, 0.0);
     let windows = |plan: &Plan| {
         let opened = plan.script.iter().filter(|p| **p == Phase::OpenWindow);
         opened.count()
@@ -136,7 +101,7 @@ fn a_warm_up_is_an_iteration_without_a_window() {
 
 #[test]
 fn ranks_go_on_where_each_of_them_was() {
-    let kept = Position::PerRank(vec![7, 4]);
+    let kept = Position(vec![7, 4]);
     let lower = |line: &str, ranks| {
         let plan = plimsoll_workload::md::lower(&options(line).unwrap(), ranks, Some(&kept))?;
         Ok::<_, String>(pattern(&plan).clone())
@@ -152,71 +117,37 @@ fn ranks_go_on_where_each_of_them_was() {
         refused.contains("the positions of 2 ranks, but there are 3"),
         "{refused}"
     );
-    let far = Position::PerRank(vec![0, u64::MAX]);
+    let far = Position(vec![0, u64::MAX]);
     let refused = plimsoll_workload::md::lower(&options("-3").unwrap(), 2, Some(&far)).unwrap_err();
     assert!(refused.contains("more than can be counted"), "{refused}");
 }
 
 #[test]
-fn adaptive_waiting_is_eight_runs_of_each_iteration() {
-    let plan = plan("-R=2 -T -2", 1);
-    let seen: Vec<(u32, f64)> = pattern(&plan)
-        .stages
-        .iter()
-        .map(|s| (s.iteration, s.waiting_factor))
-        .collect();
-    let factors = [0.0, 0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0];
-    let expected: Vec<(u32, f64)> = (0..2)
-        .flat_map(|i| factors.iter().map(move |f| (i, *f)))
-        .collect();
-    assert_eq!(seen, expected);
-}
-
-#[test]
-fn errors_end_the_run_only_where_objects_are_made_before() {
-    let fates = |line| -> Vec<OnError> {
-        pattern(&plan(line, 1))
-            .stages
-            .iter()
-            .map(|s| s.on_error)
-            .collect()
-    };
+fn stages_follow_the_options() {
+    let of = |line: &str| pattern(&plan(line, 1)).clone();
+    for (line, samples) in [
+        ("", Samples::Off),
+        ("-L=x", Samples::First),
+        ("-L=x --latency-all", Samples::All),
+    ] {
+        assert_eq!(of(line).samples, samples, "{line}");
+    }
     let (stop, count) = (OnError::Stop, OnError::Count);
-    assert_eq!(fates("-R=1"), [stop, count, count]);
-    assert_eq!(fates("-R=1 --ignore-precreate-errors"), [count; 3]);
-}
-
-#[test]
-fn memory_is_taken_between_phases() {
-    let squeezed = |line| -> Vec<Option<u64>> {
-        pattern(&plan(line, 1))
-            .stages
-            .iter()
-            .map(|s| s.squeeze_memory)
-            .collect()
-    };
-    let some = Some(3 << 20);
-    assert_eq!(squeezed("-R=1 -M=3"), [None, some, some]);
-    assert_eq!(squeezed("-2 -R=1 -M=3"), [some]);
-    assert_eq!(squeezed("-R=1"), [None; 3]);
-    assert_eq!(pattern(&plan("-m=5", 1)).hold_memory, Some(5 << 20));
-}
-
-#[test]
-fn read_only_stays_where_it_is() {
-    let plan = plan("-R=1 --read-only", 2);
-    let work = objects(&pattern(&plan).stages[1]);
-    let ops: Vec<ObjectOp> = work.steps.iter().map(|s| s.op).collect();
-    assert_eq!(ops, [ObjectOp::Stat, ObjectOp::Read]);
-    assert_eq!(work.advances, StageProgress::Nothing);
-}
-
-#[test]
-fn times_of_operations_are_kept_where_they_are_asked_for() {
-    let samples = |line| pattern(&plan(line, 1)).samples;
-    assert_eq!(samples(""), Samples::Off);
-    assert_eq!(samples("-L=x"), Samples::First);
-    assert_eq!(samples("-L=x --latency-all"), Samples::All);
+    for (line, expected) in [
+        ("-R=1", [stop, count, count]),
+        ("-R=1 --ignore-precreate-errors", [count; 3]),
+    ] {
+        let found: Vec<OnError> = of(line).stages.iter().map(|s| s.on_error).collect();
+        assert_eq!(found, expected, "{line}");
+    }
+    // With the time limit 0 (`-w=0`), no stage has a stonewall; by default, only the writing stage has a stonewall.
+    for name in ["mdtest-easy", "mdtest-hard", "ior-easy", "ior-hard"] {
+        let walls = |more: &str| {
+            let stages = of(&format!("--pattern={name} {more}")).stages;
+            stages.iter().filter(|s| s.stonewall.is_some()).count()
+        };
+        assert_eq!((walls(""), walls("-w=0")), (1, 0), "{name}");
+    }
 }
 
 /// Plays the stages of a pattern without time: which objects there are after each.
@@ -364,147 +295,36 @@ proptest! {
     }
 }
 
-fn name(plan: &plimsoll_plan::Plan, rank: u32, object: u64) -> String {
-    let mut path = Vec::new();
-    pattern(plan).push_object(rank, 0, object, &mut path);
-    String::from_utf8(path).unwrap()
-}
-
-#[test]
-fn files_have_the_names_that_mdtest_and_ior_give_them() {
-    let named = |line: &str, rank, object| name(&plan(line, 16), rank, object);
-    assert_eq!(named("-o=x", 3, 12), "x/3_0/file-12");
-    assert_eq!(
-        named("--pattern=mdtest-easy", 3, 12),
-        "mdtest-easy/test-dir.0-0/mdtest_tree.3.0/file.mdtest.3.12"
-    );
-    assert_eq!(
-        named("--pattern=mdtest-hard", 3, 12),
-        "mdtest-hard/test-dir.0-0/mdtest_tree.0/file.mdtest.3.12"
-    );
-    assert_eq!(
-        named("--pattern=ior-easy", 3, 0),
-        "ior-easy/ior_file_easy.00000003"
-    );
-    assert_eq!(named("--pattern=ior-hard", 3, 0), "ior-hard/file");
-}
-
-#[test]
-fn mdtest_moves_on_by_a_stride_from_phase_to_phase() {
-    let shifts = |line: &str| -> Vec<(String, i64)> {
-        let plan = plan(line, 16);
-        let stages = pattern(&plan).stages.iter();
-        let with_steps = stages.filter(|s| !objects(s).steps.is_empty());
-        with_steps
-            .map(|s| (s.name.clone(), objects(s).steps[0].owner.constant))
-            .collect()
-    };
-    let named = |of: &[(&str, i64)]| -> Vec<(String, i64)> {
-        of.iter().map(|(n, s)| ((*n).into(), *s)).collect()
-    };
-    assert_eq!(
-        shifts("--pattern=mdtest-easy"),
-        named(&[
-            ("mdtest-easy-write", 0),
-            ("mdtest-easy-stat", 1),
-            ("mdtest-easy-delete", 3)
-        ])
-    );
-    assert_eq!(
-        shifts("--pattern=mdtest-hard -O=5"),
-        named(&[
-            ("mdtest-hard-write", 0),
-            ("mdtest-hard-stat", 5),
-            ("mdtest-hard-read", 10),
-            ("mdtest-hard-delete", 15),
-        ])
-    );
-}
-
-#[test]
-fn io500_writes_until_the_stonewall_and_then_evens_out() {
-    for name in ["mdtest-easy", "mdtest-hard", "ior-easy", "ior-hard"] {
-        let of = |more: &str| plan(&format!("--pattern={name} {more}"), 4);
-        let default = of("");
-        let walls = pattern(&default)
-            .stages
-            .iter()
-            .filter_map(|s| Some((&s.name, s.stonewall?)));
-        let walls: Vec<_> = walls.collect();
-        assert_eq!(walls.len(), 1, "{name}");
-        assert_eq!(*walls[0].0, format!("{name}-write"));
-        assert_eq!(walls[0].1.after.as_secs(), 300);
-        assert!(walls[0].1.wear_out);
-        assert!(
-            pattern(&of("-w=0"))
-                .stages
-                .iter()
-                .all(|s| s.stonewall.is_none())
-        );
-    }
-}
-
-#[test]
-fn ior_reads_what_another_rank_wrote_and_flushed() {
-    for (line, size, strided) in [
-        ("--pattern=ior-easy --transfers=9", 2 << 20, false),
-        (
-            "--pattern=ior-easy --transfers=9 --transfer-size=64k",
-            64 << 10,
-            false,
-        ),
-        ("--pattern=ior-hard --transfers=9", 47_008, true),
-    ] {
-        let plan = plan(line, 4);
-        let [write, read] = &pattern(&plan).stages[..] else {
-            panic!("{line}");
-        };
-        let (write, read) = (transfers(write), transfers(read));
-        assert!(write.write && write.sync.is_some() && !read.write && read.sync.is_none());
-        assert_eq!(
-            (write.rounds, read.rounds),
-            (Rounds::Count(9), Rounds::Made)
-        );
-        assert_eq!((write.owner.constant, read.owner.constant), (0, 1));
-        for t in [write, read] {
-            assert_eq!((t.size, t.strided), (size, strided), "{line}");
-        }
-    }
-}
-
 #[test]
 fn a_plan_says_what_it_takes_on_the_file_system() {
-    let needs = |line: &str, ranks| {
-        let n = pattern(&plan(line, ranks)).needs(4096);
-        (n.objects, n.sets, n.bytes, n.open_ended)
-    };
-    // Every queue keeps its length, and an object of 3901 bytes takes a block.
-    assert_eq!(needs("", 2), (60_000, 20, 60_000 * 4096, false));
-    assert_eq!(needs("-w=1", 2), (60_000, 20, 60_000 * 4096, false));
-    assert_eq!(needs("-S=4097 -P=3 -I=3 -D=1", 1), (3, 1, 3 * 8192, false));
-    assert_eq!(needs("-S=0 -P=3 -I=3 -D=1", 1), (3, 1, 0, false));
-    assert_eq!(needs("-2", 2), (0, 0, 0, false));
-    assert_eq!(needs("-3", 2), (0, 0, 0, false));
-    assert_eq!(
-        needs("--pattern=mdtest-easy -n=10 -w=0", 4),
-        (40, 4, 0, false)
+    each_row(
+        r#"
+        // Every queue keeps its length, and an object of 3901 bytes takes a block.
+        2 | -R=3 => 60000 objects, 20 sets, 245760000 bytes
+        2 | -w=1 => 60000 objects, 20 sets, 245760000 bytes
+        1 | -S=4097 -P=3 -I=3 -D=1 => 3 objects, 1 sets, 24576 bytes
+        1 | -S=0 -P=3 -I=3 -D=1 => 3 objects, 1 sets, 0 bytes
+        2 | -2 => 0 objects, 0 sets, 0 bytes
+        2 | -3 => 0 objects, 0 sets, 0 bytes
+        4 | --pattern=mdtest-easy -n=10 -w=0 => 40 objects, 4 sets, 0 bytes
+        4 | --pattern=mdtest-hard -n=10 -w=0 => 40 objects, 1 sets, 163840 bytes
+        4 | --pattern=mdtest-hard -n=10 => 0 objects, 1 sets, 0 bytes, or more
+        4 | --pattern=ior-easy --transfers=10 -w=0 => 4 objects, 0 sets, 83886080 bytes
+        // 1 880 320 bytes of forty transfers take 460 blocks.
+        4 | --pattern=ior-hard --transfers=10 -w=0 => 1 objects, 0 sets, 1884160 bytes
+        4 | --pattern=ior-hard => 0 objects, 0 sets, 0 bytes, or more
+        "#,
+        |row, expected| {
+            let (ranks, line) = halves(row);
+            let n = pattern(&plan(line, ranks.parse().unwrap())).needs(4096);
+            let more = if n.open_ended { ", or more" } else { "" };
+            let found = format!(
+                "{} objects, {} sets, {} bytes{more}",
+                n.objects, n.sets, n.bytes
+            );
+            assert_eq!(found, expected, "{row}");
+        },
     );
-    assert_eq!(
-        needs("--pattern=mdtest-hard -n=10 -w=0", 4),
-        (40, 1, 40 * 4096, false)
-    );
-    assert_eq!(needs("--pattern=mdtest-hard -n=10", 4), (0, 1, 0, true));
-    let bytes = 4 * 10 * (2 << 20);
-    assert_eq!(
-        needs("--pattern=ior-easy --transfers=10 -w=0", 4),
-        (4, 0, bytes, false)
-    );
-    let bytes = (4u128 * 10 * 47_008).div_ceil(4096) * 4096;
-    assert_eq!(
-        needs("--pattern=ior-hard --transfers=10 -w=0", 4),
-        (1, 0, bytes, false)
-    );
-    assert_eq!(needs("--pattern=ior-hard", 4), (0, 0, 0, true));
 }
 
 proptest! {

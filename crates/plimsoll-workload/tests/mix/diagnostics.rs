@@ -2,6 +2,7 @@
 
 use super::common;
 
+use crate::tables::{each_row, halves};
 use common::{SMALL, refusal, try_plan};
 use plimsoll_diagnostics::Diagnostics;
 use proptest::prelude::*;
@@ -22,57 +23,25 @@ fn changed(from: &str, to: &str) -> String {
 
 #[test]
 fn slips_of_the_hand_are_shown_at_their_place() {
-    for (from, to, says) in [
-        (
-            "rate = 50",
-            "raet = 50",
-            "13:1 unknown key `raet` | did you mean `rate`?",
-        ),
-        (
-            "stat = 100",
-            "stta = 100",
-            "16:1 unknown key `stta` | did you mean `stat`?",
-        ),
-        (
-            "[run]",
-            "[rnu]",
-            "6:2 unknown key `rnu` | did you mean `run`?",
-        ),
-        (
-            "rate = 50",
-            "rate = \"fast\"",
-            "13:8 expected a number, found string \"fast\"",
-        ),
-        (
-            "count = 100",
-            "count = -1",
-            "19:9 expected a whole number, at least 0, found integer `-1`",
-        ),
-        ("count = 100\n", "", "18:1 the key `count` is missing"),
-        (
-            "size = \"4k\"",
-            "size = \"4x\"",
-            "20:8 `4x` is not a size: expected a whole number with k, m, g or t, such as 16k",
-        ),
-        (
-            "time = \"1m\"",
-            "time = \"1y\"",
-            "8:8 `1y` is not a duration: expected a number and ms, s, m or h, such as 500ms or 10s",
-        ),
-        (
-            "rate = 50",
-            "arrivals = \"posson\"",
-            "13:12 unknown value `posson` | did you mean `poisson`?",
-        ),
-        (
-            "[component.mix]\nstat = 100",
-            "mix = 3",
-            "15:7 expected a table of operations, such as { read = 60, write = 40 }, found integer `3`",
-        ),
-    ] {
-        let text = changed(from, to);
-        assert_eq!(findings(&refusal(&text)), [says], "{to}");
-    }
+    each_row(
+        r#"
+        rate = 50 | raet = 50 => 13:1 unknown key `raet` | did you mean `rate`?
+        rate = 50 | rate = "fast" => 13:8 expected a number, found string "fast"
+        count = 100\n | => 18:1 the key `count` is missing
+        size = "4k" | size = "4x"
+            => 20:8 `4x` is not a size: expected a whole number with k, m, g or t, such as 16k
+        time = "1m" | time = "1y"
+            => 8:8 `1y` is not a duration: expected a number and ms, s, m or h, such as 500ms or 10s
+        rate = 50 | arrivals = "posson" => 13:12 unknown value `posson` | did you mean `poisson`?
+        [component.mix]\nstat = 100 | mix = 3
+            => 15:7 expected a table of operations, such as { read = 60, write = 40 }, found integer `3`
+        "#,
+        |row, says| {
+            let (from, to) = halves(row);
+            let text = changed(from, to);
+            assert_eq!(findings(&refusal(&text)), [says], "{to}");
+        },
+    );
 }
 
 #[test]
@@ -102,38 +71,23 @@ fn every_key_that_is_not_known_is_shown() {
 
 #[test]
 fn values_that_the_plan_refuses_are_shown_at_their_own_place() {
-    let transfers = "[component.transfers]\n";
-    for (from, to, says) in [
-        (
-            "rate = 50",
-            "rate = nan",
-            "13:8 `looker`: a rate must be above 0",
-        ),
-        (
-            "rate = 50",
-            "rate = -1",
-            "13:8 `looker`: a rate must be above 0",
-        ),
-        (
-            "[component.mix]",
-            &format!("{transfers}direct = 101\n[component.mix]"),
-            "16:10 `looker`: direct must be 0 to 100 percent, is 101",
-        ),
-        (
-            "count = 100",
-            "count = 100\nspots = { percent = 10, accesses = 0 }",
-            "20:9 `looker`: accesses and multiplier of spots must be at least 1",
-        ),
-        (
-            "count = 100",
-            "count = 100\nspots = { percent = 0, accesses = 1 }",
-            "20:21 `looker`: a spot must be above 0",
-        ),
-    ] {
-        let found = findings(&refusal(&changed(from, to)));
-        assert_eq!(found.len(), 1, "{to}: {found:?}");
-        assert!(found[0].starts_with(says), "{to}: {found:?}");
-    }
+    each_row(
+        r#"
+        rate = 50 | rate = -1 => 13:8 `looker`: a rate must be above 0
+        [component.mix] | [component.transfers]\ndirect = 101\n[component.mix]
+            => 16:10 `looker`: direct must be 0 to 100 percent, is 101
+        count = 100 | count = 100\nspots = { percent = 10, accesses = 0 }
+            => 20:9 `looker`: accesses and multiplier of spots must be at least 1
+        count = 100 | count = 100\nspots = { percent = 0, accesses = 1 }
+            => 20:21 `looker`: a spot must be above 0
+        "#,
+        |row, says| {
+            let (from, to) = halves(row);
+            let found = findings(&refusal(&changed(from, to)));
+            assert_eq!(found.len(), 1, "{to}: {found:?}");
+            assert!(found[0].starts_with(says), "{to}: {found:?}");
+        },
+    );
 }
 
 #[test]
@@ -157,108 +111,37 @@ fn what_is_written_is_checked_with_and_without_the_size_of_the_data() {
 }
 
 #[test]
-fn a_window_has_a_length() {
-    let text = changed("time = \"1m\"", "time = \"0s\"");
-    let said = findings(&refusal(&text));
-    assert!(said[0].ends_with("run.time must be above 0"));
-}
-
-#[test]
-fn no_toml_is_said_to_be_none() {
-    let text = changed("title = \"looks\"", "title = looks");
-    let all = findings(&refusal(&text));
-    assert_eq!(all.len(), 1);
-    assert!(all[0].starts_with("1:9 "), "{all:?}");
-}
-
-#[test]
 fn what_makes_no_sense_is_shown_at_its_place() {
-    for (from, to, says) in [
-        (
-            "stat = 100",
-            "stat = 90",
-            "15:1 the percentages of a mix must sum to 100, these sum to 90",
-        ),
-        (
-            "stat = 100",
-            "stat = 101",
-            "16:8 stat must be 0 to 100 percent, is 101",
-        ),
-        (
-            "stat = 100",
-            "stat = 90\ncustom1 = 10",
-            "17:11 `custom1` is an operation of a user's own program, which Plimsoll does not load: only 0 is possible",
-        ),
-        (
-            "stat = 100",
-            "unlink = 100",
-            "18:1 `unlink` works on files that come and go: `turnover` must be above 0",
-        ),
-        (
-            "stat = 100",
-            "rmdir = 100",
-            "18:1 `rmdir` works on directories that come and go: `spare_directories` must be above 0",
-        ),
-        (
-            "name = \"looker\"",
-            "name = \"a/b\"",
-            "11:8 a name has 1 to 64 letters, digits, `-` and `_`",
-        ),
-        (
-            "name = \"looker\"",
-            "name = \"metric\"",
-            "11:8 `metric` is a key of the workload and cannot name a component",
-        ),
-        (
-            "processes = 2",
-            "processes = 0",
-            "12:13 a load has 1 to 1000000 processes, this has 0",
-        ),
-        (
-            "rate = 50",
-            "rate = 0",
-            "13:8 `looker`: a rate must be above 0 and at most 1e6, is 0",
-        ),
-        (
-            "size = \"4k\"",
-            "size = \"4k\"\nworking_set = 0",
-            "21:15 a working set must be above 0 and at most 100 percent, is 0",
-        ),
-        (
-            "size = \"4k\"",
-            "size = \"4k\"\nexponent = 1",
-            "21:12 this needs choice = \"zipf\"",
-        ),
-        (
-            "size = \"4k\"",
-            "size = \"4k\"\nchoice = \"zipf\"",
-            "21:10 `looker`: a zipf choice needs shared files: over a part of the files it would prefer others than over all, and the working set would depend on the number of processes",
-        ),
-        (
-            "name = \"users\"",
-            "name = \"users\"\ndata = \"1m\"",
-            "5:8 the components have 800 KiB of data files per metric, not 1 MiB: count × size × processes of all of them",
-        ),
-        (
-            "name = \"users\"",
-            "name = \"users\"\ntotal_rate = 101",
-            "5:14 a part must be 0 to 100 percent, is 101",
-        ),
-        (
-            "size = \"4k\"",
-            "size = [{ size = \"4k\", percent = 50 }]",
-            "20:8 a table of sizes must sum to 100 percent, sums to 50",
-        ),
-        (
-            "size = \"4k\"",
-            "size = [{ min = \"4k\", percent = 100 }]",
-            "20:8 a slot has `size`, or both `min` and `max`",
-        ),
-    ] {
-        let text = changed(from, to);
-        let all = findings(&refusal(&text));
-        assert!(all[0].starts_with(says), "{all:?}\n{says}");
-    }
+    each_row(
+        r#"
+        title = "looks" | title = looks => 1:9 
+        count = 100 | count = 0 => 19:9 each process needs at least one data file
+        stat = 100 | stat = 90 => 15:1 the percentages of a mix must sum to 100, these sum to 90
+        stat = 100 | stat = 101 => 16:8 stat must be 0 to 100 percent, is 101
+        stat = 100 | stat = 90\ncustom1 = 10
+            => 17:11 `custom1` is an operation of a user's own program, which Plimsoll does not load: only 0 is possible
+        name = "looker" | name = "a/b" => 11:8 a name has 1 to 64 letters, digits, `-` and `_`
+        name = "looker" | name = "metric"
+            => 11:8 `metric` is a key of the workload and cannot name a component
+        processes = 2 | processes = 0 => 12:13 a load has 1 to 1000000 processes, this has 0
+        size = "4k" | size = "4k"\nchoice = "zipf"
+            => 21:10 `looker`: a zipf choice needs shared files: over a part of the files it would prefer others than over all, and the working set would depend on the number of processes
+        name = "users" | name = "users"\ndata = "1m"
+            => 5:8 the components have 800 KiB of data files per metric, not 1 MiB: count × size × processes of all of them
+        name = "users" | name = "users"\ntotal_rate = 101
+            => 5:14 a part must be 0 to 100 percent, is 101
+        size = "4k" | size = [{ size = "4k", percent = 50 }]
+            => 20:8 a table of sizes must sum to 100 percent, sums to 50
+        size = "4k" | size = [{ min = "4k", percent = 100 }]
+            => 20:8 a slot has `size`, or both `min` and `max`
+        "#,
+        |row, says| {
+            let (from, to) = halves(row);
+            let text = changed(from, to);
+            let all = findings(&refusal(&text));
+            assert!(all[0].starts_with(says), "{all:?}\n{says}");
+        },
+    );
 }
 
 /// The errors of the small workload with a change, and options.
@@ -290,14 +173,17 @@ fn bounds_of_options_are_possible_themselves() {
             "{number}"
         );
     }
-    let refused: [(Change, &str); 6] = [
+    let refused: [(Change, &str); 9] = [
+        (|o| o.scale = Some(2.0), "at most 1, is 2"),
+        (|o| o.rate = Some(5.0), "an event rate is for the limiters"),
+        (
+            |o| o.quit = Some(plimsoll_plan::QuitMode::FirstDone),
+            "--quit firstdone",
+        ),
+        (|o| o.load = Some(0), "--load must be at least 1"),
         (
             |o| o.scale = Some(0.0),
             "--scale must be above 0 and at most 1, is 0;",
-        ),
-        (
-            |o| o.scale = Some(-0.5),
-            "--scale must be above 0 and at most 1, is -0.5;",
         ),
         (
             |o| o.scale = Some(f64::NAN),
@@ -321,6 +207,11 @@ fn bounds_of_options_are_possible_themselves() {
         assert!(all.len() == 1 && all[0].contains(message), "{all:?}");
     }
     // The time of the command line counts, not that of the workload.
+    let no_time = errors_of("time = \"1m\"", "time = 0", |_| ());
+    assert!(
+        no_time[0].ends_with("run.time must be above 0"),
+        "{no_time:?}"
+    );
     let time = |o: &mut plimsoll_plan::Overrides| o.time = Some(std::time::Duration::from_secs(1));
     assert_eq!(errors_of("time = \"1m\"", "time = 0", time), [""; 0]);
 }
@@ -374,73 +265,37 @@ fn data_may_differ_by_a_twentieth() {
 #[test]
 fn a_workload_without_components_is_refused() {
     let head = &SMALL[..SMALL.find("[[component]]").unwrap()];
-    let text = format!("component = []\n{head}");
-    let all = findings(&refusal(&text));
-    assert!(
-        all[0].ends_with("a workload needs at least one [[component]]"),
-        "{all:?}"
-    );
-    let all = findings(&refusal(&changed("count = 100", "count = 0")));
-    assert_eq!(all, ["19:9 each process needs at least one data file"]);
+    let all = findings(&refusal(&format!("component = []\n{head}")));
+    let expected = "a workload needs at least one [[component]]";
+    assert!(all[0].ends_with(expected), "{all:?}");
 }
 
 #[test]
 fn values_of_another_type_are_described() {
-    for (from, to, message) in [
-        (
-            "size = \"4k\"",
-            "size = true",
-            "20:8 expected a size such as \"64k\", or a table such as [{ size = \"64k\", percent = 100 }], found boolean `true`",
-        ),
-        (
-            "name = \"users\"",
-            "name = \"users\"\ndata = true",
-            "5:8 expected a size such as 4096 or \"64k\", found boolean `true`",
-        ),
-        (
-            "size = \"4k\"",
-            "size = -5",
-            "20:8 a size must not be negative, is -5",
-        ),
-        (
-            "time = \"1m\"",
-            "time = true",
-            "8:8 expected a time such as 300 or \"5m\", found boolean `true`",
-        ),
-        (
-            "time = \"1m\"",
-            "time = -1",
-            "8:8 a time must not be negative, is -1",
-        ),
-        (
-            "title = \"looks\"",
-            "title = 5",
-            "1:9 expected a text in quotes, found integer `5`",
-        ),
-        (
-            "[metric]\nname = \"users\"",
-            "metric = 5",
-            "3:10 expected a table, found integer `5`",
-        ),
-        (
-            "processes = 2",
-            "processes = \"2\"",
-            "12:13 expected a whole number, at least 0, found string \"2\"",
-        ),
-        (
-            "size = \"4k\"",
-            "size = 1\nshared = 1",
-            "21:10 expected true or false, found integer `1`",
-        ),
+    each_row(
+        r#"
+        size = "4k" | size = true
+            => 20:8 expected a size such as "64k", or a table such as [{ size = "64k", percent = 100 }], found boolean `true`
+        name = "users" | name = "users"\ndata = true
+            => 5:8 expected a size such as 4096 or "64k", found boolean `true`
+        size = "4k" | size = -5 => 20:8 a size must not be negative, is -5
+        time = "1m" | time = true
+            => 8:8 expected a time such as 300 or "5m", found boolean `true`
+        time = "1m" | time = -1 => 8:8 a time must not be negative, is -1
+        title = "looks" | title = 5 => 1:9 expected a text in quotes, found integer `5`
+        [metric]\nname = "users" | metric = 5 => 3:10 expected a table, found integer `5`
+        processes = 2 | processes = "2"
+            => 12:13 expected a whole number, at least 0, found string "2"
+        size = "4k" | size = 1\nshared = 1 => 21:10 expected true or false, found integer `1`
         // That the table has no size then follows from it.
-        (
-            "size = \"4k\"",
-            "size = [{ size = true, percent = 100 }]",
-            "20:18 expected a size such as 4096 or \"64k\", found boolean `true`",
-        ),
-    ] {
-        assert_eq!(errors_of(from, to, |_| ()), [message], "{to}");
-    }
+        size = "4k" | size = [{ size = true, percent = 100 }]
+            => 20:18 expected a size such as 4096 or "64k", found boolean `true`
+        "#,
+        |row, message| {
+            let (from, to) = halves(row);
+            assert_eq!(errors_of(from, to, |_| ()), [message], "{to}");
+        },
+    );
     // What else is wrong beside it does not.
     let two = "size = [{ size = true, percent = 100 }]\nshared = 1";
     let all = errors_of("size = \"4k\"", two, |_| ());
@@ -472,12 +327,6 @@ fn two_components_of_one_name_are_shown_both() {
 }
 
 #[test]
-fn an_error_is_drawn_in_its_text() {
-    let text = changed("rate = 50", "raet = 50");
-    insta::assert_snapshot!(refusal(&text).render(false, 100));
-}
-
-#[test]
 fn settings_that_lead_nowhere_are_shown() {
     let with = |set: (&str, &str)| {
         let sets = vec![(set.0.to_owned(), set.1.to_owned())];
@@ -505,31 +354,6 @@ fn settings_that_lead_nowhere_are_shown() {
     assert!(says.contains("sum to 50"), "{says}");
 }
 
-#[test]
-fn options_that_mean_nothing_for_a_mix_are_refused() {
-    type Change = fn(&mut plimsoll_plan::Overrides);
-    let cases: [(Change, &str); 5] = [
-        (|o| o.rate = Some(5.0), "--rate is for the limiters"),
-        (
-            |o| o.quit = Some(plimsoll_plan::QuitMode::FirstDone),
-            "--quit firstdone",
-        ),
-        (|o| o.load = Some(0), "--load must be at least 1"),
-        (
-            |o| o.scale = Some(2.0),
-            "--scale must be above 0 and at most 1, is 2",
-        ),
-        (
-            |o| o.load = Some(1_000_000),
-            "1000000 processes, this has 2000000",
-        ),
-    ];
-    for (change, says) in cases {
-        let refused = try_plan(SMALL, change).err().unwrap();
-        assert!(findings(&refused)[0].contains(says), "{refused}");
-    }
-}
-
 proptest! {
     #[test]
     fn any_text_is_read_or_refused(text in "\\PC{0,300}") {
@@ -538,7 +362,7 @@ proptest! {
 
     #[test]
     fn a_builtin_with_a_hole_is_read_or_refused(which in 0usize..9, at in 0.0f64..1.0, length in 0usize..60, with in "[\\]\\[={}\"0-9a-z.,\n -]{0,8}") {
-        let text = plimsoll_workload::mix::library::all()[which].text;
+        let text = plimsoll_workload::mix::BUILTINS.all()[which].text;
         let start = text.floor_char_boundary((at * text.len() as f64) as usize);
         let end = text.floor_char_boundary((start + length).min(text.len()));
         let broken = format!("{}{with}{}", &text[..start], &text[end..]);

@@ -2,6 +2,7 @@
 
 use super::common;
 
+use crate::tables::each_row;
 use common::{SMALL, plan, refusal};
 use plimsoll_plan::{
     Choice, Distribution, FilesetId, Letters, Mix, Overrides, Plan, Row, SourcePosition, Spots,
@@ -88,19 +89,23 @@ fn operations_are_refused_without_the_files_they_work_on() {
 }
 
 #[test]
-fn few_files_stay_as_many_at_any_scale() {
-    let files = |count: u64, scale: f64| {
+fn files_become_fewer_before_they_become_smaller() {
+    // The component has two processes, each with `count` files of 4 KiB.
+    for (count, scale, entries, size) in [
+        (100, 1.0, 200, 4096),
+        (100, 0.5, 100, 4096),
+        (100, 0.04, 16, 2048),
+        (5, 0.5, 10, 2048),
+        (8, 0.25, 16, 1024),
+        (16, 0.5, 16, 4096),
+        (10, 0.4, 16, 2048),
+        (1, 0.0001, 2, 1),
+    ] {
         let text = SMALL.replacen("count = 100", &format!("count = {count}"), 1);
-        let plan = plan(&text, scaled(scale));
-        let set = &plan.filesets[0];
-        (set.entries, set.size.constant().unwrap())
-    };
-    // Of two processes.
-    assert_eq!(files(5, 0.5), (10, 2048));
-    assert_eq!(files(8, 0.25), (16, 1024));
-    assert_eq!(files(16, 0.5), (16, 4096));
-    assert_eq!(files(10, 0.4), (16, 2048));
-    assert_eq!(files(1, 0.0001), (2, 1));
+        let set = &plan(&text, scaled(scale)).filesets[0];
+        let found = (set.entries, set.size.constant());
+        assert_eq!(found, (entries, Some(size)), "{count} files at {scale}");
+    }
 }
 
 #[test]
@@ -215,26 +220,15 @@ fn choices_are_those_of_the_workload() {
     let many = with("stat = 100", "working_set = 0.0001");
     let many = plan(&many.replacen("count = 100", "count = 1000000", 1), |_| ());
     assert_eq!(mix(&many).working_set.millionths, 1);
-    for (keys, choice) in [
-        (
-            "choice = \"geometric\"",
-            Choice::Geometric { percent: 100.0 },
-        ),
-        (
-            "choice = \"geometric\"\ngeometric = 30",
-            Choice::Geometric { percent: 30.0 },
-        ),
-        (
-            "shared = true\nchoice = \"zipf\"",
-            Choice::Zipf { exponent: 1.0 },
-        ),
-        (
-            "shared = true\nchoice = \"zipf\"\nexponent = 0.8",
-            Choice::Zipf { exponent: 0.8 },
-        ),
-    ] {
-        assert_eq!(set(keys).choice, choice, "{keys}");
-    }
+    each_row(
+        r#"
+        choice = "geometric" => Geometric { percent: 100.0 }
+        choice = "geometric"\ngeometric = 30 => Geometric { percent: 30.0 }
+        shared = true\nchoice = "zipf" => Zipf { exponent: 1.0 }
+        shared = true\nchoice = "zipf"\nexponent = 0.8 => Zipf { exponent: 0.8 }
+        "#,
+        |keys, choice| assert_eq!(format!("{:?}", set(keys).choice), choice, "{keys}"),
+    );
     let spots = set("spots = { percent = 5, accesses = 7 }").spots;
     let expected = Spots {
         percent: 5.0,
@@ -257,22 +251,16 @@ fn choices_are_those_of_the_workload() {
 
 #[test]
 fn choices_that_have_no_effect_are_refused() {
-    for (keys, message) in [
-        ("geometric = 30", "this needs choice = \"geometric\""),
-        (
-            "choice = \"geometric\"\nexponent = 1",
-            "this needs choice = \"zipf\"",
-        ),
-        (
-            "working_set = 0.00004",
-            "a working set must be above 0 and at most 100 percent, is 0.00004",
-        ),
-        (
-            "working_set = 101",
-            "a working set must be above 0 and at most 100 percent, is 101",
-        ),
-    ] {
-        let findings = refusal(&with("stat = 100", keys)).findings();
-        assert_eq!((findings.len(), findings[0].message.as_str()), (1, message));
-    }
+    each_row(
+        r#"
+        geometric = 30 => this needs choice = "geometric"
+        choice = "geometric"\nexponent = 1 => this needs choice = "zipf"
+        working_set = 0.00004 => a working set must be above 0 and at most 100 percent, is 0.00004
+        working_set = 101 => a working set must be above 0 and at most 100 percent, is 101
+        "#,
+        |keys, message| {
+            let findings = refusal(&with("stat = 100", keys)).findings();
+            assert_eq!((findings.len(), findings[0].message.as_str()), (1, message));
+        },
+    );
 }

@@ -3,6 +3,7 @@
 #[path = "netmist/values.rs"]
 mod values;
 
+use crate::tables::each_row;
 use plimsoll_plan::{
     Choice, Content, Letters, Mix, MixOp, Overrides, Plan, SizeSlot, SourceKind, Value,
 };
@@ -151,13 +152,9 @@ fn every_value_of_the_sample_is_in_the_plan() {
 #[test]
 fn operations_are_known_by_their_place() {
     let renamed = SAMPLE.replace("Percent Random_read ", "Percent Seek_and_read ");
-    assert_eq!(
-        plan_of(&renamed),
-        plan_of(SAMPLE).map(|mut p| {
-            p.source.text = renamed.clone();
-            p
-        })
-    );
+    let mut expected = plan_of(SAMPLE).unwrap();
+    expected.source.text = renamed.clone();
+    assert_eq!(plan_of(&renamed), Ok(expected));
 }
 
 #[test]
@@ -172,106 +169,65 @@ fn what_is_converted_is_the_same_workload() {
 
 #[test]
 fn what_is_not_done_is_refused_by_name() {
-    for (line, says) in [
-        (
-            "Percent Custom1 5",
-            "`Custom1` is an operation of a user's own program",
-        ),
-        (
-            "Background 1",
-            "`Background` is 1: there are no background processes",
-        ),
-        ("Rand dist behavior 2", "`Rand dist behavior` is 2"),
-        (
-            "Cipher behavior 1",
-            "`Cipher behavior` is 1: nothing is encrypted",
-        ),
-        ("Notification percent 3", "`Notification percent` is 3"),
-        ("Init rate throttle 100", "`Init rate throttle` is 100"),
-        ("Init read flag 1", "`Init read flag` is 1"),
-        ("Extra dir levels 2", "`Extra dir levels` is 2"),
-        (
-            "Chaff count 7",
-            "`Chaff count` is 7: no further files are made",
-        ),
-        ("Shared buckets 1", "`Shared buckets` is 1"),
-        ("Pattern version 2", "`Pattern version` is 2"),
-        ("Percent dedup_within 50", "`Percent dedup_within` is 50"),
-        ("Percent dedup_across 40", "`Percent dedup_across` is 40"),
-        ("Dedup gran rep limit 9", "`Dedup gran rep limit` is 9"),
-        ("Dedupe group count 100", "`Dedupe group count` is 100"),
-        ("Dedup Granule size 4096", "must be the same"),
-        ("Use file size dist 0", "`Use file size dist` is 0"),
-        ("Uniform size dist 0", "`Uniform size dist` is 0"),
-        (
-            "Spot shape 2",
-            "`Spot shape` must be a whole number from 0 to 1",
-        ),
-        (
-            "Sharemode 3",
-            "`Sharemode` must be a whole number from 0 to 1",
-        ),
-        (
-            "Percent direct 101",
-            "`Percent direct` must be 0 to 100, is 101",
-        ),
-        (
-            "Percent osync -1",
-            "`Percent osync` must be 0 to 100, is -1",
-        ),
-        (
-            "Percent write commit x",
-            "`Percent write commit` must be a number, is `x`",
-        ),
-        ("Align -8", "`Align` must be a whole number"),
-        (
-            "Min_pre_name_length 9",
-            "`Min_pre_name_length` is above `Max_pre_name_length`",
-        ),
-        (
-            "Max_post_name_length 200",
-            "`Max_post_name_length` must be a whole number from 0 to 120",
-        ),
-        ("Percent Random_read 60", "must sum to 100, sum to 90"),
-        ("Percent affinity 0", "no transfer goes to a spot"),
-        ("Percent per_spot 0", "there is no spot to go to"),
-        ("Min acc_per_spot 0", "a spot gets at least one transfer"),
-        ("Acc mult_spot 0", "a spot gets at least one transfer"),
-        (
-            "Read elem 6 percent 90",
-            "the table of `Read elem` must sum to 100 percent, sums to 91",
-        ),
-        (
-            "Write elem 6 xfer min size 9000",
-            "has a slot whose min (9000) is above its max (8192)",
-        ),
-        (
-            "File size elem 0 percent 50",
-            "the table of `File size elem`",
-        ),
-    ] {
-        let (key, value) = line.rsplit_once(' ').unwrap();
-        let text = with(key, 0, value);
-        let all = errors(&text);
-        assert!(all.iter().any(|e| e.contains(says)), "{line}: {all:?}");
-        // The error is at the line that was changed, unless it is one of a whole table.
-        let number = text.lines().position(|l| l == line).unwrap() + 1;
-        let at_line = all.iter().any(|e| e.starts_with(&format!("{number} ")));
-        let of_many = says.contains("sum")
-            || says.contains("table")
-            || says.contains("slot")
-            || says.contains("same");
-        assert!(at_line || of_many, "{key}: line {number}, {all:?}");
-    }
+    each_row(
+        r#"
+        Percent Custom1 5 => `Custom1` is an operation of a user's own program
+        Percent Custom2 5 => `Custom2` is an operation of a user's own program
+        Background 1 => `Background` is 1: there are no background processes
+        Rand dist behavior 2 => `Rand dist behavior` is 2
+        Cipher behavior 1 => `Cipher behavior` is 1: nothing is encrypted
+        Notification percent 3 => `Notification percent` is 3
+        Init rate throttle 100 => `Init rate throttle` is 100
+        Init read flag 1 => `Init read flag` is 1
+        Extra dir levels 2 => `Extra dir levels` is 2
+        Chaff count 7 => `Chaff count` is 7: no further files are made
+        Shared buckets 1 => `Shared buckets` is 1
+        Pattern version 2 => `Pattern version` is 2
+        Percent dedup_within 50 => `Percent dedup_within` is 50
+        Percent dedup_across 40 => `Percent dedup_across` is 40
+        Dedup gran rep limit 9 => `Dedup gran rep limit` is 9
+        Dedupe group count 100 => `Dedupe group count` is 100
+        Dedup Granule size 4096 => must be the same
+        Use file size dist 0 => `Use file size dist` is 0
+        Uniform size dist 0 => `Uniform size dist` is 0
+        Spot shape 2 => `Spot shape` must be a whole number from 0 to 1
+        Sharemode 3 => `Sharemode` must be a whole number from 0 to 1
+        Percent direct 101 => `Percent direct` must be 0 to 100, is 101
+        Percent osync -1 => `Percent osync` must be 0 to 100, is -1
+        Percent write commit x => `Percent write commit` must be a number, is `x`
+        Align -8 => `Align` must be a whole number
+        Min_pre_name_length 9 => `Min_pre_name_length` is above `Max_pre_name_length`
+        Max_post_name_length 200 => `Max_post_name_length` must be a whole number from 0 to 120
+        Percent Random_read 60 => must sum to 100, sum to 90
+        Percent affinity 0 => no transfer goes to a spot
+        Percent per_spot 0 => there is no spot to go to
+        Min acc_per_spot 0 => a spot gets at least one transfer
+        Acc mult_spot 0 => a spot gets at least one transfer
+        Read elem 6 percent 90 => the table of `Read elem` must sum to 100 percent, sums to 91
+        Write elem 6 xfer min size 9000 => has a slot whose min (9000) is above its max (8192)
+        File size elem 0 percent 50 => the table of `File size elem`
+        "#,
+        |line, says| {
+            let (key, value) = line.rsplit_once(' ').unwrap();
+            let text = with(key, 0, value);
+            let all = errors(&text);
+            assert!(all.iter().any(|e| e.contains(says)), "{line}: {all:?}");
+            // The error is at the changed line, except for errors of a whole table or of both workloads.
+            let number = text.lines().position(|l| l == line).unwrap() + 1;
+            let at_line = all.iter().any(|e| e.starts_with(&format!("{number} ")));
+            let of_many = says.contains("sum")
+                || says.contains("table")
+                || says.contains("slot")
+                || says.contains("same");
+            assert!(at_line || of_many, "{key}: line {number}, {all:?}");
+        },
+    );
 }
 
 #[test]
 fn contents_of_all_workloads_must_be_the_same() {
     let all = errors(&with("Percent compress", 1, "10"));
-    assert!(
-        all[0].contains("must be the same for all workloads"),
-        "{all:?}"
-    );
+    assert!(all[0].contains("the same for all workloads"), "{all:?}");
 }
 
 #[test]
@@ -302,11 +258,6 @@ fn lines_out_of_order_are_named() {
 }
 
 proptest! {
-    #[test]
-    fn any_text_is_read_or_refused(text in "\\PC{0,200}") {
-        let _ = plan_of(&text);
-    }
-
     #[test]
     fn a_sample_with_another_line_is_read_or_refused(at in 0usize..400, line in "[A-Za-z_ 0-9.-]{0,40}") {
         let mut lines: Vec<&str> = SAMPLE.lines().collect();
@@ -350,8 +301,7 @@ proptest! {
         let toml = to_toml(workload.file()).unwrap();
         let back = parse(&toml, "custom.toml").map_err(|e| TestCaseError::fail(e.to_string()))?;
         prop_assert_eq!(back.file(), workload.file());
-        let given: Vec<(MixOp, f64)> = workload.file().component[0]
-            .get_ref().mix.get_ref().given().map(|(op, p)| (op, *p.get_ref())).collect();
+        let given: Vec<(MixOp, f64)> = workload.file().component[0].mix.given().collect();
         let asked: Vec<(MixOp, f64)> = MixOp::ALL.into_iter().zip(&percents)
             .filter(|(_, p)| **p > 0)
             .map(|(op, p)| (op, f64::from(*p) / f64::from(sum) * 100.0))

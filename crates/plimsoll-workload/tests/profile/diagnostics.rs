@@ -2,7 +2,8 @@
 //! without harm.
 
 use plimsoll_plan::Parameter;
-use plimsoll_workload::profile::{Library, NamedText, ProfileOverrides, Unavailable, parse};
+use plimsoll_workload::NamedText;
+use plimsoll_workload::profile::{Library, ProfileOverrides, Unavailable, parse};
 use proptest::prelude::*;
 
 /// Knows one workload.
@@ -107,42 +108,11 @@ fn what_profiles_of_older_versions_hold_is_shown_with_its_place() {
 
 /// A text made of what profiles are made of, in any order.
 fn jumbled() -> impl Strategy<Value = String> {
-    let words = prop::sample::select(vec![
-        "DEFAULTS",
-        "CONFIG",
-        "MULTICLIENT",
-        "own",
-        "function",
-        "rateloop",
-        "memsizeloop",
-        "maxrate",
-        "warmuptime",
-        "{",
-        "}",
-        "=",
-        ";",
-        ",",
-        "\"",
-        "#",
-        "\n",
-        " ",
-        "$",
-        "${",
-        "(",
-        ")",
-        "personality",
-        "randomread",
-        "nthreads",
-        "$nthreads",
-        "filesystem",
-        "dir",
-        "runtime",
-        "60",
-        "\\",
-        "ä",
-        "a",
-        "b",
-    ]);
+    let words = "DEFAULTS CONFIG MULTICLIENT own function rateloop memsizeloop maxrate warmuptime { } \
+        = ; , # $ ${ ( ) personality randomread nthreads $nthreads filesystem dir runtime 60 \
+        ä a b";
+    let words = words.split_whitespace().chain(["\"", "\n", " ", "\\"]);
+    let words = prop::sample::select(words.collect::<Vec<_>>());
     prop::collection::vec(words, 0..60).prop_map(|w| w.join(" "))
 }
 

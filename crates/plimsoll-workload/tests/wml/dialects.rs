@@ -30,18 +30,8 @@ fn the_slides() {
     assert_eq!(plan.work_dir.guards[0].as_str(), "redo");
     let meanings: Vec<&str> = plan.parameters.iter().map(|p| p.meaning.as_str()).collect();
     assert_eq!(meanings, ["where the log lies", "log writers", ""]);
-    let windows = plan
-        .script
-        .iter()
-        .filter(|p| matches!(p, Phase::CloseWindow))
-        .count();
-    assert_eq!(windows, 2);
-    let starts = plan
-        .script
-        .iter()
-        .filter(|p| matches!(p, Phase::Start))
-        .count();
-    assert_eq!(starts, 1);
+    let count = |phase: Phase| plan.script.iter().filter(|p| **p == phase).count();
+    assert_eq!((count(Phase::CloseWindow), count(Phase::Start)), (2, 1));
     assert!(plan.script.contains(&Phase::Echo {
         text: "load heavy at 2026-01-02".into()
     }));

@@ -4,12 +4,12 @@ use super::common;
 
 use common::context;
 use plimsoll_plan::{Overrides, Phase, SourceKind};
-use plimsoll_workload::wml::{library, lower, parameters, parse};
+use plimsoll_workload::wml::{BUILTINS, lower, parameters, parse};
 use std::path::PathBuf;
 
 #[test]
 fn every_builtin_lowers() {
-    for b in library::all() {
+    for b in BUILTINS.all() {
         let workload = parse(b.text, b.name).unwrap_or_else(|e| panic!("{e}"));
         let plan = lower(
             &workload,
@@ -18,22 +18,26 @@ fn every_builtin_lowers() {
         )
         .unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(plan.name, b.name);
-        assert_eq!(plan.title, b.title, "{}", b.name);
+        let first = b.text.lines().next().unwrap();
+        assert_eq!(
+            plan.title,
+            first.trim_start_matches(['#', ' ']),
+            "{}",
+            b.name
+        );
         assert!(plan.workers() > 0, "{}", b.name);
-        let windows = plan
-            .script
-            .iter()
-            .filter(|p| matches!(p, Phase::CloseWindow))
-            .count();
-        assert_eq!(windows, 1, "{}", b.name);
+        let windows = plan.script.iter().filter(|p| **p == Phase::CloseWindow);
+        assert_eq!(windows.count(), 1, "{}", b.name);
         assert_eq!(plan.work_dir.dir, PathBuf::from("/tmp/plimsoll-test"));
         assert!(plan.work_dir.temporary);
+        assert_eq!(plan.source.kind, SourceKind::Builtin);
+        assert!(plan.work_dir.guards.iter().all(|g| g.as_str().is_empty()));
     }
 }
 
 #[test]
 fn every_parameter_of_a_builtin_has_a_meaning_and_can_be_set() {
-    for b in library::all() {
+    for b in BUILTINS.all() {
         let workload = parse(b.text, b.name).unwrap_or_else(|e| panic!("{e}"));
         for p in parameters(&workload) {
             assert!(

@@ -4,7 +4,8 @@ use super::common;
 
 use common::{context, findings, plan};
 use plimsoll_plan::{Overrides, Phase, SourceKind};
-use plimsoll_workload::wml::{Context, Loaded, lower, parse};
+use plimsoll_workload::NamedText;
+use plimsoll_workload::wml::{Context, lower, parse};
 
 const PROCESS: &str = "define process { thread { flowop hog value=1 } }\n";
 
@@ -114,7 +115,7 @@ fn loads_nest_up_to_their_limit() {
                 n => format!("load \"{}\"\n", n - 1),
             };
             let name = format!("l{n}");
-            Some(Loaded { name, text })
+            Some(NamedText { name, text })
         };
         let workload = parse(&format!("{PROCESS}load \"{depth}\"\nrun 1"), "main.f").unwrap();
         let context = Context {
@@ -143,7 +144,7 @@ fn loads_nest_up_to_their_limit() {
 fn texts_of_all_loads_have_a_maximum() {
     let with = |loads: usize| {
         let load = |_: &str| {
-            Some(Loaded {
+            Some(NamedText {
                 name: "l".into(),
                 text: "echo \"x\"\n".into(),
             })

@@ -4,13 +4,14 @@ use super::common;
 
 use common::context;
 use plimsoll_plan::{Overrides, Plan, SourceKind};
-use plimsoll_workload::wml::{Context, Diagnostics, Loaded, lower, parse};
+use plimsoll_workload::NamedText;
+use plimsoll_workload::wml::{Context, Diagnostics, lower, parse};
 
 const DEFS: &str = "define process name=p { thread name=t { flowop hog name=h,value=1 } }\n";
 
 fn lower_with_loader(
     text: &str,
-    load: &dyn Fn(&str) -> Option<Loaded>,
+    load: &dyn Fn(&str) -> Option<NamedText>,
 ) -> Result<Plan, Diagnostics> {
     let workload = parse(text, "main.f")?;
     let context = Context {
@@ -26,8 +27,8 @@ fn first_message(result: Result<Plan, Diagnostics>) -> (String, String) {
     (f.file, f.message)
 }
 
-fn loaded(name: &str, text: impl Into<String>) -> Option<Loaded> {
-    Some(Loaded {
+fn loaded(name: &str, text: impl Into<String>) -> Option<NamedText> {
+    Some(NamedText {
         name: name.into(),
         text: text.into(),
     })

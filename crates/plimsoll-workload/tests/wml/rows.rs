@@ -2,7 +2,8 @@
 
 use super::common;
 
-use common::plan;
+use crate::tables::each_row;
+use common::{plan, steps_of};
 use plimsoll_plan::{Op, OpKind, Plan, Program, Step, Value};
 
 const SET: &str = "define fileset name=set,path=/data,entries=10,dirwidth=5,leafdirs=4\n";
@@ -27,54 +28,53 @@ fn steps(plan: &Plan) -> &[Step] {
 
 #[test]
 fn every_flowop_counts_in_the_row_of_its_kind() {
-    use OpKind as K;
     let open = "flowop openfile name=o,filesetname=set\n";
-    for (flowop, want) in [
-        ("read filesetname=set,iosize=1", &[K::Read, K::Open][..]),
-        ("write filesetname=set,iosize=1", &[K::Write, K::Open]),
-        (
-            "aiowrite filesetname=set,iosize=1,random",
-            &[K::AioWrite, K::Open, K::AioComplete],
-        ),
-        ("aiowait", &[K::AioWait]),
-        ("openfile filesetname=set", &[K::Open]),
-        ("createfile filesetname=set", &[K::Create]),
-        ("closefile", &[K::Close]),
-        ("readwholefile filesetname=set", &[K::ReadWhole, K::Open]),
-        ("writewholefile filesetname=set", &[K::WriteWhole, K::Open]),
-        ("appendfile filesetname=set,iosize=1", &[K::Append, K::Open]),
-        (
-            "appendfilerand filesetname=set,iosize=1",
-            &[K::Append, K::Open],
-        ),
-        ("deletefile filesetname=set", &[K::Delete]),
-        ("statfile filesetname=set", &[K::Stat]),
-        ("fsync", &[K::Fsync]),
-        ("fsyncset filesetname=set", &[K::FsyncSet]),
-        ("makedir filesetname=set", &[K::MakeDir]),
-        ("removedir filesetname=set", &[K::RemoveDir]),
-        ("listdir filesetname=set", &[K::ListDir]),
-        ("semblock value=1", &[K::SemBlock]),
-        ("block", &[K::Block]),
-        ("hog value=1", &[K::Hog]),
-        ("delay value=1", &[K::Delay]),
-        ("eventlimit", &[K::Limit]),
-        ("iopslimit", &[K::Limit]),
-        ("opslimit", &[K::Limit]),
-        ("bwlimit", &[K::Limit]),
-        ("finishoncount value=1", &[K::Finish]),
-        ("finishonbytes value=1", &[K::Finish]),
-        ("print value=x", &[K::Print]),
-        ("testrandvar value=1", &[K::TestVariable]),
-    ] {
-        let plan = thread(&format!("{open}flowop {flowop}"));
-        let kind = flowop.split(' ').next().unwrap();
-        let found = rows(&plan);
-        assert_eq!(found[0], ("o", K::Open));
-        let want: Vec<(String, K)> = want.iter().map(|k| (format!("{kind}1"), *k)).collect();
-        let found: Vec<(String, K)> = found[1..].iter().map(|(n, k)| ((*n).into(), *k)).collect();
-        assert_eq!(found, want, "{flowop}");
-    }
+    each_row(
+        r#"
+        read filesetname=set,iosize=1 => Read Open
+        write filesetname=set,iosize=1 => Write Open
+        aiowrite filesetname=set,iosize=1,random => AioWrite Open AioComplete
+        aiowait => AioWait
+        openfile filesetname=set => Open
+        createfile filesetname=set => Create
+        closefile => Close
+        readwholefile filesetname=set => ReadWhole Open
+        writewholefile filesetname=set => WriteWhole Open
+        appendfile filesetname=set,iosize=1 => Append Open
+        appendfilerand filesetname=set,iosize=1 => Append Open
+        deletefile filesetname=set => Delete
+        statfile filesetname=set => Stat
+        fsync => Fsync
+        fsyncset filesetname=set => FsyncSet
+        makedir filesetname=set => MakeDir
+        removedir filesetname=set => RemoveDir
+        listdir filesetname=set => ListDir
+        semblock value=1 => SemBlock
+        block => Block
+        hog value=1 => Hog
+        delay value=1 => Delay
+        eventlimit => Limit
+        iopslimit => Limit
+        opslimit => Limit
+        bwlimit => Limit
+        finishoncount value=1 => Finish
+        finishonbytes value=1 => Finish
+        print value=x => Print
+        testrandvar value=1 => TestVariable
+        "#,
+        |flowop, kinds| {
+            let plan = thread(&format!("{open}flowop {flowop}"));
+            let name = flowop.split(' ').next().unwrap();
+            let found: Vec<String> = rows(&plan)
+                .iter()
+                .map(|(name, kind)| format!("{name} {kind:?}"))
+                .collect();
+            let expected = kinds.split(' ').map(|kind| format!("{name}1 {kind}"));
+            let expected: Vec<String> = expected.collect();
+            assert_eq!(found[0], "o Open");
+            assert_eq!(found[1..], expected, "{flowop}");
+        },
+    );
 }
 
 #[test]
@@ -177,76 +177,39 @@ fn a_thread_has_room_for_its_largest_transfer() {
 }
 
 #[test]
-fn targets_are_filled_in_the_order_of_the_flowops_and_through_composites() {
+fn targets_may_come_later_in_other_processes_and_through_composites() {
     let text = format!(
-        "{SET}define flowop name=c {{\nflowop wakeup name=w1,target=b2\nflowop opslimit name=l\nflowop wakeup name=w2,target=b1 }}
-define process name=p {{ thread name=t {{
-flowop sempost name=p,value=1,target=s\nflowop c\nflowop block name=b1\nflowop block name=b2 }}
-thread name=u {{ flowop semblock name=s,value=1\nflowop bwlimit name=k,target=r\nflowop read name=r,filesetname=set,iosize=1 }} }}"
+        "{SET}define process name=p {{ thread name=t {{
+flowop sempost name=p,value=1,target=s\nflowop c name=c\nflowop block name=b1\nflowop block name=b2 }} }}
+define flowop name=c {{\nflowop wakeup name=w1,target=b2\nflowop opslimit name=l,target=r\nflowop wakeup name=w2,target=b1 }}
+define process name=q {{ thread name=u {{ flowop semblock name=s,value=1\nflowop read name=r,filesetname=set,iosize=1 }} }}"
     );
-    let plan = plan(&text);
-    let named = |targets: &[plimsoll_plan::OperationId]| -> Vec<String> {
-        let rows = targets.iter().map(|t| &plan.operations[t.0 as usize]);
-        rows.map(|o| format!("{} {:?}", o.name, o.kind)).collect()
-    };
-    let mut found = Vec::new();
-    let mut walk = |steps: &[Step]| {
-        let mut pending: Vec<&Step> = steps.iter().rev().collect();
-        while let Some(step) = pending.pop() {
-            match step {
-                Step::Block { steps, .. } => pending.extend(steps.iter().rev()),
-                Step::Do { op, .. } => match op {
-                    Op::SemPost { targets, .. } | Op::Wakeup { targets } => {
-                        found.push(named(targets))
-                    }
-                    Op::Limit {
-                        targets: Some(targets),
-                        ..
-                    } => found.push(named(targets)),
-                    _ => {}
-                },
-            }
-        }
-    };
-    for group in &plan.groups {
-        let Program::Sequence(steps) = &group.program else {
-            panic!()
-        };
-        walk(steps);
-    }
-    assert_eq!(
-        found,
-        [["s SemBlock"], ["b2 Block"], ["b1 Block"], ["r Read"]]
-    );
+    let expected = [
+        "p: post 1 to s",
+        "c:",
+        "w1: wake b2",
+        "l: wait for one event per operation of r",
+        "w2: wake b1",
+        "b1: wait to be woken",
+        "b2: wait to be woken",
+    ];
+    assert_eq!(steps_of(&plan(&text)), expected);
 }
 
+/// The default of a local may use earlier locals of the same composite flowop. The `iters` of a composite flowop may be
+/// random.
 #[test]
-fn a_composite_that_is_loaded_again_is_the_same_and_its_count_may_be_random() {
+fn defaults_of_locals_use_the_locals_before_them() {
     let text = "set $r=randvar(type=uniform,mean=5)\n\
         define flowop name=c,iters=$r,$a=2,$b=$a { flowop hog name=h,value=$b,iters=$a }\n\
         define process { thread { flowop c name=u\nflowop c name=v,$a=7 } }";
     let plan = plan(text);
-    let [
-        Step::Block {
-            iters: Value::Draw(_),
-            steps: first,
-            ..
-        },
-        Step::Block { steps: second, .. },
-    ] = steps(&plan)
-    else {
-        panic!("{:?}", steps(&plan));
-    };
-    let of = |steps: &[Step]| match &steps[0] {
-        Step::Do {
-            iters,
-            op: Op::Hog { value },
-            ..
-        } => (*iters, *value),
-        other => panic!("{other:?}"),
-    };
-    // A default may use the locals before it.
-    assert_eq!(of(first), (Value::Const(2), Value::Const(2)));
-    assert_eq!(of(second), (Value::Const(7), Value::Const(7)));
+    let expected = [
+        "u: × $r",
+        "h: store 2 times × 2",
+        "v: × $r",
+        "h: store 7 times × 7",
+    ];
+    assert_eq!(steps_of(&plan), expected);
     assert_eq!(plan.operations.len(), 1);
 }

@@ -2,233 +2,208 @@
 
 use super::common;
 
+use crate::tables::{each_row, halves};
 use common::{lower_with, messages, plan};
-use plimsoll_plan::{FilesetId, Overrides, Phase, Plan, QuitMode, Snapshots, Until};
+use plimsoll_plan::{Overrides, Phase, Plan, QuitMode, Until};
 use std::time::Duration;
 
 const DEFS: &str = "set $dir=/d\ndefine fileset name=f,path=$dir,entries=5,dirwidth=5\n\
     define process name=p { thread name=t { flowop statfile name=s,filesetname=f } }\n";
 
-fn populate(ids: &[u32]) -> Phase {
-    Phase::Populate {
-        filesets: ids.iter().map(|i| FilesetId(*i)).collect(),
-    }
-}
-
-fn wait(s: u64) -> Phase {
-    Phase::Wait {
-        until: Until::Elapsed {
-            time: Duration::from_secs(s),
-        },
-        snapshots: None,
-    }
-}
-
-fn done(at_most: Option<u64>) -> Phase {
-    Phase::Wait {
-        until: Until::Done {
-            at_most: at_most.map(Duration::from_secs),
-        },
-        snapshots: None,
-    }
-}
-
-/// A run: started, measured over this wait, stopped.
-fn run(measured: Phase) -> Vec<Phase> {
-    vec![
-        Phase::Start,
-        Phase::OpenWindow,
-        measured,
-        Phase::CloseWindow,
-        Phase::Stop,
-    ]
-}
-
-fn script(statements: &str) -> Vec<Phase> {
-    plan(&format!("{DEFS}{statements}")).script
-}
-
-fn with(statements: &str, overrides: Overrides) -> Plan {
-    lower_with(&format!("{DEFS}{statements}"), &overrides).unwrap_or_else(|e| panic!("{e}"))
-}
-
-#[test]
-fn run_populates_starts_measures_and_stops() {
-    let want = [vec![populate(&[0])], run(wait(10))].concat();
-    assert_eq!(script("run 10"), want);
-}
-
-#[test]
-fn run_without_a_time_takes_a_minute_or_goes_on_until_done() {
-    assert_eq!(script("run")[1..], run(wait(60)));
-    assert_eq!(script("set mode quit alldone\nrun")[1..], run(done(None)));
-    assert_eq!(script("set mode quit firstdone\nrun 5")[1..], run(wait(5)));
-}
-
-#[test]
-fn a_file_without_a_run_is_run() {
-    assert_eq!(script("")[1..], run(wait(60)));
-    assert_eq!(script("set mode quit firstdone")[1..], run(done(None)));
-    assert_eq!(
-        script("create filesets\ncreate processes\nquit")[1..].len(),
-        6
-    );
-}
-
-#[test]
-fn time_replaces_the_length_of_every_run() {
-    let time = || Overrides {
-        time: Some(Duration::from_secs(3)),
-        ..Overrides::default()
-    };
-    assert_eq!(with("run 10", time()).script[1..], run(wait(3)));
-    assert_eq!(with("", time()).script[1..], run(wait(3)));
-    let until_done = with("set mode quit alldone\nrun", time());
-    assert_eq!(until_done.script[1..], run(done(Some(3))));
-    let twice = with("run 10\nrun 20", time());
-    assert_eq!(twice.script[1..], [run(wait(3)), run(wait(3))].concat());
-}
-
-#[test]
-fn warm_ups_add_up() {
-    let overrides = Overrides {
-        warmup: Some(Duration::from_secs(5)),
-        ..Overrides::default()
-    };
-    let plan = with("warmup 10\nwarmup 1\nrun 20", overrides.clone());
-    assert_eq!(
-        plan.script[1..4],
-        [Phase::Start, wait(16), Phase::OpenWindow]
-    );
-    let plain = with("run 20", overrides);
-    assert_eq!(
-        plain.script[1..4],
-        [Phase::Start, wait(5), Phase::OpenWindow]
-    );
-}
-
-#[test]
-fn psrun_prints_meanwhile() {
-    for (statement, cleared) in [("psrun 10 60", false), ("psrun -10 60", true)] {
-        let want = Phase::Wait {
-            until: Until::Elapsed {
-                time: Duration::from_secs(60),
-            },
-            snapshots: Some(Snapshots {
-                every: Duration::from_secs(10),
-                cleared,
-            }),
-        };
-        assert_eq!(script(statement)[1..], run(want));
-    }
-    assert!(matches!(
-        script("psrun 5")[3],
-        Phase::Wait {
-            snapshots: Some(_),
-            ..
+/// A short text for a phase of the script; times are in seconds.
+fn words(phase: &Phase) -> String {
+    match phase {
+        Phase::Populate { filesets } => {
+            let numbers: Vec<String> = filesets.iter().map(|f| f.0.to_string()).collect();
+            format!("populate {}", numbers.join(" and "))
         }
-    ));
+        Phase::Start => "start".into(),
+        Phase::OpenWindow => "open".into(),
+        Phase::CloseWindow => "close".into(),
+        Phase::Stop => "stop".into(),
+        Phase::Echo { text } => format!("echo {text}"),
+        Phase::System { command } => format!("system {command}"),
+        Phase::Wait { until, snapshots } => {
+            let until = match until {
+                Until::Elapsed { time } => format!("wait {}", time.as_secs_f64()),
+                Until::Done { at_most: None } => "done".into(),
+                Until::Done { at_most: Some(t) } => format!("done within {}", t.as_secs_f64()),
+            };
+            match snapshots {
+                Some(s) if s.cleared => format!("{until}, period every {}", s.every.as_secs_f64()),
+                Some(s) => format!("{until}, all every {}", s.every.as_secs_f64()),
+                None => until,
+            }
+        }
+        Phase::StartStage { .. } => panic!("a stage of a pattern"),
+    }
 }
 
+/// The phases of the script of a workload with the given statements, separated by `; `.
+fn script(statements: &str, overrides: &Overrides) -> String {
+    let plan = with(statements, overrides);
+    let phases: Vec<String> = plan.script.iter().map(words).collect();
+    phases.join("; ")
+}
+
+fn with(statements: &str, overrides: &Overrides) -> Plan {
+    lower_with(&format!("{DEFS}{statements}"), overrides).unwrap_or_else(|e| panic!("{e}"))
+}
+
+/// Statements of a workload for the first releases of Filebench, which had no `run`; the `run` after `quit` has no
+/// effect.
 const OLD: &str = "create files\ncreate processes\nsleep 5\nstats clear\nsleep 30\n\
                    stats snap\nstats dump \"out\"\nshutdown processes\nquit\nrun 99\n";
 
 #[test]
-fn the_oldest_scripts_measure_from_clear_to_snap() {
-    let want = [
-        populate(&[0]),
-        Phase::Start,
-        Phase::OpenWindow,
-        wait(5),
-        Phase::OpenWindow,
-        wait(30),
-        Phase::CloseWindow,
-        Phase::Stop,
-    ];
-    assert_eq!(script(OLD), want);
+fn statements_become_phases() {
+    each_row(
+        r#"
+        run 1 => populate 0; start; open; wait 1; close; stop
+        run => populate 0; start; open; wait 60; close; stop
+        set mode quit alldone\nrun => populate 0; start; open; done; close; stop
+        set mode quit firstdone\nrun 5 => populate 0; start; open; wait 5; close; stop
+        // A workload without a run is run, also if its processes are started and nothing waits.
+        vars => populate 0; start; open; wait 60; close; stop
+        set mode quit firstdone => populate 0; start; open; done; close; stop
+        create processes => populate 0; start; open; open; wait 60; close; stop
+        create filesets\ncreate processes\nquit
+            => populate 0; start; open; open; wait 60; close; stop
+        sleep 4\ncreate processes
+            => wait 4; populate 0; start; open; open; wait 60; close; stop
+        psrun 10 60 => populate 0; start; open; wait 60, all every 10; close; stop
+        psrun -10 60 => populate 0; start; open; wait 60, period every 10; close; stop
+        psrun 5 => populate 0; start; open; wait 60, all every 5; close; stop
+        // `run 0` continues until the work or the user ends the run, as in Filebench.
+        run 0 => populate 0; start; open; done; close; stop
+        set $t=0\nrun $t => populate 0; start; open; done; close; stop
+        psrun -1 0 => populate 0; start; open; done, period every 1; close; stop
+        create processes\nsleep 0\nstats snap\nshutdown processes
+            => populate 0; start; open; done; close; stop
+        // Without a running thread there is no end to wait for.
+        sleep 0\nrun 1 => populate 0; start; open; wait 1; close; stop
+        // Processes that are left running are measured and stopped.
+        create processes\nsleep 1 => populate 0; start; open; wait 1; close; stop
+        create processes\ncreate processes\nsleep 1
+            => populate 0; start; open; wait 1; close; stop
+        create processes\nsleep 1\nshutdown proc => populate 0; start; open; wait 1; close; stop
+        create processes\nsleep 7\nstatsdump "x"\nsleep 1
+            => populate 0; start; open; wait 7; close; wait 1; stop
+        create processes\nsleep 2\nshutdown processes\nrun 3
+            => populate 0; start; open; wait 2; close; stop; start; open; wait 3; close; stop
+        create processes\nrun 3 => populate 0; start; open; open; wait 3; close; stop
+        // A window in which no time passes is dropped.
+        create processes\nsleep 2\nstats snap\nstats clear\necho x\nstats snap\nshutdown proc
+            => populate 0; start; open; wait 2; close; echo x; stop
+        create processes\nsleep 2\nstats clear\nshutdown processes
+            => populate 0; start; wait 2; stop
+        create processes\nsleep 2\nstats clear => populate 0; start; wait 2; stop
+        // Loops are unrolled, and set variables.
+        foreach $t in 1, 2 {\n  set $x=$t\n  run $x\n}
+            => populate 0; start; open; wait 1; close; stop; start; open; wait 2; close; stop
+        // Nothing after `quit` is executed.
+        run 1\nquit\necho "x"\nrun 2 => populate 0; start; open; wait 1; close; stop
+        run 1\nabort\necho "x"\nrun 2 => populate 0; start; open; wait 1; close; stop
+        foreach $t in 1, 2 {\n run $t\n quit\n}\nrun 7
+            => populate 0; start; open; wait 1; close; stop
+        // Filesets are made once, when they are asked for or by the run.
+        create fileset\ndefine fileset name=g,path=/d,entries=5,dirwidth=5\nrun 1\nrun 2
+            => populate 0; populate 1; start; open; wait 1; close; stop; start; open; wait 2; close; stop
+        create processes\ndefine fileset name=g,path=/d,entries=5,dirwidth=5\nrun 3
+            => populate 0; start; open; populate 1; open; wait 3; close; stop
+        // Later runs may repeat what the Plan has once.
+        eventgen rate=5\nrun 1\neventgen rate=5\nset mode quit timeout\nrun 1
+            => populate 0; start; open; wait 1; close; stop; start; open; wait 1; close; stop
+        echo "on $(hostname)"\nlog "at $(date)"\nusage "x"\necho "${stats.x}!"\nrun 1
+            => echo on client1; echo at 2026-01-02; echo ${stats.x}!; populate 0; start; open; wait 1; close; stop
+        "#,
+        |statements, expected| {
+            let found = script(statements, &Overrides::default());
+            assert_eq!(found, expected, "{statements}");
+        },
+    );
+    // The script of a workload for the first releases of Filebench measures from `stats clear` to `stats snap`.
+    let old = script(OLD, &Overrides::default());
+    let expected = "populate 0; start; open; wait 5; open; wait 30; close; stop";
+    assert_eq!(old, expected);
 }
 
 #[test]
-fn time_and_warm_up_reach_the_oldest_scripts() {
-    let overrides = Overrides {
-        time: Some(Duration::from_secs(2)),
-        warmup: Some(Duration::from_secs(1)),
-        ..Overrides::default()
+fn time_and_warm_up_of_the_command_line_reach_every_window() {
+    let expect = |statements: &str, time: Option<u64>, warmup: Option<u64>, expected: &str| {
+        let overrides = Overrides {
+            time: time.map(Duration::from_secs),
+            warmup: warmup.map(Duration::from_secs),
+            ..Overrides::default()
+        };
+        let expected = format!("populate 0; {expected}");
+        assert_eq!(script(statements, &overrides), expected, "{statements}");
     };
-    let script = with(OLD, overrides).script;
-    assert_eq!(script[3..6], [wait(6), Phase::OpenWindow, wait(2)]);
-}
-
-#[test]
-fn what_is_left_running_is_measured_and_stopped() {
-    let want = [Phase::OpenWindow, wait(7), Phase::CloseWindow, Phase::Stop];
-    assert_eq!(script("create processes\nsleep 7")[2..], want);
-    assert_eq!(
-        script("create processes\nsleep 7\nshutdown proc")[2..],
-        want
+    each_row(
+        r#"
+        3 - | run 10 => start; open; wait 3; close; stop
+        3 - | vars => start; open; wait 3; close; stop
+        3 - | set mode quit alldone\nrun => start; open; done within 3; close; stop
+        9 - | run 0 => start; open; done within 9; close; stop
+        - 5 | warmup 10\nwarmup 1\nrun 20 => start; wait 16; open; wait 20; close; stop
+        - 5 | run 20 => start; wait 5; open; wait 20; close; stop
+        - 0 | run 5 => start; open; wait 5; close; stop
+        3 2 | warmup 4\nrun 10\nrun 20
+            => start; wait 6; open; wait 3; close; stop; start; wait 2; open; wait 3; close; stop
+        // A window of several waits keeps one.
+        3 2 | create processes\nstats clear\nsleep 5\necho "x"\nsleep 6\nstats snap
+            => start; open; wait 2; open; wait 3; echo x; close; stop
+        // A wait that prints is not a warm-up.
+        3 2 | psrun 5 20
+            => start; wait 2; open; wait 3, all every 5; close; stop
+        "#,
+        |row, expected| {
+            let (times, statements) = halves(row);
+            let (time, warmup) = times.split_once(' ').unwrap();
+            expect(statements, time.parse().ok(), warmup.parse().ok(), expected);
+        },
     );
-    let dumped = script("create processes\nsleep 7\nstatsdump \"x\"\nsleep 1");
-    assert_eq!(
-        dumped[2..],
-        [
-            Phase::OpenWindow,
-            wait(7),
-            Phase::CloseWindow,
-            wait(1),
-            Phase::Stop
-        ]
-    );
+    let old = "start; open; wait 6; open; wait 2; close; stop";
+    expect(OLD, Some(2), Some(1), old);
 }
 
 #[test]
-fn loops_unroll_the_script() {
-    let script = script("foreach $t in 1, 2 {\n  echo \"run $t\"\n  run $t\n}");
-    let echo = |t: &str| Phase::Echo { text: t.into() };
-    let want = [
-        vec![echo("run 1"), populate(&[0])],
-        run(wait(1)),
-        vec![echo("run 2")],
-        run(wait(2)),
-    ]
-    .concat();
-    assert_eq!(script, want);
-}
-
-#[test]
-fn loops_may_set_variables_that_nothing_else_uses() {
-    let text = "foreach $n in 10, 20 {\n  set $x=$n\n  run $x\n}";
+fn commands_are_phases_that_take_time() {
+    let mut overrides = Overrides::default();
+    overrides.options.allow_commands = true;
+    let within = "create processes\nsystem \"sync $dir\"\nstats snap\nshutdown processes";
     assert_eq!(
-        script(text).iter().filter(|p| **p == Phase::Start).count(),
-        2
+        script(within, &overrides),
+        "populate 0; start; open; system sync /d; close; stop"
     );
 }
 
 #[test]
-fn a_second_run_must_not_change_what_runs() {
-    let more =
-        "run 1\ndefine process name=q { thread name=t { flowop hog name=h,value=1 } }\nrun 1";
-    assert_eq!(
-        messages(&format!("{DEFS}{more}")),
-        ["what the threads do would differ from an earlier run in this workload"]
+fn a_later_run_must_not_change_what_the_plan_has_once() {
+    let process = "define process name=q { thread name=t { flowop hog name=h,value=1 } }";
+    let random = "set $r=randvar(type=uniform,mean=$m)\n\
+        define process name=q { thread name=t { flowop testrandvar name=v,value=$r } }";
+    for (statements, what) in [
+        (format!("run 1\n{process}\nrun 1"), "what the threads do"),
+        ("run 1\nset $dir=/e\nrun 1".into(), "the fileset `f`"),
+        ("run 1\neventgen rate=5\nrun 1".into(), "the event rate"),
+        (
+            "run 1\nset mode quit alldone\nrun 1".into(),
+            "the quit mode",
+        ),
+        (
+            format!("set $m=3\n{random}\nrun 1\nset $m=4\nrun 1"),
+            "the random variable `$r`",
+        ),
+    ] {
+        let expected = format!("{what} would differ from an earlier run in this workload");
+        assert_eq!(messages(&format!("{DEFS}{statements}")), [expected]);
+    }
+    let same = with(
+        &format!("set $m=3\n{random}\nrun 1\nset $m=3\nrun 1"),
+        &Overrides::default(),
     );
-    assert_eq!(
-        messages(&format!("{DEFS}run 1\nset $dir=/e\nrun 1")),
-        ["the fileset `f` would differ from an earlier run in this workload"]
-    );
-    assert_eq!(
-        messages(&format!("{DEFS}run 1\neventgen rate=5\nrun 1")),
-        ["the event rate would differ from an earlier run in this workload"]
-    );
-}
-
-#[test]
-fn filesets_are_made_once_and_when_asked() {
-    let more = "create fileset\ndefine fileset name=g,path=/d,entries=5,dirwidth=5\nrun 1\nrun 2";
-    let made: Vec<Phase> = script(more)
-        .into_iter()
-        .filter(|p| matches!(p, Phase::Populate { .. }))
-        .collect();
-    assert_eq!(made, [populate(&[0]), populate(&[1])]);
+    assert_eq!(same.variables.len(), 1);
 }
 
 #[test]
@@ -244,75 +219,21 @@ fn modes_rates_and_accounting() {
         rate: Some(2.5),
         ..Overrides::default()
     };
-    let changed = with("set mode quit timeout\neventgen rate=50\nrun 1", overrides);
+    let changed = with("set mode quit timeout\neventgen rate=50\nrun 1", &overrides);
     assert_eq!(
         (changed.quit, changed.event_rate),
         (QuitMode::FirstDone, Some(2.5))
-    );
-    assert_eq!(
-        with("eventgen rate=0\nrun 1", Overrides::default()).event_rate,
-        None
     );
     let lifted = Overrides {
         rate: Some(0.0),
         ..Overrides::default()
     };
-    assert_eq!(with("eventgen rate=50\nrun 1", lifted).event_rate, None);
-}
-
-#[test]
-fn system_needs_leave() {
-    let mut overrides = Overrides::default();
-    overrides.options.allow_commands = true;
-    let plan = with("system \"sync $dir\"\nrun 1", overrides);
-    let command = "sync /d".to_string();
-    assert_eq!(plan.script[0], Phase::System { command });
-    assert_eq!(
-        messages(&format!("{DEFS}system \"sync\"\nrun 1")),
-        ["the workload runs a shell command"]
-    );
-}
-
-#[test]
-fn echo_and_log_print_and_usage_does_not() {
-    let script = script("echo \"on $(hostname)\"\nlog \"at $(date)\"\nusage \"x\"\nrun 1");
-    let texts: Vec<&str> = script
-        .iter()
-        .filter_map(|p| match p {
-            Phase::Echo { text } => Some(text.as_str()),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(texts, ["on client1", "at 2026-01-02"]);
-}
-
-#[test]
-fn what_means_nothing_any_more_is_noted_once_with_its_place() {
-    let statements = "debug 5\nversion\nvars\nlist fileset\nlist flowop\nenable lathist\n\
-        enable multi master=a,client=b\ndomultisync value=1\nstats directory /x\nstats command \"y\"\n\
-        debug 6\nrun 1\nstats clear\nlog \"${stats.iops}\"";
-    let plan = plan(&format!("{DEFS}{statements}"));
-    let notes: Vec<String> = plan
-        .notes
-        .iter()
-        .map(|n| format!("{} {}", n.location.as_ref().unwrap().line, n.text))
-        .collect();
-    let begins = |n: usize, with: &str| {
-        assert!(notes[n].starts_with(with), "{}: {}", n, notes[n]);
-    };
-    begins(0, "4 `debug` has no effect here");
-    begins(1, "5 `version` has no effect here");
-    begins(2, "6 `vars` has no effect here");
-    begins(3, "7 `list fileset` has no effect here");
-    begins(4, "8 `list flowop` has no effect here");
-    begins(5, "9 `enable lathist` has no effect here");
-    begins(6, "10 `enable multi` has no effect here");
-    begins(7, "11 `domultisync` has no effect here");
-    begins(8, "12 `stats directory` has no effect here");
-    begins(9, "13 `stats command` has no effect here");
-    begins(10, "16 `stats clear` has nothing to clear");
-    begins(11, "17 `${stats.iops}` is not known");
-    assert_eq!(notes.len(), 12);
+    for (statements, overrides) in [
+        ("eventgen rate=0\nrun 1", Overrides::default()),
+        ("eventgen rate=50\nrun 1", lifted),
+    ] {
+        assert_eq!(with(statements, &overrides).event_rate, None);
+    }
 }
 
 #[test]
@@ -330,19 +251,8 @@ fn load_brings_in_a_workload_and_set_changes_it() {
     );
 }
 
-#[test]
-fn nothing_to_run_is_an_error() {
-    assert_eq!(
-        messages("define fileset name=f,path=/d,entries=5,dirwidth=5\ncreate files\n"),
-        ["no process is defined: there is nothing to run"]
-    );
-    assert_eq!(
-        messages(""),
-        ["no process is defined: there is nothing to run"]
-    );
-}
-
-/// The notes of a workload: line and text.
+/// The notes of a workload with the given statements: for each note, the line counted from the first statement, and the
+/// text.
 fn notes(statements: &str) -> Vec<String> {
     let plan = plan(&format!("{DEFS}{statements}"));
     let shown = plan.notes.iter().map(|n| {
@@ -354,196 +264,51 @@ fn notes(statements: &str) -> Vec<String> {
 
 #[test]
 fn statements_that_find_nothing_to_do_are_noted() {
-    for (statements, want) in [
-        (
-            "create processes\ncreate processes\nsleep 1",
-            "2 the processes run already; they are started once",
-        ),
-        (
-            "shutdown processes\nrun 1",
-            "1 `shutdown` has nothing to stop: no thread runs",
-        ),
-        (
-            "stats snap\nrun 1",
-            "1 `stats snap` has nothing to show: nothing was measured yet",
-        ),
-        (
-            "statsdump \"x\"\nrun 1",
-            "1 `statsdump` has nothing to show: nothing was measured yet",
-        ),
-        (
-            "stats clear\nrun 1",
-            "1 `stats clear` has nothing to clear: no thread runs yet",
-        ),
-        (
-            "stats command x\nrun 1",
-            "1 `stats command` has no effect here: results go to the results directory",
-        ),
-        (
-            "echo \"${stats.iops}\"\nrun 1",
-            "1 `${stats.iops}` is not known before the run; the text keeps it as written",
-        ),
-    ] {
-        assert_eq!(notes(statements), [want], "{statements}");
-    }
-    assert_eq!(
-        script("create processes\ncreate processes\nsleep 1"),
-        script("create processes\nsleep 1")
+    each_row(
+        r#"
+        create processes\ncreate processes\nsleep 1
+            => 2 the processes run already; they are started once
+        shutdown processes\nrun 1 => 1 `shutdown` has nothing to stop: no thread runs
+        stats snap\nrun 1 => 1 `stats snap` has nothing to show: nothing was measured yet
+        statsdump "x"\nrun 1 => 1 `statsdump` has nothing to show: nothing was measured yet
+        stats clear\nrun 1 => 1 `stats clear` has nothing to clear: no thread runs yet
+        sleep 0\nrun 1 => 1 `sleep 0` has nothing to wait for: no thread runs yet
+        create processes\nsleep 2\nstats snap\nstats clear\necho x\nstats snap\nshutdown proc
+            => 6 `stats snap` has nothing to show: no time has passed since measuring began
+        stats command x\nrun 1
+            => 1 `stats command` has no effect here: results go to the results directory
+        echo "${stats.iops}"\nrun 1
+            => 1 `${stats.iops}` is not known before the run; the text keeps it as written
+        "#,
+        |statements, want| assert_eq!(notes(statements), [want], "{statements}"),
     );
-    assert_eq!(
-        script("echo \"${stats.x}!\"")[0],
-        Phase::Echo {
-            text: "${stats.x}!".into()
-        }
-    );
+    let unmeasured = notes("create processes\nsleep 2\nstats clear");
+    assert!(unmeasured.len() == 1 && unmeasured[0].ends_with("since measuring began"));
     // Results that were shown already may be shown again.
     assert_eq!(notes("run 1\nstats snap\nstats snap"), [""; 0]);
 }
 
-/// `run 0` continues until the work or the user ends the run, as in Filebench.
 #[test]
-fn a_time_of_zero_is_the_end_of_the_work() {
-    assert_eq!(script("run 0")[1..], run(done(None)));
-    assert_eq!(script("set $t=0\nrun $t")[1..], run(done(None)));
-    let psrun = &script("psrun -1 0")[3];
-    assert!(matches!(psrun, Phase::Wait { until, .. } if *until == Until::Done { at_most: None }));
-    let window = [
-        Phase::OpenWindow,
-        done(None),
-        Phase::CloseWindow,
-        Phase::Stop,
+fn statements_without_a_meaning_are_noted_once_with_their_place() {
+    let statements = "debug 5\nversion\nvars\nlist fileset\nlist flowop\nenable lathist\n\
+        enable multi master=a,client=b\ndomultisync value=1\nstats directory /x\ndebug 6\nrun 1\n\
+        stats clear";
+    let found = notes(statements);
+    let expected = [
+        "1 `debug` has no effect here",
+        "2 `version` has no effect here",
+        "3 `vars` has no effect here",
+        "4 `list fileset` has no effect here",
+        "5 `list flowop` has no effect here",
+        "6 `enable lathist` has no effect here",
+        "7 `enable multi` has no effect here",
+        "8 `domultisync` has no effect here",
+        "9 `stats directory` has no effect here",
+        "12 `stats clear` has nothing to clear",
     ];
-    assert_eq!(
-        script("create processes\nsleep 0\nstats snap\nshutdown processes")[2..],
-        window
-    );
-    // Without a running thread there is no end to wait for.
-    assert_eq!(script("sleep 0\nrun 1")[1..], run(wait(1)));
-    assert_eq!(
-        notes("sleep 0\nrun 1"),
-        ["1 `sleep 0` has nothing to wait for: no thread runs yet"]
-    );
-    let overrides = Overrides {
-        time: Some(Duration::from_secs(9)),
-        ..Overrides::default()
-    };
-    assert_eq!(with("run 0", overrides).script[3], done(Some(9)));
-}
-
-#[test]
-fn a_window_in_which_no_time_passes_is_dropped() {
-    let begin = [Phase::Start, Phase::OpenWindow];
-    let all = "create processes\nsleep 2\nstats snap\nstats clear\necho x\nstats snap\nshutdown processes";
-    let kept = [wait(2), Phase::CloseWindow];
-    let echo = Phase::Echo { text: "x".into() };
-    assert_eq!(
-        script(all)[1..],
-        [&begin[..], &kept, &[echo, Phase::Stop]].concat()
-    );
-    assert_eq!(
-        notes(all),
-        ["6 `stats snap` has nothing to show: no time has passed since measuring began"]
-    );
-    for none in [
-        "create processes\nsleep 2\nstats clear\nshutdown processes",
-        "create processes\nsleep 2\nstats clear",
-    ] {
-        assert_eq!(script(none)[1..], [Phase::Start, wait(2), Phase::Stop]);
-        let said = notes(none);
-        assert_eq!(said.len(), 1, "{said:?}");
-        assert!(said[0].ends_with("no time has passed since measuring began"));
-    }
-    // A command takes time.
-    let command = "create processes\nsystem \"sleep 1\"\nstats snap\nshutdown processes";
-    let mut overrides = Overrides::default();
-    overrides.options.allow_commands = true;
-    assert!(
-        with(command, overrides)
-            .script
-            .contains(&Phase::CloseWindow)
-    );
-}
-
-#[test]
-fn a_run_after_a_shutdown_starts_and_one_before_it_measures_what_runs() {
-    let again = script("create processes\nsleep 2\nshutdown processes\nrun 3");
-    let first = [
-        Phase::Start,
-        Phase::OpenWindow,
-        wait(2),
-        Phase::CloseWindow,
-        Phase::Stop,
-    ];
-    assert_eq!(again[1..], [first.to_vec(), run(wait(3))].concat());
-    let within = script("create processes\nrun 3");
-    assert_eq!(
-        within[1..],
-        [
-            Phase::Start,
-            Phase::OpenWindow,
-            Phase::OpenWindow,
-            wait(3),
-            Phase::CloseWindow,
-            Phase::Stop
-        ]
-    );
-}
-
-#[test]
-fn filesets_defined_while_processes_run_are_made_by_the_run() {
-    let more = "create processes\ndefine fileset name=g,path=/d,entries=5,dirwidth=5\nrun 3";
-    let made: Vec<Phase> = script(more)
-        .into_iter()
-        .filter(|p| matches!(p, Phase::Populate { .. }))
-        .collect();
-    assert_eq!(made, [populate(&[0]), populate(&[1])]);
-}
-
-#[test]
-fn a_started_workload_without_a_wait_is_run() {
-    let started = script("create processes");
-    assert_eq!(
-        started[1..],
-        [
-            Phase::Start,
-            Phase::OpenWindow,
-            Phase::OpenWindow,
-            wait(60),
-            Phase::CloseWindow,
-            Phase::Stop
-        ]
-    );
-    // A wait before the start is not one of what was started.
-    let slept = script("sleep 4\ncreate processes");
-    assert_eq!((&slept[0], slept.last()), (&wait(4), Some(&Phase::Stop)));
-    assert_eq!(slept[slept.len() - 3], wait(60));
-}
-
-#[test]
-fn later_runs_may_differ_in_nothing_that_the_plan_has_once() {
-    assert_eq!(
-        messages(&format!("{DEFS}run 1\nset mode quit alldone\nrun 1")),
-        ["the quit mode would differ from an earlier run in this workload"]
-    );
-    let same = "eventgen rate=5\nset mode quit timeout\nrun 1\neventgen rate=5\nset mode quit timeout\nrun 1";
-    assert_eq!(script(same)[1..], [run(wait(1)), run(wait(1))].concat());
-    let random = "set $r=randvar(type=uniform,mean=$m)\n\
-        define process name=p { thread name=t { flowop testrandvar name=s,value=$r } }\n";
-    let text = format!("set $m=3\n{random}run 1\nset $m=3\nrun 1");
-    assert_eq!(plan(&text).variables.len(), 1);
-    assert_eq!(
-        messages(&text.replace("\nset $m=3\nrun", "\nset $m=4\nrun")),
-        ["the random variable `$r` would differ from an earlier run in this workload"]
-    );
-}
-
-#[test]
-fn nothing_after_quit_is_executed() {
-    for quit in ["quit", "abort"] {
-        let ended = format!("run 1\n{quit}\necho \"x\"\nrun 2");
-        assert_eq!(script(&ended)[1..], run(wait(1)));
-        let in_loop = format!("foreach $t in 1, 2 {{\n run $t\n {quit}\n}}\nrun 7");
-        assert_eq!(script(&in_loop)[1..], run(wait(1)));
+    assert_eq!(found.len(), expected.len(), "{found:?}");
+    for (found, expected) in found.iter().zip(expected) {
+        assert!(found.starts_with(expected), "{found}");
     }
 }
 
@@ -578,53 +343,6 @@ fn the_plan_has_its_text_and_what_the_command_line_sets() {
         ("test.f".into(), 4, 48)
     );
     assert_eq!(place(&plan.groups[0].location), ("test.f".into(), 4, 25));
-}
-
-#[test]
-fn time_and_warm_up_reach_every_window() {
-    let both = || Overrides {
-        time: Some(Duration::from_secs(3)),
-        warmup: Some(Duration::from_secs(2)),
-        ..Overrides::default()
-    };
-    let window = |warm: u64| {
-        vec![
-            Phase::Start,
-            wait(warm),
-            Phase::OpenWindow,
-            wait(3),
-            Phase::CloseWindow,
-            Phase::Stop,
-        ]
-    };
-    let twice = with("warmup 4\nrun 10\nrun 20", both());
-    assert_eq!(twice.script[1..], [window(6), window(2)].concat());
-    // A window of several waits keeps one.
-    let several = with(
-        "create processes\nstats clear\nsleep 5\necho \"x\"\nsleep 6\nstats snap",
-        both(),
-    );
-    let echo = Phase::Echo { text: "x".into() };
-    assert_eq!(
-        several.script[2..],
-        [
-            Phase::OpenWindow,
-            wait(2),
-            Phase::OpenWindow,
-            wait(3),
-            echo,
-            Phase::CloseWindow,
-            Phase::Stop
-        ]
-    );
-    let none = Overrides {
-        warmup: Some(Duration::ZERO),
-        ..Overrides::default()
-    };
-    assert_eq!(with("run 5", none).script, script("run 5"));
-    // A wait that prints is not a warm-up.
-    let printed = with("psrun 5 20\nrun 6", both()).script;
-    assert_eq!(printed.iter().filter(|p| **p == wait(2)).count(), 2);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::common;
 
+use crate::tables::each_row;
 use common::{context, lower_with, plan, shown};
 use plimsoll_plan::{Overrides, Plan, SourceKind};
 use plimsoll_workload::wml::{Context, Diagnostics, lower, parameters, parse};
@@ -84,7 +85,12 @@ fn settings_from_outside_are_listed_last() {
     let text = format!("set $y=$z\n{REST}");
     let plan = with(&text, &[("x", "3"), ("z", "4")]).unwrap();
     assert_eq!(listed(&plan), ["z=4 [] ", "y=4 [$z] ", "x=3 [] "]);
-    // A use in a loop lists it once.
+    // A setting changes the values of parameters, not the defaults and meanings, which come from the text of the
+    // workload.
+    let text = format!("set $n=4 # how many\nset $x=$n * 2\n{REST}");
+    let expected = ["n=16k [4] how many", "x=32768 [$n * 2] "];
+    assert_eq!(listed(&with(&text, &[("n", "16k")]).unwrap()), expected);
+    // A variable that the command line sets and a loop uses is listed once among the parameters.
     let text = "foreach $i in 1, 2 { echo \"$o\" }\n".to_string() + &REST.replace("$x", "1");
     assert_eq!(listed(&with(&text, &[("o", "a")]).unwrap()), ["o=a [] "]);
 }
@@ -92,45 +98,22 @@ fn settings_from_outside_are_listed_last() {
 #[test]
 fn errors_in_a_setting_are_placed_in_it() {
     let text = format!("set $x=1\n{REST}");
-    for (value, want) in [
-        (
-            "",
-            "--set x:1:1 the setting has no value (an empty text is written \"\")",
-        ),
-        (
-            "  ",
-            "--set x:1:1 the setting has no value (an empty text is written \"\")",
-        ),
-        (
-            "5 6",
-            "--set x:1:3 unexpected the number 6 after the value (a text with blanks is written in double quotes)",
-        ),
-        (
-            "5 +",
-            "--set x:1:4 expected a number after `+`, found the end of the file",
-        ),
-        (
-            "1.5",
-            "--set x:1:1 1.5 is not a whole number (numbers are whole; `gamma` and `dirgamma` are \
-             given in thousandths (1.5 is 1500), and a `delay` has a unit (1.5s))",
-        ),
-        (
-            "[",
-            "--set x:1:1 unexpected character `[` (blocks and tables are written in `{ }`)",
-        ),
-        (
-            "5 [",
-            "--set x:1:3 unexpected character `[` (blocks and tables are written in `{ }`)",
-        ),
-        ("1 / 0", "--set x:1:5 division by 0"),
-        (
-            "$nix",
-            "--set x:1:1 the variable `$nix` is never set (a profile (`nix = …;`) or --set nix=… may \
-             set it, as profiles did for files of Filebench 1.x; or set it before: set $nix=…)",
-        ),
-    ] {
-        assert_eq!(wrong(&text, &[("x", value)]), [want], "{value}");
-    }
+    let empty = "--set x:1:1 the setting has no value (an empty text is written \"\")";
+    assert_eq!(wrong(&text, &[("x", "")]), [empty]);
+    let unset = "--set x:1:1 the variable `$nix` is never set (a profile (`nix = …;`) or --set nix=… may \
+        set it, as profiles did for files of Filebench 1.x; or set it before: set $nix=…)";
+    assert_eq!(wrong(&text, &[("x", "$nix")]), [unset]);
+    each_row(
+        r#"
+        5 6
+            => --set x:1:3 unexpected the number 6 after the value (a text with blanks is written in double quotes)
+        5 + => --set x:1:4 expected a number after `+`, found the end of the file
+        [ => --set x:1:1 unexpected character `[` (blocks and tables are written in `{ }`)
+        5 [ => --set x:1:3 unexpected character `[` (blocks and tables are written in `{ }`)
+        1 / 0 => --set x:1:5 division by 0
+        "#,
+        |value, want| assert_eq!(wrong(&text, &[("x", value)]), [want], "{value}"),
+    );
 }
 
 #[test]
@@ -139,12 +122,6 @@ fn a_value_that_does_not_fit_names_the_setting_that_gave_it() {
     assert_eq!(
         wrong(&text, &[("x", "abc")]),
         ["test.f:2:57 `size` takes a whole number; `$x` is the text `abc` (given by --set x=abc)"]
-    );
-    // Help of the value itself is nearer.
-    let other = format!("set $x=1\nset $y=2\n{REST}");
-    assert_eq!(
-        wrong(&other, &[("x", "y")]),
-        ["test.f:3:57 `size` takes a whole number; `$x` is the text `y` (given by --set x=y)"]
     );
 }
 

@@ -2,6 +2,7 @@
 
 use super::common;
 
+use crate::tables::each_row;
 use common::{findings, lower_with, plan};
 use plimsoll_plan::Overrides;
 
@@ -11,48 +12,21 @@ define process name=p { thread name=t { flowop statfile name=s,filesetname=f } }
 
 #[test]
 fn words_that_begin_no_statement_have_help_of_their_own() {
-    for (text, want) in [
-        (
-            "flowop read",
-            "1:1 unknown statement `flowop` (flowops stand in a thread, or in define flowop … { … })",
-        ),
-        (
-            "thread name=t { flowop hog value=1 }",
-            "1:1 unknown statement `thread` (threads stand in a process: define process … { thread … })",
-        ),
-        (
-            "fileset name=f",
-            "1:1 unknown statement `fileset` (write define fileset …)",
-        ),
-        (
-            "randvar name=$x",
-            "1:1 unknown statement `randvar` (write define randvar …)",
-        ),
-        (
-            "readwholefile name=r",
-            "1:1 unknown statement `readwholefile` (write flowop readwholefile …, in a thread of a process)",
-        ),
-        (
-            "Define fileset",
-            "1:1 unknown statement `Define` (did you mean `define`?)",
-        ),
-        ("qqqq", "1:1 unknown statement `qqqq`"),
-        ("quit now", "1:6 unexpected `now` after the statement"),
-        (
-            "5 run",
-            "1:1 expected a statement, found the number 5 (a statement begins with a word such as set, define or run)",
-        ),
-        (
-            "$x=5",
-            "1:1 expected a statement, found `$x` (to give a variable a value, write set $name=value)",
-        ),
-        (
-            "}",
-            "1:1 expected a statement, found `}` (there is one `}` too many, or its `{` is missing)",
-        ),
-    ] {
-        assert_eq!(findings(text)[0], want, "{text}");
-    }
+    each_row(
+        r#"
+        thread name=t { flowop hog value=1 }
+            => 1:1 unknown statement `thread` (threads stand in a process: define process … { thread … })
+        fileset name=f => 1:1 unknown statement `fileset` (write define fileset …)
+        randvar name=$x => 1:1 unknown statement `randvar` (write define randvar …)
+        readwholefile name=r
+            => 1:1 unknown statement `readwholefile` (write flowop readwholefile …, in a thread of a process)
+        5 run
+            => 1:1 expected a statement, found the number 5 (a statement begins with a word such as set, define or run)
+        $x=5
+            => 1:1 expected a statement, found `$x` (to give a variable a value, write set $name=value)
+        "#,
+        |text, want| assert_eq!(findings(text)[0], want, "{text}"),
+    );
 }
 
 #[test]
@@ -79,157 +53,51 @@ fn an_unknown_statement_is_skipped_with_its_blocks_and_lines() {
 
 #[test]
 fn statements_name_what_they_need() {
-    for (text, want) in [
-        (
-            "sleep",
-            "1:6 expected the seconds to sleep, found the end of the file",
-        ),
-        ("sleep a", "1:7 expected the seconds to sleep, found `a`"),
-        (
-            "warmup \"x\"",
-            "1:8 expected the seconds to warm up, found a quoted text",
-        ),
-        (
-            "psrun",
-            "1:6 expected the period in seconds, found the end of the file",
-        ),
-        ("psrun - 1s", "1:9 a sign needs a number after it"),
-        ("psrun -a", "1:8 expected the period in seconds, found `a`"),
-        ("debug", "1:6 expected the level, found the end of the file"),
-        ("echo 5", "1:6 expected a text to print, found the number 5"),
-        (
-            "log",
-            "1:4 expected a text to print, found the end of the file",
-        ),
-        ("usage", "1:6 expected a text, found the end of the file"),
-        (
-            "system 5",
-            "1:8 expected a command in quotes, found the number 5",
-        ),
-        (
-            "load 5",
-            "1:6 expected the name of a workload, found the number 5",
-        ),
-        (
-            "stats",
-            "1:6 expected clear, snap, dump, xmldump, multidump, directory or command, found the end of the file",
-        ),
-        (
-            "stats directory",
-            "1:16 expected a text after `stats directory`, found the end of the file",
-        ),
-        (
-            "stats dump 5",
-            "1:12 expected a file name after `stats dump`, found the number 5",
-        ),
-        (
-            "stats claer",
-            "1:7 expected clear, snap, dump, xmldump, multidump, directory or command, found `claer` (did you mean `clear`?)",
-        ),
-        (
-            "shutdown",
-            "1:9 expected `processes`, found the end of the file",
-        ),
-        ("shutdown now", "1:10 expected `processes`, found `now`"),
-        (
-            "list",
-            "1:5 expected `fileset` or `flowop`, found the end of the file",
-        ),
-        (
-            "enable",
-            "1:7 expected `lathist` or `multi`, found the end of the file",
-        ),
-        ("enable multi", "1:8 `enable multi` needs `master`"),
-        ("enable multi master=a", "1:8 `enable multi` needs `client`"),
-        ("domultisync", "1:1 `domultisync` needs `value`"),
-        ("eventgen", "1:1 `eventgen` needs `rate`"),
-        (
-            "create",
-            "1:7 expected files, filesets or processes, found the end of the file",
-        ),
-        (
-            "create fils",
-            "1:8 expected files, filesets or processes, found `fils` (did you mean `files`?)",
-        ),
-        (
-            "define",
-            "1:7 expected file, fileset, process, flowop or randvar, found the end of the file",
-        ),
-        ("define fileset", "1:8 `fileset` needs `name`"),
-        ("define file name=f", "1:8 `file` needs `path`"),
-        (
-            "set 5",
-            "1:5 expected a variable or `mode` after `set`, found the number 5",
-        ),
-        (
-            "set x=5",
-            "1:5 expected a variable or `mode` after `set`, found `x` (variables begin with a dollar sign: set $x=…)",
-        ),
-        (
-            "set $x 5",
-            "1:8 expected `=` after `$x`, found the number 5",
-        ),
-        ("set $x=", "1:8 expected a value, found the end of the file"),
-        (
-            "set $x=1 +",
-            "1:11 expected a number after `+`, found the end of the file",
-        ),
-        ("set $x=-a", "1:9 expected a number after `-`, found `a`"),
-        (
-            "set $x=(1 + 2)",
-            "1:8 expected a value, found `(` (arithmetic is worked out from left to right, without parentheses)",
-        ),
-        (
-            "set $x.min=5",
-            "1:5 `$x.min` sets one attribute of a random variable, which is refused (write the whole of it: set $x=randvar(type=…, min=…))",
-        ),
-        (
-            "set mode",
-            "1:9 expected `quit` or `nousestats` after `set mode`, found the end of the file",
-        ),
-        (
-            "set mode quit",
-            "1:14 expected `timeout`, `alldone` or `firstdone`, found the end of the file",
-        ),
-        (
-            "set mode qit",
-            "1:10 expected `quit` or `nousestats` after `set mode`, found `qit` (did you mean `quit`?)",
-        ),
-        (
-            "define randvar",
-            "1:15 expected name=$variable first, found the end of the file",
-        ),
-        (
-            "define randvar type=gamma",
-            "1:16 expected name=$variable first, found `type`",
-        ),
-        (
-            "define randvar name $x",
-            "1:21 expected `=` after `name`, found `$x`",
-        ),
-        (
-            "define randvar name=x",
-            "1:21 expected a variable: name=$variable, found `x`",
-        ),
-        (
-            "define randvar name=$x",
-            "1:8 `randvar` needs a `type` (type is uniform, gamma or tabular)",
-        ),
-        (
-            "set $x=cvar()",
-            "1:8 `cvar` needs a `type` (type is cvar-uniform, cvar-normal, cvar-gamma, …)",
-        ),
-        (
-            "set $x=randva(type=gamma)",
-            "1:8 unknown kind of variable `randva(…)` (did you mean `randvar`?)",
-        ),
-        (
-            "set $x=cvar(type=a",
-            "1:19 expected `)` after the attributes, found the end of the file",
-        ),
-    ] {
-        assert_eq!(findings(text), [want], "{text}");
-    }
+    each_row(
+        r#"
+        sleep => 1:6 expected the seconds to sleep, found the end of the file
+        warmup "x" => 1:8 expected the seconds to warm up, found a quoted text
+        psrun => 1:6 expected the period in seconds, found the end of the file
+        psrun - 1s => 1:9 a sign needs a number after it
+        log => 1:4 expected a text to print, found the end of the file
+        echo 5 => 1:6 expected a text to print, found the number 5
+        debug => 1:6 expected the level, found the end of the file
+        usage => 1:6 expected a text, found the end of the file
+        system 5 => 1:8 expected a command in quotes, found the number 5
+        load 5 => 1:6 expected the name of a workload, found the number 5
+        stats
+            => 1:6 expected clear, snap, dump, xmldump, multidump, directory or command, found the end of the file
+        stats directory => 1:16 expected a text after `stats directory`, found the end of the file
+        stats dump 5 => 1:12 expected a file name after `stats dump`, found the number 5
+        shutdown => 1:9 expected `processes`, found the end of the file
+        enable => 1:7 expected `lathist` or `multi`, found the end of the file
+        enable multi => 1:8 `enable multi` needs `master`
+        enable multi master=a => 1:8 `enable multi` needs `client`
+        domultisync => 1:1 `domultisync` needs `value`
+        create => 1:7 expected files, filesets or processes, found the end of the file
+        create fils
+            => 1:8 expected files, filesets or processes, found `fils` (did you mean `files`?)
+        define => 1:7 expected file, fileset, process, flowop or randvar, found the end of the file
+        define file name=f => 1:8 `file` needs `path`
+        set 5 => 1:5 expected a variable or `mode` after `set`, found the number 5
+        set $x 5 => 1:8 expected `=` after `$x`, found the number 5
+        set $x= => 1:8 expected a value, found the end of the file
+        set $x=1 + => 1:11 expected a number after `+`, found the end of the file
+        set $x=-a => 1:9 expected a number after `-`, found `a`
+        set $x=(1 + 2)
+            => 1:8 expected a value, found `(` (arithmetic is worked out from left to right, without parentheses)
+        set mode => 1:9 expected `quit` or `nousestats` after `set mode`, found the end of the file
+        define randvar => 1:15 expected name=$variable first, found the end of the file
+        define randvar name $x => 1:21 expected `=` after `name`, found `$x`
+        define randvar name=x => 1:21 expected a variable: name=$variable, found `x`
+        set $x=cvar()
+            => 1:8 `cvar` needs a `type` (type is cvar-uniform, cvar-normal, cvar-gamma, …)
+        set $x=randva(type=gamma)
+            => 1:8 unknown kind of variable `randva(…)` (did you mean `randvar`?)
+        set $x=cvar(type=a => 1:19 expected `)` after the attributes, found the end of the file
+        "#,
+        |text, want| assert_eq!(findings(text), [want], "{text}"),
+    );
 }
 
 #[test]
@@ -335,80 +203,44 @@ fn a_thread_without_its_brace_is_skipped_to_the_next() {
 
 #[test]
 fn empty_blocks_are_refused_where_nothing_else_is_wrong() {
-    for (text, want) in [
-        (
-            "define process name=p { }",
-            "1:8 the process has no thread (write thread name=… { flowop … })",
-        ),
-        (
-            "define process name=p { thread name=t { } }",
-            "1:25 the thread has no flowop",
-        ),
-        (
-            "define process { thread { } }",
-            "1:18 the thread has no flowop",
-        ),
-        (
-            "define flowop name=c { }",
-            "1:8 the composite flowop is empty",
-        ),
-        (
-            "define flowop $x { flowop hog value=1 }",
-            "1:8 a composite flowop needs a name (write define flowop name=…)",
-        ),
-    ] {
-        assert_eq!(findings(text), [want], "{text}");
-    }
+    each_row(
+        r#"
+        define process { thread { } } => 1:18 the thread has no flowop
+        define flowop name=c { } => 1:8 the composite flowop is empty
+        define flowop $x { flowop hog value=1 }
+            => 1:8 a composite flowop needs a name (write define flowop name=…)
+        "#,
+        |text, want| assert_eq!(findings(text), [want], "{text}"),
+    );
     assert_eq!(findings("rn\ndefine process { }").len(), 1);
 }
 
 #[test]
 fn an_open_block_is_reported_once_with_what_stands_in_the_way() {
-    for (text, want) in [
-        (
-            "define process {\nrun 1",
-            "1:16 the `{` of this process is not closed before `run` (add the missing `}`)",
-        ),
-        (
-            "define process {\n thread {\n  flowop hog value=1\nrun 1",
-            "2:9 the `{` of this thread is not closed before `run` (add the missing `}`)",
-        ),
-        (
-            "define flowop name=c {\n flowop hog value=1\n",
-            "1:22 the `{` of this flowop is not closed before the end of the file (add the missing `}`)",
-        ),
-        (
-            "foreach $x in 1 {\n foreach $y in 2 {\n  echo \"$x\"\n",
-            "2:18 the `{` of this foreach is not closed before the end of the file (add the missing `}`)",
-        ),
-    ] {
-        assert_eq!(findings(text), [want], "{text}");
-    }
-    for (text, want) in [
-        (
-            "define process name=p\nrun 1",
-            "2:1 expected `{` and the threads of the process, found `run`",
-        ),
-        (
-            "define process { thread name=t }",
-            "1:32 expected `{` and the flowops of the thread, found `}`",
-        ),
-        (
-            "define flowop name=c\n",
-            "1:21 expected `{` and the flowops of the flowop, found the end of the file",
-        ),
-        (
-            "foreach $x in 1, 2\nrun 1",
-            "2:1 expected `{` and the statements of the loop, found `run`",
-        ),
-        (
-            "foreach $x in 1, {",
-            "1:18 expected a value after `,`, found `{`",
-        ),
-        ("foreach $x in {", "1:15 expected a value, found `{`"),
-    ] {
-        assert_eq!(findings(text)[0], want, "{text}");
-    }
+    each_row(
+        r#"
+        define process {\n thread {\n  flowop hog value=1\nrun 1
+            => 2:9 the `{` of this thread is not closed before `run` (add the missing `}`)
+        define flowop name=c {\n flowop hog value=1\n
+            => 1:22 the `{` of this flowop is not closed before the end of the file (add the missing `}`)
+        foreach $x in 1 {\n foreach $y in 2 {\n  echo "$x"\n
+            => 2:18 the `{` of this foreach is not closed before the end of the file (add the missing `}`)
+        "#,
+        |text, want| assert_eq!(findings(text), [want], "{text}"),
+    );
+    each_row(
+        r#"
+        define process name=p\nrun 1 => 2:1 expected `{` and the threads of the process, found `run`
+        define process { thread name=t }
+            => 1:32 expected `{` and the flowops of the thread, found `}`
+        define flowop name=c\n
+            => 1:21 expected `{` and the flowops of the flowop, found the end of the file
+        foreach $x in 1, 2\nrun 1 => 2:1 expected `{` and the statements of the loop, found `run`
+        foreach $x in 1, { => 1:18 expected a value after `,`, found `{`
+        foreach $x in { => 1:15 expected a value, found `{`
+        "#,
+        |text, want| assert_eq!(findings(text)[0], want, "{text}"),
+    );
 }
 
 #[test]

@@ -23,7 +23,7 @@ Examples:
   plimsoll docs completions bash > ~/.local/share/bash-completion/completions/plimsoll
   plimsoll docs completions zsh > ~/.zfunc/_plimsoll")]
     Completions {
-        /// The shell
+        /// Shell for which the completion script is printed
         shell: Shell,
     },
     /// Print the JSON schema of run.json or of another document
@@ -32,7 +32,7 @@ Examples:
   plimsoll docs schema > run.schema.json
   plimsoll docs schema disclosure                 what `results import --format json` prints")]
     Schema {
-        /// Document
+        /// Document whose schema is printed
         #[arg(value_enum, default_value_t, value_name = "DOCUMENT")]
         form: SchemaForm,
     },
@@ -44,13 +44,13 @@ Examples:
 Writes one page per command and per document, from the definitions that the program itself uses. \
 Files that exist are not overwritten.")]
     Reference {
-        /// Directory for the pages; it is created if it does not exist
+        /// Directory for the Markdown pages, created if missing
         #[arg(allow_hyphen_values = true, long, value_hint = ValueHint::DirPath)]
         dir: PathBuf,
     },
 }
 
-/// Forms that have a JSON schema.
+/// Kinds of Plimsoll's JSON and TOML documents of which `docs schema` prints the JSON schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum SchemaForm {
     /// run.json
@@ -58,7 +58,7 @@ pub enum SchemaForm {
     Run,
     /// series.json: repeated runs, a load curve, a search for the load line, the runs of a profile
     Series,
-    /// A disclosure report, as `results import` prints it
+    /// Disclosure report, as printed by `results import --format json`
     Disclosure,
     /// sut.toml, the description of the system under test
     Sut,

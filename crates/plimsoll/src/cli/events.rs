@@ -7,7 +7,7 @@ use plimsoll_engine::ClockKind;
 use plimsoll_series::events::{self, Action, EventSpec};
 use plimsoll_sim::SystemEvent;
 
-/// Events of a run.
+/// Option `--event`: commands of the user, and events of a simulated system, in the order given.
 #[derive(Debug, Args)]
 pub struct EventArgs {
     /// Run a shell command: 'TIME sh COMMAND' beside the load, at a time after the beginning of the run, warm-up
@@ -24,11 +24,7 @@ impl EventArgs {
     ///
     /// # Errors
     /// If the target does not support an event.
-    pub fn add_to(
-        &self,
-        target: &mut String,
-        clock: ClockKind,
-    ) -> Result<Vec<EventSpec>, CommandError> {
+    pub fn add_to(&self, target: &mut String) -> Result<Vec<EventSpec>, CommandError> {
         if plimsoll_target::takes_events(target) {
             let is_of_system = |event: &&EventSpec| matches!(event.action, Action::Fault(_));
             let (faults, own): (Vec<_>, Vec<_>) = self.event.iter().partition(is_of_system);
@@ -43,10 +39,9 @@ impl EventArgs {
         }
         for event in &self.event {
             events::check(event, target).map_err(CommandError::usage)?;
-            if clock == ClockKind::Virtual && event.at().is_some() {
+            if plimsoll_target::clock(target) == ClockKind::Virtual && event.at().is_some() {
                 return Err(CommandError::usage(format!(
-                    "--event '{event}' happens in real time, and the run is in virtual time: expected \
-                     --clock real"
+                    "--event '{event}' happens in real time, and the time of the target {target} is virtual"
                 )));
             }
         }
@@ -62,21 +57,21 @@ fn of_system(event: &EventSpec) -> Result<SystemEvent, CommandError> {
 }
 
 impl Command {
-    /// Adds events of simulated systems to their target, and checks the other events.
+    /// Moves the events of a simulated system from `--event` into the URL of `--target` in the arguments of `run`,
+    /// `curve` and `find`; the arguments of other commands stay unchanged.
     ///
     /// # Errors
-    /// As for [`EventArgs::add_to`].
+    /// If the target does not support an event, as in [`EventArgs::add_to`].
     pub fn add_events(&mut self) -> Result<(), CommandError> {
         let (events, how) = match self {
             Self::Run(args) => (&mut args.workload.events, &mut args.workload.how),
             Self::Curve(args) => (&mut args.events, &mut args.how),
             Self::Find(args) => (&mut args.events, &mut args.how),
-            // The target of `md` is known only after its options are read, the targets of `profile` only when each run
-            // begins.
+            // `md` and `profile` add the events to their targets later: the target of `md` is known only after the
+            // options of `md` are read, and the targets of `profile` only when each run begins.
             _ => return Ok(()),
         };
-        let clock = how.clock();
-        events.event = events.add_to(&mut how.files.target, clock)?;
+        events.event = events.add_to(&mut how.files.target)?;
         Ok(())
     }
 }

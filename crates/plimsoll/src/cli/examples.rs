@@ -8,7 +8,7 @@ Examples:
   plimsoll run my.f --set nthreads=16 --set filesize=1m
   plimsoll run varmail --ops 100000 --quit alldone
   plimsoll run randomread --drop-caches --cpus 0-3 --format json > run.json
-  plimsoll run my.f --target 'null:?latency=10ms' --clock virtual
+  plimsoll run my.f --target 'null:?latency=10ms&clock=virtual'
       no real target: a fixed 10 ms latency, in virtual time
   mpiexec -n 8 plimsoll run fileserver --dir /shared/test
       the workers spread over eight ranks, on as many machines as mpiexec uses
@@ -21,10 +21,10 @@ pub(super) const CURVE_EXAMPLES: &str = "\
 Examples:
   plimsoll curve vda --load 10,20,30 --dir /mnt/test
       10 minutes per load: 5 of warm-up and 5 measured, plus the time to create the files
-  plimsoll curve swbuild --points 10 --max-load 50 --dir /mnt/test --latency-limit 20ms
+  plimsoll curve swbuild --load 5..50/5 --dir /mnt/test --latency-limit 20ms
   plimsoll curve vda --load 10..100/10 --scale 0.001 --time 10s --warmup 2s
       a thousandth of the data and the rates; the result is marked as not comparable
-  plimsoll curve vda --load 1..8 --target 'null:?latency=2ms' --clock virtual --jobs 4
+  plimsoll curve vda --load 1..8 --target 'null:?latency=2ms&clock=virtual' --jobs 4
       no real target, in virtual time; four points at a time, with the results of one at a time
 
 A point that fails a criterion is invalid; it is kept and shown with its reasons.
@@ -38,7 +38,7 @@ Examples:
   plimsoll find swbuild --max-load 40 --start-load 4 --resolution 1 --latency-limit 20ms --dir /mnt/test
   plimsoll find vda --max-load 100 --scale 0.001 --time 10s --warmup 2s
       a thousandth of the data and the rates; the result is marked as not comparable
-  plimsoll find vda --max-load 16 --target 'null:?latency=10ms&servers=1' --clock virtual
+  plimsoll find vda --max-load 16 --target 'null:?latency=10ms&servers=1&clock=virtual'
 
 Loads are doubled until one is not sustained; then the interval is bisected. A load with a narrow \
 margin is repeated, and both ends of the interval are confirmed.
@@ -90,6 +90,14 @@ Examples:
 Prints its address and serves until Ctrl-C. It changes results only \
 when the user tags, annotates or deletes them in the browser.";
 
+pub(super) const HOSTS_EXAMPLES: &str = "\
+Examples:
+  plimsoll hosts check client[01-16] --dir /mnt/test
+  plimsoll hosts check @hosts
+
+Starts this program on each host by ssh, as --hosts of other commands does, and prints a line for each. \
+Exits with 1 if a host cannot be used.";
+
 pub(super) const NFS_EXAMPLES: &str = "\
 Examples:
   plimsoll emulate nfs --listen 127.0.0.1:20490
@@ -109,11 +117,9 @@ Examples:
   plimsoll run webserver --target 'nfs3://127.0.0.1:22049/export?mountport=20048'
       in another terminal; MOUNT calls bypass the relay
   plimsoll emulate wan --listen 127.0.0.1:22049 --upstream filer:2049 --rtt 40ms --jitter 4ms --bandwidth 100mbit
-  plimsoll emulate wan --tun self filer --rtt 100ms --loss 0.001
-      between this network namespace and the one that `ip netns add filer` created
 
-A relay terminates TCP on both sides: there is no slow start, and no window limits a connection. With \
---tun, both apply. The ends of the tunnel are 198.19.0.1 and 198.19.0.2.
+A relay terminates TCP on both sides: there is no slow start, and no window limits a connection. \
+The kernel's netem delays packets, so that both apply: docs/wan.md has its commands.
 Ctrl-C stops it and prints its traffic.";
 
 pub(super) const MD_EXAMPLES: &str = "\

@@ -1,13 +1,15 @@
-//! Arguments of `hosts`.
+//! Arguments of `hosts`, which checks machines before a run with `--hosts`.
 
 use super::HostArgs;
+use super::examples::HOSTS_EXAMPLES;
 use clap::{Args, Subcommand, ValueHint};
 use std::path::PathBuf;
 
-/// What to do with other machines.
+/// Subcommands of `hosts`; `check` is the only subcommand so far.
 #[derive(Debug, Subcommand)]
 pub enum HostsCommand {
     /// Check that hosts can be reached, have this version, and see the same work directory
+    #[command(after_help = HOSTS_EXAMPLES)]
     Check(HostsCheckArgs),
 }
 
@@ -20,14 +22,14 @@ pub struct HostsCheckArgs {
     /// Directory that all hosts must see; a file is created there for a moment
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub dir: Option<PathBuf>,
-    /// Measure how fast each host sends to each other, for a second each way; the receiver opens a TCP port
-    /// for that
+    /// Measure the bandwidth from each host to each other host, for a second per direction; the receiver opens a
+    /// TCP port
     #[arg(long)]
     pub bandwidth: bool,
 }
 
 impl HostsCheckArgs {
-    /// The hosts.
+    /// Hosts to check, converted to the option `--hosts` of commands that make runs.
     pub fn hosts(&self) -> HostArgs {
         HostArgs {
             hosts: Some(self.hosts.clone()),

@@ -1,7 +1,7 @@
 //! Arguments of load curves and of the search for the load line.
 
 use super::values::{jobs, limit, load, share, some_runs};
-use super::{CommonRunArgs, DescriptionArg, EventArgs, OutputArgs, ResultsRoot};
+use super::{CommonRunArgs, EventArgs, OutputArgs, ResultsRoot};
 use clap::{Args, ValueHint};
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use std::time::Duration;
 /// Arguments of `curve`.
 #[derive(Debug, Args)]
 pub struct CurveArgs {
-    /// Built-in name, or path of a workload file; one with a business metric, such as vda
+    /// Built-in name, or path of a file, of a workload with a business metric, such as vda
     #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
     pub workload: OsString,
     #[command(flatten)]
@@ -19,35 +19,29 @@ pub struct CurveArgs {
     pub events: EventArgs,
 
     /// Loads, in increasing order: 10,20,30, or 10..100/10 for steps of 10, or both
-    #[arg(long, value_name = "LOADS", conflicts_with_all = ["points", "max_load"])]
-    #[arg(allow_hyphen_values = true, help_heading = "Load")]
-    pub load: Option<String>,
-    /// Number of evenly spaced loads, up to --max-load
-    #[arg(long, value_name = "N", requires = "max_load", help_heading = "Load")]
-    pub points: Option<u64>,
-    /// Highest load of --points
-    #[arg(long, value_name = "LOAD", requires = "points", help_heading = "Load")]
-    pub max_load: Option<u64>,
+    #[arg(
+        long,
+        value_name = "LOADS",
+        allow_hyphen_values = true,
+        help_heading = "Load"
+    )]
+    pub load: String,
 
     #[command(flatten)]
     pub criteria: CriteriaArgs,
-    /// Stop after N consecutive invalid points; 0 never stops
+    /// Stop after N consecutive invalid points, and after an invalid point whose achieved rate is below the
+    /// previous point's; 0 measures every load
     #[arg(long, value_name = "N", default_value_t = 2, help_heading = "Criteria")]
     pub stop_after_invalid: u32,
-    /// Continue after an invalid point whose achieved rate is below the previous point's
-    #[arg(long, help_heading = "Criteria")]
-    pub continue_past_peak: bool,
 
-    /// Number of load points that are measured at the same time, each in a process of its own, with
-    /// the same results; 0: as many as there are processors. Needs virtual time
+    /// Number of load points measured at the same time, each in a process of its own, with the same results as one
+    /// after the other; 0 uses the number of processors. Needs virtual time
     #[arg(long, value_name = "N", default_value = "1", value_parser = jobs)]
     #[arg(allow_hyphen_values = true, help_heading = "Engine")]
     pub jobs: usize,
 
     #[command(flatten)]
     pub root: ResultsRoot,
-    #[command(flatten)]
-    pub description: DescriptionArg,
     #[command(flatten)]
     pub manner: OutputArgs,
 }
@@ -71,10 +65,11 @@ pub struct ResumeArgs {
     /// Results directory of the series, which is continued with its original settings
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub dir: PathBuf,
-    /// Allow the commands that the results contain to run
+    /// Allow the commands that the results contain (`--event`, `system` statements) to run
     #[arg(long, help_heading = "Behaviour")]
     pub allow_commands: bool,
-    /// Number of runs that are made at the same time, as of `curve`
+    /// Number of runs made at the same time, each in a process of its own; 0 uses the number of processors. Needs
+    /// virtual time
     #[arg(long, value_name = "N", default_value = "1", value_parser = jobs)]
     #[arg(allow_hyphen_values = true, help_heading = "Engine")]
     pub jobs: usize,
@@ -82,7 +77,7 @@ pub struct ResumeArgs {
     pub manner: OutputArgs,
 }
 
-/// Criteria of a sustained load, instead of what the workload says.
+/// Options that replace the workload's criteria of a sustained load; `None` keeps the criterion of the workload.
 #[derive(Debug, Args)]
 pub struct CriteriaArgs {
     /// Maximum mean response time, instead of the workload's
@@ -94,7 +89,7 @@ pub struct CriteriaArgs {
     #[arg(long, value_name = "FRACTION", value_parser = share)]
     #[arg(allow_hyphen_values = true, help_heading = "Criteria")]
     pub min_total_rate: Option<f64>,
-    /// Minimum fraction of its scheduled operations that each process must complete, such as 0.75
+    /// Minimum fraction of a process's scheduled operations that each process must complete, such as 0.75
     #[arg(long, value_name = "FRACTION", value_parser = share)]
     #[arg(allow_hyphen_values = true, help_heading = "Criteria")]
     pub min_process_rate: Option<f64>,
@@ -103,7 +98,7 @@ pub struct CriteriaArgs {
 /// Arguments of `find`.
 #[derive(Debug, Args)]
 pub struct FindArgs {
-    /// Built-in name, or path of a workload file; one with a business metric, such as vda
+    /// Built-in name, or path of a file, of a workload with a business metric, such as vda
     #[arg(value_name = "WORKLOAD", value_hint = ValueHint::FilePath)]
     pub workload: OsString,
     #[command(flatten)]
@@ -124,12 +119,12 @@ pub struct FindArgs {
     #[arg(long, value_name = "LOADS", value_parser = load)]
     #[arg(allow_hyphen_values = true, help_heading = "Search")]
     pub resolution: Option<u64>,
-    /// Number of runs at each end of the interval; a load is sustained if it passes in more than half
-    /// of its runs
+    /// Number of runs at each end of the interval; a load is sustained if more than half of the load's runs
+    /// pass
     #[arg(long, value_name = "N", default_value = "3", value_parser = some_runs)]
     #[arg(allow_hyphen_values = true, help_heading = "Search")]
     pub confirm_runs: u32,
-    /// Maximum number of runs
+    /// Maximum number of runs of the search, confirmation runs included
     #[arg(long, value_name = "N", default_value = "60", value_parser = some_runs)]
     #[arg(allow_hyphen_values = true, help_heading = "Search")]
     pub max_runs: u32,
@@ -139,8 +134,6 @@ pub struct FindArgs {
 
     #[command(flatten)]
     pub root: ResultsRoot,
-    #[command(flatten)]
-    pub description: DescriptionArg,
     #[command(flatten)]
     pub manner: OutputArgs,
 }

@@ -1,10 +1,10 @@
-//! Arguments of `emulate`.
+//! Arguments of `emulate`: properties of an emulated WAN link, and behaviour of an NFSv3 server in memory.
 
 use super::examples::{NFS_EXAMPLES, WAN_EXAMPLES};
 use super::values::duration;
 use clap::{Args, Subcommand};
 use plimsoll_nfs::server::FaultRule;
-use plimsoll_nfs::wan::{BitRate, Link, Namespace};
+use plimsoll_nfs::wan::{BitRate, Link};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ pub struct NfsArgs {
     /// match applies
     #[arg(long, value_name = "PROCEDURE=FAULT:FRACTION")]
     pub inject_fault: Vec<FaultRule>,
-    /// Maximum memory for files, such as 512m
+    /// Maximum memory for the files on the server, such as 512m; a full server replies NFS3ERR_NOSPC
     #[arg(long, value_name = "SIZE", default_value = "1g", value_parser = plimsoll_plan::parse_size)]
     pub max_memory: u64,
 }
@@ -42,34 +42,24 @@ pub struct NfsArgs {
 #[derive(Debug, Args)]
 pub struct WanArgs {
     /// Address on which the relay listens; port 0 selects a free port
-    #[arg(
-        long,
-        value_name = "ADDRESS:PORT",
-        required_unless_present = "tun",
-        requires = "upstream"
-    )]
-    pub listen: Option<SocketAddr>,
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    pub listen: SocketAddr,
     /// Server to which connections are passed on
-    #[arg(long, value_name = "HOST:PORT", requires = "listen")]
-    pub upstream: Option<String>,
-    /// Pass packets between two network namespaces instead, so that TCP runs end to end; `self` is the
-    /// namespace of this process. Needs root
-    #[arg(long, num_args = 2, value_names = ["NAMESPACE", "NAMESPACE"])]
-    #[arg(conflicts_with_all = ["listen", "upstream"])]
-    pub tun: Option<Vec<Namespace>>,
-    /// Round-trip time, at most 10s; half of it in each direction
+    #[arg(long, value_name = "HOST:PORT")]
+    pub upstream: String,
+    /// Round-trip time that the relay adds, at most 10s; half of the time in each direction
     #[arg(long, value_name = "TIME", value_parser = duration, allow_hyphen_values = true)]
     pub rtt: Duration,
-    /// Maximum deviation of round-trip times, uniformly distributed in each direction; packets are not
-    /// reordered
+    /// Maximum deviation of round-trip times, uniformly distributed in each direction; data stays in
+    /// order
     #[arg(long, value_name = "TIME", default_value = "0ms", value_parser = duration)]
     #[arg(allow_hyphen_values = true)]
     pub jitter: Duration,
     /// Maximum bits per second in each direction, of all connections together, such as 100mbit or 1gbit
     #[arg(long, value_name = "RATE", allow_hyphen_values = true)]
     pub bandwidth: Option<BitRate>,
-    /// Probability that a packet is lost. A relay loses none: data that would be lost, and what
-    /// follows it on that connection, arrives one round trip plus 200 ms late, as if retransmitted
+    /// Probability, for each packet, of a loss: the packet's data, and later data of the same connection, arrive one
+    /// round trip plus 200 ms late, as if retransmitted
     #[arg(
         long,
         value_name = "P",
@@ -80,7 +70,7 @@ pub struct WanArgs {
 }
 
 impl WanArgs {
-    /// The requested link.
+    /// Parameters of the relay's emulated link, as given by the options of `emulate wan`.
     pub fn link(&self) -> Link {
         Link {
             rtt: self.rtt,

@@ -1,7 +1,7 @@
 //! Arguments of `profile`.
 
 use super::values::{directory, times};
-use super::{CommonRunArgs, DescriptionArg, EventArgs, OutputArgs};
+use super::{CommonRunArgs, EventArgs, OutputArgs};
 use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueHint};
 use std::ffi::{OsStr, OsString};
@@ -23,12 +23,12 @@ pub struct ProfileArgs {
     #[command(flatten)]
     pub events: EventArgs,
 
-    /// File system to use instead of the profile's: a name, and a directory or the URL of a target;
+    /// File system to use instead of the profile's file systems: a name, and a directory or the URL of a target;
     /// repeatable
     #[arg(long, value_name = "NAME=DIR|URL", value_parser = OsStringValueParser::new().try_map(file_system), conflicts_with = "dir")]
     #[arg(help_heading = "Target")]
     pub filesystem: Vec<FileSystem>,
-    /// Run only this configuration; repeatable
+    /// Run only the configuration CONFIG of the profile; repeatable
     #[arg(long, value_name = "CONFIG", help_heading = "Load")]
     pub only: Vec<String>,
     /// Repeat each run N times, each with the next seed, to test differences for significance
@@ -40,19 +40,17 @@ pub struct ProfileArgs {
     #[arg(allow_hyphen_values = true, value_parser = directory(), long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub results: Option<PathBuf>,
     #[command(flatten)]
-    pub description: DescriptionArg,
-    #[command(flatten)]
     pub manner: OutputArgs,
 }
 
-/// Value of `--filesystem`.
+/// Value of `--filesystem`: a name, and either a directory or the URL of a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileSystem {
-    /// Name in results.
+    /// Name of the file system, which results and comparisons show.
     pub label: String,
-    /// Directory of the files; `None` if `target` is set.
+    /// Directory on the file system for the files of the runs; `None` if `target` is set.
     pub dir: Option<PathBuf>,
-    /// URL of the target; `None` if `dir` is set.
+    /// URL of the target, such as `nfs4://server/export`; `None` if `dir` is set.
     pub target: Option<String>,
 }
 
@@ -69,7 +67,7 @@ fn file_system(value: OsString) -> Result<FileSystem, String> {
     if label.is_empty() || place.is_empty() {
         return Err(wrong());
     }
-    // A colon ends the scheme of a target; a directory with a colon in its name is written ./a:b.
+    // A value with a colon before any slash is the URL of a target; a directory name with a colon is given as `./a:b`.
     let scheme = place.split_once(':').map(|(scheme, _)| scheme);
     let needs_no_dir = plimsoll_target::scheme_of(place).is_some_and(|s| !s.keeps_files());
     let is_target = scheme.is_some_and(|s| !s.contains('/')) || needs_no_dir;

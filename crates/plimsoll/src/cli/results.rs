@@ -1,8 +1,6 @@
 //! Arguments of commands that read results.
 
-use super::{Format, PercentilesArg};
-use crate::commands::sut;
-use crate::exit::CommandError;
+use super::Format;
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use plimsoll_report::compare::Condition;
 use plimsoll_results::Percentiles;
@@ -11,7 +9,7 @@ use std::path::PathBuf;
 /// Arguments of `results import`.
 #[derive(Debug, Args)]
 pub struct ImportArgs {
-    /// The report
+    /// File of the published report, as HTML or text
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
     /// Output format; json prints the whole report
@@ -28,10 +26,12 @@ pub struct ReportArgs {
     /// Output format
     #[arg(long, value_enum, default_value_t)]
     pub format: ReportFormat,
-    #[command(flatten)]
-    pub percentiles: PercentilesArg,
-    /// First recover what killed runs left behind; RESULTS are their hidden directories or parents of
-    /// those
+    /// Percentiles in tables, instead of the defaults: up to 16, above 0 and at most 100, such as
+    /// 50,90,99,99.9,99.99,99.999
+    #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
+    pub percentiles: Option<Percentiles>,
+    /// First recover the results of killed runs; RESULTS are hidden directories of such runs, or parent directories of
+    /// hidden directories
     #[arg(long)]
     pub recover: bool,
     /// Description of the system under test for --format disclosure and html, instead of the one beside the results;
@@ -41,27 +41,6 @@ pub struct ReportArgs {
     /// New file for the output, instead of standard output; for images and parquet, a directory
     #[arg(allow_hyphen_values = true, long, short, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     pub output: Option<PathBuf>,
-}
-
-/// The description of the system under test that is kept beside results.
-#[derive(Debug, Args)]
-pub struct DescriptionArg {
-    /// Description of the system under test, which is kept beside the results for disclosure reports; `plimsoll results sut init`
-    /// creates one
-    #[arg(allow_hyphen_values = true, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    #[arg(help_heading = "Output")]
-    pub sut: Option<PathBuf>,
-}
-
-impl DescriptionArg {
-    /// Reads the text of the description of the system under test; `None` without the option.
-    ///
-    /// # Errors
-    /// If the file cannot be read or is invalid; the message has the position.
-    pub fn text(&self) -> Result<Option<String>, CommandError> {
-        let read = |file: &PathBuf| Ok(sut::read(file)?.1);
-        self.sut.as_ref().map(read).transpose()
-    }
 }
 
 /// Arguments of `compare`.
@@ -84,7 +63,7 @@ pub struct CompareArgs {
     /// result after the first is not valid; repeatable
     #[arg(long, value_name = "[OPERATION:]FIGURE<|>PERCENT")]
     pub fail_if: Vec<Condition>,
-    /// Check --fail-if in results that are not valid, too
+    /// Check --fail-if also in results that are not valid
     #[arg(long, requires = "fail_if")]
     pub allow_invalid: bool,
 }
@@ -101,8 +80,6 @@ pub enum CompareFormat {
     Html,
     /// An image of the load curves, of any size
     Svg,
-    /// An image of the load curves, in pixels
-    Png,
     /// Everything, including the figures of each run
     Json,
 }
@@ -127,8 +104,6 @@ pub enum ReportFormat {
     Html,
     /// An image of each chart, of any size
     Svg,
-    /// An image of each chart, in pixels
-    Png,
 }
 
 /// Subcommands of `results sut`.
@@ -142,7 +117,7 @@ Examples:
 
 Existing files are never overwritten.")]
     Init {
-        /// The file
+        /// New file for the description
         #[arg(
             allow_hyphen_values = true,
             long,
@@ -164,7 +139,7 @@ Examples:
 
 Exits with 2 and prints the source location if the file is not a valid description.")]
     Check {
-        /// The file
+        /// Description to read
         #[arg(value_name = "FILE", default_value = "sut.toml", value_hint = ValueHint::FilePath)]
         file: PathBuf,
     },

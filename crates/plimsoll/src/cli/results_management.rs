@@ -35,7 +35,7 @@ Examples:
   plimsoll results prune --older-than 8w --results /data/results --yes
 
 Deletes only directories that contain nothing but files written by Plimsoll, and none that a run \
-is still writing to. Results with tags are kept unless --include-tagged is given.
+is still writing to. Results with tags are kept.
 Exit codes: 0 deleted, or nothing to delete; 1 something could not be deleted; 2 refused.")]
     Prune(PruneArgs),
     /// Read a published disclosure report and print its contents
@@ -88,7 +88,7 @@ pub struct NoteArgs {
 /// Arguments of `results prune`.
 #[derive(Debug, Args)]
 pub struct PruneArgs {
-    /// Delete results that started longer ago than this, such as 12h, 30d or 8w
+    /// Delete results whose run or series started longer than TIME ago, such as 12h, 30d or 8w
     #[arg(long, value_name = "TIME", value_parser = age, allow_hyphen_values = true)]
     pub older_than: Duration,
     /// Directory that holds the results directories
@@ -100,13 +100,10 @@ pub struct PruneArgs {
     )]
     #[arg(value_hint = ValueHint::DirPath)]
     pub root: PathBuf,
-    /// Delete tagged results too
-    #[arg(long)]
-    pub include_tagged: bool,
-    /// Only list what would be deleted
+    /// List the results to delete, without deleting any
     #[arg(long)]
     pub dry_run: bool,
-    /// Delete without asking
+    /// Delete the results without asking for confirmation
     #[arg(long, conflicts_with = "dry_run")]
     pub yes: bool,
 }
@@ -127,8 +124,8 @@ pub struct ServeArgs {
     )]
     #[arg(value_hint = ValueHint::DirPath)]
     pub root: PathBuf,
-    /// Access token, at least 16 characters. Other users can see command-line arguments; the
-    /// environment variable PLIMSOLL_TOKEN, which they cannot see, sets it too
+    /// Access token of the server, at least 16 characters. Other users can see command-line arguments, but not the
+    /// environment variable PLIMSOLL_TOKEN, which also sets the token
     #[arg(long, value_name = "TOKEN")]
     pub token: Option<String>,
     /// Host name that clients may use for this machine, in addition to addresses and localhost;

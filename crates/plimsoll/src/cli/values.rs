@@ -2,10 +2,10 @@
 
 use clap::ValueEnum;
 use clap::builder::{PathBufValueParser, TypedValueParser};
-pub(super) use plimsoll_plan::option_values::{age, ops_limit, setting};
+pub(super) use plimsoll_plan::option_values::{age, ops_limit, setting, window};
 use plimsoll_plan::{Cold, OnError, QuitMode, option_values, parse_duration};
 use plimsoll_results::MAX_REPEATS;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -16,11 +16,11 @@ const MIN_INTERVAL: Duration = Duration::from_millis(10);
 /// Values of `--quit`.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum Quit {
-    /// When the time is up; an exhausted fileset is an error
+    /// The run ends when the time is up; an exhausted fileset is an error
     Timeout,
-    /// When every worker is done
+    /// The run ends when every worker is done
     Alldone,
-    /// When the first worker is done
+    /// The run ends when the first worker is done
     Firstdone,
 }
 
@@ -37,10 +37,10 @@ impl From<Quit> for QuitMode {
 /// Values of `--on-error`.
 #[derive(Debug, Clone, Copy, Default, ValueEnum)]
 pub enum ErrorPolicy {
-    /// Stop the run; its result is failed
+    /// Stop the run at the first unexpected error; the result is failed
     #[default]
     Stop,
-    /// Count the error and continue; the result is invalid
+    /// Count unexpected errors and continue; the result is invalid
     Count,
 }
 
@@ -56,9 +56,9 @@ impl From<ErrorPolicy> for OnError {
 /// Values of `--drop-caches`.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub enum ColdKind {
-    /// The files of the workload
+    /// Drop the page cache of the workload's files
     Files,
-    /// Everything the machine caches; needs root
+    /// Drop all caches of this machine's kernel; needs root
     System,
 }
 
@@ -79,21 +79,10 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text)
 }
 
-/// A directory printed in suggested commands: `-r` becomes `./-r`, which is never mistaken for an option.
+/// Parser of a directory option: the directory `-r` becomes `./-r`, so that a suggested command takes `-r` for no
+/// option.
 pub(super) fn directory() -> impl TypedValueParser<Value = PathBuf> {
-    PathBufValueParser::new().map(|path| {
-        match path.as_os_str().as_encoded_bytes().starts_with(b"-") {
-            true => Path::new(".").join(path),
-            false => path,
-        }
-    })
-}
-
-pub(super) fn window(text: &str) -> Result<Duration, String> {
-    match parse_duration(text)? {
-        d if d.is_zero() => Err("the measured window cannot be 0: expected a time above 0".into()),
-        d => Ok(d),
-    }
+    PathBufValueParser::new().map(option_values::directory)
 }
 
 pub(super) fn limit(text: &str) -> Result<Duration, String> {
@@ -116,7 +105,7 @@ pub(super) fn cpu_list(text: &str) -> Result<CpuList, String> {
     option_values::cpu_list(text).map(CpuList)
 }
 
-/// The name of a machine.
+/// Parses the value of `--allowed-host`: a host name without scheme, port or path.
 pub(super) fn host(text: &str) -> Result<String, String> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
     if text.is_empty() || !text.chars().all(plain) {
@@ -153,12 +142,12 @@ pub(super) fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-/// The number of runs of `run --repeat`.
+/// Parses the number of runs of `run --repeat`.
 pub(super) fn repeats(text: &str) -> Result<u32, String> {
     from_to(text, 2, MAX_REPEATS)
 }
 
-/// The number of runs of each configuration.
+/// Parses the number of runs of each configuration of a profile (`profile --repeat`).
 pub(super) fn times(text: &str) -> Result<u32, String> {
     from_to(text, 1, MAX_REPEATS)
 }
@@ -174,22 +163,12 @@ pub(super) fn some_runs(text: &str) -> Result<u32, String> {
     at_least_one(text, "runs")
 }
 
-/// Number of load points measured concurrently; 0 selects the number of processors.
+/// Parses the value of `--jobs`, the number of load points measured at the same time; 0 selects the number of
+/// processors.
 pub(super) fn jobs(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(n) => Ok(n),
         Err(_) => Err("expected a number of load points, or 0 for the number of processors".into()),
-    }
-}
-
-pub(super) fn lanes(text: &str) -> Result<u32, String> {
-    at_least_one(text, "threads")
-}
-
-pub(super) fn rate(text: &str) -> Result<f64, String> {
-    match text.parse::<f64>() {
-        Ok(r) if r.is_finite() && r >= 0.0 => Ok(r),
-        _ => Err("expected a number of events per second, such as 250, or 0 for no limit".into()),
     }
 }
 

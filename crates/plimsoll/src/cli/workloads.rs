@@ -1,18 +1,18 @@
 //! Arguments of commands that take workloads.
 
 use super::values::{
-    ColdKind, CpuList, ErrorPolicy, Quit, cpu_list, duration, interval, lanes, load, ops_limit,
-    rate, scale, seed, setting, window,
+    ColdKind, CpuList, ErrorPolicy, Quit, cpu_list, duration, interval, load, ops_limit, scale,
+    seed, setting, window,
 };
-use super::{EventArgs, Format, IoArgs};
-use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use super::{EventArgs, Format};
+use clap::{Args, Subcommand, ValueHint};
 use plimsoll_engine::ClockKind;
 use plimsoll_plan::{Content, OpsLimit};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The workload of `run`, and how it runs.
+/// Arguments of `run` for the workload, and for the load, events and end of the run.
 #[derive(Debug, Args)]
 pub struct WorkloadArgs {
     /// Built-in name, or path of a workload file
@@ -23,22 +23,17 @@ pub struct WorkloadArgs {
     #[command(flatten)]
     pub events: EventArgs,
 
-    /// Load in business metrics, for workloads that have them, such as vda [default: 1]
+    /// Load in business metrics, for workloads with business metrics, such as vda [default: 1]
     #[arg(long, value_name = "N", value_parser = load)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub load: Option<u64>,
-    /// End after N operations in total, or N per worker
+    /// End the run after N operations in total, or N per worker
     #[arg(long, value_name = "N[/worker]", value_parser = ops_limit)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub ops: Option<OpsLimit>,
-    /// Quit mode: what ends the run, instead of the workload's
+    /// Quit mode: what ends the run, instead of the workload's quit mode
     #[arg(long, value_name = "MODE", value_enum, help_heading = "Load")]
     pub quit: Option<Quit>,
-    /// Event rate for the limiters in events per second, instead of the workload's; 0 removes the
-    /// limit
-    #[arg(long, value_name = "EVENTS", value_parser = rate)]
-    #[arg(allow_hyphen_values = true, help_heading = "Load")]
-    pub rate: Option<f64>,
 }
 
 /// Help on targets, with the URL form of each target.
@@ -52,7 +47,7 @@ fn target_help() -> String {
     )
 }
 
-/// Options that determine the files of a workload.
+/// Options that determine a workload's files: directory, target, scale, parameters, seed and content.
 #[derive(Debug, Args)]
 pub struct FilesArgs {
     /// Directory for the files; every path of the workload is re-rooted below it
@@ -80,9 +75,8 @@ pub struct FilesArgs {
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub seed: Option<u64>,
 
-    /// Content of writes, instead of the workload's: random, zero, or comma-separated
-    /// parts: compressible:RATIO (or PERCENT%), duplicate:PERCENT, block:SIZE, groups:N
-    /// [default: random]
+    /// Content of writes, instead of the workload's content: random, zero, or comma-separated parts: compressible:RATIO
+    /// (or PERCENT%), duplicate:PERCENT, block:SIZE, groups:N [default: random]
     #[arg(long, value_name = "KIND", help_heading = "Behaviour")]
     pub content: Option<Content>,
 }
@@ -92,7 +86,7 @@ pub struct FilesArgs {
 pub struct CommonRunArgs {
     #[command(flatten)]
     pub files: FilesArgs,
-    /// Keep the files after the run
+    /// Keep the workload's files after the run
     #[arg(long, help_heading = "Target")]
     pub keep: bool,
 
@@ -100,16 +94,16 @@ pub struct CommonRunArgs {
     #[arg(long, value_name = "TIME", value_parser = window)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub time: Option<Duration>,
-    /// Warm-up: added to a Filebench workload's own, or replacing that of an operation mix
+    /// Warm-up time, added to the warm-up of a Filebench workload, or replacing the warm-up of an operation mix
     #[arg(long, value_name = "TIME", value_parser = duration)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub warmup: Option<Duration>,
-    /// What an unexpected error does: stop the run, or count the error and make the result
+    /// Effect of an unexpected error: stop the run, or count the error and make the result
     /// invalid [default: stop; for load points: count]
     #[arg(long, value_name = "POLICY", value_enum, help_heading = "Behaviour")]
     pub on_error: Option<ErrorPolicy>,
-    /// Write contents that follow from file and offset, check every read, and read all files again after
-    /// the run: a result that lost anything acknowledged is invalid
+    /// Verify data: write contents that follow from file and offset, check every read, and read all files again after
+    /// the run; a result with lost acknowledged data is invalid
     #[arg(long, conflicts_with = "content", help_heading = "Behaviour")]
     pub verify: bool,
     /// Drop cached data before the run: of the files, or of the whole system (needs root)
@@ -123,28 +117,13 @@ pub struct CommonRunArgs {
     #[arg(long, help_heading = "Behaviour")]
     pub allow_commands: bool,
 
-    /// Real time, or virtual time that jumps to the next event (for targets that support it)
-    #[arg(
-        long,
-        value_name = "KIND",
-        value_enum,
-        default_value_t,
-        help_heading = "Engine"
-    )]
-    pub clock: ClockArg,
-    #[command(flatten)]
-    pub io: IoArgs,
-    /// Threads that drive the workers, for targets that do not need one per worker
-    #[arg(long, value_name = "N", value_parser = lanes)]
-    #[arg(allow_hyphen_values = true, help_heading = "Engine")]
-    pub lanes: Option<u32>,
     /// Length of an interval of the time series in the results, at least 10ms; the latencies shown
-    /// during the run are those of the last complete interval
+    /// during the run are the latencies of the last complete interval
     #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
     #[arg(allow_hyphen_values = true, help_heading = "Engine")]
     pub interval: Duration,
 
-    /// Print what would be run, without running it; exits with 2 and the reasons if it would be refused
+    /// Print the resolved run without executing the run; exits with 2 and the reasons if the run would be refused
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
 }
@@ -157,14 +136,14 @@ pub struct PopulateArgs {
     pub workload: OsString,
     #[command(flatten)]
     pub files: FilesArgs,
-    /// Load in business metrics, for workloads that have them, such as vda [default: 1]
+    /// Load in business metrics, for workloads with business metrics, such as vda [default: 1]
     #[arg(long, value_name = "N", value_parser = load)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub load: Option<u64>,
-    /// Print what would be created, without creating it; exits with 2 and the reasons if it would be refused
+    /// Print the planned files without creating the files; exits with 2 and the reasons if `populate` would refuse
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
-    /// Print nothing but what was created, and errors
+    /// Print only the created files and errors
     #[arg(long, short, help_heading = "Output")]
     pub quiet: bool,
 }
@@ -216,37 +195,17 @@ pub struct ShowArgs {
 /// Arguments of `workloads convert`.
 #[derive(Debug, Args)]
 pub struct ConvertArgs {
-    /// The custom workload file
+    /// Custom workload file of netmist
     #[arg(value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub file: PathBuf,
-    /// Output file instead of standard output; it must not exist
+    /// New file for the operation mix, instead of standard output
     #[arg(allow_hyphen_values = true, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
 }
 
-/// Values of `--clock`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum ClockArg {
-    /// Real time
-    #[default]
-    Real,
-    /// Time that jumps to the next event
-    Virtual,
-}
-
 impl CommonRunArgs {
-    /// The clock of the run.
+    /// Clock of the run, real or virtual, which follows from the URL of the target.
     pub fn clock(&self) -> ClockKind {
-        self.clock.of(&self.files.target)
-    }
-}
-
-impl ClockArg {
-    /// Clock for runs on a target: virtual if the target exists only in virtual time.
-    pub fn of(self, target: &str) -> ClockKind {
-        match self {
-            Self::Real if !plimsoll_target::is_virtual(target) => ClockKind::Real,
-            _ => ClockKind::Virtual,
-        }
+        plimsoll_target::clock(&self.files.target)
     }
 }

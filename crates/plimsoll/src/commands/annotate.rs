@@ -5,7 +5,8 @@ use crate::cli::{NoteArgs, TagArgs};
 use crate::exit::{CommandError, Exit};
 use plimsoll_results::{Annotations, Kind, ResultsError};
 
-/// Changes tags, and prints the resulting tags. Nothing is changed unless all directories hold results.
+/// Adds and removes tags of results, and prints the resulting tags. If one of the directories given to `results tag`
+/// holds no results, no tag is changed.
 pub fn tag(args: &TagArgs) -> Result<Exit, CommandError> {
     if let Some(both) = args.add.iter().find(|t| args.remove.contains(t)) {
         return Err(CommandError::usage(format!(
@@ -33,7 +34,7 @@ pub fn tag(args: &TagArgs) -> Result<Exit, CommandError> {
     print(&out)
 }
 
-/// Writes or prints a note.
+/// Writes the note of a results directory, or prints the note if no text is given.
 pub fn note(args: &NoteArgs) -> Result<Exit, CommandError> {
     let dir = &args.results;
     let Some(text) = &args.text else {

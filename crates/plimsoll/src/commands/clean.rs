@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 /// Search depth for markers, in levels below the given directory.
 const MAX_SEARCH_DEPTH: u32 = 3;
 
-/// Cleans the directory, or the marked directories below.
+/// Removes the files that interrupted runs left in the work directory given to `clean`, or, without a marker there, in
+/// work directories up to `MAX_SEARCH_DEPTH` levels below.
 pub fn run(args: &CleanArgs) -> Result<Exit, CommandError> {
     let dir = &args.dir;
     if plimsoll_target::is_remote(&args.target) {
@@ -33,7 +34,8 @@ pub fn run(args: &CleanArgs) -> Result<Exit, CommandError> {
     clean(args, marked)
 }
 
-/// Cleans these directories.
+/// Removes the files that the marker of each directory in `marked` lists; an error in one directory sets the exit code,
+/// and the files of the next directories are removed nevertheless.
 fn clean(args: &CleanArgs, marked: Vec<PathBuf>) -> Result<Exit, CommandError> {
     let settings = Settings {
         target: args.target.clone(),
@@ -62,7 +64,7 @@ fn clean(args: &CleanArgs, marked: Vec<PathBuf>) -> Result<Exit, CommandError> {
                     _ = writeln!(said, "  {path}");
                 }
             }
-            // The remaining directories are cleaned nevertheless.
+            // An error in one work directory is printed and does not prevent the removal in the next work directory.
             Err(e) => {
                 crate::console::err(&format!("error: {e}\n"));
                 exit = match (e, exit) {
@@ -77,9 +79,8 @@ fn clean(args: &CleanArgs, marked: Vec<PathBuf>) -> Result<Exit, CommandError> {
     Ok(exit)
 }
 
-/// Appends each directory below `dir` that contains a marker, or the claim of a run that ended before the run wrote its
-/// marker. The search does not descend into such a directory, because the marker lists the contents, and does not
-/// follow links.
+/// Appends to `marked` the directory `dir` if it contains a marker, or the claim of a run that ended before the marker
+/// was written; otherwise searches `depth` levels of subdirectories. The search for markers follows no symbolic links.
 fn find(dir: &Path, depth: u32, marked: &mut Vec<PathBuf>) -> std::io::Result<()> {
     let mut below = Vec::new();
     for entry in std::fs::read_dir(dir)? {

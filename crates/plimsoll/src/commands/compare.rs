@@ -1,20 +1,23 @@
-//! `compare`: comparison of results.
+//! `compare`: differences between the figures of two or more results, and the statistical significance of differences.
 
-use super::import::{read as read_report, refused, remark};
-use super::report::{Picture, write_file, write_output};
+use super::import::{read as read_report, remark};
+use super::report::write_output;
 use crate::cli::{CompareArgs, CompareFormat};
 use crate::console::{self, Stream};
 use crate::exit::{CommandError, Exit};
 use crate::new_file;
+use crate::workload::diagnosed;
 use plimsoll_measure::curve::{Curve, CurveError, Point};
 use plimsoll_report::compare::{self, Comparison, CurveSet, Results, side_by_side};
 use plimsoll_report::disclosure::{Disclosure, LoadPoint};
+use plimsoll_report::html::chart::standalone;
 use plimsoll_report::html::{charts, page};
 use plimsoll_report::{markdown, terminal};
 use plimsoll_results::{Percentile, Percentiles, Verdict};
 use std::path::Path;
 
-/// Compares the results and prints the differences.
+/// Compares the first result with each further result, and prints the differences; the exit code is 3 if a condition of
+/// `--fail-if` is met.
 pub fn run(args: &CompareArgs) -> Result<Exit, CommandError> {
     if let Some(file) = &args.output {
         new_file::refuse_existing(file)?;
@@ -36,7 +39,7 @@ pub fn run(args: &CompareArgs) -> Result<Exit, CommandError> {
     }
     write(&comparison, args)?;
     for b in &broken {
-        console::err(&format!("failed: {}\n", b.text));
+        console::err(&format!("failed: {b}\n"));
     }
     Ok(match broken.is_empty() {
         true => Exit::Valid,
@@ -48,7 +51,8 @@ pub fn run(args: &CompareArgs) -> Result<Exit, CommandError> {
 fn percentiles(args: &CompareArgs) -> Option<Percentiles> {
     let conditions: Vec<Percentile> = args.fail_if.iter().filter_map(|c| c.percentile()).collect();
     let asked = args.percentiles.as_ref();
-    // The totals have the fewest percentiles by default.
+    // A condition on a percentile that totals lack by default selects the default percentiles of operations, which
+    // include the default percentiles of totals.
     let more = conditions
         .iter()
         .any(|p| !compare::TOTAL_PERCENTILES.contains(p));
@@ -68,8 +72,7 @@ fn write(comparison: &Comparison, args: &CompareArgs) -> Result<(), CommandError
         CompareFormat::Text => terminal::render(&compare::document(comparison), layout),
         CompareFormat::Markdown => markdown::render(&compare::document(comparison)),
         CompareFormat::Html => page::report(&[compare::document(comparison)]),
-        CompareFormat::Svg => return picture(comparison, args, Picture::Svg),
-        CompareFormat::Png => return picture(comparison, args, Picture::Png),
+        CompareFormat::Svg => picture(comparison)?,
         CompareFormat::Json => {
             let json = serde_json::to_string_pretty(comparison);
             json.map_err(|e| CommandError::failed(format!("cannot print the comparison: {e}")))?
@@ -79,24 +82,15 @@ fn write(comparison: &Comparison, args: &CompareArgs) -> Result<(), CommandError
     write_output(&text, args.output.as_deref()).map(drop)
 }
 
-/// Writes a picture of the load curves.
-fn picture(
-    comparison: &Comparison,
-    args: &CompareArgs,
-    picture: Picture,
-) -> Result<(), CommandError> {
-    let Some(output) = args.output.as_deref() else {
-        return Err(CommandError::usage(
-            "a picture is a file: --output gives its name",
-        ));
-    };
-    let Some(chart) = charts::of_comparison(comparison) else {
-        return Err(CommandError::usage(
+/// SVG picture of the compared load curves; other results are a usage error, because their figures have no chart.
+fn picture(comparison: &Comparison) -> Result<String, CommandError> {
+    let chart = charts::of_comparison(comparison).ok_or_else(|| {
+        CommandError::usage(
             "pictures show load curves, and these results are none: expected --format text, \
              markdown, html or json",
-        ));
-    };
-    write_file(output, &picture.draw(&chart)?).map(drop)
+        )
+    })?;
+    Ok(standalone(&chart))
 }
 
 /// Reads a results directory of any kind, or a published report.
@@ -111,7 +105,7 @@ fn read(path: &Path, percentiles: Option<&Percentiles>) -> Result<Results, Comma
 fn published(path: &Path, name: &str) -> Result<Results, CommandError> {
     let bytes =
         read_report(path).map_err(|e| CommandError::usage(format!("cannot read {name}: {e}")))?;
-    let imported = plimsoll_report::disclosure::import(&bytes, name).map_err(|d| refused(&d))?;
+    let imported = plimsoll_report::disclosure::import(&bytes, name).map_err(diagnosed)?;
     remark(&imported, name);
     let d = imported.disclosure;
     let ours = d.remark.starts_with("Measured with Plimsoll");
@@ -136,7 +130,8 @@ fn published(path: &Path, name: &str) -> Result<Results, CommandError> {
     }))
 }
 
-/// The curve, including points without operations, to prevent a line across missing points.
+/// Load curve of a disclosure report. A load point without response time gets an achieved rate of 0, so that a chart
+/// draws no line across the load point.
 fn curve_with_zero_points(d: &Disclosure) -> Result<Curve, CurveError> {
     let point = |p: &LoadPoint| Point {
         load: p.load,
@@ -150,9 +145,10 @@ fn curve_with_zero_points(d: &Disclosure) -> Result<Curve, CurveError> {
     Curve::new(d.points.iter().map(point).collect())
 }
 
-/// Scale stated in the remark of a report; 1 without a statement.
+/// Scale of a disclosed curve, from the remark `0.1 of the full …` that Plimsoll writes; 1 if the remark states no
+/// scale.
 fn scale_of(remark: &str) -> f64 {
-    // Reports of all versions state the scale as `0.1 of the full …`.
+    // Disclosure reports of all Plimsoll versions state the scale as `0.1 of the full …`.
     let told = remark.split_once(" of the full");
     let number = told.and_then(|(before, _)| before.split_whitespace().next_back());
     number.and_then(|n| n.parse().ok()).unwrap_or(1.0)

@@ -2,16 +2,14 @@
 
 use crate::cli::NfsArgs;
 use crate::exit::{CommandError, Exit};
+use crate::signals::of_server;
 use plimsoll_nfs::server::{Server, ServerOptions, Tree};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 use std::sync::{Arc, Mutex};
 
-/// Serves until a signal arrives.
+/// Serves files in memory over NFSv3 until SIGINT, SIGTERM or SIGHUP, which end the server with exit code 0.
 pub fn run(args: &NfsArgs) -> Result<Exit, CommandError> {
     // Catch signals before announcing the server, so that any signal ends the server in order.
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
-        .map_err(|e| CommandError::failed(format!("cannot catch Ctrl-C: {e}")))?;
+    let mut signals = of_server()?;
     let behaviour = ServerOptions {
         delay: args.reply_delay,
         faults: args.inject_fault.clone(),
@@ -22,6 +20,6 @@ pub fn run(args: &NfsArgs) -> Result<Exit, CommandError> {
     let (at, port) = (server.address(), server.address().port());
     super::print(&format!("nfs3://{at}/?mountport={port}\n"))?;
     signals.forever().next();
-    server.stop();
+    drop(server);
     Ok(Exit::Valid)
 }

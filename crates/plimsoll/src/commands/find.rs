@@ -2,6 +2,7 @@
 
 use super::plan;
 use super::series::{self, ReadySeries};
+use super::sut;
 use crate::cli::FindArgs;
 use crate::exit::{CommandError, Exit};
 use crate::{load_plan, new_series};
@@ -14,7 +15,7 @@ const DEFAULT_START_DIVISOR: u64 = 8;
 /// Searches for the load line, writes every run and prints the result.
 pub fn run(args: &FindArgs) -> Result<Exit, CommandError> {
     if args.how.dry_run {
-        args.description.text()?;
+        sut::text()?;
         let series = series(args, args.manner.ranks.working()?)?;
         series::check(&args.manner.ranks, &series, 1)?;
         let rules = rules(args)?;
@@ -30,18 +31,19 @@ pub fn run(args: &FindArgs) -> Result<Exit, CommandError> {
     series::run(&args.manner, 1, |communicator| {
         let mut series = series(args, communicator.working())?;
         new_series::check(&mut series, &args.how, &args.root.results)?;
-        Ok(ReadySeries::new(series, &args.root.results).with_sut(args.description.text()?))
+        ReadySeries::new(series, &args.root.results)
     })
 }
 
-/// The series document, without runs.
+/// `series.json` of a search before its first run: search rules, and the Plan of the maximum load.
 fn series(args: &FindArgs, ranks: u32) -> Result<Series, CommandError> {
     let kind = SeriesKind::Search(LoadSearch::new(rules(args)?));
     let plan = load_plan::at(&args.workload, &args.how, &args.criteria, args.max_load)?;
     new_series::of_workload(kind, plan, &args.how, &args.events, ranks)
 }
 
-/// The rules by which the loads are selected.
+/// Rules of the search for the load line: first and maximum load, resolution, confirmation runs and maximum number of
+/// runs.
 fn rules(args: &FindArgs) -> Result<SearchRules, CommandError> {
     let max = args.max_load;
     let start = args

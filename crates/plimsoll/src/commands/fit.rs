@@ -25,14 +25,15 @@ use trial::TrialRunner;
 /// Elasticity of the response time to a figure below which the points hardly determine the figure.
 const MIN_ELASTICITY: f64 = 0.02;
 
-/// A system with free figures.
+/// Text of a system file, and the free figures in the text, of which a fit requires at least one.
 struct FreeSystem {
     name: String,
     text: String,
     figures: Vec<FreeFigure>,
 }
 
-/// Fits the figures, writes the system and prints the report.
+/// Fits the free figures of a simulated system to the load curve of `--to`, writes the fitted system file and prints
+/// the report.
 pub fn run(args: &FitArgs) -> Result<Exit, CommandError> {
     let communicator = join_launched()?;
     if communicator.size() > 1 {
@@ -49,8 +50,9 @@ pub fn run(args: &FitArgs) -> Result<Exit, CommandError> {
     let stop = stop_on_interrupt(&communicator)?;
     signals::note_fit();
     let mut runner = TrialRunner::new(&curve.plan, memo, &stop, process_count(args.jobs).get())?;
-    let mut progress = Progress::new(args.quiet, args.format);
-    progress.say(&headline(&system, &curve, &fitted, &held_out));
+    let mut progress = Progress::new(args);
+    let headline = headline(&system, &curve, &fitted, &held_out);
+    progress.output.print_message(&headline);
     let enough = fitted.len() > system.figures.len();
     if !enough {
         let text = too_few(fitted.len(), system.figures.len());
@@ -68,7 +70,7 @@ pub fn run(args: &FitArgs) -> Result<Exit, CommandError> {
     })?;
     let others = residuals(&mut runner, &system, &result.factors, &held_out)?;
     let text = with_figures(&system.text, &system.figures, &result.factors);
-    // The trials have been made, so this is a failure and not a refusal.
+    // An unwritable system file is a failure (exit code 1) and not a usage error, because the trials have been made.
     new_file::create(&args.output, &text).map_err(|e| CommandError {
         exit: Exit::Failed,
         ..e
@@ -94,7 +96,7 @@ pub fn run(args: &FitArgs) -> Result<Exit, CommandError> {
     })
 }
 
-/// The system of a name or path, with its free figures.
+/// Reads the file of a simulated system, given by built-in name or path, and extracts the free figures.
 fn read_system(name: &str) -> Result<FreeSystem, CommandError> {
     let text = plimsoll_sim::find(name).map_err(CommandError::usage)?;
     plimsoll_sim::parse(&text, name).map_err(diagnosed)?;
@@ -117,7 +119,8 @@ fn nothing_free(system: &FreeSystem) -> CommandError {
     ))
 }
 
-/// Splits the points into points held out for validation and points for fitting.
+/// Splits the points of a curve by the numbers of `--hold-out`: first the held-out points, then the points to which the
+/// figures are fitted.
 fn divide(
     curve: &ReferenceCurve,
     hold_out: &[usize],
@@ -145,7 +148,7 @@ fn divide(
     }
 }
 
-/// Natural logarithms of modelled over measured response time.
+/// Residual of each load point: the natural logarithm of the modelled over the measured mean response time.
 fn residuals(
     runner: &mut TrialRunner<'_>,
     system: &FreeSystem,
@@ -169,7 +172,7 @@ fn too_few(points: usize, figures: usize) -> String {
     )
 }
 
-/// First line of the report: the system and the curve.
+/// First line of a fit's report: the system, the curve, the numbers of fitted and held-out points, and the workload.
 fn headline(
     system: &FreeSystem,
     curve: &ReferenceCurve,
@@ -256,7 +259,7 @@ fn figure(figure: &FreeFigure, result: &Fitted, i: usize) -> FittedFigure {
     }
 }
 
-/// Notes on a fitted figure.
+/// Warnings about a fitted figure: its value ended at a bound, or the response times hardly depend on the figure.
 fn notes(figure: &FittedFigure) -> Vec<String> {
     let mut notes = Vec::new();
     if figure.at_bound {

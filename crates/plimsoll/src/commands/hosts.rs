@@ -11,6 +11,7 @@ use plimsoll_measure::control_groups::QuotaUse;
 use plimsoll_ranks::{HostGroup, RankError, Ranks, connect_hosts};
 use plimsoll_report::latency;
 use plimsoll_results::Environment;
+use plimsoll_runtime::sync::lock;
 use serde::{Deserialize, Serialize};
 use std::fs::Permissions;
 use std::io::{ErrorKind, Write as _};
@@ -26,7 +27,7 @@ const CLOCK_COMPARISONS: u32 = 5;
 /// Clock difference above which a warning is printed, because times in other programs' results would not match.
 const MAX_CLOCK_DIFFERENCE: Duration = Duration::from_secs(1);
 
-/// Runs a command about hosts.
+/// Checks the hosts; in a process that `hosts check` has started on a host, executes the task of the checking machine.
 pub fn run(command: &HostsCommand) -> Result<Exit, CommandError> {
     let HostsCommand::Check(args) = command;
     match plimsoll_ranks::is_assigned_rank() {
@@ -39,27 +40,27 @@ pub fn run(command: &HostsCommand) -> Result<Exit, CommandError> {
     }
 }
 
-/// Task of the hosts of a connection.
+/// Part of `hosts check` that the hosts execute; the checking machine broadcasts the task before any other data.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 enum Task {
-    /// Report facts about the host.
+    /// Task in which a host reports its name, processors and clock, and whether the host sees the check file.
     Inspection,
-    /// Measure the bandwidth between the hosts.
+    /// Task in which the hosts measure the bandwidth from each host to each other host.
     Bandwidth,
 }
 
-/// Facts that a host reports about itself.
+/// Facts about a host that the host sends to the checking machine at the end of [`Task::Inspection`].
 #[derive(Debug, Serialize, Deserialize)]
 struct HostFacts {
-    /// Host name.
+    /// Name of the host as the host's own system reports the name, not as `--hosts` spells it.
     name: String,
     /// Number of processors that the ranks may use on the host; below 1 with a small CPU quota.
     processors: f64,
-    /// Problem with the work directory, if any.
+    /// Whether the host sees the check file in its work directory; `Err` has a sentence with the reason if not.
     dir: Result<(), String>,
 }
 
-/// Result of the inspection of a host.
+/// Facts that a host has sent, with the round-trip time and the clock offset that the checking machine measured.
 #[derive(Debug)]
 struct HostReport {
     facts: HostFacts,
@@ -68,10 +69,10 @@ struct HostReport {
     clock_ahead_s: f64,
 }
 
-/// File by which hosts verify that they see the same work directory.
+/// Check file in the work directory: a host that finds the expected contents sees the same directory as this machine.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 struct CheckFile {
-    /// Directory as given; `None` if no directory is to be checked.
+    /// Work directory as given to `--dir`; `None` without the option, when no directory is checked.
     dir: Option<PathBuf>,
     name: PathBuf,
     contents: String,
@@ -93,8 +94,9 @@ fn check(args: &HostsCheckArgs) -> Result<Exit, CommandError> {
         .map_err(|e| CommandError::failed(format!("cannot catch signals: {e}")))?;
     let (file, contents) = match &args.dir {
         Some(dir) => {
-            // An interrupt must not come between the creation of the file and its registration for removal.
-            let mut known = signals::lock(&interrupted);
+            // The lock keeps an interrupt from coming between the creation of the check file and its registration for
+            // removal.
+            let mut known = lock(&interrupted);
             let (file, check) = check_file(dir)?;
             *known = Some(file.path().to_owned());
             (Some(file), check)
@@ -163,10 +165,11 @@ fn check_file(dir: &Path) -> Result<(NamedTempFile, CheckFile), CommandError> {
         .prefix(".plimsoll-check-")
         .tempfile_in(dir);
     let mut file = builder.map_err(failed)?;
-    // Readable whatever the umask: the user on another machine may differ, and the server may map its root to `nobody`.
+    // The check file is readable by everyone whatever the umask: the user on another machine may differ, and an NFS
+    // server may map root to `nobody`.
     let readable = Permissions::from_mode(0o644);
     file.as_file().set_permissions(readable).map_err(failed)?;
-    // The name has a random part, which the file repeats, so no other directory has the same file.
+    // The check file contains its own name, which has a random part, so no other directory has the same file.
     let name = PathBuf::from(file.path().file_name().expect("a file has a name"));
     let contents = format!("{} {}", std::process::id(), name.display());
     file.write_all(contents.as_bytes()).map_err(failed)?;
@@ -179,13 +182,14 @@ fn check_file(dir: &Path) -> Result<(NamedTempFile, CheckFile), CommandError> {
     Ok((file, check))
 }
 
-/// Starts the program on a host and exchanges messages with it.
+/// Starts `plimsoll rank` on a host through ssh, and inspects the host. An `Err` is a sentence that says why the host
+/// is unusable.
 fn inspect(group: &HostGroup, file: &CheckFile) -> Result<HostReport, String> {
     let ranks = connect_hosts(group).map_err(|e| e.to_string())?;
-    exchange(&*ranks, file).map_err(|e| e.to_string())
+    exchange(&ranks, file).map_err(|e| e.to_string())
 }
 
-fn exchange(ranks: &dyn Ranks, file: &CheckFile) -> Result<HostReport, RankError> {
+fn exchange(ranks: &Ranks, file: &CheckFile) -> Result<HostReport, RankError> {
     bandwidth::broadcast(ranks, &Task::Inspection)?;
     ranks.agree_on_start()?;
     let spread = ranks.report_start(Instant::now())?;
@@ -200,7 +204,7 @@ fn exchange(ranks: &dyn Ranks, file: &CheckFile) -> Result<HostReport, RankError
             }
         })?;
         let round_trip = begun.elapsed();
-        // The host read its clock at about half of the round trip.
+        // The remote clock is compared with the local time at the middle of the round trip (Cristian's algorithm).
         let ahead = theirs - (sent + round_trip.as_secs_f64() / 2.0);
         if closest.is_none_or(|(shortest, _)| round_trip < shortest) {
             closest = Some((round_trip, ahead));
@@ -221,8 +225,8 @@ fn exchange(ranks: &dyn Ranks, file: &CheckFile) -> Result<HostReport, RankError
     })
 }
 
-/// Host side of a connection.
-fn reply(ranks: &dyn Ranks) -> Result<(), String> {
+/// Host side of `hosts check`: executes the [`Task`] that rank 0 broadcasts.
+fn reply(ranks: &Ranks) -> Result<(), String> {
     let task = ranks.broadcast(vec![]).map_err(|e| e.to_string())?;
     match bandwidth::decode(&task)? {
         Task::Inspection => describe(ranks),
@@ -231,7 +235,7 @@ fn reply(ranks: &dyn Ranks) -> Result<(), String> {
 }
 
 /// Host side of [`exchange`].
-fn describe(ranks: &dyn Ranks) -> Result<(), String> {
+fn describe(ranks: &Ranks) -> Result<(), String> {
     let failed = |e: RankError| e.to_string();
     ranks.agree_on_start().map_err(failed)?;
     ranks.report_start(Instant::now()).map_err(failed)?;
@@ -254,7 +258,7 @@ fn describe(ranks: &dyn Ranks) -> Result<(), String> {
     ranks.collect(facts, &mut |_, _| ()).map_err(failed)
 }
 
-/// Checks that this machine's work directory has the file.
+/// Checks, on a host, that the check file of rank 0 is in the host's work directory and has the expected contents.
 fn find(file: &CheckFile, place: &HostPlace) -> Result<(), String> {
     let Some(given) = &file.dir else {
         return Ok(());
@@ -284,7 +288,7 @@ fn seconds_of(time: SystemTime) -> f64 {
     since.map_or(0.0, |t| t.as_secs_f64())
 }
 
-/// Report line of a host.
+/// Report line of a host: name, processors, version, round-trip time, clock, and the work directory if `has_dir`.
 fn line(host: &str, report: &HostReport, has_dir: bool) -> String {
     let facts = &report.facts;
     let clock = clock(report.clock_ahead_s);

@@ -4,21 +4,26 @@ use super::print;
 use crate::cli::{Format, ImportArgs};
 use crate::console::{self, Stream};
 use crate::exit::{CommandError, Exit};
-use plimsoll_diagnostics::Diagnostics;
+use crate::workload::diagnosed;
 use plimsoll_report::disclosure::Imported;
+use plimsoll_report::terminal;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-/// Reads the report, prints inconsistencies and missing sections, and prints the report.
+/// Reads a published disclosure report, and prints the report's inconsistencies and missing sections as warnings, then
+/// the report's contents.
 pub fn run(args: &ImportArgs) -> Result<Exit, CommandError> {
     let name = args.file.display().to_string();
     let bytes =
         read(&args.file).map_err(|e| CommandError::usage(format!("cannot read {name}: {e}")))?;
-    let imported = plimsoll_report::disclosure::import(&bytes, &name).map_err(|d| refused(&d))?;
+    let imported = plimsoll_report::disclosure::import(&bytes, &name).map_err(diagnosed)?;
     remark(&imported, &name);
     match args.format {
-        Format::Text => print(&imported.disclosure.summary()),
+        Format::Text => {
+            let document = imported.disclosure.document();
+            print(&terminal::render(&document, Stream::Out.layout()))
+        }
         Format::Json => {
             let json = serde_json::to_string_pretty(&imported.disclosure)
                 .map_err(|e| CommandError::failed(format!("cannot print the report: {e}")))?;
@@ -27,7 +32,7 @@ pub fn run(args: &ImportArgs) -> Result<Exit, CommandError> {
     }
 }
 
-/// Prints warnings about a report and notes on missing sections.
+/// Prints to standard error the inconsistencies of an imported disclosure report, and its missing sections.
 pub fn remark(imported: &Imported, name: &str) {
     for warning in &imported.warnings {
         console::err(&format!("warning: {name}: {warning}\n"));
@@ -44,12 +49,4 @@ pub fn read(file: &Path) -> io::Result<Vec<u8>> {
         .take(plimsoll_report::disclosure::MAX_REPORT_BYTES as u64 + 1)
         .read_to_end(&mut bytes)?;
     Ok(bytes)
-}
-
-/// Command error for a rejected text.
-pub fn refused(d: &Diagnostics) -> CommandError {
-    CommandError {
-        exit: Exit::Usage,
-        message: d.render(Stream::Err.color(), Stream::Err.width()),
-    }
 }

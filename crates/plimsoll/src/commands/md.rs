@@ -18,14 +18,15 @@ use plimsoll_series::{
     Communicator, Conductor, RunConfig, RunContext, RunFacts, SeriesError, Written,
     outcome_or_refusal, refuse_among_files, refuse_results_among_files,
 };
-use plimsoll_workload::md::{LatencyError, LatencyFiles, Options, PatternOptions, Report, RunInfo};
+use plimsoll_workload::md::{LatencyFiles, Options, PatternOptions, Position, Report};
 use std::path::Path;
 use std::time::{Instant, SystemTime};
 
 /// MD-Workbench's name for the interface without operations.
 const NULL_INTERFACE: &str = "dummy";
 
-/// Runs a pattern, lists the interfaces, or prints the Plan.
+/// Runs the pattern of `md`; the option that lists interfaces and the option `--dry-run` only print the list or the
+/// Plan.
 pub fn run(args: &MdArgs) -> Result<Exit, CommandError> {
     if args.md.lists_interfaces() {
         let names = plimsoll_target::registry::SCHEMES.iter().map(|s| s.name);
@@ -34,7 +35,7 @@ pub fn run(args: &MdArgs) -> Result<Exit, CommandError> {
     }
     if args.dry_run {
         let (plan, options, _) = checked(args, args.ranks.working()?)?;
-        return super::plan::show(&plan, &settings_of(args, &options, &plan), args.format);
+        return super::plan::show(&plan, &settings_of(&options, &plan), args.format);
     }
     let (communicator, ranks) = join_ranks(args)?;
     let mut tools = None;
@@ -43,28 +44,24 @@ pub fn run(args: &MdArgs) -> Result<Exit, CommandError> {
         tools = Some(MdOutputs::ready(args, &options, &plan)?);
         Ok::<_, CommandError>(plan)
     })?;
-    // Rank 0 has reported errors of the same arguments.
+    // Rank 0 has already parsed the arguments, and has reported errors in the arguments.
     let (options, events) = options(args)?;
-    let settings = settings_of(args, &options, &plan);
+    let settings = settings_of(&options, &plan);
     let config = RunConfig {
         plan,
         target: target_of(&settings.target),
-        clock: settings.clock,
-        lanes: None,
         interval_s: settings.interval.as_secs_f64(),
         holds: false,
     };
     let output = OutputOptions {
         format: args.format,
-        quiet: options.quiet,
+        quiet: options.arguments.quiet,
         live: false,
         per_rank: args.ranks.per_rank,
-        percentiles: args.percentiles.percentiles.clone(),
     };
     let host = ConsoleHost::of_pattern(&output, stop_on_interrupt(&communicator)?);
     let context = RunContext {
         per_rank: output.per_rank,
-        percentiles: output.percentiles.clone(),
         events,
         ..RunContext::new(&communicator, &host)
     };
@@ -80,8 +77,7 @@ pub fn run(args: &MdArgs) -> Result<Exit, CommandError> {
 /// Options of the pattern, with the events of a simulated system in the target's URL; and the remaining events.
 fn options(args: &MdArgs) -> Result<(Options, Vec<EventSpec>), CommandError> {
     let mut options = Options::new(&args.md).map_err(CommandError::usage)?;
-    let clock = args.clock.of(&options.target);
-    let events = args.events.add_to(&mut options.target, clock)?;
+    let events = args.events.add_to(&mut options.target)?;
     Ok((options, events))
 }
 
@@ -97,17 +93,9 @@ fn checked(args: &MdArgs, ranks: u32) -> Result<(Plan, Options, Vec<EventSpec>),
 }
 
 /// Engine settings for a Plan.
-fn settings_of(args: &MdArgs, options: &Options, plan: &Plan) -> Settings {
+fn settings_of(options: &Options, plan: &Plan) -> Settings {
     Settings {
         target: io_choice::target_of(&options.target, plan),
-        ..settings(args, options)
-    }
-}
-
-fn settings(args: &MdArgs, options: &Options) -> Settings {
-    Settings {
-        target: options.target.clone(),
-        clock: args.clock.of(&options.target),
         ..Settings::default()
     }
 }
@@ -115,9 +103,9 @@ fn settings(args: &MdArgs, options: &Options) -> Settings {
 /// Connects the processes of the run. Also returns the number of ranks: processes, or in virtual time workers of this
 /// process.
 fn join_ranks(args: &MdArgs) -> Result<(Communicator, u32), CommandError> {
-    // Rank 0 reports errors in the options.
+    // Invalid options of `md` count as real time here: rank 0 reports them once the ranks are connected.
     let options = Options::new(&args.md);
-    let clock = options.map_or(ClockKind::Real, |o| settings(args, &o).clock);
+    let clock = options.map_or(ClockKind::Real, |o| plimsoll_target::clock(&o.target));
     match clock {
         ClockKind::Real => {
             let communicator = join(&args.ranks)?;
@@ -145,29 +133,29 @@ fn check_virtual_ranks(args: &MdArgs, ranks: u32) -> Result<(), CommandError> {
 
 /// Plan for `ranks` ranks. Phases that run separately start at the position where the previous run ended.
 fn plan(args: &MdArgs, options: &Options, ranks: u32) -> Result<Plan, CommandError> {
-    if settings(args, options).clock == ClockKind::Virtual {
+    if plimsoll_target::clock(&options.target) == ClockKind::Virtual {
         check_virtual_ranks(args, ranks)?;
     }
     let position = match &options.pattern {
         PatternOptions::Workbench(w) if w.reads_position() => {
-            let kept = RunInfo::at(&w.run_info_file).read();
-            Some(kept.map_err(CommandError::usage)?)
+            Some(Position::read(&w.run_info_file).map_err(CommandError::usage)?)
         }
         _ => None,
     };
     let mut plan = plimsoll_workload::md::lower(options, ranks, position.as_ref())
         .map_err(CommandError::usage)?;
-    io_choice::choose(args.io.io, &options.target, &mut plan)?;
+    io_choice::choose(&options.target, &mut plan);
     plan.add_procedures(plimsoll_target::procedures(&options.target));
     Ok(plan)
 }
 
-/// Outputs that rank 0 prepares before any run.
+/// Outputs of a pattern that rank 0 prepares before the run: files for the time of every operation, and the results
+/// directory.
 struct MdOutputs {
     latency: Option<LatencyFiles>,
     writer: RunWriter,
     started: SystemTime,
-    /// Whether the root exists and is empty.
+    /// Whether the pattern's root directory existed, empty, before the run; MD-Workbench reports such a root.
     uses_empty_root: bool,
 }
 
@@ -177,8 +165,7 @@ impl MdOutputs {
         if let PatternOptions::Workbench(w) = &options.pattern
             && w.writes_position()
         {
-            let info = RunInfo::at(&w.run_info_file);
-            info.check().map_err(CommandError::usage)?;
+            Position::check(&w.run_info_file).map_err(CommandError::usage)?;
             refuse_among_files("the position", &w.run_info_file, "--run-info-file", plan)?;
         }
         let latency = LatencyFiles::new(options, plan).map_err(CommandError::usage)?;
@@ -186,10 +173,10 @@ impl MdOutputs {
             refuse_among_files("the time of every operation", path, "-L", plan)?;
         }
         let root = &args.root.results;
-        let settings = settings(args, options);
+        let settings = settings_of(options, plan);
         refuse_results_among_files(root, plan, &settings.target)?;
         let started = SystemTime::now();
-        let writer = RunWriter::create(root, plan, started, settings.clock);
+        let writer = RunWriter::create(root, plan, started, settings.clock(), None);
         Ok(Self {
             uses_empty_root: is_empty(plan, options),
             latency,
@@ -199,13 +186,14 @@ impl MdOutputs {
     }
 }
 
-/// Whether the root directory that would be created exists already and is empty.
+/// Whether the root directory that MD-Workbench's precreate phase would create exists already and is empty; false for a
+/// target that is not on the local file system.
 fn is_empty(plan: &Plan, options: &Options) -> bool {
     let makes_root = plan.pattern().is_some_and(|p| !p.stages.is_empty())
         && matches!(&options.pattern, PatternOptions::Workbench(w) if w.phases.precreate);
     let root = options.place.dir.join(options.place.root.as_str());
     let entries = std::fs::read_dir(root).map(|mut entries| entries.next().is_none());
-    makes_root && plimsoll_target::can_use_uring(&options.target) && entries.unwrap_or(false)
+    makes_root && plimsoll_target::is_local(&options.target) && entries.unwrap_or(false)
 }
 
 fn run_as_root(
@@ -223,7 +211,7 @@ fn run_as_root(
     };
     let conductor = context.begin(config, &facts, tools.writer, tools.started)?;
     let mut head = report.begin(&arguments(), env!("CARGO_PKG_VERSION"), &local_time());
-    if tools.uses_empty_root && !options.quiet {
+    if tools.uses_empty_root && !options.arguments.quiet {
         head.push_str("WARN: Will use the existing (empty) directory\n");
     }
     let mut watch = MdObserver {
@@ -254,7 +242,7 @@ fn run_as_root(
     let lines = report.end(begun.elapsed(), &local_time());
     conductor.view().print(&lines);
     let written = conductor.end(outcome);
-    if output.format == Format::Json || options.quiet {
+    if output.format == Format::Json || options.arguments.quiet {
         run::warn_of_unremoved(&written);
     }
     let Written { run, dir, .. } = written;
@@ -278,7 +266,7 @@ fn print_report(output: &OutputOptions, run: &Run, dir: Option<&Path>) -> Result
     }
 }
 
-/// Stores the start position of the next run of a phase, if this run was complete.
+/// Writes the position from which a later run with single phases of MD-Workbench continues, if `run` was complete.
 fn keep_position(
     options: &Options,
     plan: &Plan,
@@ -293,10 +281,9 @@ fn keep_position(
     }
     let ended = matches!(run.validity.verdict, Verdict::Valid | Verdict::Invalid);
     match plimsoll_workload::md::position_after(plan, done).filter(|_| ended) {
-        Some(position) => {
-            let info = RunInfo::at(&w.run_info_file);
-            info.write(&position).map_err(CommandError::failed)
-        }
+        Some(position) => position
+            .write(&w.run_info_file)
+            .map_err(CommandError::failed),
         None => {
             console::err(&format!(
                 "the run did not finish: {} is unchanged and does not match the existing objects; \
@@ -322,22 +309,23 @@ fn local_time() -> String {
 struct MdObserver<'a> {
     conductor: Conductor<'a>,
     report: Report<'a>,
-    /// First lines, printed after the run has been accepted: a refused run prints only the reason.
+    /// First lines of a pattern's report, printed once the run is accepted, since a refused run prints only the reason;
+    /// empty after printing.
     head: String,
     latency: Option<LatencyFiles>,
     /// Results of the ranks in each completed stage.
     done: Vec<Vec<RankStage>>,
-    broken: Option<LatencyError>,
+    broken: Option<String>,
     stop: Stop,
 }
 
 /// Adds the failure of the latency recording to the outcome, if there was one.
-fn with_latency_failure(mut outcome: Outcome, broken: Option<&LatencyError>) -> Outcome {
+fn with_latency_failure(mut outcome: Outcome, broken: Option<&String>) -> Outcome {
     if let Some(error) = broken {
-        // The recording error stopped the run, not the user.
+        // An error of the latency files, and not the user, stopped the run: the verdict is failed, not interrupted.
         outcome.interrupted = false;
         let what = "keep the time of every operation";
-        outcome.failure = Some(Failure::of(what, error.to_string()));
+        outcome.failure = Some(Failure::of(what, error.clone()));
     }
     outcome
 }
@@ -351,7 +339,7 @@ impl MdObserver<'_> {
         }
     }
 
-    fn latency(&mut self, add: impl FnOnce(&mut LatencyFiles) -> Result<(), LatencyError>) {
+    fn latency(&mut self, add: impl FnOnce(&mut LatencyFiles) -> Result<(), String>) {
         if let (Some(files), None) = (&mut self.latency, &self.broken)
             && let Err(e) = add(files)
         {

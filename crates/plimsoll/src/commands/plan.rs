@@ -1,4 +1,4 @@
-//! `--dry-run`: prints the Plan and its needs without running it.
+//! `--dry-run`: prints the Plan of a run, and the space, inodes and memory that the run needs, without making the run.
 
 use super::print;
 use crate::cli::{CommonRunArgs, Format};
@@ -11,7 +11,10 @@ use plimsoll_series::refuse_results_among_files;
 use std::path::Path;
 use std::time::Duration;
 
-/// Prints a Plan and its needs; returns an error with the reasons if the run would be refused.
+/// Prints a Plan, and the space, inodes and memory that a run of the Plan needs.
+///
+/// # Errors
+/// A usage error with the reasons of preflight, after the Plan is printed, if the run would be refused.
 pub(super) fn show(plan: &Plan, settings: &Settings, format: Format) -> Result<Exit, CommandError> {
     let look = plimsoll_engine::preflight(plan, settings).map_err(CommandError::usage)?;
     match format {
@@ -35,7 +38,8 @@ pub(super) fn show(plan: &Plan, settings: &Settings, format: Format) -> Result<E
     verdict(&look)
 }
 
-/// Prints a summary, then the Plan of the highest load and its needs. In JSON, prints the series document without runs.
+/// Prints `summary`, and the Plan of the series' highest load with the resources that its run needs; as JSON, prints
+/// `series.json` as it is before the first run.
 pub(super) fn show_series(
     series: &Series,
     how: &CommonRunArgs,
@@ -58,7 +62,7 @@ pub(super) fn show_series(
     }
 }
 
-/// Error with the reasons for refusing a run, if any.
+/// Usage error with the reasons of preflight for refusing a run; `Exit::Valid` without reasons.
 fn verdict(look: &Preflight) -> Result<Exit, CommandError> {
     match look.refusals.as_slice() {
         [] => Ok(Exit::Valid),

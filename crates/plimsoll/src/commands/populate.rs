@@ -4,17 +4,17 @@ use super::{plan, print};
 use crate::cli::{Format, PopulateArgs};
 use crate::communicator::{join_launched, stop_on_interrupt};
 use crate::exit::{CommandError, Exit};
-use crate::{console, workload};
+use crate::{console, io_choice, workload};
 use plimsoll_engine::{Event, Observer, Outcome, Settings};
 use plimsoll_plan::{Bytes, Phase, Plan, PopulatedFileset, counted};
 use plimsoll_series::outcome_or_refusal;
 
-/// Creates the files without removing them.
+/// Creates the files of a workload's filesets, which stay for a later run in the same directory.
 pub fn run(args: &PopulateArgs) -> Result<Exit, CommandError> {
     let mut plan = workload::plan_of_files(args)?;
     keep_population(&mut plan)?;
     let settings = Settings {
-        target: args.files.target.clone(),
+        target: io_choice::target_of(&args.files.target, &plan),
         ..Settings::default()
     };
     if !plimsoll_target::keeps_files(&settings.target) {
@@ -46,7 +46,11 @@ pub fn run(args: &PopulateArgs) -> Result<Exit, CommandError> {
     }
 }
 
-/// Reduces a Plan to the creation of its files, and keeps the files.
+/// Removes every phase but the creation of filesets from the script of a Plan, and marks the files as kept after the
+/// run.
+///
+/// # Errors
+/// If the Plan has nothing to create: a pattern, or a script without filesets.
 fn keep_population(plan: &mut Plan) -> Result<(), CommandError> {
     if plan.pattern().is_some() {
         return Err(CommandError::usage(
@@ -69,7 +73,7 @@ fn keep_population(plan: &mut Plan) -> Result<(), CommandError> {
     }
 }
 
-/// Report line of a fileset.
+/// Report line on a fileset: numbers of files and directories, bytes, and whether the files were created or found.
 fn line(fileset: &PopulatedFileset) -> String {
     let what = match fileset.reused {
         true => "found".to_owned(),
@@ -84,7 +88,8 @@ fn line(fileset: &PopulatedFileset) -> String {
     )
 }
 
-/// Prints which fileset is being created.
+/// Observer of `populate` that prints a line to standard error when the creation of a fileset begins, unless `--quiet`
+/// is given.
 struct PopulateObserver {
     is_quiet: bool,
 }

@@ -7,6 +7,7 @@ mod list;
 mod setup;
 
 use super::series::{self, ReadySeries};
+use super::sut;
 use crate::cli::ProfileArgs;
 use crate::exit::{CommandError, Exit};
 use plimsoll_series::refuse_results_among_files;
@@ -20,7 +21,7 @@ pub fn run(mut args: ProfileArgs) -> Result<Exit, CommandError> {
     let args = &args;
     args.manner.ranks.check_hosts()?;
     if args.how.dry_run {
-        args.description.text()?;
+        sut::text()?;
         return list::run(args);
     }
     series::run(&args.manner, 1, |communicator| {
@@ -33,6 +34,6 @@ pub fn run(mut args: ProfileArgs) -> Result<Exit, CommandError> {
             let (plan, target) = (&configuration.plan, &configuration.target.url);
             refuse_results_among_files(&ready.root, plan, target)?;
         }
-        Ok(ReadySeries::new(ready.series, &ready.root).with_sut(args.description.text()?))
+        ReadySeries::new(ready.series, &ready.root)
     })
 }

@@ -10,7 +10,7 @@ use plimsoll_results::{AbandonedRun, Entry, LiveDir, Removal, ResultsError, dire
 use std::io::{self, BufRead, IsTerminal};
 use std::path::Path;
 
-/// Decisions about the results below a root.
+/// Results below a root directory that `results prune` deletes, and old results that it keeps.
 #[derive(Default)]
 struct PruneDecisions {
     /// Results to delete, with their times.
@@ -29,7 +29,7 @@ pub fn run(args: &PruneArgs) -> Result<Exit, CommandError> {
     let before = Timestamp::now()
         .checked_sub(args.older_than)
         .map_err(|_| CommandError::usage("--older-than is too long"))?;
-    let verdicts = decide(args, before).map_err(CommandError::usage)?;
+    let verdicts = decide(&args.root, before).map_err(CommandError::usage)?;
     let (count, bytes) = (verdicts.old.len() as u64, verdicts.bytes());
     let sum = format!("{}, {}", counted(count, "result", "results"), Bytes(bytes));
     super::print(&verdicts.listed())?;
@@ -57,10 +57,10 @@ pub fn run(args: &PruneArgs) -> Result<Exit, CommandError> {
     Ok(exit)
 }
 
-fn decide(args: &PruneArgs, before: Timestamp) -> Result<PruneDecisions, ResultsError> {
+fn decide(root: &Path, before: Timestamp) -> Result<PruneDecisions, ResultsError> {
     let mut verdicts = PruneDecisions::default();
-    for dir in directories(&args.root)? {
-        match decide_one(args, before, &dir) {
+    for dir in directories(root)? {
+        match decide_one(before, &dir) {
             Ok(Some(old)) => verdicts.old.push(old),
             Ok(None) => {}
             Err(reason) => {
@@ -69,11 +69,12 @@ fn decide(args: &PruneArgs, before: Timestamp) -> Result<PruneDecisions, Results
             }
         }
     }
-    for abandoned in AbandonedRun::find(std::slice::from_ref(&args.root)) {
+    for abandoned in AbandonedRun::find(&[root.to_owned()]) {
         let started = LiveDir::at(abandoned.path()).and_then(|live| live.read().ok());
         let started = started.and_then(|live| live.started_at.parse::<Timestamp>().ok());
         let path = abandoned.path().to_owned();
-        // Release the lock: the removal checks whether anybody holds the lock.
+        // The lock of the killed run's directory is released first, because `Removal` refuses a directory whose lock is
+        // held.
         drop(abandoned);
         if let Some(started) = started.filter(|started| *started < before) {
             match Removal::abandoned(&path) {
@@ -91,11 +92,7 @@ fn decide(args: &PruneArgs, before: Timestamp) -> Result<PruneDecisions, Results
 ///
 /// # Errors
 /// The reason why an old, or possibly old, result is kept.
-fn decide_one(
-    args: &PruneArgs,
-    before: Timestamp,
-    dir: &Path,
-) -> Result<Option<(Timestamp, Removal)>, String> {
+fn decide_one(before: Timestamp, dir: &Path) -> Result<Option<(Timestamp, Removal)>, String> {
     let entry = match Entry::read(dir) {
         Ok(entry) => entry,
         Err(ResultsError::None { .. }) => return Ok(None),
@@ -107,10 +104,10 @@ fn decide_one(
     if started >= before {
         return Ok(None);
     }
-    if !entry.said.tags.is_empty() && !args.include_tagged {
-        let tags = entry.said.tags.join(", ");
+    if !entry.tags.is_empty() {
+        let tags = entry.tags.join(", ");
         return Err(format!(
-            "it is tagged {tags}; --include-tagged deletes it too"
+            "it is tagged {tags}; `plimsoll results tag --remove` removes tags"
         ));
     }
     let removal = Removal::of(dir).map_err(|e| e.to_string())?;
@@ -149,7 +146,8 @@ impl PruneDecisions {
     }
 }
 
-/// Asks the user for confirmation.
+/// Asks on standard error whether to delete the results that `sum` describes; of the answers on standard input, only
+/// `y` and `yes` agree.
 fn confirmed(sum: &str) -> Result<bool, CommandError> {
     console::err(&format!("delete {sum}? [y/N] "));
     let mut answer = String::new();

@@ -1,4 +1,5 @@
-//! `rank`: the program as started by another machine (`--hosts`), or by its first rank there.
+//! `rank`: a rank of a run of `--hosts`; rank 0 starts the first rank of each host by ssh, and the first rank starts
+//! the host's other ranks.
 
 use crate::cli::RankCommandArgs;
 use crate::exit::CommandError;

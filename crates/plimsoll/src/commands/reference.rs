@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// File with the list of all pages, in the format of mdBook's `SUMMARY.md`.
 const LIST: &str = "SUMMARY.md";
 
-/// A page of the reference.
+/// A Markdown page of the reference, with its subpages.
 struct Page {
     /// Path relative to the output directory.
     path: PathBuf,
@@ -33,13 +33,13 @@ impl Page {
         }
     }
 
-    /// The page and its subpages.
+    /// Pages of the tree below and including this page, depth first, in the order of `SUMMARY.md`.
     fn all(&self) -> Vec<&Page> {
         let parts = self.parts.iter().flat_map(Page::all);
         std::iter::once(self).chain(parts).collect()
     }
 
-    /// List lines of the page and its subpages.
+    /// Lines of `SUMMARY.md` for the page, indented by `depth` levels, and for its subpages.
     fn lines(&self, depth: usize) -> String {
         let (indent, path) = ("  ".repeat(depth), self.path.display());
         let line = format!("{indent}- [{}](reference/{path})\n", self.title);
@@ -48,7 +48,10 @@ impl Page {
     }
 }
 
-/// Writes all pages and their list to a directory.
+/// Writes all pages of the reference and their list `SUMMARY.md` to a directory.
+///
+/// # Errors
+/// If the file of a page or `SUMMARY.md` exists already, or cannot be written.
 pub fn run(dir: &Path) -> Result<Exit, CommandError> {
     let pages = [
         commands::page(),

@@ -2,10 +2,7 @@
 
 mod disclosure;
 mod parquet;
-mod picture;
 mod results;
-
-pub use picture::Picture;
 
 use super::print;
 use crate::cli::{ReportArgs, ReportFormat};
@@ -14,13 +11,15 @@ use crate::exit::{CommandError, Exit};
 use crate::new_file;
 use plimsoll_diagnostics::foreign;
 use plimsoll_report::document::Document;
+use plimsoll_report::html::chart::standalone;
 use plimsoll_report::html::{RunData, page};
 use plimsoll_report::{csv, markdown, points, profile, repeats, terminal};
 use plimsoll_results::{Document as _, Percentiles, Run, SeriesDir};
 use results::{LoadedResult, ResultKind, of_profile, subjects};
 use std::path::{Path, PathBuf};
 
-/// Reads the results and writes the requested format.
+/// Reads the results given to `report`, with `--recover` recovered from killed runs, and writes a report in the
+/// requested format.
 pub fn run(args: &ReportArgs) -> Result<Exit, CommandError> {
     let disclosing = [ReportFormat::Disclosure, ReportFormat::Html].contains(&args.format);
     if args.sut.is_some() && !disclosing {
@@ -36,7 +35,7 @@ pub fn run(args: &ReportArgs) -> Result<Exit, CommandError> {
         ReportFormat::Markdown,
         ReportFormat::Html,
     ];
-    let percentiles = args.percentiles.percentiles.as_ref();
+    let percentiles = args.percentiles.as_ref();
     if percentiles.is_some() && !tables.contains(&args.format) {
         return Err(CommandError::usage(
             "--percentiles is for tables: it needs --format text, json, csv, markdown or html",
@@ -47,7 +46,7 @@ pub fn run(args: &ReportArgs) -> Result<Exit, CommandError> {
         false => args.results.clone(),
     };
     let output = args.output.as_deref();
-    let directories = [ReportFormat::Svg, ReportFormat::Png, ReportFormat::Parquet];
+    let directories = [ReportFormat::Svg, ReportFormat::Parquet];
     if let Some(file) = output.filter(|_| !directories.contains(&args.format)) {
         new_file::refuse_existing(file)?;
     }
@@ -71,17 +70,17 @@ pub fn run(args: &ReportArgs) -> Result<Exit, CommandError> {
             Some(page) => page,
             None => page::report(&measured(&found, "html", percentiles)?),
         },
-        ReportFormat::Svg => {
-            return pictures(&subjects(found, "svg", percentiles)?, output, Picture::Svg);
-        }
-        ReportFormat::Png => {
-            return pictures(&subjects(found, "png", percentiles)?, output, Picture::Png);
-        }
+        ReportFormat::Svg => return pictures(&subjects(found, "svg", percentiles)?, output),
     };
     write_output(&text, output)
 }
 
-/// Recovers the runs that killed processes left in these directories; returns the paths of the recovered results.
+/// Recovers the results of killed runs from each path in `left`, a killed run's hidden directory or a directory above
+/// hidden directories; returns the paths of the recovered results.
+///
+/// # Errors
+/// If a path has no killed run, or no killed run can be recovered; a warning names a run that, unlike another run,
+/// cannot be recovered.
 fn recovered(left: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
     let mut made = Vec::new();
     let mut wrong = Vec::new();
@@ -104,35 +103,24 @@ fn recovered(left: &[PathBuf]) -> Result<Vec<PathBuf>, CommandError> {
     Ok(made)
 }
 
-/// Writes a text to a file, or to standard output.
+/// Writes a text to the new file `output`; `None` writes to standard output.
 pub fn write_output(text: &str, output: Option<&Path>) -> Result<Exit, CommandError> {
     let Some(path) = output else {
         return print(text);
     };
     // The text may be displayed with `cat`, so unprintable characters are escaped. Escaped JSON is equivalent.
-    write_file(path, foreign::escaped_lines(text).as_bytes())
-}
-
-/// Creates the `--output` file.
-pub fn write_file(path: &Path, content: &[u8]) -> Result<Exit, CommandError> {
-    new_file::create(path, content).map(|()| Exit::Valid)
+    new_file::create(path, foreign::escaped_lines(text).as_bytes()).map(|()| Exit::Valid)
 }
 
 fn text(found: &[LoadedResult], args: &ReportArgs) -> String {
     let mut layout = Stream::Out.layout();
     layout.color &= args.output.is_none();
-    let one = |found: &LoadedResult| match &found.what {
-        ResultKind::Published(report) => report.summary(),
-        _ => {
-            let each = documents(found).into_iter();
-            let each = each.map(|document| terminal::render(&document, layout));
-            each.collect::<Vec<_>>().join("\n")
-        }
-    };
-    found.iter().map(one).collect::<Vec<_>>().join("\n")
+    let documents = found.iter().flat_map(documents);
+    let each = documents.map(|document| terminal::render(&document, layout));
+    each.collect::<Vec<_>>().join("\n")
 }
 
-/// Reports on measured results. An HTML page also needs the runs of a profile, for charts.
+/// Report on results that Plimsoll measured. For an HTML page, the runs of a profile are read too, for the charts.
 fn measured(
     found: &[LoadedResult],
     format: &str,
@@ -153,7 +141,7 @@ fn measured(
     Ok(all)
 }
 
-/// Reports on results: one report, or for repeated runs a report per run and a summary.
+/// Report documents of results: one document, or for repeated runs a document per run and a summary.
 fn documents(found: &LoadedResult) -> Vec<Document> {
     let dir = SeriesDir::at(&found.path);
     let mut all = match &found.what {
@@ -178,7 +166,7 @@ fn documents(found: &LoadedResult) -> Vec<Document> {
             let profile = series.as_profile().expect("the series of a profile");
             vec![profile::document(profile, sets).of_series(series, Some(&dir))]
         }
-        ResultKind::Published(_) => vec![],
+        ResultKind::Published(report) => vec![report.document()],
     };
     if let Some(last) = all.pop() {
         all.push(last.annotated(&found.annotations));
@@ -214,10 +202,10 @@ fn json(found: &[LoadedResult]) -> Result<String, CommandError> {
     })
 }
 
-/// Runs, curves and searches have different columns, so a file can contain only one kind.
+/// CSV of runs, of curves or of searches. Results of different kinds are refused, because their columns differ.
 fn csv(subjects: &[RunData]) -> Result<String, CommandError> {
-    let (mut runs, mut curves, mut searches) = (vec![], vec![], vec![]);
-    let mut kinds: Vec<(&str, &str)> = Vec::new();
+    let (mut runs, mut all_series) = (vec![], vec![]);
+    let mut first: Option<(&str, &str)> = None;
     for subject in subjects {
         let name = subject.name();
         let kind = match subject {
@@ -226,35 +214,26 @@ fn csv(subjects: &[RunData]) -> Result<String, CommandError> {
                 "a run"
             }
             RunData::Series { series, .. } => {
-                if let Some(curve) = series.as_curve() {
-                    curves.push((name, curve));
-                } else if let Some(search) = series.as_search() {
-                    searches.push((name, search));
-                }
+                all_series.push((name, &**series));
                 series.kind.kind().words()
             }
         };
-        if let Some((first, other)) = kinds.first().filter(|(_, k)| *k != kind) {
+        let (first, other) = *first.get_or_insert((name, kind));
+        if other != kind {
             return Err(CommandError::usage(format!(
                 "{first} is {other} and {name} {kind}, whose tables have different columns; make \
                  a csv of each kind"
             )));
         }
-        kinds.push((name, kind));
     }
-    Ok(match (curves.is_empty(), searches.is_empty()) {
-        (false, _) => points::csv(&curves),
-        (_, false) => points::search_csv(&searches),
-        _ => csv::render(&runs),
+    Ok(match all_series.is_empty() {
+        true => csv::render(&runs),
+        false => points::csv(&all_series),
     })
 }
 
-/// Writes a file per chart, with a directory per result if there are several results.
-fn pictures(
-    subjects: &[RunData],
-    output: Option<&Path>,
-    picture: Picture,
-) -> Result<Exit, CommandError> {
+/// Writes an SVG file per chart to the directory `output`, with a subdirectory per result if there are several results.
+fn pictures(subjects: &[RunData], output: Option<&Path>) -> Result<Exit, CommandError> {
     let Some(output) = output else {
         return Err(CommandError::usage(
             "pictures are several files: --output says which directory they are put in",
@@ -267,8 +246,8 @@ fn pictures(
             _ => output.join(format!("{}-{}", i + 1, subject.name().replace('/', "-"))),
         };
         for chart in subject.charts() {
-            let path = dir.join(format!("{}.{}", chart.id, picture.ending()));
-            files.push((path, picture.draw(&chart)?));
+            let path = dir.join(format!("{}.svg", chart.id));
+            files.push((path, standalone(&chart).into_bytes()));
         }
     }
     new_file::create_all(&files)?;

@@ -1,6 +1,7 @@
 //! `run`: runs a workload.
 
 use super::series::{self, ReadySeries};
+use super::sut;
 use crate::cli::{CommonRunArgs, Format, RunArgs};
 use crate::communicator::{join, stop_on_interrupt};
 use crate::console;
@@ -18,13 +19,13 @@ use plimsoll_series::{
 };
 use std::path::Path;
 
-/// Runs the workload, writes the results and prints the report.
+/// Runs the workload of `run` once, or `--repeat` times as a series, writes the results and prints the report.
 pub fn run(args: &RunArgs) -> Result<Exit, CommandError> {
     args.manner
         .ranks
         .check_target(&args.workload.how.files.target)?;
     if args.workload.how.dry_run {
-        args.description.text()?;
+        sut::text()?;
         let plan = plan(args)?;
         let settings = workload::settings(&args.workload.how, &plan);
         refuse_results_among_files(&args.root.results, &plan, &settings.target)?;
@@ -39,7 +40,8 @@ pub fn run(args: &RunArgs) -> Result<Exit, CommandError> {
     }
 }
 
-/// Plan of the command line. Called by rank 0.
+/// Plan of the workload given to `run`, checked with the hosts and the events. Only rank 0 makes the Plan: the other
+/// ranks receive the Plan from rank 0.
 fn plan(args: &RunArgs) -> Result<Plan, CommandError> {
     let plan = workload::plan(&args.workload)?;
     let target = workload::settings(&args.workload.how, &plan).target;
@@ -48,7 +50,7 @@ fn plan(args: &RunArgs) -> Result<Plan, CommandError> {
     Ok(plan)
 }
 
-/// Runs the workload `times` times, with consecutive seeds.
+/// Makes a series of `times` runs of one workload; each run has the seed of the previous run plus 1.
 fn repeat(args: &RunArgs, times: u32) -> Result<Exit, CommandError> {
     series::run(&args.manner, 1, |communicator| {
         let plan = plan(args)?;
@@ -59,15 +61,15 @@ fn repeat(args: &RunArgs, times: u32) -> Result<Exit, CommandError> {
         let ranks = communicator.working();
         let mut series = new_series::of_workload(kind, plan, how, events, ranks)?;
         new_series::check(&mut series, how, &args.root.results)?;
-        Ok(ReadySeries::new(series, &args.root.results).with_sut(args.description.text()?))
+        ReadySeries::new(series, &args.root.results)
     })
 }
 
 fn run_once(args: &RunArgs) -> Result<Exit, CommandError> {
     let communicator = join(&args.manner.ranks)?;
-    let mut sut = None;
+    let mut description = None;
     let plan: Plan = communicator.run_on_root_and_broadcast(|| {
-        sut = args.description.text()?;
+        description = sut::text()?;
         plan(args)
     })?;
     let how = &args.workload.how;
@@ -76,7 +78,6 @@ fn run_once(args: &RunArgs) -> Result<Exit, CommandError> {
     let host = ConsoleHost::of_runs(&output, stop_on_interrupt(&communicator)?);
     let context = RunContext {
         per_rank: output.per_rank,
-        percentiles: output.percentiles.clone(),
         events: args.workload.events.event.clone(),
         ..RunContext::new(&communicator, &host)
     };
@@ -91,8 +92,11 @@ fn run_once(args: &RunArgs) -> Result<Exit, CommandError> {
         ..RunFacts::default()
     };
     let written = context.run_as_root(&config, &facts, |started| {
-        let writer = RunWriter::create(root, &config.plan, started, config.clock)?;
-        sut.iter().try_for_each(|text| writer.write_sut(text))?;
+        let writer =
+            RunWriter::create(root, &config.plan, started, config.settings().clock(), None)?;
+        description
+            .iter()
+            .try_for_each(|text| writer.write_sut(text))?;
         Ok(writer)
     })?;
     if output.format == Format::Json {
@@ -104,20 +108,19 @@ fn run_once(args: &RunArgs) -> Result<Exit, CommandError> {
     Ok(run.validity.verdict.into())
 }
 
-/// Configuration of a single run, with the target as given.
+/// Configuration of a single run: Plan, target, clock, lanes and interval of the time series.
 fn config(plan: Plan, how: &CommonRunArgs) -> Result<RunConfig, CommandError> {
     let settings = workload::settings(how, &plan);
     Ok(RunConfig {
         plan,
         target: target_of(&settings.target),
-        clock: settings.clock,
-        lanes: how.lanes.map(u64::from),
         interval_s: how.interval.as_secs_f64(),
         holds: false,
     })
 }
 
-/// Target of a single run, as given. An unknown system is refused later, by the run.
+/// Target of a single run, with the URL as given to `--target`, and the fingerprint of a simulated system. An unknown
+/// simulated system is refused later, when the run connects to the target.
 pub(super) fn target_of(url: &str) -> Target {
     Target {
         url: url.to_owned(),
@@ -133,7 +136,7 @@ pub(super) fn warn_of_unremoved(written: &Written) {
     }
 }
 
-/// Prints the report of a run.
+/// Prints the report of a run as text, or its `run.json`.
 pub(super) fn report(format: Format, run: &Run, dir: Option<&Path>) -> Result<(), CommandError> {
     super::print_report(
         format,

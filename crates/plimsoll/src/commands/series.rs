@@ -1,6 +1,6 @@
 //! Shared code of commands that make the runs of a series, and `resume`.
 
-use super::print_report;
+use super::{print_report, sut};
 use crate::cli::{MakeRunArgs, OutputArgs, RankArgs, ResumeArgs};
 use crate::communicator::{join, join_launched, stop_on_interrupt};
 use crate::console::Stream;
@@ -17,39 +17,35 @@ use plimsoll_series::{
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// A fully checked series, apart from the location of its results.
+/// Series of runs whose options have passed all checks, before the next run; the results directory of a new series does
+/// not exist yet.
 pub enum ReadySeries {
-    /// A new series in a directory below `root`, with a description of the system under test if known.
+    /// New series, with results in a directory below `root`. `sut` is the text of the description of the system under
+    /// test; `None` unless `PLIMSOLL_SUT` names a file.
     New {
         root: PathBuf,
         series: Box<Series>,
         sut: Option<String>,
         started: SystemTime,
     },
-    /// A resumed series.
+    /// Series that `resume` continues in its results directory, whose lock this process holds.
     Resumed(Box<SeriesWriter>),
 }
 
 impl ReadySeries {
-    /// A new series in a directory below `root`.
-    pub fn new(series: Series, root: &Path) -> Self {
-        Self::New {
+    /// A new series, with the system description that `PLIMSOLL_SUT` names, for a results directory below `root`.
+    ///
+    /// # Errors
+    /// If the description of the system under test cannot be read or is invalid.
+    pub fn new(series: Series, root: &Path) -> Result<Self, CommandError> {
+        Ok(Self::New {
             root: root.to_owned(),
             started: new_series::started(&series),
             series: Box::new(series),
-            sut: None,
-        }
+            sut: sut::text()?,
+        })
     }
 
-    /// Sets the description of the system under test for a new series.
-    pub fn with_sut(mut self, text: Option<String>) -> Self {
-        if let Self::New { sut, .. } = &mut self {
-            *sut = text;
-        }
-        self
-    }
-
-    /// The series document.
     fn series(&self) -> &Series {
         match self {
             Self::New { series, .. } => series,
@@ -104,12 +100,13 @@ pub fn run(
         follow(&context)?;
         return Ok(Exit::Valid);
     };
-    // From here on the other ranks wait for a run or for the end of the series.
+    // The other ranks are in `follow`: they wait for a run, or for the end of the series, which must reach them even
+    // after an error of rank 0.
     let made = ready.open().and_then(|writer| drive(context, writer, jobs));
     release_members(&communicator);
-    let ended = made?;
-    let (series, writer) = (ended.writer.series(), &ended.writer);
-    let text = series_text::report(writer, Stream::Out.layout())?;
+    let writer = made?;
+    let series = writer.series();
+    let text = series_text::report(&writer, Stream::Out.layout())?;
     print_report(output.format, || series.to_json(), |_| text)?;
     Ok(series.status().into())
 }
@@ -121,7 +118,6 @@ fn context<'a>(
 ) -> RunContext<'a> {
     RunContext {
         per_rank: output.per_rank,
-        percentiles: output.percentiles.clone(),
         ..RunContext::new(communicator, host)
     }
 }
@@ -153,8 +149,8 @@ fn check_jobs(series: &Series, jobs: usize) -> Result<(), CommandError> {
     if series.clock == ClockKind::Real {
         return refused(
             "in real time, points that are measured at the same time disturb each other: expected \
-             --jobs 1, or virtual time (--clock virtual, or a target that always runs in it, such as \
-             sim:)",
+             --jobs 1, or a target in virtual time, such as sim:SYSTEM or \
+             null:?latency=TIME&clock=virtual",
         );
     }
     if !series.events.is_empty() {
@@ -165,7 +161,8 @@ fn check_jobs(series: &Series, jobs: usize) -> Result<(), CommandError> {
     if series.ranks > 1 {
         return refused("virtual time supports only one process for each point: run with one rank");
     }
-    // Preflight refuses such a new series, but the document of a resumed series may have been edited.
+    // Preflight refuses `--jobs` for a new series whose target keeps files, but the `series.json` of a resumed series
+    // may have been edited.
     let mut configurations = series.configurations.iter();
     if configurations.any(|c| plimsoll_target::keeps_files(&c.target.url)) {
         return refused("the points of this target share files: expected --jobs 1");
@@ -173,7 +170,7 @@ fn check_jobs(series: &Series, jobs: usize) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Makes the missing runs of a series.
+/// Makes the missing runs of the series in the results directory given to `resume`, and prints the report.
 pub fn resume(args: &ResumeArgs) -> Result<Exit, CommandError> {
     run(&args.manner, args.jobs, |communicator| {
         let ranks = communicator.working();

@@ -2,18 +2,16 @@
 
 use crate::cli::ServeArgs;
 use crate::exit::{CommandError, Exit};
+use crate::signals::of_server;
 use plimsoll_serve::{Server, Settings};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 
-/// Environment variable that may hold the token.
+/// Environment variable with the access token of the results browser, read if `--token` is not given.
 const TOKEN_VARIABLE: &str = "PLIMSOLL_TOKEN";
 
-/// Serves until a signal arrives.
+/// Serves the results browser over HTTP until SIGINT, SIGTERM or SIGHUP, and prints the URL of the server.
 pub fn run(args: &ServeArgs) -> Result<Exit, CommandError> {
     // Catch signals before announcing the server, so that any signal ends the server in order.
-    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])
-        .map_err(|e| CommandError::failed(format!("cannot catch Ctrl-C: {e}")))?;
+    let mut signals = of_server()?;
     let server = bind(args)?;
     let address = server
         .address()

@@ -1,15 +1,16 @@
 //! `results sut`: the description of the system under test.
 
-use super::import::refused;
 use super::print;
 use crate::cli::SutCommand;
 use crate::exit::{CommandError, Exit};
 use crate::new_file;
+use crate::workload::diagnosed;
 use plimsoll_report::disclosure::Sut;
-use plimsoll_report::disclosure::sut::template;
+use plimsoll_report::disclosure::sut::{VARIABLE, template};
 use std::path::Path;
 
-/// Writes or checks a description.
+/// Executes `results sut`: `init` writes a new description of the system under test, `check` lists the entries that an
+/// existing description lacks.
 pub fn run(what: &SutCommand) -> Result<Exit, CommandError> {
     match what {
         SutCommand::Init { output, dir } => init(output, dir),
@@ -48,14 +49,24 @@ fn check(file: &Path) -> Result<Exit, CommandError> {
     print(&out)
 }
 
-/// Reads a description of the system under test; returns it parsed and as text.
+/// Text of the description that is kept beside the results of a run or series; `None` unless the environment variable
+/// [`VARIABLE`] names a file.
 ///
 /// # Errors
-/// If the file cannot be read or is invalid; the message has the position.
+/// The errors of [`read`], if the variable names a file.
+pub fn text() -> Result<Option<String>, CommandError> {
+    let file = std::env::var_os(VARIABLE).filter(|file| !file.is_empty());
+    file.map(|file| Ok(read(Path::new(&file))?.1)).transpose()
+}
+
+/// Reads a description of the system under test (`sut.toml`); returns the parsed description and the text of the file.
+///
+/// # Errors
+/// If the file cannot be read or is not a valid description; the message has the file name and the position.
 pub fn read(file: &Path) -> Result<(Sut, String), CommandError> {
     let name = file.display().to_string();
     let text = std::fs::read_to_string(file)
         .map_err(|e| CommandError::usage(format!("cannot read {name}: {e}")))?;
-    let sut = Sut::parse(&text, &name).map_err(|d| refused(&d))?;
+    let sut = Sut::parse(&text, &name).map_err(diagnosed)?;
     Ok((sut, text))
 }

@@ -6,12 +6,12 @@ use crate::exit::{CommandError, Exit};
 use crate::workload::diagnosed;
 use plimsoll_sim::{BUILTIN, System};
 
-/// Prints a system.
+/// Prints the system file (TOML) of a simulated system, given by built-in name or path.
 pub fn show(system: &str) -> Result<Exit, CommandError> {
     print(&plimsoll_sim::find(system).map_err(CommandError::usage)?)
 }
 
-/// Prints the list.
+/// Prints a line per built-in simulated system, or the list as JSON.
 pub fn list(args: &SystemsListArgs) -> Result<Exit, CommandError> {
     let parsed = BUILTIN
         .iter()

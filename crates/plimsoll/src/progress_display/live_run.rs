@@ -1,17 +1,17 @@
-//! Full-screen view of a run.
+//! Full-screen view of a run in progress (`--live`): converts the figures of the engine for the terminal.
 
 use crate::console::Stream;
 use plimsoll_diagnostics::foreign;
 use plimsoll_measure::Interval;
 use plimsoll_plan::Plan;
 use plimsoll_report::live::LiveFigures;
-use plimsoll_report::live_screen::{LiveScreen, LiveView, OperationRow, Sample};
+use plimsoll_report::live_screen::{LiveScreen, LiveView, OperationRow};
 use plimsoll_results::{LiveEvent, Percentiles, figures};
 use std::collections::BTreeMap;
 use std::io;
 use std::time::Duration;
 
-/// The screen, and sums for the screen.
+/// Full-screen view of a run in progress, and the numbers of errors that the view shows for the whole run.
 pub struct LiveRunView {
     screen: LiveScreen,
     /// Errors per operation since the workers started, by name and kind: asynchronous writes and their completions have
@@ -36,37 +36,34 @@ impl LiveRunView {
         })
     }
 
-    /// Displays the current phase.
+    /// Shows the name of the current phase, whose unprintable characters are escaped.
     pub fn phase(&self, phase: &str) {
         let phase = foreign::escaped(phase).trim().to_owned();
         self.screen.update(|view| view.phase = phase);
     }
 
-    /// Starts the figures, when the workers have started.
+    /// Clears the rates, operations and errors that the view shows; called when the workers have started.
     pub fn start(&mut self) {
         self.errors.clear();
         self.screen.update(LiveView::restart);
     }
 
-    /// Displays the time since the workers started.
+    /// Shows in the view the time since the workers started, warm-up included.
     pub fn elapsed(&self, elapsed: Duration) {
         self.screen.update(|view| view.elapsed = Some(elapsed));
     }
 
-    /// Adds the current rates.
+    /// Appends the current operations per second to the view's chart of rates, and shows the current bytes per second.
     pub fn rates(&self, figures: &LiveFigures) {
         let at_s = figures.elapsed.as_secs_f64();
         self.screen.update(|view| {
             view.bytes_per_s = figures.bytes_per_s;
-            view.push_rate(Sample {
-                at_s,
-                value: figures.ops_per_s,
-            });
+            view.push_rate((at_s, figures.ops_per_s));
         });
     }
 
-    /// Displays an interval: operations, and, if any completed, mean and 99th percentile of the latency in
-    /// milliseconds.
+    /// Shows the operations of the last complete interval, a row for each. `latency_ms` is the mean and the 99th
+    /// percentile of the latency of all operations in milliseconds, and is `None` if no operation completed.
     pub fn interval(
         &mut self,
         plan: &Plan,
@@ -109,7 +106,7 @@ impl LiveRunView {
         });
     }
 
-    /// Displays the events that have begun.
+    /// Replaces the view's list of events by `begun`, each with its start in seconds.
     pub fn events(&self, begun: &[LiveEvent]) {
         let line = |e: &LiveEvent| format!("{:.1} s  {}", e.start_s, foreign::escaped(&e.action));
         let lines = begun.iter().map(line).collect();

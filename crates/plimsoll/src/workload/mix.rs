@@ -3,7 +3,7 @@
 use super::{FrontEnd, ParsedWorkload, WorkloadSource, diagnosed, fresh_dir};
 use crate::exit::CommandError;
 use plimsoll_plan::{Overrides, Parameter, Plan};
-use plimsoll_workload::mix::{Context, Workload, library};
+use plimsoll_workload::mix::{BUILTINS, Context, Workload};
 
 /// Parses files that end in `.toml`, and texts with the tables of an operation mix.
 pub(super) const FRONT_END: FrontEnd = FrontEnd {
@@ -16,7 +16,7 @@ pub(super) const FRONT_END: FrontEnd = FrontEnd {
             plimsoll_workload::mix::parse(&found.text, &found.name).map_err(diagnosed)?;
         Ok(Box::new(workload))
     },
-    builtins: || library::all().iter().map(|b| (b.name, b.text)).collect(),
+    builtins: || BUILTINS.all().iter().map(|b| (b.name, b.text)).collect(),
 };
 
 impl ParsedWorkload for Workload {

@@ -3,7 +3,8 @@
 use super::{FrontEnd, ParsedWorkload, WorkloadSource, diagnosed, fresh_dir, read};
 use crate::exit::CommandError;
 use plimsoll_plan::{Overrides, Parameter, Plan, SourceKind};
-use plimsoll_workload::wml::{Context, Loaded, Workload, library};
+use plimsoll_workload::NamedText;
+use plimsoll_workload::wml::{BUILTINS, Context, Workload};
 use std::path::{Path, PathBuf};
 
 /// Parses every text that no other front end claims.
@@ -14,7 +15,7 @@ pub(super) const FRONT_END: FrontEnd = FrontEnd {
             plimsoll_workload::wml::parse(&found.text, &found.name).map_err(diagnosed)?;
         Ok(Box::new(workload))
     },
-    builtins: || library::all().iter().map(|b| (b.name, b.text)).collect(),
+    builtins: || BUILTINS.all().iter().map(|b| (b.name, b.text)).collect(),
 };
 
 impl ParsedWorkload for Workload {
@@ -72,19 +73,16 @@ fn parent(path: &Path) -> PathBuf {
 
 /// Finds the workload of a `load` statement: beside the current workload, with or without `.f`, or else among the
 /// built-in workloads.
-fn load(beside: &Path, name: &str) -> Option<Loaded> {
+fn load(beside: &Path, name: &str) -> Option<NamedText> {
     for candidate in [beside.join(format!("{name}.f")), beside.join(name)] {
         if candidate.is_file()
             && let Ok(text) = read(&candidate)
         {
-            return Some(Loaded {
+            return Some(NamedText {
                 name: candidate.display().to_string(),
                 text,
             });
         }
     }
-    library::find(name).map(|b| Loaded {
-        name: b.name.into(),
-        text: b.text.into(),
-    })
+    BUILTINS.find(name).map(NamedText::from)
 }

@@ -1,17 +1,17 @@
-//! The book of the documents: every document is in it, every link leads somewhere, words are found, and
-//! the reference says what the program says.
+//! The book of the documents: every document is a chapter, every link has a target, the search finds words, and the
+//! reference equals the help of the program.
 
 use crate::browser::Window;
 use crate::common::python::{source_tree, tool};
+use crate::common::series::entries;
 use crate::common::{Bench, Ended};
 use regex::Regex;
 use serde_json::Value;
 use std::collections::{BTreeSet, HashMap};
-use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 use std::process::Command;
 
-/// Makes the book in a directory.
+/// Runs `scripts/book`, which makes the book of the documents in `directory`.
 fn make(directory: &Path) -> Ended {
     assert!(tool("mdbook").is_file());
     let mut command = Command::new(source_tree().join("scripts/book"));
@@ -29,7 +29,7 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
 }
 
-/// Files with one of these endings in a directory, and below it if `deep`.
+/// Files with one of the given extensions in a directory, and in its subdirectories if `deep`.
 fn files(dir: &Path, endings: &[&str], deep: bool) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(dir).unwrap() {
@@ -47,7 +47,7 @@ fn files(dir: &Path, endings: &[&str], deep: bool) -> Vec<PathBuf> {
     found
 }
 
-/// A path without `.` and `..`.
+/// Resolves `.` and `..` of a path without reading the file system.
 fn plain(path: &Path) -> PathBuf {
     let mut out = PathBuf::new();
     for part in path.components() {
@@ -81,7 +81,7 @@ fn every_document_is_a_chapter() {
     assert_eq!(summary.matches("](reference)").count(), 1);
 }
 
-/// Where a link of a page leads: a file, and the name of a place in it.
+/// File and anchor to which a link on a page of the book leads; a link without path leads to the page itself.
 fn target(page: &Path, link: &str) -> (PathBuf, String) {
     let (path, place) = link.split_once('#').unwrap_or((link, ""));
     let path = path.split('?').next().unwrap();
@@ -97,7 +97,8 @@ fn every_link_of_the_book_leads_somewhere() {
     let bench = Bench::new();
     let book = book(&bench);
     let pages = files(&book, &["html"], true);
-    // Parts of pages, and what has other pages' places on one page.
+    // The links of mdBook's table of contents, error page and print page are not checked: the pages are parts of other
+    // pages, or repeat the anchors of other pages.
     let made = ["toc.html", "404.html", "print.html"].map(|p| book.join(p));
     let texts: HashMap<&PathBuf, String> = pages.iter().map(|p| (p, read(p))).collect();
     let places: HashMap<&PathBuf, BTreeSet<&str>> = texts
@@ -111,7 +112,7 @@ fn every_link_of_the_book_leads_somewhere() {
         .collect();
     let (mut links, mut wrong) = (0, Vec::new());
     let mut reached: BTreeSet<PathBuf> = BTreeSet::new();
-    // Other sites are not asked: tests do without the network, and links are checked for their form.
+    // Tests run without the network: of a link to another site, only the form of the URL is checked.
     let outside = Regex::new(r"^https://[a-z0-9-]+(\.[a-z0-9-]+)+(/[^\s]*)?$").unwrap();
     for page in pages.iter().filter(|p| !made.contains(p)) {
         for link in captures(r#"\b(?:href|src)="([^"]*)""#, &texts[page]) {
@@ -135,7 +136,8 @@ fn every_link_of_the_book_leads_somewhere() {
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(links > 3000, "only {links} links were found");
-    // Pictures that no page shows, and pages that no chapter is.
+    // Each picture of the documents is shown by a page of the book, and each page is a chapter in the table of
+    // contents.
     let pictures = files(&book.join("docs"), &["svg", "png"], true);
     let listed = captures(r#"href="([^"]*)""#, &texts[&book.join("toc.html")]);
     let listed: BTreeSet<PathBuf> = listed.iter().map(|l| book.join(l)).collect();
@@ -145,90 +147,31 @@ fn every_link_of_the_book_leads_somewhere() {
         .filter(|p| !made.contains(p) && !listed.contains(*p));
     let alone: Vec<&PathBuf> = alone.chain(unlisted).collect();
     assert!(alone.is_empty(), "{alone:?}");
-    for chapter in files(&source_tree().join("docs"), &["md"], true) {
-        let place = chapter.strip_prefix(source_tree()).unwrap();
-        if !place.ends_with("SUMMARY.md") {
-            assert!(
-                book.join(place).with_extension("html").is_file(),
-                "{place:?}"
-            );
-        }
-    }
-}
-
-/// The index of the search, from its script.
-fn index(book: &Path) -> Value {
-    let scripts = files(book, &["js"], false);
-    let name = |p: &&PathBuf| {
-        p.file_name()
-            .unwrap()
-            .to_string_lossy()
-            .starts_with("searchindex-")
-    };
-    let text = read(scripts.iter().find(name).expect("the book has an index"));
-    let (_, json) = text.split_once("JSON.parse('").unwrap();
-    let (json, _) = json.rsplit_once("')").unwrap();
-    let json = json.replace("\\'", "'").replace("\\\\", "\\");
-    serde_json::from_str(&json).unwrap()
-}
-
-#[test]
-fn words_are_in_the_index_of_the_search() {
-    let bench = Bench::new();
-    let index = index(&book(&bench));
-    let urls: Vec<&str> = index["doc_urls"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|u| u.as_str().unwrap())
-        .collect();
-    let documents = index["index"]["documentStore"]["docs"].as_object().unwrap();
-    let found_in = |word: &str| -> Vec<&str> {
-        let has = |d: &&Value| d["body"].as_str().unwrap().contains(word);
-        let numbers = documents
-            .values()
-            .filter(has)
-            .map(|d| d["id"].as_str().unwrap());
-        numbers.map(|n| urls[n.parse::<usize>().unwrap()]).collect()
-    };
-    let is_page = |word: &str, page: &str| {
-        let pages = found_in(word);
-        assert!(
-            pages.iter().any(|u| u.split('#').next() == Some(page)),
-            "{word}: {pages:?}"
-        );
-    };
-    is_page("intended start", "docs/coordinated-omission.html");
-    is_page("--min-process-rate", "docs/reference/commands/find.html");
-    is_page("max_gap_ms", "docs/reference/json/run.html");
-    is_page("finishoncount", "docs/reference/flowops.html");
-    is_page("process_rate", "docs/reference/toml/mix.html");
-    is_page("--write-back", "docs/reference/commands/testbed.html");
 }
 
 #[test]
 fn the_search_finds_pages_in_a_browser() {
     let bench = Bench::new();
     let page = book(&bench).join("docs/tutorial.html");
-    let window = Window::at(&format!(
-        "file://{}?search=coordinated%20omission",
-        page.display()
-    ));
-    let results = "[...document.querySelectorAll('#mdbook-searchresults a')].map(a => a.pathname)";
-    window.until(&format!(
-        "{results}.some(p => p.endsWith('/docs/coordinated-omission.html'))"
-    ));
-    assert_eq!(window.complaints(), Vec::<String>::new());
+    let search = |words: &str| format!("file://{}?search={words}", page.display());
+    let window = Window::open(&page);
+    for (words, found) in [
+        ("coordinated%20omission", "/docs/coordinated-omission.html"),
+        ("finishoncount", "/docs/reference/flowops.html"),
+    ] {
+        window.go(&search(words));
+        let results = "[...document.querySelectorAll('#mdbook-searchresults a')]";
+        window.until(&format!(
+            "{results}.some(a => a.pathname.endsWith('{found}'))"
+        ));
+        assert_eq!(window.complaints(), Vec::<String>::new());
+    }
 }
 
 #[test]
 fn a_book_is_replaced_and_nothing_else_is() {
     let bench = Bench::new();
-    let book = book(&bench);
-    std::fs::write(book.join("stale.html"), "of an earlier book").unwrap();
-    make(&book).expect_code(0);
-    assert!(!book.join("stale.html").exists() && book.join("index.html").is_file());
-    let other = bench.path("other");
+    let (empty, other) = (bench.path("empty"), bench.path("other"));
     std::fs::create_dir(&other).unwrap();
     std::fs::write(other.join("mine"), "text").unwrap();
     let refused = make(&other).expect_code(2);
@@ -237,32 +180,27 @@ fn a_book_is_replaced_and_nothing_else_is() {
         "{}",
         refused.stderr
     );
-    assert_eq!(files(bench.root(), &["html"], false), Vec::<PathBuf>::new());
     assert_eq!(read(&other.join("mine")), "text");
     assert_eq!(std::fs::read_dir(&other).unwrap().count(), 1);
-    // An empty directory takes a book, and stays if none is made.
-    let empty = bench.path("empty");
+    // `scripts/book` accepts an empty directory, and leaves the directory empty if mdBook fails.
     std::fs::create_dir(&empty).unwrap();
     let mut fails = Command::new(source_tree().join("scripts/book"));
     fails.arg("/bin/false").arg(&empty);
     assert_eq!(Ended::of(fails).code, Some(1));
     assert_eq!(std::fs::read_dir(&empty).unwrap().count(), 0);
     make(&empty).expect_code(0);
-    assert!(empty.join("index.html").is_file());
-    // Nothing of the work is left beside the books.
-    let left: BTreeSet<_> = std::fs::read_dir(bench.root())
-        .unwrap()
-        .map(|e| e.unwrap().file_name())
-        .collect();
-    let expected = ["book", "empty", "other"].map(OsString::from);
-    assert_eq!(left, expected.into_iter().collect());
+    std::fs::write(empty.join("stale.html"), "of an earlier book").unwrap();
+    make(&empty).expect_code(0);
+    assert!(!empty.join("stale.html").exists() && empty.join("index.html").is_file());
+    // `scripts/book` leaves no temporary files beside the directories of the books.
+    assert_eq!(entries(bench.root()), ["empty", "other"]);
 }
 
 fn printed(bench: &Bench, args: &[&str]) -> String {
     Ended::of(bench.plimsoll(args)).expect_code(0).stdout
 }
 
-/// Commands that a help lists: the first page in groups, the others under one heading.
+/// Commands that a help text lists: the first page in groups, other pages under one heading.
 fn subcommands(help: &str) -> Vec<String> {
     let groups = help.split_once("\n\nMeasure:\n");
     let groups = groups.and_then(|(_, rest)| rest.split_once("\nOptions:\n"));
@@ -276,8 +214,8 @@ fn subcommands(help: &str) -> Vec<String> {
     commands.map(str::to_owned).collect()
 }
 
-/// Checks that the page describes every option of a command, and those of its subcommands; how many commands these
-/// are.
+/// Checks that the reference page describes every option of a command and of its subcommands; returns the number of
+/// commands, subcommands included.
 fn described(bench: &Bench, page: &str, command: &str) -> usize {
     let mut call: Vec<&str> = command.split(' ').collect();
     call.push("--help");
@@ -306,7 +244,7 @@ fn the_reference_has_what_the_program_has() {
     let reference = bench.path("reference");
     let dir = reference.to_str().unwrap();
     printed(&bench, &["docs", "reference", "--dir", dir]);
-    // Commands and their options, as the help has them.
+    // The reference has a page for every command of `--help`, with every option.
     let commands = subcommands(&printed(&bench, &["--help"]));
     assert!(commands.len() > 12, "{commands:?}");
     let mut nested = 0;
@@ -315,7 +253,7 @@ fn the_reference_has_what_the_program_has() {
         nested += described(&bench, &page, &command) - 1;
     }
     assert!(nested > 12, "only {nested} commands of commands");
-    // Workloads.
+    // The reference page of workloads has a section on every built-in workload.
     let list: Value =
         serde_json::from_str(&printed(&bench, &["workloads", "list", "--format", "json"])).unwrap();
     let page = read(&reference.join("workloads.md"));
@@ -326,7 +264,7 @@ fn the_reference_has_what_the_program_has() {
             "{name}"
         );
     }
-    // Fields: every key of every object of the schemas.
+    // The reference pages of documents have every key of every object of the JSON schemas.
     let help = printed(&bench, &["docs", "schema", "--help"]);
     let schemas = captures(r"(?m)^ +- ([a-z]+): ", &help);
     let mut pages = files(&reference.join("json"), &["md"], false);
@@ -347,7 +285,7 @@ fn the_reference_has_what_the_program_has() {
         all += keys.len();
     }
     assert!(all > 900, "{all}");
-    // Pages that are there are not overwritten.
+    // `docs reference` overwrites no existing page: the second call is a usage error.
     let again = Ended::of(bench.plimsoll(["docs", "reference", "--dir", dir])).expect_code(2);
     assert!(again.stderr.contains("reference"), "{}", again.stderr);
 }

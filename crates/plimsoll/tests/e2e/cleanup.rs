@@ -1,36 +1,30 @@
-//! Files that cannot be removed after a run: what was measured stays what it was, and what is left is
-//! named and can be removed later.
+//! Files that cannot be removed after a run: the result stays the same, and the remaining files are named and can be
+//! removed later.
 
-use crate::common::{Bench, Ended, MARKER, series, started, tree};
+use crate::common::series::{self, FILES_PER_USER, TO_THE_END};
+use crate::common::{Bench, Ended, MARKER, started, tree};
 use plimsoll_nfs::server::{Server, ServerOptions, Tree};
 use plimsoll_nfs::v3::{Handle, Proc};
 use plimsoll_results::{Run, Verdict};
-use plimsoll_testkit::{Fault, FaultRelay, Ganesha, NFS_PORT, needs_root};
+use plimsoll_testkit::needs_root;
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
-use std::net::SocketAddr;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-/// No file may be removed.
+/// Fault rule with which the server denies every REMOVE call.
 const DENIED: &str = "remove=acces:1";
 
-/// A server in this process.
+/// An NFSv3 server in the test's process, whose tree of files outlives the server.
 struct Files {
     tree: Arc<Mutex<Tree>>,
     server: Server,
 }
 
 impl Files {
-    fn with_faults(faults: &[&str]) -> Self {
-        Self::late(Duration::ZERO, faults)
-    }
-
-    /// One that takes its time for each call.
-    fn late(delay: Duration, faults: &[&str]) -> Self {
+    fn with_fault(fault: &str) -> Self {
         let behaviour = ServerOptions {
-            delay,
-            faults: faults.iter().map(|f| f.parse().unwrap()).collect(),
+            faults: vec![fault.parse().unwrap()],
+            ..ServerOptions::default()
         };
         Self::serving(Arc::new(Mutex::new(Tree::new(256 << 20))), behaviour)
     }
@@ -46,14 +40,14 @@ impl Files {
         format!("nfs3://{at}/?mountport={}", at.port())
     }
 
-    /// Paths of all that is there.
+    /// Paths of all files and directories on the server, relative to the export.
     fn names(&self) -> Vec<String> {
         let tree = self.tree.lock().unwrap();
         let mut names = Vec::new();
         let mut below: Vec<(String, Handle)> = vec![(String::new(), tree.root())];
         while let Some((path, dir)) = below.pop() {
             let mut here = Vec::new();
-            // What is no directory has nothing in it.
+            // Listing a file fails, which counts as a directory without entries.
             let _ = tree.list(&dir, 2, |e| {
                 here.push(e.name);
                 true
@@ -68,8 +62,8 @@ impl Files {
         names
     }
 
-    /// Removes by `plimsoll clean` what a run left, when the server lets it; returns what is there
-    /// then.
+    /// Removes the files of a run with `plimsoll clean`, by way of a second server without faults on the same tree;
+    /// returns the paths that remain.
     #[track_caller]
     fn clean(&self, bench: &Bench) -> Vec<String> {
         let names = self.names();
@@ -83,15 +77,15 @@ impl Files {
     }
 }
 
-/// Files are read, and one is appended to.
-const SMALL: [&str; 3] = ["--time=500ms", "--set=nfiles=60", "--set=nthreads=2"];
+/// Arguments for a short run of `webserver` on 60 files; the workload reads the files and appends to a log.
+const SMALL: [&str; 3] = ["--time=200ms", "--set=nfiles=60", "--set=nthreads=2"];
 
 fn command(bench: &Bench, url: &str, more: &[&str]) -> Command {
     let place = ["--dir=/w", "--target", url];
     bench.command("webserver", &[&SMALL[..], &place, more].concat())
 }
 
-/// What the notes say of files that were left.
+/// Notes of a run on files that the clean-up could not remove.
 fn left(run: &Run) -> Vec<&str> {
     let about = ["cannot ", "more could not be removed", "the clean-up "];
     let notes = run.notes.iter().map(|n| n.text.as_str());
@@ -100,16 +94,17 @@ fn left(run: &Run) -> Vec<&str> {
         .collect()
 }
 
-/// A text without its line breaks.
+/// Joins the words of a report, which breaks lines at the width of the terminal.
 fn words(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// A server that removes behind a cache says for a moment that a directory is not empty, or fails.
+/// The clean-up repeats an RMDIR that fails: a server with a cache may refuse the removal of an empty directory for a
+/// moment.
 #[test]
 fn a_directory_that_was_emptied_is_tried_again() {
     for fault in ["rmdir=notempty:0.5", "rmdir=io:0.5", "rmdir=exist:0.7"] {
-        let (bench, files) = (Bench::new(), Files::with_faults(&[fault]));
+        let (bench, files) = (Bench::new(), Files::with_fault(fault));
         let run = Ended::of(command(&bench, &files.url(), &[])).result(0);
         assert_eq!(run.validity.verdict, Verdict::Valid, "{fault}");
         assert_eq!(left(&run), [""; 0], "{fault}");
@@ -119,117 +114,78 @@ fn a_directory_that_was_emptied_is_tried_again() {
     }
 }
 
-/// What cannot be removed is named, the marker stays, and the verdict is that of the measurement.
+/// If REMOVE is denied, the run's notes name the remaining files, the marker stays, and the verdict is the verdict of
+/// the measurement, also with two ranks, whose files rank 0 removes.
 #[test]
 fn what_cannot_be_removed_changes_no_verdict() {
-    let (bench, files) = (Bench::new(), Files::with_faults(&[DENIED]));
-    let url = files.url();
-    let ended = Ended::of(command(&bench, &url, &[]));
-    let warned = ended.stderr.clone();
-    let run = ended.result(0);
-    assert_eq!(run.validity.verdict, Verdict::Valid);
-    assert_eq!((run.failure.as_ref(), run.summary.errors), (None, 0));
-    let notes = left(&run);
-    let removed = notes.iter().filter(|n| n.starts_with("cannot remove `/w/"));
-    assert_eq!(removed.count(), 8, "{notes:?}");
-    let denied = "`: Permission denied (EACCES)";
-    assert!(notes[0].ends_with(denied), "{notes:?}");
-    assert!(
-        notes[8].ends_with(" more could not be removed"),
-        "{notes:?}"
-    );
-    let later = format!(
-        "the clean-up is not complete: `plimsoll clean --target '{url}' /w` removes what is left"
-    );
-    assert_eq!(notes[9], later);
-    // JSON alone is on standard output.
-    assert!(
-        warned.contains(&format!("warning: {}\n", notes[0])),
-        "{warned}"
-    );
-    assert_eq!(files.clean(&bench), [""; 0]);
-    // A person reads it in the report, also in that of a quiet run.
-    for more in [&[][..], &["--quiet"]] {
-        let files = Files::with_faults(&[DENIED]);
+    for more in [&[][..], &["--processes=2"]] {
+        let (bench, files) = (Bench::new(), Files::with_fault(DENIED));
         let url = files.url();
-        let place = ["run", "webserver", "--dir=/w", "--target", &url];
-        let text = Ended::of(bench.plimsoll([&place[..], &SMALL, more].concat()));
-        let (out, err) = (words(&text.stdout), text.stderr.clone());
-        text.expect_code(0);
-        assert!(out.contains("webserver: valid"), "{out}");
-        assert!(out.contains("note: cannot remove `/w/"), "{out}");
-        assert!(out.contains("note: the clean-up is not complete"), "{out}");
-        assert!(!err.contains("warning: "), "{err}");
+        let ended = Ended::of(command(&bench, &url, more));
+        let warned = ended.stderr.clone();
+        let run = ended.result(0);
+        assert_eq!(run.validity.verdict, Verdict::Valid);
+        assert_eq!((run.failure.as_ref(), run.summary.errors), (None, 0));
+        let notes = left(&run);
+        let removed = notes.iter().filter(|n| n.starts_with("cannot remove `/w/"));
+        assert_eq!((removed.count(), notes.len()), (8, 10), "{notes:?}");
+        let denied = "`: Permission denied (EACCES)";
+        assert!(notes[0].ends_with(denied), "{notes:?}");
+        assert!(
+            notes[8].ends_with(" more could not be removed"),
+            "{notes:?}"
+        );
+        let later = format!(
+            "the clean-up is not complete: `plimsoll clean --target '{url}' /w` removes what is left"
+        );
+        assert_eq!(notes[9], later);
+        // With `--format json`, the notes on remaining files are warnings on standard error.
+        let warning = format!("warning: {}\n", notes[0]);
+        assert!(warned.contains(&warning), "{warned}");
+        let cleaned = Ended::of(bench.plimsoll(["clean", "--target", &url, "/w"])).expect_code(1);
+        assert_eq!(cleaned.stdout, "cleaned a part of /w\n");
+        let first = "error: cannot remove `/w/";
+        assert!(cleaned.stderr.starts_with(first), "{}", cleaned.stderr);
+        assert_eq!(files.clean(&bench), [""; 0]);
     }
 }
 
-/// An invalid result stays invalid, and one of several runs does as it does alone.
+/// The text report of a run has the notes on files that remain, even with `--quiet`.
 #[test]
-fn invalid_and_repeated_runs() {
-    let bench = Bench::new();
-    // No user looks at files that often.
-    let users = USERS.replace("rate = 50", "rate = 1000000");
-    std::fs::write(bench.path("users.toml"), users).unwrap();
-    let files = Files::with_faults(&[DENIED]);
+fn a_report_names_what_was_left() {
+    let (bench, files) = (Bench::new(), Files::with_fault(DENIED));
     let url = files.url();
-    let more = ["--dir=/w", "--target", &url];
-    let run = Ended::of(bench.command("users.toml", &more)).result(3);
-    assert_eq!(run.validity.verdict, Verdict::Invalid);
-    assert!(!left(&run).is_empty());
-    assert_eq!(files.clean(&bench), [""; 0]);
-    // Each run removes some more than 60 files: the hundredth is one of the second run's.
-    let files = Files::with_faults(&["remove=acces:0.01"]);
-    Ended::of(command(&bench, &files.url(), &["--repeat=2"])).expect_code(0);
-    assert_eq!(files.clean(&bench), [""; 0]);
-}
-
-/// Rank 0 removes the files of all.
-#[test]
-fn ranks() {
-    let bench = Bench::new();
-    let files = Files::with_faults(&[DENIED]);
-    let run = Ended::of(command(&bench, &files.url(), &["--processes=2"])).result(0);
-    assert_eq!(run.validity.verdict, Verdict::Valid);
-    assert_eq!(left(&run).len(), 10, "{:?}", run.notes);
-    assert_eq!(files.clean(&bench), [""; 0]);
-}
-
-/// A run that is interrupted before it measures anything says what it left, too.
-#[test]
-fn an_interrupted_run_names_what_it_left() {
-    let bench = Bench::new();
-    let files = Files::late(Duration::from_millis(5), &[DENIED]);
-    let url = files.url();
-    let many = ["--set=nfiles=50000", "--set=filesize=1k"];
-    let going = started(command(&bench, &url, &many), "making");
-    while files.server.calls(Proc::Create) < 4 {
-        std::thread::sleep(Duration::from_millis(5));
+    let place = ["run", "webserver", "--quiet", "--dir=/w", "--target", &url];
+    let text = Ended::of(bench.plimsoll([&place[..], &SMALL].concat())).expect_code(0);
+    let out = words(&text.stdout);
+    for said in [
+        "webserver: valid",
+        "note: cannot remove `/w/",
+        "note: the clean-up is not complete",
+    ] {
+        assert!(out.contains(said), "{said}: {out}");
     }
-    going.interrupt();
-    let run = going.end().result(130);
-    assert_eq!(run.validity.verdict, Verdict::Interrupted);
-    let notes = left(&run);
-    assert!(notes[0].starts_with("cannot remove `/w/"), "{notes:?}");
-    assert_eq!(files.clean(&bench), [""; 0]);
+    assert!(!text.stderr.contains("warning: "), "{}", text.stderr);
 }
 
-/// Objects of a pattern are removed by the pattern itself, as it is measured; the directories around
-/// them are not a part of that.
+/// Notes on remaining directories after a pattern of `md`, which removes its objects in a measured stage and leaves
+/// only the directories above to the clean-up.
 #[test]
 fn md() {
     let bench = Bench::new();
-    let md = |more: &[&str]| {
-        // The first RMDIR is of the pattern, the second of the directory around it.
-        let files = Files::with_faults(&["rmdir=acces:0.5"]);
+    let md = |more: &str| {
+        // The fault denies every second RMDIR: the first RMDIR is an operation of the pattern, the second RMDIR removes
+        // the root directory in the clean-up.
+        let files = Files::with_fault("rmdir=acces:0.5");
         let interface = format!("-i={}", files.url());
-        let args = ["md", &interface, "-P=5", "-D=1", "-I=5", "--dir=/md"];
-        let results = ["--results=results"];
-        let ended = Ended::of(bench.plimsoll([&args[..], &results, more].concat()));
-        // The work directory was made for the run, and no marker says so.
+        let args = ["md", &interface, "-P=5", "-D=1", "-I=5", "--dir=/md", more];
+        let ended = Ended::of(bench.plimsoll(args));
+        // `clean` leaves the work directory `/md` of a pattern, because the marker does not state that the run created
+        // it.
         assert_eq!(files.clean(&bench), ["/md"]);
         ended
     };
-    let ended = md(&["--format=json"]);
+    let ended = md("--format=json");
     let warned = ended.stderr.clone();
     let run = ended.result(0);
     assert_eq!(run.validity.verdict, Verdict::Valid);
@@ -241,61 +197,66 @@ fn md() {
         notes[2].ends_with(" /md/out` removes what is left"),
         "{notes:?}"
     );
-    assert!(warned.contains(out), "{warned}");
-    // A quiet one that is valid prints no report.
-    let quiet = md(&["-q"]).expect_code(0);
-    assert!(
-        quiet.stderr.contains(&format!("warning: {out}")),
-        "{quiet:?}"
-    );
-    let text = words(&md(&[]).expect_code(0).stdout);
-    assert!(text.contains("md-workbench: valid"), "{text}");
-    assert!(text.contains(&format!("note: {out}")), "{text}");
+    // A valid `md` with `--quiet` prints no report, so that the notes on remaining files are warnings.
+    let quiet = md("--quiet").expect_code(0);
+    let warning = format!("warning: {out}");
+    for said in [warned, quiet.stderr] {
+        assert!(said.contains(&warning), "{said}");
+    }
 }
 
-/// Users that look at their files.
-const USERS: &str = "[metric]\nname = \"users\"\n[run]\nwarmup = \"0s\"\ntime = \"300ms\"\n\
-    [[component]]\nname = \"user\"\nprocesses = 2\nrate = 50\nmix = { stat = 100 }\n\
-    files = { count = 20, size = \"4k\" }\n";
-
-/// Load points leave their files to each other, and are cleaned up in the end.
+/// A series whose load points share files has the notes on remaining files itself, because the series removes the files
+/// at its end.
 #[test]
 fn curves_and_searches() {
-    let commands: [&[&str]; 2] = [
-        &[
-            "curve",
-            "users.toml",
-            "--load=1,2",
-            "--continue-past-peak",
-            "--stop-after-invalid=0",
-        ],
-        &["find", "users.toml", "--max-load=1", "--confirm-runs=1"],
-    ];
-    for command in commands {
-        let (bench, files) = (Bench::on_tmpfs(), Files::with_faults(&[DENIED]));
-        std::fs::write(bench.path("users.toml"), USERS).unwrap();
+    let curve = ["--load=1,2", TO_THE_END[0]];
+    let search = ["--max-load=1", "--confirm-runs=1"];
+    for (name, more) in [("curve", &curve[..]), ("find", &search)] {
+        let (bench, files) = (Bench::on_tmpfs(), Files::with_fault(DENIED));
         let url = files.url();
-        let place = ["--dir=/w", "--results=results", "--target", &url];
-        let call = |more: &[&str]| Ended::of(bench.plimsoll([command, &place, more].concat()));
-        let ended = call(&["--format=json"]);
-        // A machine that is busy does not keep up with the load: that is invalid, and no failure.
+        let place = ["--time=200ms", "--warmup=0s", "--dir=/w", "--target", &url];
+        let ended = Ended::of(series::command(&bench, name, &[&place, more].concat()));
+        // On a busy machine, a load point may miss its criteria, which makes the exit code 3.
         assert!(matches!(ended.code, Some(0 | 3)), "{ended:?}");
-        let json: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
-        let notes = json["notes"].as_array().unwrap();
-        let notes: Vec<&str> = notes.iter().map(|n| n["text"].as_str().unwrap()).collect();
-        assert!(notes[0].starts_with("cannot remove `/w/"), "{notes:?}");
+        let notes = series::parsed(&ended).notes;
+        assert!(notes[0].text.starts_with("cannot remove `/w/"), "{notes:?}");
+        let last = &notes[9].text;
         assert!(
-            notes[9].starts_with("the clean-up is not complete"),
+            last.starts_with("the clean-up is not complete"),
             "{notes:?}"
         );
-        assert_eq!(files.clean(&bench), [""; 0]);
-        let text = words(&call(&[]).stdout);
-        assert!(text.contains("cannot remove `/w/"), "{text}");
         assert_eq!(files.clean(&bench), [""; 0]);
     }
 }
 
-/// Of a profile each run that left something is named.
+/// `--dir` with a relative path on an NFS server is a directory below the export, and a curve removes the directory.
+#[test]
+fn a_curve_in_a_relative_directory_leaves_nothing() {
+    let tree = Arc::new(Mutex::new(Tree::new(256 << 20)));
+    let (bench, files) = (
+        Bench::on_tmpfs(),
+        Files::serving(tree, ServerOptions::default()),
+    );
+    let url = files.url();
+    let place = [
+        "--time=200ms",
+        "--warmup=0s",
+        "--dir=here",
+        "--target",
+        &url,
+    ];
+    let more = [&place[..], &TO_THE_END, &["--load=1,2"]].concat();
+    let ended = Ended::of(series::command(&bench, "curve", &more));
+    let curve = series::parsed(&ended);
+    assert_eq!((series::loads(&curve), curve.notes), (vec![1, 2], vec![]));
+    for (run, load) in series::runs_of(&series::only(&bench)).iter().zip([1, 2]) {
+        let made = run.filesets[0].files;
+        assert_eq!((run.summary.errors, made), (0, load * FILES_PER_USER));
+    }
+    assert_eq!(files.names(), [""; 0]);
+}
+
+/// The notes on remaining files in a profile's `series.json` name the run that left them.
 #[test]
 fn profiles() {
     let profile = "DEFAULTS {\n  runtime = 0.3;\n  dir = /tmp;\n  stats = stats;\n}\n\
@@ -304,58 +265,27 @@ fn profiles() {
         define fileset name=s,path=$dir,entries=$nfiles,size=4k,dirwidth=8,prealloc\n\
         define process name=p { thread name=t,memsize=1m {\n\
           flowop statfile name=stat1,filesetname=s\n} }\n";
-    let bench = Bench::on_tmpfs();
+    let (bench, files) = (Bench::on_tmpfs(), Files::with_fault(DENIED));
     std::fs::write(bench.path("study.prof"), profile).unwrap();
     std::fs::write(bench.path("mine.f"), mine).unwrap();
-    let call = |more: &[&str]| {
-        let files = Files::with_faults(&[DENIED]);
-        let on = format!("--filesystem=far={}", files.url());
-        let args = ["profile", "study.prof", &on, "--results=results"];
-        let ended = Ended::of(bench.plimsoll([&args[..], more].concat()));
-        files.clean(&bench);
-        ended
-    };
-    let ended = call(&["--format=json"]).expect_code(0);
+    let on = format!("--filesystem=far={}", files.url());
+    let args = [
+        "profile",
+        "study.prof",
+        &on,
+        "--format=json",
+        "--results=results",
+    ];
+    let ended = Ended::of(bench.plimsoll(args)).expect_code(0);
     let profile = series::parsed(&ended);
     let note = &profile.notes[0].text;
     assert!(note.contains(" on far: cannot remove `/"), "{note}");
     assert!(profile.runs[0].is_valid());
-    let text = words(&call(&[]).expect_code(0).stdout);
-    assert!(text.contains(" on far: cannot remove"), "{text}");
+    files.clean(&bench);
 }
 
-/// NFS version 4, where one operation removes files and directories.
-#[test]
-fn on_version_4() {
-    use plimsoll_nfs::v4::operations::Op;
-    use plimsoll_nfs::v4::types::Status;
-    needs_root!();
-    let bench = Bench::new();
-    let server = Ganesha::start().unwrap_or_else(|e| panic!("{e}"));
-    let relay = FaultRelay::start(SocketAddr::new(server.address(), NFS_PORT)).unwrap();
-    let url = relay.nfs4_url(Ganesha::PSEUDO, "");
-    // The first attempts at directories, of which VERIFY makes sure that they are.
-    for status in [Status::NotEmpty, Status::Io] {
-        let before = relay.fallen();
-        let fault = Fault::refuse(Op::Remove, status).of(Op::Verify).times(3);
-        relay.inject(fault);
-        let run = Ended::of(command(&bench, &url, &[])).result(0);
-        assert_eq!(run.validity.verdict, Verdict::Valid);
-        assert_eq!((left(&run), relay.fallen()), (vec![], before + 3));
-        assert_eq!(tree(&server.seen()), Default::default());
-    }
-    relay.inject(Fault::refuse(Op::Remove, Status::Access).times(u32::MAX));
-    let run = Ended::of(command(&bench, &url, &[])).result(0);
-    assert_eq!(run.validity.verdict, Verdict::Valid);
-    assert_eq!(left(&run).len(), 10, "{:?}", run.notes);
-    relay.clear();
-    assert!(server.seen().join("w").join(MARKER).exists());
-    let args = ["clean", "--target", &url, "/w"];
-    Ended::of(bench.plimsoll(args)).expect_code(0);
-    assert_eq!(tree(&server.seen()), Default::default());
-}
-
-/// A directory of the tree that something is mounted on stays, with those above it, and nothing else.
+/// A mount point in the file tree of a run stays, with the directories above the mount point; everything else is
+/// removed.
 #[test]
 fn on_a_local_file_system() {
     needs_root!();
@@ -384,7 +314,7 @@ fn on_a_local_file_system() {
     let later =
         format!("the clean-up is not complete: `plimsoll clean {work}` removes what is left");
     assert_eq!(notes[notes.len() - 1], later);
-    // What the mount hid is there.
+    // Of the run's files, only the files below the mount point remain.
     let (files, _) = tree(&bench.work());
     let root = format!("{}/", work);
     let dir = dir.to_string();
@@ -393,18 +323,4 @@ fn on_a_local_file_system() {
     let args = ["clean".to_owned(), work.to_string()];
     Ended::of(bench.plimsoll(args)).expect_code(0);
     assert!(!bench.work().exists());
-}
-
-/// `clean` itself fails by what it cannot remove, and says it.
-#[test]
-fn cleaning_that_fails() {
-    let (bench, files) = (Bench::new(), Files::with_faults(&[DENIED]));
-    let url = files.url();
-    Ended::of(command(&bench, &url, &[])).result(0);
-    let args = ["clean", "--target", &url, "/w"];
-    let ended = Ended::of(bench.plimsoll(args)).expect_code(1);
-    assert_eq!(ended.stdout, "cleaned a part of /w\n");
-    let first = "error: cannot remove `/w/";
-    assert!(ended.stderr.starts_with(first), "{}", ended.stderr);
-    assert_eq!(files.clean(&bench), [""; 0]);
 }

@@ -1,16 +1,14 @@
-//! The share of the reads that the client's own cache served.
+//! Hit ratio of runs: the fraction of bytes read that the client's own cache served.
 
-use crate::common::{Bench, Ended};
+use crate::common::Bench;
 use plimsoll_nfs::server::{Server, ServerOptions, Tree};
-use plimsoll_report::run::document;
-use plimsoll_report::terminal::{Layout, render};
 use plimsoll_results::{ClientCache, ReadSource, Run};
 use std::sync::{Arc, Mutex};
 
-/// Bytes of the file that is read.
+/// Size in bytes of the file that each workload of these tests reads.
 const FILE: u64 = 16 << 20;
 
-/// Reads of 8 KiB that make one pass over it; the last one finds its end.
+/// Number of reads of 8 KiB in one pass over a file of [`FILE`] bytes; the last read finds the end of the file.
 const PASS: u64 = FILE / 8192 + 1;
 
 /// Workers that each read a file from begin to end, again and again; `direct` may be `,directio`.
@@ -39,7 +37,8 @@ fn cache(run: &Run, source: ReadSource) -> ClientCache {
     cache
 }
 
-/// The same of files behind the page cache; none on a file system that does not tell.
+/// Cache figures of a run on a local file system, after a comparison with the page-cache counters of the machine;
+/// `None` on a file system without such counters.
 #[track_caller]
 fn of_disk(run: &Run) -> Option<ClientCache> {
     let fs = run.environment.work_dir.as_ref().unwrap().fs_type.clone();
@@ -50,8 +49,8 @@ fn of_disk(run: &Run) -> Option<ClientCache> {
         return None;
     }
     let cache = cache(run, ReadSource::ProcessIo);
-    // The whole machine read at least as much from its disks. Of several ranks, the first may read the
-    // machine's counters at its end, before another one has ended.
+    // The machine's counter of bytes read from disks is at least the run's figure. With several ranks, rank 0 may read
+    // the machine's counters before another rank has ended.
     if let Some(machine) = &run.system.page_cache
         && run.ranks < 2
     {
@@ -78,19 +77,12 @@ fn reads_of_a_disk_that_its_page_cache_served() {
     let warm = bench.run_in_work(&workload, &[&four]).result_on_disk();
     let Some(c) = of_disk(&warm) else { return };
     assert_eq!(c.read_bytes, u128::from(4 * FILE));
-    // The run wrote the file, so that all of it is there; what else is read is metadata.
+    // Bytes of a file that the run itself has just written come from the page cache; the few bytes from the disk are
+    // metadata.
     assert!(c.hit_ratio.unwrap() > 0.9, "{c:?}");
     assert_eq!(warnings(&warm), 1, "{:?}", warm.notes);
-    let layout = Layout {
-        width: 200,
-        color: false,
-    };
-    let text = render(&document(&warm), layout);
-    let line = text.lines().find(|l| l.starts_with("reads: ")).unwrap();
-    assert!(line.starts_with("reads: 64 MiB, "), "{line}");
-    assert!(line.contains("from the client's page cache ("), "{line}");
 
-    // One pass over a cold file reads all of it.
+    // With `--drop-caches`, one pass over the file reads all bytes from the disk.
     let one = format!("--ops={PASS}");
     let cold = bench
         .run_in_work(&workload, &[&one, "--drop-caches"])
@@ -101,39 +93,37 @@ fn reads_of_a_disk_that_its_page_cache_served() {
     assert_eq!(warnings(&cold), 0, "{:?}", cold.notes);
 }
 
+/// Direct reads of two ranks have a hit ratio near 0. The results of a single rank (`--per-rank`) have no hit ratio,
+/// because a rank does not know its part of the counters.
 #[test]
 fn direct_reads_of_several_ranks_are_all_from_the_disk() {
     let bench = Bench::on_disk();
     let workload = bench.workload(&reads(2, ",directio"));
-    for ranks in [1, 2] {
-        let ranks = format!("--processes={ranks}");
-        let ops = format!("--ops={}", 2 * PASS);
-        let run = bench
-            .run_in_work(&workload, &[&ranks, &ops])
-            .result_on_disk();
+    let ops = format!("--ops={}", 2 * PASS);
+    for more in [&["--processes=1"][..], &["--processes=2", "--per-rank"]] {
+        let args = [more, &[&ops]].concat();
+        let run = bench.run_in_work(&workload, &args).result_on_disk();
         let Some(c) = of_disk(&run) else { return };
-        // Those of one rank alone would be half.
-        assert!(c.hit_ratio.unwrap() < 0.1, "{ranks}: {c:?}");
+        // The bytes from the disk are the sum over all ranks: the counters of one of the two ranks would give a hit
+        // ratio of 0.5.
+        assert!(c.hit_ratio.unwrap() < 0.1, "{more:?}: {c:?}");
         let storage = c.storage_bytes.unwrap();
-        assert!(storage < c.read_bytes * 3 / 2, "{ranks}: {c:?}");
-        assert_eq!(warnings(&run), 0, "{ranks}: {:?}", run.notes);
+        assert!(storage < c.read_bytes * 3 / 2, "{more:?}: {c:?}");
+        assert_eq!(warnings(&run), 0, "{more:?}: {:?}", run.notes);
     }
-}
-
-/// A rank's own results do not know what of the counters is its own.
-#[test]
-fn single_ranks_do_not_say_it() {
-    let bench = Bench::on_disk();
-    let workload = bench.workload(&reads(2, ""));
-    let more = ["--processes=2", "--per-rank", "--ops=100"];
-    bench.run_in_work(&workload, &more).result_on_disk();
-    for rank in 0..2 {
-        let path = bench.results()[0]
-            .path()
-            .join(format!("ranks/rank-{rank}.json"));
-        let run: Run = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-        assert_eq!(run.client_cache, None);
+    let mut files = 0;
+    for dir in bench.results() {
+        for rank in 0..2 {
+            let path = dir.path().join(format!("ranks/rank-{rank}.json"));
+            let Ok(text) = std::fs::read_to_string(path) else {
+                continue;
+            };
+            let own: Run = serde_json::from_str(&text).unwrap();
+            assert_eq!(own.client_cache, None);
+            files += 1;
+        }
     }
+    assert_eq!(files, 2);
 }
 
 #[test]
@@ -148,14 +138,6 @@ fn files_in_memory_are_said_to_be() {
         (FILE.into(), None, None)
     );
     assert_eq!(warnings(&run), 0);
-    let results = bench.results()[0].path().to_owned();
-    for format in ["text", "html"] {
-        let mut command = bench.plimsoll(["report", "--format", format]);
-        command.arg(&results);
-        let report = Ended::of(command).expect_code(0).stdout;
-        let said = "16 MiB, from files that are in this machine's memory";
-        assert!(report.contains(said), "{format}: {report}");
-    }
 }
 
 #[test]
@@ -183,12 +165,14 @@ fn reads_that_the_model_of_a_clients_cache_served() {
         (c.hit_ratio, c.storage_bytes),
         (Some(0.0), Some((4 * FILE).into()))
     );
-    // A call at the begin of the window may be in it or not.
+    // READ calls differ from the reads of four passes by at most one, because a call in flight when the window opens
+    // may have started before.
     assert!(calls(&without, "READ").abs_diff(4 * PASS) <= 1);
 
     let with = run("&cache=open-to-close");
     let c = cache(&with, ReadSource::NfsClient);
-    // The first of four passes fills it, and reads the whole file.
+    // With `cache=open-to-close`, the first of four passes over the file fills the cache, which serves the other three
+    // passes.
     assert!((c.hit_ratio.unwrap() - 0.75).abs() < 0.001, "{c:?}");
     assert!(calls(&with, "READ").abs_diff(PASS) <= 1);
     let data = with.procedures.iter().find(|p| p.name == "data cache hits");

@@ -243,28 +243,21 @@ fn the_descriptors_that_are_named_suffice() {
         server.nfs_address(),
         server.nfs_address().port()
     );
-    for more in [&["--io=sync"][..], &["--io=uring"], &["--target", &nfs]] {
-        let workload = bench.workload(READS);
-        let command = match more {
-            ["--target", ..] => bench.command(&workload, &[more, &["--dir=/w"]].concat()),
-            _ => bench.command_in_work(&workload, more),
-        };
+    let workload = bench.workload(READS);
+    for more in [
+        &["--dir=work", "--target=posix:?io=sync"],
+        &["--dir=work", "--target=posix:?io=uring"],
+        &["--target", &*nfs],
+    ] {
+        let command = bench.command(&workload, more);
         let with = |n: u64| Ended::of(limited(&[&format!("--nofile={n}:{n}")], &command));
         let refusal = with(65).refusal();
         let needed = advised(&refusal, "-n");
         assert!(
-            refusal.contains(&format!("needs {needed} descriptors (")),
-            "{refusal}"
-        );
-        assert!(
             refusal.contains("64 of the program itself) and the limit is 65:"),
             "{refusal}"
         );
-        assert!(
-            with(needed - 1)
-                .refusal()
-                .contains(&format!("the limit is {}", needed - 1))
-        );
+        with(needed - 1).refusal();
         let run = with(needed).parsed().unwrap();
         assert!(
             run.failure.is_none() && run.summary.ops > 0,

@@ -29,7 +29,7 @@ run 3
 ";
 
 /// 100 operations a second of each worker.
-const VIRTUAL: [&str; 2] = ["--target=null:?latency=10ms", "--clock=virtual"];
+const VIRTUAL: [&str; 1] = ["--target=null:?latency=10ms&clock=virtual"];
 
 /// What a check found wrong.
 type Checked = Result<(), String>;
@@ -149,7 +149,9 @@ fn whole_run(dir: &Path) -> Result<Run, String> {
     let failed = |e| format!("{shown}: {e}");
     let run = dir.read().map_err(failed)?;
     let rows = dir.read_intervals().map_err(failed)?;
-    let histograms = dir.read_histograms().map_err(failed)?;
+    let mut histograms = Vec::new();
+    dir.each_histogram(&mut |line| histograms.push(line))
+        .map_err(failed)?;
     // Rows of operations without files have no figures.
     let tags: Vec<String> = run
         .operations
@@ -162,7 +164,7 @@ fn whole_run(dir: &Path) -> Result<Run, String> {
         .filter(|r| has(&tag_of_text(&r.operation, &r.kind)));
     let of_rows: u64 = of_rows.map(|r| r.ops).sum();
     let of_log = histograms.iter().filter(|h| has(&h.tag));
-    let of_log: u64 = of_log.map(|h| h.histogram.len()).sum();
+    let of_log: u64 = of_log.map(|h| h.histogram.count()).sum();
     let ops = run.operations.iter().map(|row| row.ops).sum::<u64>();
     ensure((of_rows, of_log) == (ops, ops), || {
         format!("{shown}: {ops} operations, {of_rows} in the rows and {of_log} in the log")

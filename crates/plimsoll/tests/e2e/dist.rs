@@ -1,5 +1,5 @@
-//! What `make dist` and `make install` do around the packages: which program they take, which paths are replaced in
-//! it, and what they refuse. Two whole builds, compared, take too long for `make test`: `make dist-check` does them.
+//! `make dist` and `make install`: which program the packages contain, which paths are replaced, and which trees are
+//! refused. `make dist-check` compares two whole builds, which take too long for `make test`.
 
 use crate::common::Ended;
 use crate::common::python::{printed, source_tree};
@@ -12,7 +12,7 @@ fn script(name: &str) -> Command {
     Command::new(source_tree().join("scripts").join(name))
 }
 
-/// A program whose code is in part that of the standard library.
+/// Source of a program that contains inlined code of the standard library, such as `Vec::remove`.
 const PROGRAM: &str = "\
 fn main() {
     let mut lengths: Vec<usize> = std::env::args().map(|a| a.len()).collect();
@@ -20,8 +20,8 @@ fn main() {
 }
 ";
 
-/// The installed toolchain with sources of the standard library, as the component `rust-src` adds them: all
-/// else in it are links. A compiler that uses it.
+/// Creates a toolchain in `dir` that has sources of the standard library, as with the component `rust-src`, and links
+/// to the installed toolchain for the rest. Returns the path of a compiler that uses the toolchain.
 fn toolchain_with_sources(dir: &Path) -> PathBuf {
     let mut print = Command::new("rustc");
     print
@@ -41,7 +41,7 @@ fn toolchain_with_sources(dir: &Path) -> PathBuf {
     link_all("lib/rustlib", "src");
     let library = dir.join("lib/rustlib/src/rust/library/std/src");
     std::fs::create_dir_all(&library).unwrap();
-    // Where this file is, rustc takes the sources to be.
+    // rustc finds the sources of the standard library in a toolchain by the file `library/std/src/lib.rs`.
     std::fs::write(library.join("lib.rs"), "").unwrap();
     let compiler = dir.join("rustc");
     let call = format!(
@@ -52,6 +52,7 @@ fn toolchain_with_sources(dir: &Path) -> PathBuf {
     compiler
 }
 
+/// `scripts/path-prefixes` also replaces the paths of the standard library's sources, which are paths of the toolchain.
 #[test]
 fn sources_of_the_standard_library_leave_no_path_in_a_program() {
     let bench = tempfile::tempdir().unwrap();
@@ -77,10 +78,8 @@ fn sources_of_the_standard_library_leave_no_path_in_a_program() {
     assert!(with_paths.contains(toolchain), "rustc names no sources");
     let mut prefixes = script("path-prefixes");
     prefixes.args([place("source"), place("target")]);
-    let prefixes = printed({
-        prefixes.env("RUSTC", &compiler);
-        prefixes
-    });
+    prefixes.env("RUSTC", &compiler);
+    let prefixes = printed(prefixes);
     let arguments = prefixes.lines().map(|l| format!("--remap-path-prefix={l}"));
     let mut arguments: Vec<String> = arguments.collect();
     arguments.push("-g".into());
@@ -90,7 +89,7 @@ fn sources_of_the_standard_library_leave_no_path_in_a_program() {
     assert!(program.contains("/library/alloc/src/") && program.contains("/rustc/"));
 }
 
-/// A repository with what `make dist` begins with.
+/// A git repository with the files that `make dist` checks before any build.
 struct Repository {
     bench: tempfile::TempDir,
 }
@@ -122,7 +121,7 @@ impl Repository {
         printed(git);
     }
 
-    /// What `make dist` says when it refuses, before it builds anything.
+    /// Message with which `make dist` refuses the repository before any build; no packages may exist afterwards.
     #[track_caller]
     fn refusal(&self) -> String {
         let mut make = Command::new(self.root().join("scripts/make-dist"));
@@ -137,28 +136,7 @@ impl Repository {
 }
 
 #[test]
-fn packages_are_made_of_a_commit_only() {
-    let dir = tempfile::tempdir().unwrap();
-    let repository = Repository::new(dir.path());
-    let at = |name: &str| repository.root().join(name);
-    std::fs::create_dir(at("docs")).unwrap();
-    std::fs::write(at("docs/one.md"), "").unwrap();
-    std::fs::write(at("docs/two.md"), "").unwrap();
-    let said = repository.refusal();
-    let expected = "packages are made of a commit, and these files are not as in the last one:\n\
-                    ?? docs/one.md\n?? docs/two.md\n";
-    assert_eq!(said, expected);
-    // Nor is what the user does not want to see listed.
-    repository.git(&["config", "status.showUntrackedFiles", "no"]);
-    assert_eq!(repository.refusal(), expected);
-    std::fs::remove_dir_all(at("docs")).unwrap();
-    std::fs::write(at("scripts/book.css"), "p {}\n").unwrap();
-    let said = repository.refusal();
-    assert!(said.ends_with(":\n M scripts/book.css\n"), "{said}");
-}
-
-#[test]
-fn a_directory_of_something_else_is_not_replaced_by_packages() {
+fn packages_are_made_of_a_commit_and_replace_only_packages() {
     let dir = tempfile::tempdir().unwrap();
     let repository = Repository::new(dir.path());
     let dist = repository.bench.path().join("target/dist");
@@ -168,6 +146,20 @@ fn a_directory_of_something_else_is_not_replaced_by_packages() {
     let expected = "holds something else than packages: remove it first\n";
     assert!(said.ends_with(expected), "{said}");
     assert_eq!(std::fs::read(dist.join("mine")).unwrap(), b"text");
+    std::fs::remove_dir_all(&dist).unwrap();
+    let at = |name: &str| repository.root().join(name);
+    std::fs::create_dir(at("docs")).unwrap();
+    std::fs::write(at("docs/one.md"), "").unwrap();
+    // `make dist` finds untracked files even if the user's git configuration hides them.
+    repository.git(&["config", "status.showUntrackedFiles", "no"]);
+    let expected = "packages are made of a commit, and these files are not as in the last one:\n";
+    assert_eq!(repository.refusal(), format!("{expected}?? docs/one.md\n"));
+    std::fs::remove_dir_all(at("docs")).unwrap();
+    std::fs::write(at("scripts/book.css"), "p {}\n").unwrap();
+    assert_eq!(
+        repository.refusal(),
+        format!("{expected} M scripts/book.css\n")
+    );
 }
 
 #[test]
@@ -197,7 +189,7 @@ fn the_program_that_is_taken_is_the_one_that_was_built() {
     let built = || {
         let mut build = script("build-program");
         build.args(["tried", "shipping"]).current_dir(dir.path());
-        // What cargo tells its tests is not for the cargo that they run.
+        // The variables that cargo sets for this test would mislead the cargo of `scripts/build-program`.
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("CARGO_") && name != "CARGO_HOME" {
                 build.env_remove(name);
@@ -215,7 +207,7 @@ fn the_program_that_is_taken_is_the_one_that_was_built() {
     });
     let earlier = built();
     assert_eq!(printed(Command::new(&earlier)), "earlier\n");
-    // From now on programs are elsewhere.
+    // A cargo configuration with a target and a target directory changes where cargo puts the program.
     let platform = "x86_64-unknown-linux-gnu";
     let config = format!("[build]\ntarget = \"{platform}\"\ntarget-dir = \"its own\"\n");
     std::fs::write(place(".cargo/config.toml"), config).unwrap();

@@ -229,7 +229,7 @@ impl Shell {
         // Whether an outage is too long for a valid result depends on the machine.
         let has_outage = call.contains("testbed") && call.contains("--event");
         // So does whether a load of a disk is sustained.
-        let is_model = call.contains("--clock virtual") || call.contains("sim:");
+        let is_model = call.contains("clock=virtual") || call.contains("sim:");
         let has_load = call.contains("--load ") || call.contains("--max-load ");
         let of_machine = has_load && !is_model;
         // A page may show an invalid result.

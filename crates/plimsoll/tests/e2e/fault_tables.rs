@@ -1,9 +1,8 @@
-//! The tables of `docs/reliability.md` and `docs/threats.md`: every cell says something, and every row names
-//! tests that exist.
+//! The tables of `docs/reliability.md` and `docs/threats.md`: no cell is empty, and every row names existing tests.
 
 use std::path::{Path, PathBuf};
 
-/// Faults that must have a row, by the words that their first cell begins with.
+/// Faults that must each have a row in the tables, given by the beginning of the first cell of the row.
 const FAULTS: [&str; 38] = [
     "Disk full while files are made",
     "Disk full while measuring",
@@ -49,7 +48,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// The rows of all tables of a document that name tests, without their heads, each with the number of its line.
+/// Rows of all tables of a document that have a column of tests: line number and cells, without the head rows.
 fn rows(document: &str) -> Vec<(usize, Vec<String>)> {
     let path = root().join("docs").join(document);
     let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{document}: {e}"));
@@ -80,7 +79,7 @@ fn rows(document: &str) -> Vec<(usize, Vec<String>)> {
     found
 }
 
-/// What is between backticks and looks like the path of a test.
+/// Texts between backticks in a table cell that look like paths of tests, because they contain `::`.
 fn tests_in(cell: &str) -> Vec<&str> {
     let quoted = cell.split('`').skip(1).step_by(2);
     quoted.filter(|q| q.contains("::")).collect()
@@ -99,7 +98,7 @@ fn sources(below: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// The modules that the path of a source stands for.
+/// Module path of a source file, relative to the directory `below`.
 fn modules(path: &Path, below: &Path) -> Vec<String> {
     let path = path.strip_prefix(below).unwrap().with_extension("");
     let names = path.iter().map(|c| c.to_str().unwrap().to_owned());
@@ -108,7 +107,8 @@ fn modules(path: &Path, below: &Path) -> Vec<String> {
         .collect()
 }
 
-/// Looks a test up: `module::name` is one of these tests, `CRATE::module::name` one of a crate's.
+/// Finds the function of a test: `module::name` is an end-to-end test, `CRATE::module::name` a test of a crate. An
+/// `Err` is a sentence that says why the test was not found.
 fn look_up(test: &str) -> Result<(), String> {
     let mut names: Vec<&str> = test.split("::").filter(|n| *n != "tests").collect();
     let name = names.pop().unwrap();
@@ -164,9 +164,10 @@ fn check(document: &str) -> Vec<(usize, Vec<String>)> {
 fn every_fault_has_its_row_and_its_test() {
     let rows = check("reliability.md");
     for fault in FAULTS {
-        let is_it = |(_, cells): &&(usize, Vec<String>)| cells[0].starts_with(fault);
-        let of_fault = rows.iter().find(is_it);
-        let (line, cells) = of_fault.unwrap_or_else(|| panic!("no row of {fault}"));
+        let has_row = rows.iter().any(|(_, cells)| cells[0].starts_with(fault));
+        assert!(has_row, "no row of {fault}");
+    }
+    for (line, cells) in rows {
         assert_eq!(cells.len(), 6, "reliability.md:{line}");
     }
 }

@@ -1,10 +1,10 @@
-//! Fitting a simulated system to a curve.
+//! `systems fit`: the free figures of a simulated system are fitted to a load curve.
 
 use crate::common::{Bench, Ended, schema, series, started, wait_until};
 use serde_json::Value;
 use std::path::Path;
 
-/// A disk behind a line, whose two times are free.
+/// System file of a disk behind a network link, with two free figures: the link's latency and the disk's service time.
 const FILER: &str = "\
 # A filer of one disk.
 title = \"A filer\"
@@ -24,7 +24,8 @@ metadata_change = [\"line.request\", \"disk\", \"line.reply\"]
 commit = [\"line.request\", \"line.reply\"]
 ";
 
-/// The filer with other values to begin with, and a curve of the filer as it is.
+/// Writes [`FILER`] with wrong values of the free figures to `start.toml`; returns the directory of a curve measured on
+/// the unchanged [`FILER`].
 fn curve_of_the_filer(bench: &Bench) -> String {
     let write = |name: &str, text: &str| std::fs::write(bench.path(name), text).unwrap();
     write("truth.toml", FILER);
@@ -32,17 +33,14 @@ fn curve_of_the_filer(bench: &Bench) -> String {
         .replace("\"200us\"", "\"600us\"")
         .replace("\"2ms\"", "\"1ms\"");
     write("start.toml", &start);
-    let curve = [
-        "curve",
-        "vda",
-        "--load=3..15/3",
+    let mut curve = bench.plimsoll(["curve", "vda", "--load=3..15/3", "--results=results"]);
+    curve.args([
         "--target=sim:./truth.toml",
         "--warmup=1s",
         "--time=8s",
         "--quiet",
-        "--results=results",
-    ];
-    Ended::of(bench.plimsoll(curve)).expect_code(0);
+    ]);
+    Ended::of(curve).expect_code(0);
     let dir = bench.results()[0].path().to_owned();
     dir.to_str().unwrap().to_owned()
 }
@@ -59,36 +57,32 @@ fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// A figure's number in the text of a system.
-fn figure(text: &str, element: &str, key: &str, unit: &str) -> f64 {
+/// Path of a published disclosure report among the test data of the crate plimsoll-report.
+fn published(name: &str) -> String {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let path = crates.join("plimsoll-report/tests/published").join(name);
+    path.to_str().unwrap().to_owned()
+}
+
+/// Number of a figure in the text of a system file, without its unit.
+fn figure(text: &str, table: &str, element: &str, key: &str, unit: &str) -> f64 {
     let file: toml::Value = toml::from_str(text).unwrap();
-    let value = &file[element.split('.').next().unwrap()][element.split('.').nth(1).unwrap()][key];
-    let value = value["value"].as_str().unwrap();
-    let number = value
-        .strip_suffix(unit)
-        .unwrap_or_else(|| panic!("{value}: not in {unit}"));
-    number.parse().unwrap()
+    let value = file[table][element][key]["value"].as_str().unwrap();
+    let number = value.strip_suffix(unit);
+    number.expect(value).parse().unwrap()
 }
 
 #[test]
 fn known_figures_are_found_again() {
     let bench = Bench::on_tmpfs();
     let curve = curve_of_the_filer(&bench);
-    let args = [
-        "start.toml",
-        "--to",
-        &curve,
-        "--hold-out=2",
-        "-o",
-        "fitted.toml",
-    ];
+    let args = ["start.toml", "--to", &curve, "--hold-out=2"];
+    let args = [&args[..], &["-o", "fitted.toml"]].concat();
     let ended = fit(&bench, &[&args[..], &["--format=json", "--quiet"]].concat()).expect_code(0);
     assert_eq!(ended.stderr, "");
     let report = json(&ended.stdout);
-    assert_eq!(
-        (&report["good"], &report["reasons"]),
-        (&true.into(), &json("[]"))
-    );
+    assert_eq!(report["good"], true);
+    assert_eq!(report["reasons"], json("[]"));
     let points = report["points"].as_array().unwrap();
     for point in points {
         let residual = point["residual"].as_f64().unwrap();
@@ -104,36 +98,26 @@ fn known_figures_are_found_again() {
         assert_eq!(figure["at_bound"], false);
     }
     let fitted = read(&bench.path("fitted.toml"));
-    assert!(
-        (figure(&fitted, "link.line", "latency", "us") / 200.0 - 1.0).abs() < 0.05,
-        "{fitted}"
-    );
-    assert!(
-        (figure(&fitted, "station.disk", "service", "ms") / 2.0 - 1.0).abs() < 0.03,
-        "{fitted}"
-    );
-    // All but the figures is as it was, and the one without a mark has one.
+    let latency = figure(&fitted, "link", "line", "latency", "us");
+    let service = figure(&fitted, "station", "disk", "service", "ms");
+    assert!((latency / 200.0 - 1.0).abs() < 0.05, "{fitted}");
+    assert!((service / 2.0 - 1.0).abs() < 0.03, "{fitted}");
+    // The fitted system file keeps comments and layout; a fitted figure gets the provenance A and keeps its bounds.
     assert!(fitted.starts_with("# A filer of one disk.\n"), "{fitted}");
-    assert!(
-        fitted.contains("us\", source = \"A\", free = [\"50us\", \"1ms\"] } # each way\n"),
-        "{fitted}"
-    );
-    let form = json(
-        &Ended::of(bench.plimsoll(["docs", "schema", "system"]))
-            .expect_code(0)
-            .stdout,
-    );
+    let marked = "us\", source = \"A\", free = [\"50us\", \"1ms\"] } # each way\n";
+    assert!(fitted.contains(marked), "{fitted}");
+    let form = Ended::of(bench.plimsoll(["docs", "schema", "system"])).expect_code(0);
+    let form = json(&form.stdout);
     let value: Value = toml::from_str(&fitted).unwrap();
     assert_eq!(schema::faults(&form, &value), [""; 0]);
     let target = ["--target=sim:./fitted.toml", "--time=1s", "--warmup=0s"];
     bench.run("vda", &target).result(0);
 
-    // The text says the same, and no run is made again.
+    // A repeated fit with a text report takes every trial from the cache file, and writes the same system file.
     std::fs::rename(bench.path("fitted.toml"), bench.path("first.toml")).unwrap();
     let trials = read(&bench.path("fitted.toml.trials.jsonl"));
-    let text = fit(&bench, &[&args[..], &["--jobs=1"]].concat())
-        .expect_code(0)
-        .stdout;
+    let again = fit(&bench, &[&args[..], &["--jobs=1"]].concat());
+    let text = again.expect_code(0).stdout;
     assert_eq!(read(&bench.path("fitted.toml")), fitted);
     assert_eq!(read(&bench.path("fitted.toml.trials.jsonl")), trials);
     for expected in [
@@ -146,36 +130,24 @@ fn known_figures_are_found_again() {
     }
     assert_eq!(text.matches("held out\n").count(), 1, "{text}");
 
-    // The file of the curve is as good as its directory; what is there is not overwritten.
+    // `--to` accepts the path of `series.json`; an existing output file is a usage error.
     let file = format!("{curve}/series.json");
     let again = fit(&bench, &["start.toml", "--to", &file, "-o", "fitted.toml"]).expect_code(2);
-    assert!(
-        again
-            .stderr
-            .contains("fitted.toml already exists and is not overwritten")
-    );
+    let expected = "fitted.toml already exists and is not overwritten";
+    assert!(again.stderr.contains(expected), "{}", again.stderr);
 }
 
 #[test]
 fn a_fit_that_was_killed_goes_on_where_it_ended() {
     let bench = Bench::on_tmpfs();
     let curve = curve_of_the_filer(&bench);
-    let few = "--max-trials=15";
     let args = |output: &'static str| {
-        [
-            "systems",
-            "fit",
-            "start.toml",
-            "--to",
-            &curve,
-            few,
-            "-o",
-            output,
-        ]
+        let fit = ["systems", "fit", "start.toml", "--to", &curve];
+        [&fit[..], &["--max-trials=15", "-o", output]].concat()
     };
     Ended::of(bench.plimsoll(args("whole.toml"))).expect_code(3);
     let mut part = bench.plimsoll(args("part.toml"));
-    // Its first line is on standard error then.
+    // With `--format=json`, the first line of a fit is on standard error.
     part.arg("--format=json");
     let mut names = series::entries(bench.root());
     names.push("part.toml.trials.jsonl".into());
@@ -197,7 +169,7 @@ fn a_fit_that_was_killed_goes_on_where_it_ended() {
     );
     assert!(!bench.path("part.toml").exists());
     let before = kept();
-    // As a process that is killed may leave it, twice.
+    // A killed fit may leave a part of a line at the end of the cache file; a repeated fit continues after such a part.
     let trials = bench.path("part.toml.trials.jsonl");
     for part in ["{\"key\":", "{\"key\":\"0\",\"fig"] {
         let lines = kept();
@@ -221,38 +193,20 @@ fn a_fit_that_was_killed_goes_on_where_it_ended() {
 fn a_fit_is_good_only_if_the_points_allow() {
     let bench = Bench::on_tmpfs();
     let curve = curve_of_the_filer(&bench);
-    let few = [
-        "start.toml",
-        "--to",
-        &curve,
-        "--hold-out=1,2,3",
-        "-o",
-        "few.toml",
-        "--max-trials=12",
-    ];
+    let few = ["start.toml", "--to", &curve, "--hold-out=1,2,3"];
+    let few = [&few[..], &["-o", "few.toml", "--max-trials=12"]].concat();
     let ended = fit(&bench, &few).expect_code(3);
     let expected =
         "2 points cannot determine 2 free figures: a fit needs more points than free figures";
-    assert!(
-        ended.stderr.contains(&format!("warning: {expected}")),
-        "{}",
-        ended.stderr
-    );
-    assert!(
-        ended
-            .stdout
-            .contains(&format!("the fit is not good: {expected}")),
-        "{}",
-        ended.stdout
-    );
-    assert!(
-        ended.stdout.contains("did not converge in 12 trials"),
-        "{}",
-        ended.stdout
-    );
+    let warning = format!("warning: {expected}");
+    assert!(ended.stderr.contains(&warning), "{}", ended.stderr);
+    let reason = format!("the fit is not good: {expected}");
+    for said in [&*reason, "did not converge in 12 trials"] {
+        assert!(ended.stdout.contains(said), "{}", ended.stdout);
+    }
     assert!(bench.path("few.toml").exists());
 
-    // The disk may not be as slow as it is.
+    // If the bounds of a free figure exclude the disk's true service time, a note says that the figure is at its bound.
     let narrow = read(&bench.path("start.toml"))
         .replace("\"8ms\"", "\"1.2ms\"")
         .replace(", free = [\"50us\", \"1ms\"]", "");
@@ -266,45 +220,24 @@ fn a_fit_is_good_only_if_the_points_allow() {
 fn published_reports_are_fitted_with_their_workload() {
     let bench = Bench::on_tmpfs();
     std::fs::write(bench.path("filer.toml"), FILER).unwrap();
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plimsoll-report/tests/published");
-    let report = |name: &str| fixtures.join(name).to_str().unwrap().to_owned();
-    let quick = [
-        "--max-trials=2",
-        "--time=1s",
-        "--warmup=0s",
-        "--format=json",
-    ];
-    let vda = report("vda2014.txt");
-    let args = [
-        "filer.toml",
-        "--to",
-        &vda,
-        "--hold-out=4,5,6,7,8,9,10",
-        "-o",
-        "vda.toml",
-    ];
-    let found = fit(&bench, &[&args[..], &quick, &["--scale=0.01"]].concat()).expect_code(3);
-    let found = json(&found.stdout);
-    assert_eq!(
-        (&found["workload"], &found["metric"]),
-        (&"vda".into(), &"Streams".into())
-    );
+    let quick = ["--max-trials=2", "--time=1s", "--warmup=0s"];
+    let fitted = |to: &str, hold_out: &str, more: &[&str]| {
+        let args = ["filer.toml", "--to", to, hold_out, "--format=json"];
+        let found = fit(&bench, &[&args[..], &quick, more].concat());
+        json(&found.expect_code(3).stdout)
+    };
+    let hold_out = "--hold-out=4,5,6,7,8,9,10";
+    let more = ["--scale=0.01", "-o", "vda.toml"];
+    let found = fitted(&published("vda2014.txt"), hold_out, &more);
+    assert_eq!(found["workload"], "vda");
+    assert_eq!(found["metric"], "Streams");
     assert_eq!(found["points"][9]["measured_ms"], 30.0);
     assert_eq!(found["points"][9]["load"], 1700.0);
     // A load of ours is a hundred of their operations a second.
-    let nfs = report("nfs2008.txt");
-    let held = "--hold-out=2,3,4,5,6,7,8,9,10";
-    let args = [
-        "filer.toml",
-        "--to",
-        &nfs,
-        held,
-        "-o",
-        "nfs.toml",
-        "--scale=0.0001",
-    ];
-    let found = fit(&bench, &[&args[..], &quick].concat()).expect_code(3);
-    assert_eq!(json(&found.stdout)["workload"], "nfs-sfs2008");
+    let hold_out = "--hold-out=2,3,4,5,6,7,8,9,10";
+    let more = ["--scale=0.0001", "-o", "nfs.toml"];
+    let found = fitted(&published("nfs2008.txt"), hold_out, &more);
+    assert_eq!(found["workload"], "nfs-sfs2008");
     let trials = read(&bench.path("nfs.toml.trials.jsonl"));
     assert_eq!(json(trials.lines().next().unwrap())["load"], 1651);
 }
@@ -318,68 +251,30 @@ fn what_cannot_be_fitted_is_refused() {
     let zero = FILER.replace("[\"50us\"", "[\"0us\"");
     std::fs::write(bench.path("zero.toml"), zero).unwrap();
     std::fs::write(bench.path("other.toml.trials.jsonl"), "notes of my own\n").unwrap();
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../plimsoll-report/tests/published");
-    let vda = fixtures.join("vda2014.txt");
-    let vda = vda.to_str().unwrap();
-    for (args, expected) in [
-        (
-            &["fler.toml", "--to", vda][..],
-            "cannot read the system fler.toml",
-        ),
-        (&["edge-33", "--to", vda], "did you mean `edge-32`?"),
-        (
-            &["fixed.toml", "--to", vda],
-            "fixed.toml has no free figures",
-        ),
-        (
-            &["zero.toml", "--to", vda],
-            "the bounds of a free figure must be above 0",
-        ),
-        (&["filer.toml", "--to", "nothing"], "cannot read nothing"),
-        (&["filer.toml", "--to", "."], "it lacks series.json"),
-        (
-            &["filer.toml", "--to", "filer.toml"],
-            "not a disclosure report",
-        ),
-        (
-            &["filer.toml", "--to", vda, "--hold-out=11"],
-            "--hold-out 11: the points of",
-        ),
-        (
-            &["filer.toml", "--to", vda, "--jobs=none"],
-            "expected a number of load points, or 0 for the number of processors",
-        ),
-        (
-            &["filer.toml", "--to", vda, "--hold-out=1,2,3,4,5,6,7,8,9,10"],
-            "has no point left to fit to",
-        ),
-        (
-            &["filer.toml", "--to", vda, "--workload=fileserver"],
-            "`fileserver` has no business metric",
-        ),
-        (
-            &["filer.toml", "--to", vda, "--workload=vdb"],
-            "`vdb` is not a workload",
-        ),
+    std::fs::copy(published("vda2014.txt"), bench.path("vda")).unwrap();
+    for row in [
+        "fler.toml --to vda => cannot read the system fler.toml",
+        "edge-33 --to vda => did you mean `edge-32`?",
+        "fixed.toml --to vda => fixed.toml has no free figures",
+        "zero.toml --to vda => the bounds of a free figure must be above 0",
+        "filer.toml --to nothing => cannot read nothing",
+        "filer.toml --to . => it lacks series.json",
+        "filer.toml --to vda --hold-out=11 => --hold-out 11: the points of",
+        "filer.toml --to vda --hold-out=1,2,3,4,5,6,7,8,9,10 => has no point left to fit to",
+        "filer.toml --to vda --workload=fileserver => `fileserver` has no business metric",
+        "filer.toml --to vda --workload=vdb => `vdb` is not a workload",
     ] {
-        let ended = fit(&bench, &[args, &["-o", "out.toml"]].concat()).expect_code(2);
-        assert!(
-            ended.stderr.contains(expected),
-            "{args:?}: {}",
-            ended.stderr
-        );
+        let (args, expected) = row.split_once(" => ").unwrap();
+        let args: Vec<&str> = args.split(' ').chain(["-o", "out.toml"]).collect();
+        let said = fit(&bench, &args).expect_code(2).stderr;
+        assert!(said.contains(expected), "{row}: {said}");
         assert!(!bench.path("out.toml").exists());
     }
-    let taken = fit(&bench, &["filer.toml", "--to", vda, "-o", "other.toml"]).expect_code(2);
-    assert!(
-        taken
-            .stderr
-            .contains("other.toml.trials.jsonl:1: this is not a line of a fit's trials")
-    );
-    assert_eq!(
-        read(&bench.path("other.toml.trials.jsonl")),
-        "notes of my own\n"
-    );
+    let taken = fit(&bench, &["filer.toml", "--to", "vda", "-o", "other.toml"]).expect_code(2);
+    let expected = "other.toml.trials.jsonl:1: this is not a line of a fit's trials";
+    assert!(taken.stderr.contains(expected), "{}", taken.stderr);
+    let left = read(&bench.path("other.toml.trials.jsonl"));
+    assert_eq!(left, "notes of my own\n");
 }
 
 #[test]

@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-/// Fixtures that run at the same time: they sleep more than they compute.
+/// Number of fixtures that run at the same time; more than one, because fixtures sleep more than they compute.
 const AT_ONCE: usize = 4;
 
-/// What a fixture must leave behind. A key nobody knows is a mistake in the fixture.
+/// Expectations in the JSON file of a fixture: exit code, printed texts, operations and files. An unknown key is an
+/// error in the fixture.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Expected {
@@ -80,17 +81,18 @@ fn within<T: PartialOrd + std::fmt::Display>(n: T, least: T, most: T) -> Result<
     }
 }
 
-fn fixtures() -> Vec<PathBuf> {
+/// Paths of the files in `fixtures/flowops` with the given extension, sorted.
+fn fixtures(extension: &str) -> Vec<PathBuf> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/flowops");
     let files = std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().path());
-    let mut found: Vec<PathBuf> = files
-        .filter(|p| p.extension().is_some_and(|e| e == "f"))
-        .collect();
+    let is_of = |path: &PathBuf| path.extension().is_some_and(|e| e == extension);
+    let mut found: Vec<PathBuf> = files.filter(is_of).collect();
     found.sort();
     found
 }
 
-/// Runs one fixture below `root`; returns what does not hold.
+/// Runs the workload of a fixture in a bench below `root`, and returns a sentence for each expectation that the run
+/// does not meet.
 fn check(fixture: &Path, root: &Path) -> Vec<String> {
     let text = std::fs::read_to_string(fixture.with_extension("json")).unwrap();
     let expected: Expected = match serde_json::from_str(&text) {
@@ -206,7 +208,7 @@ fn on_disk(expected: &Expected, work: &Path, ended: &Ended) -> Vec<String> {
     wrong
 }
 
-/// Checks fixtures a few at a time; fails with every fixture that does not hold, by name.
+/// Checks all given fixtures, [`AT_ONCE`] at the same time; panics with the names of the failed fixtures.
 fn check_all(fixtures: &[PathBuf], root: &Path) {
     let left = Mutex::new(fixtures.iter());
     let wrong = Mutex::new(BTreeMap::new());
@@ -242,55 +244,18 @@ fn check_all(fixtures: &[PathBuf], root: &Path) {
 
 #[test]
 fn every_fixture_holds_on_tmpfs() {
-    let all = fixtures();
+    let all = fixtures("f");
     assert!(all.len() >= 61, "only {} fixtures were found", all.len());
+    let named = |paths: &[PathBuf]| {
+        paths
+            .iter()
+            .map(|p| p.with_extension(""))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        named(&all),
+        named(&fixtures("json")),
+        "a fixture has two files"
+    );
     check_all(&all, Path::new("/dev/shm"));
-}
-
-/// Those whose effect depends on the file system: contents, sizes, names, directories, caches.
-#[test]
-fn fixtures_about_files_hold_on_the_ordinary_file_system() {
-    const ABOUT_FILES: [&str; 18] = [
-        "aiowrite",
-        "appendfile",
-        "copyfile",
-        "createfile",
-        "deletefile_all",
-        "deletefile_fd",
-        "fileset_cold",
-        "fileset_paralloc",
-        "fileset_remade",
-        "fileset_reuse",
-        "fileset_tree",
-        "fsync",
-        "fsyncset",
-        "listdir",
-        "makedir",
-        "removedir",
-        "write_random",
-        "writewholefile",
-    ];
-    let mut chosen = fixtures();
-    chosen.retain(|f| ABOUT_FILES.iter().any(|n| f.file_stem().unwrap() == *n));
-    assert_eq!(chosen.len(), ABOUT_FILES.len());
-    check_all(&chosen, &std::env::temp_dir());
-}
-
-#[test]
-fn every_fixture_has_both_files() {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/flowops");
-    for entry in std::fs::read_dir(dir).unwrap() {
-        let path = entry.unwrap().path();
-        let other = match path.extension().and_then(|e| e.to_str()) {
-            Some("f") => path.with_extension("json"),
-            Some("json") => path.with_extension("f"),
-            _ => continue,
-        };
-        assert!(
-            other.exists(),
-            "{} has no {}",
-            path.display(),
-            other.display()
-        );
-    }
 }

@@ -1,5 +1,5 @@
-//! Texts that others wrote, with every character that is unprintable: in no output are they what they
-//! were.
+//! Foreign texts, such as names in workloads and results, with every unprintable character: no output contains such a
+//! character unescaped.
 
 use crate::common::pty::{OnTerminal, ended_on_terminal};
 use crate::common::series::USERS;
@@ -19,9 +19,9 @@ echo \"begins HOSTILE\"
 run 1
 ";
 
-const VIRTUAL: [&str; 2] = ["--target=null:?latency=1ms", "--clock=virtual"];
+const VIRTUAL: [&str; 1] = ["--target=null:?latency=1ms&clock=virtual"];
 
-/// A title of a terminal's window, a colour that hides, and everything unprintable.
+/// A text with escape sequences that set a terminal's title and hide text, and with every unprintable character.
 fn hostile() -> String {
     let all = ('\0'..='\u{ffff}').filter(|c| is_unprintable(*c));
     let all: String = all.collect();
@@ -33,7 +33,7 @@ fn hostile_text() -> String {
     hostile().replace('\0', "")
 }
 
-/// The same as arguments, names of files and texts in files can have it.
+/// Part of [`hostile`] that can be a command-line argument, a file name and a quoted text in a workload.
 fn hostile_name() -> String {
     let fits = |c: &char| !matches!(c, '\0' | '/' | '\n' | '\r' | '"' | '`');
     // A name has at most 255 bytes.
@@ -59,31 +59,18 @@ fn call(mut command: Command) -> Ended {
     ended
 }
 
-/// Ends all texts of a document that a person or a machine may have given with hostile ones.
+/// Appends `hostile` to all texts of a JSON document whose keys hold texts of a user or of the system, such as `name`
+/// and `kernel`.
 fn poison(value: &mut Value, hostile: &str) {
-    const GIVEN: [&str; 16] = [
-        "workload",
-        "name",
-        "text",
-        "description",
-        "url",
-        "host",
-        "kernel",
-        "cpu",
-        "metric",
-        "title",
-        "command",
-        "phase",
-        "error",
-        "code",
-        "file",
-        "filesystem",
-    ];
+    const GIVEN: &str = "workload name text description url host kernel cpu metric title command \
+                         phase error code file filesystem";
     match value {
         Value::Object(map) => {
             for (key, value) in map {
                 match value {
-                    Value::String(text) if GIVEN.contains(&key.as_str()) => text.push_str(hostile),
+                    Value::String(text) if GIVEN.split(' ').any(|given| given == key) => {
+                        text.push_str(hostile)
+                    }
                     other => poison(other, hostile),
                 }
             }
@@ -109,8 +96,8 @@ fn only(root: &Path) -> PathBuf {
     entries.remove(0)
 }
 
-/// Results in a directory of a hostile name, from a workload of such a name, with such a note and a hook
-/// that fails; every text in `run.json` is hostile.
+/// Makes a run whose directory, workload name and note are hostile, with a failing hook, and makes every foreign text
+/// in `run.json` hostile; returns the results directory.
 fn run(bench: &Bench) -> PathBuf {
     let name = hostile_name();
     let workload = bench.path(&format!("{name}.f"));
@@ -142,11 +129,8 @@ fn run(bench: &Bench) -> PathBuf {
 fn noted(bench: &Bench, dir: &Path) {
     let note = hostile_text() + "\r\nsecond\tline\n";
     let mut command = bench.plimsoll(["results", "note"]);
-    call({
-        command.arg(dir).arg(&note);
-        command
-    })
-    .expect_code(0);
+    command.arg(dir).arg(&note);
+    call(command).expect_code(0);
     let mut command = bench.plimsoll(["results", "note"]);
     command.arg(dir);
     let said = call(command).expect_code(0).stdout;
@@ -189,24 +173,19 @@ fn reported(bench: &Bench, dir: &Path) {
 }
 
 fn pictured(bench: &Bench, dir: &Path) {
-    for format in ["svg", "png"] {
-        let pictures = bench.path(&format!("{format}s"));
-        let mut command = bench.plimsoll(["report", "--format", format, "--output"]);
-        command.arg(&pictures).arg(dir);
-        call(command).expect_code(0);
-        let mut count = 0;
-        for entry in std::fs::read_dir(&pictures).unwrap() {
-            let bytes = std::fs::read(entry.unwrap().path()).unwrap();
-            count += 1;
-            if format == "svg" {
-                let text = String::from_utf8(bytes).unwrap();
-                printable("svg", &text);
-                roxmltree::Document::parse(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
-            }
-        }
-        assert!(count > 0);
-        std::fs::remove_dir_all(&pictures).unwrap();
+    let pictures = bench.path("pictures");
+    let mut command = bench.plimsoll(["report", "--format=svg", "--output"]);
+    command.arg(&pictures).arg(dir);
+    call(command).expect_code(0);
+    let mut count = 0;
+    for entry in std::fs::read_dir(&pictures).unwrap() {
+        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        count += 1;
+        printable("svg", &text);
+        roxmltree::Document::parse(&text).unwrap_or_else(|e| panic!("{e}: {text}"));
     }
+    assert!(count > 0);
+    std::fs::remove_dir_all(&pictures).unwrap();
 }
 
 #[test]
@@ -279,7 +258,7 @@ fn a_terminal_gets_no_sequences_but_our_colours() {
     let shown = ended_on_terminal(command, OnTerminal::Out, 100, &[]).stdout;
     let colors = regex::Regex::new("\u{1b}\\[(0|1|1;3[123])m").unwrap();
     assert!(colors.is_match(&shown), "{shown}");
-    // The terminal itself ends lines so.
+    // The pseudo-terminal turns each line feed of the output into carriage return and line feed.
     let rest = colors.replace_all(&shown, "").replace("\r\n", "\n");
     printable("a terminal", &rest);
 }
@@ -307,7 +286,7 @@ fn errors_quote_them_as_escapes() {
         &["results", "tag", ".", "--add", &name],
     ] {
         let said = call(bench.plimsoll(args)).expect_code(2).stderr;
-        // What is wrong with an option is said without what is unprintable in it.
+        // Error messages about a wrong option show unprintable characters of the option as escapes.
         quoted += usize::from([r"\u{1b}", r"\u001b"].iter().any(|e| said.contains(e)));
     }
     assert!(quoted >= 6, "{quoted}");
@@ -354,11 +333,8 @@ CONFIG one {
     let path = bench.path(&format!("{}.prof", hostile_name()));
     std::fs::write(&path, text).unwrap();
     let mut command = bench.plimsoll(["profile", "--time=100ms", "--results=profiles"]);
-    call({
-        command.arg(&path);
-        command
-    })
-    .expect_code(0);
+    command.arg(&path);
+    call(command).expect_code(0);
     let dir = only(&bench.path("profiles"));
     let file = dir.join("series.json");
     let mut document: Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
@@ -381,38 +357,30 @@ fn commands_that_list_and_print_show_them() {
     let workload = bench.path(&format!("{name}.f"));
     let into = format!("--dir=d{name}");
     for args in [
-        &["run", "--dry-run"][..],
-        &["run", "--format=json", "--dry-run"],
-        &["workloads", "show"],
-        &["run", "--quiet", "--time=1s"],
-        &["run", "--format=json", "--time=1s"],
+        "run --dry-run",
+        "run --format=json --dry-run",
+        "workloads show",
+        "run --quiet --time=1s",
+        "run --format=json --time=1s",
     ] {
-        let mut command = bench.plimsoll(args);
+        let mut command = bench.plimsoll(args.split(' '));
         command.arg(&workload).env("COLUMNS", "80");
-        if args[0] == "run" {
-            let given = VIRTUAL.iter().filter(|_| !args.contains(&"--dry-run"));
+        if args.starts_with("run") {
+            let given = VIRTUAL.iter().filter(|_| !args.contains("--dry-run"));
             command.args(given).arg(&into);
         }
         let ended = call(command).expect_code(0);
-        if args.contains(&"--format=json") {
+        if args.contains("--format=json") {
             serde_json::from_str::<Value>(&ended.stdout).unwrap();
         }
     }
     let mut command = bench.plimsoll(["md", "-P=2", "-I=2", "-D=1", "--results=mds", &into]);
-    call({
-        command.arg("--event=before sh printf x");
-        command
-    })
-    .expect_code(0);
-    // Names that we give are plain; somebody may give another.
+    command.arg("--event=before sh printf x");
+    call(command).expect_code(0);
+    // Plimsoll gives results directories plain names, but a user may rename a directory.
     std::fs::rename(&dir, dir.with_file_name(&name)).unwrap();
-    let mut command = bench.plimsoll([
-        "results",
-        "prune",
-        "--older-than=0m",
-        "--dry-run",
-        "--results",
-    ]);
+    let prune = "results prune --older-than=0m --dry-run --results";
+    let mut command = bench.plimsoll(prune.split(' '));
     command.arg(dir.parent().unwrap());
     let said = call(command).expect_code(0).stdout;
     assert!(said.contains(r"\u001b"), "{said}");
@@ -432,7 +400,7 @@ fn the_line_of_progress_is_plain() {
     let ended = ended_on_terminal(command, OnTerminal::Err, 100, &[]);
     let shown = ended.stderr + &ended.stdout;
     assert!(shown.contains("making h"), "{shown}");
-    // It is written again and again in one place, with these sequences.
+    // Escape sequences of the program itself: cursor movement, erasure and colours of the live line.
     let own = regex::Regex::new("\u{1b}\\[[0-9;]*[A-DGHJKm]").unwrap();
     assert!(!shown.contains("\u{1b}[8m"), "{shown}");
     let rest = own.replace_all(&shown, "").replace('\r', "");
@@ -466,11 +434,8 @@ fn descriptions_and_published_reports_are_shown() {
     let dir = only(&bench.path("curves"));
     for format in ["html", "disclosure"] {
         let mut command = bench.plimsoll(["report", "--sut=sut.toml", "--format", format]);
-        let said = call({
-            command.arg(&dir);
-            command
-        });
-        let said = said.expect_code(0).stdout;
+        command.arg(&dir);
+        let said = call(command).expect_code(0).stdout;
         assert!(said.contains("title"), "{format}: {said}");
         std::fs::write(bench.path("report.txt"), said).unwrap();
     }
@@ -478,12 +443,12 @@ fn descriptions_and_published_reports_are_shown() {
     let text = text.replace("title", &format!("title{}", hostile().replace('\n', "")));
     std::fs::write(bench.path("report.txt"), text).unwrap();
     for args in [
-        &["results", "import", "report.txt"][..],
-        &["report", "report.txt"],
-        &["report", "--format=json", "report.txt"],
-        &["compare", "report.txt", "report.txt"],
-        &["compare", "--format=html", "report.txt", "report.txt"],
+        "results import report.txt",
+        "report report.txt",
+        "report --format=json report.txt",
+        "compare report.txt report.txt",
+        "compare --format=html report.txt report.txt",
     ] {
-        call(bench.plimsoll(args)).expect_code(0);
+        call(bench.plimsoll(args.split(' '))).expect_code(0);
     }
 }

@@ -1,6 +1,7 @@
-//! File systems that are full or read-only. Making those takes the right to mount.
+//! Runs on file systems that are full or read-only. The tests mount small file systems as root in a user namespace,
+//! which the macro `needs_root!` enters.
 
-use crate::common::{Bench, Ended, row};
+use crate::common::{Ended, row};
 use plimsoll_results::{Run, Verdict};
 use plimsoll_testkit::bench::Small;
 use plimsoll_testkit::needs_root;
@@ -33,7 +34,7 @@ fn too_few_inodes_are_refused() {
     assert_eq!(small.left(), (0, 0));
 }
 
-/// Appends to one file until there is no room.
+/// Workload that appends to one file until the file system is full.
 pub const GROWS: &str = "\
 define file name=log,path=files,size=0,prealloc
 define process name=p {
@@ -44,7 +45,7 @@ define process name=p {
 run 3600
 ";
 
-/// Reads files of a tree. Nothing grows, however fast the machine is.
+/// Workload that only reads, so that the space it needs does not depend on the speed of the machine.
 const READS: &str = "\
 define fileset name=tree,path=files,entries=30,dirwidth=4,size=1k,prealloc
 define process name=p {
@@ -74,30 +75,37 @@ fn files_of_a_run_are_cleaned_from_a_full_disk() {
     assert_eq!(small.left(), (others, 0));
 }
 
+/// Asserts that a run of [`GROWS`] on a file system of 2 MiB failed with ENOSPC, has figures, and left no files.
+#[track_caller]
+fn assert_filled_up(small: &Small, run: &Run) {
+    assert_eq!(run.validity.verdict, Verdict::Failed);
+    let failure = run.failure.as_ref().unwrap();
+    assert!(failure.error.contains("ENOSPC"), "{}", failure.error);
+    let appends = row(run, "grow:append");
+    // A file system of 2 MiB holds 128 appends of 16 KiB, less the space of marker and directories.
+    assert!((110..=128).contains(&appends.ops), "{}", appends.ops);
+    assert_eq!(appends.error_codes["ENOSPC"], 1);
+    assert_eq!(small.left(), (0, 0));
+}
+
 #[test]
 fn a_disk_that_fills_up_ends_the_run_with_its_results() {
     needs_root!();
     let small = Small::new("size=2m");
     let workload = small.bench.workload(GROWS);
     let run = small.bench.run_in_work(&workload, &[]).result(1);
-    assert_eq!(run.validity.verdict, Verdict::Failed);
-    let failure = run.failure.clone().unwrap();
+    assert_filled_up(&small, &run);
+    let failure = run.failure.as_ref().unwrap();
     assert_eq!(failure.operation, "grow");
-    assert!(failure.error.contains("ENOSPC"), "{}", failure.error);
-    let path = failure.path.unwrap();
-    assert!(path.contains("log"), "{path}");
-    let place = failure.location.unwrap();
+    assert!(failure.path.as_ref().unwrap().contains("log"), "{failure}");
+    let place = failure.location.as_ref().unwrap();
     assert_eq!((place.line, place.column), (4, 12), "{place:?}");
-    let appends = row(&run, "grow:append");
-    // 2 MiB are 128 appends of 16 KiB; the marker and directories take some of it.
-    assert!((110..=128).contains(&appends.ops), "{}", appends.ops);
-    assert_eq!(appends.error_codes["ENOSPC"], 1);
-    assert_eq!(small.left(), (0, 0));
     let written: Run = small.bench.results()[0].read().unwrap();
     assert_eq!(written, run);
-    // What is printed for people names the same.
-    let args = ["run", &workload, "--dir=work"];
-    let text = Ended::of(small.bench.plimsoll(args)).expect_code(1).stdout;
+    // The text report also names the failed operation, the error and the place in the workload.
+    let mut report = small.bench.plimsoll(["report"]);
+    report.arg(small.bench.results()[0].path());
+    let text = Ended::of(report).expect_code(0).stdout;
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     for part in ["failed: grow", "ENOSPC", "w.f:4:12"] {
         assert!(words.contains(part), "no {part} in\n{text}");
@@ -115,15 +123,8 @@ fn a_disk_that_fills_up_ends_a_run_through_io_uring_too() {
     let workload = small.bench.workload(GROWS);
     let run = small
         .bench
-        .run_in_work(&workload, &["--io=uring"])
-        .result(1);
-    assert_eq!(run.validity.verdict, Verdict::Failed);
-    let failure = run.failure.clone().unwrap();
-    assert!(failure.error.contains("ENOSPC"), "{}", failure.error);
-    let appends = row(&run, "grow:append");
-    assert!((110..=128).contains(&appends.ops), "{}", appends.ops);
-    assert_eq!(appends.error_codes["ENOSPC"], 1);
-    assert_eq!(small.left(), (0, 0));
+        .run_in_work(&workload, &["--target=posix:?io=uring"]);
+    assert_filled_up(&small, &run.result(1));
 }
 
 #[test]
@@ -150,29 +151,9 @@ fn a_read_only_file_system_is_a_clear_error() {
     let ended = small.bench.run_in_work("varmail", &["--set=nfiles=10"]);
     assert!(matches!(ended.code, Some(1 | 2)), "{:?}", ended.code);
     let said = format!("{}{}", ended.stdout, ended.stderr);
-    assert!(
-        said.contains("read-only") || said.contains("Read-only"),
-        "{said}"
-    );
+    let says = said.contains("read-only") || said.contains("Read-only");
+    assert!(says, "{said}");
     assert!(said.contains(small.dir().to_str().unwrap()), "{said}");
-}
-
-#[test]
-fn a_limit_on_the_size_of_files_is_an_error_like_any_other() {
-    let bench = Bench::on_tmpfs();
-    let workload = bench.workload(GROWS);
-    let plimsoll = bench.command_in_work(&workload, &["--time=500ms"]);
-    let mut limited = std::process::Command::new("prlimit");
-    limited.arg("--fsize=1048576").arg(plimsoll.get_program());
-    limited.args(plimsoll.get_args());
-    limited.current_dir(plimsoll.get_current_dir().unwrap());
-    let run = Ended::of(limited).result(1);
-    assert_eq!(run.validity.verdict, Verdict::Failed);
-    assert!(run.failure.unwrap().error.contains("EFBIG"));
-    assert_eq!(
-        row(&bench.results()[0].read().unwrap(), "grow:append").ops,
-        64
-    );
 }
 
 #[test]

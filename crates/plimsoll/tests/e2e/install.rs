@@ -18,7 +18,7 @@ fn done(command: &mut Command) -> Output {
     output
 }
 
-/// How a package is compiled into a program.
+/// Compiler settings of a package in a cargo profile, as far as they matter for speed and stack traces.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Compiled {
     level: String,
@@ -34,7 +34,7 @@ fn linked_units(profile: &str, package: &str) -> Vec<Value> {
     cargo.current_dir(root());
     cargo.args(["build", "--locked", "--offline", "--profile", profile]);
     cargo.args(["-p", package, "--unit-graph", "-Zunstable-options"]);
-    // The graph is for tools; cargo prints it where it takes itself for a compiler under construction.
+    // The option `--unit-graph` is unstable, which a stable cargo accepts only with RUSTC_BOOTSTRAP=1.
     let output = done(cargo.env("RUSTC_BOOTSTRAP", "1"));
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!said.contains("did not match"), "{said}");
@@ -76,11 +76,13 @@ fn package_of(id: &str) -> String {
     }
 }
 
-/// Packages of others with code between the two clock readings of an operation, or around them.
-const HOT: [&str; 10] = [
+/// Packages that execute during the measured window, besides the `plimsoll-` dependencies of plimsoll-engine; every
+/// cargo profile for benchmarks must optimise them.
+const HOT: [&str; 11] = [
     "hashlink",
     "hdrhistogram",
     "io-uring",
+    "plimsoll-results",
     "polling",
     "quanta",
     "rand",
@@ -90,7 +92,7 @@ const HOT: [&str; 10] = [
     "zlib-rs",
 ];
 
-/// Packages of ours in the engine that work before a run only.
+/// Dependencies `plimsoll-` of plimsoll-engine that execute only before a run.
 const COLD: [&str; 1] = ["plimsoll-diagnostics"];
 
 #[test]
@@ -146,44 +148,29 @@ fn what_is_benchmarked_is_compiled_as_what_is_installed() {
     for (id, how) in &shipped {
         assert_eq!(how.lto, "thin", "{id}");
         assert_eq!(how.debug, "line-tables-only", "{id}");
-        assert_ne!(
-            how.level, "0",
-            "{id}: lowered for the first try, and for good"
-        );
+        assert_ne!(how.level, "0", "{id}: lowered for good");
     }
     let plan = |target: &str| {
-        let output = done(
-            Command::new("make")
-                .env_remove("MAKEFLAGS")
-                .env_remove("MAKELEVEL")
-                .current_dir(root())
-                .args(["-n", target]),
-        );
+        let mut make = Command::new("make");
+        make.env_remove("MAKEFLAGS").env_remove("MAKELEVEL");
+        let output = done(make.current_dir(root()).args(["-n", target]));
         String::from_utf8(output.stdout).unwrap()
     };
     let install = plan("install");
-    assert!(
-        install.contains("scripts/build-program \"plimsoll plimsoll-testbed\" shipping "),
-        "{install}"
-    );
+    let build = "scripts/build-program \"plimsoll plimsoll-testbed\" shipping ";
+    assert!(install.contains(build), "{install}");
     assert!(plan("bench").starts_with("cargo bench "));
 }
 
 #[test]
 fn the_first_try_waits_for_no_optimisation_across_crates() {
     for (id, how) in compiled("release", "plimsoll") {
-        let Compiled {
-            lto, units, debug, ..
-        } = how;
-        assert_eq!(
-            (lto.as_str(), units, debug.as_str()),
-            ("off", 4, "0"),
-            "{id}"
-        );
+        let found = (how.lto.as_str(), how.units, how.debug.as_str());
+        assert_eq!(found, ("off", 4, "0"), "{id}");
     }
 }
 
-/// It ends with a stack trace.
+/// Source of a program that panics in a nested function, to test the stack traces of the cargo profile `shipping`.
 const PROGRAM: &str = "\
 #[inline(never)]
 fn deepest(n: usize) -> usize {
@@ -204,11 +191,8 @@ fn an_installed_program_finds_its_symbols_beside_it() {
     rustc.current_dir(dir.path());
     done(rustc.args(["-Cdebuginfo=line-tables-only", "-Copt-level=1", "tried.rs"]));
     let mut install = Command::new(root().join("scripts/install-program"));
-    done(
-        install
-            .current_dir(dir.path())
-            .args(["tried", "prefix/bin"]),
-    );
+    install.current_dir(dir.path());
+    done(install.args(["tried", "prefix/bin"]));
 
     let installed = place("prefix/bin/tried");
     let trace = || {

@@ -1,12 +1,12 @@
-//! `--live`: runs in progress on a terminal, and that terminal afterwards.
+//! `--live`: the full-screen view of runs in progress, and the state of the terminal after the run.
 
 use crate::common::pty::VARIABLES;
 use crate::common::{Bench, Ended};
-use nix::pty::{OpenptyResult, Winsize, openpty};
+use nix::pty::{OpenptyResult, openpty};
 use plimsoll_results::Run;
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::termios::{tcgetattr, tcsetwinsize};
+use rustix::termios::{Winsize, tcgetattr, tcsetwinsize};
 use std::io::Read;
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
@@ -14,13 +14,13 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Maximum time for which a test waits for what a screen is to show.
+/// Maximum time for which a test waits for a text on the terminal.
 const LIMIT: Duration = Duration::from_secs(60);
 
-/// The program on a terminal that takes all its streams, and what that shows.
+/// A program whose streams are all on a pseudo-terminal, and an emulation of the terminal's screen.
 struct OnScreen {
     child: Child,
-    /// The program's end, to look at its attributes.
+    /// The program's end of the pseudo-terminal, of which the test compares the attributes before and after the run.
     theirs: OwnedFd,
     ours: OwnedFd,
     attributes: String,
@@ -39,7 +39,8 @@ fn window(columns: u16, rows: u16) -> Winsize {
 
 impl OnScreen {
     fn begin(program: Command, columns: u16, rows: u16) -> Self {
-        // What started the tests may have had signals ignored, which the program would heed.
+        // `env --default-signal` resets signals that the parent of the tests ignores, because the program would ignore
+        // them, too.
         let mut command = Command::new("env");
         command.arg("--default-signal").arg(program.get_program());
         command.args(program.get_args());
@@ -55,7 +56,8 @@ impl OnScreen {
         for name in VARIABLES {
             command.env_remove(name);
         }
-        let OpenptyResult { master, slave } = openpty(&window(columns, rows), None).unwrap();
+        let OpenptyResult { master, slave } = openpty(None, None).unwrap();
+        tcsetwinsize(&master, window(columns, rows)).unwrap();
         for fd in [&master, &slave] {
             fcntl_setfd(fd, FdFlags::CLOEXEC).unwrap();
         }
@@ -94,11 +96,7 @@ impl OnScreen {
             }
             let text = screen.contents();
             drop(parser);
-            assert!(
-                !self.is_over(),
-                "no {what}, and the program has ended:
-{text}"
-            );
+            assert!(!self.is_over(), "ended without {what}:\n{text}");
             assert!(begun.elapsed() < LIMIT, "no {what} in\n{text}");
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -118,13 +116,7 @@ impl OnScreen {
     fn resize(&self, columns: u16, rows: u16) {
         let mut parser = self.parser.lock().unwrap();
         parser.screen_mut().set_size(rows, columns);
-        let size = rustix::termios::Winsize {
-            ws_row: rows,
-            ws_col: columns,
-            ws_xpixel: 0,
-            ws_ypixel: 0,
-        };
-        tcsetwinsize(&self.ours, size).unwrap();
+        tcsetwinsize(&self.ours, window(columns, rows)).unwrap();
     }
 
     fn send(&self, signal: Signal) {
@@ -139,12 +131,8 @@ impl OnScreen {
         self.end_as(true)
     }
 
-    /// [`OnScreen::end`] although another program keeps the terminal.
-    #[track_caller]
-    fn end_of_program(self) -> (Option<i32>, String) {
-        self.end_as(false)
-    }
-
+    /// Waits for the end of the program as [`OnScreen::end`] does; `is_alone` is false if a background process keeps
+    /// the terminal open.
     #[track_caller]
     fn end_as(mut self, is_alone: bool) -> (Option<i32>, String) {
         let code = self.child.wait().unwrap().code();
@@ -154,13 +142,14 @@ impl OnScreen {
             drop((self.theirs, self.ours));
             self.reader.join().unwrap();
         } else {
-            // What the program has written is there already, if not read.
+            // The program has ended, so that its output is in the pseudo-terminal; the reading thread needs a moment
+            // for the output.
             std::thread::sleep(Duration::from_secs(1));
         }
         let mut parser = self.parser.lock().unwrap();
         let screen = parser.screen();
         assert!(!screen.alternate_screen() && !screen.hide_cursor());
-        // Everything, also what has scrolled away.
+        // The lines of the whole output include lines that have scrolled off the emulated screen.
         let columns = screen.size().1;
         parser.screen_mut().set_scrollback(1000);
         let above = parser.screen().scrollback();
@@ -177,7 +166,7 @@ impl OnScreen {
     }
 }
 
-/// A run with a screen and a report in text.
+/// Command `plimsoll run --live` of a workload, with a text report.
 fn live(bench: &Bench, workload: &str, more: &[&str]) -> Command {
     let mut command = bench.plimsoll(["run", workload, "--live", "--results=results"]);
     command.arg(format!("--dir={}", bench.work().display()));
@@ -185,7 +174,6 @@ fn live(bench: &Bench, workload: &str, more: &[&str]) -> Command {
     command
 }
 
-/// A run of a mail server with a screen.
 fn live_run(bench: &Bench, more: &[&str]) -> Command {
     let mut command = live(bench, "varmail", &["--set=nfiles=20", "--set=nthreads=2"]);
     command.args(more);
@@ -198,6 +186,12 @@ fn is_active(screen: &vt100::Screen, name: &str) -> bool {
     let row = screen.rows(0, columns).find(|row| row.starts_with(name));
     let rate = row.and_then(|row| row.split_whitespace().nth(1).map(str::to_owned));
     rate.is_some_and(|rate| rate.chars().any(|c| ('1'..='9').contains(&c)))
+}
+
+/// Whether the full-screen view is shown, with `text` in its first line.
+fn is_titled(screen: &vt100::Screen, text: &str) -> bool {
+    let first = screen.rows(0, screen.size().1).next().unwrap_or_default();
+    screen.alternate_screen() && first.contains(text)
 }
 
 #[test]
@@ -226,7 +220,7 @@ fn a_screen_shows_the_run_at_any_size_and_then_the_report() {
     on.send(Signal::INT);
     let (code, text) = on.end();
     assert_eq!(code, Some(130), "{text}");
-    // What was written meanwhile, and the report.
+    // On the normal screen, the message about the interrupt comes before the report.
     let message = text.find("interrupted: the run ends").expect("the message");
     let report = text.find("deletefile1").expect("the report");
     assert!(message < report, "{text}");
@@ -243,7 +237,7 @@ fn every_way_out_leaves_the_terminal_as_it_was() {
     let measuring = |screen: &vt100::Screen| {
         screen.alternate_screen() && screen.contents().contains("measuring (window 1)")
     };
-    // The time is over.
+    // Case: the run ends when its time is up.
     let on = OnScreen::begin(live_run(&bench, &["--time=1s"]), 80, 24);
     on.wait("the screen", vt100::Screen::alternate_screen);
     let (code, text) = on.end();
@@ -272,24 +266,23 @@ fn every_way_out_leaves_the_terminal_as_it_was() {
     }
     let (code, text) = on.end();
     assert_eq!(code, Some(130), "{text}");
-    // Signals that end a program at once; the first is that of Ctrl-\.
-    let fatal = [
-        Signal::QUIT,
-        Signal::USR1,
-        Signal::USR2,
-        Signal::ALARM,
-        Signal::XCPU,
-        Signal::ABORT,
-    ];
-    for signal in fatal {
+    // SIGQUIT (Ctrl-\\) and SIGABRT end the program at once, by the signal and without an exit code; the signals that
+    // job schedulers send end the run in order.
+    for (signal, expected) in [
+        (Signal::QUIT, None),
+        (Signal::ABORT, None),
+        (Signal::USR1, Some(130)),
+        (Signal::USR2, Some(130)),
+        (Signal::ALARM, Some(130)),
+        (Signal::XCPU, Some(130)),
+    ] {
         let on = OnScreen::begin(live_run(&bench, &["--time=60s"]), 80, 24);
         on.wait("the screen", measuring);
         on.send(signal);
-        // It has no exit code.
         let (code, text) = on.end();
-        assert_eq!(code, None, "{signal:?}: {text}");
+        assert_eq!(code, expected, "{signal:?}: {text}");
     }
-    // One that is ignored from the start, as in a job that a shell starts in the background.
+    // SIGQUIT has no effect on a program that was started with SIGQUIT ignored, as a shell starts background jobs.
     let plimsoll = live_run(&bench, &["--time=60s"]);
     let mut ignoring = Command::new("sh");
     ignoring.args(["-c", "trap '' QUIT; exec \"$@\"", "sh"]);
@@ -304,7 +297,7 @@ fn every_way_out_leaves_the_terminal_as_it_was() {
     on.wait("the screen still", measuring);
     on.send(Signal::INT);
     assert_eq!(on.end().0, Some(130));
-    // A run that fails.
+    // Case: the run fails during the full-screen view.
     let plimsoll = live_run(&bench, &["--time=60s", "--set=meanappendsize=4m"]);
     let mut limited = Command::new("prlimit");
     limited.arg("--fsize=1048576").arg(plimsoll.get_program());
@@ -324,15 +317,9 @@ fn a_stopped_run_leaves_the_screen_and_comes_back() {
     on.wait("the terminal as it was", |screen| {
         !screen.alternate_screen() && !screen.hide_cursor()
     });
-    assert_eq!(
-        format!("{:?}", tcgetattr(&on.theirs).unwrap()),
-        on.attributes
-    );
-    let begun = Instant::now();
-    while on.state() != Some('T') {
-        assert!(begun.elapsed() < LIMIT, "it is not stopped");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    let now = format!("{:?}", tcgetattr(&on.theirs).unwrap());
+    assert_eq!(now, on.attributes);
+    crate::common::wait_until("the program is stopped", || on.state() == Some('T'));
     on.send(Signal::CONT);
     on.wait("the screen again", |screen| {
         screen.alternate_screen() && is_active(screen, "deletefile1")
@@ -370,7 +357,7 @@ fn events_and_messages_are_shown() {
     assert!(text.contains("\na line of the workload"), "{text}");
 }
 
-/// A program in the background holds the streams open.
+/// A background process that the workload starts holds the program's streams open: the output is printed once.
 #[test]
 fn output_beside_a_program_in_the_background_is_printed() {
     let bench = Bench::on_tmpfs();
@@ -384,31 +371,14 @@ fn output_beside_a_program_in_the_background_is_printed() {
          run 1",
     );
     let on = OnScreen::begin(live(&bench, &workload, &["--allow-commands"]), 100, 32);
-    let (code, text) = on.end_of_program();
+    let (code, text) = on.end_as(false);
     assert!(matches!(code, Some(0 | 3)), "{text}");
     for line in ["\nthe first line", "\nthe second line"] {
         assert_eq!(text.matches(line).count(), 1, "{line} in {text}");
     }
 }
 
-#[test]
-fn each_load_of_a_curve_has_its_screen() {
-    let bench = Bench::on_tmpfs();
-    let mut command = bench.plimsoll(["curve", "vda", "--load=1,2", "--scale=0.001", "--live"]);
-    command.args(["--warmup=0s", "--time=2s", "--results=results"]);
-    command.arg(format!("--dir={}", bench.work().display()));
-    let on = OnScreen::begin(command, 100, 32);
-    for load in ["load 1", "load 2"] {
-        on.wait(load, |screen| {
-            let first = screen.rows(0, 100).next().unwrap_or_default();
-            screen.alternate_screen() && first.contains(load)
-        });
-    }
-    let (code, text) = on.end();
-    assert!(matches!(code, Some(0 | 3)), "{text}");
-}
-
-/// The runs of a search, and those of a profile.
+/// Each run of a search and of a profile has a full-screen view of its own.
 #[test]
 fn searches_and_profiles_have_a_screen_for_each_run() {
     let bench = Bench::on_tmpfs();
@@ -416,12 +386,9 @@ fn searches_and_profiles_have_a_screen_for_each_run() {
     command.args(["--warmup=0s", "--time=1s", "--results=found"]);
     command.arg(format!("--dir={}", bench.work().display()));
     let on = OnScreen::begin(command, 100, 32);
-    on.wait("the first load", |screen| {
-        let first = screen.rows(0, 100).next().unwrap_or_default();
-        screen.alternate_screen() && first.contains("load 1")
-    });
+    on.wait("the first load", |screen| is_titled(screen, "load 1"));
     let (code, text) = on.end();
-    // A busy machine may be too slow for a criterion.
+    // On a busy machine, a load point may miss a criterion, which makes the exit code 3.
     assert!(matches!(code, Some(0 | 3)), "{text}");
     assert!(text.contains("load"), "{text}");
 
@@ -436,10 +403,7 @@ fn searches_and_profiles_have_a_screen_for_each_run() {
     let command = bench.plimsoll(["profile", "screen.prof", "--live", "--results=profiled"]);
     let on = OnScreen::begin(command, 100, 32);
     for workload in ["varmail", "webserver"] {
-        on.wait(workload, |screen| {
-            let first = screen.rows(0, 100).next().unwrap_or_default();
-            screen.alternate_screen() && first.contains(workload)
-        });
+        on.wait(workload, |screen| is_titled(screen, workload));
     }
     let (code, text) = on.end();
     assert!(matches!(code, Some(0 | 3)), "{text}");
@@ -448,11 +412,16 @@ fn searches_and_profiles_have_a_screen_for_each_run() {
 #[test]
 fn a_screen_is_refused_where_there_is_none() {
     let bench = Bench::on_tmpfs();
-    let said = Ended::of(live_run(&bench, &["--time=1s"])).refusal();
-    assert!(said.contains("--live draws on the terminal"), "{said}");
-    let said = Ended::of(live_run(&bench, &["--time=1s", "--quiet"])).refusal();
-    assert!(said.contains("cannot be used with"), "{said}");
-    let said = Ended::of(live_run(&bench, &["--target=null:", "--clock=virtual"])).refusal();
-    assert!(said.contains("--live shows runs in real time"), "{said}");
+    for (more, expected) in [
+        (&["--time=1s"][..], "--live draws on the terminal"),
+        (&["--time=1s", "--quiet"], "cannot be used with"),
+        (
+            &["--target=null:?latency=1ms&clock=virtual"],
+            "runs in real time",
+        ),
+    ] {
+        let said = Ended::of(live_run(&bench, more)).refusal();
+        assert!(said.contains(expected), "{said}");
+    }
     assert_eq!(bench.left_but(&[]), [""; 0]);
 }

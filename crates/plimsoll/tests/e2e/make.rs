@@ -1,4 +1,4 @@
-//! `make test` runs all it is to, also after a failure, and ends with what failed.
+//! `make test` runs all steps, also after a failure, and ends with a list of failures.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -11,11 +11,11 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Runs these command lines in this directory as `make test` does.
+/// Runs the command lines `lines` in `dir` with `scripts/steps`, as `make test` does.
 fn steps(dir: &Path, lines: &[&str]) -> Output {
     let mut command = Command::new(root().join("scripts/steps"));
     command.current_dir(dir).args(lines);
-    // What cargo tells its tests is not for the cargo that they run.
+    // The variables that cargo sets for this test would mislead the cargo that `scripts/steps` runs.
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("CARGO_") && name != "CARGO_HOME" {
             command.env_remove(name);
@@ -69,11 +69,9 @@ fn everything_is_run_and_what_failed_is_listed() {
     let out = text(&done.stdout);
     assert_eq!(done.status.code(), Some(1), "{out}");
     assert!(dir.path().join("later").exists());
-    // What the commands print is all there too.
-    assert!(
-        out.contains("test result: FAILED. 1 passed; 2 failed;"),
-        "{out}"
-    );
+    // `scripts/steps` passes on the whole output of each command.
+    let printed = "test result: FAILED. 1 passed; 2 failed;";
+    assert!(out.contains(printed), "{out}");
     let (_, list) = out.split_once("\nFailed:\n").expect(&out);
     let expected = "exit 3
 cargo test --offline --no-fail-fast
@@ -125,10 +123,8 @@ fn nothing_failed() {
     let [one, two, empty, end] = &times[..] else {
         panic!("{out}")
     };
-    assert_eq!(
-        (&one[1..], &two[1..]),
-        (&["s", "echo", "one"][..], &["s", "echo", "two", ">&2"][..])
-    );
+    assert_eq!(one[1..], ["s", "echo", "one"]);
+    assert_eq!(two[1..], ["s", "echo", "two", ">&2"]);
     assert!(one[0].parse::<u32>().is_ok() && empty.is_empty(), "{out}");
     assert_eq!(end, &["Nothing", "failed."]);
     assert!(done.status.success());
@@ -138,7 +134,8 @@ fn nothing_failed() {
 fn make_test_goes_on_after_a_failure() {
     for target in ["test", "test-mpi"] {
         let mut make = Command::new("make");
-        // The tests may be run by make, which would say that it is below another.
+        // Without MAKEFLAGS and MAKELEVEL, make does not print `Entering directory`, even if the tests run below
+        // another make.
         make.env_remove("MAKEFLAGS").env_remove("MAKELEVEL");
         let done = make.arg("-n").arg(target).current_dir(root()).output();
         let done = done.expect("`make` is missing: install the package `make`");

@@ -61,24 +61,6 @@ fn cold_drops_what_every_rank_wrote_and_read_before_each_phase() {
 }
 
 #[test]
-fn cold_before_ior_reads_drops_the_files_it_wrote() {
-    let bench = Bench::on_disk();
-    let ior = |more: &[&str]| {
-        let mut command = bench.plimsoll(["md", "--pattern=ior-hard", "--transfers=20", "-w=0"]);
-        command
-            .arg("--results")
-            .arg(bench.path("results"))
-            .args(more);
-        Ended::of(command)
-    };
-    ior(&["--drop-caches", "--processes=2"]).expect_code(0);
-    // The caches of the whole machine are root's alone.
-    let as_root = rustix::process::geteuid().is_root();
-    let code = if as_root { 0 } else { 2 };
-    ior(&["--drop-caches=system", "--dry-run"]).expect_code(code);
-}
-
-#[test]
 fn direct_transfers_leave_nothing_in_the_page_cache() {
     let bench = Bench::on_disk();
     md(&bench, &["-1", "--direct"]).expect_code(0);
@@ -91,41 +73,27 @@ fn direct_transfers_leave_nothing_in_the_page_cache() {
     assert_eq!(last_run(&bench).summary.errors, 0);
     let mut ior = bench.plimsoll(["md", "--pattern=ior-easy", "--transfers=8", "-w=0"]);
     ior.args(["--transfer-size=64k", "--direct", "--results"]);
-    Ended::of({
-        ior.arg(bench.path("results"));
-        ior
-    })
-    .expect_code(0);
+    ior.arg(bench.path("results"));
+    Ended::of(ior).expect_code(0);
 }
 
 #[test]
 fn what_cannot_go_past_the_page_cache_is_refused() {
     let bench = Bench::on_disk();
     for (more, why) in [
-        (&["-S=3901"][..], "which 3901 is not; -S 4096 would do"),
-        (&["-S=0"], "these files are empty"),
-        (&["-i=dummy"], "the target `null` does not use"),
-        (
-            &["--target=nfs3://x/y"],
-            "the target `nfs3://x/y` does not use",
-        ),
+        ("-S=3901", "which 3901 is not; -S 4096 would do"),
+        ("-S=0", "these files are empty"),
+        ("-i=dummy", "the target `null` does not use"),
     ] {
-        let ended = md(&bench, &[&["--direct"], more].concat());
-        assert_eq!(ended.code, Some(2), "{more:?}: {}", ended.stderr);
-        let refused = ended.refusal();
-        assert!(refused.contains(why), "{more:?}: {refused}");
+        let refused = md(&bench, &["--direct", more]).refusal();
+        assert!(refused.contains(why), "{more}: {refused}");
     }
-    for pattern in ["mdtest-easy", "mdtest-hard", "ior-hard"] {
-        let pattern = format!("--pattern={pattern}");
-        let ended = Ended::of(bench.plimsoll(["md", &pattern, "--direct"]));
-        let refused = ended.refusal();
-        assert!(refused.contains("--direct"), "{pattern}: {refused}");
-    }
+    let pattern = ["md", "--pattern=mdtest-hard", "--direct"];
+    let refused = Ended::of(bench.plimsoll(pattern)).refusal();
+    assert!(refused.contains("--direct"), "{refused}");
     let refused = md(&bench, &["--drop-caches", "-i=dummy"]).refusal();
-    assert!(
-        refused.contains("--drop-caches is for this machine's page cache"),
-        "{refused}"
-    );
+    let expected = "--drop-caches is for this machine's page cache";
+    assert!(refused.contains(expected), "{refused}");
 }
 
 /// A file system in memory that never takes direct I/O is mounted where only the program sees it.
@@ -143,13 +111,9 @@ fn a_file_system_without_direct_io_is_refused_before_anything_is_made() {
         .args(md.get_args())
         .args(PAGES)
         .current_dir(bench.root());
-    let ended = Ended::of(command);
-    assert_eq!(ended.code, Some(2), "{}", ended.stderr);
-    let refused = ended.refusal();
-    assert!(
-        refused.contains("`memory` is on a file system that does not take direct I/O (O_DIRECT)"),
-        "{refused}"
-    );
+    let refused = Ended::of(command).refusal();
+    let expected = "`memory` is on a file system that does not take direct I/O (O_DIRECT)";
+    assert!(refused.contains(expected), "{refused}");
 }
 
 #[test]
@@ -174,25 +138,7 @@ fn a_warm_up_is_done_and_not_measured() {
     assert_eq!(info, "pos: 20\n");
     md(&bench, &["-3", "--processes=2"]).expect_code(0);
     assert!(!bench.path("out").exists());
-    for (more, why) in [
-        (
-            &["-1", "--warmup=1"][..],
-            "--warmup prepares the benchmark phase",
-        ),
-        (
-            &["-R=0", "--warmup=1"],
-            "--warmup prepares the benchmark phase",
-        ),
-        (&["--warmup=soon"], "expected a whole number"),
-    ] {
-        let refused = md(&bench, more).refusal();
-        assert!(refused.contains(why), "{more:?}: {refused}");
-    }
-    let mut other = bench.plimsoll(["md", "--pattern=mdtest-easy", "--warmup=1"]);
-    other.stdin(std::process::Stdio::null());
-    let refused = Ended::of(other).refusal();
-    assert!(
-        refused.contains("--warmup belongs to the pattern"),
-        "{refused}"
-    );
+    let refused = md(&bench, &["-1", "--warmup=1"]).refusal();
+    let expected = "--warmup prepares the benchmark phase";
+    assert!(refused.contains(expected), "{refused}");
 }

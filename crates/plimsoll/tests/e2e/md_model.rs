@@ -29,11 +29,11 @@ struct Numbers {
 /// number fills each; 0 for objects of no bytes.
 type Objects = BTreeMap<String, u32>;
 
-/// What there should be.
+/// Model of MD-Workbench: the objects that must exist after the phases executed so far, and the position of each rank.
 struct Model {
     numbers: Numbers,
     objects: Objects,
-    /// Where each rank is.
+    /// Position of each rank in its data sets: the index of the object that the rank accesses next.
     at: Vec<u64>,
 }
 
@@ -73,7 +73,8 @@ impl Model {
         }
     }
 
-    /// Each rank does so many rounds. Returns objects that were read, and those that were missing.
+    /// Executes, in the model, `rounds` rounds of each rank in a benchmark phase. Returns the number of objects read
+    /// and the number of objects that were missing.
     fn benchmark(&mut self, rounds: &[u64]) -> (u64, u64) {
         let Numbers { n, p, d, .. } = self.numbers;
         let (mut read, mut missing) = (0, 0);
@@ -112,11 +113,8 @@ fn found(root: &Path, numbers: Numbers) -> Objects {
             let bytes = std::fs::read(object.path()).unwrap();
             assert_eq!(bytes.len() as u64, numbers.s, "{}", object.path().display());
             let fill = bytes.first().copied().unwrap_or(0);
-            assert!(
-                bytes.iter().all(|b| *b == fill),
-                "{}",
-                object.path().display()
-            );
+            let is_whole = bytes.iter().all(|b| *b == fill);
+            assert!(is_whole, "{}", object.path().display());
             let name = format!("{set}/{}", object.file_name().into_string().unwrap());
             objects.insert(name, u32::from(fill));
         }
@@ -131,29 +129,15 @@ fn found(root: &Path, numbers: Numbers) -> Objects {
     objects
 }
 
-/// `plimsoll md` with these numbers and more arguments.
+/// Runs `plimsoll md` with the options of `numbers`, and with `more` arguments.
 fn md(bench: &Bench, numbers: Numbers, more: &[&str]) -> Ended {
+    let mut command = bench.plimsoll(["md", "-q", "--results=results"]);
+    command.arg(format!("--processes={}", numbers.n));
     let Numbers {
-        n,
-        p,
-        i,
-        d,
-        o,
-        r,
-        s,
-        ..
+        p, i, d, o, r, s, ..
     } = numbers;
-    let mut command = bench.plimsoll(["md", "-q"]);
-    command.args([
-        format!("--processes={n}"),
-        format!("-P={p}"),
-        format!("-I={i}"),
-        format!("-D={d}"),
-        format!("-O={o}"),
-        format!("-R={r}"),
-        format!("-S={s}"),
-        format!("--results={}", bench.path("results").display()),
-    ]);
+    let options = format!("-P={p} -I={i} -D={d} -O={o} -R={r} -S={s}");
+    command.args(options.split(' '));
     command.args(more);
     Ended::of(command)
 }
@@ -162,13 +146,8 @@ fn md(bench: &Bench, numbers: Numbers, more: &[&str]) -> Ended {
 fn numbers_of(text: &str, begins: &str, expression: &str) -> Vec<u64> {
     let expression = Regex::new(expression).unwrap();
     let lines = text.lines().filter(|l| l.starts_with(begins));
-    lines
-        .map(|l| {
-            expression.captures(l).unwrap_or_else(|| panic!("{l}"))[1]
-                .parse()
-                .unwrap()
-        })
-        .collect()
+    let number = |l: &str| expression.captures(l).expect(l)[1].parse().unwrap();
+    lines.map(number).collect()
 }
 
 fn any_numbers(ranks: impl Strategy<Value = u32>) -> impl Strategy<Value = Numbers> {
@@ -251,34 +230,6 @@ fn phase_by_phase_the_tree_is_the_models() {
 }
 
 #[test]
-fn in_one_go_the_tree_is_the_models_too() {
-    check(6, any_numbers(1u32..9), |numbers| {
-        let bench = Bench::on_tmpfs();
-        let root = bench.path("out");
-        let mut model = Model::new(numbers);
-        let start = format!("--start-item={}", numbers.start);
-        md(&bench, numbers, &["-1", "-2", &start]).expect_code(0);
-        model.precreate();
-        for _ in 0..numbers.r {
-            model.benchmark(&vec![numbers.i; numbers.n as usize]);
-        }
-        prop_assert_eq!(&found(&root, numbers), &model.objects);
-        md(&bench, numbers, &["-2", "-3"]).expect_code(0);
-        prop_assert!(!root.exists());
-
-        let ended = md(&bench, numbers, &[&start]).expect_code(0);
-        let lines: Vec<&str> = ended.stdout.lines().collect();
-        prop_assert_eq!(lines.len(), 2 + numbers.r as usize, "{}", ended.stdout);
-        let made = numbers_of(&ended.stdout, "precreate", r" objects:(\d+)");
-        let deleted = numbers_of(&ended.stdout, "cleanup", r" objects:(\d+)");
-        prop_assert_eq!(made, vec![model.objects.len() as u64]);
-        prop_assert_eq!(deleted, vec![model.objects.len() as u64]);
-        prop_assert!(!root.exists());
-        Ok(())
-    });
-}
-
-#[test]
 fn one_rank_may_read_what_it_made_meanwhile() {
     check(5, (any_numbers(Just(1)), 1u64..30), |(numbers, i)| {
         let numbers = Numbers { i, r: 2, ..numbers };
@@ -295,7 +246,7 @@ fn one_rank_may_read_what_it_made_meanwhile() {
     });
 }
 
-/// Rounds of each rank in each stage of this name.
+/// Number of rounds of each rank, for each stage named `name`.
 fn rounds(run: &Run, name: &str) -> Vec<Vec<u64>> {
     let stages = run.stages.iter().filter(|s| s.name == name);
     stages
@@ -347,7 +298,7 @@ fn after_a_stonewall_with_wear_out_all_ranks_have_come_as_far() {
         let ended = md(&bench, numbers, &stonewall).expect_code(0);
         let run = last_run(&bench);
         for rank in run.stages.iter().flat_map(|s| &s.ranks) {
-            // It cannot come before it is due, 0.03 s after the beginning.
+            // The stonewall of `-w=0.03` stops no rank earlier than 0.03 s after the beginning of the stage.
             prop_assert!(rank.stonewall_ns.is_some_and(|ns| ns >= 30_000_000));
         }
         prop_assert_eq!(ended.stdout.matches("stonewall wear out ").count(), 2);
@@ -356,10 +307,7 @@ fn after_a_stonewall_with_wear_out_all_ranks_have_come_as_far() {
         let printed = numbers_of(&ended.stdout, "benchmark", r" objects:(\d+)");
         for (rounds, printed) in all.iter().zip(printed) {
             prop_assert!(rounds.windows(2).all(|w| w[0] == w[1]), "{rounds:?}");
-            prop_assert!(
-                rounds[0] < numbers.i,
-                "the stonewall did not come: {rounds:?}"
-            );
+            prop_assert!(rounds[0] < numbers.i, "no stonewall: {rounds:?}");
             prop_assert_eq!(model.benchmark(rounds), (printed, 0));
         }
         prop_assert_eq!(&found(&bench.path("out"), numbers), &model.objects);
@@ -422,21 +370,4 @@ fn phases_of_their_own_go_on_where_each_rank_stopped_at_the_stonewall() {
         everything_deleted(&bench, &ended, &model)?;
         Ok(())
     });
-}
-
-#[test]
-fn one_rank_may_stop_at_a_stonewall_and_go_on_later() {
-    let bench = Bench::on_tmpfs();
-    let numbers = many(1, 2, 1);
-    let mut model = Model::new(numbers);
-    let stonewall = [&STONEWALL[..], &["-1", "-2"]].concat();
-    md(&bench, numbers, &stonewall).expect_code(0);
-    model.precreate();
-    for rounds in rounds(&last_run(&bench), "benchmark") {
-        assert!(rounds[0] < numbers.i);
-        model.benchmark(&rounds);
-    }
-    assert_eq!(found(&bench.path("out"), numbers), model.objects);
-    md(&bench, numbers, &["-3"]).expect_code(0);
-    assert!(!bench.path("out").exists());
 }

@@ -1,4 +1,4 @@
-//! Runs on a server that speaks NFS version 3.
+//! Runs on an NFSv3 server with files in memory, whose calls the tests count and to which they inject faults.
 
 use crate::common::{Bench, Ended, row, signal};
 use plimsoll_nfs::server::{Server, ServerOptions, Tree};
@@ -10,7 +10,7 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// A server of this process.
+/// An NFSv3 server in the test's process, with its tree of files.
 struct Files {
     tree: Arc<Mutex<Tree>>,
     server: Server,
@@ -40,7 +40,7 @@ impl Files {
         format!("nfs3://{at}/?mountport={}", at.port())
     }
 
-    /// Names in the root.
+    /// Names of the entries in the exported directory.
     fn names(&self) -> Vec<String> {
         let tree = self.tree.lock().unwrap();
         let mut names = Vec::new();
@@ -62,20 +62,11 @@ fn procedure<'a>(run: &'a Run, name: &str) -> &'a OperationFigures {
 fn a_fileserver_over_nfs() {
     let (bench, files) = (Bench::new(), Files::new());
     let url = files.url();
-    let more = [
-        "--target",
-        &url,
-        "--time=1s",
-        "--set=nfiles=500",
-        "--set=nthreads=8",
-    ];
-    let run = bench.run("fileserver", &more).result(0);
+    let more = ["--target", &url, "--time=1s", "--set=nfiles=500"];
+    let run = bench.run("fileserver", &[&more[..], &["--set=nthreads=8"]].concat());
+    let run = run.result(0);
     assert_eq!(run.validity.verdict, Verdict::Valid);
-    assert_eq!(
-        files.names(),
-        Vec::<String>::new(),
-        "the directory of the run is left"
-    );
+    assert_eq!(files.names(), [""; 0], "the directory of the run is left");
     // Each opening is one of each; operations at the borders of the window differ a little.
     let opens = row(&run, "openfile1").ops + row(&run, "openfile2").ops;
     let workers = 8;
@@ -90,20 +81,16 @@ fn a_fileserver_over_nfs() {
         let called = files.server.calls(Proc::named(&p.name).unwrap());
         assert!(p.ops <= called, "{}: {} of {called}", p.name, p.ops);
     }
-    // They are in every form of the results, and in no sum over the operations.
+    // NFS procedures have rows in `intervals.csv`, and do not count as operations in the summary.
     let dir = &bench.results()[0];
     let intervals = std::fs::read_to_string(dir.path().join("intervals.csv")).unwrap();
     assert!(intervals.contains(",LOOKUP,rpc,"));
-    let ops: u64 = run
-        .operations
-        .iter()
-        .filter(|o| o.kind.counts())
-        .map(|o| o.ops)
-        .sum();
+    let counted = run.operations.iter().filter(|o| o.kind.counts());
+    let ops: u64 = counted.map(|o| o.ops).sum();
     assert_eq!(run.summary.ops, ops);
 }
 
-/// A file that is being closed is not deleted before that is over: its close has a COMMIT to send.
+/// A file with unstable writes is deleted only after its close has ended, because the close sends a COMMIT.
 #[test]
 fn files_are_closed_before_they_are_deleted() {
     let bench = Bench::new();
@@ -126,26 +113,11 @@ fn files_are_closed_before_they_are_deleted() {
          run 1\n",
     );
     let url = files.url();
-    let run = bench
-        .run(&workload, &["--target", &url, "--time=1s"])
-        .result(0);
+    let run = bench.run(&workload, &["--target", &url, "--time=1s"]);
+    let run = run.result(0);
     assert_eq!(run.validity.verdict, Verdict::Valid);
     assert!(row(&run, "close").ops > 3 && row(&run, "delete").ops > 3);
     assert_eq!(procedure(&run, "COMMIT").errors, 0);
-}
-
-/// The pattern of MD-Workbench, with what it reads checked against what it wrote.
-#[test]
-fn md_over_nfs() {
-    let (bench, files) = (Bench::new(), Files::new());
-    let run = bench.md_on(&files.url());
-    assert_eq!(run.validity.verdict, Verdict::Valid);
-    assert!(
-        run.procedures
-            .iter()
-            .any(|p| p.name == "CREATE" && p.ops >= 40)
-    );
-    assert_eq!(files.names(), Vec::<String>::new());
 }
 
 /// A mix of single procedures at a rate.
@@ -160,14 +132,13 @@ fn mix(bench: &Bench, operations: &str) -> String {
     bench.path("w.toml").to_str().unwrap().to_owned()
 }
 
-/// Procedures that no system call asks for alone; links are real ones, and go with the files.
+/// An operation mix may have NFS procedures that no system call requests alone, such as LOOKUP and READLINK. The run
+/// creates the symbolic links for READLINK on the server, and removes the links with the files.
 #[test]
 fn procedures_as_a_mix() {
     let (bench, files) = (Bench::new(), Files::new());
-    let workload = mix(
-        &bench,
-        "lookup = 30\nreadlink = 40\nreaddirplus = 10\nstat = 20",
-    );
+    let operations = "lookup = 30\nreadlink = 40\nreaddirplus = 10\nstat = 20";
+    let workload = mix(&bench, operations);
     let refused = bench.run(&workload, &[]).refusal();
     assert!(refused.contains("`lookup`"), "{refused}");
     let url = files.url();
@@ -185,43 +156,15 @@ fn procedures_as_a_mix() {
     assert_eq!(files.names(), Vec::<String>::new());
 }
 
-/// The built-in one, at a thousandth of its data and rates.
-#[test]
-fn sfs2008_over_nfs() {
-    let (bench, files) = (Bench::new(), Files::new());
-    let url = files.url();
-    let more = [
-        "--target",
-        &url,
-        "--scale=0.001",
-        "--warmup=0s",
-        "--time=1s",
-        "--load=2",
-    ];
-    let run = bench.run("nfs-sfs2008", &more);
-    let run = run.parsed().unwrap_or_else(|| panic!("{run:?}"));
-    assert!(run.failure.is_none(), "{:?}", run.failure);
-    assert_eq!(run.summary.errors, 0);
-    assert_eq!(files.names(), Vec::<String>::new());
-}
-
 #[test]
 fn mapped_files_and_locks_are_refused_by_name() {
     let (bench, files) = (Bench::new(), Files::new());
-    let text = "[metric]\nname = \"m\"\n[[component]]\nname = \"c\"\nrate = 10\n\
-                [component.mix]\nmmap_read = 50\nlock = 50\n\
-                [component.files]\ncount = 1\nsize = \"1m\"\n";
-    std::fs::write(bench.path("w.toml"), text).unwrap();
-    let workload = bench.path("w.toml");
+    let workload = mix(&bench, "mmap_read = 50\nlock = 50");
     let url = files.url();
-    let refused = bench
-        .run(workload.to_str().unwrap(), &["--target", &url])
-        .refusal();
-    assert!(refused.contains("cannot do `mmap_read`"), "{refused}");
-    assert!(
-        refused.contains("cannot do `lock`: NFSv3 locking"),
-        "{refused}"
-    );
+    let refused = bench.run(&workload, &["--target", &url]).refusal();
+    for reason in ["cannot do `mmap_read`", "cannot do `lock`: NFSv3 locking"] {
+        assert!(refused.contains(reason), "{refused}");
+    }
     assert_eq!(files.names(), Vec::<String>::new());
 }
 
@@ -231,51 +174,41 @@ fn errors_are_counted_by_name() {
     let (bench, files) = (Bench::new(), Files::with_faults(&["access=stale:0.1"]));
     let url = files.url();
     let workload = mix(&bench, "access = 100");
-    let run = bench
-        .run(&workload, &["--target", &url, "--on-error=count"])
-        .result(3);
+    let run = bench.run(&workload, &["--target", &url, "--on-error=count"]);
+    let run = run.result(3);
     let access = procedure(&run, "ACCESS");
-    assert_eq!(
-        access.error_codes.keys().collect::<Vec<_>>(),
-        ["NFS3ERR_STALE"]
-    );
+    let codes = access.error_codes.keys().collect::<Vec<_>>();
+    assert_eq!(codes, ["NFS3ERR_STALE"]);
     let stale = row(&run, "access").error_codes["ESTALE"];
     assert!(stale > 0 && stale.abs_diff(access.errors) <= 4);
     assert_eq!(run.summary.errors, stale);
 }
 
-/// A server whose connections break in a run: it goes on, and says how often.
+/// A run continues after the server has closed connections, and counts reconnects and retransmissions.
 #[test]
 fn connections_that_break_are_in_the_results() {
     let (bench, files) = (Bench::new(), Files::with_faults(&["read=close:0.01"]));
     let url = files.url();
-    let more = [
-        "--target",
-        &url,
-        "--time=2s",
-        "--set=nfiles=50",
-        "--set=nthreads=4",
-    ];
+    let more = ["--target", &url, "--time=2s", "--set=nfiles=50"];
     let run = bench.run("webserver", &more).result(0);
     assert!(procedure(&run, "reconnects").ops > 0);
     assert!(procedure(&run, "retransmissions").ops > 0);
 }
 
-/// What an operation met that ended the run.
+/// A run on a server that returns NFS3ERR_DQUOT fails with EDQUOT, and a fileset beyond the free space is refused.
 #[test]
 fn a_full_server_ends_the_run_by_name() {
     let (bench, files) = (Bench::new(), Files::with_faults(&["write=dquot:0.002"]));
     let url = files.url();
-    let more = [
-        "--target",
-        &url,
-        "--time=2s",
-        "--set=nfiles=200",
-        "--set=nthreads=2",
-    ];
+    let small = ["--set=nfiles=200", "--set=nthreads=2"];
+    let more = [&["--target", &url, "--time=20s"], &small[..]].concat();
     let ended = bench.run("fileserver", &more);
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.stdout.contains("EDQUOT"), "{}", ended.stdout);
+    // A fileset that is larger than the server's free space is refused before the run.
+    let more = ["--target", &url, "--set=nfiles=100", "--set=filesize=64m"];
+    let refused = bench.run("webserver", &more).refusal();
+    assert!(refused.contains(" MiB free"), "{refused}");
 }
 
 /// A directory that holds what Plimsoll did not make is refused, and left as it is.
@@ -300,19 +233,13 @@ fn what_plimsoll_did_not_make_is_left() {
     );
 }
 
-/// What was kept is removed by `clean`, and nothing else is.
+/// `clean --target` removes the kept files of a run from an NFS server, and no other files.
 #[test]
 fn clean_on_a_server() {
     let (bench, files) = (Bench::new(), Files::new());
     let url = files.url();
-    let more = [
-        "--target",
-        &url,
-        "--dir=/w",
-        "--time=1s",
-        "--set=nfiles=20",
-        "--keep",
-    ];
+    let more = ["--target", &url, "--dir=/w", "--set=nfiles=20"];
+    let more = [&more[..], &["--time=200ms", "--keep"]].concat();
     bench.run("webserver", &more).result(0);
     assert_eq!(files.names(), ["w"]);
     let clean = || Ended::of(bench.plimsoll(["clean", "--target", &url, "/w"]));
@@ -331,46 +258,25 @@ fn clean_on_a_server() {
     assert_eq!(files.names(), ["home"]);
 }
 
-#[test]
-fn a_wrong_url_is_shown_with_its_place() {
-    let bench = Bench::new();
-    let refused = bench
-        .run("fileserver", &["--target=nfs3://h/x?nconect=2"])
-        .refusal();
-    let want = "  nfs3://h/x?nconect=2\n             ^^^^^^^\n";
-    assert!(
-        refused.contains("did you mean `nconnect`?") && refused.contains(want),
-        "{refused}"
-    );
-}
-
 /// `emulate nfs` says where it listens, serves, and ends by a signal.
 #[test]
 fn serving() {
     let bench = Bench::new();
     let begun = Instant::now();
-    let mut command = bench.plimsoll([
-        "emulate",
-        "nfs",
-        "--inject-fault",
-        "commit=io:0",
-        "--reply-delay=1ms",
-    ]);
+    let options = ["--inject-fault", "commit=io:0", "--reply-delay=1ms"];
+    let mut command = bench.plimsoll([&["emulate", "nfs"], &options[..]].concat());
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let mut url = String::new();
-    BufReader::new(child.stdout.take().unwrap())
-        .read_line(&mut url)
-        .unwrap();
-    assert!(
-        url.starts_with("nfs3://127.0.0.1:") && url.contains("/?mountport="),
-        "{url}"
-    );
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    out.read_line(&mut url).unwrap();
+    let is_url = url.starts_with("nfs3://127.0.0.1:") && url.contains("/?mountport=");
+    assert!(is_url, "{url}");
     let more = ["--target", url.trim(), "--time=1s", "--set=nfiles=20"];
     bench.run("varmail", &more).result(0);
     signal(child.id() as i32, Signal::INT);
     Ended::wait(child, begun).expect_code(0);
-    let refused =
-        Ended::of(bench.plimsoll(["emulate", "nfs", "--inject-fault", "raed=io:1"])).refusal();
+    let wrong = ["emulate", "nfs", "--inject-fault", "raed=io:1"];
+    let refused = Ended::of(bench.plimsoll(wrong)).refusal();
     assert!(refused.contains("did you mean `read`?"), "{refused}");
 }
 
@@ -385,24 +291,17 @@ fn replies_that_are_too_long_are_noted() {
     ];
     let (bench, files) = (Bench::new(), Files::with_faults(&faults));
     let url = files.url();
-    let more = [
-        "--target",
-        &url,
-        "--time=1s",
-        "--set=nfiles=50",
-        "--set=nthreads=4",
-        "--processes=2",
-    ];
-    let run = bench.run("fileserver", &more).result(0);
+    let more = ["--target", &url, "--time=1s", "--set=nfiles=50"];
+    let ranks = ["--set=nthreads=4", "--processes=2"];
+    let run = bench.run("fileserver", &[&more[..], &ranks].concat());
+    let run = run.result(0);
     assert_eq!(run.validity.verdict, Verdict::Valid);
     let notes: Vec<&str> = run.notes.iter().map(|n| n.text.as_str()).collect();
     let of = |procedure: &str| {
         let text =
             format!("the server's {procedure} replies are 4 bytes longer than RFC 1813 says (");
         let mut found = notes.iter().filter_map(|n| n.strip_prefix(&*text));
-        let count = found
-            .next()
-            .unwrap_or_else(|| panic!("{procedure}: {notes:?}"));
+        let count = found.next().expect(procedure);
         assert_eq!(found.next(), None, "{notes:?}");
         let (count, _) = count.split_once(' ').unwrap();
         count.parse::<u64>().unwrap()
@@ -428,28 +327,21 @@ fn replies_that_are_too_short_are_named() {
         let more = ["--target", &url, "--time=1s", "--set=nfiles=50"];
         bench.run("webserver", &more)
     };
-    let refused = run("fsstat=truncated:1").refusal();
-    assert!(
-        refused.contains(
-            "Bad message (EBADMSG): the server's FSSTAT reply is too short: it ends in `invarsec` \
-             (RFC 1813)"
-        ),
-        "{refused}"
-    );
-    let refused = run("fsinfo=truncated:1").refusal();
-    assert!(
-        refused.contains("the server's FSINFO reply is too short: it ends in `properties`"),
-        "{refused}"
-    );
     let why = |fault: &str| run(fault).result(1).failure.expect("a failure").error;
-    let failed = why("write=truncated:1");
-    assert!(
-        failed.contains("the server's WRITE reply is too short: it ends in `verf` (RFC 1813)"),
-        "{failed}"
-    );
-    let failed = why("read=truncated:1");
-    assert!(
-        failed.contains("the server's READ reply is too short: it ends in `data` (RFC 1813)"),
-        "{failed}"
-    );
+    for (procedure, end, is_refused) in [
+        ("fsstat", "invarsec", true),
+        ("fsinfo", "properties", true),
+        ("write", "verf", false),
+        ("read", "data", false),
+    ] {
+        let fault = format!("{procedure}=truncated:1");
+        let said = match is_refused {
+            true => run(&fault).refusal(),
+            false => why(&fault),
+        };
+        let name = procedure.to_uppercase();
+        let expected =
+            format!("the server's {name} reply is too short: it ends in `{end}` (RFC 1813)");
+        assert!(said.contains(&expected), "{said}");
+    }
 }

@@ -1,11 +1,10 @@
-//! Runs on real NFS servers, what is on them afterwards, and servers that fail.
+//! Runs on real NFS servers, the files that runs leave there, and servers that fail.
 
-use crate::common::{Bench, Ended, MARKER, Started, row, started, tree, wait_until};
+use crate::common::{Bench, Ended, Started, row, started, tree, wait_until};
 use crate::full_disk::GROWS;
 use crate::ranks::of_rank;
-use plimsoll_nfs::wan::{Link, Relay, Summary};
 use plimsoll_results::{Run, Verdict};
-use plimsoll_testkit::{Ganesha, GaneshaOptions, Knfsd, MOUNT_PORT, NFS_PORT, needs_root};
+use plimsoll_testkit::{Ganesha, GaneshaOptions, Knfsd, NFS_PORT, needs_root};
 use std::net::SocketAddr;
 use std::process::Command;
 use std::time::Duration;
@@ -19,51 +18,8 @@ pub(crate) fn calls(run: &Run, procedure: &str) -> u64 {
     found.map_or(0, |p| p.ops)
 }
 
-/// Two processes' worth of MD-Workbench: 2 x 20 files of 3000 bytes that a phase leaves to the next.
-fn md(bench: &Bench, url: &str, phase: &str) -> Run {
-    let interface = format!("-i={url}");
-    let args = ["md", &interface, phase, "-P=20", "-D=2", "-I=10", "-S=3000"];
-    let mut command = bench.plimsoll(args);
-    command.args([
-        "--verify-read",
-        "--dir=/md",
-        "--results=results",
-        "--format=json",
-    ]);
-    let run = Ended::of(command).result(0);
-    assert_eq!(run.validity.verdict, Verdict::Valid);
-    assert_eq!(run.summary.errors, 0);
-    run
-}
-
-/// Each phase of MD-Workbench finds what the one before it left, and so does whoever looks at the
-/// exported directory. The ports are those that the port mapper says.
-#[test]
-fn md_phase_by_phase() {
-    needs_root!();
-    let (bench, server) = (Bench::new(), ganesha());
-    let url = server.nfs3_url("");
-    md(&bench, &url, "-1");
-    let (files, _) = tree(&server.seen());
-    assert_eq!(files.len(), 40, "{files:?}");
-    assert!(files.values().all(|size| *size == 3000), "{files:?}");
-    let name = files.keys().next().unwrap();
-    let bytes = std::fs::read(server.seen().join(name)).unwrap();
-    assert!(bytes.iter().any(|b| *b != 0), "nothing but zeros came");
-    let run = md(&bench, &url, "-2");
-    assert!(calls(&run, "READ") >= 20 && calls(&run, "REMOVE") >= 20);
-    let (after, _) = tree(&server.seen());
-    assert_eq!(after.len(), 40);
-    assert_ne!(after, files, "nothing came and went");
-    md(&bench, &url, "-3");
-    assert_eq!(
-        tree(&server.seen()),
-        (Default::default(), vec!["md".to_owned()])
-    );
-}
-
-/// Each rank is a client of its own. They make the files together and measure together, and nothing
-/// is left.
+/// Two ranks, each an NFS client of its own, share a server: they create the files and measure together, and leave no
+/// file.
 #[test]
 fn ranks_share_a_server() {
     needs_root!();
@@ -93,30 +49,7 @@ fn ranks_share_a_server() {
     }
 }
 
-#[test]
-fn a_fileserver_whose_files_are_kept_and_cleaned() {
-    needs_root!();
-    let (bench, server) = (Bench::new(), ganesha());
-    let url = server.nfs3_url("nconnect=2&wsize=16k");
-    let sets = ["--set=nfiles=60", "--set=nthreads=4", "--set=filesize=32k"];
-    let mut more = vec!["--target", &url, "--dir=/w", "--time=1s", "--keep"];
-    more.extend(sets);
-    let run = bench.run("fileserver", &more).result(0);
-    assert_eq!(run.validity.verdict, Verdict::Valid);
-    assert_eq!(run.summary.errors, 0);
-    assert!(row(&run, "deletefile1").ops > 0);
-    // Stable in the end: what was written unstable is committed.
-    assert!(calls(&run, "WRITE") > 0 && calls(&run, "COMMIT") > 0);
-    let (files, dirs) = tree(&server.seen().join("w"));
-    assert!(!dirs.is_empty() && !files.is_empty());
-    assert!(files.values().sum::<u64>() > 0);
-    assert!(server.seen().join("w").join(MARKER).exists());
-    let cleaned = Ended::of(bench.plimsoll(["clean", "--target", &url, "/w"])).expect_code(0);
-    assert_eq!(cleaned.stdout, "cleaned /w\n");
-    assert_eq!(tree(&server.seen()), Default::default());
-}
-
-/// Four workers that only read.
+/// Workload with four workers that open, read, close and stat files, and change nothing.
 pub(crate) const READS: &str = "\
 define fileset name=s,path=files,entries=20,dirwidth=20,size=8k,prealloc
 define process name=p {
@@ -133,9 +66,8 @@ run 3600
 /// A run of [`READS`] that goes on until it is interrupted.
 fn reading(bench: &Bench, server: &Ganesha, options: &str) -> Started {
     let workload = bench.workload(READS);
-    let url = server.nfs3_url(options);
-    let mut command = bench.command(&workload, &["--target", &url, "--dir=/w"]);
-    command.args(["--lanes=1"]);
+    let url = server.nfs3_url(&format!("{options}&lanes=1"));
+    let command = bench.command(&workload, &["--target", &url, "--dir=/w"]);
     let run = started(command, "measuring");
     wait_for_answers(nfs_of(server));
     run
@@ -145,7 +77,7 @@ fn nfs_of(server: &Ganesha) -> SocketAddr {
     SocketAddr::new(server.address(), NFS_PORT)
 }
 
-/// Ends it, and checks that no operation failed.
+/// Interrupts a run of [`READS`], and asserts that every operation completed and no operation failed.
 pub(crate) fn interrupted(run: Started) -> Run {
     run.interrupt();
     let run = run.end().result(130);
@@ -156,7 +88,7 @@ pub(crate) fn interrupted(run: Started) -> Run {
     run
 }
 
-/// The same, and that nothing is left.
+/// Ends a run as [`interrupted`] does, and asserts that the server has no file of the run.
 fn read_to_the_end(server: &Ganesha, run: Started) -> Run {
     let run = interrupted(run);
     assert_eq!(tree(&server.seen()), Default::default());
@@ -180,42 +112,6 @@ pub(crate) fn wait_for_answers(server: SocketAddr) {
             .filter_map(|w| w.strip_prefix("bytes_received:"));
         received.any(|bytes| bytes.parse::<u64>().unwrap() > MANY_ANSWERS)
     });
-}
-
-/// Connections that are cut with calls under way, again and again: each is made anew.
-#[test]
-fn connections_that_are_cut() {
-    needs_root!();
-    let (bench, server) = (Bench::new(), ganesha());
-    let relay = |port| {
-        let to = SocketAddr::new(server.address(), port);
-        Relay::start("127.0.0.1:0".parse().unwrap(), &[to], &Link::default()).unwrap()
-    };
-    let (nfs, mount) = (relay(NFS_PORT), relay(MOUNT_PORT));
-    let url = format!(
-        "nfs3://{}{}?mountport={}&timeo=1s&retrans=60",
-        nfs.address(),
-        Ganesha::EXPORT,
-        mount.address().port()
-    );
-    let workload = bench.workload(READS);
-    let command = bench.command(&workload, &["--target", &url, "--dir=/w", "--lanes=1"]);
-    let run = started(command, "measuring");
-    let many_answers_since = |before: Summary, connections| {
-        wait_until("nobody came again", || {
-            let now = nfs.summary();
-            now.connections >= before.connections + connections
-                && now.down.bytes > before.down.bytes + MANY_ANSWERS
-        });
-    };
-    many_answers_since(nfs.summary(), 0);
-    for _ in 0..3 {
-        let before = nfs.summary();
-        nfs.cut();
-        many_answers_since(before, 1);
-    }
-    let run = read_to_the_end(&server, run);
-    assert!(calls(&run, "reconnects") >= 3);
 }
 
 /// A server that stands still for longer than `timeo`: calls are sent again, and are answered when
@@ -253,48 +149,11 @@ fn a_read_only_export_is_refused() {
         read_only: true,
         ..GaneshaOptions::default()
     };
-    let (bench, server) = (
-        Bench::new(),
-        Ganesha::with(&options).unwrap_or_else(|e| panic!("{e}")),
-    );
-    let url = server.nfs3_url("");
-    for dir in [&[][..], &["--dir=/w"]] {
-        let more = [&["--target", &url, "--time=1s"], dir].concat();
-        let refused = bench.run("fileserver", &more).refusal();
-        let named = refused.contains("cannot be written to") || refused.contains("EROFS");
-        assert!(named, "{refused}");
-    }
-    assert_eq!(tree(&server.seen()), Default::default());
-}
-
-/// An export with little room: too large a fileset is refused, and one that grows until there is
-/// no room ends by name.
-#[test]
-fn a_full_export() {
-    needs_root!();
-    let options = GaneshaOptions {
-        size: Some(4 << 20),
-        ..GaneshaOptions::default()
-    };
-    let (bench, server) = (
-        Bench::new(),
-        Ganesha::with(&options).unwrap_or_else(|e| panic!("{e}")),
-    );
-    let url = server.nfs3_url("");
-    let more = ["--target", &url, "--set=nfiles=100", "--set=filesize=64k"];
-    let refused = bench.run("webserver", &more).refusal();
-    assert!(refused.contains("has 4 MiB free"), "{refused}");
-    let workload = bench.workload(GROWS);
-    let ended = bench.run(&workload, &["--target", &url]);
-    assert_eq!(ended.code, Some(1), "{ended:?}");
-    let run = ended.parsed().unwrap();
-    assert_eq!(
-        row(&run, "grow:append")
-            .error_codes
-            .keys()
-            .collect::<Vec<_>>(),
-        ["ENOSPC"]
-    );
+    let server = Ganesha::with(&options).unwrap_or_else(|e| panic!("{e}"));
+    let (bench, url) = (Bench::new(), server.nfs3_url(""));
+    let refused = bench.run("fileserver", &["--target", &url]).refusal();
+    let is_named = refused.contains("cannot be written to") || refused.contains("EROFS");
+    assert!(is_named, "{refused}");
     assert_eq!(tree(&server.seen()), Default::default());
 }
 
@@ -302,14 +161,11 @@ fn a_full_export() {
 #[test]
 fn a_quota_that_is_used_up() {
     needs_root!();
-    let (bench, mut server) = (
-        Bench::new(),
-        Knfsd::start().unwrap_or_else(|e| panic!("{e}")),
-    );
+    let bench = Bench::new();
+    let mut server = Knfsd::start().unwrap_or_else(|e| panic!("{e}"));
     let kib = 2048;
-    server
-        .add_quota(1234, kib)
-        .unwrap_or_else(|e| panic!("{e}"));
+    let made = server.add_quota(1234, kib);
+    made.unwrap_or_else(|e| panic!("{e}"));
     let at = server.address();
     let workload = bench.workload(GROWS);
     for (url, status) in [
@@ -323,10 +179,8 @@ fn a_quota_that_is_used_up() {
         let codes = &row(&run, "grow:append").error_codes;
         assert_eq!(codes.keys().collect::<Vec<_>>(), ["EDQUOT"]);
         let mut procedures = run.procedures.iter();
-        assert!(
-            procedures.any(|p| p.error_codes.contains_key(status)),
-            "{run:?}"
-        );
+        let is_counted = procedures.any(|p| p.error_codes.contains_key(status));
+        assert!(is_counted, "{run:?}");
         let used = "du -sk --apparent-size /mnt/export/limited/w | cut -f1";
         let used: u64 = server.sh(used).unwrap().trim().parse().unwrap();
         assert!((kib / 2..=kib).contains(&used), "{used} KiB");
@@ -335,34 +189,4 @@ fn a_quota_that_is_used_up() {
         Ended::of(clean).expect_code(0);
         assert_eq!(server.sh("ls /mnt/export/limited").unwrap(), "lost+found\n");
     }
-}
-
-#[test]
-fn wrong_exports_and_ports_are_said() {
-    needs_root!();
-    let (bench, server) = (Bench::new(), ganesha());
-    let at = server.address();
-    let says = |url: &str| {
-        bench
-            .run("fileserver", &["--target", url, "--time=1s"])
-            .refusal()
-    };
-    let export = says(&format!("nfs3://{at}/elsewhere"));
-    assert!(
-        export.contains("export `/elsewhere` of") && export.contains("MNT3ERR_"),
-        "{export}"
-    );
-    let nobody = says(&format!("nfs3://{at}:2050/mnt/export"));
-    assert!(
-        nobody.contains(":2050: Connection refused: nothing listens there"),
-        "{nobody}"
-    );
-    // The port mapper is no NFS server, and MOUNT is none either.
-    for other in [111, 20048] {
-        let wrong = says(&format!("nfs3://{at}:{other}/mnt/export?mountport=20048"));
-        assert!(wrong.contains(&format!("{at}:{other}")), "{wrong}");
-    }
-    let mount = says(&format!("nfs3://{at}/mnt/export?mountport=2049"));
-    assert!(mount.contains("MOUNT version 3 at"), "{mount}");
-    assert_eq!(tree(&server.seen()), Default::default());
 }

@@ -7,23 +7,15 @@ use plimsoll_results::{Run, Verdict};
 use plimsoll_testkit::server_tests;
 use plimsoll_testkit::table::{FilesAfterRestart, NfsServer, ROWS, ServerRow, Version, markdown};
 
-/// A run that is valid, without an error, and leaves nothing.
-fn is_valid(run: &Run, server: &dyn NfsServer, what: &str) {
-    assert_eq!(
-        run.validity.verdict,
-        Verdict::Valid,
-        "{what}: {:?}",
-        run.validity
-    );
+/// Asserts that a run on the server is valid, had no errors, and has left no files on the server.
+fn assert_valid(run: &Run, server: &dyn NfsServer, what: &str) {
+    let validity = &run.validity;
+    assert_eq!(validity.verdict, Verdict::Valid, "{what}: {validity:?}");
     assert_eq!(run.summary.errors, 0, "{what}: {:?}", run.operations);
     assert!(run.summary.ops > 0, "{what}: nothing was done");
     let left = server.viewer().and_then(|mut v| v.names(""));
     let left = left.unwrap_or_else(|e| panic!("{what}: {e}"));
-    assert!(
-        left.is_empty(),
-        "{what}: {left:?} are left, notes {:?}",
-        run.notes
-    );
+    assert!(left.is_empty(), "{what}: {left:?}, notes {:?}", run.notes);
 }
 
 fn workload(name: &str, server: &dyn NfsServer, version: Version) -> Run {
@@ -34,31 +26,37 @@ fn workload(name: &str, server: &dyn NfsServer, version: Version) -> Run {
     let failure = ended.parsed().and_then(|run| run.failure);
     assert!(failure.is_none(), "{name} by {url}: {failure:?}");
     let run = ended.result(0);
-    is_valid(&run, server, &format!("{name} by {url}"));
+    assert_valid(&run, server, &format!("{name} by {url}"));
     run
 }
 
-/// All phases of MD-Workbench, with what is read compared with what was written.
+/// Runs all phases of MD-Workbench on the server; `-X` compares the read contents with the written contents.
 fn md(server: &dyn NfsServer, version: Version) -> Run {
     let (bench, url) = (Bench::new(), server.url(version, ""));
     let interface = format!("-i={url}");
-    let args = [
-        "md", &interface, "-X", "-P=10", "-D=2", "-I=5", "-R=2", "-S=3000",
-    ];
+    let args = ["md", &interface, "-X", "-P=10", "-D=2", "-I=5"];
     let mut command = bench.plimsoll(args);
-    command.args(["--dir=/md", "--results=results", "--format=json"]);
+    command.args([
+        "-R=2",
+        "-S=3000",
+        "--dir=/md",
+        "--results=results",
+        "--format=json",
+    ]);
     let run = Ended::of(command).result(0);
-    is_valid(&run, server, &format!("md by {url}"));
+    assert_valid(&run, server, &format!("md by {url}"));
     run
 }
 
 /// A server that is killed and started again while files are read: the run goes on where the server has
 /// them still, without an error of an operation, and ends with the reason where they are gone.
 fn killed(server: &mut dyn NfsServer, files: FilesAfterRestart, version: Version) {
-    let (bench, url) = (Bench::new(), server.url(version, "timeo=1s&retrans=60"));
+    let (bench, url) = (
+        Bench::new(),
+        server.url(version, "timeo=1s&retrans=60&lanes=1"),
+    );
     let workload = bench.workload(READS);
-    let mut command = bench.command(&workload, &["--target", &url, "--dir=/w"]);
-    command.args(["--lanes=1"]);
+    let command = bench.command(&workload, &["--target", &url, "--dir=/w"]);
     let run = crate::common::started(command, "measuring");
     wait_for_answers(server.nfs_address());
     server.kill().unwrap_or_else(|e| panic!("{e}"));
@@ -88,13 +86,11 @@ fn cannot_run(server: &dyn NfsServer, version: Version) {
     assert_eq!(ended.code, Some(1), "{url}: {ended:?}");
     let failure = ended.parsed().unwrap().failure.unwrap().error;
     let (says, why) = ("cannot write `/", "/.plimsoll`: Input/output error (EIO)");
-    assert!(
-        failure.starts_with(says) && failure.contains(why),
-        "{url}: {failure}"
-    );
+    let is_said = failure.starts_with(says) && failure.contains(why);
+    assert!(is_said, "{url}: {failure}");
 }
 
-/// Everything on one server.
+/// Makes all runs of the table on the server named `server`, with each NFS version that the server supports.
 fn all_on(server: &str) {
     let row = ServerRow::of(server);
     let mut server = row.start().unwrap_or_else(|e| panic!("{e}"));
@@ -109,11 +105,9 @@ fn all_on(server: &str) {
             md(&*server, *version),
         ];
         for run in runs {
-            let odd = run
-                .notes
-                .iter()
-                .find(|n| n.text.contains("longer than RFC"));
-            let odd = odd.map(|n| n.text.split(" (").next().unwrap());
+            let mut notes = run.notes.iter().map(|n| n.text.as_str());
+            let odd = notes.find(|text| text.contains("longer than RFC"));
+            let odd = odd.map(|text| text.split(" (").next().unwrap());
             assert_eq!(odd, row.noted, "{}", row.server);
         }
         killed(&mut *server, row.files, *version);

@@ -1,4 +1,4 @@
-//! Where the program writes, and what it reads again.
+//! Files and streams to which commands write, and result files that commands refuse to read.
 
 use crate::command_line::LOOKER;
 use crate::common::{Bench, Ended};
@@ -11,26 +11,21 @@ fn a_full_standard_output_is_an_error() {
     let workload = bench.workload(LOOKER);
     let md: &[&str] = &["md", "-q", "-D=2", "-I=3", "-P=4", "-w=0"];
     let run: &[&str] = &["run", &workload, "--ops=5", "--dir=work"];
-    for (args, code) in [
-        (&["--help"][..], 1),
-        (&["run", "--help"], 1),
-        (md, 1),
-        (run, 1),
-        (&["workloads", "list"], 1),
+    for args in [
+        &["--help"][..],
+        &["run", "--help"],
+        md,
+        run,
+        &["workloads", "list"],
     ] {
         let mut command = bench.plimsoll(args);
         let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
-        command
-            .stdout(full.unwrap())
-            .stderr(std::process::Stdio::piped());
+        command.stdout(full.unwrap());
+        command.stderr(std::process::Stdio::piped());
         let child = command.spawn().unwrap();
-        let ended = Ended::wait(child, std::time::Instant::now());
-        assert_eq!(ended.code, Some(code), "{args:?}: {}", ended.stderr);
-        assert!(
-            ended.stderr.contains("standard output"),
-            "{args:?}: {}",
-            ended.stderr
-        );
+        let ended = Ended::wait(child, std::time::Instant::now()).expect_code(1);
+        let said = ended.stderr;
+        assert!(said.contains("standard output"), "{args:?}: {said}");
     }
     let results = std::fs::read_dir(bench.path("plimsoll-results")).unwrap();
     assert_eq!(results.count(), 2);
@@ -60,20 +55,18 @@ fn a_pipe_among_results_is_refused() {
         for args in [&report[..], &["compare", bad, good.to_str().unwrap()]] {
             let ended = Ended::of(bench.plimsoll(args));
             if ended.code == Some(0) {
-                // It is not read for this.
+                // A command may succeed without the damaged file, unless the file is `run.json`.
                 assert_ne!(file, "run.json");
                 continue;
             }
             let refused = ended.refusal();
-            assert!(
-                refused.contains("it is not a regular file"),
-                "{file}: {refused}"
-            );
+            let expected = "it is not a regular file";
+            assert!(refused.contains(expected), "{file}: {refused}");
         }
     }
 }
 
-/// Files of `--output` are new ones; streams are written to.
+/// `--output` never overwrites a file, but writes to streams such as `/dev/stdout`.
 #[test]
 fn outputs_overwrite_no_file() {
     let bench = Bench::on_tmpfs();
@@ -93,27 +86,19 @@ fn outputs_overwrite_no_file() {
     ];
     for args in calls {
         let refused = Ended::of(bench.plimsoll(args)).refusal();
-        assert!(
-            refused.contains("already exists and is not overwritten"),
-            "{args:?}: {refused}"
-        );
+        let expected = "already exists and is not overwritten";
+        assert!(refused.contains(expected), "{args:?}: {refused}");
     }
     for file in taken {
         assert_eq!(std::fs::read_to_string(bench.path(file)).unwrap(), "mine\n");
     }
-    assert_eq!(
-        std::fs::read_dir(bench.path("pictures")).unwrap().count(),
-        1
-    );
+    let pictures = std::fs::read_dir(bench.path("pictures")).unwrap();
+    assert_eq!(pictures.count(), 1);
 
-    let printed = Ended::of(bench.plimsoll(["report", &dir]))
-        .expect_code(0)
-        .stdout;
     let to_stream = |args: &[&str]| Ended::of(bench.plimsoll(args)).expect_code(0).stdout;
-    assert_eq!(
-        to_stream(&["report", &dir, "--output=/dev/stdout"]),
-        printed
-    );
+    let printed = to_stream(&["report", &dir]);
+    let streamed = to_stream(&["report", &dir, "--output=/dev/stdout"]);
+    assert_eq!(streamed, printed);
     let sut = to_stream(&["results", "sut", "init", "--output=/dev/stdout"]);
     assert!(sut.parse::<toml::Table>().is_ok(), "{sut}");
     assert_eq!(to_stream(&["report", &dir, "--output=/dev/null"]), "");

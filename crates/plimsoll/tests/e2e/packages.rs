@@ -55,40 +55,29 @@ fn run_script(program: &str, dir: &str) -> String {
 fn two_makings_of_the_packages_are_the_same_bytes() {
     // Neither the directory of temporary files and its file system, the mask of modes, the language nor the time
     // zone makes a difference.
-    let (again, temporary) = (
-        tempfile::tempdir().unwrap(),
-        tempfile::tempdir_in("/dev/shm").unwrap(),
-    );
+    let again = tempfile::tempdir().unwrap();
+    let temporary = tempfile::tempdir_in("/dev/shm").unwrap();
     let making = making(again.path());
     let mut other = Command::new("sh");
-    other
-        .args(["-c", "umask 077; exec \"$@\"", "sh"])
-        .arg(making.get_program())
-        .args(making.get_args())
-        .envs(
-            making
-                .get_envs()
-                .map(|(name, value)| (name, value.expect("the making sets variables only"))),
-        )
-        .envs([("LC_ALL", "C.UTF-8"), ("TZ", "Asia/Kolkata")])
-        .env("TMPDIR", temporary.path())
-        .current_dir("/");
+    other.args(["-c", "umask 077; exec \"$@\"", "sh"]);
+    other.arg(making.get_program()).args(making.get_args());
+    for (name, value) in making.get_envs() {
+        other.env(name, value.expect("the making sets variables only"));
+    }
+    other.envs([("LC_ALL", "C.UTF-8"), ("TZ", "Asia/Kolkata")]);
+    other.env("TMPDIR", temporary.path()).current_dir("/");
     printed(other);
     let mut names = 0;
     for entry in std::fs::read_dir(again.path()).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap();
-        let (one, other) = (
-            std::fs::read(&path).unwrap(),
-            std::fs::read(packages().join(name)).unwrap(),
-        );
+        let one = std::fs::read(&path).unwrap();
+        let other = std::fs::read(packages().join(name)).unwrap();
         assert!(one == other, "{name:?}");
         names += 1;
     }
-    assert_eq!(
-        names, 5,
-        "tarball, checksum, deb, wheel and bill of materials"
-    );
+    // The five packages are the tarball, its checksum, the deb, the wheel and the bill of materials.
+    assert_eq!(names, 5);
 }
 
 #[test]
@@ -100,10 +89,8 @@ fn the_tarball_is_what_its_checksum_says_and_runs_where_it_is_unpacked() {
     printed(check);
     let mut unpack = Command::new("tar");
     unpack.arg("-xzf").arg(package(".tar.gz"));
-    printed({
-        unpack.current_dir(bench.root());
-        unpack
-    });
+    unpack.current_dir(bench.root());
+    printed(unpack);
     let name = package(".tar.gz").file_name().unwrap().to_owned();
     let name = name.to_str().unwrap().strip_suffix(".tar.gz").unwrap();
     assert_eq!(bench.left_but(&[name]), [""; 0]);
@@ -128,7 +115,7 @@ fn the_tarball_is_what_its_checksum_says_and_runs_where_it_is_unpacked() {
         let size = std::fs::metadata(root.join(path)).map_or(0, |m| m.len());
         assert!(size > 0, "{path}");
     }
-    // Nothing that is on the way to the program leads to the tree that it was built in.
+    // `env -i` clears the environment, so no variable names the source tree.
     let mut shell = Command::new("env");
     let program = root.join("bin/plimsoll");
     let script = run_script(program.to_str().unwrap(), bench.root().to_str().unwrap());
@@ -155,45 +142,32 @@ fn the_bill_of_materials_lists_what_cargo_links() {
     };
     assert_eq!(bill["metadata"]["timestamp"], time);
     let components = bill["components"].as_array().unwrap();
-    let refs: BTreeSet<&str> = components
-        .iter()
-        .map(|c| c["purl"].as_str().unwrap())
-        .collect();
+    let refs = components.iter().map(|c| c["purl"].as_str().unwrap());
+    let refs: BTreeSet<&str> = refs.collect();
     assert_eq!(refs.len(), components.len());
     let program = format!("plimsoll@{}", env!("CARGO_PKG_VERSION"));
     let programs = ["plimsoll", "plimsoll-testbed"];
-    let linked: BTreeSet<String> = programs
-        .into_iter()
-        .flat_map(|name| compiled("shipping", name).into_keys())
-        .filter(|package| *package != program)
-        .map(|package| format!("pkg:cargo/{package}"))
-        .collect();
+    let linked = programs.map(|name| compiled("shipping", name).into_keys());
+    let linked = linked.into_iter().flatten().filter(|id| *id != program);
+    let linked: BTreeSet<String> = linked.map(|id| format!("pkg:cargo/{id}")).collect();
     assert!(linked.len() > 100, "{linked:?}");
     for one in &linked {
         assert!(refs.contains(one.as_str()), "{one} is not in the bill");
     }
     let others: Vec<&&str> = refs.iter().filter(|r| !linked.contains(**r)).collect();
-    assert!(
-        others.len() == 1 && others[0].contains("/rust-std@"),
-        "{others:?}"
-    );
+    let is_std = others.len() == 1 && others[0].contains("/rust-std@");
+    assert!(is_std, "{others:?}");
     for component in components {
         let licences = component["licenses"].as_array().unwrap();
         assert_eq!(licences.len(), 1, "{component}");
         let ours = component["name"].as_str().unwrap().starts_with("plimsoll");
         let hashed = component["hashes"][0]["content"].is_string();
-        let is_crate = component["purl"]
-            .as_str()
-            .unwrap()
-            .starts_with("pkg:cargo/");
+        let purl = component["purl"].as_str().unwrap();
+        let is_crate = purl.starts_with("pkg:cargo/");
         assert_eq!(hashed, is_crate && !ours, "{component}");
     }
-    let known: BTreeSet<&str> = bill["dependencies"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|d| d["ref"].as_str().unwrap())
-        .collect();
+    let dependencies = bill["dependencies"].as_array().unwrap().iter();
+    let known: BTreeSet<&str> = dependencies.map(|d| d["ref"].as_str().unwrap()).collect();
     assert_eq!(known.len(), components.len() + 1);
 }
 
@@ -212,15 +186,15 @@ fn the_notices_have_the_licences_of_what_is_in_the_packages() {
     unpack.arg("-xzOf").arg(package(".tar.gz"));
     unpack.arg("--wildcards").arg(format!("*/{path}"));
     let notices = printed(unpack);
-    // Fonts and tables that crates contain, and what has no crate.
+    // The notices include the licence of the Unicode tables inside crates, and the notices of the Rust standard
+    // library.
     for words in [
-        "Bitstream Vera",
         "UNICODE LICENSE V3",
         "Copyright notices for The Rust Standard Library",
     ] {
         assert!(notices.contains(words), "{words}");
     }
-    // Between two rules are names, and after them a text.
+    // Each section of the notices has names between two rules, followed by the licence text of the named components.
     let rule = format!("\n{}\n", "=".repeat(78));
     let parts: Vec<&str> = notices.split(&rule).skip(1).collect();
     assert!(parts.len() > 50, "{}", parts.len());
@@ -235,14 +209,13 @@ fn the_notices_have_the_licences_of_what_is_in_the_packages() {
 #[test]
 fn lintian_has_nothing_to_say_of_the_debian_package() {
     let mut lintian = debian("lintian", "lintian");
-    lintian
-        .args([
-            "--fail-on=error,warning",
-            "--allow-root",
-            "--no-tag-display-limit",
-        ])
-        .arg(package(".deb"))
-        .env("TMPDIR", packages().parent().unwrap());
+    lintian.args([
+        "--fail-on=error,warning",
+        "--allow-root",
+        "--no-tag-display-limit",
+    ]);
+    lintian.arg(package(".deb"));
+    lintian.env("TMPDIR", packages().parent().unwrap());
     let said = printed(lintian);
     assert_eq!(said, "");
 }
@@ -259,12 +232,9 @@ fn the_debian_package_and_the_tarball_run_in_a_bare_debian() {
     printed(runs_there);
     let root = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let mut unpack = Command::new("tar");
-    unpack
-        .arg("-xf")
-        .arg(tool("debian-12.tar"))
-        // Devices cannot be made in namespaces; two files stand for those that are needed.
-        .args(["--exclude=./dev/*", "-C"])
-        .arg(root.path());
+    unpack.arg("-xf").arg(tool("debian-12.tar"));
+    // A user namespace cannot create device nodes, so `/dev` is not unpacked, and files replace the required devices.
+    unpack.args(["--exclude=./dev/*", "-C"]).arg(root.path());
     printed(unpack);
     std::fs::copy(package(".deb"), root.path().join("plimsoll.deb")).unwrap();
     for end in [".tar.gz", ".tar.gz.sha256"] {
@@ -296,10 +266,8 @@ fn the_debian_package_and_the_tarball_run_in_a_bare_debian() {
                  mount -t proc proc \"$1/proc\"\n\
                  exec chroot \"$1\" /bin/sh -ec \"$2\"";
     let mut command = Command::new("unshare");
-    command
-        .args(["--mount", "--pid", "--fork", "sh", "-ec", enter, "sh"])
-        .arg(root.path())
-        .arg(script);
+    command.args(["--mount", "--pid", "--fork", "sh", "-ec", enter, "sh"]);
+    command.arg(root.path()).arg(script);
     let said = printed(command);
     assert_eq!(said.matches("\nplimsoll ").count(), 2, "{said}");
 }
@@ -308,16 +276,14 @@ fn the_debian_package_and_the_tarball_run_in_a_bare_debian() {
 fn the_wheel_is_installed_in_an_empty_environment_and_runs() {
     let bench = Bench::on_disk();
     let mut venv = python();
-    printed({
-        venv.args(["-m", "venv"]).arg(bench.path("venv"));
-        venv
-    });
+    venv.args(["-m", "venv"]).arg(bench.path("venv"));
+    printed(venv);
     let inside = |program: &str| {
         let mut command = Command::new(bench.path("venv/bin").join(program));
         command
             .env_remove("PYTHONPATH")
-            .env("PATH", "/usr/bin:/bin")
-            .current_dir(bench.root());
+            .env("PATH", "/usr/bin:/bin");
+        command.current_dir(bench.root());
         command
     };
     let mut install = inside("python");
@@ -335,25 +301,18 @@ fn the_wheel_is_installed_in_an_empty_environment_and_runs() {
     let is_ours = format!("{DISTRIBUTION}=={}", env!("CARGO_PKG_VERSION"));
     assert_eq!(ours.collect::<Vec<_>>(), [is_ours]);
     let program = bench.path("venv/bin/plimsoll");
+    let script = run_script(program.to_str().unwrap(), bench.root().to_str().unwrap());
     let mut shell = Command::new("sh");
-    shell.args([
-        "-c",
-        &run_script(program.to_str().unwrap(), bench.root().to_str().unwrap()),
-    ]);
+    shell.args(["-c", &script]);
     printed(shell);
     let mut import = inside("python");
     import.args(["-c", "import plimsoll; print(plimsoll.program())"]);
     assert_eq!(printed(import).trim(), program.to_str().unwrap());
     let mut load = inside("python");
     load.args(["-c", "import plimsoll; plimsoll.load('results')"]);
-    let ended = Ended::of(load);
-    assert!(
-        ended
-            .stderr
-            .contains("ImportError: pandas and pyarrow are missing: pip install pandas pyarrow\n"),
-        "{}",
-        ended.stderr
-    );
+    let said = Ended::of(load).stderr;
+    let expected = "ImportError: pandas and pyarrow are missing: pip install pandas pyarrow\n";
+    assert!(said.contains(expected), "{said}");
     let mut remove = inside("python");
     remove.args(["-m", "pip", "uninstall", "--quiet", "--yes", DISTRIBUTION]);
     printed(remove);

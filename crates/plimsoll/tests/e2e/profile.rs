@@ -6,15 +6,6 @@ use crate::common::{Bench, Ended, tree};
 use plimsoll_results::{Configuration, Document, Series, SeriesDir, SeriesState, Verdict};
 use serde_json::Value;
 
-/// A short profile on a target that does nothing.
-const ON_NOTHING: [&str; 5] = [
-    "profile",
-    "study.prof",
-    "--filesystem=n=null",
-    "--quiet",
-    "--time=100ms",
-];
-
 const SMALL: &str = "DEFAULTS {
   runtime = 0.3;
   filesystem = ext4, xfs;
@@ -81,13 +72,6 @@ fn is_complete(profile: &Series) -> bool {
     profile.measured().count() as u64 == requested
 }
 
-/// A parameter's value in the Plan of a configuration.
-fn parameter(profile: &Series, configuration: usize, name: &str) -> String {
-    let parameters = &profile.configurations[configuration].plan.parameters;
-    let found = parameters.iter().find(|p| p.name == name);
-    found.unwrap_or_else(|| panic!("no {name}")).value.clone()
-}
-
 #[test]
 fn profiles_of_filebench_run_as_they_stand() {
     for (name, runs, not_run) in [
@@ -98,21 +82,16 @@ fn profiles_of_filebench_run_as_they_stand() {
     ] {
         let bench = Bench::on_tmpfs();
         let file = as_shipped(&bench, name);
-        let more = [
-            "--target=null:?latency=5ms",
-            "--clock=virtual",
-            "--time=50ms",
-        ];
-        let mut args = vec!["profile", &file, "--results=r", "--quiet", "--format=json"];
-        args.extend(more);
+        let args = "--results=r --quiet --format=json --target=null:?latency=5ms&clock=virtual --time=50ms";
+        let args: Vec<&str> = ["profile", &file]
+            .into_iter()
+            .chain(args.split(' '))
+            .collect();
         let ended = call(&bench, &args).expect_code(0);
         let profile = parsed(&ended);
         let skipped = profile.as_profile().unwrap().figures.not_run.len();
-        assert_eq!(
-            (profile.configurations.len(), profile.runs.len(), skipped),
-            (runs, runs, not_run),
-            "{name}"
-        );
+        let found = (profile.configurations.len(), profile.runs.len(), skipped);
+        assert_eq!(found, (runs, runs, not_run), "{name}");
         assert!(is_complete(&profile), "{name}");
         let dir = only_in(&bench.path("r"));
         for (run, configuration) in runs_of(&dir).iter().zip(&profile.configurations) {
@@ -123,82 +102,30 @@ fn profiles_of_filebench_run_as_they_stand() {
 }
 
 #[test]
-fn keys_of_a_profile_arrive_in_the_plans_of_its_runs() {
-    let bench = Bench::on_tmpfs();
-    let file = as_shipped(&bench, "filemacro");
-    let args = [
-        "profile",
-        &file,
-        "--target=null",
-        "--dry-run",
-        "--format=json",
-    ];
-    let ended = call(&bench, &args).expect_code(0);
-    let results = parsed(&ended);
-    let oltp = results
-        .configurations
-        .iter()
-        .position(|c| c.name == "large_db_oltp_8k_uncached")
-        .unwrap();
-    for (name, value) in [
-        ("iosize", "8k"),
-        ("directio", "1"),
-        ("nshadows", "200"),
-        ("filesize", "1g"),
-    ] {
-        assert_eq!(parameter(&results, oltp, name), value, "{name}");
-    }
-    // An older name of the parameter.
-    assert_eq!(parameter(&results, 0, "meanappendsize"), "16k");
-    let figures = results.as_profile().unwrap().figures;
-    assert_eq!(figures.description, "whole applications");
-    let no_effect = results
-        .notes
-        .iter()
-        .filter(|n| n.text.contains("`cached`, which has no effect"));
-    assert_eq!(no_effect.count(), 4);
-    assert_eq!(
-        bench.left_but(&["filemacro.prof"]),
-        Vec::<String>::new(),
-        "nothing was run"
-    );
-}
-
-#[test]
 fn several_file_systems_are_measured_and_compared() {
     let bench = bench(SMALL);
     let ended = call(&bench, &["profile", "study.prof"]).expect_code(0);
     let dir = made(&bench);
     let results = dir.read().unwrap();
     let written: Value = serde_json::from_str(&results.to_json()).unwrap();
-    let schema = call(&bench, &["docs", "schema", "series"])
-        .expect_code(0)
-        .stdout;
-    let schema: Value = serde_json::from_str(&schema).unwrap();
+    let schema = call(&bench, &["docs", "schema", "series"]).expect_code(0);
+    let schema: Value = serde_json::from_str(&schema.stdout).unwrap();
     assert_eq!(faults(&schema, &written), [""; 0]);
-    let run_on: Vec<(&str, &str)> = results
-        .configurations
-        .iter()
-        .map(|c| (c.name.as_str(), c.filesystem.as_deref().unwrap()))
+    let filesystem = |c: &Configuration| c.filesystem.clone().unwrap();
+    let run_on = results.configurations.iter();
+    let run_on: Vec<String> = run_on
+        .map(|c| format!("{} on {}", c.name, filesystem(c)))
         .collect();
-    assert_eq!(
-        run_on,
-        [
-            ("reading,iosize=4k", "ext4"),
-            ("reading,iosize=4k", "xfs"),
-            ("reading,iosize=16k", "ext4"),
-            ("reading,iosize=16k", "xfs"),
-            ("making", "ext4"),
-            ("making", "xfs")
-        ]
-    );
+    let names = ["reading,iosize=4k", "reading,iosize=16k", "making"];
+    let expected = names.map(|name| ["ext4", "xfs"].map(|on| format!("{name} on {on}")));
+    assert_eq!(run_on, expected.concat());
     assert!(results.runs.iter().all(|run| run.verdict == Verdict::Valid));
     let runs = runs_of(&dir);
-    for (run, (_, filesystem)) in runs.iter().zip(run_on) {
+    for (run, configuration) in runs.iter().zip(&results.configurations) {
         assert_eq!(run.workers, 2, "a default of the profile");
         assert!((run.window_s - 0.3).abs() < 0.25, "{}", run.window_s);
         let work = run.environment.work_dir.as_ref().unwrap();
-        let expected = format!("files-{filesystem}");
+        let expected = format!("files-{}", filesystem(configuration));
         assert!(work.path.ends_with(&expected), "{}", work.path.display());
     }
     assert_eq!(runs[4].filesets[0].files, 12);
@@ -214,13 +141,10 @@ fn several_file_systems_are_measured_and_compared() {
 #[test]
 fn the_figures_of_a_comparison_are_those_of_the_runs() {
     let bench = bench(SMALL);
-    let on = [
-        "--filesystem=fast=null:?latency=1ms",
-        "--filesystem=slow=null:?latency=4ms",
-    ];
-    let mut args = vec!["profile", "study.prof", "--clock=virtual", "--quiet"];
-    args.extend(on);
-    call(&bench, &args).expect_code(0);
+    let first = ["profile", "study.prof", "--quiet"];
+    let fast = "--filesystem=fast=null:?latency=1ms&clock=virtual";
+    let slow = "--filesystem=slow=null:?latency=4ms&clock=virtual";
+    call(&bench, &[&first[..], &[fast, slow]].concat()).expect_code(0);
     let dir = made(&bench);
     let shown = dir.path().display().to_string();
     let ended = call(&bench, &["compare", &shown, &shown, "--format=json"]).expect_code(0);
@@ -242,18 +166,13 @@ fn the_figures_of_a_comparison_are_those_of_the_runs() {
             seen += 1;
         }
         let change = row["values"][1]["change"].as_f64().unwrap();
-        assert!(
-            (change + 0.75).abs() < 0.05,
-            "four times the latency: {change}"
-        );
+        // The second target has four times the latency, so the rate falls by three quarters.
+        assert!((change + 0.75).abs() < 0.05, "{change}");
     }
     assert_eq!(seen, 12);
     // Without a name, a condition is about every configuration.
-    let ended = call(
-        &bench,
-        &["compare", &shown, &shown, "--fail-if=mean > +100%"],
-    )
-    .expect_code(3);
+    let condition = "--fail-if=mean > +100%";
+    let ended = call(&bench, &["compare", &shown, &shown, condition]).expect_code(3);
     let lines = ended.stderr.lines().filter(|l| l.contains("slow"));
     assert_eq!(lines.count(), 6, "{}", ended.stderr);
 }
@@ -261,24 +180,12 @@ fn the_figures_of_a_comparison_are_those_of_the_runs() {
 #[test]
 fn repeated_runs_say_whether_a_difference_is_real() {
     let bench = bench(SMALL);
-    let mut args = vec![
-        "profile",
-        "study.prof",
-        "--clock=virtual",
-        "--quiet",
-        "--repeat=4",
-    ];
-    args.extend([
-        "--only=making",
-        "--filesystem=a=null:?latency=1ms",
-        "--filesystem=b=null:?latency=2ms",
-    ]);
-    let ended = call(&bench, &args).expect_code(0);
-    assert!(
-        ended.stdout.contains("the difference is real"),
-        "{}",
-        ended.stdout
-    );
+    let args = "profile study.prof --quiet --repeat=4 --only=making \
+                --filesystem=a=null:?latency=1ms&clock=virtual \
+                --filesystem=b=null:?latency=2ms&clock=virtual";
+    let ended = call(&bench, &args.split_whitespace().collect::<Vec<_>>()).expect_code(0);
+    let real = "the difference is real";
+    assert!(ended.stdout.contains(real), "{}", ended.stdout);
     let dir = made(&bench);
     let listed = dir.read().unwrap().runs;
     let of: Vec<(u32, u64)> = listed.iter().map(|r| (r.configuration, r.seed)).collect();
@@ -311,10 +218,8 @@ define process name=p { thread name=t,memsize=1m {
     let ended = call(&bench, &["profile", "study.prof"]).expect_code(1);
     let results = made(&bench).read().unwrap();
     let verdicts: Vec<Verdict> = results.runs.iter().map(|run| run.verdict).collect();
-    assert_eq!(
-        verdicts,
-        [Verdict::Failed, Verdict::Invalid, Verdict::Valid]
-    );
+    let expected = [Verdict::Failed, Verdict::Invalid, Verdict::Valid];
+    assert_eq!(verdicts, expected);
     assert_eq!(results.state, SeriesState::Failed);
     assert_eq!(results.stop_reason.unwrap().text, "1 run failed");
     assert!(ended.stdout.contains("local/wrong: "), "{}", ended.stdout);
@@ -326,109 +231,39 @@ fn what_would_be_refused_is_refused_before_anything_is_run() {
     std::fs::create_dir(bench.path("files-xfs")).unwrap();
     std::fs::write(bench.path("files-xfs/thesis.tex"), "years of work").unwrap();
     let said = call(&bench, &["profile", "study.prof"]).refusal();
-    assert!(
-        said.contains("making on xfs: ") && said.contains("files-xfs"),
-        "{said}"
-    );
+    let is_placed = said.contains("making on xfs: ") && said.contains("files-xfs");
+    assert!(is_placed, "{said}");
     assert!(!bench.path("stats").exists() && !bench.path("files-ext4").exists());
     let listed = call(&bench, &["profile", "study.prof", "--dry-run"]).expect_code(2);
-    assert!(
-        listed.stdout.contains("6  making on xfs"),
-        "{}",
-        listed.stdout
-    );
+    let line = "6  making on xfs";
+    assert!(listed.stdout.contains(line), "{}", listed.stdout);
     assert!(listed.stderr.contains("refused: "), "{}", listed.stderr);
 }
 
 #[test]
 fn slips_of_the_hand_on_the_command_line_are_refused() {
     let bench = bench(SMALL);
-    for (args, said) in [
-        (
-            &["--only=reeding"][..],
-            "has no configuration `reeding`: did you mean `reading`?",
-        ),
-        (
-            &["--set=nthread=3"][..],
-            "no workload of the profile has the parameter `nthread`",
-        ),
-        (
-            &["--filesystem=xfs"][..],
-            "expected NAME=DIRECTORY or NAME=URL",
-        ),
-        (&["--dir=d"][..], "are the same directory"),
-        (&["--repeat=0"][..], "invalid value '0'"),
-        (
-            &["--results=files-xfs/r"][..],
-            "--results chooses another place",
-        ),
+    for row in [
+        "study.prof --only=reeding => did you mean `reading`?",
+        "study.prof --set=nthread=3 => no workload of the profile has the parameter `nthread`",
+        "study.prof --filesystem=xfs => expected NAME=DIRECTORY or NAME=URL",
+        "study.prof --dir=d => are the same directory",
+        "study.prof --results=files-xfs/r => --results chooses another place",
+        "filemakro => did you mean `filemacro`?",
+        "none.prof => cannot read the profile none.prof",
     ] {
-        let mut all = vec!["profile", "study.prof"];
-        all.extend(args);
-        let message = call(&bench, &all).refusal();
-        assert!(message.contains(said), "{args:?}: {message}");
+        let (args, said) = row.split_once(" => ").unwrap();
+        let args: Vec<&str> = ["profile"].into_iter().chain(args.split(' ')).collect();
+        let message = call(&bench, &args).refusal();
+        assert!(message.contains(said), "{row}: {message}");
     }
-    let near = call(&bench, &["profile", "filemakro"]).refusal();
-    assert!(near.contains("did you mean `filemacro`?"), "{near}");
-    let none = call(&bench, &["profile", "none.prof"]).refusal();
-    assert!(none.contains("cannot read the profile none.prof"), "{none}");
 }
 
 #[test]
 fn a_wrong_value_names_the_configuration_and_the_key() {
     let bench = bench(&SMALL.replace("nfiles = 12", "nfiles = many"));
     let said = call(&bench, &["profile", "study.prof"]).refusal();
-    assert!(
-        said.contains("study.prof:15: the configuration making"),
-        "{said}"
-    );
+    let place = "study.prof:15: the configuration making";
+    assert!(said.contains(place), "{said}");
     assert!(said.contains("nfiles"), "{said}");
-}
-
-#[test]
-fn reports_are_made_of_a_profile_as_of_its_runs() {
-    let bench = bench(SMALL);
-    let printed = call(&bench, &ON_NOTHING).expect_code(0).stdout;
-    let shown = made(&bench).path().display().to_string();
-    let again = call(&bench, &["report", &shown.replace("/study", "//study")])
-        .expect_code(0)
-        .stdout;
-    let same = |text: &str| {
-        text.trim()
-            .lines()
-            .take(6)
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
-    };
-    assert_eq!(same(&printed), same(&again));
-    let csv = call(&bench, &["report", &shown, "--format=csv"])
-        .expect_code(0)
-        .stdout;
-    assert!(csv.contains("randomread") && csv.contains("stat1"), "{csv}");
-    let page = call(&bench, &["report", &shown, "--format=html"])
-        .expect_code(0)
-        .stdout;
-    assert!(page.contains("4 reports"), "the profile and three runs");
-    let json = call(&bench, &["report", &shown, "--format=json"])
-        .expect_code(0)
-        .stdout;
-    assert!(is_complete(&serde_json::from_str(&json).unwrap()));
-}
-
-#[test]
-fn ranks_make_the_runs_of_a_profile_together() {
-    let bench = bench(SMALL);
-    let args = [
-        "profile",
-        "study.prof",
-        "--only=making",
-        "--processes=2",
-        "--repeat=2",
-        "--time=200ms",
-    ];
-    call(&bench, &args).expect_code(0);
-    let dir = made(&bench);
-    assert_eq!(dir.read().unwrap().ranks, 2);
-    let ranks: Vec<u32> = runs_of(&dir).iter().map(|run| run.ranks).collect();
-    assert_eq!(ranks, [2; 4]);
 }

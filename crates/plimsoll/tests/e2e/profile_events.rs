@@ -82,50 +82,32 @@ fn every_run_of_a_profile_has_its_events_and_a_resumed_one_too() {
     assert!(matches!(resumed.code, Some(0 | 3)), "{}", resumed.stderr);
     assert_eq!(lines(), [one, one, two, two, two, two]);
     let resumed = dir.read().unwrap();
-    assert_eq!(
-        (resumed.state, resumed.runs.len()),
-        (SeriesState::Complete, 4)
-    );
+    let end = (resumed.state, resumed.runs.len());
+    assert_eq!(end, (SeriesState::Complete, 4));
     // An event that was edited into the file is checked like one of the command line.
     cut(&dir, 2);
     edit(&dir, |series| series.events = vec!["1s kill server".into()]);
     let refused = resume(&bench, &dir, &[]).refusal();
-    assert!(
-        refused.contains("needs a simulated system (sim:SYSTEM)"),
-        "{refused}"
-    );
+    let expected = "needs a simulated system (sim:SYSTEM)";
+    assert!(refused.contains(expected), "{refused}");
 }
 
 #[test]
 fn events_that_do_not_apply_are_refused_before_the_first_run() {
     let bench = bench();
-    for (args, expected) in [
-        (
-            &["--event=1s kill server"][..],
-            "'1s kill server' needs a simulated system",
-        ),
-        (
-            &["--event=1s sh true", "--target=sim:edge-32"][..],
-            "in which no command can run",
-        ),
-        (
-            &["--event=1s down edge.99", "--target=sim:edge-32"][..],
-            "the numbers of `edge` are",
-        ),
-        (
-            &[
-                "--event=1s down edge.1",
-                "--filesystem=a=sim:edge-32",
-                "--filesystem=b=null",
-            ][..],
-            "'1s down edge.1' needs a simulated system (sim:SYSTEM)",
-        ),
+    for row in [
+        "1s kill server => needs a simulated system",
+        "1s sh true | --target=sim:edge-32 => no command can run",
+        "1s down edge.99 | --target=sim:edge-32 => numbers of `edge` are",
+        "1s down edge.1 | --filesystem=a=sim:edge-32 | --filesystem=b=null => needs a simulated system",
     ] {
-        let said = call(&bench, args).refusal();
-        assert!(said.contains(expected), "{args:?}: {said}");
-        let all = [args, &["--dry-run"]].concat();
-        let listed = call(&bench, &all).expect_code(2).stderr;
-        assert!(listed.contains(expected), "{args:?}: {listed}");
+        let (given, expected) = row.split_once(" => ").unwrap();
+        let event = format!("--event={given}");
+        let args: Vec<&str> = event.split(" | ").collect();
+        let said = call(&bench, &args).refusal();
+        assert!(said.contains(expected), "{row}: {said}");
+        let listed = call(&bench, &[&args[..], &["--dry-run"]].concat()).expect_code(2);
+        assert!(listed.stderr.contains(expected), "{row}: {}", listed.stderr);
     }
     assert!(!bench.path("stats").exists());
 }
@@ -141,30 +123,4 @@ fn a_dry_run_lists_the_events() {
         assert!(listed.stdout.contains(&line), "{}", listed.stdout);
     }
     assert!(!bench.path("stats").exists() && !bench.path("files").exists());
-}
-
-#[test]
-fn events_of_simulated_systems_happen_in_each_run() {
-    let bench = bench();
-    let args = [
-        "--target=sim:edge-32",
-        "--on-error=count",
-        "--event=200ms down edge.3",
-    ];
-    let ended = call(&bench, &args);
-    assert!(matches!(ended.code, Some(0 | 3)), "{}", ended.stderr);
-    let dir = only(&bench);
-    let results = dir.read().unwrap();
-    assert_eq!(results.events, ["200ms down edge.3"]);
-    let all = runs_of(&dir);
-    assert_eq!(all.len(), 2);
-    for run in &all {
-        let actions: Vec<_> = run
-            .events
-            .iter()
-            .map(|e| (e.at_s, e.action.as_str()))
-            .collect();
-        assert_eq!(actions, [(0.2, "down edge.3")]);
-        assert_eq!(run.events[0].state, EventState::Executed);
-    }
 }

@@ -37,8 +37,8 @@ fn results() -> Bench {
     repeated.push("--repeat=2");
     bench.run_in_work("varmail", &repeated).expect_code(0);
     keep("repeats");
-    let target = "--target=null:?latency=4ms&servers=8";
-    let virtually = ["--time=2s", "--warmup=1s", "--clock=virtual", target];
+    let target = "--target=null:?latency=4ms&servers=8&clock=virtual";
+    let virtually = ["--time=2s", "--warmup=1s", target];
     let mut curve = series::command(&bench, "curve", &virtually);
     curve.arg("--load=5..10/5");
     Ended::of(curve).expect_code(0);
@@ -52,10 +52,8 @@ fn results() -> Bench {
     profile.args(virtually);
     Ended::of(profile).expect_code(0);
     keep("profile");
-    let copied = Command::new("cp")
-        .arg("-r")
-        .args([all.join("run"), all.join("damaged")])
-        .status();
+    let (run, damaged) = (all.join("run"), all.join("damaged"));
+    let copied = Command::new("cp").arg("-r").args([run, damaged]).status();
     assert!(copied.unwrap().success());
     std::fs::write(all.join("damaged/histograms.hlog"), "Tag=x/read,0.0\n").unwrap();
     bench
@@ -67,29 +65,26 @@ fn frames_hold_what_the_results_say() {
     let program = Path::new(env!("CARGO_BIN_EXE_plimsoll")).parent().unwrap();
     let path = std::env::var("PATH").unwrap_or_default();
     let mut check = python();
-    check
-        .arg(source_tree().join(CHECKS).join("check.py"))
-        .arg(bench.path("all"))
-        .env("PYTHONPATH", source_tree().join("python"))
-        .env("PYTHONDONTWRITEBYTECODE", "1")
-        .env("PATH", format!("{}:{path}", program.display()));
+    check.arg(source_tree().join(CHECKS).join("check.py"));
+    check.arg(bench.path("all"));
+    check.env("PYTHONPATH", source_tree().join("python"));
+    check.env("PYTHONDONTWRITEBYTECODE", "1");
+    check.env("PATH", format!("{}:{path}", program.display()));
     let said = printed(check);
     assert_eq!(said.trim(), env!("CARGO_BIN_EXE_plimsoll"));
 }
 
 /// The environment's packages without some of them, which is one that they were never installed in.
-fn packages_without(missing: &[&str], dir: &Path) {
+fn packages_without(missing: &str, dir: &Path) {
     let mut find = python();
-    find.args([
-        "-c",
-        "import sysconfig; print(sysconfig.get_path('purelib'))",
-    ]);
+    let script = "import sysconfig; print(sysconfig.get_path('purelib'))";
+    find.args(["-c", script]);
     let all = printed(find);
     std::fs::create_dir(dir).unwrap();
     for entry in std::fs::read_dir(all.trim()).unwrap() {
         let path = entry.unwrap().path();
         let name = path.file_name().unwrap();
-        if missing.iter().all(|m| name != *m) {
+        if missing.split(' ').all(|m| name != m) {
             std::os::unix::fs::symlink(&path, dir.join(name)).unwrap();
         }
     }
@@ -108,42 +103,29 @@ fn frames_are_of_what_is_installed_and_what_is_missing_is_named() {
                   except ImportError as e:\n    print(e)\n";
     let pandas_alone = "pyarrow is missing: pip install pyarrow";
     let both = "pandas and pyarrow are missing: pip install pandas pyarrow";
-    for (number, (missing, frames, expected)) in [
-        (&["pandas"][..], "", "polars.dataframe.frame"),
-        (&["pandas", "pyarrow"], "", "polars.dataframe.frame"),
-        (&["polars"], "", "pandas"),
-        // Not the frames of another library than those who have pandas expect.
-        (
-            &["pyarrow"],
-            "",
-            &format!("{pandas_alone}, or pass frames=\"polars\""),
-        ),
-        (&["pyarrow"], "pandas", pandas_alone),
-        (&["pyarrow"], "polars", "polars.dataframe.frame"),
-        (&["pyarrow", "polars"], "", pandas_alone),
-        (&["pandas", "pyarrow", "polars"], "", both),
-        (&["pandas", "pyarrow"], "pandas", both),
-        (
-            &["polars"],
-            "polars",
-            "polars is missing: pip install polars",
-        ),
-    ]
-    .into_iter()
-    .enumerate()
-    {
+    let polars = "polars.dataframe.frame";
+    // With pandas but without pyarrow, `load` raises an error instead of silently returning polars frames.
+    let or_polars = format!("{pandas_alone}, or pass frames=\"polars\"");
+    let rows = [
+        ("pandas", "", polars),
+        ("pandas pyarrow", "", polars),
+        ("polars", "", "pandas"),
+        ("pyarrow", "", &or_polars),
+        ("pyarrow", "pandas", pandas_alone),
+        ("pyarrow", "polars", polars),
+        ("pyarrow polars", "", pandas_alone),
+        ("pandas pyarrow polars", "", both),
+        ("pandas pyarrow", "pandas", both),
+        ("polars", "polars", "polars is missing: pip install polars"),
+    ];
+    for (number, (missing, frames, expected)) in rows.into_iter().enumerate() {
         let packages = bench.path(&format!("packages-{number}"));
         packages_without(missing, &packages);
         let mut load = python();
         load.args(["-S", "-c", script]).arg(&results).arg(frames);
-        load.env("PYTHONDONTWRITEBYTECODE", "1").env(
-            "PYTHONPATH",
-            format!(
-                "{}:{}",
-                source_tree().join("python").display(),
-                packages.display()
-            ),
-        );
+        let (python, packages) = (source_tree().join("python"), packages.display());
+        load.env("PYTHONPATH", format!("{}:{packages}", python.display()));
+        load.env("PYTHONDONTWRITEBYTECODE", "1");
         load.env("PATH", format!("{}:/usr/bin:/bin", program.display()));
         let said = printed(load);
         let is_library = !expected.contains(' ');
@@ -177,11 +159,8 @@ fn the_examples_in_the_documents_run_as_they_stand() {
     let place = bench.path("plimsoll-results/varmail-20260301-140502");
     std::fs::rename(&made, place).unwrap();
     let program = Path::new(env!("CARGO_BIN_EXE_plimsoll")).parent().unwrap();
-    for document in [
-        "docs/install.md",
-        "python/README.md",
-        "python/plimsoll/__init__.py",
-    ] {
+    let module = "python/plimsoll/__init__.py";
+    for document in ["docs/install.md", "python/README.md", module] {
         let examples = examples(document);
         assert_eq!(examples.len(), 1, "{document}");
         for example in examples {
@@ -205,10 +184,9 @@ fn types_are_what_they_are_declared_to_be() {
     let bench = Bench::on_tmpfs();
     let mypy = || {
         let mut command = python();
-        command
-            .args(["-m", "mypy", "--strict", "--cache-dir"])
-            .arg(bench.path("cache"))
-            .current_dir(source_tree().join("python"));
+        command.args(["-m", "mypy", "--strict", "--cache-dir"]);
+        command.arg(bench.path("cache"));
+        command.current_dir(source_tree().join("python"));
         command
     };
     assert!(tool("python").is_dir());
@@ -217,8 +195,8 @@ fn types_are_what_they_are_declared_to_be() {
     printed(module);
     let typed = source_tree().join(CHECKS).join("typed.py");
     let mut user = mypy();
-    user.arg(&typed)
-        .env("MYPYPATH", source_tree().join("python"));
+    user.arg(&typed);
+    user.env("MYPYPATH", source_tree().join("python"));
     printed(user);
     // What it checks is not accepted for any type.
     let text = std::fs::read_to_string(&typed).unwrap();
@@ -226,8 +204,8 @@ fn types_are_what_they_are_declared_to_be() {
     assert_ne!(wrong, text);
     std::fs::write(bench.path("wrong.py"), wrong).unwrap();
     let mut user = mypy();
-    user.arg(bench.path("wrong.py"))
-        .env("MYPYPATH", source_tree().join("python"));
+    user.arg(bench.path("wrong.py"));
+    user.env("MYPYPATH", source_tree().join("python"));
     let ended = Ended::of(user);
     assert_eq!(ended.code, Some(1), "{}", ended.stdout);
     assert!(ended.stdout.contains("assert-type"), "{}", ended.stdout);

@@ -1,7 +1,7 @@
 //! Runs whose filesets are used up, from files of Filebench 1.x that do not say how they end.
 
 use crate::common::{Bench, Ended, PATIENCE, find_row, row};
-use plimsoll_results::{RunDir, Verdict, tag_of, window_histograms};
+use plimsoll_results::{RunDir, Verdict, tag_of};
 
 /// `deletefiles` as releases before 1.5 had it: without `set mode quit`.
 const DELETE_FILES: &str = "\
@@ -13,22 +13,6 @@ define process name=filedelete,instances=1
   thread name=filedeletethread,memsize=10m,instances=4
   {
     flowop deletefile name=deletefile1,filesetname=bigfileset
-  }
-}
-";
-
-/// `createfiles` of the same time.
-const CREATE_FILES: &str = "\
-set $dir=/tmp
-set $nfiles=200
-define fileset name=bigfileset,path=$dir,size=1k,entries=$nfiles,dirwidth=20
-define process name=filecreate,instances=1
-{
-  thread name=filecreatethread,memsize=10m,instances=4
-  {
-    flowop createfile name=createfile1,filesetname=bigfileset,fd=1
-    flowop writewholefile name=writefile1,filesetname=bigfileset,fd=1
-    flowop closefile name=closefile1,fd=1
   }
 }
 ";
@@ -74,35 +58,21 @@ fn planned(bench: &Bench, workload: &str) -> Ended {
 /// Every operation of the last window is in the intervals and in the histograms.
 fn assert_complete(dir: &RunDir, run: &plimsoll_results::Run) {
     let series = std::fs::read_to_string(dir.intervals_path()).unwrap();
-    let recorded = dir.read_histograms().unwrap();
-    let histograms = window_histograms(&recorded, run.window_number);
+    let histograms = crate::common::distributions(dir, run.window_number);
     for op in run.operations.iter().filter(|o| o.ops > 0) {
         let rows = series.lines().map(|l| l.split(',').collect::<Vec<_>>());
         let counts = rows
             .filter(|r| r[4] == op.name)
             .map(|r| r[6].parse::<u64>());
-        assert_eq!(
-            counts.map(Result::unwrap).sum::<u64>(),
-            op.ops,
-            "{}",
-            op.name
-        );
-        assert_eq!(
-            histograms[&tag_of(&op.name, op.kind)].len(),
-            op.ops,
-            "{}",
-            op.name
-        );
+        let counted: u64 = counts.map(Result::unwrap).sum();
+        let histogram = &histograms[&tag_of(&op.name, op.kind)];
+        assert_eq!([counted, histogram.count()], [op.ops; 2], "{}", op.name);
     }
 }
 
 #[test]
 fn old_files_that_end_by_themselves_are_valid() {
-    for (text, done) in [
-        (DELETE_FILES, "deletefile1"),
-        (CREATE_FILES, "writefile1"),
-        (COPY_FILES, "writefile2"),
-    ] {
+    for (text, done) in [(DELETE_FILES, "deletefile1"), (COPY_FILES, "writefile2")] {
         let bench = Bench::on_tmpfs();
         let workload = bench.workload(text);
         let planned = planned(&bench, &workload);
@@ -113,10 +83,10 @@ fn old_files_that_end_by_themselves_are_valid() {
         assert_eq!(run.validity.verdict, Verdict::Valid);
         assert_eq!(row(&run, done).ops, 200, "{done}");
         assert!(run.window_s < PATIENCE.as_secs_f64());
-        let noted = run
-            .notes
-            .iter()
-            .filter(|n| n.text.contains("ended by themselves"));
+        let mut noted = run.notes.iter().map(|n| &n.text);
+        let noted = noted
+            .by_ref()
+            .filter(|text| text.contains("ended by themselves"));
         assert_eq!(noted.count(), 1);
         assert_complete(&bench.results()[0], &run);
     }
@@ -127,72 +97,38 @@ fn other_work_that_runs_out_is_invalid_and_measured_until_then() {
     let bench = Bench::on_tmpfs();
     let workload = bench.workload(DELETE_AND_LOOK);
     let planned = planned(&bench, &workload);
-    assert!(
-        planned.stdout.contains("makes it invalid"),
-        "{}",
-        planned.stdout
-    );
+    let warning = "makes it invalid";
+    assert!(planned.stdout.contains(warning), "{}", planned.stdout);
 
     let run = bench.run_in_work(&workload, &[]).result(3);
-    assert_eq!(
-        (run.validity.verdict, run.failure.is_none()),
-        (Verdict::Invalid, true)
-    );
+    assert_eq!(run.validity.verdict, Verdict::Invalid);
+    assert!(run.failure.is_none());
     let [reason] = &run.validity.reasons[..] else {
         panic!("{:?}", run.validity);
     };
     assert_eq!(reason.code, "fileset_exhausted");
     let flowop = "no existing file of fileset `gone` was left for `delete` (";
     assert!(reason.text.starts_with(flowop), "{}", reason.text);
-    let second = format!(
-        "w.f:4:43) after {:.3} s of the measured window",
-        // The window ends a nanosecond later: what completed at that instant counts.
-        run.window_s - 1e-9
-    );
-    assert!(
-        reason.text.contains(&second),
-        "{} {}",
-        run.window_s,
-        reason.text
-    );
+    // The measured window ends 1 ns after the fileset is exhausted, so that operations that complete at the instant of
+    // exhaustion count.
+    let end_s = run.window_s - 1e-9;
+    let place = format!("w.f:4:43) after {end_s:.3} s of the measured window");
+    assert!(reason.text.contains(&place), "{end_s} {}", reason.text);
     assert_eq!(row(&run, "delete").ops, 20);
     let dir = &bench.results()[0];
     assert_complete(dir, &run);
-    // What reads results says the same.
-    for format in ["text", "markdown", "html"] {
-        let dir = dir.path().to_str().unwrap();
-        let args = ["report", dir, "--format", format];
-        let shown = Ended::of(bench.plimsoll(args)).expect_code(0);
-        let code = if format == "markdown" {
-            "fileset\\_exhausted"
-        } else {
-            "fileset_exhausted"
-        };
-        assert!(shown.stdout.contains(code), "{format}: {}", shown.stdout);
-    }
 }
 
 #[test]
 fn a_rank_that_runs_out_ends_all() {
     let bench = Bench::on_tmpfs();
-    // The looker is rank 0's, the deleter, with half of the files, rank 1's.
-    let text = DELETE_AND_LOOK
-        .replace("thread name=deleter", "thread name=x")
-        .replace("thread name=looker", "thread name=deleter")
-        .replace("flowop statfile name=look,filesetname=still", "FIRST")
-        .replace(
-            "flowop deletefile name=delete,filesetname=gone",
-            "flowop statfile name=look,filesetname=still",
-        )
-        .replace("FIRST", "flowop deletefile name=delete,filesetname=gone");
-    let workload = bench.workload(&text);
+    // Rank 0 has the worker that stats files, and rank 1 has the worker that deletes the rank's half of the files.
+    let mut lines: Vec<&str> = DELETE_AND_LOOK.lines().collect();
+    lines.swap(3, 4);
+    let workload = bench.workload(&lines.join("\n"));
     let run = bench.run_in_work(&workload, &["--processes=2"]).result(3);
-    let codes: Vec<_> = run
-        .validity
-        .reasons
-        .iter()
-        .map(|r| r.code.as_str())
-        .collect();
+    let reasons = run.validity.reasons.iter();
+    let codes: Vec<_> = reasons.map(|r| r.code.as_str()).collect();
     assert_eq!(codes, ["fileset_exhausted"]);
     assert_eq!(row(&run, "delete").ops, 10, "its half of the files");
     // The looker may have come too late to look.
@@ -202,9 +138,8 @@ fn a_rank_that_runs_out_ends_all() {
 
     // Work that ends by itself does so at each rank in its own time.
     let workload = bench.workload(DELETE_FILES);
-    let run = bench
-        .run(&workload, &["--processes=2", "--time=1h"])
-        .result(0);
+    let run = bench.run(&workload, &["--processes=2", "--time=1h"]);
+    let run = run.result(0);
     assert_eq!(row(&run, "deletefile1").ops, 200);
     assert_eq!(run.validity.verdict, Verdict::Valid);
 }

@@ -10,9 +10,6 @@ mod terminal;
 
 use crate::common::Bench;
 use plimsoll_results::Run;
-use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
-use std::ffi::CString;
-use std::path::PathBuf;
 
 /// Reads and overwrites without end.
 pub const READS_AND_WRITES: &str = "\
@@ -27,32 +24,6 @@ define process name=p {
 }
 run 3600
 ";
-
-/// A file system in memory at `work` of a bench, with the mount options.
-struct Mounted {
-    dir: PathBuf,
-    // After the file system is unmounted.
-    bench: Bench,
-}
-
-impl Mounted {
-    fn new(options: &str) -> Self {
-        let bench = Bench::on_tmpfs();
-        let dir = bench.work();
-        std::fs::create_dir(&dir).unwrap();
-        let options = CString::new(options).unwrap();
-        let flags = MountFlags::NOSUID | MountFlags::NODEV;
-        mount("tmpfs", &dir, "tmpfs", flags, options.as_c_str())
-            .unwrap_or_else(|e| panic!("{e}: mount(2)"));
-        Self { dir, bench }
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        let _ = unmount(&self.dir, UnmountFlags::DETACH);
-    }
-}
 
 /// The only results of a bench, as they are on the disk.
 #[track_caller]

@@ -6,15 +6,8 @@ use std::path::Path;
 #[test]
 fn names_that_begin_with_a_hyphen_are_taken_and_printed_as_any_command_takes_them() {
     let bench = Bench::on_tmpfs();
-    let run = [
-        "run",
-        "varmail",
-        "--target=null",
-        "--time=100ms",
-        "--set=nfiles=20",
-    ];
-    let ended = Ended::of(bench.plimsoll([&run[..], &["--results", "-r"]].concat()));
-    let ended = ended.expect_code(0);
+    let run = "run varmail --target=null --time=100ms --set=nfiles=20 --results -r";
+    let ended = Ended::of(bench.plimsoll(run.split(' '))).expect_code(0);
     let (_, place) = ended.stdout.rsplit_once("results in ").unwrap();
     let place = place.trim();
     assert!(place.starts_with("./-r/varmail-"), "{place}");
@@ -30,70 +23,34 @@ fn names_that_begin_with_a_hyphen_are_taken_and_printed_as_any_command_takes_the
 }
 
 #[test]
-fn a_comparison_says_which_result_is_not_whole() {
-    let bench = Bench::on_tmpfs();
-    let more = ["--target=null", "--time=100ms", "--set=nfiles=20"];
-    bench.run("varmail", &more).result(0);
-    bench
-        .run("varmail", &[&more[..], &["--repeat=2"]].concat())
-        .expect_code(0);
-    let mut places: Vec<_> = bench
-        .results()
-        .iter()
-        .map(|r| r.path().to_owned())
-        .collect();
-    places.sort();
-    let [one, two] = &places[..] else {
-        panic!("{places:?}")
-    };
-    let compare = || {
-        let mut command = bench.plimsoll(["compare", "--format=json"]);
-        command.args(&places);
-        Ended::of(command).expect_code(0).stdout
-    };
-    assert!(!compare().contains("no whole result"));
-    std::fs::remove_file(one.join("histograms.hlog")).unwrap();
-    std::fs::remove_file(two.join("run-02/histograms.hlog")).unwrap();
-    std::fs::remove_file(two.join("run-02/intervals.csv")).unwrap();
-    let said = compare();
-    let (one, two) = (one.display(), two.display());
-    for line in [
-        format!("{one} is not a complete result: it lacks histograms.hlog\""),
-        format!(
-            "{two}/run-02 is not a complete result: it lacks histograms.hlog and intervals.csv\""
-        ),
-    ] {
-        assert!(said.contains(&line), "{line}: {said}");
-    }
-}
-
-#[test]
 fn a_result_that_lacks_a_file_is_said_to_whatever_looks_for_it() {
     let bench = Bench::on_tmpfs();
     let more = ["--target=null", "--time=100ms", "--set=nfiles=20"];
     bench.run("varmail", &more).result(0);
     let place = bench.results()[0].path().to_owned();
     let place = place.to_str().unwrap();
-    for (missing, said) in [
-        ("intervals.csv", "lacks intervals.csv"),
-        ("histograms.hlog", "lacks histograms.hlog and intervals.csv"),
-        (
-            "run.json",
-            "lacks run.json and histograms.hlog and intervals.csv",
-        ),
+    let mut said = "it lacks".to_owned();
+    for (missing, lacks) in [
+        ("histograms.hlog", " histograms.hlog"),
+        ("intervals.csv", " and intervals.csv"),
     ] {
+        said += lacks;
         std::fs::remove_file(Path::new(place).join(missing)).unwrap();
-        for format in ["html", "csv", "text"] {
+        for format in ["html", "csv"] {
             let format = format!("--format={format}");
-            let refused = Ended::of(bench.plimsoll(["report", place, &format]));
-            if refused.stderr.is_empty() {
-                // What is shown as text needs less.
-                assert!(format.ends_with("text") && missing != "run.json");
-                continue;
-            }
-            let refused = refused.refusal();
-            let whole = format!("is not a complete result: it {said}");
+            let refused = Ended::of(bench.plimsoll(["report", place, &format])).refusal();
+            let whole = format!("is not a complete result: {said}");
             assert!(refused.contains(&whole), "{format}: {refused}");
         }
+        let compare = ["compare", "--format=json", place, place];
+        let compared = Ended::of(bench.plimsoll(compare)).expect_code(0).stdout;
+        let note = format!("{place} is not a complete result: {said}\"");
+        assert!(compared.contains(&note), "{compared}");
+    }
+    std::fs::remove_file(Path::new(place).join("run.json")).unwrap();
+    for format in ["--format=html", "--format=csv", "--format=text"] {
+        let refused = Ended::of(bench.plimsoll(["report", place, format])).refusal();
+        let whole = "is not a complete result: it lacks run.json and histograms.hlog and";
+        assert!(refused.contains(whole), "{format}: {refused}");
     }
 }

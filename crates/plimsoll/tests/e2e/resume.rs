@@ -2,7 +2,7 @@
 
 use crate::common::series::{self, cut, edit, only, parsed, resume};
 use crate::common::{Bench, Ended, MARKER, started, tree};
-use plimsoll_results::{Document, SeriesDir, SeriesState, SeriesWriter, Verdict};
+use plimsoll_results::{SeriesDir, SeriesState, SeriesWriter, Verdict};
 use std::process::Command;
 
 const WORKLOAD: &str = "\
@@ -73,18 +73,16 @@ impl Kind {
 
     /// Measures a complete series in virtual time.
     fn complete(&self, bench: &Bench) -> SeriesDir {
-        let target = "--target=null:?latency=4ms&servers=8";
-        let more = ["--time=10s", "--clock=virtual", target];
+        let target = "--target=null:?latency=4ms&servers=8&clock=virtual";
+        let more = ["--time=10s", target];
         Ended::of(self.command(bench, &more)).expect_code(0);
         only(bench)
     }
 
     /// Interrupts a series in the first run, with files in the directory `work`.
     fn interrupted(&self, bench: &Bench) -> SeriesDir {
-        let going = started(
-            self.command(bench, &["--time=1h", "--dir=work"]),
-            "measuring",
-        );
+        let command = self.command(bench, &["--time=1h", "--dir=work"]);
+        let going = started(command, "measuring");
         going.interrupt();
         let ended = going.end().expect_code(130);
         let (series, dir) = (parsed(&ended), only(bench));
@@ -127,10 +125,7 @@ fn an_interrupted_series_is_resumed_in_another_directory_on_its_files() {
         assert_eq!(runs.len(), 1);
         assert_eq!(runs[0].plan.work_dir.dir, bench.work());
         let first = kind.first;
-        let names = [
-            format!("{first}-interrupted"),
-            format!("{first}-interrupted-2"),
-        ];
+        let names = ["", "-2"].map(|end| format!("{first}-interrupted{end}"));
         assert_eq!(runs_below(&dir), names);
         assert_eq!(!tree(&bench.work()).0.is_empty(), kind.shares_files);
         if kind.shares_files {
@@ -183,10 +178,8 @@ fn a_series_that_is_refused_when_it_is_resumed_keeps_its_results() {
         assert_eq!(series.state, SeriesState::Failed);
         let reason = series.stop_reason.as_ref().unwrap();
         assert_eq!(reason.code, "refused");
-        assert!(
-            reason.text.contains("was not created by Plimsoll"),
-            "{reason:?}"
-        );
+        let expected = "was not created by Plimsoll";
+        assert!(reason.text.contains(expected), "{reason:?}");
         assert_eq!((dir.read().unwrap(), series.runs.len()), (series, 0));
         assert_eq!(tree(dir.path()).1, directories);
         let thesis = std::fs::read_to_string(bench.work().join("thesis.tex"));
@@ -206,33 +199,25 @@ fn a_series_that_cannot_be_resumed_is_refused_and_stays_as_it_is() {
     let jobs = resume(&search, &searched, &["--jobs=2"]).refusal();
     assert!(jobs.contains("expected --jobs 1"), "{jobs}");
     let two = resume(&bench, &dir, &["--processes=2"]).refusal();
-    assert!(
-        two.contains("was started with 1 process and there are 2 now"),
-        "{two}"
-    );
+    let expected = "was started with 1 process and there are 2 now";
+    assert!(two.contains(expected), "{two}");
     // `resume` does not accept options that change the measurement.
     let seed = resume(&bench, &dir, &["--seed=3"]).refusal();
     assert!(seed.contains("unexpected argument '--seed'"), "{seed}");
     let held = SeriesWriter::resume(dir.path()).unwrap();
     let busy = resume(&bench, &dir, &[]).refusal();
-    assert!(
-        busy.contains("is being written by another process"),
-        "{busy}"
-    );
+    let expected = "is being written by another process";
+    assert!(busy.contains(expected), "{busy}");
     drop(held);
     let nowhere = Ended::of(bench.plimsoll(["resume", "nowhere"])).refusal();
-    assert!(
-        nowhere.contains("cannot read nowhere/series.json"),
-        "{nowhere}"
-    );
+    let expected = "cannot read nowhere/series.json";
+    assert!(nowhere.contains(expected), "{nowhere}");
     assert_eq!(dir.read().unwrap(), left);
     edit(&dir, |series| series.ranks = 2);
     let one = resume(&bench, &dir, &[]).refusal();
-    assert!(
-        one.contains("was started with 2 processes and there is 1 now"),
-        "{one}"
-    );
-    std::fs::write(dir.path().join("series.json"), left.to_json()).unwrap();
+    let expected = "was started with 2 processes and there is 1 now";
+    assert!(one.contains(expected), "{one}");
+    edit(&dir, |series| series.ranks = 1);
     let resumed = parsed(&resume(&bench, &dir, &[]).expect_code(0));
     assert_eq!(resumed.runs.len(), whole.runs.len());
 }

@@ -1,6 +1,6 @@
 //! What happens to files between runs: kept trees, changed trees, files of other people.
 
-use crate::common::{Bench, MARKER, started, tree};
+use crate::common::{Bench, Ended, MARKER, started, tree};
 use plimsoll_results::Run;
 use std::os::unix::fs::symlink;
 
@@ -29,10 +29,8 @@ fn a_kept_tree_is_used_again_only_if_it_is_the_same() {
     let (files, _) = tree(&bench.work());
     let path = bench.work().join(files.keys().next().unwrap());
 
-    assert!(
-        !reused(&run(&bench, &["--set=filesize=128k"])),
-        "another size"
-    );
+    let other_size = run(&bench, &["--set=filesize=128k"]);
+    assert!(!reused(&other_size));
     assert!(!reused(&run(&bench, &[])), "and back");
     assert!(reused(&run(&bench, &[])));
 
@@ -48,27 +46,6 @@ fn a_kept_tree_is_used_again_only_if_it_is_the_same() {
     let said = bench.run_in_work("filemicro_rread", &args).refusal();
     assert!(said.contains("was not created by Plimsoll"), "{said}");
     assert!(path.exists(), "what is not provably Plimsoll's stays");
-}
-
-#[test]
-fn a_tree_of_random_sizes_belongs_to_its_seed() {
-    let bench = Bench::on_tmpfs();
-    let text = "\
-        set $size=randvar(type=uniform, min=1k, mean=8k)
-        define fileset name=s,path=files,entries=20,dirwidth=5,size=$size,prealloc,reuse
-        define process name=p { thread name=t,memsize=1m {
-          flowop statfile name=look,filesetname=s
-        } }
-        run 1";
-    let workload = bench.workload(text);
-    let reused = |more: &[&str]| {
-        let args = [&["--keep", "--ops=20"], more].concat();
-        bench.run_in_work(&workload, &args).result(0).filesets[0].reused
-    };
-    assert!(!reused(&["--seed=1"]));
-    assert!(reused(&["--seed=1"]));
-    assert!(!reused(&["--seed=2"]), "other sizes");
-    assert!(!reused(&["--seed=1"]));
 }
 
 #[test]
@@ -94,18 +71,13 @@ fn a_run_over_the_kept_tree_of_another_workload_replaces_it() {
     let (after, _) = tree(&bench.work());
     assert!(!before.is_empty() && !after.is_empty());
     // Both call their fileset bigfileset, so the tree is the second one's alone.
-    let big = after
-        .keys()
-        .filter(|p| p.starts_with("bigfileset/"))
-        .count();
+    let is_big = |path: &&String| path.starts_with("bigfileset/");
+    let big = after.keys().filter(is_big).count();
     assert_eq!(big, 30);
     let gone = ["--ops=50", "--set=nfiles=30", "--set=nthreads=1"];
     bench.run_in_work("varmail", &gone).expect_code(0);
     let (left, _) = tree(&bench.work());
-    assert!(
-        left.keys().all(|p| !p.starts_with("bigfileset/")),
-        "{left:?}"
-    );
+    assert_eq!(left.keys().filter(is_big).count(), 0, "{left:?}");
 }
 
 #[test]
@@ -122,15 +94,13 @@ fn a_file_that_appears_during_the_run_survives_and_is_named() {
     let run = going.end().result(130);
     assert_eq!(std::fs::read_to_string(&deep).unwrap(), "dear");
     assert_eq!(std::fs::read_to_string(&top).unwrap(), "sir");
-    let notes: Vec<&str> = run.notes.iter().map(|n| n.text.as_str()).collect();
-    let named = |path: &std::path::Path| {
-        let path = path.display().to_string();
-        notes
-            .iter()
-            .any(|n| n.contains(&path) && n.contains("was not created by Plimsoll"))
-    };
-    assert!(named(&deep), "{notes:?}");
-    assert!(named(&top), "{notes:?}");
+    for path in [&deep, &top] {
+        let is_named = run.notes.iter().any(|n| {
+            let is_it = n.text.contains(path.to_str().unwrap());
+            is_it && n.text.contains("was not created by Plimsoll")
+        });
+        assert!(is_named, "{:?}", run.notes);
+    }
     let (files, _) = tree(&bench.work());
     assert_eq!(files.len(), 2, "{files:?}");
 }
@@ -141,14 +111,12 @@ fn links_that_lead_out_are_not_followed() {
     let outside = bench.path("outside");
     std::fs::create_dir(&outside).unwrap();
     std::fs::write(outside.join("letter"), "dear").unwrap();
-    // Put there after a run, where the next one will clear its old tree.
+    // First case: a symbolic link to another directory is inside the file tree that the next run clears.
     run(&bench, &[]);
     symlink(&outside, bench.work().join("bigfile1/link")).unwrap();
     bench.run_in_work("filemicro_rread", &READER).expect_code(1);
-    assert_eq!(
-        std::fs::read_to_string(outside.join("letter")).unwrap(),
-        "dear"
-    );
+    let letter = || std::fs::read_to_string(outside.join("letter")).unwrap();
+    assert_eq!(letter(), "dear");
     // In the place of the tree's root.
     std::fs::remove_dir_all(bench.work()).unwrap();
     run(&bench, &[]);
@@ -157,10 +125,7 @@ fn links_that_lead_out_are_not_followed() {
     let ended = bench.run_in_work("filemicro_rread", &READER);
     assert_ne!(ended.code, Some(0), "{}", ended.stdout);
     assert_eq!(std::fs::read_dir(&outside).unwrap().count(), 1);
-    assert_eq!(
-        std::fs::read_to_string(outside.join("letter")).unwrap(),
-        "dear"
-    );
+    assert_eq!(letter(), "dear");
 }
 
 #[test]
@@ -169,33 +134,10 @@ fn a_directory_that_another_run_uses_is_refused() {
     let args = ["--time=1h", "--set=nfiles=30", "--set=nthreads=1"];
     let going = started(bench.command_in_work("varmail", &args), "measuring");
     let said = bench.run_in_work("varmail", &["--ops=1"]).refusal();
-    assert!(
-        said.contains("is in use by another run (process "),
-        "{said}"
-    );
+    let expected = "is in use by another run (process ";
+    assert!(said.contains(expected), "{said}");
     going.interrupt();
     going.end().expect_code(130);
-}
-
-#[test]
-fn files_of_a_run_that_was_killed_go_with_the_next() {
-    let bench = Bench::on_tmpfs();
-    let args = ["--time=1h", "--set=nfiles=30", "--set=nthreads=1"];
-    let mut going = started(bench.command_in_work("varmail", &args), "measuring");
-    going.child.kill().unwrap();
-    assert_eq!(going.end().code, None);
-    assert!(!tree(&bench.work()).0.is_empty());
-    let run = bench
-        .run_in_work(
-            "varmail",
-            &["--ops=50", "--set=nfiles=30", "--set=nthreads=1"],
-        )
-        .result(0);
-    assert!(!run.filesets[0].reused);
-    assert!(
-        !bench.work().exists(),
-        "it was made by Plimsoll, in the killed run"
-    );
 }
 
 #[test]
@@ -229,17 +171,8 @@ fn files_of_others_where_a_fileset_would_lie_are_refused_by_plan_and_run() {
     let photos = bench.workload(&set("photos"));
     let said = bench.run_in_work(&photos, &["--ops=10"]).refusal();
     assert!(said.contains("photos"), "{said}");
-    let said = bench
-        .plimsoll([
-            "run",
-            &photos,
-            "--dry-run",
-            "--dir",
-            bench.work().to_str().unwrap(),
-        ])
-        .output()
-        .unwrap();
-    assert_eq!(said.status.code(), Some(2));
+    let plan = ["run", &photos, "--dry-run", "--dir=work"];
+    Ended::of(bench.plimsoll(plan)).expect_code(2);
     assert_eq!(std::fs::read_to_string(&photo).unwrap(), "a photograph");
 }
 
@@ -256,9 +189,8 @@ fn a_trusted_tree_that_leads_out_is_not_used() {
         )
     };
     let reader = bench.workload(&text("statfile", "run 1"));
-    bench
-        .run_in_work(&reader, &["--ops=10", "--keep"])
-        .result(0);
+    let ended = bench.run_in_work(&reader, &["--ops=10", "--keep"]);
+    ended.expect_code(0);
     let (files, _) = tree(&bench.work());
     let dir = bench.work().join(files.keys().next().unwrap());
     let dir = dir.parent().unwrap().to_owned();
@@ -269,24 +201,4 @@ fn a_trusted_tree_that_leads_out_is_not_used() {
     let deleter = bench.workload(&text("deletefile", "run"));
     bench.run_in_work(&deleter, &[]);
     assert_eq!(std::fs::read_dir(&victim).unwrap().count(), 5);
-}
-
-#[test]
-fn every_window_of_a_run_has_its_number() {
-    let bench = Bench::on_tmpfs();
-    let text = "\
-        define fileset name=s,path=files,entries=5,dirwidth=10,size=1k,prealloc,cached=false
-        define process name=p { thread name=t,memsize=1m { flowop statfile name=o,filesetname=s } }
-        run 1
-        run 1
-        ";
-    let workload = bench.workload(text);
-    let run = bench.run_in_work(&workload, &[]).result(0);
-    assert_eq!(run.window_number, 2);
-    assert_eq!(run.earlier_windows.len(), 1);
-    assert_eq!(run.earlier_windows[0].number, 1);
-    let csv = bench.results()[0].intervals_path();
-    let text = std::fs::read_to_string(csv).unwrap();
-    let windows: Vec<&str> = text.lines().skip(1).map(|l| &l[..2]).collect();
-    assert!(windows.contains(&"1,") && windows.contains(&"2,"), "{text}");
 }

@@ -60,7 +60,7 @@ pub fn serve(bench: &Bench, more: &[&str]) -> Browser {
 fn command(bench: &Bench, more: &[&str]) -> Command {
     std::fs::create_dir_all(bench.path("results")).unwrap();
     let mut command = bench.plimsoll(["serve"]);
-    // What a test says itself is not said twice.
+    // Options of `serve` that a test passes in `more` replace the default options of the tests.
     for option in ["--listen=127.0.0.1:0", "--results=results"] {
         let name = option.split('=').next().unwrap();
         if !more.iter().any(|m| m.starts_with(name)) {
@@ -71,7 +71,7 @@ fn command(bench: &Bench, more: &[&str]) -> Command {
     command
 }
 
-/// What was answered.
+/// HTTP response of the results browser: status code, headers and body.
 pub struct Answer {
     pub status: u16,
     pub headers: ureq::http::HeaderMap,
@@ -158,8 +158,7 @@ impl Browser {
 pub fn results(bench: &Bench, name: &str) -> PathBuf {
     let workload = bench.workload(WORKLOAD);
     let more = [
-        "--target=null:?latency=1ms",
-        "--clock=virtual",
+        "--target=null:?latency=1ms&clock=virtual",
         "--time=3s",
         "--quiet",
     ];
@@ -239,10 +238,8 @@ fn the_list_shows_what_the_filter_lets_through() {
         assert_eq!(browser.names(query).join(" "), expected, "{query}");
         let page = browser.get(&format!("/?{query}"));
         let ticks = page.text.matches("type=\"checkbox\" name=\"with\"").count();
-        assert_eq!(
-            (page.status, ticks),
-            (200, expected.split_whitespace().count())
-        );
+        let count = expected.split_whitespace().count();
+        assert_eq!((page.status, ticks), (200, count));
     }
     assert_eq!(browser.names("")[0], "a", "the latest is the first");
     let second = browser.get("/api/v1/results?per_page=4&page=2").json();
@@ -254,10 +251,8 @@ fn the_list_shows_what_the_filter_lets_through() {
     let wrong = browser.get("/api/v1/results?state=valid");
     assert_eq!(wrong.status, 400);
     let error = wrong.json()["error"].as_str().unwrap().to_owned();
-    assert!(
-        error.starts_with("`state` is not a parameter of a list"),
-        "{error}"
-    );
+    let expected = "`state` is not a parameter of a list";
+    assert!(error.starts_with(expected), "{error}");
     assert_eq!(browser.get("/?from=soon").status, 400);
 }
 
@@ -291,11 +286,8 @@ fn the_list_says_what_the_run_says() {
     assert_eq!(document.text, text);
     let page = browser.get("/results/a");
     assert_eq!(page.status, 200);
-    for part in [
-        "id=\"throughput\"",
-        "with &lt;b&gt;new&lt;/b&gt; firmware",
-        "/?tag=x",
-    ] {
+    let note = "with &lt;b&gt;new&lt;/b&gt; firmware";
+    for part in ["id=\"throughput\"", note, "/?tag=x"] {
         assert!(page.text.contains(part), "{part}");
     }
 }
@@ -303,8 +295,8 @@ fn the_list_says_what_the_run_says() {
 /// Results of each kind but a run, made quickly.
 pub fn one_of_each(bench: &Bench) {
     let workload = bench.workload(WORKLOAD);
-    let null = "--target=null:?latency=10ms&servers=1";
-    let manner = ["--clock=virtual", "--quiet", "--results=results", null];
+    let null = "--target=null:?latency=10ms&servers=1&clock=virtual";
+    let manner = ["--quiet", "--results=results", null];
     std::fs::write(bench.path("study.prof"), PROFILE).unwrap();
     let first: [&[&str]; 4] = [
         &["run", &workload, "--repeat=2", "--time=2s"],
@@ -347,21 +339,16 @@ fn every_kind_of_results_has_a_page() {
     let named = |part: &str| valid.iter().find(|n| n.contains(part)).unwrap();
     let curve = browser.get(&format!("/api/v1/results/{}", named("curve")));
     let curve = curve.json();
-    assert_eq!(
-        (&curve["load_line"], &curve["metric"]),
-        (&json!(4), &json!("streams"))
-    );
+    assert_eq!(curve["load_line"], 4);
+    assert_eq!(curve["metric"], "streams");
     let repeats = named("repeats");
     let query = format!("/compare?with={repeats}%2Frun-01&with={repeats}%2Frun-02");
     assert_eq!(browser.get(&query).status, 200);
     let query = format!("/compare?with={repeats}&with={}", named("curve"));
     let mixed = browser.get(&query);
     assert_eq!(mixed.status, 409);
-    assert!(
-        mixed
-            .text
-            .contains("only results of one kind can be compared")
-    );
+    let expected = "only results of one kind can be compared";
+    assert!(mixed.text.contains(expected), "{}", mixed.text);
 }
 
 #[test]
@@ -406,7 +393,7 @@ fn what_changes_in_the_directories_is_seen_at_once() {
     assert_eq!(browser.names("tag=new"), ["c"]);
     std::fs::remove_dir_all(root.join("c")).unwrap();
     assert_eq!(browser.names(""), ["a"]);
-    // What is no result is not listed, and what is damaged is named with the reason.
+    // The results browser does not list directories without results, and names damaged results with the reason.
     std::fs::create_dir(root.join("empty")).unwrap();
     std::fs::write(root.join("file"), "").unwrap();
     std::os::unix::fs::symlink(&a, root.join("link")).unwrap();
@@ -418,10 +405,7 @@ fn what_changes_in_the_directories_is_seen_at_once() {
     assert!(page.contains("2 cannot be read"), "{page}");
     assert!(page.contains("has schema version 99; this program reads version 1"));
     for name in ["empty", "file", "link", "damaged", "future", "missing"] {
-        assert_eq!(
-            browser.get(&format!("/results/{name}")).status,
-            404,
-            "{name}"
-        );
+        let page = browser.get(&format!("/results/{name}"));
+        assert_eq!(page.status, 404, "{name}");
     }
 }

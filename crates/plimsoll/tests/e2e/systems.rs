@@ -51,10 +51,8 @@ fn the_list_has_every_system_and_show_prints_it_as_it_is() {
     for system in list {
         let name = system["name"].as_str().unwrap();
         let title = system["title"].as_str().unwrap();
-        assert!(
-            text.contains(&format!("{name}  ")) && text.contains(title),
-            "{text}"
-        );
+        let is_listed = text.contains(&format!("{name}  ")) && text.contains(title);
+        assert!(is_listed, "{text}");
         let shown = call(&["systems", "show", name]);
         let is_published = !title.contains("no published system");
         assert_eq!(shown.contains("# P"), is_published, "{shown}");
@@ -69,89 +67,26 @@ fn the_list_has_every_system_and_show_prints_it_as_it_is() {
 }
 
 #[test]
-fn a_name_that_is_not_there_gets_a_hint() {
-    let bench = Bench::on_tmpfs();
-    let ended = Ended::of(bench.plimsoll(["systems", "show", "edge-23"])).expect_code(2);
-    assert!(
-        ended.stderr.contains("did you mean `edge-32`?"),
-        "{}",
-        ended.stderr
-    );
-    let ended = bench.run("vda", &["--target=sim:something"]).expect_code(2);
-    assert!(
-        ended
-            .stderr
-            .contains("`something` is not a built-in system: expected edge-32, "),
-        "{}",
-        ended.stderr
-    );
-}
-
-#[test]
-fn everything_wrong_with_a_system_is_said_at_once() {
-    let bench = Bench::on_tmpfs();
-    let text = FARM
-        .replace("\"network.request\", {", "\"net.request\", { ")
-        .replace(
-            "commit = [\"serve\"]",
-            "commit = [\"loop\"]\nloop = [\"again\"]\nagain = [\"loop\"]",
-        )
-        + "[[event]]\nat = \"1s\"\ndown = \"serve\"\n";
-    std::fs::write(bench.path("bad.toml"), text).unwrap();
-    let ended = bench
-        .run(
-            "vda",
-            &["--target=sim:./bad.toml", "--event=2s up server.5"],
-        )
-        .expect_code(2);
-    for expected in [
-        "`net` is not a link",
-        "leads to itself",
-        "`serve` is not a node, station or link",
-        "did you mean `server`?",
-        "the numbers of `server` are 0 to 4",
-        "[--event:1:7]",
-    ] {
-        assert!(
-            ended.stderr.contains(expected),
-            "{expected}: {}",
-            ended.stderr
-        );
-    }
-    let idle = FARM.replace("[path]", "[station.idle]\nservice = \"1s\"\n\n[path]");
-    std::fs::write(bench.path("idle.toml"), idle).unwrap();
-    let ended = bench
-        .run("vda", &["--target=sim:./idle.toml"])
-        .expect_code(2);
-    assert!(
-        ended.stderr.contains("no path uses `idle`"),
-        "{}",
-        ended.stderr
-    );
-}
-
-#[test]
 fn events_count_from_the_beginning_of_the_run() {
     let bench = Bench::on_tmpfs();
     let target = farm(&bench);
     let run = |events: &[&str]| {
-        let mut args = vec![
+        let args = [
             target,
             "--load=20",
             "--warmup=2s",
             "--time=4s",
             "--on-error=count",
         ];
-        args.extend(events);
-        bench.run("vda", &args)
+        bench.run("vda", &[&args[..], events].concat())
     };
     let sound = run(&[]).result(0);
     assert_eq!(sound.validity.verdict, Verdict::Valid);
-    // All of it is over before anything is measured.
+    // Both events, at 0.5 s and 1 s, are in the warm-up of 2 s, and the second event restores the speed.
     let early = run(&["--event=500ms slow server 100", "--event=1s slow server 1"]).result(0);
     assert!(early.summary.mean_ms < 1.1 * sound.summary.mean_ms);
     let late = run(&["--event=4s slow server.2 10"]).result(0);
-    // Half of the window, one operation in five: 9 ms more.
+    // In half of the measured window, the slow server makes one operation in five take 9 ms more.
     let more = late.summary.mean_ms - sound.summary.mean_ms;
     assert!((0.5..1.6).contains(&more), "{more} ms");
     assert_eq!(late.target.url, "sim:./farm.toml?event=4s,slow,server.2,10");
@@ -164,26 +99,26 @@ fn events_count_from_the_beginning_of_the_run() {
 #[test]
 fn events_of_systems_are_checked() {
     let bench = Bench::on_tmpfs();
-    for (args, expected) in [
-        (
-            &["--target=null:", "--event=1s down server"][..],
-            "--event '1s down server' needs a simulated system (sim:SYSTEM): the target is null:",
-        ),
-        (
-            &["--target=sim:edge-32", "--event=1s fall server"],
-            "expected TIME down WHAT, TIME up WHAT or TIME slow WHAT FACTOR",
-        ),
-        (
-            &["--target=sim:edge-32?event=1s,fall,server"],
-            "expected TIME down WHAT",
-        ),
-        (
-            &["--target=sim:edge-32?latency=1ms"],
-            "unknown option: expected event=",
-        ),
+    let bad = FARM.replace("\"network.request\", {", "\"net.request\", { ");
+    std::fs::write(bench.path("bad.toml"), bad).unwrap();
+    for row in [
+        "null: | 1s down server => needs a simulated system (sim:SYSTEM)",
+        "sim:edge-32 | 1s fall server => expected TIME down WHAT, TIME up WHAT or TIME slow",
+        "sim:edge-32?event=1s,fall,server => expected TIME down WHAT",
+        "sim:edge-32?latency=1ms => unknown option: expected event=",
+        "sim:something => is not a built-in system: expected edge-32, ",
+        // All faults are reported at once.
+        "sim:./bad.toml | 2s up server.5 => `net` is not a link",
+        "sim:./bad.toml | 2s up server.5 => the numbers of `server` are",
+        "sim:./bad.toml | 2s up server.5 => [--event:1:7]",
     ] {
-        let ended = bench.run("vda", args).expect_code(2);
-        assert!(ended.stderr.contains(expected), "{}", ended.stderr);
+        let (given, expected) = row.split_once(" => ").unwrap();
+        let mut given = given.split(" | ");
+        let mut args = vec![format!("--target={}", given.next().unwrap())];
+        args.extend(given.map(|event| format!("--event={event}")));
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let said = bench.run("vda", &args).refusal();
+        assert!(said.contains(expected), "{row}: {said}");
     }
 }
 
@@ -209,7 +144,7 @@ fn a_curve_is_of_one_system_from_its_first_point_to_its_last() {
     assert_eq!(&run_of(&dir, &whole.runs[0]).target, target);
     assert_eq!(target.system.as_ref().map(String::len), Some(16));
 
-    // It is the file that the curve began with, in whatever directory it is resumed.
+    // `resume` from another working directory uses the same system file, because the recorded path is absolute.
     let elsewhere = bench.path("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
     let resume = |jobs: &str| {
@@ -221,7 +156,7 @@ fn a_curve_is_of_one_system_from_its_first_point_to_its_last() {
     resume("--jobs=1").expect_code(0);
     assert_eq!(read().runs[1].mean_ms, whole.runs[1].mean_ms);
 
-    // And not another text, even if it says the same.
+    // `resume` refuses a system file whose text has changed, even if only a comment was added.
     cut(&dir, 1);
     let before = read();
     let text = std::fs::read_to_string(&file).unwrap();
@@ -237,34 +172,11 @@ fn a_curve_is_of_one_system_from_its_first_point_to_its_last() {
 }
 
 #[test]
-fn a_run_of_another_text_of_the_system_is_no_point_of_a_curve() {
-    let bench = Bench::on_tmpfs();
-    curve_of_the_farm(&bench, &[]).expect_code(0);
-    let dir = only(&bench);
-    let whole = cut(&dir, 1);
-    // The first point was measured and is not listed.
-    edit(&dir, |curve| curve.runs.clear());
-    let first = dir.run(&whole.runs[0]).unwrap();
-    let mut run = first.read().unwrap();
-    run.target.system = Some("0123456789abcdef".into());
-    first.replace_run(&run).unwrap();
-    let resumed = series::parsed(&resume(&bench, &dir, &[]).expect_code(0));
-    assert_eq!(series::loads(&resumed), [10, 20]);
-    assert_ne!(resumed.runs[0].directory, whole.runs[0].directory);
-    assert_eq!(first.read().unwrap(), run);
-}
-
-#[test]
 fn a_built_in_system_that_differs_is_refused_with_the_version_that_has_it() {
     let bench = Bench::on_tmpfs();
-    let curve = [
-        "curve",
-        "vda",
-        "--load=10,20",
-        "--target=sim:flash-2-replicas",
-    ];
-    let short = ["--warmup=0s", "--time=2s", "--results=results", "--quiet"];
-    Ended::of(bench.plimsoll([&curve[..], &short].concat())).expect_code(0);
+    let curve = "curve vda --load=10,20 --target=sim:flash-2-replicas --warmup=0s --time=2s \
+                 --results=results --quiet";
+    Ended::of(bench.plimsoll(curve.split_whitespace())).expect_code(0);
     let dir = only(&bench);
     cut(&dir, 1);
     let program = edit(&dir, |curve| {
@@ -293,21 +205,6 @@ fn a_system_that_is_edited_between_two_points_ends_the_curve() {
     assert!(reason.text.contains("farm.toml has changed"), "{reason:?}");
 }
 
-#[test]
-fn a_curve_that_is_resumed_keeps_its_events() {
-    let bench = Bench::on_tmpfs();
-    curve_of_the_farm(&bench, &["--event=1s slow server 10"]).expect_code(0);
-    let dir = only(&bench);
-    let whole = cut(&dir, 1);
-    let resumed = series::parsed(&resume(&bench, &dir, &[]).expect_code(0));
-    assert_eq!(resumed.runs.len(), 2);
-    assert_eq!(resumed.runs[1].mean_ms, whole.runs[1].mean_ms);
-    assert!(
-        resumed.runs[1].mean_ms.unwrap() > 3.0,
-        "half the time ten times slower"
-    );
-}
-
 /// The farm with a cache of this size for what is read.
 fn cached_farm(bench: &Bench, bytes: &str) -> &'static str {
     let cache = format!("[cache.memory]\nbytes = \"{bytes}\"\nblock = \"1m\"\nmiss = \"serve\"\n");
@@ -330,9 +227,8 @@ fn a_cache_that_holds_everything_is_noted() {
     let bench = Bench::on_tmpfs();
     let target = cached_farm(&bench, "100g");
     for (load, noted) in [("--load=2", true), ("--load=10", false)] {
-        bench
-            .run("vda", &[target, "--time=1s", "--warmup=0s", load])
-            .expect_code(0);
+        let args = [target, "--time=1s", "--warmup=0s", load];
+        bench.run("vda", &args).expect_code(0);
         assert_eq!(is_cache_noted(&bench), noted, "{load}");
     }
 }
@@ -343,18 +239,16 @@ fn a_cache_that_holds_everything_is_noted() {
 fn a_cache_is_compared_with_the_objects_of_a_pattern() {
     let bench = Bench::on_tmpfs();
     // 40 objects of 1 MiB, and a file of 40 MiB.
-    let workbench = ["-P=20", "-D=2", "-I=5", "-R=1", "-S=1m"];
-    let ior = ["--pattern=ior-easy", "--transfers=20", "--transfer-size=2m"];
     let runs = [
-        workbench.to_vec(),
-        [&workbench[..], &["-2", "--start-item=0"]].concat(),
-        ior.to_vec(),
+        "-P=20 -D=2 -I=5 -R=1 -S=1m",
+        "-P=20 -D=2 -I=5 -R=1 -S=1m -2 --start-item=0",
+        "--pattern=ior-easy --transfers=20 --transfer-size=2m",
     ];
     for (cache, noted) in [("10m", false), ("100m", true)] {
         let target = cached_farm(&bench, cache);
-        for run in &runs {
-            let mut command = bench.plimsoll(["md", target, "--results"]);
-            command.arg(bench.path("results")).args(run);
+        for run in runs {
+            let first = ["md", target, "--results=results"];
+            let command = bench.plimsoll(first.into_iter().chain(run.split(' ')));
             Ended::of(command).expect_code(0);
             assert_eq!(is_cache_noted(&bench), noted, "{cache} {run:?}");
         }

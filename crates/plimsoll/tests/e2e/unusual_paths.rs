@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 /// `café` in Latin-1, with a backslash.
 const NAME: &[u8] = b"caf\xe9\\";
 
-/// The same name as results have it.
+/// The name [`NAME`] as results show the name: a byte that is not valid UTF-8 is `\x` and two digits, a backslash is
+/// doubled.
 const TEXT: &str = r"caf\xE9\\";
 
 const WORKLOAD: &str = "\
@@ -73,13 +74,10 @@ fn a_run_in_such_a_directory_has_results_that_are_read_back() {
         .expect_code(0);
     let place = odd.only("r");
     let run = RunDir::at(&place).read().unwrap();
-    assert!(
-        run.plan.work_dir.dir.starts_with(&odd.dir),
-        "{:?}",
-        run.plan.work_dir.dir
-    );
-    let json: Value =
-        serde_json::from_slice(&std::fs::read(place.join("run.json")).unwrap()).unwrap();
+    let dir = &run.plan.work_dir.dir;
+    assert!(dir.starts_with(&odd.dir), "{dir:?}");
+    let json = std::fs::read(place.join("run.json")).unwrap();
+    let json: Value = serde_json::from_slice(&json).unwrap();
     let dir = json["plan"]["work_dir"]["dir"].as_str().unwrap();
     assert!(dir.contains(TEXT), "{dir}");
     let absolute = odd.path("again");
@@ -87,16 +85,12 @@ fn a_run_in_such_a_directory_has_results_that_are_read_back() {
     let first = ["run", "w.f", "--ops=20", "--processes=2"].map(OsString::from);
     odd.call(first.into_iter().chain(more)).expect_code(0);
     let again = odd.only("r2");
-    assert_eq!(
-        RunDir::at(&again).read().unwrap().plan.work_dir.dir,
-        absolute
-    );
-
+    let run = RunDir::at(&again).read().unwrap();
+    assert_eq!(run.plan.work_dir.dir, absolute);
     for format in ["text", "json", "csv", "markdown", "html"] {
         let format = format!("--format={format}");
-        let shown = odd
-            .call(args(&["report", &format], &[&place]))
-            .expect_code(0);
+        let shown = odd.call(args(&["report", &format], &[&place]));
+        let shown = shown.expect_code(0);
         assert!(!shown.stdout.is_empty());
     }
     odd.call(args(&["compare"], &[&place, &again]))
@@ -110,27 +104,13 @@ fn a_run_in_such_a_directory_has_results_that_are_read_back() {
 #[test]
 fn every_command_that_measures_works_there() {
     let odd = Odd::new();
-    let commands: [&[&str]; 5] = [
-        &["md", "-D=2", "-I=3", "-P=4", "-w=0"],
-        &["md", "--pattern=mdtest-easy", "-n=10", "-w=0"],
-        &[
-            "curve",
-            "vda",
-            "--scale=0.05",
-            "--load=1",
-            "--target=null:?latency=1ms",
-            "--clock=virtual",
-        ],
-        &[
-            "find",
-            "vda",
-            "--scale=0.05",
-            "--max-load=1",
-            "--confirm-runs=1",
-            "--target=null:?latency=1ms",
-            "--clock=virtual",
-        ],
-        &["run", "varmail", "--set=nfiles=30", "--ops=60"],
+    let virtually = "--scale=0.05 --target=null:?latency=1ms&clock=virtual";
+    let commands = [
+        "md -D=2 -I=3 -P=4 -w=0",
+        "md --pattern=mdtest-easy -n=10 -w=0",
+        &format!("curve vda --load=1 {virtually}"),
+        &format!("find vda --max-load=1 --confirm-runs=1 {virtually}"),
+        "run varmail --set=nfiles=30 --ops=60",
     ];
     for (n, command) in commands.into_iter().enumerate() {
         let results = format!("r{n}");
@@ -138,7 +118,7 @@ fn every_command_that_measures_works_there() {
             option("dir", &odd.path("work")),
             option("results", Path::new(&results)),
         ];
-        let command_args = command.iter().map(OsString::from).chain(more);
+        let command_args = command.split(' ').map(OsString::from).chain(more);
         odd.call(command_args).expect_code(0);
         let place = odd.only(&results);
         odd.call(args(&["report"], &[&place])).expect_code(0);
@@ -182,71 +162,45 @@ fn one_directory_by_two_names_is_refused() {
     std::os::unix::fs::symlink(bench.path("u"), bench.path("link")).unwrap();
     let profile = |on: [&str; 2]| {
         let on = on.map(|o| format!("--filesystem={o}"));
-        Ended::of(bench.plimsoll([
-            "profile",
-            "p.prof",
-            "--warmup=0s",
-            "--results=r",
-            &on[0],
-            &on[1],
-        ]))
+        let first = ["profile", "p.prof", "--warmup=0s", "--results=r"];
+        Ended::of(bench.plimsoll(first.into_iter().chain(on.each_ref().map(String::as_str))))
     };
-    for on in [
-        ["a=./u", "b=./u"],
-        ["a=./u", "b=./link"],
-        ["a=./u/new", "b=link/new"],
+    for (on, reason) in [
+        (["a=./u", "b=./link"], "`a` and `b` are the same directory"),
+        (
+            ["a=./u/new", "b=link/new"],
+            "`a` and `b` are the same directory",
+        ),
+        (["a=./u", "a=./y"], "two file systems are called `a"),
+        (["a b=./u", "a-b=./y"], "two file systems are called `a"),
     ] {
         let refused = profile(on).refusal();
-        assert!(
-            refused.contains("`a` and `b` are the same directory"),
-            "{refused}"
-        );
-    }
-    for on in [["a=./u", "a=./y"], ["a b=./u", "a-b=./y"]] {
-        let refused = profile(on).refusal();
-        assert!(
-            refused.contains("two file systems are called `a"),
-            "{refused}"
-        );
+        assert!(refused.contains(reason), "{refused}");
     }
     assert!(!bench.path("r").exists());
     profile(["a=./u", "b=./y"]).expect_code(0);
 }
 
-/// The same by a bind mount.
+/// Two file systems of a profile must not be one directory, even if a bind mount gives the directory two paths.
 #[test]
 fn one_directory_by_a_bind_mount_is_refused() {
     needs_root!();
     let bench = Bench::on_tmpfs();
     let script = "mkdir u y && mount --bind u y && exec \"$0\" profile fileio --filesystem=a=u --filesystem=b=y";
     let mut command = std::process::Command::new("unshare");
-    command.args([
-        "--mount",
-        "sh",
-        "-c",
-        script,
-        env!("CARGO_BIN_EXE_plimsoll"),
-    ]);
+    command.args(["--mount", "sh", "-c", script]);
+    command.arg(env!("CARGO_BIN_EXE_plimsoll"));
     command.current_dir(bench.root());
     let refused = Ended::of(command).refusal();
-    assert!(
-        refused.contains("`a` and `b` are the same directory"),
-        "{refused}"
-    );
+    let reason = "`a` and `b` are the same directory";
+    assert!(refused.contains(reason), "{refused}");
 }
 
 #[test]
 fn what_is_left_there_is_cleaned_and_pruned() {
     let odd = Odd::new();
-    odd.call([
-        "run",
-        "w.f",
-        "--ops=20",
-        "--keep",
-        "--dir=kept",
-        "--results=r",
-    ])
-    .expect_code(0);
+    let keep = "run w.f --ops=20 --keep --dir=kept --results=r";
+    odd.call(keep.split(' ')).expect_code(0);
     assert!(odd.path("kept").join("s").exists());
     odd.call(args(&["clean"], &[&odd.path("kept")]))
         .expect_code(0);

@@ -1,9 +1,12 @@
-//! `--io`: files through io_uring. On a machine without it, the message that says why is tested instead.
+//! `io=uring`: files through io_uring. On a machine without io_uring, the tests check that a run is refused with a
+//! message that says why.
 
 use crate::common::{Bench, Ended, row, started, tree};
 use crate::verify::mix;
 use plimsoll_results::{Run, RunDir, Verdict};
 use std::process::Command;
+
+const URING: &str = "--target=posix:?io=uring";
 
 /// Workers that read a file at random past the page cache, 4 KiB at a time.
 fn direct_reads(workers: u32) -> String {
@@ -20,8 +23,8 @@ fn has_uring(bench: &Bench) -> bool {
     let Some(why) = plimsoll_target::uring_unavailable() else {
         return true;
     };
-    let said = bench.run_in_work("varmail", &["--io=uring"]).refusal();
-    let expected = format!("io=uring: {why}; io=sync (--io sync) needs none");
+    let said = bench.run_in_work("varmail", &[URING]).refusal();
+    let expected = format!("io=uring: {why}; io=sync needs none");
     assert!(said.contains(&expected), "{said}");
     false
 }
@@ -32,22 +35,13 @@ fn through_uring(ended: Ended) -> Run {
     // A busy machine may be too slow for a criterion of a mix.
     assert!(matches!(ended.code, Some(0 | 3)), "{}", ended.stderr);
     let run = ended.parsed().expect("a result");
-    assert!(
-        run.target.url.starts_with("posix:?io=uring"),
-        "{}",
-        run.target.url
-    );
-    assert!(
-        run.target.description.contains(", io_uring ("),
-        "{}",
-        run.target.description
-    );
-    assert!(run.target.description.contains("threads execute "));
-    assert!(
-        run.summary.ops > 0 && run.summary.errors == 0,
-        "{:?}",
-        run.summary
-    );
+    let target = &run.target;
+    assert!(target.url.starts_with("posix:?io=uring"), "{}", target.url);
+    for part in [", io_uring (", "threads execute "] {
+        assert!(target.description.contains(part), "{}", target.description);
+    }
+    let summary = &run.summary;
+    assert!(summary.ops > 0 && summary.errors == 0, "{summary:?}");
     assert!(run.lanes <= std::thread::available_parallelism().unwrap().get() as u64);
     run
 }
@@ -58,7 +52,7 @@ fn assert_delays(run: &Run) {
     let delay = run
         .completion_delay
         .as_ref()
-        .expect("the delays of completions");
+        .expect("delays of completions");
     assert!(delay.ops > 0 && delay.errors == 0 && delay.bytes == 0);
     let longest = delay.latency.max_ms;
     assert!(longest <= run.window_s * 1e3 + 1e3, "{longest} ms");
@@ -70,60 +64,30 @@ fn workloads_run_as_they_do_by_system_calls() {
     if !has_uring(&bench) {
         return;
     }
-    let few = ["--set=nfiles=100", "--set=nthreads=8"];
+    let few = "--set=nfiles=100 --set=nthreads=8";
+    let mix = mix(&bench, true);
     for (workload, more) in [
-        ("fileserver", &few[..]),
-        ("varmail", &few),
-        ("webserver", &few),
-        ("makedirs", &["--set=ndirs=200"]),
-        ("removedirs", &["--set=ndirs=200"]),
-        ("listdirs", &["--set=nfiles=200"]),
-        ("openfiles", &["--set=nfiles=200"]),
+        ("fileserver", few),
+        ("varmail", few),
+        ("makedirs", "--set=ndirs=200"),
+        ("removedirs", "--set=ndirs=200"),
+        ("listdirs", "--set=nfiles=200"),
+        ("openfiles", "--set=nfiles=200"),
         (
             "oltp",
-            &[
-                "--set=filesize=2m",
-                "--set=logfilesize=2m",
-                "--set=nshadows=4",
-            ],
+            "--set=filesize=2m --set=logfilesize=2m --set=nshadows=4",
         ),
-        (&mix(&bench, true), &[]),
+        (&mix, "--seed=1"),
     ] {
-        let mut all = vec!["--io=uring", "--time=300ms", "--warmup=0s"];
-        all.extend(more);
+        let mut all = vec![URING, "--time=300ms", "--warmup=0s"];
+        all.extend(more.split(' '));
         let run = through_uring(bench.run_in_work(workload, &all));
-        // Also those of directories, which threads list.
+        // Workloads that list directories have completion delays, too, although threads, not io_uring, list
+        // directories.
         assert_delays(&run);
         assert_eq!(run.hung_workers, [""; 0], "{workload}");
-        assert!(
-            !bench.work().exists() || tree(&bench.work()).0.is_empty(),
-            "{workload}"
-        );
+        assert!(tree(&bench.work()).0.is_empty(), "{workload}");
     }
-}
-
-/// Asynchronous writes keep their rows: each that was queued completes, or was in flight at the end.
-#[test]
-fn asynchronous_writes_complete() {
-    let bench = Bench::on_tmpfs();
-    if !has_uring(&bench) {
-        return;
-    }
-    let workload = bench.workload(
-        "define file name=file, path=files, size=1m, prealloc
-         define process name=p { thread name=t, memsize=64k, instances=3 {
-           flowop aiowrite name=aio, filename=file, iosize=8k, random, iters=8
-           flowop aiowait name=wait
-           flowop finishoncount name=end, value=400, target=aio } }
-         set mode quit alldone
-         run 30",
-    );
-    let run = through_uring(bench.run_in_work(&workload, &["--io=uring"]));
-    let (queued, completed) = (row(&run, "aio:aio_write"), row(&run, "aio:aio_complete"));
-    assert!(queued.ops >= 400, "{}", queued.ops);
-    assert_eq!(queued.ops, completed.ops + completed.in_flight);
-    assert_eq!(completed.bytes, u128::from(completed.ops) * 8192);
-    assert!(row(&run, "wait").ops > 0);
 }
 
 #[test]
@@ -132,19 +96,12 @@ fn contents_are_verified() {
     if !has_uring(&bench) {
         return;
     }
-    for io in [
-        "--target=posix:?io=uring",
-        "--target=posix:?io=uring&depth=3&pool=open+delete",
-    ] {
-        let args = [
-            io,
-            "--verify",
-            "--time=500ms",
-            "--warmup=0s",
-            "--set=nfiles=100",
-            "--set=nthreads=6",
-        ];
-        // The parameters are those of the first alone.
+    let pool = "--target=posix:?io=uring&depth=3&pool=open+delete";
+    let small = ["--set=nfiles=100", "--set=nthreads=6"];
+    for io in [URING, pool] {
+        let args = [io, "--verify", "--time=500ms", "--warmup=0s"];
+        let args = [&args[..], &small].concat();
+        // Only `fileserver` has the parameters `nfiles` and `nthreads`, so the mix runs without settings.
         for (workload, args) in [("fileserver", &args[..]), (&mix(&bench, true), &args[..4])] {
             let run = through_uring(bench.run_in_work(workload, args));
             let found = run.verification.expect("it was verified");
@@ -155,30 +112,13 @@ fn contents_are_verified() {
 }
 
 #[test]
-fn what_threads_execute_is_named() {
-    let bench = Bench::on_tmpfs();
-    if !has_uring(&bench) {
-        return;
-    }
-    let url = "--target=posix:?io=uring&pool=stat+mkdir";
-    let args = [url, "--time=200ms", "--set=nfiles=50", "--set=nthreads=4"];
-    let run = through_uring(bench.run_in_work("varmail", &args));
-    let said = &run.target.description;
-    assert!(said.contains("threads execute stat, "), "{said}");
-    assert!(
-        said.contains("mkdir") && said.contains(" list, lock"),
-        "{said}"
-    );
-}
-
-#[test]
 fn many_workers_share_a_thread_and_a_queue_of_the_device() {
     let bench = Bench::on_disk();
     if !has_uring(&bench) {
         return;
     }
     let workload = bench.workload(&direct_reads(300));
-    let args = ["--io=uring", "--lanes=1", "--time=500ms"];
+    let args = ["--target=posix:?io=uring&lanes=1", "--time=500ms"];
     let ended = bench.run_in_work(&workload, &args);
     if ended.code == Some(2) {
         // The file system of temporary files has no direct I/O.
@@ -216,20 +156,15 @@ fn many_runs_follow_each_other_with_little_locked_memory() {
     if !has_uring(&bench) {
         return;
     }
-    let args = [
-        "--io=uring",
-        "--time=50ms",
-        "--warmup=0s",
-        "--set=nfiles=200",
-        "--set=nthreads=8",
-        "--lanes=2",
-    ];
+    let few = ["--set=nfiles=200", "--set=nthreads=8"];
+    let two = "--target=posix:?io=uring&lanes=2";
+    let args = [&[two, "--time=50ms", "--warmup=0s"], &few[..]].concat();
     let run = bench.command_in_work("varmail", &args);
     for _ in 0..12 {
         let run = through_uring(Ended::of(with_little_memory(&run)));
         assert_eq!(run.hung_workers, [""; 0]);
     }
-    assert!(!bench.work().exists() || tree(&bench.work()).0.is_empty());
+    assert!(tree(&bench.work()).0.is_empty());
 }
 
 /// Workers that compute keep their lane from looking: their reads complete unseen meanwhile.
@@ -245,19 +180,16 @@ fn reads_of_a_busy_lane_are_delayed_by_it() {
            flowop hog name=compute, value=200000 }",
     );
     let workload = bench.workload(&computing);
-    let ended = bench.run_in_work(&workload, &["--io=uring", "--lanes=1", "--time=2s"]);
+    let args = ["--target=posix:?io=uring&lanes=1", "--time=2s"];
+    let ended = bench.run_in_work(&workload, &args);
     if ended.code == Some(2) {
         assert!(ended.stderr.contains("direct I/O"), "{}", ended.stderr);
         return;
     }
     let run = through_uring(ended);
-    let (reads, computed) = (row(&run, "read:read"), row(&run, "compute"));
     let delay = run.completion_delay.as_ref().expect("the delays");
-    let (read, compute, delay) = (
-        reads.latency.mean_ms,
-        computed.latency.mean_ms,
-        delay.latency.mean_ms,
-    );
+    let [read, compute] = ["read:read", "compute"].map(|name| row(&run, name).latency.mean_ms);
+    let delay = delay.latency.mean_ms;
     // A read is submitted before the other fifteen workers compute. The device has done it long before.
     assert!(read > 8.0 * compute, "read {read} ms, compute {compute} ms");
     assert!(delay > 0.75 * read, "delay {delay} ms of {read} ms");
@@ -274,10 +206,8 @@ fn an_interrupt_with_operations_in_flight_ends_the_run() {
         .replace(", directio", "")
         .replace("run 1", "run 3600");
     let workload = bench.workload(&text);
-    let going = started(
-        bench.command_in_work(&workload, &["--io=uring"]),
-        "measuring",
-    );
+    let command = bench.command_in_work(&workload, &[URING]);
+    let going = started(command, "measuring");
     std::thread::sleep(std::time::Duration::from_millis(300));
     going.interrupt();
     let run = going.end().result(130);
@@ -294,20 +224,25 @@ fn auto_decides_by_workers_and_direct_io() {
     let on_device = plimsoll_target::is_on_block_device(bench.root());
     let note_in = |bench: &Bench, workload: &str| {
         let workload = bench.workload(workload);
-        let ended = bench.run_in_work(&workload, &["--io=auto", "--time=200ms"]);
+        let ended = bench.run_in_work(
+            &workload,
+            &["--target=posix:?io=auto&lanes=2", "--time=200ms"],
+        );
         if ended.code == Some(2) {
             assert!(ended.stderr.contains("direct I/O"), "{}", ended.stderr);
             return None;
         }
         let run = ended.result_on_disk();
         let notes = run.notes.iter().map(|n| n.text.as_str());
-        let notes: Vec<&str> = notes.filter(|n| n.starts_with("--io auto uses ")).collect();
+        let notes: Vec<&str> = notes
+            .filter(|n| n.starts_with("io=auto selects "))
+            .collect();
         assert_eq!(notes.len(), 1);
         Some((run.target.url.clone(), notes[0].to_owned()))
     };
     let note = |workload: &str| note_in(&bench, workload);
     let system_calls = |why: &str| {
-        let said = format!("--io auto uses system calls: {why}");
+        let said = format!("io=auto selects system calls: {why}");
         Some(("posix".to_owned(), said))
     };
     let buffered = direct_reads(65).replace(", directio", "");
@@ -326,8 +261,8 @@ fn auto_decides_by_workers_and_direct_io() {
     if !on_device {
         assert_eq!(Some((url, said)), system_calls(no_device));
     } else if has_uring {
-        assert_eq!(url, "posix:?io=uring");
-        let expected = "--io auto uses io_uring: 65 workers use direct I/O on a block device";
+        assert_eq!(url, "posix:?io=uring&lanes=2");
+        let expected = "io=auto selects io_uring: 65 workers use direct I/O on a block device";
         assert_eq!(said, expected);
     } else {
         assert_eq!(url, "posix");
@@ -337,41 +272,10 @@ fn auto_decides_by_workers_and_direct_io() {
 #[test]
 fn other_targets_refuse_the_option() {
     let bench = Bench::on_tmpfs();
-    for io in ["sync", "uring", "auto"] {
-        for target in [
-            "null",
-            "sim:edge-32",
-            "nfs3://host/export",
-            "nfs4://host/export",
-        ] {
-            let args = [&format!("--io={io}"), &format!("--target={target}")];
-            let said = bench.run("varmail", &args.map(String::as_str)).refusal();
-            let expected =
-                format!("--io {io}: target `{target}` does not access files by system calls");
-            assert!(said.contains(&expected), "{said}");
-        }
-    }
-    let both = ["--io=uring", "--target=posix:?io=sync"];
-    let said = bench.run("varmail", &both).refusal();
-    assert!(
-        said.contains("the target's URL has the option io, too"),
-        "{said}"
-    );
-    let said = bench.run("varmail", &["--target=posix:?depth=4"]).refusal();
-    assert!(
-        said.contains("depth and pool are options of io=uring"),
-        "{said}"
-    );
-}
-
-#[test]
-fn virtual_time_is_refused() {
-    let bench = Bench::on_tmpfs();
-    if has_uring(&bench) {
-        let said = bench
-            .run("varmail", &["--io=uring", "--clock=virtual"])
-            .refusal();
-        assert!(said.contains("runs in real time"), "{said}");
+    for target in ["null", "sim:edge-32", "nfs3://host/export"] {
+        let url = format!("--target={target}?io=auto").replace("null?", "null:?");
+        let said = bench.run("varmail", &[&url]).refusal();
+        assert!(said.contains("unknown option"), "{url}: {said}");
     }
 }
 
@@ -381,57 +285,23 @@ fn every_command_that_runs_workloads_takes_it() {
     if !has_uring(&bench) {
         return;
     }
-    let work = format!("--dir={}", bench.work().display());
     let profile = "DEFAULTS { runtime = 0.3; filesystem = any; stats = stats; nfiles = 20; }
         CONFIG mail { function = generic; personality = varmail; }";
     std::fs::write(bench.path("mail.prof"), profile).unwrap();
-    let on_uring = format!("--filesystem=any={}", bench.work().display());
-    let calls: [&[&str]; 5] = [
-        &["profile", "mail.prof", "--io=uring", &on_uring, "--quiet"],
-        &[
-            "md",
-            "--io=uring",
-            "-P=20",
-            "-D=2",
-            "-I=10",
-            "-R=1",
-            "-S=3000",
-            "--format=json",
-        ],
-        &[
-            "curve",
-            "vda",
-            "--load=1..2",
-            "--io=uring",
-            "--scale=0.001",
-            "--time=300ms",
-            "--warmup=0s",
-        ],
-        &[
-            "find",
-            "vda",
-            "--max-load=2",
-            "--io=uring",
-            "--scale=0.001",
-            "--time=300ms",
-            "--warmup=0s",
-        ],
-        &["run", "varmail", "--dry-run", "--io=uring"],
-    ];
-    for call in calls {
-        let mut command = bench.plimsoll(call);
-        // A profile has the directories of its file systems.
-        if call[0] != "profile" {
-            command.arg(&work);
-        }
-        if !call.contains(&"--dry-run") {
-            command.arg("--results=results");
-        }
-        let ended = Ended::of(command);
+    // Each command that makes runs accepts the target `posix:?io=uring`; `profile` has `--filesystem` instead of
+    // `--dir`.
+    for call in [
+        "profile mail.prof --target=posix:?io=uring --filesystem=any=work --quiet --results=results",
+        "md --target=posix:?io=uring -P=20 -D=2 -I=10 -R=1 --dir=work --results=results",
+        "curve vda --load=1..2 --target=posix:?io=uring --scale=0.001 --time=300ms --warmup=0s --dir=work --results=results",
+        "find vda --max-load=2 --target=posix:?io=uring --scale=0.001 --time=300ms --warmup=0s --dir=work --results=results",
+        "run varmail --dry-run --target=posix:?io=uring --dir=work",
+    ] {
+        let ended = Ended::of(bench.plimsoll(call.split(' ')));
         // The loads may be invalid on a busy machine.
         assert!(
             matches!(ended.code, Some(0 | 3)),
-            "{call:?}: {}",
+            "{call}: {}",
             ended.stderr
         );
     }
@@ -441,10 +311,8 @@ fn every_command_that_runs_workloads_takes_it() {
     let runs = files
         .keys()
         .filter_map(|path| path.strip_suffix("/run.json"));
-    let urls: Vec<String> = runs
-        .filter_map(|path| RunDir::at(&results.join(path)).read().ok())
-        .map(|run| run.target.url)
-        .collect();
+    let runs = runs.filter_map(|path| RunDir::at(&results.join(path)).read().ok());
+    let urls: Vec<String> = runs.map(|run| run.target.url).collect();
     assert!(urls.len() >= 5, "{urls:?}");
     assert!(urls.iter().all(|url| url == "posix:?io=uring"), "{urls:?}");
 }

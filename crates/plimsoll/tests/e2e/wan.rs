@@ -1,4 +1,4 @@
-//! Long lines between the program and a server.
+//! Tests of `plimsoll emulate wan`, which puts an emulated WAN link between `plimsoll` and a server.
 
 use crate::common::{Bench, Ended, signal};
 use plimsoll_nfs::server::{Server, ServerOptions, Tree};
@@ -10,7 +10,7 @@ use std::process::{Child, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-/// A line that runs, and what it said first.
+/// A running `plimsoll emulate wan`, and the first line that the program printed.
 pub struct Line {
     child: Child,
     out: BufReader<std::process::ChildStdout>,
@@ -41,12 +41,12 @@ impl Line {
         word.parse().unwrap()
     }
 
-    /// The process of the line.
+    /// Process id of the running `plimsoll emulate wan`, for signals of the test.
     pub fn pid(&self) -> i32 {
         i32::try_from(self.child.id()).unwrap()
     }
 
-    /// Ends it by Ctrl-C; returns what it said then.
+    /// Ends the emulated WAN link by SIGINT; returns all text that the program printed after its first line.
     pub fn end(mut self) -> String {
         signal(self.child.id() as i32, Signal::INT);
         let mut rest = String::new();
@@ -71,18 +71,14 @@ fn server() -> Server {
 fn a_run_over_a_relay() {
     let (bench, server) = (Bench::new(), server());
     let to = server.address().to_string();
-    let line = Line::start(
-        &bench,
-        &["--listen=127.0.0.1:0", "--upstream", &to, "--rtt=20ms"],
-    );
+    let args = ["--listen=127.0.0.1:0", "--upstream", &to, "--rtt=20ms"];
+    let line = Line::start(&bench, &args);
     let words: Vec<&str> = line.said.split_whitespace().collect();
     let [_, _, _, at, _, target, ..] = words[..] else {
         panic!("{}", line.said);
     };
-    assert_eq!(
-        line.said,
-        format!("TCP relay at {at} to {to}: round trip 20ms\n")
-    );
+    let said = format!("TCP relay at {at} to {to}: round trip 20ms\n");
+    assert_eq!(line.said, said);
     assert_eq!(target, format!("{to}:"));
     let port = server.address().port();
     let url = format!("nfs3://{at}/?mountport={port}");
@@ -95,15 +91,11 @@ fn a_run_over_a_relay() {
     let said = line.end();
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines[0], "TCP relay: no slow start seen");
-    assert!(
-        lines[1].ends_with(" passed on, 0 not accepted by the server"),
-        "{said}"
-    );
-    for (line, way) in lines[2..]
-        .iter()
-        .zip(["to the server: ", "to the client: "])
-    {
-        let rest = line.strip_prefix(way).unwrap_or_else(|| panic!("{said}"));
+    let passed = " passed on, 0 not accepted by the server";
+    assert!(lines[1].ends_with(passed), "{said}");
+    let ways = ["to the server: ", "to the client: "];
+    for (line, way) in lines[2..].iter().zip(ways) {
+        let rest = line.strip_prefix(way).expect(way);
         let bytes: u64 = rest.split(' ').next().unwrap().parse().unwrap();
         assert!(bytes > 1000 && rest.contains(", delayed 1"), "{said}");
     }
@@ -112,65 +104,23 @@ fn a_run_over_a_relay() {
 #[test]
 fn wrong_lines_are_refused() {
     let bench = Bench::new();
-    let relay = ["--listen=127.0.0.1:0", "--upstream=127.0.0.1:1"];
-    for (args, said) in [
-        (&["--rtt=11s"][..], "a round trip of 11s is too long"),
-        (
-            &["--rtt=5ms", "--jitter=6ms"],
-            "a jitter of 6ms is more than the round trip of 5ms",
-        ),
-        (
-            &["--rtt=5ms", "--loss=2"],
-            "a loss of 2 is not a probability",
-        ),
-        (
-            &["--rtt=5ms", "--loss=-0.5"],
-            "a loss of -0.5 is not a probability",
-        ),
-        (
-            &["--rtt=5ms", "--bandwidth=100mb"],
-            "expected bits per second, as in 100mbit",
-        ),
-        (&["--rtt=-5ms"], "invalid value '-5ms' for '--rtt <TIME>'"),
-        (&[], "--rtt <TIME>"),
+    for row in [
+        "--rtt=11s RELAY => a round trip of 11s is too long",
+        "--rtt=5ms --jitter=6ms RELAY => a jitter of 6ms is more than the round trip of 5ms",
+        "--rtt=5ms --loss=2 RELAY => a loss of 2 is not a probability",
+        "--rtt=5ms --loss=-0.5 RELAY => a loss of -0.5 is not a probability",
+        "--rtt=5ms --bandwidth=100mb RELAY => expected bits per second, as in 100mbit",
+        "--rtt=-5ms RELAY => invalid value '-5ms' for '--rtt <TIME>'",
+        "RELAY => --rtt <TIME>",
+        "--rtt=5ms => --listen <ADDRESS:PORT>",
+        "--rtt=5ms --listen=127.0.0.1:0 => --upstream <HOST:PORT>",
+        "--rtt=5ms --listen=127.0.0.1:0 --upstream=nowhere => expected HOST:PORT",
+        "--rtt=5ms --listen=192.0.2.1:1 --upstream=127.0.0.1:1 => cannot listen on 192.0.2.1:1",
     ] {
-        let args = [&["emulate", "wan"], &relay[..], args].concat();
-        let refused = Ended::of(bench.plimsoll(args)).refusal();
-        assert!(refused.contains(said), "{refused}");
-    }
-    for (args, said) in [
-        (&["--rtt=5ms"][..], "--listen <ADDRESS:PORT>"),
-        (
-            &["--rtt=5ms", "--listen=127.0.0.1:0"],
-            "--upstream <HOST:PORT>",
-        ),
-        (&["--rtt=5ms", "--tun", "self"], "2 values required"),
-        (
-            &["--rtt=5ms", "--tun", "self", "self"],
-            "both ends are in the same network namespace",
-        ),
-        (
-            &["--rtt=5ms", "--tun", "self", "no-such"],
-            "`/run/netns/no-such`",
-        ),
-        (
-            &["--rtt=5ms", "--tun", "self", "a", "--listen=127.0.0.1:0"],
-            "cannot be used with",
-        ),
-        (
-            &["--rtt=5ms", "--listen=127.0.0.1:0", "--upstream=nowhere"],
-            "expected HOST:PORT",
-        ),
-        (
-            &[
-                "--rtt=5ms",
-                "--listen=192.0.2.1:1",
-                "--upstream=127.0.0.1:1",
-            ],
-            "cannot listen on 192.0.2.1:1",
-        ),
-    ] {
-        let refused = Ended::of(bench.plimsoll([&["emulate", "wan"], args].concat())).refusal();
-        assert!(refused.contains(said), "{refused}");
+        let (args, said) = row.split_once(" => ").unwrap();
+        let args = args.replace("RELAY", "--listen=127.0.0.1:0 --upstream=127.0.0.1:1");
+        let command = bench.plimsoll(["emulate", "wan"].into_iter().chain(args.split(' ')));
+        let refused = Ended::of(command).refusal();
+        assert!(refused.contains(said), "{row}: {refused}");
     }
 }

@@ -129,7 +129,7 @@ fn two_workers_together_visit_every_entry() {
 
 #[test]
 fn each_worker_of_a_large_set_takes_a_block_at_a_time() {
-    // The largest power of two that leaves at least 64 blocks, but at most the numbers of a cache line.
+    // A block has as many entries as the largest power of two that leaves at least 64 blocks, at most a cache line.
     for (len, block) in [
         (1u32, 1u32),
         (127, 1),
@@ -159,7 +159,7 @@ fn each_worker_of_a_large_set_takes_a_block_at_a_time() {
 
 #[test]
 fn the_last_block_may_be_shorter_and_the_first_follows_it() {
-    // 79 blocks of 2, of which the last has one entry.
+    // The set has 79 blocks of 2 entries, except that the last block has one entry.
     let e = entries(157, |_| true);
     let mut cursor = BlockCursor::default();
     for round in 0..3 {
@@ -176,7 +176,7 @@ fn the_last_block_may_be_shorter_and_the_first_follows_it() {
 
 #[test]
 fn workers_continue_behind_a_rare_entry() {
-    // Blocks of 128: 5000 is in block 39, which ends before 5120.
+    // With blocks of 128 entries, entry 5000 is in block 39, which ends before entry 5120.
     let missing = [5000, 5003, 5119, 5120, 9999];
     let e = entries(10_000, |i| !missing.contains(&i));
     let (mut a, mut b) = (BlockCursor::default(), BlockCursor::default());
@@ -222,7 +222,7 @@ fn entries_are_counted_while_they_are_busy() {
     e.put(129, Existence::Missing);
     assert!(e.are_idle() && e.is_idle_missing(129));
     assert_eq!(e.claim(129), Choice::None);
-    // One entry of each word, so that the word of the latest busy entry does not help.
+    // Consecutive entries are in different words, so that remembering the word of the latest busy entry does not help.
     for i in [129, 0, 64, 128, 1] {
         let kind = match e.is_idle_existing(i) {
             true => Existence::Existing,
@@ -233,7 +233,8 @@ fn entries_are_counted_while_they_are_busy() {
         e.put(i, kind);
         assert!(e.are_idle());
     }
-    // A release without a count is detected.
+    // `are_idle` detects an entry that was released as missing although no call of `set_existence` counted the
+    // deletion.
     assert_eq!(e.claim(0), Choice::Taken(0));
     e.put(0, Existence::Missing);
     assert!(!e.are_idle());
@@ -277,7 +278,7 @@ fn a_part_has_its_entries_of_every_word() {
             }
         }
     }
-    // Every second existing entry, and every second missing entry.
+    // Rank 1 of 2 has every second existing entry and every second missing entry.
     let part = RankPart { rank: 1, ranks: 2 };
     let e = Entries::new(100, |at| if at == 0 { u64::MAX } else { 0 }, part);
     assert_eq!(e.existing_count(), 32);

@@ -187,7 +187,7 @@ fn who_is_dropped_or_stopped_passes_on_what_it_was_given() {
     assert_eq!(idle.waiting(), 0);
 }
 
-/// A lane of a worker that has its own thread.
+/// A blocking lane, which drives a single worker.
 fn lane_of_one() -> Lane {
     let deadline = Arc::new(Deadline::default());
     Lane::new(LaneKind::Blocking, Clock::real(), deadline)
@@ -293,7 +293,7 @@ fn workers_on_blocking_lanes_learn_that_none_is_left() {
 
 #[derive(Debug, Clone)]
 enum Step {
-    /// A worker wants an entry.
+    /// A new worker takes an entry that fits the request, or waits for an entry.
     Want(Want),
     /// A holder, by its index among the present holders, releases its entry, changed or not.
     Release(usize, bool),

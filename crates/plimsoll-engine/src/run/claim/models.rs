@@ -164,14 +164,14 @@ enum Program {
     MakeAndRemove,
 }
 
-/// End of a program.
+/// Result of the program of a process that was not killed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum End {
     Used,
     Refused,
     /// Other processes thwarted every attempt to make or to remove the directory.
     Tired,
-    /// An operation failed.
+    /// An operation returned an error that the program does not handle.
     Failed,
 }
 
@@ -328,7 +328,8 @@ impl Program {
         }
     }
 
-    /// Does the same as `ClaimedWorkDir`, without markers and without directories above the guarded directory.
+    /// Makes, claims, uses, releases and removes the guarded directory as `ClaimedWorkDir` does, without markers and
+    /// without directories above the guarded directory.
     async fn make_and_remove(dir: &mut Replay<'_>, id: &ClaimId) -> Result<End, OpError> {
         let mut made = Levels::new();
         for _ in 0..MAX_ROUNDS {
@@ -363,7 +364,7 @@ impl Program {
         Ok(End::Tired)
     }
 
-    /// The end of the program after these answers, or its next step.
+    /// The end of the program after `answers`, or the next step of the program.
     fn next(self, number: u32, is_simple: bool, answers: &[Answer]) -> Result<End, Step> {
         let next = RefCell::new(None);
         let replay = Replay {
@@ -716,7 +717,7 @@ fn ends(state: &State) -> Vec<Option<End>> {
     state.processes.iter().map(|p| p.end).collect()
 }
 
-/// Checks that at least one process had the directory, that none failed, and that nothing of a claim is left.
+/// Checks that at least one process had the directory, that no process failed, and that nothing of a claim is left.
 fn one_has_it(state: &State) {
     let ends = ends(state);
     assert!(ends.contains(&Some(End::Used)), "{}", shown(state));

@@ -301,7 +301,7 @@ mod tests {
         assert_eq!(with(|_| {}), OwnerState::Ended);
         assert_eq!(with(|o| o.namespace ^= 1), OwnerState::Elsewhere);
         assert_eq!(with(|o| o.machine ^= 1), OwnerState::Elsewhere);
-        // An earlier boot of this machine, if the machine has an id.
+        // A process of another boot has ended if the machine has an id, and is of an unknown machine otherwise.
         let earlier = match this.machine {
             0 => OwnerState::Elsewhere,
             _ => OwnerState::Ended,

@@ -51,7 +51,7 @@ impl LoadPhase<'_> {
         self.all_ended = self.shared.clock.now();
     }
 
-    /// Tells a rank 0 that only coordinates the other ranks that their workers have ended.
+    /// Tells a rank 0 without workers that the workers of the other ranks have ended.
     fn meet_coordinator(&mut self) {
         if self.team.root_works() {
             return;
@@ -134,7 +134,7 @@ impl LoadPhase<'_> {
         let window = self.outcome.windows.last();
         let window = window.expect("a stage that is measured has a window");
         for (row, totals) in window.totals.rows.iter().enumerate() {
-            // Not in a release build, in which a failed assertion would cost the results of the run.
+            // The assertion is left out of release builds, in which a failed assertion would cost the results of a run.
             debug_assert_eq!(
                 ranks.iter().map(|rank| rank.rows[row].ops).sum::<u64>(),
                 totals.ops,
@@ -149,7 +149,7 @@ impl LoadPhase<'_> {
             return;
         }
         for set in &self.shared.filesets {
-            // Not in a release build, in which a failed assertion would cost the results of the run.
+            // The assertion is left out of release builds, in which a failed assertion would cost the results of a run.
             debug_assert!(
                 set.files.are_idle() && set.leaf_dirs.are_idle(),
                 "an entry of {:?} is busy for ever, or not counted",

@@ -9,13 +9,13 @@ use serde::{Deserialize, Serialize};
 /// arrays of all their buckets and take a megabyte.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PackedInterval {
-    /// Number of the window.
+    /// Number of the window that contains the interval, from 1.
     pub(super) window: u32,
     /// Number of the interval in the window, from 0.
     pub(super) index: u64,
-    /// Start, in nanoseconds since the window opened.
+    /// Start of the interval, in nanoseconds since the window opened.
     pub(super) start: Nanos,
-    /// Length in nanoseconds, which replaces the length in `packed`.
+    /// Length of the interval in nanoseconds, which replaces the length in `packed`.
     pub(super) length: Nanos,
     packed: Vec<u8>,
 }
@@ -56,7 +56,7 @@ mod tests {
 
     #[test]
     fn an_interval_is_small_until_it_is_unpacked() {
-        // Latencies over three orders of magnitude, as from a file server.
+        // The latencies span three orders of magnitude, as from a file server.
         let latency = || Latency::of((0..3000).map(|n| 2000 + n * n));
         let row = || OpTotals {
             ops: 3000,

@@ -6,7 +6,7 @@ use crate::run::marker::{self, GuardError, GuardState, Marker, Tree};
 use crate::run::setup_pool::{SetupError, SetupPool};
 use crate::run::{EngineError, path_in};
 use plimsoll_plan::{Plan, RelPath};
-use plimsoll_target::{OpError, Target};
+use plimsoll_target::{OpError, SetupSession};
 use rustix::io::Errno;
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub(crate) enum ClaimError {
     Vanished,
     /// The file system or the quota has no space for a claim.
     NoRoom(EngineError),
-    /// Any other reason.
+    /// The directory must not be used, or an operation on the directory failed; the error gives the reason.
     Refused(EngineError),
 }
 
@@ -62,11 +62,11 @@ impl From<GuardError> for GuardNotClaimed {
     }
 }
 
-impl<'a, T: Target> ClaimedWorkDir<'a, T> {
+impl<'a> ClaimedWorkDir<'a> {
     /// Claims the guarded directories and writes their markers. Of several processes that claim a directory at the same
     /// time, one succeeds (see [`claim`]).
     pub(crate) fn claim(
-        pool: &'a SetupPool<T>,
+        pool: &'a SetupPool,
         plan: &'a Plan,
         others: RemoteOwner,
     ) -> Result<Self, ClaimError> {
@@ -206,7 +206,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
     ) -> Result<Contended, GuardNotClaimed> {
         let id = ClaimId::choose();
         for _ in 0..MAX_ROUNDS {
-            let take = async |dir: &mut SessionDir<'_, T>| Ok(claim::take(dir, &id, others).await);
+            let take = async |dir: &mut SessionDir<'_>| Ok(claim::take(dir, &id, others).await);
             let failed = |e| SetupError::failed("claim", guard.as_str().as_bytes(), e);
             match self.on_claim(guard, take).map_err(failed)? {
                 Ok(claim) => return Ok(Contended::Claimed(claim)),
@@ -218,7 +218,7 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
                 Err(NotClaimed::Held(by, state)) => {
                     let levels = self.levels(guard);
                     let tell =
-                        async |dir: &mut SessionDir<'_, T>| claim::tell(dir, &id, &levels).await;
+                        async |dir: &mut SessionDir<'_>| claim::tell(dir, &id, &levels).await;
                     // The refusal matters more than an error of the notes.
                     if levels.is_empty() || self.on_claim(guard, tell).unwrap_or(true) {
                         let held = GuardError::held(path_in(self.plan, guard.as_str()), &by, state);
@@ -234,10 +234,10 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
     pub(crate) fn on_claim<R>(
         &self,
         guard: &RelPath,
-        work: impl AsyncFnOnce(&mut SessionDir<'_, T>) -> Result<R, OpError>,
+        work: impl AsyncFnOnce(&mut SessionDir<'_>) -> Result<R, OpError>,
     ) -> Result<R, OpError> {
         let target = &*self.setup_pool.target;
-        let on_dir = async |session: &mut T::Session| {
+        let on_dir = async |session: &mut dyn SetupSession| {
             let mut dir = SessionDir {
                 target,
                 session,
@@ -256,7 +256,8 @@ impl<'a, T: Target> ClaimedWorkDir<'a, T> {
         made.map(|(level, _)| level).collect()
     }
 
-    /// Adds the directories of these levels to the directories that Plimsoll made.
+    /// Adds the directories at the levels `levels`, counted upwards from the guarded directory, to the directories that
+    /// Plimsoll made.
     pub(super) fn learn(&mut self, guard: &RelPath, levels: &Levels) {
         let dirs = (0..).zip(dirs_from(guard.as_str()));
         let told = dirs.filter(|(level, _)| levels.contains(level));

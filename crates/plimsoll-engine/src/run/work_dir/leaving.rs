@@ -7,12 +7,12 @@ use crate::run::marker::{self, GuardError, GuardState, Marker};
 use crate::run::removal::{self, Leftovers, RetryWindow};
 use crate::run::setup_pool::SetupError;
 use plimsoll_plan::RelPath;
-use plimsoll_target::{OpError, Session, Target};
+use plimsoll_target::OpError;
 use rustix::io::Errno;
 
-impl<T: Target> ClaimedWorkDir<'_, T> {
-    /// Releases a guarded directory. If no tree is left, also removes the marker, and the directory if Plimsoll made
-    /// it. Adds foreign contents to `left`.
+impl ClaimedWorkDir<'_> {
+    /// Releases a guarded directory; if the marker lists no tree, also removes the marker and a guarded directory that
+    /// Plimsoll made, and adds foreign contents of the guarded directory to `left`.
     pub(super) fn leave(
         &mut self,
         guarded: GuardedDir,
@@ -112,7 +112,7 @@ impl<T: Target> ClaimedWorkDir<'_, T> {
         let id = ClaimId::choose();
         let is_marker = |name: &str| marker::is_marker_name(name.as_bytes());
         for attempt in 0.. {
-            let depart = async |dir: &mut SessionDir<'_, T>| {
+            let depart = async |dir: &mut SessionDir<'_>| {
                 claim::depart(dir, &id, &mut levels, others, is_marker).await
             };
             let departed = self.on_claim(guard, depart);

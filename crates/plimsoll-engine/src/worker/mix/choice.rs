@@ -56,7 +56,7 @@ impl FileChooser {
 }
 
 /// Draws a number below `count` from the exponential distribution with mean `count` / 10, truncated at `count`. The
-/// continuous distribution has the same shape for any number of files.
+/// shape of the continuous distribution does not depend on the number of files.
 fn geometric(count: u64, rng: &mut Rng) -> u64 {
     let end = 1.0 - (-1.0 / GEOMETRIC_MEAN_SHARE).exp();
     let x = -(1.0 - rng.random::<f64>() * end).ln() * GEOMETRIC_MEAN_SHARE;
@@ -120,7 +120,7 @@ impl Hotspot {
     }
 }
 
-/// Number of hotspots per file.
+/// Number of parts of a file, each as large as a hotspot; the last part may be smaller.
 fn parts(spots: &Spots) -> u64 {
     ((100.0 / spots.percent).ceil() as u64).max(1)
 }
@@ -219,7 +219,7 @@ mod tests {
             popularity(1_000_000, geometric),
         );
         for i in 0..100 {
-            // Exp(mean 0.1) truncated to [0, 1].
+            // The expected distribution is exponential with mean 0.1, truncated to [0, 1].
             let at = |x: f64| (-x * 10.0).exp();
             let exact = (at(i as f64 / 100.0) - at((i + 1) as f64 / 100.0)) / (1.0 - at(1.0));
             for share in [few[i], many[i]] {
@@ -356,7 +356,7 @@ mod tests {
             (10, 1, 0.0..1.0, 0, &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10]),
             (10, 64, 0.0..1.0, 1, &[0]),
             (0, 8, 0.0..1.0, 5, &[0]),
-            // Of eight positions, the positions that the part contains or touches.
+            // Of eight positions, a transfer may begin at the positions that the part contains or touches.
             (8, 1, 0.5..0.75, 1, &[4, 5]),
             (8, 1, 0.5..0.8, 1, &[4, 5, 6]),
             (8, 1, 0.0..0.1, 1, &[0]),
@@ -367,7 +367,7 @@ mod tests {
             let at: Vec<u64> = found.iter().map(|(offset, _)| *offset).collect();
             assert_eq!(at, want, "{len} of {size} at {align} in {part:?}");
             let mean = 20_000.0 / want.len() as f64;
-            // Six standard deviations of a count.
+            // The tolerance is six standard deviations of a count.
             let even = |n: u32| (f64::from(n) - mean).abs() <= 6.0 * mean.sqrt();
             assert!(
                 found.iter().all(|(_, n)| want.len() == 1 || even(*n)),
@@ -384,7 +384,7 @@ mod tests {
         };
         let found = offsets(&bounds, 1);
         assert!(found[0].0 == 1000 && found.iter().all(|(at, _)| *at < 2000));
-        // Mean of Exp(mean 0.1) truncated to [0, 1].
+        // The expected mean is the mean of an exponential distribution with mean 0.1, truncated to [0, 1].
         let end = (-10.0f64).exp();
         let exact = 1000.0 * (0.1 - end / (1.0 - end));
         let sum: f64 = found
@@ -463,7 +463,7 @@ mod tests {
             }
         }
         runs.pop();
-        // Four parts; the last part is cut off at the end of the file.
+        // The file has four parts, and the last part is cut off at the end of the file.
         let parts: Vec<(f64, f64)> = runs[..5].iter().map(|(a, b, _)| (*a, *b)).collect();
         let begin = parts.iter().position(|(start, _)| *start == 0.0).unwrap();
         let width = 30.0 / 100.0;
@@ -479,7 +479,7 @@ mod tests {
             want
         );
         assert_eq!(want[3].1, 1.0);
-        // Four, eight or twelve accesses, with equal frequency.
+        // A hotspot stays for four, eight or twelve accesses, with equal frequency.
         let times = |n: u32| runs.iter().filter(|(_, _, found)| *found == 4 * n).count();
         let seen = [times(1), times(2), times(3)];
         assert_eq!(seen.iter().sum::<usize>(), runs.len());

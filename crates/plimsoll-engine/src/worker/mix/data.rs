@@ -164,7 +164,7 @@ impl<S: Session> Worker<S> {
             .await
     }
 
-    /// Accesses a part of an open file.
+    /// Executes the read, write, mapped access or lock of `op` on an extent of the file in `slot`.
     async fn mix_access(
         &mut self,
         op: MixOp,

@@ -2,7 +2,7 @@
 
 /// The open file of each descriptor slot of a worker; the least recently used file is replaced.
 ///
-/// Every operation searches these keys for its file, so the keys are contiguous in few cache lines.
+/// Every operation searches the keys of open files, so the keys are contiguous in few cache lines.
 pub(super) struct Handles {
     /// Key of the open file of each slot, or [`NO_FILE`].
     files: Box<[u64]>,

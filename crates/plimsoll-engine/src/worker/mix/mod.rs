@@ -10,7 +10,7 @@ mod turnover;
 
 use super::context::ExitReason;
 use super::{Worker, WorkerExit};
-use crate::program::{EXTRA_DESCRIPTORS, MixFileSizes, MixProgram};
+use crate::program::{MixFileSizes, MixProgram};
 use crate::schedule::WindowCounts;
 use crate::sync::lock;
 use choice::{FileChooser, Hotspot};
@@ -125,7 +125,7 @@ impl<S: Session> Worker<S> {
             chooser,
             reading: Position::default(),
             writing: Position::default(),
-            handles: Handles::new(self.slots.len() - EXTRA_DESCRIPTORS as usize),
+            handles: Handles::new(self.slots.len()),
             names: Box::new([
                 files(mix.files.turnover),
                 files(mix.files.empty),
@@ -137,7 +137,7 @@ impl<S: Session> Worker<S> {
         }
     }
 
-    /// Waits for the scheduled time of the next operation, and executes it.
+    /// Waits for the scheduled time of the next operation, and executes the operation.
     async fn mix_turn(&mut self, state: &mut MixState) -> Result<(), WorkerExit> {
         if let Some(due) = self.await_due(state).await? {
             self.context.intended = Some(due);
@@ -190,7 +190,7 @@ impl<S: Session> Worker<S> {
 
     /// Executes one operation; `false` if the operation failed and failures are counted. Each operation is a separate
     /// future on the heap, created before the operation is timed: a common future of all operations would be as large
-    /// as the largest one for every worker.
+    /// as the largest of the futures for every worker.
     fn mix_op<'a>(
         &'a mut self,
         op: MixOp,

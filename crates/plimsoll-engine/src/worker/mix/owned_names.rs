@@ -12,15 +12,15 @@ pub(super) enum NameKind {
     Dir,
 }
 
-/// The names of one worker in a fileset. No other worker creates or removes these names.
+/// The names of one worker in a fileset. No other worker creates or removes the names.
 pub(super) struct OwnedNames {
     existing: Vec<u32>,
     missing: Vec<u32>,
 }
 
 impl OwnedNames {
-    /// The names with these numbers. `initial(at)` has the bits of the existing names among the 64 names from `64 · at`
-    /// on.
+    /// The names with the numbers `numbers`. `initial(at)` has the bits of the existing names among the 64 names from
+    /// `64 · at` on.
     pub(super) fn new(numbers: Range<u64>, initial: impl Fn(u32) -> u64) -> Self {
         let (mut at, mut word) = (u32::MAX, 0);
         let exists = |n: &u32| {
@@ -33,7 +33,8 @@ impl OwnedNames {
         Self { existing, missing }
     }
 
-    /// Takes a random name that exists or, if not `exists`, is missing; `None` without such a name.
+    /// Takes a random existing name, or a random missing name if not `exists`; `None` if no name is in the wanted
+    /// state.
     pub(super) fn take(&mut self, exists: bool, rng: &mut Rng) -> Option<u32> {
         let names = match exists {
             true => &mut self.existing,
@@ -92,7 +93,7 @@ mod tests {
             seen[n as usize] += 1;
             names.give(n, true);
         }
-        // Five standard deviations of a binomial of 8000 and an eighth are 148.
+        // Each count has a binomial distribution with 8000 draws and probability 1/8; five standard deviations are 148.
         assert!(seen.iter().all(|n| (850..1150).contains(n)), "{seen:?}");
     }
 }

@@ -36,7 +36,7 @@ impl Pacer {
             after: 0.0,
         };
         pacer.first += match arrivals {
-            // A random instant of the first gap, so that workers are not synchronised.
+            // The first start is a random instant of the first gap, so that workers are not synchronised.
             Arrivals::Constant => rng.random::<f64>() * gap,
             Arrivals::Poisson => pacer.draw(rng),
         };
@@ -60,7 +60,7 @@ impl Pacer {
         self.number += 1;
         self.next = self.after;
         self.after = match self.arrivals {
-            // Computed from the first start, so that rounding errors do not add up.
+            // Each start is computed from the first start, so that rounding errors do not add up.
             Arrivals::Constant => self.first + self.number as f64 * self.gap,
             Arrivals::Poisson => self.after + self.draw(rng),
         };
@@ -83,7 +83,7 @@ impl Pacer {
             _ if left <= 0.0 => 0,
             // The subtrahend absorbs the rounding of an instant.
             Arrivals::Constant => (left - 1e-3).ceil() as u64,
-            // Only the start of the next operation is known.
+            // Of Poisson arrivals, only the start of the next operation is known.
             Arrivals::Poisson => 1 + left.round() as u64,
         }
     }
@@ -118,7 +118,7 @@ mod tests {
                 let exact = all[0] as f64 + n as f64 * gap;
                 prop_assert!((*due as f64 - exact).abs() <= 2.0, "{} of {}", due, exact);
             }
-            // `left_until` counts as many operations without drawing them.
+            // `left_until` counts the operations until a start without drawing any start.
             let fresh = Pacer::new(rate, Arrivals::Constant, start, &mut Stream::new(seed).rng());
             prop_assert_eq!(fresh.left_until(all[1500]), 1500);
         }
@@ -190,7 +190,7 @@ mod tests {
             })
             .collect();
         assert!(firsts.iter().all(|f| (0.0..=1.0).contains(f)));
-        // Uniform: five deviations of the mean of a thousand are 0.046.
+        // First starts are uniform within a gap: five deviations of the mean of a thousand starts are 0.046.
         let mean = firsts.iter().sum::<f64>() / 1000.0;
         assert!((mean - 0.5).abs() < 0.046, "{mean}");
         assert!(firsts.iter().any(|f| *f < 0.02) && firsts.iter().any(|f| *f > 0.98));
@@ -205,7 +205,7 @@ mod tests {
                 (pacer.due() - SECOND) as f64 / (1e9 / 50.0)
             })
             .collect();
-        // Exponential with a mean of one gap: five deviations of the mean are 0.08.
+        // First starts are exponential with a mean of one gap: five deviations of the mean are 0.08.
         let mean = firsts.iter().sum::<f64>() / 4000.0;
         assert!((mean - 1.0).abs() < 0.08, "{mean}");
     }
@@ -227,7 +227,7 @@ mod tests {
         ] {
             assert_eq!(constant.left_until(end), left, "{end} from {due}");
         }
-        // For Poisson arrivals: the next operation, and the mean number of further operations.
+        // For Poisson arrivals, `left_until` counts the next operation and the mean number of further operations.
         let random = Pacer::new(100.0, Arrivals::Poisson, 0, &mut rng);
         let due = random.due();
         for (end, left) in [

@@ -110,8 +110,8 @@ impl<S: Session> Worker<S> {
             .size(FileId(number))
     }
 
-    /// Takes a name that exists (`there`) or is missing. Without such a name, changes another name as preparation;
-    /// `None` if the change failed and failures are counted.
+    /// Takes an existing name (`there`) or a missing name. If no name is in the wanted state, changes another name as
+    /// preparation; `None` if the change failed and failures are counted.
     async fn take_name(
         &mut self,
         state: &mut MixState,

@@ -2,105 +2,88 @@
 
 use crate::sync::lock;
 use crate::worker::context::{ExitReason, OpSubject};
-use crate::worker::{CapUsage, Worker, WorkerContext, WorkerExit};
+use crate::worker::{CapUsage, WorkerContext, WorkerExit};
 use plimsoll_measure::Nanos;
-use plimsoll_plan::{LimitKind, Op, OperationId};
-use plimsoll_target::Session;
+use plimsoll_plan::{LimitKind, OperationId, Value};
 use std::sync::atomic::Ordering::Relaxed;
 
-impl<S: Session> Worker<S> {
-    /// Executes an operation that does not touch the target.
-    pub(super) async fn coordinate(
+impl WorkerContext {
+    pub(super) async fn sem_block(
         &mut self,
         row: u32,
-        op: &Op,
         state: u32,
+        value: Value,
+        high_water: Value,
     ) -> Result<(), WorkerExit> {
-        let core = &mut self.context;
-        let shared = core.shared.clone();
-        match op {
-            Op::SemBlock { value, high_water } => {
-                let (count, high) = (core.draw(*value), core.draw(*high_water));
-                let (lane, semaphore) =
-                    (core.lane.clone(), core.semaphores[state as usize].clone());
-                core.timed_wait(row, semaphore.take(&lane, &shared.idle, count, high))
-                    .await
-            }
-            Op::SemPost {
-                targets,
-                value,
-                blocking,
-            } => {
-                let count = core.draw(*value);
-                core.post(row, targets, count, *blocking).await
-            }
-            Op::Block => {
-                let (lane, seen) = (core.lane.clone(), core.seen[state as usize]);
-                let wait = shared.wakeups[row as usize].wait(&lane, &shared.idle, seen);
-                core.seen[state as usize] = core.timed_wait(row, wait).await?;
-                Ok(())
-            }
-            Op::Wakeup { targets } => {
-                let wakeups = targets.iter().map(|t| &shared.wakeups[t.0 as usize]);
-                wakeups.for_each(|w| w.wake());
-                core.instant(row)
-            }
-            Op::Hog { value } => {
-                let (stores, lane) = (core.draw(*value), core.lane.clone());
-                let work = async {
-                    lane.spin_stores(stores).await;
-                    Ok(())
-                };
-                core.timed(row, OpSubject::NO_SUBJECT, |()| 0, work).await?;
-                Ok(())
-            }
-            Op::Delay {
-                seconds,
-                nanoseconds,
-            } => {
-                let time = core.draw(*seconds).saturating_mul(1_000_000_000);
-                let time = time.saturating_add(u64::from(*nanoseconds));
-                let wait = core.lane.sleep_until(core.lane.now().saturating_add(time));
-                core.timed_wait(row, wait).await
-            }
-            Op::Limit { kind, .. } => core.limit(row, *kind, state).await,
-            Op::FinishOnCount { value, targets } => {
-                let value = core.draw(*value);
-                core.finish_at(row, value, shared.done(targets.as_deref()).0.into())
-            }
-            Op::FinishOnBytes { value, targets } => {
-                let value = core.draw(*value);
-                core.finish_at(row, value, shared.done(targets.as_deref()).1)
-            }
-            Op::Print { text } => {
-                lock(&shared.messages).push(format!("{}: {text}", core.name()));
-                core.instant(row)
-            }
-            Op::TestVariable { value } => {
-                let drawn = core.draw(*value);
-                shared.note_draw(row, drawn);
-                core.instant(row)
-            }
-            _ => unreachable!("operations on the target are executed before"),
-        }
+        let (count, high) = (self.draw(value), self.draw(high_water));
+        let (lane, shared) = (self.lane.clone(), self.shared.clone());
+        let semaphore = self.semaphores[state as usize].clone();
+        let take = semaphore.take(&lane, &shared.idle, count, high);
+        self.timed_wait(row, take).await
     }
-}
 
-impl WorkerContext {
+    pub(super) async fn block(&mut self, row: u32, state: u32) -> Result<(), WorkerExit> {
+        let (lane, shared) = (self.lane.clone(), self.shared.clone());
+        let seen = self.seen[state as usize];
+        let wait = shared.wakeups[row as usize].wait(&lane, &shared.idle, seen);
+        self.seen[state as usize] = self.timed_wait(row, wait).await?;
+        Ok(())
+    }
+
+    pub(super) fn wakeup(&mut self, row: u32, targets: &[OperationId]) -> Result<(), WorkerExit> {
+        let wakeups = targets.iter().map(|t| &self.shared.wakeups[t.0 as usize]);
+        wakeups.for_each(|w| w.wake());
+        self.instant(row)
+    }
+
+    pub(super) async fn hog(&mut self, row: u32, value: Value) -> Result<(), WorkerExit> {
+        let (stores, lane) = (self.draw(value), self.lane.clone());
+        let work = async {
+            lane.spin_stores(stores).await;
+            Ok(())
+        };
+        self.timed(row, OpSubject::NO_SUBJECT, |()| 0, work).await?;
+        Ok(())
+    }
+
+    pub(super) async fn delay(
+        &mut self,
+        row: u32,
+        seconds: Value,
+        nanoseconds: u32,
+    ) -> Result<(), WorkerExit> {
+        let time = self.draw(seconds).saturating_mul(1_000_000_000);
+        let time = time.saturating_add(u64::from(nanoseconds));
+        let wait = self.lane.sleep_until(self.lane.now().saturating_add(time));
+        self.timed_wait(row, wait).await
+    }
+
+    pub(super) fn print(&mut self, row: u32, text: &str) -> Result<(), WorkerExit> {
+        lock(&self.shared.messages).push(format!("{}: {text}", self.name()));
+        self.instant(row)
+    }
+
+    pub(super) fn test_variable(&mut self, row: u32, value: Value) -> Result<(), WorkerExit> {
+        let drawn = self.draw(value);
+        self.shared.note_draw(row, drawn);
+        self.instant(row)
+    }
+
     /// Records an operation that takes no time.
     fn instant(&mut self, row: u32) -> Result<(), WorkerExit> {
         let begun = self.start_wait(row);
         self.waited(row, &begun, self.lane.now())
     }
 
-    /// Posts `count` to the semaphores of all workers that have one of the semblocks.
-    async fn post(
+    /// Posts to the semaphores of all workers that have one of the semblocks `targets`.
+    pub(super) async fn sem_post(
         &mut self,
         row: u32,
         targets: &[OperationId],
-        count: u64,
+        value: Value,
         blocking: bool,
     ) -> Result<(), WorkerExit> {
+        let count = self.draw(value);
         let (shared, lane) = (self.shared.clone(), self.lane.clone());
         let post = async {
             for row in targets {
@@ -113,7 +96,14 @@ impl WorkerContext {
         self.timed_wait(row, post).await
     }
 
-    fn finish_at(&mut self, row: u32, value: u64, done: u128) -> Result<(), WorkerExit> {
+    /// Ends the worker if `done`, a number of operations or bytes, has reached `value`.
+    pub(super) fn finish_at(
+        &mut self,
+        row: u32,
+        value: Value,
+        done: u128,
+    ) -> Result<(), WorkerExit> {
+        let value = self.draw(value);
         self.instant(row)?;
         match done >= value.into() {
             true => Err(WorkerExit::new(ExitReason::Finished)),
@@ -123,7 +113,12 @@ impl WorkerContext {
 
     /// Waits for the events of a limiter. A schedule (`eventlimit`) gives the next operation its intended start; a cap
     /// charges for completed operations.
-    async fn limit(&mut self, row: u32, kind: LimitKind, state: u32) -> Result<(), WorkerExit> {
+    pub(super) async fn limit(
+        &mut self,
+        row: u32,
+        kind: LimitKind,
+        state: u32,
+    ) -> Result<(), WorkerExit> {
         let count = match kind {
             LimitKind::Calls => 1,
             _ => self.cap_usage[state as usize].charged(kind),

@@ -2,7 +2,7 @@
 //!
 //! A target that completes at once needs no futures, which would keep state across waits. The code between two system
 //! calls runs with the processor caches that the kernel has just used, so the cost of the code is its number of
-//! instructions and cache lines: plain calls have half as many as futures.
+//! instructions and cache lines: plain calls have half as many instructions and cache lines as futures.
 //!
 //! The loop of a program inlines the plain calls, down to the system calls: see [`Session::is_immediate`] for the
 //! reason why functions must not return after a system call.
@@ -22,7 +22,7 @@ impl<S: Session> Worker<S> {
         row: u32,
         op: &Op,
     ) -> Option<Result<(), WorkerExit>> {
-        if !self.session.is_immediate() {
+        if !S::HAS_FAST_PATH || !self.session.is_immediate() {
             return None;
         }
         match op {
@@ -67,7 +67,7 @@ impl<S: Session> Worker<S> {
             |n| *n,
             self.session.read_now(handle, offset, size)
         );
-        slot.has_read(io, offset, done?);
+        slot.note_read(io, offset, done?);
         Ok(())
     }
 
@@ -85,7 +85,7 @@ impl<S: Session> Worker<S> {
             |()| size,
             self.session.write_now(handle, offset, size)
         );
-        slot.has_written(io, offset + size, done?);
+        slot.note_written(io, offset + size, done?);
         Ok(())
     }
 
@@ -108,7 +108,7 @@ impl<S: Session> Worker<S> {
         let how = self.locate_to_open(file, kind, at);
         let done = timed!(self, row, at.subject(), |_| 0, self.session.open_now(how));
         let slot = file.slot as usize;
-        self.has_opened(slot, kind, at, how.planned_size, done)?;
+        self.note_opened(slot, kind, at, how.planned_size, done)?;
         Ok(())
     }
 
@@ -124,7 +124,7 @@ impl<S: Session> Worker<S> {
             |()| 0,
             self.session.close_now(handle)
         );
-        self.has_closed(at);
+        self.note_closed(at);
         done.map(|_| ())
     }
 
@@ -135,7 +135,7 @@ impl<S: Session> Worker<S> {
             Ok(()) => timed!(self, row, at.subject(), |()| 0, self.session.unlink_now()),
             Err(e) => Err(self.replaced(row, at.subject(), e)),
         };
-        self.has_deleted(slot, at, done)
+        self.note_deleted(slot, at, done)
     }
 
     /// The slot of the operation, if the slot is open.

@@ -1,4 +1,4 @@
-//! Opening, creating, closing, deleting and examining files.
+//! Operations that open, create, close, delete and examine files of filesets.
 
 use super::took_effect;
 use crate::file_pool::Existence;
@@ -32,7 +32,7 @@ impl<S: Session> Worker<S> {
         let at = Chosen { fileset, file: id };
         let how = self.locate_to_open(file, kind, at);
         let done = timed!(self, row, at.subject(), |_| 0, self.session.open(how).await);
-        self.has_opened(slot, kind, at, how.planned_size, done)
+        self.note_opened(slot, kind, at, how.planned_size, done)
     }
 
     /// Passes the path of a chosen file to the session; returns how the file is to be opened.
@@ -63,7 +63,7 @@ impl<S: Session> Worker<S> {
 
     /// Puts an opened or created file into its slot, and makes the file idle again.
     #[inline(always)]
-    pub(super) fn has_opened(
+    pub(super) fn note_opened(
         &mut self,
         slot: usize,
         kind: Existence,
@@ -99,7 +99,8 @@ impl<S: Session> Worker<S> {
         opened
     }
 
-    /// Opens an existing file into its slot, or creates a missing one.
+    /// Opens the file of an open or create operation into the operation's slot, and creates a missing file. A slot that
+    /// is already open is an error of the workload, which ends the run.
     pub(super) async fn open_explicit(
         &mut self,
         row: u32,
@@ -125,13 +126,13 @@ impl<S: Session> Worker<S> {
             |()| 0,
             self.session.close(handle).await
         );
-        self.has_closed(at);
+        self.note_closed(at);
         done.map(|_| ())
     }
 
-    /// Lets other workers delete the file. Called after the file's close, which may still write the file.
+    /// Lets other workers delete the file. Must be called after the file's close, which may still write the file.
     #[inline(always)]
-    pub(super) fn has_closed(&self, at: Chosen) {
+    pub(super) fn note_closed(&self, at: Chosen) {
         self.context.shared.filesets[at.fileset as usize].dec_open(at.file);
     }
 
@@ -193,13 +194,13 @@ impl<S: Session> Worker<S> {
             Ok(()) => timed!(self, row, at.subject(), |()| 0, self.session.unlink().await),
             Err(exit) => Err(exit),
         };
-        self.has_deleted(file.slot, at, done)
+        self.note_deleted(file.slot, at, done)
     }
 
     /// Makes a file idle again after a delete, and removes a deleted file from its slot unless the slot has the file
     /// open.
     #[inline(always)]
-    pub(super) fn has_deleted(
+    pub(super) fn note_deleted(
         &mut self,
         slot: u8,
         at: Chosen,
@@ -227,8 +228,8 @@ impl<S: Session> Worker<S> {
 
     /// Takes the next existing file that no worker has open; `None` if all files are open.
     ///
-    /// Filebench does nothing if the next file is open. Such a delete would never remove this file, and a workload that
-    /// creates as many files as it deletes would fill its fileset.
+    /// Filebench's delete has no effect if the next file is open, so that a workload that creates as many files as it
+    /// deletes fills its fileset.
     async fn choose_closed(
         &mut self,
         row: u32,

@@ -1,4 +1,4 @@
-//! The operations of a program.
+//! Dispatch of a program's operations, and what the operations have in common: slots, implicit opens, errors.
 
 mod coordinate;
 mod dirs;
@@ -13,6 +13,7 @@ use super::{Worker, WorkerExit};
 use crate::file_pool::Existence;
 use plimsoll_plan::{FileRef, Op};
 use plimsoll_target::{OpError, Session};
+use std::future::ready;
 use std::pin::Pin;
 
 impl<S: Session> Worker<S> {
@@ -64,7 +65,39 @@ impl<S: Session> Worker<S> {
                 Box::pin(self.change_dir(row, fileset.0, *index, Existence::Missing))
             }
             Op::ListDir { fileset, index } => Box::pin(self.list_dir(row, fileset.0, *index)),
-            _ => Box::pin(self.coordinate(row, op, state)),
+            Op::SemBlock { value, high_water } => {
+                Box::pin(self.context.sem_block(row, state, *value, *high_water))
+            }
+            Op::SemPost {
+                targets,
+                value,
+                blocking,
+            } => Box::pin(self.context.sem_post(row, targets, *value, *blocking)),
+            Op::Block => Box::pin(self.context.block(row, state)),
+            Op::Wakeup { targets } => Box::pin(ready(self.context.wakeup(row, targets))),
+            Op::Hog { value } => Box::pin(self.context.hog(row, *value)),
+            Op::Delay {
+                seconds,
+                nanoseconds,
+            } => Box::pin(self.context.delay(row, *seconds, *nanoseconds)),
+            Op::Limit { kind, .. } => Box::pin(self.context.limit(row, *kind, state)),
+            Op::FinishOnCount { value, targets } => {
+                let done = self.context.shared.done(targets.as_deref()).0.into();
+                Box::pin(ready(self.context.finish_at(row, *value, done)))
+            }
+            Op::FinishOnBytes { value, targets } => {
+                let done = self.context.shared.done(targets.as_deref()).1;
+                Box::pin(ready(self.context.finish_at(row, *value, done)))
+            }
+            Op::Print { text } => Box::pin(ready(self.context.print(row, text))),
+            Op::TestVariable { value } => Box::pin(ready(self.context.test_variable(row, *value))),
+            Op::Read(_)
+            | Op::Write(_)
+            | Op::Stat(_)
+            | Op::Open(_)
+            | Op::Create(_)
+            | Op::Close { .. }
+            | Op::Delete(_) => unreachable!("`run_async` executes short operations"),
         }
     }
 
@@ -107,7 +140,7 @@ impl<S: Session> Worker<S> {
     }
 
     /// Checks, before an operation is timed, that no foreign symbolic link leads the operation's path out of the work
-    /// directory. Otherwise ends the run, regardless of the error policy.
+    /// directory. A path that leads out of the work directory ends the run, regardless of the error policy.
     pub(super) async fn check_parent(
         &mut self,
         row: u32,
@@ -131,7 +164,8 @@ impl<S: Session> Worker<S> {
     }
 
     /// Handles an operation on a slot that is not open. If the slot's open failed and was counted, counts the operation
-    /// as not issued, and the program goes on. Otherwise the program is wrong, and the run ends.
+    /// as not issued, and the program goes on. An operation on a slot that no open has used is an error of the program,
+    /// which ends the run.
     #[cold]
     async fn not_open(&mut self, row: u32, slot: usize) -> Result<(), WorkerExit> {
         if !self.slots[slot].open_failed {

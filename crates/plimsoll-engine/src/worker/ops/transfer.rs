@@ -1,4 +1,4 @@
-//! Transfers of data, and flushes.
+//! Operations that read, write, append and flush files of filesets.
 
 use crate::worker::context::OpSubject;
 use crate::worker::{Slot, Worker, WorkerExit};
@@ -87,7 +87,7 @@ impl<S: Session> Worker<S> {
             |n| *n,
             self.session.read(handle, offset, size).await
         );
-        slot.has_read(io, offset, done?);
+        slot.note_read(io, offset, done?);
         Ok(())
     }
 
@@ -153,7 +153,7 @@ impl<S: Session> Worker<S> {
             |()| size,
             self.session.write(handle, offset, size).await
         );
-        slot.has_written(io, offset + size, done?);
+        slot.note_written(io, offset + size, done?);
         Ok(())
     }
 
@@ -364,7 +364,7 @@ impl<S: Session> Worker<S> {
 impl<H> Slot<H> {
     /// Advances a sequential reader, which continues at the beginning after the end of the file.
     #[inline(always)]
-    pub(super) fn has_read(&mut self, io: &Io, offset: u64, done: Option<u64>) {
+    pub(super) fn note_read(&mut self, io: &Io, offset: u64, done: Option<u64>) {
         if let (Some(n), false) = (done, io.random) {
             self.position = if n == 0 { 0 } else { offset + n };
         }
@@ -372,7 +372,7 @@ impl<H> Slot<H> {
 
     /// Advances a sequential writer to `end`.
     #[inline(always)]
-    pub(super) fn has_written(&mut self, io: &Io, end: u64, done: Option<()>) {
+    pub(super) fn note_written(&mut self, io: &Io, end: u64, done: Option<()>) {
         if let (Some(()), false) = (done, io.random) {
             self.position = end;
         }

@@ -37,7 +37,7 @@ impl DerefMut for Buffer {
     }
 }
 
-/// Buffers of a rank for the contents of objects.
+/// A rank's buffers: the contents to write or to expect, and the contents read.
 pub(super) struct Contents {
     /// The contents of the next object to create; after a read, the expected contents.
     pub(super) to_write: Buffer,
@@ -95,7 +95,7 @@ impl Contents {
         }
     }
 
-    /// A description of the difference between found and expected contents; `None` if they are equal.
+    /// A description of the difference between found and expected contents; `None` if the contents are equal.
     pub(super) fn difference(&self, pattern: &Pattern) -> Option<String> {
         if *self.found == *self.to_write {
             return None;
@@ -295,7 +295,7 @@ mod tests {
         }
         let again: Vec<u32> = times.into_values().filter(|n| *n > 1).collect();
         assert_eq!(again.len(), 5);
-        // Four standard deviations of a binomial of 6400.
+        // The tolerance is four standard deviations of a binomial of 6400.
         let share = f64::from(again.iter().sum::<u32>()) / 6400.0;
         assert!(
             (share - 0.3).abs() < 4.0 * (0.21_f64 / 6400.0).sqrt(),

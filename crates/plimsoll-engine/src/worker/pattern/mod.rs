@@ -42,7 +42,7 @@ struct Rank<'a, S: Session> {
 
 impl<S: Session> Worker<S> {
     /// Runs a stage of the pattern to its end.
-    pub(crate) async fn run_stage(mut self, content: ContentPool) {
+    pub(in crate::worker) async fn run_stage(mut self, content: ContentPool) {
         let shared = self.context.shared.clone();
         let run = shared.stage.as_ref().expect("ranks run in a stage");
         let exit = match self.stage(&shared, run, content).await {
@@ -230,7 +230,7 @@ impl<S: Session> Rank<'_, S> {
         self.context.failure(row, &self.path(), error)
     }
 
-    /// The path of the located name.
+    /// The path of the located object or set, relative to the work directory.
     fn path(&self) -> Vec<u8> {
         let mut path = Vec::new();
         match self.at {
@@ -307,7 +307,7 @@ impl<S: Session> Rank<'_, S> {
     }
 
     /// The number of rounds to execute, when the rank has completed `done` of `total` rounds at the stonewall or at the
-    /// end of all rounds. With wear-out, the number of rounds of the fastest rank.
+    /// end of all rounds. With wear-out, returns the number of rounds of the fastest rank.
     async fn agree(&mut self, done: u64, total: u64) -> Result<u64, WorkerExit> {
         let Some(wall) = self.stage.stonewall else {
             return Ok(done);
@@ -329,7 +329,7 @@ impl<S: Session> Rank<'_, S> {
         Ok(agreed.clamp(done, total.max(done)))
     }
 
-    /// The maximum number of rounds of a stage.
+    /// The maximum number of rounds that any rank can execute in a stage.
     fn max_rounds(&self, rounds: Rounds) -> u64 {
         let states = &self.run.states;
         let largest = |of: &[u64]| of.iter().copied().max().unwrap_or(0);

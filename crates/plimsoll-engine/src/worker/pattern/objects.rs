@@ -92,7 +92,7 @@ impl<S: Session> Rank<'_, S> {
                 end = self.agree(f, total).await?;
                 continue;
             }
-            if at_once {
+            if S::HAS_FAST_PATH && at_once {
                 self.round_now(work.rounds, steps, first + f, f)?;
             } else {
                 self.context.lane.yield_if_exhausted().await;
@@ -133,7 +133,7 @@ impl<S: Session> Rank<'_, S> {
                 }
             };
             let first = numbers.start;
-            if self.is_immediate_stage() {
+            if S::HAS_FAST_PATH && self.is_immediate_stage() {
                 self.set_now(work.rounds, steps, set, numbers)?;
             } else {
                 for number in numbers {

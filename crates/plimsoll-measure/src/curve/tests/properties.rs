@@ -129,7 +129,7 @@ proptest! {
     fn any_law_is_found_again(
         lambda in 1e-3f64..1e6,
         sigma in 0.0f64..0.9,
-        // Relative to the greatest load, to make every law bend within the curve.
+        // The bend is relative to the highest load, so that every law bends within the curve.
         bend in 0.0f64..3.0,
         first in 1.0f64..50.0,
         step in 0.5f64..50.0,

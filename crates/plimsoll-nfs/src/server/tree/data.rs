@@ -23,7 +23,8 @@ impl Tree {
         Ok(())
     }
 
-    /// Sets attributes.
+    /// Sets the attributes `set` of an object (SETATTR; RFC 1813, 3.3.2); with a `guard` other than the object's
+    /// `ctime`, fails with `NOT_SYNC`.
     pub fn set(&mut self, handle: &Handle, set: &Setting, guard: Option<Time>) -> TreeResult<()> {
         let number = self.number(handle)?;
         if guard.is_some_and(|g| self.nodes[&number].changed != g) {

@@ -1,5 +1,5 @@
-//! The shutdown of a client: otherwise the server keeps the client's files open until the lease
-//! ends.
+//! The shutdown of an NFS client; without a shutdown, the server would keep the client's files open until the lease
+//! expires.
 
 use super::Inner;
 use crate::v4::blocking::{BlockingClient, set_client_id_args, verifier};

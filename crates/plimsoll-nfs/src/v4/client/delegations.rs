@@ -30,8 +30,8 @@ pub(super) struct Delegations {
     slots: RefCell<Vec<(u32, Vec<u8>)>>,
     /// The number of opens in flight; each may return a delegation.
     opening: Cell<u32>,
-    /// Delegations recalled before the client handled the OPEN reply that grants them: the callback
-    /// may overtake the reply (RFC 8881, 10.2.1 and 20.9).
+    /// Handle and stateid (without seqid) of delegations that the server recalled before the client handled the OPEN
+    /// reply with the delegation: a callback may overtake a reply (RFC 8881, 2.10.6.3 and 20.9).
     recalled_before_grant: RefCell<Vec<(Handle, [u8; 12])>>,
 }
 
@@ -45,10 +45,10 @@ impl Delegations {
 /// The delegation in an OPEN reply, without borrowed data.
 #[derive(Clone, Copy)]
 pub(super) enum OfferedDelegation {
-    /// The server has granted no delegation.
+    /// The OPEN reply has no delegation, or a reason for granting none.
     None,
-    /// The stateid of a granted delegation; whether it is a write delegation; whether it is
-    /// recalled already.
+    /// The OPEN reply has a delegation: the stateid, whether the delegation is a write delegation, and whether the
+    /// server has already recalled the delegation.
     Held(StateId, bool, bool),
 }
 
@@ -185,8 +185,7 @@ impl Client {
         let former = held.insert(file, new);
         drop(held);
         if let Some(former) = former.filter(|b| b.state.other != state.other) {
-            // The server has lost the former delegation; otherwise the server would not grant
-            // another.
+            // A server grants a second delegation of a file only after the loss of the first delegation.
             former.recalled.set(true);
         }
         let mut names = delegations.names.borrow_mut();
@@ -264,9 +263,9 @@ impl Client {
         Ok(())
     }
 
-    /// Whether an operation on a file failed because the server has revoked the file's delegation
-    /// (RFC 7530, 10.4.6). If so, opens all files of the delegation at the server; the caller may
-    /// repeat the operation.
+    /// Whether an operation on `file` failed with `e` because the server has revoked the file's delegation (RFC 7530,
+    /// 10.4.7). If the delegation is revoked, the client opens the file at the server for every open that the
+    /// delegation served, and the caller may repeat the operation.
     pub async fn is_opened_instead(&self, file: &OpenFile, e: NfsError) -> bool {
         let Some(delegation) = file.state.delegation() else {
             return false;
@@ -301,7 +300,7 @@ impl Client {
     }
 }
 
-/// Handles the callbacks to a client.
+/// Passes the server's callbacks to a client; after the client is dropped, callbacks get no reply.
 pub(super) struct CallbackReceiver(pub(super) Weak<Inner>);
 
 impl CallbackHandler for CallbackReceiver {

@@ -10,7 +10,7 @@ use super::delegations::CALLBACK_SLOTS;
 use super::fifo_mutex::FifoMutex;
 use super::listener::Listener;
 use super::slots::{Session, callbacks_are_down};
-use super::{Call, Client, Event, Inner, Permit, RetryState};
+use super::{Call, Client, Event, Permit, RetryState};
 use crate::rpc::RpcError;
 use crate::v4::blocking::{exchange_args, session_args, set_client_id_args, verifier};
 use crate::v4::compound::{Compound, NfsError, Results};
@@ -23,7 +23,7 @@ use crate::v4::types::Status;
 use plimsoll_measure::Nanos;
 use rustix::io::Errno;
 use std::cell::Cell;
-use std::rc::{Rc, Weak};
+use std::rc::Rc;
 
 /// The pause after a failed attempt to bind a connection for callbacks, in nanoseconds.
 const REBIND_PAUSE_NS: Nanos = 1_000_000_000;
@@ -46,13 +46,13 @@ pub(super) struct Identity {
     client: Cell<u64>,
     /// The client id of the current client epoch.
     established_client: Cell<Option<u64>>,
-    /// The sequence number of the next CREATE_SESSION.
+    /// The sequence number of the client's next CREATE_SESSION (4.1).
     sequence: Cell<u32>,
     lost: Cell<LostState>,
     /// The number of times that the client has established its client id or its session.
     session_epoch: Cell<u64>,
-    /// The number of times that the client has established its client id, and with it all opens and
-    /// locks.
+    /// The number of times that the client has established its client id; opens and locks of an earlier client epoch
+    /// are lost.
     client_epoch: Cell<u64>,
     /// Held by the worker that establishes the state, while the other workers wait.
     creation_mutex: FifoMutex,
@@ -93,8 +93,8 @@ impl Identity {
     }
 }
 
-/// The lost state that a status reports. On 4.0, an expired lease concerns the client; on 4.1, it
-/// concerns an open, and the session reports the loss of the client.
+/// The part of the client's state that the server has lost, by the status of a call. On 4.0, NFS4ERR_EXPIRED concerns
+/// the client. On 4.1, NFS4ERR_EXPIRED concerns an open, and the loss of the client is reported for the session.
 fn lost_state_of(status: Status, minor: u32) -> Option<LostState> {
     match status {
         Status::StaleClientId | Status::StaleStateId => Some(LostState::Client),
@@ -110,25 +110,12 @@ fn lost_state_of(status: Status, minor: u32) -> Option<LostState> {
     }
 }
 
-/// Notes the end of the renewal task, for any reason.
-struct RenewalGuard(Weak<Inner>);
+/// A guard that marks a background task as ended when the task returns or is dropped.
+struct RunningTask(Rc<Cell<bool>>);
 
-impl Drop for RenewalGuard {
+impl Drop for RunningTask {
     fn drop(&mut self) {
-        if let Some(inner) = self.0.upgrade() {
-            inner.renewed.set(false);
-        }
-    }
-}
-
-/// Notes the end of the task that binds a connection, for any reason.
-struct BindGuard(Weak<Inner>);
-
-impl Drop for BindGuard {
-    fn drop(&mut self) {
-        if let Some(inner) = self.0.upgrade() {
-            inner.binding.set(false);
-        }
+        self.0.set(false);
     }
 }
 
@@ -166,11 +153,12 @@ impl Client {
         }
     }
 
-    /// Establishes the client's state unless the client knows it to be established (RFC 7530, 9.1.1
-    /// and RFC 8881, 2.4).
+    /// Establishes client id and session if the client has none, or if the server has lost the client id or the session
+    /// (RFC 7530, 9.1.1 and RFC 8881, 2.4).
     ///
     /// # Errors
-    /// See [`NfsError`].
+    /// The error of the call that failed to establish the client's state; the workers that waited for the attempt get
+    /// the error too.
     pub async fn ready(&self) -> Result<(), NfsError> {
         self.keep_lease();
         if self.is_ready() {
@@ -279,8 +267,9 @@ impl Client {
             self.call_outside_session::<CreateSession, _>(Call::CreateSession, &args, |made| made);
         let made = made.await;
         if let Err(NfsError::Status(_, Status::SeqMisordered)) = made {
-            // EXCHANGE_ID returns the next sequence number, and whether the server still has the client. If that number
-            // is refused again, the client changes its verifier and becomes a new client.
+            // EXCHANGE_ID returns the sequence number that the server expects, and whether the server still has the
+            // client. If the server also refuses the sequence number from EXCHANGE_ID, the client becomes a new client,
+            // with a new verifier.
             let lost = match identity.lost.get() {
                 LostState::Nothing | LostState::Session => LostState::Sequence,
                 LostState::Sequence => {
@@ -333,10 +322,10 @@ impl Client {
         self.send(what, permit, build).done(take).await
     }
 
-    /// Waits for the permission of a call while the client's state is being established.
+    /// Waits for a slot for a call that establishes the client's state; 4.0 has no slots.
     ///
     /// # Errors
-    /// `BADSESSION` if the session was lost in the meantime.
+    /// `BADSESSION` if the session is lost during the wait.
     async fn permit_during_setup(&self) -> Result<Permit, NfsError> {
         if self.minor() == 0 {
             return Ok(Permit(None));
@@ -354,7 +343,7 @@ impl Client {
         }
         self.listen();
         let inner = Rc::downgrade(&self.0);
-        let guard = RenewalGuard(inner.clone());
+        let guard = RunningTask(self.0.renewed.clone());
         let (lane, third) = (self.0.lane.clone(), self.0.spec.lease / 3);
         self.0.lane.spawn_background(Box::pin(async move {
             let _guard = guard;
@@ -384,9 +373,10 @@ impl Client {
         if !self.0.spec.delegations || self.0.binding.replace(true) {
             return;
         }
-        let guard = BindGuard(Rc::downgrade(&self.0));
+        let inner = Rc::downgrade(&self.0);
+        let guard = RunningTask(self.0.binding.clone());
         self.0.lane.spawn_background(Box::pin(async move {
-            let Some(inner) = guard.0.upgrade() else {
+            let Some(inner) = inner.upgrade() else {
                 return;
             };
             let client = Self(inner);
@@ -400,8 +390,8 @@ impl Client {
                 .call_outside_session::<BindConnToSession, _>(bind, &args, |bound| bound.direction);
             match bound.await {
                 Ok(direction) if direction & BACK != 0 => session.status.set(0),
-                // Without callbacks, the server revokes the delegations that it cannot recall. The
-                // pause avoids a request with every call.
+                // Without callbacks, the server cannot recall a delegation, and revokes the delegation. A pause after a
+                // failed BIND_CONN_TO_SESSION limits the number of calls.
                 Ok(_) | Err(_) => {
                     let lane = client.0.lane.clone();
                     drop(client);
@@ -422,12 +412,12 @@ impl Client {
         for session in idle {
             let end = Call::DestroySession;
             let ended = self.call_outside_session::<DestroySession, _>(end, &session.id, |()| ());
-            // An error means that the server has no such session.
+            // An error is ignored: the server has no such session, or ends the session with the lease.
             let _ = ended.await;
         }
     }
 
-    /// Renews the lease unless a call of the session has renewed it.
+    /// Renews the lease by RENEW or SEQUENCE, unless a worker's call in the session has renewed the lease.
     async fn renew(&self) {
         if self.id() == 0 || self.0.lane.now() >= self.0.lane.deadline() {
             return;

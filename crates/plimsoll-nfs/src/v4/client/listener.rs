@@ -37,7 +37,7 @@ impl Listener {
             SocketAddr::V4(_) => SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0)),
             SocketAddr::V6(_) => SocketAddr::from((Ipv6Addr::UNSPECIFIED, 0)),
         };
-        // Connecting a UDP socket sends nothing; it only selects the local address.
+        // Connecting a UDP socket sends no packet, and selects the local address of the route to the server.
         let probe = UdpSocket::bind(any)?;
         probe.connect(server)?;
         let socket = TcpListener::bind((probe.local_addr()?.ip(), 0))?;
@@ -70,7 +70,7 @@ impl Client {
                     Ok((stream, _)) => {
                         let serving = serve(lane.clone(), stream, inner.clone());
                         lane.spawn_background(Box::pin(async move {
-                            // If the connection breaks, the server re-establishes it.
+                            // After an error, the server connects again for its next callback.
                             let _ = serving.await;
                         }));
                     }
@@ -95,7 +95,7 @@ impl Client {
     }
 }
 
-/// Replies to the callbacks of a connection until it ends.
+/// Replies to the server's callbacks until the server or an error closes the connection.
 async fn serve(lane: Lane, mut stream: TcpStream, inner: Weak<Inner>) -> io::Result<()> {
     stream.set_nonblocking(true)?;
     stream.set_nodelay(true)?;

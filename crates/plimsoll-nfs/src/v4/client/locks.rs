@@ -26,11 +26,11 @@ impl ServerLockState {
 }
 
 impl Client {
-    /// Locks a range of a file for writing and unlocks it; waits while another owner holds a lock
-    /// (RFC 7530, 16.10 and 16.12). Locks belong to the file, not to the open owner.
+    /// Locks a range of `file` for writing and unlocks the range; waits while another owner has a conflicting lock (RFC
+    /// 7530, 16.10 and 16.12). Each open file has its own lock owner.
     ///
     /// # Errors
-    /// See [`NfsError`].
+    /// The error of LOCK or LOCKU, or of reopening the file.
     pub async fn lock_and_unlock(
         &self,
         file: &OpenFile,
@@ -65,8 +65,8 @@ impl Client {
         file.state().map(|_| ())
     }
 
-    /// Locks with a new lock owner for each attempt: servers differ in whether they count a denied
-    /// lock.
+    /// Locks a range with a new lock owner for each attempt, because some servers advance the owner's seqid at a denied
+    /// lock and some do not.
     async fn first_lock(&self, file: &OpenFile, offset: u64, len: u64) -> Result<(), NfsError> {
         let open = &file.state;
         let _guard = self.acquire_owner(&open.owner).await;

@@ -17,14 +17,10 @@ pub use fifo_mutex::{FifoGuard, FifoMutex, LockWaiter};
 pub use open_state::OpenFile;
 pub use owners::OpenOwner;
 
-use super::compound::{
-    Compound, NfsError, Request, Results, TARGET, add_deviation, procedure_name, read,
-};
+use super::compound::{Compound, NfsError, Request, Results, TARGET, add_deviation, read};
 use super::operations::{Operation, Sequence};
 use super::types::Status;
-use crate::rpc::{
-    self, Channel, ChannelObserver, ChannelSpec, Deviation, Deviations, LaneDeviations, RpcError,
-};
+use crate::rpc::{self, Channel, ChannelObserver, ChannelSpec, Deviation, Deviations, RpcError};
 use delegations::Delegations;
 use identity::Identity;
 use listener::Listener;
@@ -55,15 +51,16 @@ pub struct ClientSpec {
     pub minor: u32,
     /// The name of the client, different from the names of all other clients of the server.
     pub id: String,
-    /// The maximum number of calls in flight; the server may allow fewer (4.1).
+    /// The maximum number of calls in flight, which is the number of slots; the server may allow fewer slots (4.1).
     pub slots: u32,
     /// The maximum number of bytes of a request and of a reply (4.1).
     pub max_message_bytes: u32,
-    /// The lease, in nanoseconds.
+    /// The time in nanoseconds after which the server may drop the state of a silent client.
     pub lease: Nanos,
-    /// Whether the client accepts delegations, and callbacks for them.
+    /// Whether the client accepts delegations; the client then also receives callbacks, by which the server recalls
+    /// delegations.
     pub delegations: bool,
-    /// Collects deviations of the server's replies; some are added only when the client is dropped.
+    /// The collection of replies that deviate from the protocol, for the results.
     pub deviations: Arc<Deviations>,
 }
 
@@ -76,19 +73,18 @@ pub(super) struct Inner {
     channel: Channel,
     spec: ClientSpec,
     observer: Option<Rc<dyn RpcObserver>>,
-    deviations: LaneDeviations,
     identity: Identity,
     session: RefCell<Option<Rc<Session>>>,
-    /// Sessions that a new session has replaced; the server may still have them.
+    /// Sessions that the client no longer uses and has not yet destroyed at the server.
     replaced_sessions: RefCell<Vec<Rc<Session>>>,
     opens: OpenTable,
     delegations: Delegations,
     /// The socket for callbacks; only on 4.0 with delegations.
     listener: std::io::Result<Option<Listener>>,
     /// Whether a connection is being bound to the session for callbacks.
-    binding: Cell<bool>,
+    binding: Rc<Cell<bool>>,
     /// Whether a task of the lane renews the lease.
-    renewed: Cell<bool>,
+    renewed: Rc<Cell<bool>>,
 }
 
 /// The permission to make one call; on 4.1, the permission holds a slot (RFC 8881, 2.10.6).
@@ -124,14 +120,9 @@ impl Client {
             true => Listener::new(spec.channel.address).map(Some),
             false => Ok(None),
         };
-        let minor = spec.minor;
-        let names = Call::ALL
-            .iter()
-            .map(|call| procedure_name(call.name(), minor));
         let client = Self(Rc::new(Inner {
             lane: lane.clone(),
             channel,
-            deviations: LaneDeviations::new(spec.deviations.clone(), names),
             spec,
             observer,
             identity: Identity::new(),
@@ -140,8 +131,8 @@ impl Client {
             opens: OpenTable::default(),
             delegations: Delegations::default(),
             listener,
-            binding: Cell::new(false),
-            renewed: Cell::new(false),
+            binding: Rc::default(),
+            renewed: Rc::default(),
         }));
         if client.0.spec.delegations {
             client.answer_callbacks();
@@ -168,8 +159,8 @@ impl Client {
         }
     }
 
-    /// Waits until the server has confirmed the client id. On 4.0, only opens and locks need the
-    /// confirmation.
+    /// Waits until the server has confirmed the client id. A 4.0 client whose client id was never confirmed does not
+    /// wait, because only opens and locks need a client id.
     async fn ensure_confirmed(&self) -> Result<(), NfsError> {
         match self.minor() == 0 && self.0.identity.session_epoch() == 0 {
             true => Ok(()),
@@ -259,8 +250,8 @@ impl Client {
         self.call_in_epoch(call, None, build, take).await
     }
 
-    /// As [`Client::call`], but only in the client epoch `client_epoch`, if given: the epoch of the
-    /// call's stateid.
+    /// Makes a call as [`Client::call`] does, but with `client_epoch`, the client epoch of the call's stateid, only as
+    /// long as the client epoch lasts.
     ///
     /// # Errors
     /// `STALE_STATEID` without an operation if the client epoch has changed.
@@ -313,7 +304,8 @@ impl Client {
         }
     }
 
-    /// Calls a compound of one operation outside a session.
+    /// Sends a compound that consists of the operation `O` alone, without SEQUENCE, such as SETCLIENTID (4.0) or
+    /// EXCHANGE_ID (4.1).
     async fn call_outside_session<O: Operation, R>(
         &self,
         what: Call,
@@ -339,7 +331,7 @@ impl Client {
         }
         retries.tries += 1;
         let max_tries = match status {
-            // Another worker's operation may have changed the stateid in the meantime.
+            // An operation of another worker may have changed the stateid during the call.
             Status::BadStateId => 1,
             Status::OldStateId => 8,
             Status::RetryUncachedRep => MAX_RECOVERIES,
@@ -367,7 +359,6 @@ pub struct PendingCall {
     call: rpc::Call,
     what: Call,
     session_epoch: u64,
-    /// Whether the call begins with SEQUENCE.
     sequenced: bool,
 }
 
@@ -383,27 +374,17 @@ impl PendingCall {
         self.ended(take).await.0
     }
 
-    /// As [`PendingCall::done`]; also returns whether the call was sent more than once.
+    /// Waits for the outcome of the call as [`PendingCall::done`] does; also returns whether the call was sent more
+    /// than once.
     async fn ended<R>(
         mut self,
         take: impl FnOnce(&mut Results<'_>) -> Result<R, NfsError>,
     ) -> (Result<R, NfsError>, bool) {
         let (reply, end) = (&mut self.call).await;
-        let Inner {
-            deviations,
-            spec,
-            observer,
-            ..
-        } = &*self.client.0;
-        let note = |op, deviation: Deviation<'_>| match deviation {
-            // Counted without a lock in the counters of the lane.
-            Deviation::Surplus(_) => deviations.add(self.what as usize, deviation),
-            _ => add_deviation(
-                &spec.deviations,
-                spec.minor,
-                self.what.name(),
-                (op, deviation),
-            ),
+        let Inner { spec, observer, .. } = &*self.client.0;
+        let note = |op, deviation: Deviation<'_>| {
+            let name = self.what.name();
+            add_deviation(&spec.deviations, spec.minor, name, (op, deviation));
         };
         let sequenced = self.sequenced;
         let take = |results: &mut Results<'_>| {

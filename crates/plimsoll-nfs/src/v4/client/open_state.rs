@@ -26,10 +26,10 @@ pub(super) struct OpenState {
     pub(super) state: Cell<StateId>,
     /// The client epoch of the stateid; 0 until the server knows the open.
     pub(super) client_epoch: Cell<u64>,
-    /// The access of the open at the server.
+    /// The access that the server has granted to the open: bits of `v4::state::share`.
     pub(super) access: Cell<u32>,
-    /// The set of accesses, as bit numbers, with which the file was opened at the server: a
-    /// downgrade must return to one of these (RFC 8881, 18.18.3).
+    /// The accesses with which the file was opened at the server, as a set of bit numbers: OPEN_DOWNGRADE must request
+    /// one of the accesses, or a combination of several (RFC 8881, 18.18.3).
     pub(super) modes: Cell<u32>,
     /// The number of open files by access: reading, writing, and both.
     files: [Cell<u32>; 3],
@@ -58,7 +58,7 @@ pub(super) struct ServerLockState {
     pub(super) state: StateId,
     /// The next seqid of the lock owner (4.0).
     pub(super) seqid: u32,
-    /// The client epoch of the lock owner.
+    /// The client epoch of the lock stateid; the locks of earlier epochs are lost.
     pub(super) client_epoch: u64,
 }
 
@@ -67,12 +67,12 @@ pub(super) struct Delegation {
     /// A number that no other delegation of the client has.
     pub(super) number: u64,
     pub(super) state: StateId,
-    /// The client epoch of the delegation.
+    /// The client epoch of the delegation; the delegations of earlier epochs are lost.
     pub(super) client_epoch: u64,
     pub(super) file: Handle,
     pub(super) dir: Handle,
     pub(super) name: Box<[u8]>,
-    /// Whether the delegation is for writing.
+    /// Whether the delegation is a write delegation, rather than a read delegation.
     pub(super) writes: bool,
     /// The attributes that came with the OPEN.
     pub(super) attributes: Attributes,
@@ -107,7 +107,7 @@ impl OpenState {
         })
     }
 
-    /// The key of the open in the table of opens.
+    /// The key of this open in `OpenTable::known`: owner number and file handle.
     pub(super) fn key(&self) -> (u64, Handle) {
         (self.owner.number, self.file)
     }
@@ -151,7 +151,7 @@ impl OpenState {
     }
 
     /// Notes that the server has opened the file for `access`.
-    pub(super) fn was_opened(&self, access: u32) {
+    pub(super) fn note_opened(&self, access: u32) {
         self.access.set(self.access.get() | access);
         self.modes.set(self.modes.get() | 1 << access);
     }

@@ -11,7 +11,7 @@ use crate::v4::attributes::{Attributes, Bitmap, number};
 use crate::v4::compound::{Compound, NfsError, Results};
 use crate::v4::operations::{Close, GetAttr, GetFh, Op, Open, OpenConfirm, OpenDowngrade, PutFh};
 use crate::v4::state::{
-    Claim, CloseArgs, ConfirmArgs, DowngradeArgs, MUST_CONFIRM, OpenArgs, OpenHow,
+    Claim, CloseArgs, ConfirmArgs, CreateHow, DowngradeArgs, MUST_CONFIRM, OpenArgs,
 };
 use crate::v4::types::{Handle, Owner, StateId, Status, Text};
 use std::cell::Cell;
@@ -64,9 +64,9 @@ impl Client {
         owner: &OpenOwner,
         at: (Handle, &[u8]),
         access: u32,
-        how: OpenHow,
+        how: Option<CreateHow>,
     ) -> Result<(OpenFile, Attributes), NfsError> {
-        if how == OpenHow::Existing
+        if how.is_none()
             && let Some(delegation) = self.delegated(at, access)
             && let Some(opened) = self.open_locally(owner, at, access, delegation)
         {
@@ -83,14 +83,14 @@ impl Client {
         Ok((file, given.attributes))
     }
 
-    /// Opens a file at the server and confirms the owner if the server requires it. Opens the file again if the server
-    /// loses the client, and thus the open, in between (RFC 7530, 9.6.2).
+    /// Opens a file at the server, and confirms the open owner if the server requires OPEN_CONFIRM (4.0). Opens the
+    /// file again if the server loses the client, and thus the open, before the confirmation (RFC 7530, 9.6.2).
     async fn open_confirmed(
         &self,
         owner: &OpenOwner,
         at: (Handle, &[u8]),
         access: u32,
-        mut how: OpenHow,
+        mut how: Option<CreateHow>,
     ) -> Result<OpenResult, NfsError> {
         let mut losses = 0;
         loop {
@@ -113,9 +113,9 @@ impl Client {
                 }
                 Err(e) => return Err(e),
             }
-            if let OpenHow::Guarded(_) = how {
+            if let Some(CreateHow::Guarded(_)) = how {
                 // The first attempt has created the file.
-                how = OpenHow::Existing;
+                how = None;
             }
         }
     }
@@ -202,14 +202,14 @@ impl Client {
             Ok(new) => {
                 state.renew(new);
                 state.client_epoch.set(self.0.identity.client_epoch());
-                state.was_opened(access.get());
+                state.note_opened(access.get());
             }
             Err(e) if served => state.lost.set(Some(e)),
-            // Another call has opened the file at the server in the meantime.
+            // A concurrent reclaim has opened the file at the server, so the error of this attempt does not matter.
             Err(_) => {}
         }
         if state.needed() == 0 {
-            // The file was closed in the meantime, so there is no caller to report an error to.
+            // The last open file was closed during the call, so no caller is left for the error of CLOSE.
             let _ = self.close_last(state).await;
         }
     }
@@ -220,7 +220,7 @@ impl Client {
         owner: &OpenOwnerState,
         (dir, name): (Handle, &[u8]),
         access: u32,
-        how: OpenHow,
+        how: Option<CreateHow>,
     ) -> Result<(OpenResult, u64), NfsError> {
         let want = self.want_flags(access);
         let build = |c: &mut Compound<'_>, seqid| {
@@ -259,7 +259,7 @@ impl Client {
             access: access | self.no_delegation_flag(),
             deny: 0,
             owner: self.owner_of(owner),
-            how: OpenHow::Existing,
+            how: None,
             claim,
         }
     }
@@ -275,7 +275,8 @@ impl Client {
         flags & MUST_CONFIRM != 0 && self.minor() == 0
     }
 
-    /// Confirms the owner if the flags of the OPEN reply require it; returns the newest stateid.
+    /// Confirms the open owner if the flags of the OPEN reply require OPEN_CONFIRM; returns the newest stateid of the
+    /// open.
     ///
     /// # Errors
     /// The statuses of [`is_lost_open`] if the server has lost the open of `client_epoch`.
@@ -329,7 +330,7 @@ impl Client {
             }
         };
         state.client_epoch.set(self.0.identity.client_epoch());
-        state.was_opened(access);
+        state.note_opened(access);
         state
     }
 }

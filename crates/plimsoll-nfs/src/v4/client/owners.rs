@@ -11,7 +11,7 @@ use std::rc::Rc;
 /// Returns the client epoch of a stateid at the time of sending.
 type EpochOf<'a> = &'a dyn Fn() -> u64;
 
-/// An open owner; on 4.0, it executes one operation at a time (RFC 7530, 9.1.7).
+/// An open owner of the client; on 4.0, an open owner has one operation in flight at a time (RFC 7530, 9.1.7).
 pub struct OpenOwner {
     /// The state of the owner under its current name.
     state: RefCell<Rc<OpenOwnerState>>,
@@ -28,7 +28,7 @@ pub(super) struct OpenOwnerState {
     /// Whether the last operation got no reply, so that the server may not have counted the
     /// operation.
     doubtful: Cell<bool>,
-    /// The session epoch of the seqid.
+    /// The session epoch to which the seqid belongs; a new session epoch resets the seqid to 0.
     session_epoch: Cell<u64>,
 }
 
@@ -155,10 +155,11 @@ impl Client {
             .await
     }
 
-    /// As [`Client::call_with_seqid`], but without retries after OLD_STATEID or a lost open.
+    /// Makes a call with the owner's seqid as [`Client::call_with_seqid`] does, but without retries after OLD_STATEID
+    /// or a lost open.
     ///
     /// # Errors
-    /// As for [`Client::call_with_seqid`].
+    /// The errors of [`Client::call_with_seqid`].
     pub(super) async fn call_of_open<R>(
         &self,
         what: Call,
@@ -228,7 +229,8 @@ pub(super) fn advances_seqid<R>(done: &Result<R, NfsError>, op: Op) -> bool {
                 | Status::NoFileHandle
                 | Status::Moved
         ),
-        // An operation before `op` that fails prevents `op`; a failure after `op` does not.
+        // The server executes a compound up to the first failed operation: `op` follows PUTFH and SEQUENCE, and
+        // precedes all other operations.
         Err(NfsError::Status(Some(at), _)) => !matches!(at, Op::PutFh | Op::Sequence),
         Err(NfsError::Status(None, _) | NfsError::Rpc(_)) => false,
     }

@@ -1,8 +1,8 @@
 //! The slots of a session. Each slot allows one call in flight, which has the next seqid of the
 //! slot (RFC 8881, 2.10.6).
 //!
-//! A slot is released when the reply arrives, not when the worker looks at the reply, so a worker with several
-//! calls in flight never waits for itself. A server that is still executing a call of an earlier connection answers
+//! A slot is released when the reply arrives, not when the worker looks at the reply, so a worker with several calls in
+//! flight never waits for its own slots. A server that is still executing a call of an earlier connection answers
 //! NFS4ERR_DELAY; the connection then retransmits the same bytes in the same slot, because the server would execute the
 //! call twice in another slot.
 
@@ -140,9 +140,9 @@ fn sequenced(message: &[u8]) -> Result<Result<Sequenced, Status>, RpcError> {
 impl ReplyHandler for Session {
     fn on_reply(&self, slot: u32, reply: Result<&[u8], RpcError>) -> Disposition {
         match reply.and_then(sequenced) {
-            // The server is still executing the same call, sent on a broken connection. In another
-            // slot, the server would execute the call twice, and the late reply would be taken for
-            // the reply to the next call in this slot (RFC 8881, 15.1.1.3).
+            // NFS4ERR_DELAY: the server is still executing the call, sent on a connection that broke. The server would
+            // execute the call twice if the client repeated the call in another slot, and could take a new call in the
+            // slot for the old call, whose reply is late (RFC 8881, 15.1.1.3).
             Ok(Err(Status::Delay)) => return Disposition::Retransmit,
             // A reply to another call: the server's seqid is unknown.
             Ok(Ok(done)) if (done.session, done.slot) != (self.id, slot) => self.doubtful.set(true),

@@ -14,7 +14,7 @@ impl<T: Encode> Encode for AtMostOne<T> {
 }
 
 impl<'a, T: Decode<'a>> Decode<'a> for AtMostOne<T> {
-    fn decode(from: &mut Decoder<'a>) -> Result<Self, XdrError> {
+    fn decode<F: Fields>(from: &mut Decoder<'a, F>) -> Result<Self, XdrError> {
         match from.get()? {
             0u32 => Ok(Self(None)),
             1 => Ok(Self(Some(from.get()?))),
@@ -43,7 +43,7 @@ impl Encode for NoSecurity {
 }
 
 impl Decode<'_> for NoSecurity {
-    fn decode(from: &mut Decoder<'_>) -> Result<Self, XdrError> {
+    fn decode<F: Fields>(from: &mut Decoder<'_, F>) -> Result<Self, XdrError> {
         match (from.get()?, from.get()?) {
             (1u32, 0u32) => Ok(Self),
             (_, other) => Err(XdrError::NoSuchChoice(other)),
@@ -51,102 +51,75 @@ impl Decode<'_> for NoSecurity {
     }
 }
 
-/// Whether OPEN creates the file, `openflag4` (RFC 7530, 16.16).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum OpenHow {
-    /// The file must exist.
-    Existing,
-    /// The file is created; an existing file is opened.
-    Unchecked(Attributes),
-    /// The file is created; it must not exist.
-    Guarded(Attributes),
-    /// The file is created; it must not exist unless a request with the same verifier created it.
-    Exclusive([u8; 8]),
-    /// As [`Self::Exclusive`], with attributes (4.1).
-    ExclusiveWith([u8; 8], Attributes),
-}
-
-impl Encode for OpenHow {
-    fn encode(&self, out: &mut Vec<u8>) {
-        const CREATE: u32 = 1;
-        match self {
-            Self::Existing => 0u32.encode(out),
-            Self::Unchecked(set) => (CREATE, 0u32, set).encode(out),
-            Self::Guarded(set) => (CREATE, 1u32, set).encode(out),
-            Self::Exclusive(verifier) => (CREATE, 2u32, verifier).encode(out),
-            Self::ExclusiveWith(verifier, set) => (CREATE, 3u32, verifier, set).encode(out),
-        }
-    }
-}
-
-impl Decode<'_> for OpenHow {
-    fn decode(from: &mut Decoder<'_>) -> Result<Self, XdrError> {
-        let creates: bool = from.get()?;
-        if !creates {
-            return Ok(Self::Existing);
-        }
-        Ok(match from.get()? {
-            0u32 => Self::Unchecked(from.get()?),
-            1 => Self::Guarded(from.get()?),
-            2 => Self::Exclusive(from.get()?),
-            3 => Self::ExclusiveWith(from.get()?, from.get()?),
-            other => return Err(XdrError::NoSuchChoice(other)),
-        })
-    }
-}
-
 unions! {
+    /// The treatment of missing and existing files by an OPEN that may create, `createhow4` (RFC 8881, 18.16.1).
+    CreateHow {
+        /// OPEN creates a missing file with the attributes `set`; an existing file is truncated if `set` has the size
+        /// 0, and keeps all other attributes.
+        0 => Unchecked(set: Attributes),
+        /// OPEN fails with `NFS4ERR_EXIST` if the file exists; a new file gets the attributes `set`.
+        1 => Guarded(set: Attributes),
+        /// OPEN fails with `NFS4ERR_EXIST` if the file exists, unless an OPEN with the same verifier created the file.
+        2 => Exclusive(verifier: [u8; 8]),
+        /// OPEN checks the verifier as for `Exclusive`, and gives a new file the attributes `set` (4.1).
+        3 => ExclusiveWith(verifier: [u8; 8], set: Attributes),
+    }
+
     /// The file that OPEN opens, `open_claim4` (RFC 7530, 16.16 and RFC 8881, 18.16).
     Claim<'a> {
-        /// The file with this name in the current directory.
+        /// OPEN of the file named `name` in the current directory, `CLAIM_NULL`.
         0 => Name(name: Text<'a>),
-        /// The current file, which the client had open before the server restarted, with a
-        /// delegation of this type: 0 none, 1 read, 2 write.
+        /// OPEN of the current file, which the client reclaims after the server's restart, with a delegation of type
+        /// `kind`: 0 none, 1 read, 2 write (`CLAIM_PREVIOUS`).
         1 => Previous(kind: u32),
-        /// The file with this name, for which the client holds a delegation.
+        /// OPEN of the file named `name` in the current directory, of which the client holds the delegation `state`
+        /// (`CLAIM_DELEGATE_CUR`).
         2 => Delegated(state: StateId, name: Text<'a>),
-        /// The current file (4.1).
+        /// OPEN of the file of the current handle, `CLAIM_FH` (4.1).
         4 => Current,
-        /// The current file, for which the client holds a delegation (4.1).
+        /// OPEN of the file of the current handle, of which the client holds the delegation `state`,
+        /// `CLAIM_DELEG_CUR_FH` (4.1).
         5 => CurrentDelegated(state: StateId),
     }
 
-    /// How far a file may grow before its data must be written, `nfs_space_limit4` (RFC 7530,
-    /// 16.16).
+    /// The limit of unwritten data up to which the holder of a write delegation may close a file without writing the
+    /// data, `nfs_space_limit4` (RFC 7530, 16.16).
     SpaceLimit {
-        /// Up to this number of bytes.
+        /// Limit of the size of the delegated file: `bytes` bytes (`NFS_LIMIT_SIZE`).
         1 => Size(bytes: u64),
-        /// Up to this number of blocks, each with this number of bytes.
+        /// Limit of the modified blocks of the delegated file: `count` blocks of `bytes` bytes each
+        /// (`NFS_LIMIT_BLOCKS`).
         2 => Blocks(count: u32, bytes: u32),
     }
 
-    /// The owner of a lock, `locker4` (RFC 7530, 16.10).
+    /// The lock owner in a LOCK, `locker4` (RFC 7530, 16.10).
     LockOwnerArg<'a> {
-        /// An owner that has locks on the file.
+        /// LOCK by a lock owner that already has a lock stateid for the file.
         0 => Next(next: NextLock),
-        /// An owner that has no locks on the file yet.
+        /// LOCK by a lock owner without a lock stateid for the file, with the open through which the file is locked.
         1 => First(first: FirstLock<'a>),
     }
 }
 
-/// The delegation that comes with an OPEN, `open_delegation4` (RFC 7530, 16.16).
+/// The delegation in an OPEN reply, `open_delegation4` (RFC 7530, 16.16 and RFC 8881, 18.16).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Delegation<'a> {
-    /// No delegation.
+    /// The server has granted no delegation with the OPEN, and states no reason.
     None,
-    /// A read delegation: no other client writes while it is held. The boolean is whether the
-    /// delegation is recalled already.
+    /// The server has granted a read delegation, during which no other client writes: the stateid; whether the server
+    /// already recalls the delegation; and the users who may open the file without a further check.
     Read(StateId, bool, Ace<'a>),
-    /// A write delegation: no other client reads or writes while it is held. The boolean is whether
-    /// the delegation is recalled already.
+    /// The server has granted a write delegation, during which no other client reads or writes: the stateid; whether
+    /// the server already recalls the delegation; the limit of cached writes; and the users who may open the file
+    /// without a further check.
     Write(StateId, bool, SpaceLimit, Ace<'a>),
-    /// No delegation, and the reason (4.1, RFC 8881, 18.16). For contention and lack of resources,
-    /// the boolean is whether the server will inform the client when a delegation becomes
-    /// available.
+    /// The server has granted no delegation, for the reason `why_no_delegation4` (4.1; RFC 8881, 18.16). If the reason
+    /// is contention or a lack of resources, the boolean is whether the server will inform the client when a delegation
+    /// becomes available; otherwise the boolean is `false`.
     Refused(u32, bool),
 }
 
-/// Whether a reason for refusing a delegation is followed by a boolean.
+/// Whether a boolean follows the reason `why` for refusing a delegation.
 fn has_more(why: u32) -> bool {
     // WND4_CONTENTION and WND4_RESOURCE.
     matches!(why, 1 | 2)
@@ -169,7 +142,7 @@ impl Encode for Delegation<'_> {
 }
 
 impl<'a> Decode<'a> for Delegation<'a> {
-    fn decode(from: &mut Decoder<'a>) -> Result<Self, XdrError> {
+    fn decode<F: Fields>(from: &mut Decoder<'a, F>) -> Result<Self, XdrError> {
         Ok(match from.get()? {
             0u32 => Self::None,
             1 => Self::Read(from.get()?, from.get()?, from.get()?),

@@ -1,15 +1,16 @@
-//! Trees of many files, and their sums.
+//! Layouts of very many files, limits of layouts, sampled summaries of sizes, and fingerprints.
 
 use super::*;
 
-/// The widths determine the path of a file with a high number; a table of this size is not possible.
+/// The path of a file follows from the file's number and the tree's width; tables of a billion files would not fit the
+/// memory.
 #[test]
 fn a_tree_of_a_billion_files_is_a_formula() {
     let files = 1_082_764_000;
     let p = plan(fileset(files, 0, 34.0, None), 1);
     let layout = Layout::new(&p, FilesetId(0)).unwrap();
     assert!(matches!(layout.sizes, Sizes::Formula(_)));
-    // ⌊ln 1 082 764 000 / ln 34⌋ is 5: files are in directories of level 5, each below three others.
+    // ⌊ln 1 082 764 000 / ln 34⌋ is 5: files are in directories of level 5, below three directories and the root.
     let mut path = Vec::new();
     let last = files - 1;
     layout.push_file(FileId(last as u32), &mut path);
@@ -94,7 +95,7 @@ fn sizes_of_neighbours_are_independent_draws() {
     }
 }
 
-/// Words and counts of initial entries agree with the single entries.
+/// Bit masks and counts of the entries that exist when a run starts agree with the single entries.
 #[test]
 fn initial_entries_are_bits_of_words() {
     let set = fileset(150, 70, 10.0, Some(1.5));

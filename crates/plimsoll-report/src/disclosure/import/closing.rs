@@ -59,58 +59,36 @@ fn is_dated(text: &str) -> bool {
 
 /// Whether a word is the name of a month or its abbreviation to at least three letters.
 fn is_month(word: &str) -> bool {
-    const MONTHS: [&str; 12] = [
-        "january",
-        "february",
-        "march",
-        "april",
-        "may",
-        "june",
-        "july",
-        "august",
-        "september",
-        "october",
-        "november",
-        "december",
-    ];
+    const MONTHS: &str = "january february march april may june july august september october \
+                          november december";
     const MIN_LETTERS: usize = 3;
     // In lower case, `may` and `march` are other words.
     let begins = word.starts_with(|c: char| c.is_ascii_uppercase());
     let word = word.to_ascii_lowercase();
-    begins && word.len() >= MIN_LETTERS && MONTHS.iter().any(|m| m.starts_with(&word))
+    begins && word.len() >= MIN_LETTERS && MONTHS.split(' ').any(|m| m.starts_with(&word))
 }
 
-/// Completeness of a report: remarks on missing parts.
-#[derive(Debug, Default)]
-pub(super) struct Completeness {
-    /// A warning if only the last lines are missing.
-    pub(super) warning: Option<String>,
-    /// A note if sections are missing.
-    pub(super) note: Option<String>,
-}
-
-/// Checks the completeness of a report; `end` is the position of its last lines.
+/// Warning if only the last lines of an imported report are missing, and note if the report is an excerpt; `end` is the
+/// position of the line `Generated on …`.
 pub(super) fn check(
     flow: &TextFlow,
     parts: &[Part],
     head: &Head,
     end: Option<usize>,
-) -> Completeness {
+) -> (Option<String>, Option<String>) {
     let form = form(&head.metric);
     let last = parts.iter().rfind(|p| p.heading.start >= head.end);
     let is_last = |p: &&Part| form.last() == Some(&p.name.as_str());
     let has_last = parts.iter().any(|p| is_last(&p));
     if end.is_some() && has_last {
-        return Completeness::default();
+        return (None, None);
     }
     if let (None, Some(last)) = (end, last.filter(is_last).filter(|l| !l.body.is_empty())) {
         let name = &last.name;
-        return Completeness {
-            warning: Some(format!(
-                "its last lines, `{GENERATED} …`, are missing; the section `{name}` may have been cut"
-            )),
-            note: None,
-        };
+        let warning = format!(
+            "its last lines, `{GENERATED} …`, are missing; the section `{name}` may have been cut"
+        );
+        return (Some(warning), None);
     }
     let there = |name: &&&str| parts.iter().any(|p| p.name == **name);
     let missing: Vec<&str> = form.iter().filter(|name| !there(name)).copied().collect();
@@ -120,19 +98,12 @@ pub(super) fn check(
         n => format!("{n} sections are missing ({})", missing.join(", ")),
     };
     // Only the text of a last section can be cut: the load points have been checked.
-    let cut = last.filter(|l| end.is_none() && l.name != PERFORMANCE && ends_text(flow, l));
+    let ends_text = |part: &Part| part.body.end == flow.text.len();
+    let cut = last.filter(|l| end.is_none() && l.name != PERFORMANCE && ends_text(l));
     let cut = cut.map_or(String::new(), |l| {
         format!("; `{}` may have been cut", l.name)
     });
-    Completeness {
-        warning: None,
-        note: Some(format!("this is an excerpt: {missing}{cut}")),
-    }
-}
-
-/// Whether a section ends the text, so that its end may have been cut off.
-fn ends_text(flow: &TextFlow, part: &Part) -> bool {
-    part.body.end == flow.text.len()
+    (None, Some(format!("this is an excerpt: {missing}{cut}")))
 }
 
 #[cfg(test)]

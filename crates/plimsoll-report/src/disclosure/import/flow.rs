@@ -66,7 +66,7 @@ impl<'a> TextFlow<'a> {
         self.line_ends.partition_point(|e| (*e as usize) < offset)
     }
 
-    /// Bytes of a line of the source, without the line end.
+    /// Byte range of line `number`, counted from 0, in the report's text, without the line end.
     pub(super) fn line(&self, number: usize) -> Range<usize> {
         let start = match number.checked_sub(1) {
             Some(before) => self.line_ends[before] as usize + 1,

@@ -60,7 +60,8 @@ const FORM_2014: [&str; 25] = [
     "Other Report Notes",
 ];
 
-/// Sections of the form for a metric, by its generation.
+/// Section names of the report form to which `metric` belongs, in order: the form of SPECsfs2008, or the form since SFS
+/// 2014.
 pub(super) fn form(metric: &str) -> &'static [&'static str] {
     match metric.starts_with("SPECsfs2008") {
         true => &FORM_2008,

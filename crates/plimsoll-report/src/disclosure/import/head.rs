@@ -140,15 +140,15 @@ fn metric(
 }
 
 impl Head {
-    /// Notes on missing parts of the head.
-    pub(super) fn notes(&self) -> Vec<String> {
+    /// Note on an excerpt whose title lines lack the vendor or the product; `None` if both are known.
+    pub(super) fn note(&self) -> Option<String> {
         let note = match (self.vendor.is_empty(), self.product.is_empty()) {
-            (false, false) => return vec![],
+            (false, false) => return None,
             (true, false) => "the vendor is missing, or not separated from the product by ` : `",
             (false, true) => "the product is missing",
             (true, true) => "the vendor and the product are missing",
         };
-        vec![note.into()]
+        Some(note.to_owned())
     }
 }
 

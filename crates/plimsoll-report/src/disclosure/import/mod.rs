@@ -37,25 +37,26 @@ pub(crate) const GENERATED: &str = "Generated on";
 /// An imported report, with warnings and notes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imported {
-    /// The report.
+    /// Claim, load points and sections of the imported report.
     pub disclosure: Disclosure,
-    /// Contradictions in the report, each a sentence.
+    /// Sentences on contradictions in the report, such as an overall response time that does not follow from the load
+    /// points.
     pub warnings: Vec<String>,
-    /// Parts that an excerpt lacks, each as a sentence.
+    /// Sentences on the parts that an excerpt of a report lacks.
     pub notes: Vec<String>,
 }
 
-/// Reads a report of SPECsfs2008, SPEC SFS 2014, SPECstorage 2020 or Plimsoll in its ASCII form, with line breaks or
-/// with all line breaks collapsed to spaces. Messages call the text `name`.
+/// Reads the ASCII form of a report of SPECsfs2008, SPEC SFS 2014, SPECstorage 2020 or Plimsoll. The line breaks of the
+/// report may all be collapsed to spaces. Error messages call the report `name`.
 ///
 /// Text that is not UTF-8 is read as ISO 8859-1. The overall response time is recomputed by the rule of the report's
 /// generation; a difference from the published figure beyond rounding is a warning.
 ///
-/// An excerpt needs the title, the metric and all load points; a note lists the missing parts.
+/// An excerpt of a report needs title, metric and all load points; a note lists the missing parts.
 ///
 /// # Errors
-/// One error with its position: the text is not a report, was cut before or within its load points, has a cell that is
-/// not a number, or lacks load points.
+/// One error with line and column: the text is too large or not a report, was cut before or within the load points, has
+/// a cell that is not a number, or lacks load points.
 pub fn import(bytes: &[u8], name: &str) -> Result<Imported, Diagnostics> {
     let fail = |text: &str, problem| Diagnostics::new(vec![Source::new(name, text)], vec![problem]);
     if bytes.len() > MAX_REPORT_BYTES {
@@ -90,10 +91,10 @@ fn read(text: &str) -> Result<Imported, Problem> {
     let parts = sections::parts(&flow, end.unwrap_or(flow.text.len()));
     let place = place_of_points(&flow, &head, &parts, end)?;
     let table = table::read(&flow, &place.body, place.is_followed, head.peak)?;
-    let completeness = closing::check(&flow, &parts, &head, end);
-    let mut warnings = Vec::from_iter(completeness.warning);
-    let mut notes = head.notes();
-    notes.extend(completeness.note);
+    let (warning, note) = closing::check(&flow, &parts, &head, end);
+    let mut warnings = Vec::from_iter(warning);
+    let mut notes = Vec::from_iter(head.note());
+    notes.extend(note);
     if let (None, Some(cell)) = (end, table.cell_at_end(&flow)) {
         warnings.push(format!(
             "the text ends with a figure of its table, `{cell}`, which may have been cut"

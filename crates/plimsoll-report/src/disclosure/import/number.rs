@@ -3,11 +3,11 @@
 /// Maximum number in a report, far above any measurement.
 const MAX_NUMBER: f64 = 1e15;
 
-/// A number and its printed precision.
+/// Number of a report, with the precision to which the report rounds it.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) struct Number {
     pub(super) value: f64,
-    /// Number of digits after the point.
+    /// Number of digits that the report prints after the decimal point.
     pub(super) decimals: u32,
 }
 
@@ -18,7 +18,8 @@ impl Number {
     }
 }
 
-/// Parses a number; the error states the expected form.
+/// Parses a number of a report, without sign and exponent. The error states the expected form of a number, or that the
+/// number is above [`MAX_NUMBER`].
 pub(super) fn read(text: &str) -> Result<Number, &'static str> {
     const EXPECTED: &str = "expected digits, such as 170 or 1.6";
     let (whole, part) = text.split_once('.').unwrap_or((text, ""));

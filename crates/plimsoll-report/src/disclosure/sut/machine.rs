@@ -13,45 +13,16 @@ use std::path::{Path, PathBuf};
 /// Unit of `/sys/block/*/size` in bytes, whatever the sector size of the device.
 const SECTOR: u64 = 512;
 
-/// Settings of the kernel that change how a file system uses memory.
-const SYSCTLS: [(&str, &str); 5] = [
-    (
-        "vm/dirty_ratio",
-        "percentage of memory in dirty pages at which writers wait",
-    ),
-    (
-        "vm/dirty_background_ratio",
-        "percentage of memory in dirty pages at which writeback begins",
-    ),
-    (
-        "vm/dirty_expire_centisecs",
-        "age at which dirty pages are written, in hundredths of a second",
-    ),
-    (
-        "vm/swappiness",
-        "how readily anonymous memory is swapped out",
-    ),
-    (
-        "vm/vfs_cache_pressure",
-        "how readily cached directories and inodes are dropped",
-    ),
-];
+/// Kernel parameters (sysctl) that change how a file system uses memory, one a line with its meaning.
+const SYSCTLS: &str = "\
+vm/dirty_ratio percentage of memory in dirty pages at which writers wait
+vm/dirty_background_ratio percentage of memory in dirty pages at which writeback begins
+vm/dirty_expire_centisecs age at which dirty pages are written, in hundredths of a second
+vm/swappiness how readily anonymous memory is swapped out
+vm/vfs_cache_pressure how readily cached directories and inodes are dropped";
 
 /// Types of file systems whose storage is on other machines.
-const REMOTE: [&str; 12] = [
-    "nfs",
-    "nfs4",
-    "cifs",
-    "smb3",
-    "ceph",
-    "lustre",
-    "gpfs",
-    "beegfs",
-    "glusterfs",
-    "9p",
-    "virtiofs",
-    "afs",
-];
+const REMOTE: &str = "nfs nfs4 cifs smb3 ceph lustre gpfs beegfs glusterfs 9p virtiofs afs";
 
 impl Sut {
     /// Describes this machine and the file system of `dir`. Facts that the system does not report stay empty.
@@ -173,7 +144,7 @@ impl Machine {
         list
     }
 
-    /// Devices of a class below `/sys/class`, sorted by name.
+    /// Physical devices in a directory below the root, such as `sys/block` or `sys/class/net`, sorted by name.
     fn devices(&self, class: &str) -> Vec<(String, PathBuf)> {
         let entries = fs::read_dir(self.root.join(class)).into_iter().flatten();
         let mut found: Vec<(String, PathBuf)> = entries
@@ -259,9 +230,8 @@ impl Machine {
         let governor = "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor";
         if let Some(value) = self.line(&self.root.join(governor)) {
             let description = "how the clock rate is chosen";
-            let parameters = vec![parameter("scaling_governor", value, description)];
-            let group = "processors".into();
-            groups.push(Tuning { group, parameters });
+            let governor = parameter("scaling_governor", value, description);
+            groups.extend(tuning("processors".into(), vec![governor]));
         }
         for (name, path) in self.devices("sys/block") {
             let queue = |file: &str| self.line(&path.join("queue").join(file));
@@ -277,43 +247,36 @@ impl Machine {
             ];
             let parameters = known.into_iter();
             let parameters = parameters.filter_map(|(n, v, d)| Some(parameter(n, v?, d)));
-            let parameters: Vec<Parameter> = parameters.collect();
-            if !parameters.is_empty() {
-                let group = format!("queue of {name}");
-                groups.push(Tuning { group, parameters });
-            }
+            groups.extend(tuning(format!("queue of {name}"), parameters.collect()));
         }
         groups
     }
 
     fn software_tuning(&self, dir: &WorkDir) -> Vec<Tuning> {
-        let mut groups = Vec::new();
-        if !dir.mount_options.is_empty() {
-            let at = dir.mount_point.as_deref().unwrap_or(&dir.path);
-            let option = |o: &String| match o.split_once('=') {
-                Some((name, value)) => parameter(name, value.into(), "mount option"),
-                None => parameter(o, "set".into(), "mount option"),
-            };
-            groups.push(Tuning {
-                group: format!("mount of {}", at.display()),
-                parameters: dir.mount_options.iter().map(option).collect(),
-            });
-        }
-        let kernel = SYSCTLS.into_iter().filter_map(|(name, description)| {
+        let at = dir.mount_point.as_deref().unwrap_or(&dir.path);
+        let option = |o: &String| {
+            let (name, value) = o.split_once('=').unwrap_or((o, "set"));
+            parameter(name, value.into(), "mount option")
+        };
+        let options = dir.mount_options.iter().map(option).collect();
+        let mount = tuning(format!("mount of {}", at.display()), options);
+        let kernel = SYSCTLS.lines().filter_map(|line| {
+            let (name, description) = line.split_once(' ')?;
             let value = self.line(&self.root.join("proc/sys").join(name))?;
             Some(parameter(&name.replace('/', "."), value, description))
         });
-        let parameters: Vec<Parameter> = kernel.collect();
-        if !parameters.is_empty() {
-            let group = "kernel".into();
-            groups.push(Tuning { group, parameters });
-        }
-        groups
+        let kernel = tuning("kernel".into(), kernel.collect());
+        mount.into_iter().chain(kernel).collect()
     }
 }
 
+/// Table `software_tuning` or `hardware_tuning` of the machine or part `group`; `None` without settings.
+fn tuning(group: String, parameters: Vec<Parameter>) -> Option<Tuning> {
+    (!parameters.is_empty()).then_some(Tuning { group, parameters })
+}
+
 fn is_remote(kind: &str) -> bool {
-    REMOTE.contains(&kind) || kind.starts_with("fuse.")
+    REMOTE.split(' ').any(|remote| remote == kind) || kind.starts_with("fuse.")
 }
 
 fn filesystems(dir: &WorkDir, capacity: Option<u64>) -> Filesystems {

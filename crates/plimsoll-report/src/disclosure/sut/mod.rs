@@ -17,3 +17,6 @@ pub use model::{
     Processor, Product, Software, Storage, Sut, Switch, Transport, Tuning,
 };
 pub use template::template;
+
+/// The environment variable with the file that describes the system under test, for commands that make runs.
+pub const VARIABLE: &str = "PLIMSOLL_SUT";

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// Maximum plausible size in GiB.
+/// Maximum plausible size of a memory in GiB.
 const MAX_GIB: f64 = 1e15;
 
 /// Deserialises a size in GiB, which must be between 0 and `MAX_GIB`.
@@ -17,92 +17,92 @@ fn size<'de, D: Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
     }
 }
 
-/// Everything a disclosure says about the system under test and the machines that put load on
-/// it. A text that is empty is not stated, a list that is empty has nothing to list.
+/// Content of `sut.toml`: the system under test and the load generators of a disclosure report. An empty text counts as
+/// not stated.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Sut {
-    /// What was measured and by whom.
+    /// Measured product, its dates of availability, and the tester.
     pub product: Product,
     /// Bill of materials of the system under test.
     pub materials: Vec<Material>,
-    /// Drawings of the configuration.
+    /// Drawings of the configuration of the system under test.
     pub diagrams: Vec<Diagram>,
     /// Software of servers and clients.
     pub software: Vec<Software>,
-    /// Settings of hardware, in groups.
+    /// Hardware settings, such as settings of the BIOS, grouped by machine or part.
     pub hardware_tuning: Vec<Tuning>,
-    /// Settings of software, in groups.
+    /// Software settings, such as mount options and kernel parameters, grouped by machine or part.
     pub software_tuning: Vec<Tuning>,
     /// Disks and other devices that hold the data.
     pub storage: Vec<Storage>,
-    /// The file systems on them.
+    /// File systems that hold the workload's files.
     pub filesystems: Filesystems,
     /// Networks and other transports.
     pub transport: Vec<Transport>,
-    /// Switches of these.
+    /// Switches in the networks of the system under test.
     pub switches: Vec<Switch>,
     /// Processors of servers and clients.
     pub processors: Vec<Processor>,
     /// Memory of servers and clients.
     pub memory: Vec<Memory>,
-    /// Bill of materials of the machines that put load on the system.
+    /// Bill of materials of the load generators.
     pub test_materials: Vec<Material>,
-    /// Machines that put load on the system.
+    /// Load generators: machines that put load on the system under test.
     pub load_generators: Vec<LoadGenerator>,
-    /// How load is put on the system.
+    /// Settings of the load generation: protocol, processes and transfers.
     pub load_generation: LoadGeneration,
-    /// Prose: remarks on the tables above, and sections that are nothing else.
+    /// Remarks on the other tables of this file, and the sections of the report that are only text.
     pub notes: Notes,
 }
 
-/// What was measured and by whom.
+/// First section of a disclosure report: the measured product, its dates of availability, and the tester.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Product {
-    /// Who sells or built it.
+    /// Seller or builder of the measured product.
     pub vendor: String,
-    /// Its name.
+    /// Name of the measured product, which heads the report.
     pub name: String,
-    /// Who measured.
+    /// Organisation that measured the product.
     pub tested_by: String,
-    /// Since when the hardware can be had.
+    /// Date from which the product's hardware is available to customers.
     pub hardware_available: String,
-    /// Since when the software can be had.
+    /// Date from which the product's software is available to customers.
     pub software_available: String,
-    /// When it was measured.
+    /// Date on which the product was measured.
     pub date_tested: String,
     /// Number of the tester's licence, for workloads that need one.
     pub license_number: String,
-    /// Where the tester is.
+    /// Location of the tester, in reports `Licensee Locations`.
     pub locations: String,
-    /// What the product is and does.
+    /// Purpose and properties of the measured product, in sentences.
     pub description: String,
 }
 
-/// One line of a bill of materials.
+/// Line of a bill of materials: a number of equal items.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Material {
-    /// How many.
+    /// Number of equal items.
     pub quantity: u64,
-    /// What kind of thing, such as `Server` or `Disk`.
+    /// Kind of item, such as `Server` or `Disk`.
     pub kind: String,
-    /// Who makes it.
+    /// Manufacturer of the item.
     pub vendor: String,
-    /// Its model or name.
+    /// Model or name of the item.
     pub model: String,
-    /// What it is.
+    /// Properties of the item, such as its processors and ports.
     pub description: String,
 }
 
-/// A drawing of the configuration.
+/// A drawing of the configuration of the system under test.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Diagram {
-    /// What it shows.
+    /// Title of the drawing, such as the part of the system that the drawing shows.
     pub name: String,
-    /// Where it is.
+    /// File or URL of the drawing.
     pub file: String,
 }
 
@@ -110,13 +110,13 @@ pub struct Diagram {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Software {
-    /// Where it runs, such as `server`.
+    /// Machine or part that runs the software, such as `server`.
     pub component: String,
-    /// What kind of software, such as `operating system`.
+    /// Kind of software, such as `operating system`.
     pub kind: String,
-    /// Name and version.
+    /// Name and version of the software.
     pub version: String,
-    /// What it does there.
+    /// Purpose of the software on the machine or part.
     pub description: String,
 }
 
@@ -124,9 +124,9 @@ pub struct Software {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Tuning {
-    /// What is set, such as `server` or `mount of /mnt/test`.
+    /// Machine or part with the settings, such as `server` or `mount of /mnt/test`.
     pub group: String,
-    /// The settings of this group.
+    /// Settings of the machine or part that `group` names.
     pub parameters: Vec<Parameter>,
 }
 
@@ -134,11 +134,11 @@ pub struct Tuning {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Parameter {
-    /// Its name.
+    /// Name of the setting, such as `vm.dirty_ratio`.
     pub name: String,
-    /// What it is set to.
+    /// Value of the setting during the measurement.
     pub value: String,
-    /// What it does.
+    /// Effect of the setting, in a phrase.
     pub description: String,
 }
 
@@ -146,33 +146,33 @@ pub struct Parameter {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Storage {
-    /// How many.
+    /// Number of equal storage devices.
     pub quantity: u64,
-    /// What they are.
+    /// Kind and model of the storage devices.
     pub description: String,
-    /// What protects the data on them, such as `RAID 6`.
+    /// Protection of the data on the storage devices, such as `RAID 6`.
     pub protection: String,
-    /// Whether they are stable storage.
+    /// Whether the devices are stable storage, which keeps acknowledged data without power.
     pub stable: bool,
-    /// What they hold together, with its unit.
+    /// Usable capacity of all storage devices together, with a unit.
     pub usable: String,
 }
 
-/// The file systems that were measured.
+/// File systems that hold the workload's files.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Filesystems {
-    /// How many.
+    /// Number of file systems that hold the workload's files.
     pub count: u64,
-    /// What they hold together, with its unit.
+    /// Capacity of all file systems together, with a unit.
     pub capacity: String,
-    /// Their type, such as `xfs`.
+    /// Type of the file systems, such as `xfs`.
     pub kind: String,
-    /// How they were made.
+    /// Options with which the file systems were created.
     pub creation_options: String,
-    /// How they lie on the storage.
+    /// Placement of the file systems on the storage devices.
     pub configuration: String,
-    /// What the workload's files take, with its unit.
+    /// Size of the workload's files, with a unit.
     pub fileset_size: String,
 }
 
@@ -180,27 +180,27 @@ pub struct Filesystems {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Transport {
-    /// Its type, such as `25 GbE`.
+    /// Type of the network, such as `25 GbE`.
     pub kind: String,
-    /// Ports of it that are used.
+    /// Number of the network's ports in use.
     pub ports: u64,
-    /// Anything else, such as the MTU.
+    /// Further properties of the network, such as the MTU.
     pub notes: String,
 }
 
-/// A switch.
+/// Network switch of the system under test.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Switch {
-    /// Its model.
+    /// Name or model of the switch.
     pub name: String,
-    /// What it switches.
+    /// Type of network that the switch connects.
     pub kind: String,
-    /// Ports it has.
+    /// Number of all ports of the switch, in use or not.
     pub ports: u64,
-    /// Ports of it that are used.
+    /// Number of ports of the switch in use.
     pub ports_used: u64,
-    /// Anything else.
+    /// Further properties of the switch.
     pub notes: String,
 }
 
@@ -208,15 +208,15 @@ pub struct Switch {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Processor {
-    /// How many.
+    /// Number of equal processors; a CPU socket counts as one.
     pub quantity: u64,
-    /// What kind, such as `CPU`.
+    /// Kind of processor, such as `CPU`.
     pub kind: String,
-    /// Where they are, such as `client`.
+    /// Machine with the processors, such as `client`.
     pub location: String,
-    /// Their model.
+    /// Model of the processors.
     pub description: String,
-    /// What they do there.
+    /// Tasks of the processors in the machine, such as `load generation`.
     pub function: String,
 }
 
@@ -224,92 +224,92 @@ pub struct Processor {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Memory {
-    /// What it is and where.
+    /// Kind of memory, and machine with the memory.
     pub description: String,
-    /// Size of one instance in GiB; at least 0.
+    /// Size of one memory module or unit in GiB; at least 0.
     #[serde(deserialize_with = "size")]
     pub size_gib: f64,
-    /// How many instances.
+    /// Number of equal memory modules or units.
     pub quantity: u64,
-    /// Whether it keeps its content without power.
+    /// Whether the memory keeps its content without power.
     pub nonvolatile: bool,
 }
 
-/// Machines of one kind that put load on the system.
+/// Load generators of one kind: equal machines that put load on the system under test.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LoadGenerator {
-    /// What they are called here.
+    /// Name of the kind of load generator, which tables of the report use.
     pub name: String,
-    /// How many.
+    /// Number of equal load generators.
     pub quantity: u64,
-    /// Model of their processors.
+    /// Processor model of the load generators.
     pub processor: String,
-    /// Processors (hardware threads) of each.
+    /// Number of processors (hardware threads) of each load generator.
     pub processors: u64,
-    /// Memory of each in GiB; at least 0.
+    /// Memory of each load generator in GiB; at least 0.
     #[serde(deserialize_with = "size")]
     pub memory_gib: f64,
-    /// Their operating system.
+    /// Operating system of the load generators.
     pub operating_system: String,
-    /// Their network.
+    /// Network between the load generators and the system under test.
     pub network: String,
 }
 
-/// How load is put on the system.
+/// Settings of the load generation: protocol, processes and transfers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LoadGeneration {
-    /// How the storage is reached, such as `NFSv3`.
+    /// Protocol by which the load generators access the storage, such as `NFSv3`.
     pub protocol: String,
-    /// Load-generating processes of each machine.
+    /// Number of load-generating processes of each load generator.
     pub processes: u64,
-    /// Reads ahead that each process has outstanding.
+    /// Number of outstanding read-aheads of each process.
     pub read_ahead: u64,
-    /// Writes behind that each process has outstanding.
+    /// Number of outstanding write-behinds of each process.
     pub write_behind: u64,
-    /// Largest transfer in bytes; 0 where the workload chooses.
+    /// Maximum transfer size in bytes; 0 if the workload chooses the size.
     pub block_size: u64,
-    /// Which machine reaches which part of the system over which network.
+    /// Paths from each load generator through the networks to the parts of the system.
     pub testbed: String,
 }
 
-/// Prose, for the sections that have nothing else and as remarks on those that have.
+/// Remarks on the other tables of `sut.toml`, and the sections of the report that are only text.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Notes {
-    /// On the settings of hardware.
+    /// Remarks on the hardware settings.
     pub hardware_tuning: String,
-    /// On the settings of software.
+    /// Remarks on the software settings.
     pub software_tuning: String,
-    /// What the seller promises for the service.
+    /// Service promised by the seller of the product.
     pub service_sla: String,
-    /// How the file systems were made.
+    /// Steps by which the file systems were created.
     pub filesystem_creation: String,
-    /// On storage and file systems.
+    /// Remarks on storage and file systems.
     pub storage: String,
-    /// On the networks.
+    /// Remarks on the networks.
     pub transport: String,
-    /// How clients and servers are connected.
+    /// Network connection between clients and servers during the benchmark.
     pub benchmark_network: String,
-    /// On the processors.
+    /// Remarks on the processors.
     pub processors: String,
-    /// On the memory.
+    /// Remarks on the memory.
     pub memory: String,
-    /// Why data that was promised to be stable survives a loss of power.
+    /// Reason why data that was promised to be stable survives a loss of power.
     pub stable_storage: String,
-    /// On the system under test.
+    /// Remarks on the system under test.
     pub solution: String,
-    /// Anything else on it.
+    /// Further remarks on the system under test, in the report's section `Other Solution Notes`.
     pub other_solution: String,
-    /// The way of the data from a client to storage and back.
+    /// Path of the data from a client to storage and back.
     pub dataflow: String,
-    /// On the load generators.
+    /// Remarks on the load generators.
     pub load_generators: String,
-    /// How all parts of the system get an even share of the load.
+    /// Means by which all parts of the system receive an even share of the load.
     pub uniform_access: String,
-    /// Anything else.
+    /// Remarks on subjects of no other section of the report.
     pub other: String,
-    /// On the report.
+    /// Remarks on the disclosure report itself, in the section `Other Report Notes`.
     pub report: String,
 }

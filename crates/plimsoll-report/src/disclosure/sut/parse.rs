@@ -4,11 +4,11 @@ use super::model::Sut;
 use plimsoll_diagnostics::{Diagnostics, Problem, Source, read_toml};
 
 impl Sut {
-    /// Parses the text of a `sut.toml`. Messages call the file `name`.
+    /// Parses the text of a `sut.toml`; errors call the file `name`.
     ///
     /// # Errors
-    /// Errors with their positions: invalid TOML, unknown keys (with a suggestion), values of a wrong type, and sizes
-    /// that are negative or not a number.
+    /// Errors with their positions: a text above 4 GiB, invalid TOML, unknown keys (with a suggestion), values of a
+    /// wrong type, and sizes that are negative or not a number.
     pub fn parse(text: &str, name: &str) -> Result<Self, Diagnostics> {
         let fail = |problems| Diagnostics::new(vec![Source::new(name, text)], problems);
         if u32::try_from(text.len()).is_err() {

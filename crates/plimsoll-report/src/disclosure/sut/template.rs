@@ -1,38 +1,52 @@
 //! Template of a `sut.toml` for the user to complete.
 
-use super::model::{
-    Diagram, LoadGenerator, Material, Memory, Processor, Software, Storage, Sut, Switch, Transport,
-    Tuning,
-};
+use super::model::Sut;
 use std::fmt::Write;
 use toml::{Table, Value};
 
 const HEAD: &str = "\
 # The system under test, for disclosure reports.
 #
-# Complete what is empty, correct what was found on this machine, copy a [[table]] for each further
-# item, and delete those there is none of. An empty text is reported as not stated; a table in which
-# nothing is filled in is left out.
+# Fill in the empty values, correct the values that were found on this machine, copy a [[table]] for each
+# further item, and delete tables without an item. An empty text is reported as not stated; a table
+# without values is left out.
+";
+
+/// A `sut.toml` with an empty item in each list, so that the template shows the keys of every item.
+const ONE_OF_EACH: &str = "\
+materials = [{}]
+diagrams = [{}]
+software = [{}]
+hardware_tuning = [{ parameters = [{}] }]
+software_tuning = [{ parameters = [{}] }]
+storage = [{}]
+transport = [{}]
+switches = [{}]
+processors = [{}]
+memory = [{}]
+test_materials = [{}]
+load_generators = [{}]
 ";
 
 /// A `sut.toml` with every table and key, explained by comments, and with the values of `sut`.
 #[must_use]
 pub fn template(sut: &Sut) -> String {
-    let sut = with_one_of_each(sut.clone());
-    let tables = Table::try_from(&sut).expect("texts and numbers are TOML");
+    let tables = |sut: &Sut| Table::try_from(sut).expect("texts and numbers are TOML");
+    let blank: Sut = toml::from_str(ONE_OF_EACH).expect("a description of the system");
     let schema = schemars::schema_for!(Sut);
     let mut page = Page {
         out: String::from(HEAD),
         meanings: SchemaDocs(schema.as_value()),
     };
-    for (name, value) in &tables {
-        match value {
-            Value::Array(items) => {
+    for ((name, value), (_, blank)) in tables(sut).iter().zip(&tables(&blank)) {
+        match (value, blank) {
+            (Value::Array(items), Value::Array(blank)) => {
+                let items = if items.is_empty() { blank } else { items };
                 for (i, item) in items.iter().enumerate() {
                     page.table(name, &format!("[[{name}]]"), item, i == 0);
                 }
             }
-            table => page.table(name, &format!("[{name}]"), table, true),
+            (table, _) => page.table(name, &format!("[{name}]"), table, true),
         }
     }
     page.out
@@ -86,35 +100,6 @@ fn inline(value: &Value) -> String {
         }
         other => other.to_string(),
     }
-}
-
-/// Adds an empty item to empty lists, so that its keys are shown.
-fn with_one_of_each(mut sut: Sut) -> Sut {
-    fn one<T: Default>(list: &mut Vec<T>) {
-        if list.is_empty() {
-            list.push(T::default());
-        }
-    }
-    one::<Material>(&mut sut.materials);
-    one::<Diagram>(&mut sut.diagrams);
-    one::<Software>(&mut sut.software);
-    one::<Tuning>(&mut sut.hardware_tuning);
-    one::<Tuning>(&mut sut.software_tuning);
-    for group in sut
-        .hardware_tuning
-        .iter_mut()
-        .chain(&mut sut.software_tuning)
-    {
-        one(&mut group.parameters);
-    }
-    one::<Storage>(&mut sut.storage);
-    one::<Transport>(&mut sut.transport);
-    one::<Switch>(&mut sut.switches);
-    one::<Processor>(&mut sut.processors);
-    one::<Memory>(&mut sut.memory);
-    one::<Material>(&mut sut.test_materials);
-    one::<LoadGenerator>(&mut sut.load_generators);
-    sut
 }
 
 /// The JSON schema of `sut.toml`, with the documentation of every field.

@@ -173,7 +173,8 @@ struct Measurement<'a> {
 }
 
 impl Measurement<'_> {
-    /// All paragraphs: the measurement, other facts, the notes of the results, and facts that are not stated.
+    /// Paragraphs of the report's notes: how the curve was measured, `facts`, notes of the results, and the entries
+    /// that `sut.toml` does not state.
     fn notes(
         &self,
         facts: impl IntoIterator<Item = String>,

@@ -1,10 +1,9 @@
 //! Sections that describe the measurement.
 
-use super::page::{NONE, WIDTH, fields, line, prose, stated, table};
+use super::page::{NONE, WIDTH, at_spaces, fields, line, prose, stated, table};
 use super::solution::{notes, section};
 use super::{DisclosureInput, MeasuredPoint};
 use crate::disclosure::import::NO_FIGURE;
-use crate::disclosure::layout::at_spaces;
 use crate::disclosure::model::Section;
 use plimsoll_results::Environment;
 

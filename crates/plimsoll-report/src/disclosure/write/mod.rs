@@ -10,12 +10,12 @@ mod solution;
 mod tests;
 
 use crate::disclosure::import::{GENERATED, NO_FIGURE, PERFORMANCE, rule_of};
-use crate::disclosure::layout::at_spaces;
 use crate::disclosure::model::{Disclosure, LoadPoint};
 use crate::disclosure::sut::Sut;
+use page::at_spaces;
 use plimsoll_measure::curve::{Curve, CurveError, Point, PointVerdict};
 use plimsoll_results::Environment;
-use std::fmt::{self, Write};
+use std::fmt::Write;
 
 /// Maximum number in a report.
 const MAX_NUMBER: f64 = 1e15;
@@ -35,72 +35,57 @@ pub struct DisclosureInput {
     pub scale: f64,
     /// The system under test.
     pub sut: Sut,
-    /// The measuring machine.
+    /// Environment of the machine that generated the load.
     pub environment: Environment,
-    /// Further notes, each a paragraph.
+    /// Further paragraphs for the report's notes.
     pub notes: Vec<String>,
-    /// Version of Plimsoll.
+    /// Version of Plimsoll that wrote the report.
     pub version: String,
-    /// Date of the report.
+    /// Date on which the report was written.
     pub date: String,
 }
 
-/// A measured load point.
+/// Load point of a measured curve, before it is written into a disclosure report.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MeasuredPoint {
     /// Requested load in business metrics; more than 0.
     pub load: f64,
     /// Offered operations per second; `None` if the load is not paced.
     pub asked_ops_per_s: Option<f64>,
-    /// Achieved operations per second.
+    /// Achieved operations per second at the load point.
     pub ops_per_s: f64,
-    /// Megabytes (10⁶ bytes) per second.
+    /// Data rate at the load point in megabytes (10⁶ bytes) per second.
     pub mb_per_s: f64,
-    /// Mean latency in milliseconds; `None` if no operation completed, which makes the point invalid.
+    /// Mean latency at the load point in milliseconds; `None` if no operation completed, which makes the point invalid.
     pub latency_ms: Option<f64>,
-    /// Whether the point is valid.
+    /// Verdict on the load point by the workload's criteria.
     pub verdict: PointVerdict,
-    /// Criteria that the point failed, with the figures.
+    /// Sentences on the criteria that the load point failed, with the figures.
     pub reasons: Vec<String>,
 }
 
 /// Reason why a measurement has no report.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NotDisclosable {
     /// The workload's name would claim a result of SPEC's own benchmark.
+    #[error(
+        "the workload's name `{0}` would claim a SPEC result, which no run of Plimsoll is; give the \
+         workload another name"
+    )]
     ClaimsSpec(String),
-    /// There are no load points.
+    /// The measurement has no load points.
+    #[error("there are no load points to report")]
     NoPoints,
     /// The load points do not form a curve.
+    #[error(transparent)]
     Points(CurveError),
     /// A number is above the maximum in reports (10¹⁵), negative or not a number.
+    #[error("load point {point} has a load that is not above 0, or a number that is not 0 to 1e15")]
     OutOfRange {
         /// Number of the load point, from 1.
         point: usize,
     },
 }
-
-impl fmt::Display for NotDisclosable {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::ClaimsSpec(name) => write!(
-                f,
-                "the workload's name `{name}` would claim a SPEC result, which no run of Plimsoll \
-                 is; give the workload another name"
-            ),
-            Self::NoPoints => f.write_str("there are no load points to report"),
-            Self::Points(e) => e.fmt(f),
-            Self::OutOfRange { point } => {
-                write!(
-                    f,
-                    "load point {point} has a load that is not above 0, or a number that is not 0 to 1e15"
-                )
-            }
-        }
-    }
-}
-
-impl std::error::Error for NotDisclosable {}
 
 impl DisclosureInput {
     /// Makes the report on the measurement.

@@ -3,7 +3,7 @@
 //! All foreign text passes through [`line()`] or [`prose`]: their output is ASCII and cannot be mistaken for a heading.
 
 use crate::disclosure::import::NO_FIGURE;
-use crate::disclosure::layout::at_spaces;
+use textwrap::{Options, WordSeparator, WordSplitter, WrapAlgorithm};
 use unicode_normalization::UnicodeNormalization;
 
 /// Width of a report in columns.
@@ -20,6 +20,15 @@ pub(super) const NONE: &str = "None";
 
 /// Minimum length of a row of `=` that is an underline.
 const MIN_UNDERLINE: usize = 3;
+
+/// Options of the `textwrap` library for breaking lines at spaces only, whichever features of the library other crates
+/// enable.
+pub(super) fn at_spaces<'a>(width: usize) -> Options<'a> {
+    Options::new(width)
+        .word_separator(WordSeparator::AsciiSpace)
+        .word_splitter(WordSplitter::NoHyphenation)
+        .wrap_algorithm(WrapAlgorithm::FirstFit)
+}
 
 /// Converts a text to one line of ASCII: white space becomes one space, and a row of `=` becomes a row of `-`, which is
 /// no underline.

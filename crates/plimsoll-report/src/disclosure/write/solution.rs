@@ -1,6 +1,6 @@
 //! Sections on the system under test, in the order of the forms of 2014 and later.
 
-use super::page::{NONE, boxed, fields, line, prose_or_none, stated, table};
+use super::page::{NONE, boxed, fields, line, prose, prose_or_none, stated, table};
 use crate::disclosure::model::Section;
 use crate::disclosure::sut::{
     Diagram, LoadGeneration, LoadGenerator, Material, Memory, Processor, Product, Software,
@@ -95,6 +95,14 @@ fn items<T: Default + PartialEq>(
     }
 }
 
+/// Text of a section from its parts, with an empty line between parts; [`NONE`] if there are no parts.
+fn parts_or_none(parts: impl Iterator<Item = String>) -> String {
+    match parts.collect::<Vec<_>>().join("\n\n") {
+        all if all.is_empty() => NONE.into(),
+        all => all,
+    }
+}
+
 fn lines<const N: usize>(texts: [&String; N]) -> Vec<String> {
     texts.map(|t| line(t)).into()
 }
@@ -109,11 +117,9 @@ fn product(p: &Product) -> String {
         ("Licensee Locations", stated(&p.locations)),
     ]);
     let title = boxed(&stated(&p.name));
-    let description = prose_or_none(&p.description);
-    match description == NONE {
-        true => format!("{title}\n\n{known}"),
-        false => format!("{title}\n\n{known}\n\n{description}"),
-    }
+    let description = prose(&p.description);
+    let parts = [title, known, description].into_iter();
+    parts_or_none(parts.filter(|part| !part.is_empty()))
 }
 
 fn materials(list: &[Material]) -> String {
@@ -151,10 +157,7 @@ fn tuning(groups: &[Tuning]) -> String {
         };
         format!("{}\n\n{rows}", boxed(&stated(&g.group)))
     });
-    match groups.collect::<Vec<_>>().join("\n\n") {
-        all if all.is_empty() => NONE.into(),
-        all => all,
-    }
+    parts_or_none(groups)
 }
 
 fn storage(sut: &Sut) -> String {
@@ -239,10 +242,7 @@ fn load_generators(list: &[LoadGenerator]) -> String {
             ("Network", stated(&g.network)),
         ])
     });
-    match each.collect::<Vec<_>>().join("\n\n") {
-        all if all.is_empty() => NONE.into(),
-        all => all,
-    }
+    parts_or_none(each)
 }
 
 fn load_generation(g: &LoadGeneration) -> String {
@@ -264,10 +264,7 @@ fn load_generation(g: &LoadGeneration) -> String {
 }
 
 fn yes_or_no(answer: bool) -> String {
-    match answer {
-        true => "Yes".into(),
-        false => "No".into(),
-    }
+    if answer { "Yes" } else { "No" }.into()
 }
 
 fn hundredths(v: f64) -> String {

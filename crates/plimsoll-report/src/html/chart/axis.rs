@@ -11,7 +11,7 @@ const MIN_TAIL: f64 = 1e-9;
 const MIN_DRAWN: f64 = 1e-300;
 
 /// An axis of a chart.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Axis {
     /// Quantity, with its unit.
     pub label: String,
@@ -24,9 +24,10 @@ pub struct Axis {
 }
 
 /// Mapping of values to positions on an axis.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Scale {
     /// Equal distances for equal differences.
+    #[default]
     Linear,
     /// Equal distances for equal ratios; values must be positive.
     Log,
@@ -36,11 +37,12 @@ pub enum Scale {
 }
 
 /// Format of values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Unit {
     /// Seconds since the beginning of the chart.
     Seconds,
     /// A rate or another plain number.
+    #[default]
     Number,
     /// Milliseconds, shown in the unit that fits.
     Milliseconds,
@@ -136,7 +138,7 @@ impl Axis {
         }
     }
 
-    /// Begin and end of the axis for these values; the end is greater than the begin.
+    /// Range of the axis that covers `values`; the end is always greater than the begin, even for equal values.
     #[must_use]
     pub fn bounds(&self, values: &[f64]) -> (f64, f64) {
         let drawn = MIN_DRAWN..1.0 / MIN_DRAWN;

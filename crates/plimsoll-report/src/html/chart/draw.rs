@@ -1,6 +1,6 @@
 //! Drawing of charts as SVG.
 
-use super::theme::{self, MAIN, Role, Theme};
+use super::theme::{self, MAIN, Role};
 use super::{Axis, Chart, ChartOverlay, SeriesStyle};
 use plimsoll_diagnostics::foreign;
 use plotters::coord::Shift;
@@ -11,28 +11,28 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 /// Size of a drawing in CSS pixels of the page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Size {
-    /// Width.
+    /// Width of the drawing in CSS pixels.
     pub width: u32,
-    /// Height.
+    /// Height of the drawing in CSS pixels.
     pub height: u32,
 }
 
-/// Desktop size.
+/// Size of a chart's drawing on the screens of computers.
 pub const WIDE: Size = Size {
     width: 960,
     height: 300,
 };
 
-/// Mobile size.
+/// Size of a chart's drawing on mobile phones.
 pub const NARROW: Size = Size {
     width: 343,
     height: 260,
 };
 
 /// Units of the drawing per pixel of the page: finer than a pixel, because the library rounds to whole units.
-pub(super) const UNITS: u32 = 10;
+const UNITS: u32 = 10;
 
-/// Font size in pixels.
+/// Font size of every text in a chart, in CSS pixels.
 const FONT_PX: f64 = 12.0;
 
 /// Factor by which the library divides the font size.
@@ -59,10 +59,10 @@ const MAX_MARK_CHARS: usize = 32;
 /// Height of the header of a chart in a separate file, in pixels.
 const HEADER_HEIGHT_PX: u32 = 58;
 
-/// A drawn chart.
+/// Chart drawn as SVG, with the position of its plotting area for the pointer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Drawing {
-    /// An `svg` element.
+    /// The chart as an HTML element `svg`.
     pub svg: String,
     /// Left, top, right and bottom of the plotting area, as fractions of the drawing's width and
     /// height.
@@ -116,20 +116,15 @@ pub fn draw(chart: &Chart, size: Size) -> Drawing {
 
 /// Draws a chart for a separate file, with background, title and key.
 #[must_use]
-pub fn standalone(chart: &Chart, size: Size, theme: Theme) -> String {
-    let (svg, _) = draw_on(chart, size, HEADER_HEIGHT_PX);
-    let background = format!(
-        "<rect width=\"100%\" height=\"100%\" fill=\"{}\"/>\n",
-        theme::background(theme)
-    );
-    let svg = theme::for_file(&svg, theme)
+pub fn standalone(chart: &Chart) -> String {
+    let (svg, _) = draw_on(chart, WIDE, HEADER_HEIGHT_PX);
+    let size = format!(" width=\"{}\" height=\"{}\"", WIDE.width, WIDE.height);
+    let paper = theme::BACKGROUND[0];
+    let background = format!(">\n<rect width=\"100%\" height=\"100%\" fill=\"{paper}\"/>\n");
+    theme::for_file(&svg)
         .replace("\"sans-serif\"", "\"DejaVu Sans, Arial, sans-serif\"")
-        .replacen(
-            &attributes(size),
-            &format!(" width=\"{}\" height=\"{}\"", size.width, size.height),
-            1,
-        );
-    svg.replacen(">\n", &format!(">\n{background}"), 1)
+        .replacen(&attributes(WIDE), &size, 1)
+        .replacen(">\n", &background, 1)
 }
 
 fn attributes(size: Size) -> String {

@@ -2,12 +2,10 @@
 
 mod axis;
 mod draw;
-mod png;
 mod theme;
 
 pub use axis::{Axis, Scale, Unit};
 pub use draw::{Drawing, NARROW, Size, WIDE, draw, standalone};
-pub use png::{PngError, png};
 pub use theme::{Theme, style};
 
 /// Style sheet variable with the colour of a series.
@@ -19,17 +17,17 @@ pub(crate) fn variable(series: SeriesStyle) -> &'static str {
 pub const MAX_SERIES: usize = 8;
 
 /// A chart: columns of values over an axis.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Chart {
     /// Identifier in links and file names: lower-case letters, digits and dashes.
     pub id: String,
-    /// Heading.
+    /// Title above the chart, such as `Throughput over load`.
     pub title: String,
-    /// A short description; may be empty.
+    /// Sentence that describes the chart's figures; may be empty.
     pub about: String,
     /// Axis of [`Chart::at`].
     pub x: Axis,
-    /// Axis of the values.
+    /// Vertical axis, which the values of all columns share.
     pub y: Axis,
     /// Positions of the table's rows and the series' points on the first axis.
     pub at: Vec<f64>,
@@ -43,16 +41,16 @@ pub struct Chart {
     pub marks: Vec<Mark>,
 }
 
-/// A column of a chart's table.
+/// Series of a chart, and column of the table below the chart.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
-    /// Name.
+    /// Name of the series in the chart's key, and heading of the column in the table.
     pub name: String,
-    /// Unit of the values.
+    /// Unit in which the series' values are shown.
     pub unit: Unit,
-    /// Values; `None` for a missing value.
+    /// Value for each position in [`Chart::at`]; `None` where the series has no value.
     pub values: Vec<Option<f64>>,
-    /// Style of the line; `None` if only the table has the column.
+    /// Style of the series' line; `None` if only the table shows the series.
     pub style: Option<SeriesStyle>,
 }
 
@@ -90,9 +88,10 @@ pub enum SeriesStyle {
 }
 
 /// Overlay of a chart besides lines.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub enum ChartOverlay {
     /// No overlay.
+    #[default]
     None,
     /// Cells of a heat map.
     Heat(Vec<Cell>),

@@ -4,8 +4,8 @@
 use super::{MAX_SERIES, SeriesStyle};
 use plotters::style::RGBColor;
 
-/// Colours of a chart in a separate file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Colour scheme of a page: light or dark.
+#[derive(Debug, Clone, Copy)]
 pub enum Theme {
     /// Dark on white.
     Light,
@@ -13,7 +13,7 @@ pub enum Theme {
     Dark,
 }
 
-/// Purpose of a colour.
+/// Part of a chart that has its own colour, such as the grid or one of the series.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Grid,
@@ -24,35 +24,10 @@ pub(crate) enum Role {
 }
 
 /// A role, its variable in the style sheet, and its colours in both themes.
-struct Color {
-    role: Role,
-    variable: &'static str,
-    light: &'static str,
-    dark: &'static str,
-}
+struct Color(Role, &'static str, [&'static str; 2]);
 
-impl Color {
-    fn in_theme(&self, theme: Theme) -> &'static str {
-        match theme {
-            Theme::Light => self.light,
-            Theme::Dark => self.dark,
-        }
-    }
-}
-
-const fn color(
-    role: Role,
-    variable: &'static str,
-    light: &'static str,
-    dark: &'static str,
-) -> Color {
-    Color {
-        role,
-        variable,
-        light,
-        dark,
-    }
-}
+/// Background colours of the light and the dark theme.
+pub(super) const BACKGROUND: [&str; 2] = ["#ffffff", "#14181d"];
 
 pub(super) const MAIN: Role = Role::Series(SeriesStyle::Main);
 
@@ -60,24 +35,21 @@ const fn series(number: usize) -> Role {
     Role::Series(SeriesStyle::Series(number))
 }
 
-/// Background of both themes.
-const BACKGROUND: (&str, &str) = ("#ffffff", "#14181d");
-
-/// All colours; series have a contrast of at least 3:1 to the background.
+/// Chart colours of the light and the dark theme; series have a contrast of at least 3:1 to the background.
 const COLORS: [Color; 5 + MAX_SERIES] = [
-    color(Role::Grid, "--grid", "#dfe3e8", "#2f3740"),
-    color(Role::Text, "--soft", "#4d5763", "#aab4c0"),
-    color(MAIN, "--ink", "#1c2229", "#eef2f6"),
-    color(Role::Heat, "--heat", "#1f5fae", "#6cb2eb"),
-    color(Role::Shade, "--shade", "#b3261e", "#f2b8b5"),
-    color(series(0), "--s0", "#1f6fb4", "#6cb2eb"),
-    color(series(1), "--s1", "#c2500a", "#f59b55"),
-    color(series(2), "--s2", "#1a7f4b", "#5fcf8f"),
-    color(series(3), "--s3", "#8b4fb8", "#c79bf2"),
-    color(series(4), "--s4", "#8f6b00", "#e2c044"),
-    color(series(5), "--s5", "#00808a", "#4fd0d9"),
-    color(series(6), "--s6", "#c2397a", "#f27fb2"),
-    color(series(7), "--s7", "#5c6670", "#97a3b0"),
+    Color(Role::Grid, "--grid", ["#dfe3e8", "#2f3740"]),
+    Color(Role::Text, "--soft", ["#4d5763", "#aab4c0"]),
+    Color(MAIN, "--ink", ["#1c2229", "#eef2f6"]),
+    Color(Role::Heat, "--heat", ["#1f5fae", "#6cb2eb"]),
+    Color(Role::Shade, "--shade", ["#b3261e", "#f2b8b5"]),
+    Color(series(0), "--s0", ["#1f6fb4", "#6cb2eb"]),
+    Color(series(1), "--s1", ["#c2500a", "#f59b55"]),
+    Color(series(2), "--s2", ["#1a7f4b", "#5fcf8f"]),
+    Color(series(3), "--s3", ["#8b4fb8", "#c79bf2"]),
+    Color(series(4), "--s4", ["#8f6b00", "#e2c044"]),
+    Color(series(5), "--s5", ["#00808a", "#4fd0d9"]),
+    Color(series(6), "--s6", ["#c2397a", "#f27fb2"]),
+    Color(series(7), "--s7", ["#5c6670", "#97a3b0"]),
 ];
 
 /// First two bytes of every placeholder colour, which no theme uses; the third byte is the index in [`COLORS`].
@@ -90,7 +62,7 @@ impl Role {
             Self::Series(SeriesStyle::Series(n)) => series(n % MAX_SERIES),
             role => role,
         };
-        let found = COLORS.iter().position(|c| c.role == role);
+        let found = COLORS.iter().position(|c| c.0 == role);
         found.expect("every role has a colour")
     }
 
@@ -101,7 +73,7 @@ impl Role {
 
     /// Style sheet variable with the colour of the role.
     pub(crate) fn variable(self) -> &'static str {
-        COLORS[self.index()].variable
+        COLORS[self.index()].1
     }
 }
 
@@ -115,30 +87,23 @@ fn replace(svg: &str, with: impl Fn(&Color) -> String) -> String {
     out
 }
 
-/// Replaces placeholders by the variables of the page's style sheet.
+/// Replaces the placeholder colours of a drawing by variables of the page's style sheet, which follow the theme.
 pub(crate) fn for_page(svg: &str) -> String {
-    replace(svg, |c| format!("var({})", c.variable))
+    replace(svg, |c| format!("var({})", c.1))
 }
 
-/// Replaces placeholders by the colours of a theme.
-pub(crate) fn for_file(svg: &str, theme: Theme) -> String {
-    replace(svg, |c| c.in_theme(theme).to_owned())
-}
-
-/// Background of a theme.
-pub(crate) fn background(theme: Theme) -> &'static str {
-    match theme {
-        Theme::Light => BACKGROUND.0,
-        Theme::Dark => BACKGROUND.1,
-    }
+/// Replaces the placeholder colours of a drawing by the light theme's colours, for a picture in a separate file.
+pub(crate) fn for_file(svg: &str) -> String {
+    replace(svg, |c| c.2[0].to_owned())
 }
 
 /// Declarations of all variables in a theme, for a style sheet.
 #[must_use]
 pub fn style(theme: Theme) -> String {
-    let mut out = format!("--paper:{};", background(theme));
-    for c in &COLORS {
-        out.push_str(&format!("{}:{};", c.variable, c.in_theme(theme)));
+    let at = theme as usize;
+    let mut out = format!("--paper:{};", BACKGROUND[at]);
+    for Color(_, variable, colors) in &COLORS {
+        out.push_str(&format!("{variable}:{};", colors[at]));
     }
     out
 }
@@ -167,10 +132,11 @@ mod tests {
 
     #[test]
     fn every_line_and_word_can_be_told_from_the_background() {
-        for c in COLORS.iter().filter(|c| c.role != Role::Grid) {
-            let needed = if c.role == Role::Text { 4.5 } else { 3.0 };
-            assert!(contrast(c.light, BACKGROUND.0) >= needed, "{}", c.variable);
-            assert!(contrast(c.dark, BACKGROUND.1) >= needed, "{}", c.variable);
+        for Color(role, variable, colors) in COLORS.iter().filter(|c| c.0 != Role::Grid) {
+            let needed = if *role == Role::Text { 4.5 } else { 3.0 };
+            for (color, background) in colors.iter().zip(BACKGROUND) {
+                assert!(contrast(color, background) >= needed, "{variable}");
+            }
         }
     }
 

@@ -1,7 +1,7 @@
 //! Chart of compared load curves.
 
 use crate::compare::{Comparison, Metric, Row, letter};
-use crate::html::chart::{Axis, Chart, ChartOverlay, Column, SeriesStyle, Unit};
+use crate::html::chart::{Axis, Chart, Column, SeriesStyle, Unit};
 
 /// Response time over load, a line for each curve; `None` unless curves are compared. Curves are interpolated between
 /// their points, so all have values at the same loads.
@@ -27,8 +27,6 @@ pub fn of_comparison(comparison: &Comparison) -> Option<Chart> {
         y: Axis::linear("response time", Unit::Milliseconds),
         at: rows.iter().filter_map(|r| r.load).collect(),
         columns: sets.map(|(i, set)| column(i, &set.name)).collect(),
-        is_stacked: false,
-        extra: ChartOverlay::None,
-        marks: vec![],
+        ..Chart::default()
     })
 }

@@ -1,6 +1,6 @@
 //! Charts of load curves.
 
-use super::loads::{Loads, offered};
+use super::loads::Loads;
 use crate::html::chart::{Chart, Column, MAX_SERIES, SeriesStyle, Unit};
 use plimsoll_results::{LoadCurve, SeriesOf, SeriesRun, client_ms};
 
@@ -9,36 +9,11 @@ pub(super) fn of_curve(curve: SeriesOf<'_, LoadCurve>) -> Vec<Chart> {
     if curve.measured().next().is_none() {
         return vec![];
     }
-    let loads = Loads {
-        metric: curve.series.metric_name(),
-        at: values(curve, |p| p.load.unwrap_or_default() as f64),
-        load_line: curve.figures.load_line,
-    };
-    let mut charts = vec![response(curve, &loads), throughput(curve, &loads)];
+    let loads = Loads::of(curve.series, curve.figures.load_line);
+    let throughput = loads.throughput(["achieved", "achieved, invalid points"]);
+    let mut charts = vec![response(curve, &loads), throughput];
     charts.extend(time_at(curve, &loads));
     charts
-}
-
-fn values<T>(curve: SeriesOf<'_, LoadCurve>, figure: impl Fn(&SeriesRun) -> T) -> Vec<T> {
-    curve.measured().map(figure).collect()
-}
-
-/// Two columns of one figure: valid points, and other points if there are any.
-fn by_verdict(
-    curve: SeriesOf<'_, LoadCurve>,
-    names: [&str; 2],
-    unit: Unit,
-    figure: impl Fn(&SeriesRun) -> Option<f64>,
-) -> Vec<Column> {
-    let column = |name: &str, valid: bool, number| {
-        let values = values(curve, |p| figure(p).filter(|_| p.is_valid() == valid));
-        Column::drawn(name, unit, values, SeriesStyle::Series(number))
-    };
-    let mut columns = vec![column(names[0], true, 0)];
-    if !curve.measured().all(SeriesRun::is_valid) {
-        columns.push(column(names[1], false, 1));
-    }
-    columns
 }
 
 fn response(curve: SeriesOf<'_, LoadCurve>, loads: &Loads<'_>) -> Chart {
@@ -48,8 +23,8 @@ fn response(curve: SeriesOf<'_, LoadCurve>, loads: &Loads<'_>) -> Chart {
         about.push_str(&format!(" The overall response time is {ort}."));
     }
     let names = ["mean response time", "of invalid points"];
-    let mut columns = by_verdict(curve, names, Unit::Milliseconds, |p| p.mean_ms);
-    let p99 = values(curve, |p| p.p99_ms);
+    let mut columns = loads.by_verdict(names, Unit::Milliseconds, |p| p.mean_ms);
+    let p99 = loads.means(|p| p.p99_ms);
     columns.push(Column::tabular("99th percentile", Unit::Milliseconds, p99));
     loads.response("load-curve", about, columns)
 }
@@ -74,7 +49,7 @@ fn time_at(curve: SeriesOf<'_, LoadCurve>, loads: &Loads<'_>) -> Option<Chart> {
     };
     let all = |p: &SeriesRun| p.time_at.iter().map(|t| t.mean_ms).sum::<f64>();
     let column = |i: usize, name: &str, ms: &dyn Fn(&SeriesRun) -> f64| {
-        let values = values(curve, |p| p.mean_ms.map(|_| ms(p).max(0.0)));
+        let values = loads.means(|p| p.mean_ms.map(|_| ms(p).max(0.0)));
         Column::drawn(name, Unit::Milliseconds, values, SeriesStyle::Series(i))
     };
     let mut columns: Vec<Column> = shown
@@ -92,11 +67,4 @@ fn time_at(curve: SeriesOf<'_, LoadCurve>, loads: &Loads<'_>) -> Option<Chart> {
     let client = |p: &SeriesRun| client_ms(p.mean_ms.unwrap_or(0.0), &p.time_at);
     columns.push(column(MAX_SERIES - 1, "client", &client));
     Some(loads.time_at(columns))
-}
-
-fn throughput(curve: SeriesOf<'_, LoadCurve>, loads: &Loads<'_>) -> Chart {
-    let names = ["achieved", "achieved, invalid points"];
-    let mut columns = by_verdict(curve, names, Unit::Number, |p| Some(p.achieved_ops_per_s));
-    columns.extend(offered(values(curve, |p| p.offered_ops_per_s)));
-    loads.throughput(columns)
 }

@@ -14,9 +14,9 @@ use crate::html::chart::{
     Axis, Cell, Chart, ChartOverlay, Column, MAX_SERIES, Mark, Scale, SeriesStyle, Unit,
 };
 use crate::html::latency_distribution::{Heat, LatencyDistribution};
-use crate::html::loaded_result::LoadedResult;
+use crate::html::loaded_result::{LoadedResult, spans};
 use crate::html::op_name::OpName;
-use crate::html::timeline::{Series, Timeline};
+use crate::html::timeline::{Point, Timeline};
 use crate::{MIB, duration_text};
 use plimsoll_results::{Distribution, LatencyKind, Run, RunEvent, StallFigure};
 use std::collections::BTreeMap;
@@ -51,16 +51,9 @@ pub fn of_run(loaded: &LoadedResult) -> Vec<Chart> {
 
 /// Marks the events of a run in charts over time.
 fn mark_events(charts: &mut [Chart], run: &Run) {
-    let (origin, end) = match &run.stages[..] {
-        [first, ..] => {
-            let ends = run
-                .stages
-                .iter()
-                .map(|s| s.window.start_s + s.window.window_s);
-            (first.window.start_s, ends.fold(0.0, f64::max))
-        }
-        _ => (run.window_start_s, run.window_start_s + run.window_s),
-    };
+    let (spans, origin) = spans(run);
+    let ends = spans.iter().map(|s| origin + s.start_s + s.length_s);
+    let end = ends.fold(0.0, f64::max);
     let shown = |event: &&RunEvent| event.start_s.is_some_and(|s| (origin..=end).contains(&s));
     let mark = |event: &RunEvent| Some((event.start_s? - origin, event.action.clone()));
     mark_times(charts, run.events.iter().filter(shown).filter_map(mark));
@@ -131,25 +124,21 @@ pub fn over_time(input: TimeSeriesInput<'_>) -> Vec<Chart> {
     if line.start_s.is_empty() || input.operations.is_empty() {
         return vec![];
     }
-    let has = |counts: fn(&Series) -> bool| line.operations.iter().any(counts);
+    let has = |occurs: fn(&Point) -> bool| line.operations.iter().flatten().any(occurs);
     let number = |label| Axis::linear(label, Unit::Number);
-    let ops = |s: &Series| line.per_second(&s.ops);
     let mut charts = vec![input.sums(
         ("throughput", "Operations per second"),
         number("operations/s"),
-        ops,
+        |p, seconds| p.ops as f64 / seconds,
     )];
-    if has(|s| s.bytes.iter().any(|n| *n > 0)) {
-        let mib = |s: &Series| {
-            let bytes = line.per_second(&s.bytes).into_iter();
-            bytes.map(|b| b / MIB).collect()
-        };
+    if has(|p| p.bytes > 0) {
+        let mib = |p: &Point, seconds: f64| p.bytes as f64 / seconds / MIB;
         charts.push(input.sums(("bandwidth", "MiB per second"), number("MiB/s"), mib));
     }
     charts.extend(latency_over_time(input));
-    if has(|s| s.errors.iter().any(|n| *n > 0)) {
-        let errors = |s: &Series| s.errors.iter().map(|n| *n as f64).collect();
+    if has(|p| p.errors > 0) {
         let axis = Axis::linear("errors", Unit::Count);
+        let errors = |p: &Point, _| p.errors as f64;
         charts.push(input.sums(("errors", "Failed operations"), axis, errors));
     }
     charts
@@ -157,17 +146,17 @@ pub fn over_time(input: TimeSeriesInput<'_>) -> Vec<Chart> {
 
 /// Latency over time, and service time over time if operations were paced.
 fn latency_over_time(input: TimeSeriesInput<'_>) -> Vec<Chart> {
-    let operations = &input.timeline.operations;
-    let sum = |counts: fn(&Series) -> &Vec<u64>| operations.iter().flat_map(counts).sum();
-    let kind = LatencyKind::of(sum(|s| &s.paced), sum(|s| &s.ops));
-    let (mean, p99) = ("Mean", "99th percentile of the");
+    let points = || input.timeline.operations.iter().flatten();
+    let sum = |count: fn(&Point) -> u64| points().map(count).sum();
+    let kind = LatencyKind::of(sum(|p| p.paced), sum(|p| p.ops));
+    let name = kind.name();
     let mut charts = vec![
-        input.latencies("latency", format!("{mean} {}", kind.name()), |s| {
-            s.mean_ms(&s.latency)
-        }),
-        input.latencies("latency-p99", format!("{p99} {}", kind.name()), |s| {
-            s.p99_ms(&s.latency)
-        }),
+        input.latencies("latency", format!("Mean {name}"), |p| p.mean_ms(p.latency)),
+        input.latencies(
+            "latency-p99",
+            format!("99th percentile of the {name}"),
+            |p| p.p99_ms(p.latency),
+        ),
     ];
     if kind == LatencyKind::Mixed {
         for chart in &mut charts {
@@ -178,12 +167,14 @@ fn latency_over_time(input: TimeSeriesInput<'_>) -> Vec<Chart> {
     }
     if kind != LatencyKind::Service {
         charts.extend([
-            input.latencies("service", format!("{mean} service time"), |s| {
-                s.mean_ms(&s.service)
+            input.latencies("service", "Mean service time".into(), |p| {
+                p.mean_ms(p.service)
             }),
-            input.latencies("service-p99", format!("{p99} service time"), |s| {
-                s.p99_ms(&s.service)
-            }),
+            input.latencies(
+                "service-p99",
+                "99th percentile of the service time".into(),
+                |p| p.p99_ms(p.service),
+            ),
         ]);
     }
     charts
@@ -219,21 +210,21 @@ impl TimeSeriesInput<'_> {
             // The position is the middle of the time that a point covers.
             at: points.map(|(start, length)| start + length / 2.0).collect(),
             columns,
-            is_stacked: false,
-            extra: ChartOverlay::None,
-            marks: vec![],
+            ..Chart::default()
         }
     }
 
-    /// A chart of a figure that can be summed over operations: the sum, and each operation in its colour. Operations
-    /// beyond [`MAX_SERIES`] are combined.
-    fn sums(
-        self,
-        (id, title): (&str, &str),
-        y: Axis,
-        values: impl Fn(&Series) -> Vec<f64>,
-    ) -> Chart {
-        let each: Vec<Vec<f64>> = self.timeline.operations.iter().map(&values).collect();
+    /// Chart over time of a figure that can be summed, such as throughput: the sum of all operations, and one series
+    /// for each operation. `value` computes the figure from a point and the point's length in seconds. If more than
+    /// [`MAX_SERIES`] operations have values, the last series combines the operations without a series.
+    fn sums(self, (id, title): (&str, &str), y: Axis, value: impl Fn(&Point, f64) -> f64) -> Chart {
+        let values = |points: &Vec<Point>| {
+            let points = points.iter().zip(&self.timeline.length_s);
+            points
+                .map(|(point, seconds)| value(point, *seconds))
+                .collect()
+        };
+        let each: Vec<Vec<f64>> = self.timeline.operations.iter().map(values).collect();
         let add = |series: &[&Vec<f64>]| -> Vec<Option<f64>> {
             let at = |i: usize| series.iter().map(|s| s[i]).sum();
             let points = 0..self.timeline.start_s.len();
@@ -263,16 +254,12 @@ impl TimeSeriesInput<'_> {
         self.chart(id, title, self.point(), y, columns)
     }
 
-    fn latencies(
-        self,
-        id: &str,
-        title: String,
-        values: impl Fn(&Series) -> Vec<Option<f64>>,
-    ) -> Chart {
+    fn latencies(self, id: &str, title: String, value: fn(&Point) -> Option<f64>) -> Chart {
         let shown = self.timeline.operations.iter().zip(self.operations);
-        let columns = shown.take(MAX_SERIES).enumerate().map(|(i, (series, op))| {
+        let columns = shown.take(MAX_SERIES).enumerate().map(|(i, (points, op))| {
             let style = SeriesStyle::Series(i);
-            Column::drawn(&op.label, Unit::Milliseconds, values(series), style)
+            let values = points.iter().map(value).collect();
+            Column::drawn(&op.label, Unit::Milliseconds, values, style)
         });
         let mut about = self.point();
         if id.ends_with("-p99") && self.timeline.intervals_per_point > 1 {
@@ -344,9 +331,7 @@ pub fn percentiles(loaded: &LoadedResult) -> Option<Chart> {
         y: Axis::scaled("latency", Unit::Milliseconds, Scale::Log),
         at: at[..shown].to_vec(),
         columns,
-        is_stacked: false,
-        extra: ChartOverlay::None,
-        marks: vec![],
+        ..Chart::default()
     })
 }
 
@@ -397,9 +382,8 @@ fn heat_map(number: usize, heat: &Heat, op: &OpName) -> Chart {
             edge("all of them from", lowest, |row| row.0),
             edge("to", highest, |row| row.1),
         ],
-        is_stacked: false,
         extra: ChartOverlay::Heat(cells(heat)),
-        marks: vec![],
+        ..Chart::default()
     }
 }
 

@@ -47,7 +47,7 @@ impl ArticleStyle {
     }
 }
 
-/// The report as an article. An article among others has no disclosure.
+/// Report as an HTML `article`. A page of several reports omits the commands that make a full disclosure report.
 pub(crate) fn article(
     document: &Document,
     style: &ArticleStyle,

@@ -2,10 +2,8 @@
 
 use super::article::ArticleStyle;
 use super::table::table;
-use crate::disclosure::{Disclosure, LoadPoint};
-use crate::document::Table;
+use crate::disclosure::Disclosure;
 use maud::{Markup, html};
-use plimsoll_measure::curve::PointVerdict;
 
 /// The claim, the load points, and a collapsed part for each section.
 ///
@@ -24,7 +22,7 @@ pub(crate) fn section(d: &Disclosure, style: &ArticleStyle) -> Markup {
             @if !d.remark.is_empty() { p.doubtful { (d.remark) } }
             details open {
                 summary { "Performance" }
-                (performance(d))
+                (table(&d.performance()))
             }
             @for s in &d.sections {
                 details open {
@@ -35,29 +33,4 @@ pub(crate) fn section(d: &Disclosure, style: &ArticleStyle) -> Markup {
             p.about { (d.generated) }
         }
     }
-}
-
-fn performance(d: &Disclosure) -> Markup {
-    let head = [
-        format!("load ({})", d.unit),
-        "latency (msec)".into(),
-        "Ops/Sec".into(),
-        "MB/Sec".into(),
-        "verdict".into(),
-    ];
-    let known = |v: Option<f64>| v.map_or("–".into(), |v| v.to_string());
-    let row = |p: &LoadPoint| {
-        let verdict = match p.verdict {
-            PointVerdict::Valid => "valid",
-            PointVerdict::Invalid => "INVALID_RUN",
-        };
-        vec![
-            p.load.to_string(),
-            known(p.latency_ms),
-            known(p.ops_per_s),
-            known(p.mb_per_s),
-            verdict.into(),
-        ]
-    };
-    table(&Table::new("Performance", head).with_rows(d.points.iter().map(row)))
 }

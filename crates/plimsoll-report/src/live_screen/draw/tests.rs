@@ -28,7 +28,7 @@ fn view() -> LiveView {
         let down = (60..90).contains(&at);
         let at_s = f64::from(at);
         let value = if down { 0.0 } else { 1000.0 };
-        view.push_rate(Sample { at_s, value });
+        view.push_rate((at_s, value));
         if !down {
             view.push_latency(at_s, 2.0, 8.0);
         }

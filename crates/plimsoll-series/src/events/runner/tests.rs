@@ -1,12 +1,13 @@
 use super::*;
 use crate::events::executor::Execution;
 use plimsoll_plan::{Overrides, SourceKind};
-use plimsoll_workload::mix::{Context, library, lower, parse};
+use plimsoll_results::CommandResult;
+use plimsoll_workload::mix::{BUILTINS, Context, lower, parse};
 use std::collections::BTreeSet;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-/// Records the executed actions. Actions with the prefix `wait` end when stopped, `rest` takes half a second, `fail`
-/// fails.
+/// Executor that sends the executed actions to a test. Actions with the prefix `wait` end when stopped, actions with
+/// the prefix `rest` take half a second, and actions with the prefix `fail` fail.
 struct Notes(Mutex<Sender<String>>);
 
 impl EventExecutor for Notes {
@@ -21,16 +22,17 @@ impl EventExecutor for Notes {
         if text.starts_with("rest") {
             std::thread::sleep(Duration::from_millis(500));
         }
-        Execution {
+        let end = CommandResult {
             timed_out: waits,
             error: text.starts_with("fail").then(|| "it is broken".into()),
-            ..Execution::default()
-        }
+            ..CommandResult::default()
+        };
+        (end, None)
     }
 }
 
 fn plan() -> Plan {
-    let builtin = library::find("vda").unwrap();
+    let builtin = BUILTINS.find("vda").unwrap();
     let context = Context {
         kind: SourceKind::Builtin,
         temp_dir: "/nowhere".into(),
@@ -63,16 +65,19 @@ fn events_are_executed_in_the_order_of_time_and_not_after_the_run() {
     let events = ["1000h kill d", "2s kill c", "1ms kill a", "1ms fail b"];
     let (mut runner, executed) = runner(&events, &[], &Stop::default());
     assert!(
-        states(&runner.draft())
-            .iter()
-            .all(|s| s.1 == EventState::Unknown)
+        states(&ExecutedEvents {
+            events: runner.draft(),
+            summaries: vec![],
+        })
+        .iter()
+        .all(|s| s.1 == EventState::Unknown)
     );
     let clock = Clock::real();
     let zero = clock.now();
     runner.begin(&clock, zero);
     let order: Vec<String> = executed.iter().take(3).collect();
     assert_eq!(order, ["kill a", "fail b", "kill c"]);
-    // Times count from the first beginning.
+    // Planned times count from the first call of `begin`.
     runner.begin(&clock, zero + 1_000_000_000_000);
     let ended = runner.finish();
     assert_eq!(
@@ -93,7 +98,7 @@ fn events_are_executed_in_the_order_of_time_and_not_after_the_run() {
         );
         assert!(event.seconds.unwrap() >= 0.0);
     }
-    assert_eq!(ended.events[1].error.as_deref(), Some("it is broken"));
+    assert_eq!(ended.events[1].end.error.as_deref(), Some("it is broken"));
     assert_eq!(ended.events[3].start_s, None);
 }
 
@@ -107,7 +112,7 @@ fn no_event_waits_for_one_of_another_time_and_a_stop_ends_all() {
     assert_eq!(begun, ["wait a", "kill b"].map(str::to_owned).into());
     stop.request();
     let ended = runner.finish();
-    assert!(ended.events[0].timed_out);
+    assert!(ended.events[0].end.timed_out);
     assert_eq!(
         states(&ended),
         [
@@ -118,7 +123,8 @@ fn no_event_waits_for_one_of_another_time_and_a_stop_ends_all() {
     );
 }
 
-/// The held-up event was due before the end, so the run deviates from the request.
+/// An event that a simultaneous event delayed past the end of the run counts as failed, because the run deviates from
+/// the request.
 #[test]
 fn an_event_that_another_one_of_its_time_held_up_has_failed() {
     let events = ["0s rest a", "0s kill b", "1000h kill c"];
@@ -134,7 +140,7 @@ fn an_event_that_another_one_of_its_time_held_up_has_failed() {
             ("kill c", EventState::NotExecuted)
         ]
     );
-    let why = ended.events[1].error.as_deref();
+    let why = ended.events[1].end.error.as_deref();
     assert_eq!(
         why,
         Some("an event of the same time had not ended when the run did")
@@ -169,7 +175,8 @@ fn events_are_marked_in_their_intervals_even_if_nothing_completed() {
     let interval = |index: u64| Interval {
         window: 1,
         index,
-        // On another rank's clock.
+        // The interval carries a reading of another rank's clock, which differs from this rank's opening time of the
+        // window.
         opened: 0,
         start: index * SECOND,
         length: SECOND,

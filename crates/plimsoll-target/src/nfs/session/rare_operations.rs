@@ -5,10 +5,10 @@ use crate::error::OpError;
 use crate::nfs::backend::NfsBackend;
 use crate::nfs::dir_handle_cache::{check, split};
 use crate::nfs::handle::NfsHandle;
-use crate::nfs::open::Stability;
 use crate::nfs::transfer;
 use crate::rare_operation::{FileOperation, NameOperation, missing, modify_blocks};
 use crate::session::Session;
+use plimsoll_nfs::v3::Stable;
 use rustix::io::Errno;
 
 /// Maximum size in bytes of a buffer that a worker keeps for the next operation; each of thousands
@@ -16,7 +16,7 @@ use rustix::io::Errno;
 const RETAINED_BUFFER_BYTES: usize = 16 << 10;
 
 impl<B: NfsBackend> NfsSession<B> {
-    /// [`Session::on_name`].
+    /// Implements [`Session::on_name`] by calls of the NFS version.
     pub(super) async fn operate_on_name(
         &mut self,
         operation: NameOperation,
@@ -47,7 +47,7 @@ impl<B: NfsBackend> NfsSession<B> {
         Ok(0)
     }
 
-    /// [`Session::on_file`].
+    /// Implements [`Session::on_file`] by calls of the NFS version.
     pub(super) async fn operate_on_file(
         &mut self,
         handle: &NfsHandle<B::File>,
@@ -58,7 +58,7 @@ impl<B: NfsBackend> NfsSession<B> {
             // The NFS client caches no file data after a close.
             FileOperation::DropCache => Ok(0),
             FileOperation::Truncate(len) => {
-                open.may_write().map_err(|_| Errno::INVAL)?;
+                open.check_writable().map_err(|_| Errno::INVAL)?;
                 self.client.set_len(&open.file, len).await?;
                 if let Some(cached) = &handle.cached {
                     cached.note_truncate(len);
@@ -71,17 +71,17 @@ impl<B: NfsBackend> NfsSession<B> {
                 Ok(0)
             }
             FileOperation::WriteStable { offset, len } => {
-                open.may_write()?;
+                open.check_writable()?;
                 let offset = match offset {
                     Some(offset) => offset,
                     None => self.stat_handle(handle).await?.size,
                 };
                 let range = (offset, len);
-                self.write_content(handle, range, Stability::File).await?;
+                self.write_content(handle, range, Stable::FileSync).await?;
                 Ok(len)
             }
             FileOperation::WriteBytesStable { offset, bytes } => {
-                let written = self.write_given(handle, offset, bytes, Stability::File);
+                let written = self.write_given(handle, offset, bytes, Stable::FileSync);
                 written.await?;
                 Ok(bytes.len() as u64)
             }
@@ -104,8 +104,8 @@ impl<B: NfsBackend> NfsSession<B> {
         (offset, len): (u64, u64),
         change: impl FnOnce(&mut [u8]),
     ) -> Result<u64, OpError> {
-        from.open.may_read()?;
-        to.open.may_write()?;
+        from.open.check_readable()?;
+        to.open.check_writable()?;
         let size = usize::try_from(len).map_err(|_| Errno::NOMEM)?;
         let mut buffer = std::mem::take(&mut self.buffer);
         buffer.clear();

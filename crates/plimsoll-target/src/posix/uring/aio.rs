@@ -5,6 +5,7 @@ use super::file::{RingFile, check_offset};
 use super::ring::Ring;
 use crate::error::OpError;
 use crate::session_types::AioDone;
+use crate::timed_writes::wait_until;
 use crate::write_data::DetachedData;
 use plimsoll_lane::{Lane, Stopped};
 use plimsoll_measure::Nanos;
@@ -16,7 +17,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-/// A write of one or more consecutive ring operations; a long write takes several.
+/// The future of a queued write, which submits one ring operation after the other until all bytes are written.
 type WriteFuture = Pin<Box<dyn Future<Output = Result<u64, OpError>>>>;
 
 /// A write that has not completed.
@@ -48,8 +49,8 @@ impl AioState {
             return Poll::Pending;
         };
         let end = lane.now();
-        // The file is dropped before the write is reported, so that the file is no longer open when
-        // its close returns.
+        // The write's descriptor must be closed before the write counts as completed: a worker that closes the file
+        // after its last write expects no other descriptor of the file.
         let ActiveWrite { tag, start, .. } = self.active.swap_remove(at);
         self.done.push(AioDone {
             tag,
@@ -118,26 +119,24 @@ impl AioWrites {
         })));
     }
 
-    /// As [`Session::aio_take`](crate::Session::aio_take).
+    /// Waits for at least `count` completed writes, and appends all completed writes to `done`; implements
+    /// [`Session::aio_take`](crate::Session::aio_take).
     pub(super) async fn take(
         &mut self,
         count: usize,
         done: &mut Vec<AioDone>,
     ) -> Result<(), Stopped> {
         let count = count.min(self.pending);
-        let waited = poll_fn(|context| {
+        let waited = wait_until(&self.lane, |context| {
             let mut state = self.state.borrow_mut();
             if state.done.len() >= count {
-                return Poll::Ready(Ok(()));
-            }
-            if self.lane.now() >= self.lane.deadline() {
-                return Poll::Ready(Err(Stopped));
+                return true;
             }
             state.waker = Some(context.waker().clone());
-            Poll::Pending
+            false
         })
         .await;
-        // Takes completed writes even if the wait ended early.
+        // Writes that have completed are returned even if the run stopped the wait.
         let mut state = self.state.borrow_mut();
         self.pending -= state.done.len();
         done.append(&mut state.done);

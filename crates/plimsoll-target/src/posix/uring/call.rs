@@ -9,16 +9,20 @@ use super::file::{FileName, RingFile};
 use crate::error::OpError;
 use crate::posix::calls::SystemCalls;
 use crate::posix::handle::flags_and_mode;
+use crate::posix::mix_syscalls::kind_of;
 use crate::posix::names::{BENEATH, PARENT_FLAGS};
-use crate::session_types::{Attributes, EntryKind, OpenHow};
+use crate::session_types::{Attributes, OpenHow};
 use crate::write_data::DetachedData;
 use io_uring::{opcode, squeue, types};
 use rustix::fs::{AtFlags, FileType};
-use rustix::io::Errno;
+use rustix::io::{Errno, ReadWriteFlags};
 use std::ffi::CString;
 use std::ops::Range;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 use std::sync::Arc;
+
+/// The flag `RWF_APPEND` of pwritev2(2): the write goes to the end of the file, whatever its offset.
+pub(super) const APPEND: i32 = ReadWriteFlags::APPEND.bits() as i32;
 
 /// Maximum bytes of a transfer (the kernel's `MAX_RW_COUNT`); a longer transfer is shortened, as by `pread`.
 const MAX_TRANSFER_BYTES: usize = 0x7fff_f000;
@@ -167,12 +171,7 @@ impl RingCalls {
     pub(super) fn attributes(&self) -> Attributes {
         let mode = u32::from(self.attributes.stx_mode);
         Attributes {
-            kind: match FileType::from_raw_mode(mode) {
-                FileType::RegularFile => EntryKind::File,
-                FileType::Directory => EntryKind::Dir,
-                FileType::Symlink => EntryKind::Link,
-                _ => EntryKind::Other,
-            },
+            kind: kind_of(FileType::from_raw_mode(mode)),
             size: self.attributes.stx_size,
         }
     }
@@ -196,7 +195,7 @@ fn transfer_len(len: usize) -> u32 {
     len.min(MAX_TRANSFER_BYTES) as u32
 }
 
-/// Builds a write; uses the registered index of the memory if there is one.
+/// The submission queue entry of a write from `bytes`; with `index`, from the registered buffer of this index.
 fn write_entry(file: &RingFile, bytes: &[u8], index: Option<u16>, how: WriteHow) -> squeue::Entry {
     let len = transfer_len(bytes.len());
     on(file, |fd| match index {
@@ -299,7 +298,7 @@ impl RingCall {
         }
     }
 
-    /// Flushes a file; only the data if `data_only` is set.
+    /// Flushes a file to stable storage, as fdatasync(2) does if `data_only` is set, and otherwise as fsync(2) does.
     pub(super) fn fsync(calls: Box<RingCalls>, file: &Arc<RingFile>, data_only: bool) -> Self {
         let flags = match data_only {
             true => types::FsyncFlags::DATASYNC,

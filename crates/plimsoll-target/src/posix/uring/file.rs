@@ -15,7 +15,8 @@ pub(crate) struct RingFile {
     pub(super) fd: OwnedFd,
     /// The index in the ring's file table plus one; 0 if the file is not registered.
     registered: AtomicU32,
-    /// Number of transfers; stays constant once it exceeds [`TRANSFERS_BEFORE_REGISTRATION`].
+    /// Number of reads and writes of the file, counted up to [`TRANSFERS_BEFORE_REGISTRATION`], after which the file
+    /// may be registered.
     transfers: AtomicU32,
 }
 

@@ -27,17 +27,17 @@ use crate::error::OpError;
 use crate::posix::block_device::BlockDevice;
 use crate::posix::calls::SystemCalls;
 use crate::posix::thread_pool::ThreadPool;
-use crate::session::Target;
-use crate::session_types::{Descriptors, DirectIo, SessionSpec, Space};
-use crate::verifying::{Ledger, VerifyingTarget};
+use crate::session::{Target, forward_properties};
+use crate::session_types::{Descriptors, SessionSpec};
 use kernel::Kernel;
 use lockable::LockableMemory;
+pub use options::IoMethod;
 pub(super) use options::IoOptions;
-use options::PoolOperation;
+use options::{PoolOperation, PoolOperations};
 use plimsoll_lane::{Lane, LaneKind};
-use plimsoll_plan::{COMPLETION_DELAY, OpKind, WorkDirSpec};
+use plimsoll_plan::{COMPLETION_DELAY, WorkDirSpec};
 use ring::{Ring, RingSpec};
-use session::{PoolCall, PoolOperations, UringSession};
+use session::{PoolCall, UringSession};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -64,18 +64,18 @@ pub(crate) struct UringPosix {
     posix: Posix,
     kernel: Kernel,
     depth: u32,
+    lanes: Option<usize>,
     lockable: Arc<LockableMemory>,
     pool: Arc<ThreadPool<PoolCall>>,
     pooled: PoolOperations,
 }
 
-/// Whether the URL of a `posix` target requests io_uring; `false` if the options cannot be parsed.
-#[must_use]
-pub(crate) fn is_requested(url: &str) -> bool {
-    IoOptions::parse(url).is_ok_and(|options| options.uring)
+/// How the URL of a `posix` target executes operations; the default if the options cannot be parsed.
+pub(crate) fn method(url: &str) -> IoMethod {
+    IoOptions::parse(url).unwrap_or_default().method
 }
 
-/// The reason why io_uring is unavailable on this machine; `None` if it is available.
+/// The reason why the machine's kernel does not offer io_uring to this process; `None` if io_uring is available.
 #[must_use]
 pub(crate) fn unavailable() -> Option<String> {
     Kernel::probe().err()
@@ -89,19 +89,15 @@ pub(crate) fn connect(
 ) -> Result<UringPosix, TargetError> {
     let options = IoOptions::parse(url)?;
     let kernel = Kernel::probe().map_err(|why| {
-        let hint = "io=sync (--io sync) needs none";
-        TargetError::of(SCHEME.name, format!("io=uring: {why}; {hint}"))
+        TargetError::of(SCHEME.name, format!("io=uring: {why}; io=sync needs none"))
     })?;
     let posix = super::open_work_dir(place, purpose)?;
-    let mut pooled = options
-        .pool
-        .iter()
-        .fold(PoolOperations::default(), |p, o| p.with(*o));
+    let mut pooled = options.pool;
     if !kernel.makes_dirs {
-        pooled = pooled.with(PoolOperation::MakeDir);
+        pooled.insert(PoolOperation::MakeDir);
     }
     if !kernel.truncates {
-        pooled = pooled.with(PoolOperation::Truncate);
+        pooled.insert(PoolOperation::Truncate);
     }
     let pool = Arc::new(ThreadPool::default());
     pool.start().map_err(|e| {
@@ -113,6 +109,7 @@ pub(crate) fn connect(
             .depth
             .or_else(|| queued_requests(&posix))
             .unwrap_or(DEFAULT_DEPTH),
+        lanes: options.lanes,
         posix,
         kernel,
         lockable: Arc::new(LockableMemory::of_process()),
@@ -127,37 +124,22 @@ fn queued_requests(posix: &Posix) -> Option<u32> {
     Some(requests.clamp(1, DEFAULT_DEPTH))
 }
 
-impl UringPosix {
-    /// Names of the operations that the thread pool executes.
-    fn pooled_names(&self) -> Vec<&'static str> {
-        let chosen = PoolOperation::ALL.into_iter();
-        let chosen = chosen
-            .filter(|o| self.pooled.has(*o))
-            .map(PoolOperation::name);
-        chosen.chain(WITHOUT_RING).collect()
-    }
-}
-
 impl Target for UringPosix {
     type Session = UringSession;
-    type Verifying = VerifyingTarget<Self>;
-
-    fn verifying(self, ledger: Arc<Ledger>) -> Self::Verifying {
-        VerifyingTarget::new(self, ledger)
-    }
 
     fn describe(&self) -> String {
         let registered = match self.kernel.registers {
             true => ", registered files and buffers",
             false => "",
         };
+        let pooled: Vec<&str> = self.pooled.names().chain(WITHOUT_RING).collect();
         format!(
             "{}, io_uring ({}{registered}, at most {} operations of a lane in the kernel); threads \
              execute {}",
             self.posix.describe(),
             self.kernel.setup.flags(),
             self.depth,
-            self.pooled_names().join(", ")
+            pooled.join(", ")
         )
     }
 
@@ -173,37 +155,11 @@ impl Target for UringPosix {
         LaneKind::Reactor
     }
 
-    fn exists(&self) -> bool {
-        self.posix.exists()
+    fn requested_lanes(&self) -> Option<usize> {
+        self.lanes
     }
 
-    fn created_work_dir(&self) -> bool {
-        self.posix.created_work_dir()
-    }
-
-    fn remove_work_dir(&self) -> Result<(), OpError> {
-        self.posix.remove_work_dir()
-    }
-
-    fn writable(&self) -> Result<(), OpError> {
-        self.posix.writable()
-    }
-
-    fn space(&self) -> Result<Option<Space>, OpError> {
-        self.posix.space()
-    }
-
-    fn uncacheable_reason(&self) -> Option<&'static str> {
-        self.posix.uncacheable_reason()
-    }
-
-    fn unsupported_reason(&self, kind: OpKind) -> Option<&'static str> {
-        self.posix.unsupported_reason(kind)
-    }
-
-    fn direct_io(&self) -> DirectIo {
-        self.posix.direct_io()
-    }
+    forward_properties!(self => self.posix);
 
     fn session(&self, lane: &Lane, spec: &SessionSpec) -> Result<UringSession, OpError> {
         let key = Arc::as_ptr(&self.pool) as usize;

@@ -1,13 +1,13 @@
 //! The operations of a worker on a ring, or in the thread pool for operations that io_uring lacks.
 
 use super::aio::AioWrite;
-use super::call::{RingCall, WriteHow, opened};
+use super::call::{APPEND, RingCall, WriteHow, opened};
 use super::file::{RingFile, check_offset};
 use super::options::PoolOperation;
 use super::session::UringSession;
 use crate::error::OpError;
 use crate::posix::handle::PosixHandle;
-use crate::posix::mix_syscalls::attributes;
+use crate::posix::mix_syscalls::{attributes, size};
 use crate::rare_operation::{FileOperation, NameOperation, missing, modify_blocks};
 use crate::session::Session;
 use crate::session_types::{AioDone, Attributes, EntryKind, ListTotals, OpenHow, WritePlace};
@@ -22,13 +22,6 @@ use std::sync::Arc;
 
 /// Flags of a write that completes when the data is on stable storage.
 const DSYNC: i32 = ReadWriteFlags::DSYNC.bits() as i32;
-
-/// Flags of a write at the end of a file.
-const APPEND: i32 = ReadWriteFlags::APPEND.bits() as i32;
-
-fn size(len: u64) -> Result<usize, Errno> {
-    usize::try_from(len).map_err(|_| Errno::NOMEM)
-}
 
 impl UringSession {
     /// Reads up to the requested number of bytes into the buffer; returns their range in the
@@ -81,9 +74,7 @@ impl UringSession {
         self.operate(|calls| RingCall::unlink(calls, flags)).await?;
         Ok(())
     }
-}
 
-impl UringSession {
     /// Reads up to `len` bytes of one file into the buffer, passes the bytes to `change`, and
     /// writes the result at the same offset of another file; returns the number of bytes.
     async fn copy_through_buffer(
@@ -203,7 +194,7 @@ impl Session for UringSession {
         len: u64,
     ) -> Result<(), OpError> {
         let how = WriteHow { offset, flags: 0 };
-        self.write_content(handle, how, len, true).await
+        self.write_content(handle, how, len).await
     }
 
     async fn read_bytes(
@@ -212,8 +203,8 @@ impl Session for UringSession {
         offset: u64,
         bytes: &mut [u8],
     ) -> Result<u64, OpError> {
-        // Not directly into the caller's memory, which may be freed before an abandoned operation
-        // completes.
+        // The kernel reads into the worker's buffer rather than into `bytes`, because the caller's memory may be freed
+        // while an abandoned read is still in flight.
         let read = self.read_into_buffer(handle, offset, bytes.len()).await?;
         let len = read.len();
         bytes[..len].copy_from_slice(&self.calls().calls.buffer[read]);
@@ -235,7 +226,7 @@ impl Session for UringSession {
             offset: 0,
             flags: APPEND,
         };
-        self.write_content(handle, how, len, false).await
+        self.write_content(handle, how, len).await
     }
 
     async fn fsync(&mut self, handle: &Arc<RingFile>) -> Result<(), OpError> {
@@ -326,7 +317,8 @@ impl Session for UringSession {
         // abandoned call may outlive the worker.
         let pooled = match operation {
             FileOperation::DropCache => {
-                // The same calls as `SystemCalls::on_file` makes.
+                // The page cache is dropped by one fdatasync(2) and two posix_fadvise(2) with POSIX_FADV_DONTNEED, as
+                // in `SystemCalls::on_file`.
                 self.operate(|calls| RingCall::fsync(calls, file, true))
                     .await?;
                 for _ in 0..2 {
@@ -349,7 +341,7 @@ impl Session for UringSession {
                         None => DSYNC | APPEND,
                     },
                 };
-                self.write_content(file, how, len, offset.is_some()).await?;
+                self.write_content(file, how, len).await?;
                 return Ok(len);
             }
             FileOperation::WriteBytesStable { offset, bytes } => {

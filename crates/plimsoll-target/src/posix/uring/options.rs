@@ -1,11 +1,12 @@
-//! Options of the URL that choose the system call interface: `posix:?io=uring&depth=64&pool=open+stat`.
+//! Options of a `posix` URL that choose between system calls and io_uring:
+//! `posix:?io=uring&lanes=2&depth=64&pool=open+stat`.
 
 use crate::connect::TargetError;
 use crate::posix::SCHEME;
-use crate::url_options::UrlOptions;
+use crate::url_parser::UrlParser;
 
 /// Maximum `depth`.
-const MAX_DEPTH: u32 = 16_384;
+const MAX_DEPTH: u64 = 16_384;
 
 /// Operations that io_uring has, but that the `pool` option can assign to the thread pool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,77 +21,99 @@ pub(super) enum PoolOperation {
     Fsync,
 }
 
-impl PoolOperation {
-    pub(super) const ALL: [Self; 8] = [
-        Self::Open,
-        Self::Stat,
-        Self::Delete,
-        Self::Rename,
-        Self::MakeDir,
-        Self::RemoveDir,
-        Self::Truncate,
-        Self::Fsync,
-    ];
+/// Operations that may run on the thread pool instead of the ring, with their names in the URL option and in the
+/// results.
+const POOL_OPERATIONS: [(&str, PoolOperation); 8] = [
+    ("open", PoolOperation::Open),
+    ("stat", PoolOperation::Stat),
+    ("delete", PoolOperation::Delete),
+    ("rename", PoolOperation::Rename),
+    ("mkdir", PoolOperation::MakeDir),
+    ("rmdir", PoolOperation::RemoveDir),
+    ("truncate", PoolOperation::Truncate),
+    ("fsync", PoolOperation::Fsync),
+];
 
-    /// The name of the operation in the option and in the results.
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::Stat => "stat",
-            Self::Delete => "delete",
-            Self::Rename => "rename",
-            Self::MakeDir => "mkdir",
-            Self::RemoveDir => "rmdir",
-            Self::Truncate => "truncate",
-            Self::Fsync => "fsync",
-        }
+/// The set of operations that the thread pool executes: bit *n* is operation number *n* of [`PoolOperation`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct PoolOperations(u16);
+
+impl PoolOperations {
+    pub(super) fn insert(&mut self, operation: PoolOperation) {
+        self.0 |= 1 << operation as u16;
+    }
+
+    #[inline]
+    pub(super) fn has(self, operation: PoolOperation) -> bool {
+        self.0 & 1 << operation as u16 != 0
+    }
+
+    pub(super) fn names(self) -> impl Iterator<Item = &'static str> {
+        let all = POOL_OPERATIONS.iter();
+        all.filter(move |(_, o)| self.has(*o))
+            .map(|(name, _)| *name)
     }
 }
 
-/// The parsed options.
+/// How the operations of a `posix` target are executed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum IoMethod {
+    /// File operations by system calls, with one thread for each worker (option `io=sync`, the default).
+    #[default]
+    Sync,
+    /// File operations by io_uring, with many workers on each thread (option `io=uring`).
+    Uring,
+    /// File operations by io_uring for many workers with direct I/O on a block device, otherwise by system calls
+    /// (option `io=auto`).
+    Auto,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(in crate::posix) struct IoOptions {
-    /// Whether operations use io_uring.
-    pub(in crate::posix) uring: bool,
+    pub(in crate::posix) method: IoMethod,
+    /// Number of lanes per rank; `None` for one lane per processor.
+    pub(super) lanes: Option<usize>,
     /// Maximum operations of a lane in the kernel; `None` for the device's queue length.
     pub(super) depth: Option<u32>,
     /// Operations assigned to the thread pool.
-    pub(super) pool: Vec<PoolOperation>,
+    pub(super) pool: PoolOperations,
 }
 
 impl IoOptions {
-    /// Reads the options of a URL.
     pub(in crate::posix) fn parse(url: &str) -> Result<Self, TargetError> {
-        let wrong = |reason: String| TargetError::of(SCHEME.name, reason);
-        let mut options = UrlOptions::parse(SCHEME.name, url)?;
-        let uring = match options.text("io").as_deref() {
-            None | Some("sync") => false,
-            Some("uring") => true,
-            Some(other) => {
-                return Err(wrong(format!(
-                    "unknown io `{other}`: expected sync or uring"
-                )));
-            }
+        let text = UrlParser {
+            scheme: SCHEME.name,
+            url,
         };
-        let depth = options.count("depth", MAX_DEPTH)?;
-        let mut pool = Vec::new();
-        // A plus sign is literal: the options are not percent-decoded.
-        for name in options.text("pool").iter().flat_map(|list| list.split('+')) {
-            let known = PoolOperation::ALL.into_iter().find(|o| o.name() == name);
-            let operation = known.ok_or_else(|| {
-                let names: Vec<&str> = PoolOperation::ALL.iter().map(|o| o.name()).collect();
-                let names = names.join(", ");
-                wrong(format!(
-                    "unknown operation `{name}` in pool: expected a list such as open+stat of {names}"
-                ))
-            })?;
-            pool.push(operation);
+        let given = text.only_options()?;
+        let mut parsed = Self::default();
+        for (name, value) in &given {
+            match *name {
+                "io" => {
+                    let methods = [
+                        ("sync", IoMethod::Sync),
+                        ("uring", IoMethod::Uring),
+                        ("auto", IoMethod::Auto),
+                    ];
+                    parsed.method = text.word(name, value, &methods)?;
+                }
+                "lanes" => parsed.lanes = text.lanes(value)?,
+                "depth" => parsed.depth = Some(text.number(name, value, 1..=MAX_DEPTH)?),
+                "pool" => {
+                    for operation in value.split('+') {
+                        let operation = text.word(name, operation, &POOL_OPERATIONS)?;
+                        parsed.pool.insert(operation);
+                    }
+                }
+                _ => return Err(text.unknown_option(name, &["depth", "io", "lanes", "pool"])),
+            }
         }
-        options.finish("io, depth or pool; the directory is given by --dir")?;
-        if !uring && (depth.is_some() || !pool.is_empty()) {
-            return Err(wrong("depth and pool are options of io=uring".into()));
+        match given.iter().find(|(name, _)| *name != "io") {
+            Some((name, _)) if parsed.method == IoMethod::Sync => {
+                Err(text.wrong(name, "depth, lanes and pool are options of io=uring"))
+            }
+            _ => Ok(parsed),
         }
-        Ok(Self { uring, depth, pool })
     }
 }
 
@@ -103,14 +126,20 @@ mod tests {
         let parse = IoOptions::parse;
         assert_eq!(parse("posix").unwrap(), IoOptions::default());
         assert_eq!(parse("posix:?io=sync").unwrap(), IoOptions::default());
-        let all = parse("posix:?io=uring&depth=64&pool=open+fsync").unwrap();
-        let pool = vec![PoolOperation::Open, PoolOperation::Fsync];
-        assert!(all.uring && all.depth == Some(64) && all.pool == pool);
+        let all = parse("posix:?io=uring&lanes=2&depth=64&pool=open+fsync").unwrap();
+        assert_eq!((all.method, all.lanes), (IoMethod::Uring, Some(2)));
+        assert_eq!(all.depth, Some(64));
+        assert_eq!(all.pool.names().collect::<Vec<_>>(), ["open", "fsync"]);
         let reason = |url: &str| parse(url).unwrap_err().to_string();
-        assert!(reason("posix:?io=aio").ends_with("unknown io `aio`: expected sync or uring"));
-        assert!(reason("posix:?io=uring&depth=0").contains("from 1 to 16384"));
-        assert!(reason("posix:?depth=4").ends_with("are options of io=uring"));
-        assert!(reason("posix:?io=uring&pool=opem").contains("unknown operation `opem`"));
+        assert!(reason("posix:?io=aio").contains("io `aio`: expected sync, uring or auto\n"));
+        assert!(reason("posix:?io=uring&depth=0").contains("expected 1 to 16384"));
+        assert_eq!(parse("posix:?io=auto&lanes=3").unwrap().lanes, Some(3));
+        for other in ["depth=4", "io=sync&lanes=2", "lanes=2"] {
+            let text = reason(&format!("posix:?{other}"));
+            assert!(text.contains("are options of io=uring"), "{text}");
+        }
+        assert!(reason("posix:?io=uring&lanes=0").contains("lanes `0`: expected 1 to 65536"));
+        assert!(reason("posix:?io=uring&pool=opem").contains("pool `opem`: expected open, stat"));
         assert!(reason("posix:?latency=1ms").contains("unknown option `latency`"));
     }
 }

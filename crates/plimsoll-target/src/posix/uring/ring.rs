@@ -34,8 +34,9 @@ const QUEUE_ENTRIES: u32 = 128;
 /// Room for completions of wakeups, registrations and cancellations.
 const SPARE_COMPLETIONS: u32 = 64;
 
-/// Up to this number of operations in flight, each operation is submitted as soon as it is queued, unless the lane's
-/// turn ends immediately: otherwise the device would be idle until the end of the turn.
+/// Maximum number of operations in flight at which each operation is submitted at once, unless the lane's turn ends
+/// immediately: with few operations in flight, an operation that is queued until the end of the turn would leave the
+/// device idle.
 const PROMPT_DEPTH: u32 = 64;
 
 /// Above `PROMPT_DEPTH`, the number of entries that one early submission covers: each submission costs processor time.
@@ -87,7 +88,7 @@ pub(super) struct Ring {
     content: RefCell<Option<(ContentPool, Option<Registered>)>>,
 }
 
-/// The parameters of a ring.
+/// The parameters of a lane's ring: depth, memory budget and result rows.
 pub(super) struct RingSpec<'a> {
     pub(super) kernel: Kernel,
     pub(super) depth: u32,
@@ -233,7 +234,8 @@ impl Ring {
         self.push(&update.build().user_data(u64::from(number)));
     }
 
-    /// Removes a file from the file table, so that closing the file releases it.
+    /// Removes a file from the ring's file table: the table holds a reference, so the file would stay open after its
+    /// descriptor is closed.
     pub(super) fn unregister_file(&self, file: &RingFile) {
         if let Some(index) = file.index() {
             file.set_index(None);
@@ -245,7 +247,7 @@ impl Ring {
 
     /// Registers memory; `None` if the buffer table or the budget is exhausted, or the kernel
     /// refuses.
-    pub(super) fn register_memory(&self, memory: *mut u8, len: usize) -> Option<u16> {
+    pub(super) fn register_memory(&self, memory: *mut u8, len: usize) -> Option<Registered> {
         let lockable = self.lockable.as_ref()?;
         let index = self.free_buffers.borrow_mut().pop()?;
         if !lockable.take(len) {
@@ -257,7 +259,8 @@ impl Ring {
             iov_len: len,
         };
         if self.update_buffer(index, piece).is_ok() {
-            return Some(index);
+            let begin = memory as usize;
+            return Some(Registered { index, begin, len });
         }
         lockable.give_back(len);
         self.free_buffers.borrow_mut().push(index);
@@ -267,8 +270,8 @@ impl Ring {
     /// Sets an entry of the buffer table.
     fn update_buffer(&self, index: u16, piece: libc::iovec) -> io::Result<()> {
         let io = self.io.borrow();
-        // SAFETY: the kernel pins the pages. An operation that uses this index also holds the memory as long as the
-        // memory is mapped.
+        // SAFETY: the kernel pins the pages of a registered buffer, and every operation that uses the index holds the
+        // memory, so the memory stays mapped during the operation.
         unsafe {
             io.submitter()
                 .register_buffers_update(u32::from(index), &[piece], None)
@@ -280,17 +283,15 @@ impl Ring {
     pub(super) fn register_content(&self, pool: &ContentPool) -> Option<Registered> {
         let mut content = self.content.borrow_mut();
         let (_, registered) = content.get_or_insert_with(|| {
-            let (begin, len) = (pool.bytes().as_ptr(), pool.bytes().len());
-            let index = self.register_memory(begin.cast_mut(), len);
-            let begin = begin as usize;
-            let registered = index.map(|index| Registered { index, begin, len });
+            let bytes = pool.bytes();
+            let registered = self.register_memory(bytes.as_ptr().cast_mut(), bytes.len());
             (pool.clone(), registered)
         });
         *registered
     }
 
-    /// Frees the buffer table entry of registered memory; the kernel releases the pages once no
-    /// operation uses them.
+    /// Empties the entry of registered memory in the buffer table; the kernel unpins the pages after the last operation
+    /// that uses the entry.
     pub(super) fn forget_memory(&self, registered: Registered) {
         let nothing = libc::iovec {
             iov_base: std::ptr::null_mut(),
@@ -305,7 +306,6 @@ impl Ring {
         }
     }
 
-    /// Whether completions are waiting.
     fn has_completions(&self) -> bool {
         let mut io = self.io.borrow_mut();
         let queue = io.submission();
@@ -322,7 +322,8 @@ impl Ring {
         while unqueued.front().is_some_and(|entry| queue(&mut io, entry)) {
             unqueued.pop_front();
         }
-        // The remaining entries need the room that this submission makes.
+        // If a full submission queue leaves entries unqueued, io_uring_enter(2) only submits, without waiting for a
+        // completion, so that the remaining entries can be queued next.
         let timeout = match unqueued.is_empty() {
             true => timeout,
             false => Some(Duration::ZERO),
@@ -350,7 +351,8 @@ impl Ring {
     fn enter_and_check(&self, timeout: Option<Duration>) {
         match self.enter(timeout).map_err(|e| e.raw_os_error()) {
             Ok(_) => {}
-            // Timeout, interruption, or a temporary shortage of memory.
+            // A timeout, a signal or a temporary shortage of memory is no error: the lane enters the kernel again in
+            // its next turn.
             Err(Some(libc::ETIME | libc::EINTR | libc::EAGAIN | libc::EBUSY | libc::ENOMEM)) => {}
             Err(e) => panic!("io_uring_enter failed with error {e:?}"),
         }
@@ -364,7 +366,8 @@ impl Ring {
         }
     }
 
-    /// Takes the reported completions. `waiting`: completions were waiting before this call.
+    /// Takes all completions from the completion queue, and adds the waiting tasks to `ready`. `waiting` says whether
+    /// the completion queue had entries before the lane entered the kernel.
     fn take(&self, waiting: bool, ready: &mut Vec<u32>) {
         let look = Look {
             waiting_since: waiting.then(|| self.looked.get()),
@@ -453,6 +456,12 @@ impl Ring {
         self.submit();
     }
 
+    /// Queues a request to the kernel to cancel the operation in slot `number`.
+    fn cancel(&self, number: u32) {
+        let cancel = opcode::AsyncCancel::new(u64::from(number));
+        self.push(&cancel.build().user_data(IGNORED));
+    }
+
     /// Abandons an operation whose worker is gone.
     fn abandon(&self, number: u32) {
         let mut backlog = self.backlog.borrow_mut();
@@ -465,11 +474,7 @@ impl Ring {
         drop(backlog);
         let is_in_flight = self.slots.borrow_mut().orphan(number);
         if is_in_flight {
-            self.push(
-                &opcode::AsyncCancel::new(u64::from(number))
-                    .build()
-                    .user_data(IGNORED),
-            );
+            self.cancel(number);
         }
     }
 }
@@ -520,11 +525,7 @@ impl Drop for Ring {
         let in_flight = self.slots.borrow().in_flight();
         for number in in_flight {
             self.slots.borrow_mut().orphan(number);
-            self.push(
-                &opcode::AsyncCancel::new(u64::from(number))
-                    .build()
-                    .user_data(IGNORED),
-            );
+            self.cancel(number);
         }
         while self.slots.borrow().used() > 0 {
             self.enter_and_check(None);
@@ -536,7 +537,7 @@ impl Drop for Ring {
 /// An operation in flight; completes with its result and the held memory.
 pub(super) struct Operation<'r> {
     ring: &'r Ring,
-    /// `None` once the result was taken.
+    /// Slot number of the operation; `None` once the future has returned the result.
     number: Option<u32>,
 }
 

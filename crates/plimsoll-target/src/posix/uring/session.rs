@@ -2,16 +2,17 @@
 //! pool.
 
 use super::aio::AioWrites;
-use super::call::{Registered, RingCall, RingCalls, Source, WriteHow};
+use super::call::{APPEND, RingCall, RingCalls, Source, WriteHow};
 use super::file::{RingFile, check_offset};
-use super::options::PoolOperation;
+use super::options::PoolOperations;
 use super::ring::Ring;
 use crate::error::OpError;
 use crate::posix::calls::SystemCalls;
 use crate::posix::names::CheckedParents;
-use crate::posix::thread_pool::{PoolJob, ThreadPool, lock};
+use crate::posix::thread_pool::{PoolJob, ThreadPool};
 use plimsoll_lane::Lane;
 use plimsoll_measure::{Clock, Nanos};
+use plimsoll_runtime::sync::lock;
 use rustix::io::Errno;
 use std::future::poll_fn;
 use std::os::fd::OwnedFd;
@@ -31,21 +32,6 @@ impl PoolJob for PoolCall {
 
     fn run(self) {
         (self.0)();
-    }
-}
-
-/// The operations that the pool executes although io_uring has them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(super) struct PoolOperations(u16);
-
-impl PoolOperations {
-    pub(super) fn with(self, operation: PoolOperation) -> Self {
-        Self(self.0 | 1 << operation as u16)
-    }
-
-    #[inline]
-    pub(super) fn has(self, operation: PoolOperation) -> bool {
-        self.0 & 1 << operation as u16 != 0
     }
 }
 
@@ -125,11 +111,7 @@ impl UringSession {
         }
         let (begin, len) = (calls.calls.buffer.as_mut_ptr(), calls.calls.buffer.len());
         if len <= MAX_REGISTERED_BYTES {
-            calls.buffer = ring.register_memory(begin, len).map(|index| Registered {
-                index,
-                begin: begin as usize,
-                len,
-            });
+            calls.buffer = ring.register_memory(begin, len);
         }
     }
 
@@ -177,22 +159,20 @@ impl UringSession {
         }
     }
 
-    /// Writes `len` bytes of the worker's content.
-    pub(super) async fn write_content(
+    /// Writes `len` bytes in as many ring operations as needed; `source` gives the source of the bytes that remain
+    /// after a number of bytes.
+    async fn write_all(
         &mut self,
         file: &Arc<RingFile>,
         how: WriteHow,
         len: u64,
-        moves_on: bool,
+        source: impl Fn(u64) -> Source,
     ) -> Result<(), OpError> {
         let mut done = 0;
         while done < len {
             let mut how = how;
-            how.offset += if moves_on { done } else { 0 };
-            match self
-                .write_once(file, Source::Content(len - done), how)
-                .await
-            {
+            how.offset += if how.flags & APPEND == 0 { done } else { 0 };
+            match self.write_once(file, source(done), how).await {
                 Ok(0) => return Err(Errno::IO.into()),
                 Ok(n) => done += u64::from(n),
                 Err(Errno::INTR) => {}
@@ -202,6 +182,17 @@ impl UringSession {
         Ok(())
     }
 
+    /// Writes the next `len` bytes of the session's content to a file.
+    pub(super) async fn write_content(
+        &mut self,
+        file: &Arc<RingFile>,
+        how: WriteHow,
+        len: u64,
+    ) -> Result<(), OpError> {
+        self.write_all(file, how, len, |done| Source::Content(len - done))
+            .await
+    }
+
     /// Writes a whole range of the buffer.
     pub(super) async fn write_buffer(
         &mut self,
@@ -209,22 +200,9 @@ impl UringSession {
         how: WriteHow,
         part: std::ops::Range<usize>,
     ) -> Result<(), OpError> {
-        let (mut begin, mut how) = (part.start, how);
-        while begin < part.end {
-            match self
-                .write_once(file, Source::Buffer(begin..part.end), how)
-                .await
-            {
-                Ok(0) => return Err(Errno::IO.into()),
-                Ok(n) => {
-                    begin += n as usize;
-                    how.offset += u64::from(n);
-                }
-                Err(Errno::INTR) => {}
-                Err(e) => return Err(e.into()),
-            }
-        }
-        Ok(())
+        let len = part.len() as u64;
+        let rest = |done| Source::Buffer(part.start + done as usize..part.end);
+        self.write_all(file, how, len, rest).await
     }
 
     #[inline]
@@ -305,7 +283,8 @@ impl UringSession {
         result
     }
 
-    /// [`UringSession::in_pool`] for system calls on a file.
+    /// Executes `call` with the descriptor of `file` on a thread of the pool, as [`UringSession::in_pool`] does without
+    /// a file.
     pub(super) async fn in_pool_on<R: Send + 'static>(
         &mut self,
         file: &Arc<RingFile>,

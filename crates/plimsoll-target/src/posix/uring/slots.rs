@@ -21,7 +21,8 @@ struct Slot {
     task: u32,
     /// The earliest time at which the operation may have been submitted.
     submitted: Nanos,
-    /// The result of the completion.
+    /// Result in the operation's completion queue entry, such as a number of bytes; a negated error number for a
+    /// failure.
     result: i32,
     /// The earliest time at which the operation may have completed.
     completed: Nanos,
@@ -36,7 +37,7 @@ pub(super) struct Completed {
     pub(super) held: Held,
 }
 
-/// Operations by slot number.
+/// Operations in the ring, by slot number, which is the `user_data` of their queue entries.
 #[derive(Default)]
 pub(super) struct Slots {
     slots: Vec<Slot>,
@@ -46,9 +47,10 @@ pub(super) struct Slots {
 /// The times of one look for completions.
 #[derive(Clone, Copy)]
 pub(super) struct Look {
-    /// The time of the previous look, if completions were already waiting when this look began.
+    /// The time of the previous look into the completion queue, if the queue was not empty when the current look began;
+    /// else `None`.
     pub(super) waiting_since: Option<Nanos>,
-    /// The time at which this look began to take completions.
+    /// The time at which the lane began to take completions from the completion queue in the current look.
     pub(super) now: Nanos,
 }
 
@@ -184,7 +186,8 @@ mod tests {
             waiting_since: Some(since),
             now: 900,
         };
-        // Submitted in the turn that ended with the look, or earlier.
+        // The earliest time of a completion that was in the queue when the look began is the later of the previous look
+        // and the submission.
         assert_eq!(completed(&mut slots, 300, waiting(100)), 300);
         assert_eq!(completed(&mut slots, 50, waiting(100)), 100);
         // The lane had to wait for the completion.
@@ -193,7 +196,7 @@ mod tests {
             now: 900,
         };
         assert_eq!(completed(&mut slots, 300, waited), 900);
-        // A backlogged operation is submitted later than it is added.
+        // An operation from the backlog is submitted later than `add` was called, so the time of the submission counts.
         let number = slots.add(Held::Nothing, Some(7), 300);
         slots.set_submitted(number, 600);
         assert_eq!(slots.complete(number, 0, waiting(100)).ok(), Some(7));

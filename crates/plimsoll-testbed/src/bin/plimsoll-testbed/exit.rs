@@ -4,21 +4,21 @@ use plimsoll_testbed::BedError;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{ExitCode, ExitStatus};
 
-/// The code with which the program ends.
+/// Exit code by which `plimsoll-testbed` tells its caller how the command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exit(u8);
 
 impl Exit {
-    /// The command succeeded.
+    /// Exit code 0: the command succeeded.
     pub const DONE: Self = Self(0);
-    /// The command failed after it had begun its work.
+    /// Exit code 1: the command began its work and failed.
     pub const FAILED: Self = Self(1);
-    /// Bad usage, missing software or missing rights: the command began no work.
+    /// Exit code 2 for bad usage, missing software or missing rights: the command began no work.
     pub const USAGE: Self = Self(2);
-    /// The user ended the command: 128 plus the number of SIGINT, as in shells.
+    /// Exit code 130, which is 128 plus the number of SIGINT, as in shells: the user interrupted the command.
     pub const INTERRUPTED: Self = Self(130);
 
-    /// The code of an error.
+    /// Exit code of a command that ends with the error `e`.
     pub fn of_error(e: &BedError) -> Self {
         match e {
             BedError::Failed { .. } => Self::FAILED,

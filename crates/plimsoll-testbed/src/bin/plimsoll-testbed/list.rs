@@ -17,14 +17,15 @@ pub fn run(format: Format) -> Result<Exit, BedError> {
     })
 }
 
-/// A kind with one value of the option by which its programs differ, or without such an option.
+/// Entry of `list`: a kind of test bed, with one value of the option that determines the programs of the kind, if the
+/// kind has such an option.
 struct Variant {
-    /// The option and its value.
+    /// Option and value, such as `--machine` and `qemu`; `None` if the programs of the kind depend on no option.
     choice: Option<(&'static str, &'static str)>,
     rights: &'static str,
     packages: Vec<&'static str>,
     missing: Vec<Need>,
-    /// Why this machine cannot run the variant, whatever software is installed.
+    /// Reason why this machine cannot run the variant, even with all programs installed; `None` if the machine can.
     unavailable: Option<String>,
 }
 
@@ -62,7 +63,8 @@ impl Variant {
         }
     }
 
-    /// The needed programs and rights, and whether they are available.
+    /// Line of `list` on the variant: the needed packages, whether all programs of the packages are installed, and the
+    /// commands that install missing programs.
     fn line(&self) -> String {
         let mut line = String::new();
         if let Some((option, value)) = self.choice {

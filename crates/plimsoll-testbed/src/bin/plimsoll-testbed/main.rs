@@ -1,5 +1,5 @@
-//! `plimsoll-testbed` starts real storage systems on this machine, loads them with `plimsoll`, injects faults, ends
-//! them, and runs studies on them. `plimsoll testbed` executes `plimsoll-testbed`.
+//! `plimsoll-testbed` starts real storage systems on this machine, loads them with `plimsoll`, injects faults, ends the
+//! systems, and runs studies. `plimsoll testbed` executes `plimsoll-testbed`.
 //!
 //! - `cli`: the arguments; `documents`: manual pages, completions and the reference, which are generated from the
 //!   arguments;

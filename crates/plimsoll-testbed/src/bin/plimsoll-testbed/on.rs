@@ -7,6 +7,7 @@ use crate::description;
 use crate::exit::Exit;
 use crate::placeholders::{Placeholders, text_of};
 use crate::signals::CaughtSignals;
+use plimsoll_report::disclosure::sut::VARIABLE;
 use plimsoll_testbed::{BedError, BedTarget, TestBed};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -17,9 +18,6 @@ pub const NAME_VARIABLE: &str = "PLIMSOLL_TESTBED";
 
 /// Commands that take `--target` and `--dir`, and load or prepare the target and the directory.
 const LOADS: [&str; 6] = ["run", "curve", "find", "md", "profile", "populate"];
-
-/// Commands that take `--sut`.
-const DESCRIBED: [&str; 4] = ["run", "curve", "find", "profile"];
 
 /// The `plimsoll-testbed` command that runs a command of `plimsoll` on a bed.
 ///
@@ -34,14 +32,15 @@ pub fn on_bed<S: AsRef<OsStr>>(
     Ok(command)
 }
 
-/// Replaces this process by a command of `plimsoll` on a bed.
+/// Implements `on`: replaces this process by a command of `plimsoll` in the network of a bed that is up.
 ///
 /// # Errors
 /// If the bed is not up or cannot be entered, or if the words are wrong.
 pub fn on(name: &str, words: &[OsString]) -> Result<Exit, BedError> {
     let bed = bed(name)?;
     if !bed.is_entered() {
-        // Executes `plimsoll-testbed on` again, in the bed's network.
+        // A process with several threads cannot enter the bed's user namespace: `nsenter` enters, and executes
+        // `plimsoll-testbed on` again.
         bed.join_control_group()?;
         let again = on_bed(name, words)?;
         let mut command = bed.command(again.get_program())?;
@@ -51,22 +50,17 @@ pub fn on(name: &str, words: &[OsString]) -> Result<Exit, BedError> {
     let (words, targets) = loading(&bed.state().targets, words)?;
     let mut command = benchmark::command()?;
     command.arg(&words[0]);
-    let is_described = words[0]
-        .to_str()
-        .is_some_and(|word| DESCRIBED.contains(&word));
-    if is_described && !targets.is_empty() && values(&words, "--sut").is_empty() {
-        command
-            .arg("--sut")
-            .arg(description::write(&bed, &targets)?);
+    if !targets.is_empty() && std::env::var_os(VARIABLE).is_none() {
+        command.env(VARIABLE, description::write(&bed, &targets)?);
     }
     command.args(&words[1..]).env(NAME_VARIABLE, name);
     Err(execute(command))
 }
 
-/// Starts a bed, runs a command of `plimsoll` on it and ends the bed.
+/// Implements `with`: starts a bed, runs a command of `plimsoll` on the bed, and ends the bed.
 ///
 /// # Errors
-/// If the bed does not start or end.
+/// If the bed cannot be started or ended; a failed command is an exit code, not an error.
 pub fn with(args: &UpArgs, words: &[OsString]) -> Result<Exit, BedError> {
     let signals = CaughtSignals::new()?;
     let Some(bed) = beds::start(args, &signals, true)? else {

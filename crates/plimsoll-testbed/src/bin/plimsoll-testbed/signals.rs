@@ -1,4 +1,4 @@
-//! Signals that this process catches, so that the process can end beds and commands before it ends.
+//! Signals such as SIGINT, which `plimsoll-testbed` catches to end beds and commands before it ends itself.
 
 use plimsoll_runtime::signals::heeded_notices;
 use plimsoll_testbed::BedError;

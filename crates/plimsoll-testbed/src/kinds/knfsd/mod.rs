@@ -1,5 +1,5 @@
 //! `knfsd`: the NFS server of the Linux kernel, in a kernel of its own: User-Mode Linux, which is a process, or a
-//! kernel in QEMU. The server grants and recalls delegations, and loses uncommitted data when it is killed.
+//! kernel in QEMU. The server grants and recalls delegations, and loses uncommitted data by a kill.
 
 mod initramfs;
 mod qemu;
@@ -62,7 +62,8 @@ const SERVER: Ipv4Addr = Ipv4Addr::new(198, 18, 1, 2);
 /// Path of the export in the server's kernel, and for NFSv3.
 const EXPORT: &str = "/mnt/export";
 
-/// Size of the export in bytes if none is given. The export is a sparse file.
+/// Default of `--size`: size of the exported ext4 file system in bytes. The image of the exported file system is a
+/// sparse file.
 const DEFAULT_SIZE: u64 = 4 << 30;
 
 /// Minimum size of the export in bytes: below this size, the journal of ext4 is too small.
@@ -110,7 +111,7 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     };
     let server = IpAddr::from(SERVER);
     bed.node("server", "NFS server", Some(server))
-        .is_behind(DEVICE);
+        .set_device(DEVICE);
     bed.start_and_wait("server", command, Ready::Logged(READY))?;
     let place = nfs::reached(bed, server)?;
     nfs::add_versions(bed, version, &place, Path::new(EXPORT), "/");
@@ -165,7 +166,7 @@ fn make_disk(bed: &mut Bed) -> Result<PathBuf, BedError> {
     Ok(image)
 }
 
-/// The command of User-Mode Linux. A PID namespace ensures that all of its processes end together.
+/// Command line that starts User-Mode Linux in a PID namespace of its own, so that all its processes end together.
 fn uml_command(dir: &Path, library: &Path, init: &Path, disk: &Path) -> CommandLine {
     let assignment = |name: &str, value: &Path| {
         let mut word = std::ffi::OsString::from(name);

@@ -38,7 +38,7 @@ const PROGRAMS: [&str; 6] = [
     "nfsdcltrack",
 ];
 
-/// Configuration files of these programs: path and content.
+/// Configuration files of the guest's initial file system (initramfs): path and content.
 const FILES: [(&str, &str); 4] = [
     (
         "/etc/passwd",
@@ -52,7 +52,7 @@ const FILES: [(&str, &str); 4] = [
     ),
 ];
 
-/// Modules that are loaded with their dependencies; a kernel may have some of them built in.
+/// Kernel modules that the guest loads with their dependencies; a kernel may have some of the modules built in.
 const MODULES: [&str; 5] = ["virtio_pci", "virtio_net", "virtio_blk", "ext4", "nfsd"];
 
 /// The needed programs, and the kernel if none is found.

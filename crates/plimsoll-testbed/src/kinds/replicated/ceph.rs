@@ -40,13 +40,13 @@ const MONITOR_PORT: u16 = 3300;
 /// Number of the address of the monitor, the manager and the metadata server; OSDs follow.
 const MONITOR: u8 = 1;
 
-/// Size of an OSD's disk in bytes if none is given. It is a sparse file.
+/// Default of `--size`: size of each OSD's disk, a sparse file, in bytes.
 const DEFAULT_SIZE: u64 = 3 << 30;
 
-/// Minimum size of an OSD's disk in bytes: below it, its journal and metadata leave no room.
+/// Minimum size of an OSD's disk in bytes: on a smaller disk, journal and metadata leave no room for data.
 const MIN_SIZE: u64 = 1 << 30;
 
-/// Bytes that each OSD writes before it has any data, with a margin.
+/// Bytes on the machine's disk that each OSD needs before any data is stored, with a margin.
 const MIN_ROOM: u64 = 256 << 20;
 
 /// Number of placement groups of each pool. A small number becomes clean sooner.
@@ -56,7 +56,7 @@ const PLACEMENT_GROUPS: u32 = 8;
 /// for ever, and all inquiries wait for a monitor.
 const ASK_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Modules that the manager does not load: they take memory and time, and some of them report a cluster of one machine
+/// Modules of Ceph's manager that the bed disables: they take memory and time, and some report a cluster on one machine
 /// as unhealthy.
 const DISABLED_MODULES: &str = "alerts,diskprediction_local,influx,insights,iostat,localpool,\
     mirroring,nfs,osd_perf_query,osd_support,prometheus,restful,selftest,snap_schedule,stats,telegraf,\
@@ -145,7 +145,8 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     Ok(())
 }
 
-/// Checks that there is room for the cluster itself: OSDs abort without room, and log little about the cause.
+/// Checks that the bed's directory has [`MIN_ROOM`] bytes for each OSD: without room, OSDs abort and log little about
+/// the cause.
 fn check_room(bed: &Bed, servers: u32) -> Result<(), BedError> {
     let dir = bed.data("run")?;
     let system = rustix::fs::statvfs(&dir).map_err(|e| BedError::at(&dir)(e.into()))?;

@@ -61,7 +61,8 @@ fn needs(options: &BedOptions) -> Result<Vec<Need>, BedError> {
         )));
     }
     let mut needs = NEEDS.to_vec();
-    // The bed mounts directories over these directories, so they must exist.
+    // GlusterFS uses fixed directories, over which the bed mounts directories of the bed: the machine must have the
+    // fixed directories as mount points.
     needs.push(Need::debian("/var/lib/glusterd", "glusterfs-common"));
     needs.push(Need::debian("/var/log/glusterfs", "glusterfs-common"));
     Ok(needs)
@@ -102,7 +103,7 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     }
     let mnt = client_dir(bed)?;
     bed.node("client", "FUSE client", None);
-    // No private mounts: all processes of the bed must see the client's mount.
+    // The FUSE client gets no private mounts, because all processes of the bed must see its file system.
     let client = CommandLine::new("glusterfs")
         .arg(format!("--volfile-server={management}"))
         .args([
@@ -167,10 +168,11 @@ impl Brick {
         let address =
             bed.address(u8::try_from(number).expect("there are few servers") + MANAGEMENT)?;
         let disk = bed.limited_data(&format!("{node}-disk"))?;
-        // The brick is a subdirectory: its file system has other files too, such as the file that fills it.
+        // The brick is a subdirectory of the server's file system, which also holds files of the bed, such as the file
+        // of the fault `fill`.
         let dir = disk.join("brick");
         bed.node(&node, "brick", Some(address))
-            .has_file_system(&disk);
+            .note_file_system(&disk);
         // The brick's log is a link to the log of the node.
         let log = bed.log(&node);
         let theirs = bed
@@ -193,13 +195,13 @@ impl Brick {
             in_foreground: "--no-daemon",
             like: in_directories(bed, CommandLine::new("glusterfsd"))?,
             // The management daemon must know the brick's port, because clients ask the management daemon for the port.
-            ready: Ready::Succeeds(self.is_online(bed)?),
+            ready: Ready::Succeeds(self.online_check(bed)?),
         };
         bed.adopt(&self.node, process)
     }
 
     /// A command that succeeds when the management daemon reports the brick as online.
-    fn is_online(&self, bed: &Bed) -> Result<CommandLine, BedError> {
+    fn online_check(&self, bed: &Bed) -> Result<CommandLine, BedError> {
         let place = format!("{}:{}", self.address, self.dir.display());
         let script = "gluster --mode=script --xml volume status \"$1\" \"$2\" | grep -q '<status>1</status>'";
         let line = CommandLine::new("sh").args(["-c", script, "sh", VOLUME, &place]);

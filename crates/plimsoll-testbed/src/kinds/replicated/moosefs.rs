@@ -109,8 +109,9 @@ fn up(bed: &mut Bed) -> Result<(), BedError> {
     Ok(())
 }
 
-/// Whether a line of the list of chunk servers has a disk of known size. The master learns the size some time after it
-/// knows the server. The port is the fourth field, the size of the disk in bytes the twelfth.
+/// Whether a line of the master's list of chunk servers shows a disk of known size, which the master learns some time
+/// after the chunk server has registered. Field 4 of a line is the port of the chunk server, field 12 the size of the
+/// chunk server's disk in bytes.
 fn has_disk(line: &str) -> bool {
     let fields: Vec<&str> = line.split(':').collect();
     let number = |at: usize| fields.get(at).and_then(|f| f.parse::<u64>().ok());
@@ -133,7 +134,7 @@ fn start_server(bed: &mut Bed, number: u32, master: std::net::IpAddr) -> Result<
     );
     let config = bed.write(&format!("{name}.cfg"), &text)?;
     bed.node(&name, "chunk server", Some(address))
-        .has_file_system(&disk);
+        .note_file_system(&disk);
     let line = CommandLine::new("mfschunkserver")
         .arg("-c")
         .arg(config)

@@ -1,7 +1,6 @@
 //! Lowering of a pattern's options to a Plan.
 
-mod ior;
-mod mdtest;
+mod io500;
 mod workbench;
 
 pub(crate) use workbench::{ADAPTIVE, BENCHMARK, CLEANUP, PRECREATE};
@@ -40,13 +39,13 @@ struct LoweredPattern {
     parameters: Vec<Parameter>,
 }
 
-/// Makes the Plan of a pattern for `ranks` ranks. The Plan has passed [`Plan::check`].
+/// Makes the Plan of a pattern for `ranks` ranks. The returned Plan has passed [`Plan::check`].
 ///
-/// `position` has the numbers of the next objects, from the run-info file of an earlier run. Only options without a
-/// precreate phase and a start item use `position`.
+/// `position` has the numbers of the next objects, from the run-info file of an earlier run. `position` is used only if
+/// the options have neither a precreate phase nor a start item.
 ///
 /// # Errors
-/// One sentence that states why the Plan is impossible, such as too many objects for this number of ranks.
+/// One sentence that states why the Plan is impossible, such as too many objects for the number of ranks.
 pub fn lower(options: &Options, ranks: u32, position: Option<&Position>) -> Result<Plan, String> {
     if ranks == 0 {
         return Err("a pattern needs at least one process".into());
@@ -54,19 +53,20 @@ pub fn lower(options: &Options, ranks: u32, position: Option<&Position>) -> Resu
     let mut rows = RowTable::default();
     let lowered = match &options.pattern {
         PatternOptions::Workbench(w) => workbench::lower(options, w, ranks, position, &mut rows)?,
-        PatternOptions::Mdtest(m) => mdtest::lower(options, m, ranks, &mut rows)?,
-        PatternOptions::Ior(i) => ior::lower(options, i, ranks, &mut rows)?,
+        PatternOptions::Mdtest(m) => io500::mdtest(options, m, ranks, &mut rows)?,
+        PatternOptions::Ior(i) => io500::ior(options, i, ranks, &mut rows)?,
     };
     let (pattern, mut parameters) = (lowered.pattern, lowered.parameters);
     let text = as_text(&parameters);
-    if let Some(content) = options.content {
+    let arguments = &options.arguments;
+    if let Some(content) = arguments.content {
         parameters.push(parameter("content", content, "", "contents of writes"));
     }
     let note = |text: &str| Note {
         text: text.into(),
         location: None,
     };
-    let name = options.name().as_str();
+    let name = arguments.pattern.as_str();
     let mut plan = Plan {
         title: lowered.title.into(),
         source: Source {
@@ -74,7 +74,7 @@ pub fn lower(options: &Options, ranks: u32, position: Option<&Position>) -> Resu
             name: name.into(),
             text,
         },
-        seed: options.seed,
+        seed: arguments.seed,
         work_dir: WorkDirSpec {
             dir: options.place.dir.clone(),
             guards: vec![pattern.root.clone()],
@@ -89,7 +89,7 @@ pub fn lower(options: &Options, ranks: u32, position: Option<&Position>) -> Resu
     };
     plan.options.keep = pattern.leaves_objects;
     plan.options.drop_caches = options.cold;
-    plan.options.content = options.content.unwrap_or_default();
+    plan.options.content = arguments.content.unwrap_or_default();
     let program = Program::Pattern(Box::new(pattern));
     plan.groups = vec![WorkerGroup::new("rank", ranks, "rank", program)];
     plan.check().map_err(|e| e.to_string())?;
@@ -98,6 +98,7 @@ pub fn lower(options: &Options, ranks: u32, position: Option<&Position>) -> Resu
 
 /// A pattern of empty objects in the root directory; the run creates and removes the root.
 fn pattern(options: &Options, ranks: u32, stages: Vec<Stage>) -> Pattern {
+    let arguments = &options.arguments;
     Pattern {
         root: options.place.root.clone(),
         root_is: RootHandling::New,
@@ -110,15 +111,15 @@ fn pattern(options: &Options, ranks: u32, stages: Vec<Stage>) -> Pattern {
         object_size: 0,
         position: 0,
         positions: vec![],
-        verify: options.verify,
-        content: options.content,
-        direct: options.direct,
-        samples: match (&options.latency, options.latency_all) {
+        verify: arguments.verify_read,
+        content: arguments.content,
+        direct: arguments.direct,
+        samples: match (&arguments.latency, arguments.latency_all) {
             (None, _) => Samples::Off,
             (Some(_), false) => Samples::First,
             (Some(_), true) => Samples::All,
         },
-        hold_memory: memory(options.hold_memory_mib),
+        hold_memory: memory(arguments.lim_free_mem),
         stages,
     }
 }
@@ -184,16 +185,9 @@ fn worn_out(stonewall: Option<Duration>) -> Option<Stonewall> {
     })
 }
 
-/// The parameter for the stonewall of IO500's patterns.
-fn stonewall_parameter(stonewall: Option<Duration>) -> Parameter {
-    let seconds = stonewall.unwrap_or_default().as_secs_f64();
-    let meaning = "time limit of writing in seconds; 0 for none";
-    parameter("stonewall-timer", seconds, 300, meaning)
-}
-
 /// Converts MiB that stay free to bytes; `None` for 0.
-fn memory(mib: u64) -> Option<u64> {
-    (mib > 0).then_some(mib << 20)
+fn memory(mib: Option<u64>) -> Option<u64> {
+    mib.filter(|mib| *mib > 0).map(|mib| mib << 20)
 }
 
 fn template(text: &str) -> NameTemplate {
@@ -260,7 +254,7 @@ fn countable(what: &str, number: u128) -> Result<(), String> {
 /// Sets the memory squeeze of every stage; the first stage is included if `first_too`, because stages of an earlier run
 /// precede it.
 fn squeeze(stages: &mut [Stage], options: &Options, first_too: bool) {
-    let squeeze = memory(options.squeeze_memory_mib);
+    let squeeze = memory(options.arguments.lim_free_mem_phase);
     for stage in stages.iter_mut().skip(usize::from(!first_too)) {
         stage.squeeze_memory = squeeze;
     }

@@ -49,13 +49,14 @@ fn pattern(
     rows: &mut RowTable,
 ) -> Result<Pattern, String> {
     let position = match (w.start_item, position) {
-        (Some(item), _) => Position::Common(item),
+        (Some(item), _) => Position(vec![item]),
         (None, Some(position)) if w.reads_position() => position.clone(),
-        _ => Position::Common(0),
+        _ => Position(vec![0]),
     };
-    let positions = match &position {
-        Position::Common(_) => vec![],
-        Position::PerRank(each) => each.clone(),
+    let first = position.of_rank_0();
+    let positions = match position.0.as_slice() {
+        [_] => vec![],
+        _ => position.0,
     };
     if !positions.is_empty() && positions.len() != ranks as usize {
         return Err(format!(
@@ -66,7 +67,7 @@ fn pattern(
         ));
     }
     let max = positions.iter().copied().max();
-    check_size(w, ranks, max.unwrap_or(position.of_rank_0()))?;
+    check_size(w, ranks, max.unwrap_or(first))?;
     Ok(Pattern {
         root_is: match w.phases.precreate {
             true => RootHandling::New,
@@ -78,7 +79,7 @@ fn pattern(
         sets: w.sets,
         objects: w.precreate,
         object_size: w.object_size,
-        position: position.of_rank_0(),
+        position: first,
         positions,
         ..super::pattern(options, ranks, stages(options, w, rows))
     })

@@ -7,7 +7,6 @@ use plimsoll_plan::{
     Distribution, EntriesPerDir, Fileset, FilesetId, Letters, MILLION, MixFiles, MixOp, Plan, Pool,
     Row, SizeTable, Value, Variable, VariableId, WorkingSet,
 };
-use toml::Spanned;
 
 /// Minimum number of files per process in a scaled-down workload: scaling reduces the number of files first, and file
 /// sizes only when this minimum is reached.
@@ -15,36 +14,37 @@ const MIN_FILES: u64 = 8;
 
 impl Lowerer<'_> {
     pub(super) fn working_set(&mut self, c: &Component) -> WorkingSet {
-        let files = c.files.get_ref();
-        let millionths = files.working_set.get_ref() / 100.0 * f64::from(MILLION);
+        let files = &c.files;
+        let percent = files.working_set;
+        let millionths = percent / 100.0 * f64::from(MILLION);
         if !(1.0..=f64::from(MILLION)).contains(&millionths.round()) {
-            let percent = files.working_set.get_ref();
             let message =
                 format!("a working set must be above 0 and at most 100 percent, is {percent}");
-            self.problem(&files.working_set, message, "out of range");
+            self.wrong("files.working_set", message, "out of range");
         }
-        for (given, needs, choice) in [
-            (&files.geometric, "geometric", Choice::Geometric),
-            (&files.exponent, "zipf", Choice::Zipf),
+        for (key, given, needs, choice) in [
+            (
+                "files.geometric",
+                files.geometric,
+                "geometric",
+                Choice::Geometric,
+            ),
+            ("files.exponent", files.exponent, "zipf", Choice::Zipf),
         ] {
-            if let Some(value) = given
-                && files.choice != choice
-            {
+            if given.is_some() && files.choice != choice {
                 let message = format!("this needs choice = \"{needs}\"");
-                self.problem(value, message, "has no effect");
+                self.wrong(key, message, "has no effect");
             }
         }
-        let number =
-            |n: &Option<Spanned<f64>>, otherwise| n.as_ref().map_or(otherwise, |n| *n.get_ref());
         WorkingSet {
             millionths: millionths.round() as u32,
             choice: match files.choice {
                 Choice::Uniform => plimsoll_plan::Choice::Uniform,
                 Choice::Geometric => plimsoll_plan::Choice::Geometric {
-                    percent: number(&files.geometric, 100.0),
+                    percent: files.geometric.unwrap_or(100.0),
                 },
                 Choice::Zipf => plimsoll_plan::Choice::Zipf {
-                    exponent: number(&files.exponent, 1.0),
+                    exponent: files.exponent.unwrap_or(1.0),
                 },
             },
             spots: files.spots.map(|s| plimsoll_plan::Spots {
@@ -65,13 +65,12 @@ impl Lowerer<'_> {
 
     /// Adds the filesets of a component for `parts` processes; `None` after an error.
     pub(super) fn files(&mut self, plan: &mut Plan, c: &Component, parts: u64) -> Option<MixFiles> {
-        let given = c.mix.get_ref().given();
-        let used = given.filter(|(_, percent)| *percent.get_ref() > 0.0);
+        let used = c.mix.given().filter(|(_, percent)| *percent > 0.0);
         let ops: Vec<MixOp> = used.map(|(op, _)| op).collect();
         self.check_files(c, &ops)?;
-        let files = c.files.get_ref();
-        let size = files.size.get_ref();
-        let data = self.fileset(plan, c, "data", *files.count.get_ref(), parts, size);
+        let files = &c.files;
+        let size = &files.size;
+        let data = self.fileset(plan, c, "data", files.count, parts, size);
         plan.filesets[data.0 as usize].leaf_dirs =
             parts.saturating_mul(self.scaled(files.spare_directories));
         let uses = |pool: Pool| ops.iter().any(|op| op.pool() == pool);
@@ -97,39 +96,33 @@ impl Lowerer<'_> {
 
     /// Checks that the component has the files and directories that `ops` need; `None` after an error.
     fn check_files(&mut self, c: &Component, ops: &[MixOp]) -> Option<()> {
-        let files = c.files.get_ref();
-        if *files.count.get_ref() == 0 {
+        let files = &c.files;
+        if files.count == 0 {
             let message = "each process needs at least one data file";
-            self.problem(&files.count, message, "none");
+            self.wrong("files.count", message, "none");
             return None;
         }
-        let of = |pool| move |op: &MixOp| op.pool() == pool;
-        let spare = |op: &MixOp| matches!(op, MixOp::Mkdir | MixOp::Rmdir);
-        let needs = [
+        let works_on = |pool| ops.iter().find(|op| op.pool() == pool);
+        let makes_dirs = |op: &&MixOp| matches!(op, MixOp::Mkdir | MixOp::Rmdir);
+        for (op, given, what, key) in [
             (
-                ops.iter().copied().find(of(Pool::Turnover)),
+                works_on(Pool::Turnover),
                 files.turnover,
                 "files",
                 "turnover",
             ),
+            (works_on(Pool::Empty), files.empty, "files", "empty"),
             (
-                ops.iter().copied().find(of(Pool::Empty)),
-                files.empty,
-                "files",
-                "empty",
-            ),
-            (
-                ops.iter().copied().find(spare),
+                ops.iter().find(makes_dirs),
                 files.spare_directories,
                 "directories",
                 "spare_directories",
             ),
-        ];
-        for (op, given, what, key) in needs {
+        ] {
             if let (Some(op), 0) = (op, given) {
                 let message =
                     format!("`{op}` works on {what} that come and go: `{key}` must be above 0");
-                self.problem(&c.files, message, "these files");
+                self.wrong("files", message, "these files");
                 return None;
             }
         }
@@ -146,13 +139,13 @@ impl Lowerer<'_> {
         parts: u64,
         sizes: &Sizes,
     ) -> FilesetId {
-        let name = format!("{}-{what}", c.name.get_ref());
-        let files = c.files.get_ref();
+        let name = format!("{}-{what}", c.name);
+        let files = &c.files;
         let scaled = self.scaled(count);
         // Sizes are reduced by the factor that remains after the reduction of the number of files.
         let rest = (count as f64 * self.scale / scaled as f64).min(1.0);
         let size = size_value(plan, &name, &sizes.0, rest);
-        let directories = (*files.directories.get_ref()).max(1);
+        let directories = files.directories.max(1);
         plan.filesets.push(Fileset {
             width: EntriesPerDir {
                 mean: (count as f64 / directories as f64).max(2.0),
@@ -163,7 +156,7 @@ impl Lowerer<'_> {
                 before: n.before,
                 after: n.after,
             }),
-            location: Some(self.place_of(&c.files)),
+            location: Some(self.place_of("files")),
             ..Fileset::new(&name, parts.saturating_mul(scaled), size)
         });
         FilesetId(plan.filesets.len() as u32 - 1)

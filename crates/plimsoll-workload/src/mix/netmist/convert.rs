@@ -1,14 +1,12 @@
 //! Conversion of a custom workload file's numbers to a workload.
 
-use super::fields::Field;
-use super::{NetmistWorkload, Number, OPERATIONS, TABLES};
+use super::{KEYS, NetmistWorkload, Number, OWN_OPERATIONS, TABLES};
 use crate::mix::model::{
     self, Choice, Component, Content, File, Files, Metric, Operations, Transfers,
 };
 use crate::mix::values::{Size, Sizes};
 use plimsoll_diagnostics::Problem;
 use plimsoll_plan::{MixOp, Pool, SizeSlot, SizeTable};
-use toml::Spanned;
 
 /// Number of data files per process; custom workload files do not state it.
 const COUNT: u64 = 100;
@@ -32,16 +30,16 @@ pub(super) fn file(workloads: Vec<NetmistWorkload>, name: &str) -> Result<File, 
         let own = reader.content();
         if content.is_some_and(|first| first != own) {
             reader.refuse(
-                Field::Compress,
+                "Percent compress",
                 "contents must be the same for all workloads of a file: Percent compress, Percent \
                  dedup, Dedupe group count and the granule sizes",
             );
         }
         content.get_or_insert(own);
         let component = reader.component();
-        let same = |c: &Spanned<Component>| c.get_ref().name == component.name;
+        let same = |c: &Component| c.name == component.name;
         if let Some(first) = components.iter().position(same) {
-            let name = component.name.get_ref();
+            let name = &component.name;
             let message = format!(
                 "two workloads have the name `{name}` here, where a name has letters, digits, `-` \
                  and `_`"
@@ -49,38 +47,29 @@ pub(super) fn file(workloads: Vec<NetmistWorkload>, name: &str) -> Result<File, 
             let problem = Problem::new(raw.name_span, message, "the second");
             problems.push(problem.also(workloads[first].name_span, "the first"));
         }
-        components.push(plain(component));
+        components.push(component);
     }
     if !problems.is_empty() {
         return Err(problems);
     }
-    let number = |field| find(&workloads[0], field).value;
-    let release = number(Field::ReleaseVersion);
-    let file_system = number(Field::FsType);
+    let number = |key| workloads[0].field(key).value;
+    let release = number("Release version");
+    let file_system = number("FS type");
     Ok(File {
         title: format!(
             "netmist custom workload file {name}, release {release}, file system type {file_system}"
         ),
-        metric: plain(Metric {
+        metric: Metric {
             name: "workloads".into(),
             data: None,
-            process_rate: plain(75.0),
-            total_rate: plain(95.0),
+            process_rate: model::process_rate(),
+            total_rate: model::total_rate(),
             latency: None,
-        }),
+        },
         run: model::Run::default(),
-        content: plain(content.unwrap_or_default()),
+        content: content.unwrap_or_default(),
         component: components,
     })
-}
-
-fn plain<T>(value: T) -> Spanned<T> {
-    Spanned::new(0..0, value)
-}
-
-fn find(raw: &NetmistWorkload, field: Field) -> Number {
-    let found = raw.fields.iter().find(|(f, _)| *f == field);
-    found.expect("every key is read").1
 }
 
 struct Reader<'a> {
@@ -89,8 +78,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn number(&self, field: Field) -> Number {
-        find(self.raw, field)
+    fn number(&self, key: &str) -> Number {
+        self.raw.field(key)
     }
 
     fn refuse_number(&mut self, number: Number, message: impl Into<String>) {
@@ -98,57 +87,54 @@ impl Reader<'_> {
             .push(Problem::new(number.span, message, "this value"));
     }
 
-    fn refuse(&mut self, field: Field, message: impl Into<String>) {
-        self.refuse_number(self.number(field), message);
+    fn refuse(&mut self, key: &str, message: impl Into<String>) {
+        self.refuse_number(self.number(key), message);
     }
 
     /// A field as a percentage, 0 to 100.
-    fn percent(&mut self, field: Field) -> f64 {
-        let value = self.number(field).value;
+    fn percent(&mut self, key: &str) -> f64 {
+        let value = self.number(key).value;
         if !(0.0..=100.0).contains(&value) {
-            self.refuse(
-                field,
-                format!("`{}` must be 0 to 100, is {value}", field.key()),
-            );
+            self.refuse(key, format!("`{key}` must be 0 to 100, is {value}"));
         }
         value
     }
 
     /// A field as a whole number from 0 to `max`.
-    fn whole(&mut self, field: Field, max: u64) -> u64 {
-        let value = self.number(field).value;
+    fn whole(&mut self, key: &str, max: u64) -> u64 {
+        let value = self.number(key).value;
         if value.fract() != 0.0 || !(0.0..=max as f64).contains(&value) {
-            let key = field.key();
             let message = format!("`{key}` must be a whole number from 0 to {max}, is {value}");
-            self.refuse(field, message);
+            self.refuse(key, message);
             return 0;
         }
         value as u64
     }
 
     /// A field as a flag: 0 or 1.
-    fn flag(&mut self, field: Field) -> bool {
-        self.whole(field, 1) == 1
+    fn flag(&mut self, key: &str) -> bool {
+        self.whole(key, 1) == 1
     }
 
     /// Refuses a field with a value other than 0, which is not supported.
-    fn must_be_zero(&mut self, field: Field, why: &str) {
-        let (key, value) = (field.key(), self.number(field).value);
+    fn must_be_zero(&mut self, key: &str, why: &str) {
+        let value = self.number(key).value;
         if value != 0.0 {
-            self.refuse(
-                field,
-                format!("`{key}` is {value}: {why}; only 0 is possible"),
-            );
+            let message = format!("`{key}` is {value}: {why}; only 0 is possible");
+            self.refuse(key, message);
         }
     }
 
     fn content(&mut self) -> Content {
-        let (compressible, dedupable) = (self.percent(Field::Compress), self.percent(Field::Dedup));
-        let (dedup, comp) = (
-            self.whole(Field::DedupGranule, u64::MAX >> 12),
-            self.whole(Field::CompGranule, u64::MAX >> 12),
+        let (compressible, dedupable) = (
+            self.percent("Percent compress"),
+            self.percent("Percent dedup"),
         );
-        let groups = self.whole(Field::DedupeGroupCount, 1 << 20);
+        let (dedup, comp) = (
+            self.whole("Dedup Granule size", u64::MAX >> 12),
+            self.whole("Comp Granule size", u64::MAX >> 12),
+        );
+        let groups = self.whole("Dedupe group count", 1 << 20);
         let mut content = Content::default();
         if compressible > 0.0 {
             content.block = Size(comp);
@@ -157,37 +143,36 @@ impl Reader<'_> {
             if compressible > 0.0 && dedup != comp {
                 let message = "`Dedup Granule size` and `Comp Granule size` must be the same: \
                                there is one size of blocks";
-                self.refuse(Field::DedupGranule, message);
+                self.refuse("Dedup Granule size", message);
             }
             content.block = Size(dedup);
             if !(1..=plimsoll_plan::DEDUPED_BLOCKS).contains(&groups) {
                 let max = plimsoll_plan::DEDUPED_BLOCKS;
                 let message =
                     format!("`Dedupe group count` is {groups}: 1 to {max} blocks can be repeated");
-                self.refuse(Field::DedupeGroupCount, message);
+                self.refuse("Dedupe group count", message);
             }
             content.groups = groups as u32;
             let why = "repeated blocks are the same in all files";
-            self.must_be_zero(Field::DedupWithin, why);
-            let across = self.percent(Field::DedupAcross);
+            self.must_be_zero("Percent dedup_within", why);
+            let across = self.percent("Percent dedup_across");
             if across != 0.0 && across != 100.0 {
                 let message = format!(
                     "`Percent dedup_across` is {across}: {why}; only 0 (not stated) and 100 are \
                      possible"
                 );
-                self.refuse(Field::DedupAcross, message);
+                self.refuse("Percent dedup_across", message);
             }
-            self.must_be_zero(Field::DedupRepLimit, "blocks are repeated without limit");
+            self.must_be_zero("Dedup gran rep limit", "blocks are repeated without limit");
         }
         let block = content.block.0;
         if !plimsoll_plan::is_block(block) {
-            let field = match dedupable > 0.0 {
-                true => Field::DedupGranule,
-                false => Field::CompGranule,
+            let key = match dedupable > 0.0 {
+                true => "Dedup Granule size",
+                false => "Comp Granule size",
             };
-            let key = field.key();
             let message = format!("`{key}` must be a power of two from 512 to 65536, is {block}");
-            self.refuse(field, message);
+            self.refuse(key, message);
         }
         Content {
             compressible,
@@ -212,13 +197,13 @@ impl Reader<'_> {
         let ops: Vec<MixOp> = mix.given().map(|(op, _)| op).collect();
         let transfers = self.transfers(&ops);
         Component {
-            name: plain(name),
-            processes: plain(1),
+            name,
+            processes: 1,
             rate: None,
             delay: model::NO_DELAY,
             arrivals: plimsoll_plan::Arrivals::default(),
-            files: plain(self.files(&ops)),
-            mix: plain(mix),
+            files: self.files(&ops),
+            mix,
             transfers,
         }
     }
@@ -226,16 +211,16 @@ impl Reader<'_> {
     fn operations(&mut self) -> Operations {
         let mut mix = Operations::default();
         let mut sum = 0.0;
-        for (n, percent) in self.raw.percents.iter().enumerate() {
+        for (n, percent) in self.raw.percents().iter().enumerate() {
             sum += percent.value;
             if !(0.0..=100.0).contains(&percent.value) {
                 let message = format!("a percentage must be 0 to 100, is {}", percent.value);
                 self.refuse_number(*percent, message);
-            } else if percent.value > 0.0 && n >= OPERATIONS - 2 {
+            } else if percent.value > 0.0 && n >= OWN_OPERATIONS {
                 let message = format!(
-                    "`Custom{}` is an operation of a user's own program, which Plimsoll does not \
-                     load; only 0 is possible",
-                    n + 3 - OPERATIONS
+                    "`{}` is an operation of a user's own program, which Plimsoll does not load; \
+                     only 0 is possible",
+                    KEYS[n].trim_start_matches("Percent ")
                 );
                 self.refuse_number(*percent, message);
             } else if percent.value > 0.0 {
@@ -255,7 +240,7 @@ impl Reader<'_> {
     fn table(&mut self, which: usize, used: bool) -> Option<SizeTable> {
         let mut slots = Vec::new();
         let raw = self.raw;
-        for [min, max, percent] in &raw.tables[which] {
+        for [min, max, percent] in raw.table(which) {
             for size in [min, max] {
                 if size.value < 0.0 || size.value.fract() != 0.0 || size.value > 1e15 {
                     let message = format!("a size must be a whole number, is {}", size.value);
@@ -275,19 +260,19 @@ impl Reader<'_> {
             return None;
         }
         let table = SizeTable(slots);
+        let (name, _) = TABLES[which];
         if let Err(e) = table.check() {
-            let message = format!("the table of `{}` {e}", TABLES[which]);
-            self.refuse_number(raw.tables[which][0][2], message);
+            let message = format!("the table of `{name}` {e}");
+            self.refuse_number(raw.table(which)[0][2], message);
             return None;
         }
         let spread = table.0.iter().any(|s| s.min != s.max);
-        if spread && !self.flag(Field::UniformSizeDist) {
+        if spread && !self.flag("Uniform size dist") {
             let message = format!(
-                "`Uniform size dist` is 0, but slots of `{}` are ranges, in which sizes are always \
-                 uniform; only 1 is possible",
-                TABLES[which]
+                "`Uniform size dist` is 0, but slots of `{name}` are ranges, in which sizes are always \
+                 uniform; only 1 is possible"
             );
-            self.refuse(Field::UniformSizeDist, message);
+            self.refuse("Uniform size dist", message);
             return None;
         }
         Some(table)
@@ -300,45 +285,45 @@ impl Reader<'_> {
         Transfers {
             read: read.map_or(otherwise.read, Sizes),
             write: write.map_or(otherwise.write, Sizes),
-            align: Size(self.whole(Field::Align, 1 << 30).max(1)),
-            direct: self.percent(Field::Direct),
-            osync: self.percent(Field::Osync),
-            commit: self.percent(Field::WriteCommit),
+            align: Size(self.whole("Align", 1 << 30).max(1)),
+            direct: self.percent("Percent direct"),
+            osync: self.percent("Percent osync"),
+            commit: self.percent("Percent write commit"),
             overwrite: true,
-            keep_open: self.flag(Field::Lru),
+            keep_open: self.flag("LRU"),
         }
     }
 
     fn files(&mut self, ops: &[MixOp]) -> Files {
-        if !self.flag(Field::UseFileSizeDist) {
+        if !self.flag("Use file size dist") {
             self.refuse(
-                Field::UseFileSizeDist,
+                "Use file size dist",
                 "`Use file size dist` is 0: sizes can only come from this file; only 1 is possible",
             );
         }
         // A missing table has been reported.
         let size = self.table(2, true).unwrap_or_default();
-        let geometric = self.percent(Field::Geometric);
+        let geometric = self.percent("Percent geometric");
         let uses = |pool: Pool| ops.iter().any(|op| op.pool() == pool);
         let some = |needed| if needed { TURNOVER_OPERATIONS } else { 0 };
         let is_spare = |op: &MixOp| matches!(op, MixOp::Mkdir | MixOp::Rmdir);
         let dirs = ops.iter().any(is_spare);
         Files {
-            count: plain(COUNT),
-            size: plain(Sizes(size)),
-            directories: plain(DIRECTORIES),
+            count: COUNT,
+            size: Sizes(size),
+            directories: DIRECTORIES,
             turnover: some(uses(Pool::Turnover)),
             turnover_size: None,
             empty: some(uses(Pool::Empty)),
             spare_directories: some(dirs),
             names: self.names(),
-            shared: self.flag(Field::Sharemode),
-            working_set: plain(100.0),
+            shared: self.flag("Sharemode"),
+            working_set: 100.0,
             choice: match geometric > 0.0 {
                 true => Choice::Geometric,
                 false => Choice::Uniform,
             },
-            geometric: (geometric > 0.0).then(|| plain(geometric)),
+            geometric: (geometric > 0.0).then_some(geometric),
             exponent: None,
             spots: self.spots(),
         }
@@ -347,46 +332,45 @@ impl Reader<'_> {
     /// Numbers of letters before and after a file's number.
     fn names(&mut self) -> Option<model::Names> {
         let limit = u64::from(plimsoll_plan::MAX_NAME_LETTERS);
-        let mut bounds = |min: Field, max: Field| -> [u8; 2] {
+        let mut bounds = |min: &str, max: &str| -> [u8; 2] {
             let (low, high) = (self.whole(min, limit), self.whole(max, limit));
             if low > high {
-                self.refuse(min, format!("`{}` is above `{}`", min.key(), max.key()));
+                self.refuse(min, format!("`{min}` is above `{max}`"));
             }
             [low as u8, high.max(low) as u8]
         };
-        let before = bounds(Field::MinPreNameLength, Field::MaxPreNameLength);
-        let after = bounds(Field::MinPostNameLength, Field::MaxPostNameLength);
+        let before = bounds("Min_pre_name_length", "Max_pre_name_length");
+        let after = bounds("Min_post_name_length", "Max_post_name_length");
         (before != [0, 0] || after != [0, 0]).then_some(model::Names { before, after })
     }
 
     fn spots(&mut self) -> Option<model::Spots> {
-        let (percent, affinity) = (self.percent(Field::PerSpot), self.percent(Field::Affinity));
-        let accesses = self.whole(Field::MinAccPerSpot, 1 << 30) as u32;
-        let multiplier = self.whole(Field::AccMultSpot, 1 << 20) as u32;
-        let geometric = self.flag(Field::SpotShape);
-        let (of_spot, of_all) = (Field::PerSpot.key(), Field::Affinity.key());
+        let (percent, affinity) = (
+            self.percent("Percent per_spot"),
+            self.percent("Percent affinity"),
+        );
+        let accesses = self.whole("Min acc_per_spot", 1 << 30) as u32;
+        let multiplier = self.whole("Acc mult_spot", 1 << 20) as u32;
+        let geometric = self.flag("Spot shape");
         if percent > 0.0 && affinity == 0.0 {
             let message = format!(
-                "`{of_all}` is 0 and `{of_spot}` is {percent}: no transfer goes to a spot; both \
+                "`Percent affinity` is 0 and `Percent per_spot` is {percent}: no transfer goes to a spot; both \
                  must be 0, or neither"
             );
-            self.refuse(Field::Affinity, message);
+            self.refuse("Percent affinity", message);
         }
         if affinity > 0.0 && percent == 0.0 {
             let message = format!(
-                "`{of_spot}` is 0 and `{of_all}` is {affinity}: there is no spot to go to; both \
+                "`Percent per_spot` is 0 and `Percent affinity` is {affinity}: there is no spot to go to; both \
                  must be 0, or neither"
             );
-            self.refuse(Field::PerSpot, message);
+            self.refuse("Percent per_spot", message);
         }
         let used = percent > 0.0 && affinity > 0.0;
-        for field in [Field::MinAccPerSpot, Field::AccMultSpot] {
-            if used && self.number(field).value == 0.0 {
-                let key = field.key();
-                self.refuse(
-                    field,
-                    format!("`{key}` is 0: a spot gets at least one transfer"),
-                );
+        for key in ["Min acc_per_spot", "Acc mult_spot"] {
+            if used && self.number(key).value == 0.0 {
+                let message = format!("`{key}` is 0: a spot gets at least one transfer");
+                self.refuse(key, message);
             }
         }
         used.then(|| model::Spots {
@@ -399,36 +383,44 @@ impl Reader<'_> {
     }
 
     fn refuse_unsupported(&mut self) {
-        use Field as F;
-        for (field, why) in [
-            (F::Background, "there are no background processes"),
-            (F::RandDist, "random positions are uniform, or in spots"),
-            (F::Cipher, "nothing is encrypted"),
-            (F::Notification, "changes of directories are not watched"),
+        for (key, why) in [
+            ("Background", "there are no background processes"),
             (
-                F::InitRateThrottle,
+                "Rand dist behavior",
+                "random positions are uniform, or in spots",
+            ),
+            ("Cipher behavior", "nothing is encrypted"),
+            (
+                "Notification percent",
+                "changes of directories are not watched",
+            ),
+            (
+                "Init rate throttle",
                 "files are created at the target's speed",
             ),
-            (F::InitRead, "files are not read before the load begins"),
-            (F::ExtraDirLevels, "trees are as deep as their files need"),
-            (F::ChaffCount, "no further files are made"),
             (
-                F::SharedBuckets,
+                "Init read flag",
+                "files are not read before the load begins",
+            ),
+            ("Extra dir levels", "trees are as deep as their files need"),
+            ("Chaff count", "no further files are made"),
+            (
+                "Shared buckets",
                 "files are shared by all processes or by none",
             ),
         ] {
-            self.must_be_zero(field, why);
+            self.must_be_zero(key, why);
         }
         // Pattern versions above 1 have contents that are not described by percentages.
-        let version = self.whole(Field::PatternVersion, 1 << 20);
+        let version = self.whole("Pattern version", 1 << 20);
         if version > 1 {
             let message = format!(
                 "`Pattern version` is {version}: contents are random, compressible and dedupable by \
                  the percentages; only 0 and 1 are possible"
             );
-            self.refuse(Field::PatternVersion, message);
+            self.refuse("Pattern version", message);
         }
-        self.whole(Field::ReleaseVersion, 1 << 20);
-        self.whole(Field::FsType, 1 << 20);
+        self.whole("Release version", 1 << 20);
+        self.whole("FS type", 1 << 20);
     }
 }

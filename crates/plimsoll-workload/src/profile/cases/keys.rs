@@ -46,13 +46,11 @@ impl<'a> CaseLister<'a> {
                 case.sets.push((key.clone(), value.clone()));
                 self.used_sets.insert(key.clone());
             } else if key == "eventrate" {
-                let rate = event_rate(value);
-                let rate = rate.ok_or_else(|| {
+                case.event_rate = Some(event_rate(value).ok_or_else(|| {
                     let message = format!("--set eventrate: `{value}` is not a rate");
                     let label = "of this configuration; expected events per second, such as 250";
                     Problem::new(config.span, message, label)
-                })?;
-                case.event_rate = Some(rate);
+                })?);
                 self.used_sets.insert(key.clone());
             }
         }
@@ -78,13 +76,14 @@ impl<'a> CaseLister<'a> {
             "duration" => case.runtime = Some(time(value, &text, false)?),
             "warmuptime" => case.warmup = Some(time(value, &text, true)?),
             "eventrate" if !has(known, key) => {
-                let rate = event_rate(&text);
-                let rate = rate.ok_or_else(|| {
+                case.event_rate = Some(event_rate(&text).ok_or_else(|| {
                     let message = format!("`{text}` is not a rate");
-                    let label = "expected events per second, such as 250";
-                    Problem::new(value.span, message, label)
-                })?;
-                case.event_rate = Some(rate);
+                    Problem::new(
+                        value.span,
+                        message,
+                        "expected events per second, such as 250",
+                    )
+                })?);
             }
             _ => {}
         }
@@ -167,13 +166,9 @@ impl<'a> CaseLister<'a> {
             // Workloads of other configurations, which were not looked up, may use the keys.
             return;
         }
-        let known: Vec<String> = self
-            .parameters
-            .values()
-            .flatten()
-            .flat_map(|k| k.iter().map(|p| p.name.clone()))
-            .collect();
-        let mut names: Vec<&str> = known.iter().map(String::as_str).collect();
+        let known: Vec<_> = self.parameters.values().flatten().cloned().collect();
+        let parameters = known.iter().flat_map(|parameters| parameters.iter());
+        let mut names: Vec<&str> = parameters.map(|p| p.name.as_str()).collect();
         names.sort_unstable();
         for entry in &self.profile.defaults {
             let key = entry.key.as_str();

@@ -2,12 +2,12 @@
 
 use super::keys::{found, has};
 use super::{Case, CaseInput, CaseLister};
-use crate::profile::functions::{self, GENERIC, RequiredValue, Step, Sweep, WORKING_SET};
+use crate::profile::functions::{self, GENERIC, SHARES, Step, Sweep, WORKING_SET};
 use crate::profile::names::parameter;
 use crate::profile::parse::{Config, Entry};
 use crate::profile::values::ChosenValue;
 use plimsoll_diagnostics::{Problem, Span};
-use plimsoll_plan::Parameter;
+use plimsoll_plan::{Parameter, parse_size};
 
 /// Function of a configuration.
 pub(super) struct Function {
@@ -52,26 +52,21 @@ impl<'a> CaseLister<'a> {
             return Err(Problem::new(second.span, message, "a second one"));
         }
         let value = &entry.values[0];
-        let chosen = ChosenValue::new(entries.iter().map(|e| (*e, 0)).collect());
+        let chosen = ChosenValue::first(entries.iter().copied());
         let name = chosen.resolve(value)?;
-        let named = entries.iter().find(|e| e.key == "personality");
-        let named: Vec<&str> = named
-            .into_iter()
-            .flat_map(|e| &e.values)
-            .map(|v| v.text.as_str())
-            .collect();
         let function = |sweep, personality: Option<&String>| Function {
             name: name.clone(),
             span: value.span,
             sweep,
             personality: personality.cloned(),
         };
-        if let Some(known) = functions::find(&name) {
-            let own = Some(&name).filter(|_| known.is_workload);
-            return Ok(Some(function(known.sweep, own)));
+        if let Some((sweep, is_workload)) = functions::find(&name) {
+            let own = Some(&name).filter(|_| is_workload);
+            return Ok(Some(function(sweep, own)));
         }
-        let is_workload = named.contains(&name.as_str()) || self.known(&name).is_ok();
-        if is_workload {
+        let named = entries.iter().filter(|e| e.key == "personality");
+        let mut named = named.flat_map(|e| &e.values);
+        if named.any(|v| v.text == name) || self.known(&name).is_ok() {
             self.note(format!(
                 "{}: the function `{name}` is taken to be one run of the workload, as generic is",
                 config.name
@@ -96,7 +91,8 @@ impl<'a> CaseLister<'a> {
             Sweep::EventRate => "eventrate",
             Sweep::WorkingSet | Sweep::FixedWorkingSet => WORKING_SET,
         };
-        // A command-line setting of the swept value ends the sweep, as it replaces a list.
+        // A command-line setting of the swept parameter replaces the sweep, as a setting of any key replaces the list
+        // of the key.
         if self.changes.sets.iter().any(|(key, _)| key == ended_by) {
             return Ok(None);
         }
@@ -118,20 +114,25 @@ impl<'a> CaseLister<'a> {
 
     /// Steps of a sweep over event rates. The sweep needs a run time and a warm-up time, which apply to each run.
     fn event_rates(&mut self, ground: &CaseInput<'_, '_>) -> Result<Vec<Step>, Problem> {
-        let rates = self.needed(ground, "maxrate", &[])?.rate()?;
+        let why = "the maximum event rate of its ten runs";
+        let (text, span) = self.needed(ground, "maxrate", &[], why, "1000")?;
+        let rate = text.parse().ok();
+        let rate = rate.filter(|r: &f64| r.is_finite() && *r > 0.0);
+        let rate = rate.ok_or_else(|| {
+            let message = format!("`{text}` is not a rate above zero");
+            Problem::new(span, message, "expected events per second, such as 1000")
+        })?;
         let (changes, chosen) = (self.changes, &ground.chosen);
         let given = |key: &str| chosen.get(key).is_some();
-        let why = "as each of its runs is that long";
         if !changes.has_time && !given("runtime") && !given("duration") {
-            let needed = self.needed(ground, "runtime", &[])?;
-            return Err(needed.missing("runtime", why, "60"));
+            let why = "as each of its runs is that long";
+            return Err(missing(ground.function, "runtime", why, "60"));
         }
         if !changes.has_warmup && !given("warmuptime") {
             let why = "which passes before each of its runs";
-            let needed = self.needed(ground, "warmuptime", &[])?;
-            return Err(needed.missing("warmuptime", why, "30"));
+            return Err(missing(ground.function, "warmuptime", why, "30"));
         }
-        Ok(functions::event_rates(rates))
+        Ok(functions::event_rates(rate))
     }
 
     /// Steps of a sweep over working sets, in fractions of `filesize` from the command line, the profile or the
@@ -141,40 +142,48 @@ impl<'a> CaseLister<'a> {
         ground: &CaseInput<'_, '_>,
         known: &[Parameter],
     ) -> Result<Vec<Step>, Problem> {
-        let bytes = self.needed(ground, "filesize", known)?.bytes()?;
+        let why = "which the working sets of its ten runs are shares of";
+        let (text, span) = self.needed(ground, "filesize", known, why, "1g")?;
+        let bytes = parse_size(&text).ok().filter(|b| *b >= u64::from(SHARES));
+        let bytes = bytes.ok_or_else(|| {
+            let function = &ground.function.name;
+            let message =
+                format!("the function `{function}` needs one size of the files, not `{text}`");
+            Problem::new(span, message, "expected a size, such as 1g")
+        })?;
         Ok(functions::working_sets(bytes))
     }
 
-    /// The value of a key that a function needs: from the command line, else from the profile, else from the workload.
-    fn needed<'g>(
+    /// The value of a key that a function needs, and the span to blame for the value: from the command line, else from
+    /// the profile, else from the workload. `why` and `example` complete the error of a missing key.
+    fn needed(
         &mut self,
-        ground: &'g CaseInput<'_, '_>,
+        ground: &CaseInput<'_, '_>,
         key: &str,
         known: &[Parameter],
-    ) -> Result<RequiredValue<'g>, Problem> {
-        let function = ground.function.name.as_str();
+        why: &str,
+        example: &str,
+    ) -> Result<(String, Span), Problem> {
+        let function = ground.function;
         let mut sets = self.changes.sets.iter().rev();
         if let Some((_, value)) = sets.find(|(name, _)| name == key) {
             self.used_sets.insert(key.to_owned());
-            return Ok(RequiredValue {
-                function,
-                value: Some(value.clone()),
-                span: ground.function.span,
-            });
+            return Ok((value.clone(), function.span));
         }
         if let Some((_, value)) = found(&ground.chosen, key) {
-            return Ok(RequiredValue {
-                function,
-                value: Some(ground.chosen.resolve(value)?),
-                span: value.span,
-            });
+            return Ok((ground.chosen.resolve(value)?, value.span));
         }
         let names: Vec<&str> = known.iter().map(|k| k.name.as_str()).collect();
         let own = parameter(key, &names).and_then(|n| known.iter().find(|k| k.name == n));
-        Ok(RequiredValue {
-            function,
-            value: own.map(|k| k.default.clone()).filter(|d| !d.is_empty()),
-            span: ground.function.span,
-        })
+        let value = own.map(|k| k.default.clone()).filter(|d| !d.is_empty());
+        let value = value.ok_or_else(|| missing(function, key, why, example))?;
+        Ok((value, function.span))
     }
+}
+
+/// The error that `key`, which the function needs, is set nowhere; `why` completes the message, `example` the help.
+fn missing(function: &Function, key: &str, why: &str, example: &str) -> Problem {
+    let message = format!("the function `{}` needs `{key}`, {why}", function.name);
+    let problem = Problem::new(function.span, message, format!("`{key}` is not set"));
+    problem.help(format!("add `{key} = {example};`, in DEFAULTS or here"))
 }

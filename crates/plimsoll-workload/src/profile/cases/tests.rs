@@ -414,80 +414,50 @@ fn a_profile_with_nothing_left_to_run_is_refused_with_all_reasons() {
 
 #[test]
 fn what_a_profile_cannot_ask_for_is_refused_at_its_place() {
-    let defaults = |keys: &str| format!("DEFAULTS {{ {keys} }} {READ} }}");
-    for (text, message) in [
-        (format!("{READ} runtime = soon; }}"), "`soon` is not a time"),
-        (format!("{READ} runtime = 0; }}"), "`0` is not a time"),
+    // `READ` stands for the begin of a configuration, `CLIENTS` for that of a block with clients.
+    let rows = r#"
+        READ runtime = soon; } => `soon` is not a time
+        READ runtime = 0; } => `0` is not a time
+        READ warmuptime = long; } => `long` is not a time
+        READ filesystem = x; } => `filesystem` is one for the whole profile
+        READ nthreads = $iosize; iosize = $nthreads; } => the value of `iosize` depends on itself
+        MULTICLIENT { targetpath = /p; } READ } => MULTICLIENT names no clients
+        CLIENTS client = b; } READ } => MULTICLIENT has no key `client`
+        CLIENTS targetpath = /p, /q; } READ } => `targetpath` is one directory
+        CLIENTS } CLIENTS } READ } => there are two MULTICLIENT blocks
+        CONFIG { function = generic; } => the configuration of the key `function` has no name
+        CONFIG c { personality = none; } => `none` is not a workload
+        CONFIG c { nthreads = 1; } => the configuration `c` has no personality
+        READ function = generic, rateloop; } => a configuration has one function
+        DEFAULTS { dir = /x, /y; } READ } => `dir` has 2 values for one file system
+        DEFAULTS { stats = a, b; } READ } => a profile has one directory for results
+    "#;
+    let rows = rows.lines().filter_map(|l| l.trim().split_once(" => "));
+    let of_directories = [
         (
-            format!("{READ} filesystem = x; }}"),
-            "`filesystem` is one for the whole profile",
-        ),
-        (
-            format!("{READ} warmuptime = long; }}"),
-            "`long` is not a time",
-        ),
-        (
-            "CONFIG c { personality = randomread; function = generic, rateloop; }".into(),
-            "a configuration has one function",
-        ),
-        (
-            format!("MULTICLIENT {{ targetpath = /p; }} {READ} }}"),
-            "MULTICLIENT names no clients",
-        ),
-        (
-            format!("MULTICLIENT {{ clients = a; client = b; }} {READ} }}"),
-            "MULTICLIENT has no key `client`",
-        ),
-        (
-            format!("MULTICLIENT {{ clients = a; targetpath = /p, /q; }} {READ} }}"),
-            "`targetpath` is one directory",
-        ),
-        (
-            format!("MULTICLIENT {{ clients = a; }} MULTICLIENT {{ clients = b; }} {READ} }}"),
-            "there are two MULTICLIENT blocks",
-        ),
-        (
-            format!("MULTICLIENT {{ clients = a; targetpath = /p; }} {READ} dir = /q; }}"),
+            "CLIENTS targetpath = /p; } READ dir = /q; }",
             "`targetpath` stands for one directory, and `dir` is several",
         ),
         (
-            "CONFIG { function = generic; }".into(),
-            "the configuration of the key `function` has no name",
-        ),
-        (
-            "CONFIG c { personality = none; }".into(),
-            "`none` is not a workload",
-        ),
-        (
-            "CONFIG c { nthreads = 1; }".into(),
-            "the configuration `c` has no personality",
-        ),
-        (
-            defaults("filesystem = a, b; dir = /x;"),
+            "DEFAULTS { filesystem = a, b; dir = /x; } READ }",
             "the file systems `a` and `b` are the same directory",
         ),
         (
-            defaults("filesystem = a, b; dir = /x, /y, /z;"),
+            "DEFAULTS { filesystem = a, b; dir = /x, /y, /z; } READ }",
             "`dir` has 3 values for 2 file systems",
         ),
         (
-            defaults("dir = /x, /y;"),
-            "`dir` has 2 values for one file system",
-        ),
-        (
-            defaults("filesystem = x/y, x-y; dir = /x, /y;"),
+            "DEFAULTS { filesystem = x/y, x-y; dir = /x, /y; } READ }",
             "two file systems are called `x-y`",
         ),
-        (
-            defaults("stats = a, b;"),
-            "a profile has one directory for results",
-        ),
-        (
-            format!("{READ} nthreads = $iosize; iosize = $nthreads; }}"),
-            "the value of `iosize` depends on itself",
-        ),
-    ] {
-        let found = findings(&text);
+    ];
+    for (text, message) in rows.chain(of_directories) {
+        let text = text.replace("CLIENTS", "MULTICLIENT { clients = a;");
+        let begin = match text.contains("function") {
+            true => "CONFIG c { personality = randomread;",
+            false => READ,
+        };
+        let found = findings(&text.replace("READ", begin));
         assert_eq!(found[0].message, message, "{text}");
         assert_eq!(found[0].line, 1, "{text}: {found:?}");
     }

@@ -2,6 +2,7 @@
 
 use super::{Entry, Read, Reader, Value};
 use crate::profile::Profile;
+use crate::report::Report;
 use plimsoll_diagnostics::{Diagnostics, Problem, Span};
 use std::path::{Path, PathBuf};
 
@@ -74,8 +75,12 @@ impl Reader<'_> {
             self.problem(problem.help("the clients share it; a hosts file gives each its own"));
         }
         let Some(clients) = find("clients") else {
-            let problem = Problem::new(head, "MULTICLIENT names no clients", "in this block");
-            return Err(self.problem(problem.help("name them: clients = one, two;")));
+            return self.fail_with(
+                head,
+                "MULTICLIENT names no clients",
+                "in this block",
+                "name them: clients = one, two;",
+            );
         };
         self.clients = Some(Clients {
             head,

@@ -2,10 +2,10 @@
 
 use super::values::LoweredValue;
 use super::{FilesetSlot, LowerResult, Lowerer};
+use crate::report::{Report, Reported};
 use crate::wml::ast::{Attrs, FilesetDef};
 use crate::wml::attributes::Key;
 use crate::wml::diagnostics::{Problem, Span};
-use crate::wml::parser::Reported;
 use plimsoll_plan::{
     Access, Distribution, EntriesPerDir, Fileset, FilesetId, Phase, Value, Variable, VariableId,
 };
@@ -77,7 +77,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Index of the created fileset with this name; `None` without such a fileset.
+    /// Index in `filesets` of the created fileset called `name`; `None` if no created fileset has the name.
     pub(super) fn fileset_position(&self, name: &str) -> Option<usize> {
         self.filesets.iter().position(|s| s.name() == Some(name))
     }

@@ -1,14 +1,14 @@
 //! Lowering of flowops; composite flowops are expanded at each use.
 
 use super::operands::{FlowopContext, Slot};
-use super::thread_state::{SlotUse, TargetKind, ThreadState};
+use super::thread_state::{SlotUse, TargetKind};
 use super::values::{Locals, LoweredValue};
 use super::{LowerResult, Lowerer};
-use crate::wml::ast::{Composite, Flowop};
+use crate::report::{Report, Reported};
+use crate::wml::ast::{Flowop, FlowopList};
 use crate::wml::attributes::{COMPOSITE, FLOWOPS, FlowopInfo, FlowopKind, Key, flowop};
 use crate::wml::diagnostics::Problem;
-use crate::wml::parser::Reported;
-use plimsoll_plan::{FilesetId, Io, LimitKind, Op, OpKind, OperationId, Step, Value};
+use plimsoll_plan::{FilesetId, Io, LimitKind, Op, OpKind, Step, Value};
 use std::collections::BTreeSet;
 
 /// Maximum number of steps of all threads together, counting every use of a composite.
@@ -18,7 +18,7 @@ pub(super) const MAX_STEPS: usize = 100_000;
 const MAX_NESTING: usize = 32;
 
 impl Lowerer<'_> {
-    pub(super) fn steps(&mut self, flowops: &[Flowop], state: &mut ThreadState) -> Vec<Step> {
+    pub(super) fn steps(&mut self, flowops: &[Flowop]) -> Vec<Step> {
         let mut steps = Vec::with_capacity(flowops.len());
         for flowop in flowops {
             if self.too_many {
@@ -28,21 +28,21 @@ impl Lowerer<'_> {
             let span = flowop.kind.span;
             let step = match self.failed.contains(&span) {
                 true => Err(Reported),
-                false => self.step(flowop, state),
+                false => self.step(flowop),
             };
             match step {
                 Ok(step) => steps.push(step),
                 Err(Reported) => {
                     self.failed.insert(span);
-                    state.slots_unknown |= may_open(flowop);
+                    self.thread.slots_unknown |= may_open(flowop);
                 }
             }
         }
         steps
     }
 
-    fn step(&mut self, f: &Flowop, state: &mut ThreadState) -> LowerResult<Step> {
-        if state.steps_left == 0 {
+    fn step(&mut self, f: &Flowop) -> LowerResult<Step> {
+        if self.steps_left == 0 {
             self.too_many = true;
             return self.fail_with(
                 f.kind.span,
@@ -51,13 +51,13 @@ impl Lowerer<'_> {
                 "composite flowops multiply when they nest",
             );
         }
-        state.steps_left -= 1;
+        self.steps_left -= 1;
         self.spend(f.kind.span)?;
         if let Some(info) = flowop(&f.kind.value) {
-            return self.single(f, info, state);
+            return self.single(f, info);
         }
         match self.composites.get(&f.kind.value).cloned() {
-            Some(composite) => self.composite(f, &composite, state),
+            Some(composite) => self.composite(f, &composite),
             None => {
                 let name = &f.kind.value;
                 let problem = Problem::new(
@@ -72,12 +72,7 @@ impl Lowerer<'_> {
         }
     }
 
-    fn single(
-        &mut self,
-        f: &Flowop,
-        info: &FlowopInfo,
-        state: &mut ThreadState,
-    ) -> LowerResult<Step> {
+    fn single(&mut self, f: &Flowop, info: &FlowopInfo) -> LowerResult<Step> {
         if let Some(local) = f.attrs.locals.first() {
             let name = &local.name;
             return self.fail_with(
@@ -103,89 +98,112 @@ impl Lowerer<'_> {
         let iters = self.iters(&f.attrs)?.unwrap_or(Value::Const(1));
         // The flowop's row precedes the rows of implicit opens and of completions.
         let row = self.row(&name, info.row, f.kind.span);
-        let op = self.op(&u, info.kind, state)?;
+        let op = self.op(&u, info.kind)?;
         self.counted.insert(row);
         Ok(Step::Do { row, iters, op })
     }
 
-    fn op(
-        &mut self,
-        u: &FlowopContext<'_>,
-        kind: FlowopKind,
-        state: &mut ThreadState,
-    ) -> LowerResult<Op> {
+    fn op(&mut self, u: &FlowopContext<'_>, kind: FlowopKind) -> LowerResult<Op> {
         use FlowopKind as K;
         Ok(match kind {
-            K::Read => Op::Read(self.io(u, state)?),
-            K::Write => Op::Write(self.io(u, state)?),
-            K::AioWrite => self.aio_write(u, state)?,
+            K::Read => Op::Read(self.io(u)?),
+            K::Write => Op::Write(self.io(u)?),
+            K::AioWrite => self.aio_write(u)?,
             K::AioWait => Op::AioWait,
-            K::Open => Op::Open(self.file(u, Slot::Opens, state)?),
-            K::Create => Op::Create(self.file(u, Slot::Opens, state)?),
-            K::Close => {
-                let file = self.file(u, Slot::Holds, state)?;
-                Op::Close { slot: file.slot }
-            }
-            K::ReadWhole => Op::ReadWhole {
-                file: self.file(u, Slot::Works, state)?,
-                size: self.io_size(u, false, state)?,
+            K::Open => Op::Open(self.file(u, Slot::Opens)?),
+            K::Create => Op::Create(self.file(u, Slot::Opens)?),
+            K::Close => Op::Close {
+                slot: self.file(u, Slot::Holds)?.slot,
             },
-            K::WriteWhole => self.write_whole(u, state)?,
+            K::ReadWhole => Op::ReadWhole {
+                file: self.file(u, Slot::Works)?,
+                size: self.io_size(u, false)?,
+            },
+            K::WriteWhole => self.write_whole(u)?,
             K::Append | K::AppendRand => Op::Append {
-                file: self.file(u, Slot::Works, state)?,
-                size: self.io_size(u, true, state)?,
+                file: self.file(u, Slot::Works)?,
+                size: self.io_size(u, true)?,
                 random: kind == K::AppendRand,
             },
-            K::Delete => Op::Delete(self.file(u, Slot::Knows, state)?),
-            K::Stat => Op::Stat(self.file(u, Slot::Knows, state)?),
-            K::Fsync => Op::Fsync(self.file(u, Slot::Holds, state)?),
-            K::FsyncSet | K::MakeDir | K::RemoveDir | K::ListDir => self.tree_op(u, kind)?,
-            K::EventLimit => limit(LimitKind::Calls, None),
-            K::IopsLimit => limit(LimitKind::IoOps, self.optional_target(u, state)?),
-            K::OpsLimit => limit(LimitKind::Ops, self.optional_target(u, state)?),
-            K::BwLimit => limit(LimitKind::Bandwidth, self.optional_target(u, state)?),
+            K::Delete => Op::Delete(self.file(u, Slot::Knows)?),
+            K::Stat => Op::Stat(self.file(u, Slot::Knows)?),
+            K::Fsync => Op::Fsync(self.file(u, Slot::Holds)?),
+            K::FsyncSet => Op::FsyncSet {
+                fileset: self.needed_fileset(u)?,
+            },
+            K::ListDir => Op::ListDir {
+                fileset: self.needed_fileset(u)?,
+                index: self.value(u.attrs, Key::Indexed)?,
+            },
+            K::MakeDir => Op::MakeDir {
+                fileset: self.leaf_dirs(u)?,
+                index: self.value(u.attrs, Key::Indexed)?,
+            },
+            K::RemoveDir => Op::RemoveDir {
+                fileset: self.leaf_dirs(u)?,
+                index: self.value(u.attrs, Key::Indexed)?,
+            },
+            K::EventLimit => Op::Limit {
+                kind: LimitKind::Calls,
+                targets: None,
+            },
+            K::IopsLimit => self.limit(u, LimitKind::IoOps)?,
+            K::OpsLimit => self.limit(u, LimitKind::Ops)?,
+            K::BwLimit => self.limit(u, LimitKind::Bandwidth)?,
             K::FinishOnCount => Op::FinishOnCount {
                 value: self.needed_value(u, "the operations to end at")?,
-                targets: self.optional_target(u, state)?,
+                targets: self.optional_target(u)?,
             },
             K::FinishOnBytes => Op::FinishOnBytes {
                 value: self.needed_value(u, "the bytes to end at")?,
-                targets: self.optional_target(u, state)?,
+                targets: self.optional_target(u)?,
             },
-            K::SemBlock | K::SemPost | K::Block | K::Wakeup => self.sync_op(u, kind, state)?,
+            K::SemBlock => Op::SemBlock {
+                value: self.needed_value(u, "the posts to take")?,
+                high_water: Value::Const(self.count(u.attrs, Key::HighWater)?.unwrap_or(1)),
+            },
+            K::SemPost => {
+                let value = self.needed_value(u, "how many to post")?;
+                self.target(u, TargetKind::SemBlocks)?;
+                Op::SemPost {
+                    targets: vec![],
+                    value,
+                    blocking: self.is_set(u.attrs, Key::Blocking)?,
+                }
+            }
+            K::Block => Op::Block,
+            K::Wakeup => {
+                self.target(u, TargetKind::Blocks)?;
+                Op::Wakeup { targets: vec![] }
+            }
             K::Hog => Op::Hog {
                 value: self.needed_value(u, "the stores to make")?,
             },
-            K::Delay => self.delay(u)?,
-            K::Print => self.print(u)?,
+            K::Delay => {
+                let time = self.needed(u, Key::Value, "the time to sleep", Self::time_of)?;
+                Op::Delay {
+                    seconds: Value::Const(time.as_secs()),
+                    nanoseconds: time.subsec_nanos(),
+                }
+            }
+            K::Print => Op::Print {
+                text: self.needed(u, Key::Value, "the text to print", Self::text_of)?,
+            },
             // `testrandvar` draws its `value` at every use; other flowops draw their `value` once.
-            K::TestRandVar => match self.value(u.attrs, Key::Value)? {
-                Some(value) => Op::TestVariable { value },
-                None => return self.lacks(u, Key::Value, "the variable to draw from"),
+            K::TestRandVar => Op::TestVariable {
+                value: self.needed(u, Key::Value, "the variable to draw from", Self::value_of)?,
             },
         })
     }
 
-    fn delay(&mut self, u: &FlowopContext<'_>) -> LowerResult<Op> {
-        let Some(time) = self.read(u.attrs, Key::Value, Self::time_of)? else {
-            return self.lacks(u, Key::Value, "the time to sleep");
-        };
-        Ok(Op::Delay {
-            seconds: Value::Const(time.as_secs()),
-            nanoseconds: time.subsec_nanos(),
-        })
+    fn limit(&mut self, u: &FlowopContext<'_>, kind: LimitKind) -> LowerResult<Op> {
+        let targets = self.optional_target(u)?;
+        Ok(Op::Limit { kind, targets })
     }
 
-    fn print(&mut self, u: &FlowopContext<'_>) -> LowerResult<Op> {
-        match self.text(u.attrs, Key::Value)? {
-            Some(text) => Ok(Op::Print { text }),
-            None => self.lacks(u, Key::Value, "the text to print"),
-        }
-    }
-
-    fn io(&mut self, u: &FlowopContext<'_>, state: &mut ThreadState) -> LowerResult<Io> {
-        let file = self.file(u, Slot::Works, state)?;
-        let size = self.io_size(u, true, state)?;
+    fn io(&mut self, u: &FlowopContext<'_>) -> LowerResult<Io> {
+        let file = self.file(u, Slot::Works)?;
+        let size = self.io_size(u, true)?;
         let random = self.is_set(u.attrs, Key::Random)?;
         let working_set = self.count(u.attrs, Key::WorkingSet)?.unwrap_or(0);
         if let Value::Const(size) = size
@@ -212,8 +230,8 @@ impl Lowerer<'_> {
         })
     }
 
-    fn aio_write(&mut self, u: &FlowopContext<'_>, state: &mut ThreadState) -> LowerResult<Op> {
-        let io = self.io(u, state)?;
+    fn aio_write(&mut self, u: &FlowopContext<'_>) -> LowerResult<Op> {
+        let io = self.io(u)?;
         if !io.random {
             return self.lacks(
                 u,
@@ -225,11 +243,11 @@ impl Lowerer<'_> {
         Ok(Op::AioWrite { io, completion })
     }
 
-    fn write_whole(&mut self, u: &FlowopContext<'_>, state: &mut ThreadState) -> LowerResult<Op> {
-        let file = self.file(u, Slot::Works, state)?;
+    fn write_whole(&mut self, u: &FlowopContext<'_>) -> LowerResult<Op> {
+        let file = self.file(u, Slot::Works)?;
         let source_slot = self.slot(u, Key::SrcFd)?;
         if let Some(slot) = source_slot {
-            state.uses.push(SlotUse {
+            self.thread.uses.push(SlotUse {
                 slot,
                 opens: false,
                 any: false,
@@ -241,32 +259,17 @@ impl Lowerer<'_> {
         Ok(Op::WriteWhole {
             file,
             source_slot,
-            size: self.io_size(u, false, state)?,
+            size: self.io_size(u, false)?,
         })
     }
 
-    fn tree_op(&mut self, u: &FlowopContext<'_>, kind: FlowopKind) -> LowerResult<Op> {
-        let fileset = self.needed_fileset(u)?;
-        let index = self.value(u.attrs, Key::Indexed)?;
-        Ok(match kind {
-            FlowopKind::FsyncSet => Op::FsyncSet { fileset },
-            FlowopKind::ListDir => Op::ListDir { fileset, index },
-            FlowopKind::MakeDir => {
-                self.has_leaf_dirs(u, fileset)?;
-                Op::MakeDir { fileset, index }
-            }
-            _ => {
-                self.has_leaf_dirs(u, fileset)?;
-                Op::RemoveDir { fileset, index }
-            }
-        })
-    }
-
-    fn has_leaf_dirs(&mut self, u: &FlowopContext<'_>, id: FilesetId) -> LowerResult<()> {
+    /// The fileset that a flowop on leaf directories names. A fileset without leaf directories is an error.
+    fn leaf_dirs(&mut self, u: &FlowopContext<'_>) -> LowerResult<FilesetId> {
+        let id = self.needed_fileset(u)?;
         let made = self.filesets[id.0 as usize].made.as_ref();
         let fileset = &made.expect("a fileset is known once it is created").fileset;
         if fileset.leaf_dirs > 0 {
-            return Ok(());
+            return Ok(id);
         }
         self.fail_with(
             self.value_span(u.attrs, Key::Fileset),
@@ -279,44 +282,11 @@ impl Lowerer<'_> {
         )
     }
 
-    fn sync_op(
-        &mut self,
-        u: &FlowopContext<'_>,
-        kind: FlowopKind,
-        state: &mut ThreadState,
-    ) -> LowerResult<Op> {
-        Ok(match kind {
-            FlowopKind::SemBlock => Op::SemBlock {
-                value: self.needed_value(u, "the posts to take")?,
-                high_water: Value::Const(self.count(u.attrs, Key::HighWater)?.unwrap_or(1)),
-            },
-            FlowopKind::SemPost => {
-                let value = self.needed_value(u, "how many to post")?;
-                self.target(u, TargetKind::SemBlocks, state)?;
-                Op::SemPost {
-                    targets: vec![],
-                    value,
-                    blocking: self.is_set(u.attrs, Key::Blocking)?,
-                }
-            }
-            FlowopKind::Wakeup => {
-                self.target(u, TargetKind::Blocks, state)?;
-                Op::Wakeup { targets: vec![] }
-            }
-            _ => Op::Block,
-        })
-    }
-
     /// Expands a use of a composite flowop.
-    fn composite(
-        &mut self,
-        f: &Flowop,
-        composite: &Composite,
-        state: &mut ThreadState,
-    ) -> LowerResult<Step> {
+    fn composite(&mut self, f: &Flowop, composite: &FlowopList) -> LowerResult<Step> {
         let kind = &f.kind;
-        if state.stack.contains(&kind.value) {
-            let mut path = state.stack.clone();
+        if self.thread.stack.contains(&kind.value) {
+            let mut path = self.thread.stack.clone();
             path.push(kind.value.clone());
             return self.fail_with(
                 kind.span,
@@ -325,7 +295,7 @@ impl Lowerer<'_> {
                 path.join(" → "),
             );
         }
-        if state.stack.len() >= MAX_NESTING {
+        if self.thread.stack.len() >= MAX_NESTING {
             return self.fail(
                 kind.span,
                 format!("composite flowops lie more than {MAX_NESTING} deep in each other"),
@@ -339,7 +309,7 @@ impl Lowerer<'_> {
             span: kind.span,
         };
         for attr in &f.attrs.list {
-            if !COMPOSITE.iter().any(|(_, k, _)| *k == attr.key) {
+            if !COMPOSITE.iter().any(|a| a.key == attr.key) {
                 let why = "a composite flowop takes `name`, `iters` and its locals";
                 self.unused(&u, attr.key, why);
             }
@@ -349,9 +319,9 @@ impl Lowerer<'_> {
             Some(iters) => Some(iters),
             None => self.with_locals(&mut inner, |l| l.iters(&composite.attrs))?,
         };
-        state.stack.push(kind.value.clone());
-        let steps = self.with_locals(&mut inner, |l| l.steps(&composite.flowops, state));
-        state.stack.pop();
+        self.thread.stack.push(kind.value.clone());
+        let steps = self.with_locals(&mut inner, |l| l.steps(&composite.flowops));
+        self.thread.stack.pop();
         Ok(Step::Block {
             name,
             iters: iters.unwrap_or(Value::Const(1)),
@@ -360,7 +330,7 @@ impl Lowerer<'_> {
     }
 
     /// Evaluates the locals of a composite for one use.
-    fn bind(&mut self, f: &Flowop, composite: &Composite) -> LowerResult<Locals> {
+    fn bind(&mut self, f: &Flowop, composite: &FlowopList) -> LowerResult<Locals> {
         let declared = &composite.attrs.locals;
         let kind = &f.kind.value;
         for local in &f.attrs.locals {
@@ -397,15 +367,16 @@ impl Lowerer<'_> {
     }
 
     /// Checks that flowops of the thread open every slot on which another flowop works.
-    pub(super) fn check_slots(&mut self, state: &ThreadState) -> LowerResult<()> {
+    pub(super) fn check_slots(&mut self) -> LowerResult<()> {
         // If the flowop that opens a slot is invalid, the users of the slot would repeat its error.
-        if state.slots_unknown || state.uses.iter().any(|u| u.any) {
+        let uses = std::mem::take(&mut self.thread.uses);
+        if self.thread.slots_unknown || uses.iter().any(|u| u.any) {
             return Ok(());
         }
-        let opens = state.uses.iter().filter(|o| o.opens);
+        let opens = uses.iter().filter(|o| o.opens);
         let opened: BTreeSet<u8> = opens.map(|o| o.slot).collect();
         let mut outcome = Ok(());
-        for u in state.uses.iter().filter(|u| u.needs) {
+        for u in uses.iter().filter(|u| u.needs) {
             if opened.contains(&u.slot) {
                 continue;
             }
@@ -436,8 +407,4 @@ fn may_open(f: &Flowop) -> bool {
         }
         None => true,
     }
-}
-
-fn limit(kind: LimitKind, targets: Option<Vec<OperationId>>) -> Op {
-    Op::Limit { kind, targets }
 }

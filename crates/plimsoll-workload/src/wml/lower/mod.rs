@@ -15,10 +15,11 @@ mod targets;
 mod thread_state;
 mod values;
 
+use crate::NamedText;
+use crate::report::{Report, Reported};
 use crate::wml::Workload;
-use crate::wml::ast::{Composite, FilesetDef, Process, Random};
+use crate::wml::ast::{FilesetDef, FlowopList, Process, Random};
 use crate::wml::diagnostics::{Diagnostics, MAX_ERRORS, Problem, Source, Span};
-use crate::wml::parser::Reported;
 use plimsoll_plan::{
     Note, Operation, OperationId, Overrides, Parameter, Plan, PlanError, QuitMode, SourceKind,
     SourcePosition, Stream, Variable, VariableId, WorkerGroup,
@@ -27,6 +28,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
+use thread_state::{PendingTarget, ThreadState};
 pub(crate) use values::MAX_TEXT_BYTES;
 use values::{Locals, LoweredValue};
 
@@ -48,20 +50,11 @@ pub struct Context<'a> {
     /// Base directory of relative paths in a workload file.
     pub current_dir: PathBuf,
     /// Returns the workload that a `load` statement names; `None` if the workload does not exist.
-    pub load: &'a dyn Fn(&str) -> Option<Loaded>,
+    pub load: &'a dyn Fn(&str) -> Option<NamedText>,
     /// Value of `$(date)`.
     pub date: String,
     /// Value of `$(hostname)`.
     pub hostname: String,
-}
-
-/// A workload that a `load` statement names.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Loaded {
-    /// Name for messages: a path, or the name of a built-in workload.
-    pub name: String,
-    /// Text of the workload.
-    pub text: String,
 }
 
 /// Lowers a workload with the changes of a command line to a Plan. The Plan has passed [`Plan::check`].
@@ -134,7 +127,7 @@ struct Lowerer<'a> {
     variables: Vec<Variable>,
     filesets: Vec<FilesetSlot>,
     processes: Vec<Rc<Process>>,
-    composites: HashMap<String, Rc<Composite>>,
+    composites: HashMap<String, Rc<FlowopList>>,
     /// Names of flowops in the workload, which generated names must not repeat.
     given_names: HashSet<String>,
     /// Generated names of flowops, by the span of the flowop.
@@ -144,7 +137,7 @@ struct Lowerer<'a> {
     /// Flowops that failed to lower.
     failed: HashSet<Span>,
     operations: Vec<Operation>,
-    /// Rows by name.
+    /// Rows of `operations` by flowop name; a name has one row for each kind of operation.
     rows: HashMap<String, Vec<OperationId>>,
     /// Rows of flowops, without the rows of implicit opens and of completions.
     counted: HashSet<OperationId>,
@@ -158,7 +151,13 @@ struct Lowerer<'a> {
     statements_left: usize,
     /// Number of filesets and steps that may still be lowered, over all runs of the script.
     work_left: usize,
-    /// Whether a limit was exceeded, which ends lowering.
+    /// Number of steps that may still be lowered for the current start of the processes.
+    steps_left: usize,
+    /// State of the thread block that is being lowered.
+    thread: ThreadState,
+    /// Targets that are named but not yet resolved, in the order of the naming flowops.
+    pending: Vec<PendingTarget>,
+    /// Whether the workload has exceeded a limit on statements, filesets or steps, which ends lowering.
     too_many: bool,
 }
 
@@ -202,6 +201,9 @@ impl<'a> Lowerer<'a> {
             loading: Vec::new(),
             statements_left: MAX_STATEMENTS,
             work_left: MAX_LOWERING_WORK,
+            steps_left: 0,
+            thread: ThreadState::default(),
+            pending: Vec::new(),
             too_many: false,
         }
     }
@@ -270,32 +272,6 @@ impl<'a> Lowerer<'a> {
         self.problem(Problem::new(span, error.to_string(), "here"))
     }
 
-    fn problem(&mut self, problem: Problem) -> Reported {
-        if self.problems.len() < MAX_ERRORS && !self.problems.contains(&problem) {
-            self.problems.push(problem);
-        }
-        Reported
-    }
-
-    pub(super) fn fail<T>(
-        &mut self,
-        span: Span,
-        message: impl Into<String>,
-        label: impl Into<String>,
-    ) -> LowerResult<T> {
-        Err(self.problem(Problem::new(span, message, label)))
-    }
-
-    pub(super) fn fail_with<T>(
-        &mut self,
-        span: Span,
-        message: impl Into<String>,
-        label: impl Into<String>,
-        help: impl Into<String>,
-    ) -> LowerResult<T> {
-        Err(self.problem(Problem::new(span, message, label).help(help)))
-    }
-
     /// Counts a lowered fileset or step against the limit.
     fn spend(&mut self, span: Span) -> LowerResult<()> {
         if self.work_left > 0 {
@@ -336,5 +312,14 @@ impl<'a> Lowerer<'a> {
     fn once_stream(&mut self) -> Stream {
         self.once += 1;
         Stream::new(self.seed).named("once").branch(self.once)
+    }
+}
+
+impl Report for Lowerer<'_> {
+    fn problem(&mut self, problem: Problem) -> Reported {
+        if self.problems.len() < MAX_ERRORS && !self.problems.contains(&problem) {
+            self.problems.push(problem);
+        }
+        Reported
     }
 }

@@ -1,8 +1,9 @@
 //! Operands of flowops: rows, names, files, sizes and values.
 
-use super::thread_state::{SlotUse, ThreadState};
+use super::thread_state::SlotUse;
 use super::{LowerResult, Lowerer};
-use crate::wml::ast::{Attrs, Flowop};
+use crate::report::Report;
+use crate::wml::ast::{Attrs, Expr, Flowop};
 use crate::wml::attributes::{FLOWOP, Key, name_of};
 use crate::wml::diagnostics::Span;
 use plimsoll_diagnostics::foreign;
@@ -33,7 +34,8 @@ pub(super) struct FlowopContext<'f> {
 }
 
 impl Lowerer<'_> {
-    /// The row with this name and kind, which is added if it does not exist.
+    /// The row of the results for operations called `name` of kind `kind`. A missing row is added, with `span` as its
+    /// location.
     pub(super) fn row(&mut self, name: &str, kind: OpKind, span: Span) -> OperationId {
         let rows = self.rows.get(name).map(Vec::as_slice).unwrap_or_default();
         let known = rows
@@ -102,10 +104,8 @@ impl Lowerer<'_> {
     }
 
     pub(super) fn needed_fileset(&mut self, u: &FlowopContext<'_>) -> LowerResult<FilesetId> {
-        match self.fileset_of(u)? {
-            Some(id) => Ok(id),
-            None => self.lacks(u, Key::Fileset, "the files it works on"),
-        }
+        let id = self.fileset_of(u)?;
+        id.map_or_else(|| self.lacks(u, Key::Fileset, "the files it works on"), Ok)
     }
 
     /// Reports that a flowop lacks a required attribute.
@@ -133,12 +133,7 @@ impl Lowerer<'_> {
     }
 
     /// The file of a flowop. The use of its slot is recorded.
-    pub(super) fn file(
-        &mut self,
-        u: &FlowopContext<'_>,
-        slot_use: Slot,
-        state: &mut ThreadState,
-    ) -> LowerResult<FileRef> {
+    pub(super) fn file(&mut self, u: &FlowopContext<'_>, slot_use: Slot) -> LowerResult<FileRef> {
         let fileset = match slot_use {
             Slot::Opens => Some(self.needed_fileset(u)?),
             Slot::Holds => None,
@@ -152,7 +147,7 @@ impl Lowerer<'_> {
         if chooses && fileset.is_none() {
             return self.lacks(u, Key::Fileset, "without it `fd` must be above 0");
         }
-        state.uses.push(SlotUse {
+        self.thread.uses.push(SlotUse {
             slot,
             opens,
             any: opens && open_next,
@@ -190,12 +185,7 @@ impl Lowerer<'_> {
     }
 
     /// Bytes of a transfer; at least 1 if `required`.
-    pub(super) fn io_size(
-        &mut self,
-        u: &FlowopContext<'_>,
-        required: bool,
-        state: &mut ThreadState,
-    ) -> LowerResult<Value> {
+    pub(super) fn io_size(&mut self, u: &FlowopContext<'_>, required: bool) -> LowerResult<Value> {
         let size = match self.value(u.attrs, Key::IoSize)? {
             Some(Value::Const(0)) if required => {
                 let message = format!("`iosize` of `{}` must be at least 1 byte, is 0", u.name);
@@ -205,15 +195,25 @@ impl Lowerer<'_> {
             None if required => return self.lacks(u, Key::IoSize, "the bytes of a transfer"),
             size => size.unwrap_or(Value::Const(0)),
         };
-        state.largest_io = state.largest_io.max(size.constant().unwrap_or(0));
+        self.thread.largest_io = self.thread.largest_io.max(size.constant().unwrap_or(0));
         Ok(size)
+    }
+
+    /// Reads the attribute `key` of a flowop; a missing attribute is an error, which `why` completes.
+    pub(super) fn needed<T>(
+        &mut self,
+        u: &FlowopContext<'_>,
+        key: Key,
+        why: &str,
+        read: impl FnOnce(&mut Self, &str, &Expr) -> LowerResult<T>,
+    ) -> LowerResult<T> {
+        let value = self.read(u.attrs, key, read)?;
+        value.map_or_else(|| self.lacks(u, key, why), Ok)
     }
 
     /// The required attribute `value`; a random variable is drawn once.
     pub(super) fn needed_value(&mut self, u: &FlowopContext<'_>, why: &str) -> LowerResult<Value> {
-        match self.count(u.attrs, Key::Value)? {
-            Some(n) => Ok(Value::Const(n)),
-            None => self.lacks(u, Key::Value, why),
-        }
+        let count = self.needed(u, Key::Value, why, Self::count_of)?;
+        Ok(Value::Const(count))
     }
 }

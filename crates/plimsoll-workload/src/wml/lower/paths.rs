@@ -1,6 +1,7 @@
 //! Paths of filesets, relative to one work directory.
 
 use super::{LowerResult, Lowerer};
+use crate::report::Report;
 use crate::wml::diagnostics::Span;
 use plimsoll_plan::{Fileset, RelPath, SourceKind, WorkDirSpec};
 use std::ffi::OsString;

@@ -2,11 +2,11 @@
 
 use super::thread_state::ThreadState;
 use super::{LowerResult, Lowerer, StartState};
-use crate::wml::ast::{Attrs, ExprKind, Flowop, Process, Thread};
+use crate::report::{Report, Reported};
+use crate::wml::ast::{Attrs, ExprKind, Flowop, FlowopList, Process};
 use crate::wml::attributes::Key;
 use crate::wml::diagnostics::{Problem, Span};
 use crate::wml::lexer::Piece;
-use crate::wml::parser::Reported;
 use plimsoll_plan::{Phase, Program, WorkerGroup};
 
 /// Default buffer size in bytes of a thread without `memsize`.
@@ -70,22 +70,17 @@ impl Lowerer<'_> {
     fn groups(&mut self) -> Vec<WorkerGroup> {
         self.once = 1 << 60;
         self.collect_names();
-        let mut pending = Vec::new();
+        self.pending.clear();
+        self.steps_left = super::flowops::MAX_STEPS;
         let mut groups = Vec::new();
-        let mut steps_left = super::flowops::MAX_STEPS;
         for process in self.processes.clone() {
             for thread in &process.threads {
-                let mut state = ThreadState::new(steps_left);
-                let group = self.group(&process, thread, &mut state);
-                steps_left = state.steps_left;
-                pending.append(&mut state.pending);
-                if let Ok(group) = group {
-                    groups.push(group);
-                }
+                self.thread = ThreadState::default();
+                groups.extend(self.group(&process, thread).ok());
             }
         }
         if self.problems.is_empty() {
-            self.resolve_targets(&mut groups, pending);
+            self.resolve_targets(&mut groups);
         }
         groups
     }
@@ -107,15 +102,10 @@ impl Lowerer<'_> {
         self.given_names.extend(names);
     }
 
-    fn group(
-        &mut self,
-        process: &Process,
-        thread: &Thread,
-        state: &mut ThreadState,
-    ) -> LowerResult<WorkerGroup> {
+    fn group(&mut self, process: &Process, thread: &FlowopList) -> LowerResult<WorkerGroup> {
         let (p, t) = (&process.attrs, &thread.attrs);
         // Steps come first, because errors in the thread's header must not hide errors in its body.
-        let steps = self.steps(&thread.flowops, state);
+        let steps = self.steps(&thread.flowops);
         self.probe(p).and(self.probe(t))?;
         let process = self.text(p, Key::Name)?;
         let thread = self.text(t, Key::Name)?;
@@ -127,8 +117,8 @@ impl Lowerer<'_> {
             let text = "`useism` has no effect here: buffers are ordinary memory of each thread";
             self.note(self.value_span(t, Key::UseIsm), text);
         }
-        self.check_slots(state)?;
-        let memory = self.memory(t, state)?;
+        self.check_slots()?;
+        let memory = self.memory(t)?;
         Ok(WorkerGroup {
             process: process.unwrap_or_else(|| "process".into()),
             process_instances,
@@ -149,8 +139,8 @@ impl Lowerer<'_> {
     }
 
     /// Buffer size in bytes: the requested or default size, but at least the largest constant transfer.
-    fn memory(&mut self, attrs: &Attrs, state: &ThreadState) -> LowerResult<u64> {
-        let largest = state.largest_io;
+    fn memory(&mut self, attrs: &Attrs) -> LowerResult<u64> {
+        let largest = self.thread.largest_io;
         let requested = self.count(attrs, Key::MemSize)?.filter(|m| *m > 0);
         if let Some(bytes) = requested.filter(|m| *m < largest) {
             let text = format!(

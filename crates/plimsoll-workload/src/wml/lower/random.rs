@@ -2,10 +2,10 @@
 
 use super::values::{Locals, LoweredValue};
 use super::{LowerResult, Lowerer};
+use crate::report::{Report, Reported};
 use crate::wml::ast::{AttrValue, Attrs, Expr, Family, Random};
 use crate::wml::attributes::{Key, RANDVAR_TYPES};
 use crate::wml::diagnostics::{Problem, Span};
-use crate::wml::parser::Reported;
 use plimsoll_plan::{Distribution, Row, Variable, VariableId};
 
 /// Divisor of the shape of a gamma distribution, which attributes give in thousandths.

@@ -1,8 +1,9 @@
 //! The script of a workload: start of workers, measured windows, stop.
 
 use super::{LowerResult, Lowerer};
+use crate::report::Report;
 use crate::wml::Workload;
-use crate::wml::ast::{Expr, Statement, Stats};
+use crate::wml::ast::{Expr, Statement};
 use crate::wml::diagnostics::Span;
 use plimsoll_plan::{MAX_TIME, Overrides, Phase, QuitMode, Snapshots, Until};
 use std::time::Duration;
@@ -101,34 +102,22 @@ fn until(time: Duration) -> Until {
 /// Sets the length of every measured window. A window with several waits keeps only the first.
 fn set_time(phases: &mut Vec<Phase>, time: Duration) {
     for window in windows(phases).into_iter().rev() {
-        let mut first = true;
-        for i in window.rev() {
-            if matches!(phases[i], Phase::Wait { .. }) && count_waits(phases, i) > 0 {
-                phases.remove(i);
-                continue;
-            }
-            if let Phase::Wait { until, .. } = &mut phases[i]
-                && std::mem::take(&mut first)
-            {
-                *until = match until {
-                    Until::Elapsed { .. } => Until::Elapsed { time },
-                    Until::Done { .. } => Until::Done {
-                        at_most: Some(time),
-                    },
-                };
-            }
+        let is_wait = |i: &usize| matches!(phases[*i], Phase::Wait { .. });
+        let waits: Vec<usize> = window.filter(is_wait).collect();
+        for i in waits.iter().skip(1).rev() {
+            phases.remove(*i);
+        }
+        if let Some(first) = waits.first()
+            && let Phase::Wait { until, .. } = &mut phases[*first]
+        {
+            *until = match until {
+                Until::Elapsed { .. } => Until::Elapsed { time },
+                Until::Done { .. } => Until::Done {
+                    at_most: Some(time),
+                },
+            };
         }
     }
-}
-
-/// Number of waits between the last window opening before phase `at` and the phase.
-fn count_waits(phases: &[Phase], at: usize) -> usize {
-    phases[..at]
-        .iter()
-        .rev()
-        .take_while(|p| !matches!(p, Phase::OpenWindow))
-        .filter(|p| matches!(p, Phase::Wait { .. }))
-        .count()
 }
 
 /// Adds a warm-up before every measured window.
@@ -244,31 +233,32 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    pub(super) fn stats(&mut self, statement: &Statement, stats: &Stats) {
-        let (span, title) = (statement.span, &statement.title);
-        match stats {
-            Stats::Clear if self.script.running => self.script.push(Phase::OpenWindow),
-            Stats::Clear => {
-                self.note(
-                    span,
-                    "`stats clear` has nothing to clear: no thread runs yet",
-                );
-            }
-            Stats::Snap if self.script.open && !self.script.open_window_takes_time() => {
-                let why = "has nothing to show: no time has passed since measuring began";
-                self.note(span, format!("`{title}` {why}"));
-            }
-            Stats::Snap if self.script.open => self.script.push(Phase::CloseWindow),
-            Stats::Snap if self.script.measured => {}
-            Stats::Snap => {
-                let why = "has nothing to show: nothing was measured yet";
-                self.note(span, format!("`{title}` {why}"));
-            }
-            Stats::Setting => {
-                let why = "has no effect here: results go to the results directory";
-                self.note(span, format!("`{title}` {why}"));
-            }
+    pub(super) fn stats_clear(&mut self, span: Span) {
+        match self.script.running {
+            true => self.script.push(Phase::OpenWindow),
+            false => self.note(
+                span,
+                "`stats clear` has nothing to clear: no thread runs yet",
+            ),
         }
+    }
+
+    /// Lowers a statement that shows results, such as `stats snap`, to the end of the measured window. A statement for
+    /// which nothing was measured yet, or for which no time has passed in the window, is noted, not refused.
+    pub(super) fn stats_snap(&mut self, statement: &Statement) {
+        let why = match (self.script.open, self.script.measured) {
+            (true, _) if self.script.open_window_takes_time() => {
+                return self.script.push(Phase::CloseWindow);
+            }
+            (true, _) => "no time has passed since measuring began",
+            (false, true) => return,
+            (false, false) => "nothing was measured yet",
+        };
+        let title = &statement.title;
+        self.note(
+            statement.span,
+            format!("`{title}` has nothing to show: {why}"),
+        );
     }
 
     /// Lowers `shutdown processes`.
@@ -301,10 +291,6 @@ impl Lowerer<'_> {
         }
         if self.script.measured || self.script.phases.contains(&Phase::Stop) {
             return Ok(());
-        }
-        if !self.problems.is_empty() {
-            // Only reports errors in filesets and threads.
-            self.populate();
         }
         self.run_statement(end, None, None)
     }

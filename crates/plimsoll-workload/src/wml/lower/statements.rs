@@ -2,15 +2,14 @@
 
 use super::values::{Locals, LoweredValue};
 use super::{FilesetSlot, LowerResult, Lowerer, MAX_STATEMENTS};
+use crate::report::{Report, Reported};
 use crate::wml::Workload;
-use crate::wml::ast::{
-    Create, Expr, ExprKind, FilesetDef, Quit, Spanned, Statement, StatementKind,
-};
+use crate::wml::ast::{Expr, ExprKind, FilesetDef, FlowopList, Spanned, Statement, StatementKind};
 use crate::wml::attributes::{Key, flowop};
 use crate::wml::diagnostics::{MAX_ERRORS, Problem, Source, Span};
-use crate::wml::parser::{Reported, parse_text, parse_value};
+use crate::wml::parser::{parse_text, parse_value};
 use crate::wml::summary::{meaning, written};
-use plimsoll_plan::{Parameter, Phase, QuitMode};
+use plimsoll_plan::{Parameter, Phase};
 use std::ops::ControlFlow;
 use std::rc::Rc;
 
@@ -62,17 +61,11 @@ impl Lowerer<'_> {
             S::Fileset(def) => self.define_fileset(def, span)?,
             S::Process(process) => self.processes.push(Rc::new(process.clone())),
             S::Composite(composite) => self.define_composite(composite)?,
-            S::Mode(quit) => {
-                self.quit = match quit {
-                    Quit::Timeout => QuitMode::Timeout,
-                    Quit::AllDone => QuitMode::AllDone,
-                    Quit::FirstDone => QuitMode::FirstDone,
-                }
-            }
+            S::Mode(quit) => self.quit = *quit,
             S::NoUsageStats => self.cpu_accounting = false,
             S::EventGen(attrs) => self.rate = Some(Rc::new(attrs.clone())),
-            S::Create(Create::Filesets) => self.populate(),
-            S::Create(Create::Processes) => self.create_processes(span)?,
+            S::CreateFilesets => self.populate(),
+            S::CreateProcesses => self.create_processes(span)?,
             S::Run(time) => self.run_statement(span, time.as_ref(), None)?,
             S::PsRun { period, time } => self.psrun(span, period, time.as_ref())?,
             S::Sleep(time) => self.sleep(time)?,
@@ -84,7 +77,8 @@ impl Lowerer<'_> {
             // `plimsoll workloads show` shows usage texts; see `crate::wml::usage`.
             S::Usage(_) => {}
             S::System(command) => self.system(span, command)?,
-            S::Stats(stats) => self.stats(statement, stats),
+            S::StatsClear => self.stats_clear(span),
+            S::StatsSnap => self.stats_snap(statement),
             S::Load(name) => return self.load(name),
             S::Foreach { name, values, body } => return self.foreach(name, values, body, of),
             S::Shutdown => self.shutdown(span),
@@ -113,7 +107,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    fn define_composite(&mut self, composite: &crate::wml::ast::Composite) -> LowerResult<()> {
+    fn define_composite(&mut self, composite: &FlowopList) -> LowerResult<()> {
         let name = self.required_text(&composite.attrs, Key::Name)?;
         let span = self.value_span(&composite.attrs, Key::Name);
         if flowop(&name).is_some() {
@@ -152,7 +146,7 @@ impl Lowerer<'_> {
     fn load(&mut self, name: &Expr) -> LowerResult<ScriptFlow> {
         let wanted = self.text_of("load", name)?;
         let Some(found) = (self.context.load)(&wanted) else {
-            let help = match crate::wml::library::suggest(&wanted) {
+            let help = match crate::wml::BUILTINS.suggest(&wanted) {
                 Some(near) => format!("did you mean `{near}`?"),
                 None => "a built-in workload's name, or the path of a file".into(),
             };
@@ -320,12 +314,11 @@ impl Lowerer<'_> {
     /// Refuses command-line settings of variables that the workload neither sets nor reads.
     pub(super) fn check_overrides(&mut self, workload: &Workload) {
         let overrides = self.overrides;
-        let read = crate::wml::variable_reads::unset(workload);
         for (name, text) in &overrides.sets {
             if self.parameter_index.contains_key(name) {
                 continue;
             }
-            if read.contains(&name.as_str()) {
+            if workload.unset.contains(name) {
                 // The executed statements do not read the variable.
                 self.parameter_from_outside(name, text);
                 continue;

@@ -1,14 +1,14 @@
-//! Targets of flowops: other flowops that a flowop names.
+//! Targets of flowops: the flowops that an attribute `target` names, such as the `block` that a `wakeup` wakes.
 //!
-//! A target may be anywhere in the workload, so targets are resolved after all threads are lowered. Until then, pending
-//! targets are in a list, in the order of the flowops that name them.
+//! A target may be anywhere in the workload, so targets are resolved after all threads are lowered. Before the
+//! resolution of targets, the list `pending` contains the named targets, in the order of the naming flowops.
 
 use super::operands::FlowopContext;
-use super::thread_state::{PendingTarget, TargetKind, ThreadState};
+use super::thread_state::{PendingTarget, TargetKind};
 use super::{LowerResult, Lowerer};
+use crate::report::{Report, Reported};
 use crate::wml::attributes::Key;
 use crate::wml::diagnostics::Problem;
-use crate::wml::parser::Reported;
 use plimsoll_plan::{Op, OpKind, OperationId, Program, Step, WorkerGroup};
 
 impl TargetKind {
@@ -31,16 +31,10 @@ impl TargetKind {
 
 impl Lowerer<'_> {
     /// Records the target of a flowop that requires a target.
-    pub(super) fn target(
-        &mut self,
-        u: &FlowopContext<'_>,
-        wants: TargetKind,
-        state: &mut ThreadState,
-    ) -> LowerResult<()> {
-        let Some(name) = self.text(u.attrs, Key::Target)? else {
-            return self.lacks(u, Key::Target, &format!("the name of {}", wants.show()));
-        };
-        state.pending.push(PendingTarget {
+    pub(super) fn target(&mut self, u: &FlowopContext<'_>, wants: TargetKind) -> LowerResult<()> {
+        let why = format!("the name of {}", wants.show());
+        let name = self.needed(u, Key::Target, &why, Self::text_of)?;
+        self.pending.push(PendingTarget {
             name,
             span: self.value_span(u.attrs, Key::Target),
             wants,
@@ -52,22 +46,17 @@ impl Lowerer<'_> {
     pub(super) fn optional_target(
         &mut self,
         u: &FlowopContext<'_>,
-        state: &mut ThreadState,
     ) -> LowerResult<Option<Vec<OperationId>>> {
         if u.attrs.get(Key::Target).is_none() {
             return Ok(None);
         }
-        self.target(u, TargetKind::Counted, state)?;
+        self.target(u, TargetKind::Counted)?;
         Ok(Some(vec![]))
     }
 
     /// Fills in the targets of all flowops, in the order of `pending`.
-    pub(super) fn resolve_targets(
-        &mut self,
-        groups: &mut [WorkerGroup],
-        pending: Vec<PendingTarget>,
-    ) {
-        let mut pending = pending.into_iter();
+    pub(super) fn resolve_targets(&mut self, groups: &mut [WorkerGroup]) {
+        let mut pending = std::mem::take(&mut self.pending).into_iter();
         for group in groups {
             if let Program::Sequence(steps) = &mut group.program {
                 self.fill(steps, &mut pending);

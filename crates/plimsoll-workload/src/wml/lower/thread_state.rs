@@ -2,31 +2,15 @@
 
 use crate::wml::diagnostics::Span;
 
-/// State of a thread during the lowering of its flowops.
+#[derive(Default)]
 pub(super) struct ThreadState {
     pub(super) uses: Vec<SlotUse>,
     /// Composites that are being expanded, outermost first.
     pub(super) stack: Vec<String>,
-    pub(super) steps_left: usize,
     /// Size of the largest constant transfer in bytes.
     pub(super) largest_io: u64,
-    /// Targets by name, in the order of the flowops that name them.
-    pub(super) pending: Vec<PendingTarget>,
     /// Whether an invalid flowop may open a slot, so the open slots are unknown.
     pub(super) slots_unknown: bool,
-}
-
-impl ThreadState {
-    pub(super) fn new(steps_left: usize) -> Self {
-        Self {
-            uses: Vec::new(),
-            stack: Vec::new(),
-            steps_left,
-            largest_io: 0,
-            pending: Vec::new(),
-            slots_unknown: false,
-        }
-    }
 }
 
 /// Use of a descriptor slot by one flowop.

@@ -1,11 +1,11 @@
 //! Values of variables and expressions.
 
 use super::{LowerResult, Lowerer, RandomDef};
+use crate::report::{Report, Reported};
 use crate::wml::ast::{Attr, AttrValue, Attrs, Expr, ExprKind, Random, Spanned};
 use crate::wml::attributes::Key;
 use crate::wml::diagnostics::{Problem, Span};
 use crate::wml::lexer::{MEGA, Piece};
-use crate::wml::parser::Reported;
 use plimsoll_plan::{Value, counted, show_exactly};
 use std::collections::HashMap;
 use std::rc::Rc;

@@ -1,8 +1,11 @@
 //! Parsing of attribute lists.
 
-use super::{Parsed, Parser, Reported, STATEMENTS};
+use super::{Parsed, Parser, STATEMENTS};
+use crate::report::{Report, Reported};
 use crate::wml::ast::{Attr, AttrValue, Attrs, Local};
-use crate::wml::attributes::{AttributeType, FILESET, Table, name_of};
+use crate::wml::attributes::{
+    AttributeInfo, AttributeType, FILESET, Table, attribute, name_of, names,
+};
 use crate::wml::diagnostics::{Problem, Span};
 use crate::wml::lexer::Kind;
 
@@ -92,7 +95,7 @@ impl Parser {
     }
 
     fn named(&mut self, name: &str, span: Span, table: Table, owner: &str) -> Parsed<Attr> {
-        let Some((_, key, takes)) = table.iter().find(|(n, _, _)| *n == name) else {
+        let Some(AttributeInfo { key, takes, .. }) = attribute(table, name) else {
             return Err(self.unknown(name, span, table, owner));
         };
         let value = if self.eat_sign('=') {
@@ -128,11 +131,10 @@ impl Parser {
     fn unknown(&mut self, name: &str, span: Span, table: Table, owner: &str) -> Reported {
         let message = format!("unknown attribute `{name}` of `{owner}`");
         let problem = Problem::new(span, message, "not an attribute here");
-        let of_fileset = FILESET.iter().any(|(n, _, _)| *n == name);
-        let problem = if owner == "file" && of_fileset {
+        let problem = if owner == "file" && attribute(FILESET, name).is_some() {
             problem.help("a `file` is one file; for several, write `define fileset`")
         } else {
-            problem.suggest(name, table.iter().map(|(n, _, _)| *n))
+            problem.suggest(name, names(table))
         };
         self.problem(problem)
     }
@@ -142,8 +144,8 @@ impl Parser {
         let token = self.peek();
         let attribute = match &token.kind {
             Kind::Word(w) => {
-                let known = table.iter().any(|(n, _, _)| n == w);
-                known && !(token.starts_line && STATEMENTS.contains(&w.as_str()))
+                attribute(table, w).is_some()
+                    && !(token.starts_line && STATEMENTS.contains(&w.as_str()))
                     || self.peek_after().kind == Kind::Sign('=')
             }
             Kind::Var(_) => locals,

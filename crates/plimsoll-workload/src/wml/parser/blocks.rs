@@ -1,7 +1,8 @@
 //! Parsing of blocks: processes, threads, composite flowops, loops.
 
-use super::{MAX_DEPTH, Parsed, Parser, Reported, STATEMENTS};
-use crate::wml::ast::{Composite, Flowop, Process, Spanned, Statement, StatementKind, Thread};
+use super::{MAX_DEPTH, Parsed, Parser, STATEMENTS};
+use crate::report::{Report, Reported};
+use crate::wml::ast::{Flowop, FlowopList, Process, Spanned, Statement, StatementKind};
 use crate::wml::attributes::{COMPOSITE, FLOWOP, FLOWOPS, Key, PROCESS, THREAD, flowop};
 use crate::wml::diagnostics::{Problem, Span};
 use crate::wml::lexer::Kind;
@@ -15,10 +16,7 @@ impl Parser {
         }
         let open = self.sign('{', "and the threads of the process")?;
         let mut threads = Vec::new();
-        loop {
-            if self.eat_sign('}') {
-                break;
-            }
+        while !self.eat_sign('}') {
             self.inside("process", open)?;
             if self.at_word("thread") {
                 match self.thread() {
@@ -44,7 +42,7 @@ impl Parser {
         Ok(StatementKind::Process(Process { attrs, threads }))
     }
 
-    fn thread(&mut self) -> Parsed<Thread> {
+    fn thread(&mut self) -> Parsed<FlowopList> {
         self.next();
         let header = self.attributes(THREAD, "thread", false);
         if header.is_err() {
@@ -55,11 +53,12 @@ impl Parser {
         if flowops.is_empty() && self.problems.is_empty() {
             return self.fail(attrs.span, "the thread has no flowop", "nothing to do");
         }
-        Ok(Thread { attrs, flowops })
+        Ok(FlowopList { attrs, flowops })
     }
 
     /// Parses a composite flowop after `define flowop`.
     pub(super) fn composite(&mut self) -> Parsed<StatementKind> {
+        let reads = self.read.len();
         let header = self.attributes(COMPOSITE, "define flowop", true);
         if header.is_err() {
             self.skip_to_block();
@@ -74,7 +73,12 @@ impl Parser {
         if flowops.is_empty() && self.problems.is_empty() {
             return self.fail(attrs.span, "the composite flowop is empty", "nothing to do");
         }
-        Ok(StatementKind::Composite(Composite { attrs, flowops }))
+        // Each use of the composite flowop, or a default, sets the locals, so a local in the body is no use of a global
+        // variable.
+        let own = self.read.split_off(reads).into_iter();
+        let is_local = |name: &String| attrs.locals.iter().any(|local| local.name == *name);
+        self.read.extend(own.filter(|name| !is_local(name)));
+        Ok(StatementKind::Composite(FlowopList { attrs, flowops }))
     }
 
     /// Parses `{ flowop … }`.
@@ -141,11 +145,9 @@ impl Parser {
 
     /// Parses a loop after `foreach`.
     pub(super) fn foreach(&mut self) -> Parsed<StatementKind> {
-        let token = self.peek().clone();
-        let Kind::Var(name) = token.kind else {
+        let Some(name) = self.variable() else {
             return Err(self.expected_with("a variable after `foreach`", foreach_form));
         };
-        self.next();
         if !self.at_word("in") {
             let e = self.expected_with("`in` after the variable", foreach_form);
             self.skip_to_block();
@@ -163,17 +165,14 @@ impl Parser {
         if self.depth >= MAX_DEPTH {
             self.too_deep = true;
             let message = format!("loops lie more than {MAX_DEPTH} deep in each other");
-            return self.fail(token.span, message, "this one is too deep");
+            return self.fail(name.span, message, "this one is too deep");
         }
         let open = self.sign('{', "and the statements of the loop")?;
         self.depth += 1;
         let body = self.loop_body(open);
         self.depth -= 1;
         Ok(StatementKind::Foreach {
-            name: Spanned {
-                value: name,
-                span: token.span,
-            },
+            name,
             values,
             body: body?,
         })

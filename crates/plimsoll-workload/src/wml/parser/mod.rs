@@ -5,9 +5,11 @@ mod blocks;
 mod statements;
 mod values;
 
-use crate::wml::ast::{Expr, Statement};
+use crate::report::{Report, Reported};
+use crate::wml::ast::{Expr, Spanned, Statement};
 use crate::wml::diagnostics::{MAX_ERRORS, Problem, Span};
-use crate::wml::lexer::{Comment, Kind, Token, lex};
+use crate::wml::lexer::{Comment, Kind, Piece, Token, lex};
+use std::collections::HashSet;
 
 /// Maximum nesting of `foreach`.
 const MAX_DEPTH: usize = 32;
@@ -44,10 +46,6 @@ pub(super) const STATEMENTS: &[&str] = &[
     "warmup",
 ];
 
-/// The error has been reported, and the caller only returns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Reported;
-
 type Parsed<T> = Result<T, Reported>;
 
 /// Syntax tree, comments and errors of a text.
@@ -56,7 +54,12 @@ pub(crate) struct Tree {
     pub(crate) statements: Vec<Statement>,
     pub(crate) comments: Vec<Comment>,
     pub(crate) problems: Vec<Problem>,
+    /// Names of the variables that the text uses but never sets, in the order of their first use.
+    pub(crate) unset: Vec<String>,
 }
+
+/// Variables that Plimsoll sets, so that a workload can use them without a `set` statement.
+const PREDEFINED_VARIABLES: [&str; 2] = ["date", "hostname"];
 
 /// Parses a whole text; `file` is the number of the text in spans.
 pub(crate) fn parse_text(text: &str, file: u16) -> Tree {
@@ -68,16 +71,22 @@ pub(crate) fn parse_text(text: &str, file: u16) -> Tree {
             statements: vec![],
             comments: vec![],
             problems: vec![Problem::of_text(file, message)],
+            unset: vec![],
         };
     }
     let (mut parser, comments) = Parser::new(text, file);
     let statements = parser.file();
     // The parser appends to the lexer's errors; sorting restores the order of the text.
     parser.problems.sort_by_key(|p| p.span.start);
+    let mut known = parser.set;
+    known.extend(PREDEFINED_VARIABLES.map(str::to_owned));
+    let reads = parser.read.into_iter();
+    let unset = reads.filter(|name| !name.starts_with("stats.") && known.insert(name.clone()));
     Tree {
         statements,
         comments,
         problems: parser.problems,
+        unset: unset.collect(),
     }
 }
 
@@ -110,12 +119,17 @@ struct Parser {
     at: usize,
     depth: usize,
     problems: Vec<Problem>,
-    /// Whether a missing closing brace has been reported; the blocks around it lack theirs too.
+    /// Whether a missing closing brace has been reported; the enclosing blocks lack their closing braces too, and are
+    /// not reported.
     unclosed: bool,
     /// Whether the invalid statement has been skipped already.
     at_line: bool,
     /// Whether blocks are nested too deeply, which ends parsing.
     too_deep: bool,
+    /// Names of the variables that the text uses so far, in the order of the text, with repetitions.
+    read: Vec<String>,
+    /// Names of the variables that `set` and `foreach` statements set.
+    set: HashSet<String>,
 }
 
 impl Parser {
@@ -130,6 +144,8 @@ impl Parser {
             unclosed: false,
             at_line: false,
             too_deep: false,
+            read: Vec::new(),
+            set: HashSet::new(),
         };
         (parser, lexed.comments)
     }
@@ -171,34 +187,34 @@ impl Parser {
         found
     }
 
-    /// Span of the previous token.
+    /// Parses the name of a variable; `None`, and nothing is consumed, if the next token is not a variable.
+    fn variable(&mut self) -> Option<Spanned<String>> {
+        let token = self.peek().clone();
+        let Kind::Var(value) = token.kind else {
+            return None;
+        };
+        self.next();
+        let span = token.span;
+        Some(Spanned { value, span })
+    }
+
+    /// Adds the variables in a token, which is a variable or a text with variables, to `read`.
+    fn reads(&mut self, kind: &Kind) {
+        match kind {
+            Kind::Var(name) => self.read.push(name.clone()),
+            Kind::Text(pieces) => self
+                .read
+                .extend(pieces.iter().filter_map(|piece| match piece {
+                    Piece::Var(name, _) => Some(name.clone()),
+                    Piece::Plain(_) => None,
+                })),
+            _ => {}
+        }
+    }
+
+    /// Span of the last consumed token.
     fn last_span(&self) -> Span {
         self.tokens[self.at.saturating_sub(1)].span
-    }
-
-    fn problem(&mut self, problem: Problem) -> Reported {
-        // Parsing ends soon after the maximum number of problems, and `Diagnostics` keeps only the first problems.
-        self.problems.push(problem);
-        Reported
-    }
-
-    fn fail<T>(
-        &mut self,
-        span: Span,
-        message: impl Into<String>,
-        label: impl Into<String>,
-    ) -> Parsed<T> {
-        Err(self.problem(Problem::new(span, message, label)))
-    }
-
-    fn fail_with<T>(
-        &mut self,
-        span: Span,
-        message: impl Into<String>,
-        label: impl Into<String>,
-        help: impl Into<String>,
-    ) -> Parsed<T> {
-        Err(self.problem(Problem::new(span, message, label).help(help)))
     }
 
     /// Whether parsing ends because of too many errors or too deep nesting.
@@ -298,5 +314,14 @@ impl Parser {
                 self.recover_statement(words);
             }
         }
+    }
+}
+
+impl Report for Parser {
+    fn problem(&mut self, problem: Problem) -> Reported {
+        // The parser adds problems without a limit: parsing ends soon after `MAX_ERRORS` problems, and `Diagnostics`
+        // keeps only the first problems.
+        self.problems.push(problem);
+        Reported
     }
 }

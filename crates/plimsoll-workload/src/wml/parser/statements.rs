@@ -1,15 +1,16 @@
 //! Parsing of statements.
 
-use super::{Parsed, Parser, Reported, STATEMENTS};
+use super::{Parsed, Parser, STATEMENTS};
+use crate::report::{Report, Reported};
 use crate::wml::ast::{
-    Attrs, Create, Expr, ExprKind, Family, FilesetDef, Quit, Random, Spanned, Statement,
-    StatementKind, Stats,
+    Attrs, Expr, ExprKind, Family, FilesetDef, Random, Statement, StatementKind,
 };
 use crate::wml::attributes::{
-    DEFINE_RANDVAR, EVENTGEN, FILE, FILESET, Key, MULTI, MULTISYNC, RANDVAR, flowop,
+    DEFINE_RANDVAR, EVENTGEN, FILE, FILESET, Key, MULTI, MULTISYNC, RANDVAR, Table, flowop, name_of,
 };
 use crate::wml::diagnostics::{Problem, nearest};
 use crate::wml::lexer::{Kind, MEGA, Token};
+use plimsoll_plan::QuitMode;
 
 impl Parser {
     pub(super) fn statement(&mut self) -> Parsed<Statement> {
@@ -24,8 +25,16 @@ impl Parser {
             return Err(reported);
         }
         self.next();
-        let first = self.at;
+        let (first, reads) = (self.at, self.read.len());
         let kind = self.body(&word)?;
+        match &kind {
+            StatementKind::Set { name, .. } | StatementKind::Foreach { name, .. } => {
+                self.set.insert(name.value.clone());
+            }
+            // Variables in the values of statements without an effect need not be set.
+            StatementKind::StatsSnap | StatementKind::Nothing(_) => self.read.truncate(reads),
+            _ => {}
+        }
         let mut title = word;
         if let Some(Kind::Word(second)) = self.tokens.get(first).map(|t| &t.kind)
             && self.at > first
@@ -97,21 +106,16 @@ impl Parser {
             "echo" | "log" => S::Echo(self.text_expr("a text to print")?),
             "usage" => S::Usage(self.text_expr("a text")?),
             "system" => S::System(self.text_expr("a command in quotes")?),
-            "eventgen" => {
-                let attrs = self.attributes(EVENTGEN, "eventgen", false)?;
-                self.needs(&attrs, Key::Rate, "rate", "eventgen")?;
-                S::EventGen(attrs)
-            }
+            "eventgen" => S::EventGen(self.attributes_with(EVENTGEN, "eventgen", &[Key::Rate])?),
             "enable" => return self.enable(),
             "domultisync" => {
-                let attrs = self.attributes(MULTISYNC, "domultisync", false)?;
-                self.needs(&attrs, Key::Value, "value", "domultisync")?;
+                self.attributes_with(MULTISYNC, "domultisync", &[Key::Value])?;
                 S::Nothing(CLIENTS)
             }
             "stats" => return self.stats(),
             "statsdump" => {
                 self.optional_text();
-                S::Stats(Stats::Snap)
+                S::StatsSnap
             }
             "load" => S::Load(self.text_expr("the name of a workload")?),
             "foreach" => return self.foreach(),
@@ -161,6 +165,7 @@ impl Parser {
             return Ok(value);
         }
         let token = self.peek().clone();
+        self.reads(&token.kind);
         let kind = match token.kind {
             Kind::Int(n) => ExprKind::Int(n),
             Kind::Mega(n) => ExprKind::Int(n << MEGA),
@@ -181,54 +186,51 @@ impl Parser {
         }
     }
 
-    fn needs(&mut self, attrs: &Attrs, key: Key, name: &str, owner: &str) -> Parsed<()> {
-        if attrs.get(key).is_some() {
-            return Ok(());
+    /// Parses the attributes of a statement called `owner`; a missing attribute of `required` is an error.
+    fn attributes_with(&mut self, table: Table, owner: &str, required: &[Key]) -> Parsed<Attrs> {
+        let attrs = self.attributes(table, owner, false)?;
+        match required.iter().find(|key| attrs.get(**key).is_none()) {
+            None => Ok(attrs),
+            Some(key) => {
+                let name = name_of(table, *key);
+                let message = format!("`{owner}` needs `{name}`");
+                self.fail(attrs.span, message, format!("expected {name}=…"))
+            }
         }
-        self.fail(
-            attrs.span,
-            format!("`{owner}` needs `{name}`"),
-            format!("expected {name}=…"),
-        )
     }
 
     fn set(&mut self) -> Parsed<StatementKind> {
-        let token = self.peek().clone();
-        let name = match token.kind {
-            Kind::Var(name) => name,
-            Kind::Word(w) if w == "mode" => {
-                self.next();
-                return self.mode();
-            }
-            Kind::Word(w) => {
-                return Err(self.expected_with("a variable or `mode` after `set`", |p| {
+        let Some(name) = self.variable() else {
+            let what = "a variable or `mode` after `set`";
+            return match self.peek().kind.clone() {
+                Kind::Word(w) if w == "mode" => {
+                    self.next();
+                    self.mode()
+                }
+                Kind::Word(w) => Err(self.expected_with(what, |p| {
                     p.help(format!("variables begin with a dollar sign: set ${w}=…"))
-                }));
-            }
-            _ => return Err(self.expected("a variable or `mode` after `set`")),
+                })),
+                _ => Err(self.expected(what)),
+            };
         };
-        self.next();
+        let shown = format!("${}", name.value);
         if let Kind::Word(w) = &self.peek().kind
             && w.starts_with('.')
         {
-            let (w, span) = (w.clone(), token.span.to(self.peek().span));
+            let (w, span) = (w.clone(), name.span.to(self.peek().span));
             let attribute = w.trim_start_matches('.');
             return self.fail_with(
                 span,
-                format!("`${name}{w}` sets one attribute of a random variable, which is refused"),
+                format!("`{shown}{w}` sets one attribute of a random variable, which is refused"),
                 "expected a variable",
-                format!("write the whole of it: set ${name}=randvar(type=…, {attribute}=…)"),
+                format!("write the whole of it: set {shown}=randvar(type=…, {attribute}=…)"),
             );
         }
-        self.sign('=', &format!("after `${name}`"))?;
+        self.sign('=', &format!("after `{shown}`"))?;
         if self.at_next_statement() {
             return Ok(StatementKind::Nothing("no value follows the `=`"));
         }
         let value = self.expr("a value")?;
-        let name = Spanned {
-            value: name,
-            span: token.span,
-        };
         Ok(StatementKind::Set { name, value })
     }
 
@@ -243,9 +245,9 @@ impl Parser {
         let known = ["timeout", "alldone", "firstdone"];
         let word = self.keyword("`timeout`, `alldone` or `firstdone`", &known)?;
         Ok(StatementKind::Mode(match word {
-            "timeout" => Quit::Timeout,
-            "alldone" => Quit::AllDone,
-            _ => Quit::FirstDone,
+            "timeout" => QuitMode::Timeout,
+            "alldone" => QuitMode::AllDone,
+            _ => QuitMode::FirstDone,
         }))
     }
 
@@ -279,9 +281,7 @@ impl Parser {
             kind => {
                 let single = kind == "file";
                 let table = if single { FILE } else { FILESET };
-                let attrs = self.attributes(table, kind, false)?;
-                self.needs(&attrs, Key::Name, "name", kind)?;
-                self.needs(&attrs, Key::Path, "path", kind)?;
+                let attrs = self.attributes_with(table, kind, &[Key::Name, Key::Path])?;
                 Ok(StatementKind::Fileset(FilesetDef { single, attrs }))
             }
         }
@@ -295,28 +295,22 @@ impl Parser {
         }
         self.next();
         self.sign('=', "after `name`")?;
-        let token = self.peek().clone();
-        let Kind::Var(name) = token.kind else {
+        let Some(name) = self.variable() else {
             return Err(self.expected("a variable: name=$variable"));
         };
-        self.next();
         let mut attrs = if self.eat_sign(',') {
             self.attributes(RANDVAR, "randvar", false)?
         } else {
             Attrs::default()
         };
         attrs.span = start.to(self.last_span());
-        self.has_type(&attrs, "randvar")?;
+        self.expect_type(&attrs, "randvar")?;
         let value = Expr {
             span: attrs.span,
             kind: ExprKind::Random(Random {
                 family: Family::Randvar,
                 attrs,
             }),
-        };
-        let name = Spanned {
-            value: name,
-            span: token.span,
         };
         Ok(StatementKind::Set { name, value })
     }
@@ -331,11 +325,10 @@ impl Parser {
             "process",
         ];
         let word = self.keyword("files, filesets or processes", &known)?;
-        Ok(StatementKind::Create(if word.starts_with("proc") {
-            Create::Processes
-        } else {
-            Create::Filesets
-        }))
+        Ok(match word.starts_with("proc") {
+            true => StatementKind::CreateProcesses,
+            false => StatementKind::CreateFilesets,
+        })
     }
 
     fn enable(&mut self) -> Parsed<StatementKind> {
@@ -345,9 +338,7 @@ impl Parser {
                 "latency histograms are always recorded",
             ));
         }
-        let attrs = self.attributes(MULTI, "enable multi", false)?;
-        self.needs(&attrs, Key::Master, "master", "enable multi")?;
-        self.needs(&attrs, Key::Client, "client", "enable multi")?;
+        self.attributes_with(MULTI, "enable multi", &[Key::Master, Key::Client])?;
         Ok(StatementKind::Nothing(CLIENTS))
     }
 
@@ -365,18 +356,18 @@ impl Parser {
             "clear, snap, dump, xmldump, multidump, directory or command",
             &known,
         )?;
-        Ok(StatementKind::Stats(match word {
-            "clear" => Stats::Clear,
-            "snap" => Stats::Snap,
+        Ok(match word {
+            "clear" => StatementKind::StatsClear,
+            "snap" => StatementKind::StatsSnap,
             "directory" | "command" => {
                 self.text_expr(&format!("a text after `stats {word}`"))?;
-                Stats::Setting
+                StatementKind::Nothing("results go to the results directory")
             }
             _ => {
                 self.text_expr(&format!("a file name after `stats {word}`"))?;
-                Stats::Snap
+                StatementKind::StatsSnap
             }
-        }))
+        })
     }
 
     fn shutdown(&mut self) -> Parsed<StatementKind> {

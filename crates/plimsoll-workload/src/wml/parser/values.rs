@@ -1,8 +1,9 @@
 //! Parsing of values: numbers, words, texts, variables, arithmetic, random variables, tables.
 
 use super::{Parsed, Parser};
+use crate::report::Report;
 use crate::wml::ast::{Attrs, Expr, ExprKind, Family, Random, Spanned};
-use crate::wml::attributes::{CVAR, Key, RANDVAR};
+use crate::wml::attributes::{CVAR, Key, RANDVAR, attribute};
 use crate::wml::diagnostics::Problem;
 use crate::wml::lexer::{Kind, MEGA};
 
@@ -35,9 +36,9 @@ impl Parser {
                 if before.span.end == token.span.start && !w.is_empty() =>
             {
                 let help = match w.strip_prefix('.') {
-                    Some(attribute) if RANDVAR.iter().any(|(n, _, _)| *n == attribute) => format!(
+                    Some(name) if attribute(RANDVAR, name).is_some() => format!(
                         "to change one attribute of a random variable, write the whole of it: \
-                         set ${v}=randvar(…, {attribute}=…)"
+                         set ${v}=randvar(…, {name}=…)"
                     ),
                     _ => format!("write it in quotes: \"${v}{w}\""),
                 };
@@ -59,6 +60,7 @@ impl Parser {
 
     fn operand(&mut self, what: &str) -> Parsed<Expr> {
         let token = self.peek().clone();
+        self.reads(&token.kind);
         let kind = match token.kind {
             Kind::Word(_) if self.at_next_statement() => return Err(self.expected(what)),
             Kind::Int(n) => ExprKind::Int(n),
@@ -118,14 +120,14 @@ impl Parser {
         let mut attrs = self.attributes(table, word, false)?;
         let close = self.sign(')', "after the attributes")?;
         attrs.span = start.to(close);
-        self.has_type(&attrs, word)?;
+        self.expect_type(&attrs, word)?;
         Ok(Expr {
             kind: ExprKind::Random(Random { family, attrs }),
             span: start.to(close),
         })
     }
 
-    pub(super) fn has_type(&mut self, attrs: &Attrs, word: &str) -> Parsed<()> {
+    pub(super) fn expect_type(&mut self, attrs: &Attrs, word: &str) -> Parsed<()> {
         if attrs.get(Key::Type).is_some() {
             return Ok(());
         }

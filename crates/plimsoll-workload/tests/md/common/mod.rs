@@ -23,7 +23,7 @@ pub fn options(line: &str) -> Result<Options, String> {
 #[track_caller]
 pub fn plan(line: &str, ranks: u32) -> Plan {
     let options = options(line).unwrap();
-    let plan = lower(&options, ranks, Some(&Position::Common(0))).unwrap();
+    let plan = lower(&options, ranks, Some(&Position(vec![0]))).unwrap();
     plan.check().unwrap();
     plan
 }

@@ -1,15 +1,13 @@
 //! What the tests share: a context without surprises, and short ways to a Plan.
 
 use plimsoll_plan::{Overrides, Plan, SourceKind};
-use plimsoll_workload::wml::{Context, Diagnostics, Loaded, library, lower, parse};
+use plimsoll_workload::NamedText;
+use plimsoll_workload::wml::{BUILTINS, Context, Diagnostics, lower, parse};
 use std::path::PathBuf;
 
 /// Finds built-in workloads for `load`, as the program does.
-pub fn load(name: &str) -> Option<Loaded> {
-    library::find(name).map(|b| Loaded {
-        name: b.name.into(),
-        text: b.text.into(),
-    })
+pub fn load(name: &str) -> Option<NamedText> {
+    BUILTINS.find(name).map(NamedText::from)
 }
 
 pub fn context(kind: SourceKind) -> Context<'static> {
@@ -65,4 +63,12 @@ pub fn fileset_findings(attributes: &str) -> Vec<String> {
         "define fileset name=f,path=/d,entries=5,dirwidth=5,{attributes}\n\
          define process {{ thread {{ flowop hog value=1 }} }}"
     ))
+}
+
+/// Lines of the printed Plan with the steps of the first thread, without indentation.
+pub fn steps_of(plan: &Plan) -> Vec<String> {
+    let text = plan.to_string();
+    let lines = text.lines().skip_while(|l| !l.starts_with("workers"));
+    let steps = lines.skip(2).take_while(|l| l.starts_with("    "));
+    steps.map(|l| l.trim_start().to_owned()).collect()
 }

@@ -1,7 +1,7 @@
-//! The reference curve of a fit, and the workload of the curve.
+//! The load curve to which a fit adjusts a system, and the Plan of the curve's workload.
 
 use crate::cli::FitArgs;
-use crate::commands::import::{read as read_report, refused, remark};
+use crate::commands::import::{read as read_report, remark};
 use crate::exit::CommandError;
 use crate::workload;
 use plimsoll_measure::curve::Rule;
@@ -12,19 +12,19 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
-/// A curve and its workload.
+/// Measured load curve to which a fit adjusts a system, and the workload that the trials run.
 pub(super) struct ReferenceCurve {
-    /// Name as given on the command line.
+    /// Path of the measured or published load curve, as given to `--to`.
     pub(super) name: String,
-    /// Unit of the loads.
+    /// Unit of the loads of the load curve, such as `streams`.
     pub(super) unit: String,
-    /// Points with a response time, in increasing order of load.
+    /// Load points that have a response time, in increasing order of load.
     pub(super) points: Vec<Point>,
-    /// The workload at the highest load.
+    /// Plan of the curve's workload at the highest load; a trial runs the same Plan at the smaller loads, too.
     pub(super) plan: Plan,
 }
 
-/// A point of the reference curve.
+/// Load point of a reference curve: the load, and the mean response time that the fit's trials should reproduce.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Point {
     /// Number of the point in the curve, from 1.
@@ -33,7 +33,7 @@ pub(super) struct Point {
     pub(super) load: u64,
     /// Load as stated by the curve.
     pub(super) shown_load: f64,
-    /// Mean response time in milliseconds.
+    /// Measured mean response time of the load point in milliseconds.
     pub(super) measured_ms: f64,
 }
 
@@ -67,7 +67,8 @@ impl ReferenceCurve {
     }
 }
 
-/// A curve measured by Plimsoll.
+/// Reads a load curve that Plimsoll measured, from its results directory; points without a mean response time are left
+/// out.
 fn measured(args: &FitArgs, name: String, dir: &Path) -> Result<ReferenceCurve, CommandError> {
     let dir = match dir.as_os_str().is_empty() {
         true => Path::new("."),
@@ -116,7 +117,8 @@ fn plan_of(args: &FitArgs, curve: &Series) -> Result<Plan, CommandError> {
     Ok(plan)
 }
 
-/// A script with the warm-up and measured time replaced.
+/// A copy of `script` with the given warm-up before the measured window and the given length of the window; `None`
+/// keeps the time of the script.
 fn with_times(script: &[Phase], warmup: Option<Duration>, time: Option<Duration>) -> Vec<Phase> {
     let mut out = Vec::with_capacity(script.len() + 1);
     let mut is_open = false;
@@ -146,11 +148,12 @@ fn with_times(script: &[Phase], warmup: Option<Duration>, time: Option<Duration>
     out
 }
 
-/// A published report, or a report disclosed by Plimsoll.
+/// Reads the load curve of a disclosure report, either published by others or written by Plimsoll.
 fn published(args: &FitArgs, name: String, file: &Path) -> Result<ReferenceCurve, CommandError> {
     let bytes =
         read_report(file).map_err(|e| CommandError::usage(format!("cannot read {name}: {e}")))?;
-    let imported = plimsoll_report::disclosure::import(&bytes, &name).map_err(|d| refused(&d))?;
+    let imported =
+        plimsoll_report::disclosure::import(&bytes, &name).map_err(workload::diagnosed)?;
     remark(&imported, &name);
     let report = imported.disclosure;
     let builtins = workload::builtins();
@@ -175,8 +178,8 @@ fn published(args: &FitArgs, name: String, file: &Path) -> Result<ReferenceCurve
     })
 }
 
-/// Points of a report. Loads of SPECsfs2008 are operations per second; `rate` is the number of operations per second
-/// per business metric.
+/// Load points of a disclosure report that have a response time. Loads of SPECsfs2008 are operations per second; `rate`
+/// is the number of operations per second per business metric.
 fn points_of(report: &Disclosure, rate: Option<f64>) -> Vec<Point> {
     let per_metric = match report.rule {
         Rule::Sfs2008 => rate.unwrap_or(1.0),
@@ -208,7 +211,7 @@ fn lowered(
     let found = workload::find(name)?;
     let parsed = workload::parse(&found)?;
     let mut overrides = Overrides {
-        // The directory is never created, because no files are kept.
+        // The work directory `/` is never created, because trials run on a simulated system, which keeps no files.
         dir: Some("/".into()),
         seed: args.seed,
         time: args.time,

@@ -8,23 +8,24 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Suffix of the file's name, after the name of the output.
+/// Suffix of the name of the trial cache file, appended to the name of the fit's output file.
 const SUFFIX: &str = ".trials.jsonl";
 
-/// A line of the file: one load of a trial.
+/// A line of the fit's cache file: the response time that a trial had at one load.
 #[derive(Debug, Serialize, Deserialize)]
 struct Line {
-    /// Identifies the system, the workload with its seed and times, and the version of the program.
+    /// Fingerprint of the system file, the Plan and the program version; a cache line with another key belongs to
+    /// another fit.
     key: String,
     /// Free figures by name, as text.
     figures: Vec<(String, String)>,
-    /// Load in business metrics.
+    /// Load of the trial run in business metrics.
     load: u64,
-    /// Mean response time in milliseconds.
+    /// Mean response time of the trial run in milliseconds.
     latency_ms: f64,
 }
 
-/// Results of earlier trial runs.
+/// Cache of a fit's trial runs, in memory and in a file: mean response times by free figures and load.
 pub(super) struct Memo {
     path: PathBuf,
     file: File,
@@ -100,15 +101,15 @@ impl Memo {
         })
     }
 
-    /// Mean response time of an earlier run; `None` if the run is not in the cache.
+    /// Mean response time, in milliseconds, of an earlier trial run; `None` if the cache does not contain the run.
     pub(super) fn latency_ms(&self, figures: &[String], load: u64) -> Option<f64> {
         self.known.get(&(figures.to_vec(), load)).copied()
     }
 
-    /// Appends a run.
+    /// Appends the mean response time of a trial run, in milliseconds, to the cache file.
     ///
     /// # Errors
-    /// If the file cannot be written.
+    /// If the cache file cannot be written.
     pub(super) fn add(
         &mut self,
         figures: &[String],
@@ -135,7 +136,7 @@ impl Memo {
     }
 }
 
-/// Whether these bytes are a prefix of a [`Line`].
+/// Whether `bytes` begin as a [`Line`] of the cache file does, so that a killed fit may have left them.
 fn is_begun_line(bytes: &[u8]) -> bool {
     let begin = br#"{"key":""#;
     let length = begin.len().min(bytes.len());
@@ -158,7 +159,7 @@ mod tests {
         for length in 0..line.len() {
             std::fs::write(&path, &line[..length]).unwrap();
             let mut memo = open().unwrap_or_else(|e| panic!("{length}: {}", e.message));
-            // Only the line end is missing.
+            // A cache line whose JSON is complete counts even without its line feed.
             let is_whole = length + 1 == line.len();
             assert_eq!(memo.latency_ms(&[], 7), is_whole.then_some(1.5));
             if !is_whole {
@@ -166,7 +167,7 @@ mod tests {
             }
             assert_eq!(std::fs::read(&path).unwrap(), line, "{length}");
         }
-        // Lines that a fit never writes are kept.
+        // A file with lines that a fit never writes is refused and stays unchanged.
         for text in ["{}", "notes", r#"{"key":"mine","notes":[]}"#, r#"{"keys":"#] {
             std::fs::write(&path, text).unwrap();
             let said = open().err().expect("not a line of a fit").message;

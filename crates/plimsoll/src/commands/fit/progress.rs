@@ -1,7 +1,8 @@
-//! Progress display of a fit.
+//! Progress of a fit on the console: the number of trials, and the smallest residuals so far.
 
-use crate::cli::Format;
+use crate::cli::FitArgs;
 use crate::console::{self, Stream};
+use crate::output_options::OutputOptions;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use plimsoll_sim::{FreeFigure, sum_of_squares};
 use std::time::{Duration, Instant};
@@ -9,10 +10,9 @@ use std::time::{Duration, Instant};
 /// Interval between progress lines on a stream that is not a rewritable terminal.
 const LINE_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Progress display of the trials.
+/// Progress line of a fit: a bar on a terminal, otherwise a line every ten seconds.
 pub(super) struct Progress {
-    quiet: bool,
-    format: Format,
+    pub(super) output: OutputOptions,
     bar: Option<ProgressBar>,
     last_line: Instant,
     trials: u64,
@@ -21,16 +21,19 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    pub(super) fn new(quiet: bool, format: Format) -> Self {
-        let bar = (!quiet && Stream::Err.rewrites()).then(|| {
+    pub(super) fn new(args: &FitArgs) -> Self {
+        let bar = (!args.quiet && Stream::Err.rewrites()).then(|| {
             let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
             let style = ProgressStyle::with_template("{wide_msg}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
             bar
         });
         Self {
-            quiet,
-            format,
+            output: OutputOptions {
+                format: args.format,
+                quiet: args.quiet,
+                ..OutputOptions::quiet()
+            },
             bar,
             last_line: Instant::now(),
             trials: 0,
@@ -38,17 +41,7 @@ impl Progress {
         }
     }
 
-    /// Prints a line to the stream that is not used by the report.
-    pub(super) fn say(&self, line: &str) {
-        match (self.quiet, self.format) {
-            (true, _) => {}
-            // A closed output is not an error.
-            (false, Format::Text) => _ = console::out(&format!("{line}\n")),
-            (false, Format::Json) => console::err(&format!("{line}\n")),
-        }
-    }
-
-    /// Records a completed trial.
+    /// Counts a completed trial, and shows its figures and the root mean square of its residuals.
     pub(super) fn trial(&mut self, figures: &[FreeFigure], factors: &[f64], residuals: &[f64]) {
         self.trials += 1;
         let mean = (sum_of_squares(residuals) / residuals.len() as f64).sqrt();
@@ -74,7 +67,7 @@ impl Progress {
                 bar.set_message(line);
                 bar.tick();
             }
-            None if !self.quiet && self.last_line.elapsed() >= LINE_INTERVAL => {
+            None if !self.output.quiet && self.last_line.elapsed() >= LINE_INTERVAL => {
                 self.last_line = Instant::now();
                 console::err(&format!("{line}\n"));
             }
@@ -82,7 +75,7 @@ impl Progress {
         }
     }
 
-    /// Ends the display.
+    /// Removes the fit's progress line from the terminal; without a bar there is nothing to remove.
     pub(super) fn end(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();

@@ -3,7 +3,7 @@
 use super::memo::Memo;
 use crate::commands::run::target_of;
 use crate::exit::{CommandError, Exit};
-use plimsoll_engine::{ClockKind, Settings, Stop};
+use plimsoll_engine::{Settings, Stop};
 use plimsoll_plan::Plan;
 use plimsoll_results::{NextRun, SeriesRun, Verdict};
 use plimsoll_series::{RunConfig, run_without_results};
@@ -17,19 +17,19 @@ use std::time::Duration;
 /// Interval of the time series, which trials do not use.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Runner of trials.
+/// Runs the workload of a fit in virtual time on variants of a system file, and caches the response times.
 pub(super) struct TrialRunner<'a> {
-    /// The workload at the highest load.
+    /// Plan of the workload at the highest load of the curve.
     plan: &'a Plan,
     memo: Memo,
     stop: &'a Stop,
-    /// Number of concurrent runs.
+    /// Number of loads of a trial that run at the same time.
     jobs: usize,
-    /// System of the current trial, in an unnamed file that disappears with the program.
+    /// System file of the current trial, an unnamed temporary file that disappears at the end of the program.
     system: File,
 }
 
-/// Remaining loads of a trial, and the results so far.
+/// Work of a trial that its threads share: loads still to be run, response times so far, and the first error.
 struct Queue {
     loads: VecDeque<u64>,
     found: Vec<(u64, f64)>,
@@ -37,10 +37,10 @@ struct Queue {
 }
 
 impl<'a> TrialRunner<'a> {
-    /// A runner for a workload, with `jobs` concurrent runs.
+    /// A runner for the workload of `plan` that runs up to `jobs` loads at the same time.
     ///
     /// # Errors
-    /// If the temporary directory is not usable.
+    /// If the file for the system of a trial cannot be created in the temporary directory.
     pub(super) fn new(
         plan: &'a Plan,
         memo: Memo,
@@ -59,10 +59,11 @@ impl<'a> TrialRunner<'a> {
         })
     }
 
-    /// Mean response times in milliseconds of the workload at `loads`, on the system `text` with `figures`.
+    /// Mean response times in milliseconds of the workload at each of `loads`, on the system file `text`. `figures` are
+    /// the free figures in `text`, as the cache identifies them.
     ///
     /// # Errors
-    /// If a run is refused, fails or is interrupted.
+    /// If a trial run is refused, fails or is interrupted.
     pub(super) fn latencies_ms(
         &mut self,
         text: &str,
@@ -92,7 +93,6 @@ impl<'a> TrialRunner<'a> {
         })?;
         let settings = Settings {
             target: format!("sim:/proc/self/fd/{}", file.as_raw_fd()),
-            clock: ClockKind::Virtual,
             interval: INTERVAL,
             ..Settings::default()
         };
@@ -102,7 +102,7 @@ impl<'a> TrialRunner<'a> {
             found: Vec::new(),
             failed: None,
         });
-        let lock = || queue.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || plimsoll_runtime::sync::lock(&queue);
         let work = || {
             loop {
                 let Some(load) = lock().loads.pop_front() else {
@@ -150,8 +150,6 @@ fn latency_ms(
     let config = RunConfig {
         plan,
         target: target_of(&settings.target),
-        clock: settings.clock,
-        lanes: None,
         interval_s: settings.interval.as_secs_f64(),
         holds: false,
     };

@@ -10,18 +10,19 @@ use std::net::{IpAddr, SocketAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Duration of a transmission.
+/// Time for which the sender of each pair transmits.
 const SEND_TIME: Duration = Duration::from_secs(1);
 /// Maximum time for establishing a connection, and for a connection without progress.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// Interval at which the listener checks for a connection.
+/// Interval at which a receiving host checks for the sender's connection.
 const ACCEPT_POLL_INTERVAL: Duration = Duration::from_millis(2);
-/// Size of a single read or write in bytes.
+/// Size in bytes of a single read or write on the measured connection.
 const CHUNK_BYTES: usize = 256 << 10;
-/// Length of the key in bytes.
+/// Length in bytes of the random key at the start of a measured connection, by which the receiver recognises the
+/// sender.
 const KEY_BYTES: usize = 16;
 
-/// A pair of ranks: sender and receiver.
+/// Assignment of a bandwidth measurement: rank `from` sends to rank `to`, and proves its identity by `key`.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Pair {
     from: u32,
@@ -29,30 +30,31 @@ struct Pair {
     key: [u8; KEY_BYTES],
 }
 
-/// Measurement of a receiver.
+/// Measurement of the receiving host: the number of bytes after the key, and the seconds from the key to the end of the
+/// stream.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Received {
     bytes: u64,
     seconds: f64,
 }
 
-/// Measures every pair of hosts in a group of one rank per host, and passes a line per pair to `show`. Returns whether
-/// all pairs could be measured.
+/// Measures the bandwidth of every ordered pair of hosts in a group of one rank per host, and passes a line per pair to
+/// `show`. Returns whether the bandwidth of all pairs of hosts could be measured.
 ///
 /// # Errors
-/// A host cannot be reached any more.
+/// If a host cannot be reached any more.
 pub(super) fn measure(group: &HostGroup, show: &mut dyn FnMut(&str)) -> Result<bool, String> {
     let ranks = connect_hosts(group).map_err(|e| e.to_string())?;
     let failed = |e: RankError| e.to_string();
     let count = group.hosts.len() as u32;
     let mut is_sound = true;
-    broadcast(&*ranks, &super::Task::Bandwidth).map_err(failed)?;
+    broadcast(&ranks, &super::Task::Bandwidth).map_err(failed)?;
     for from in 1..=count {
         for to in (1..=count).filter(|to| *to != from) {
             let mut key = [0; KEY_BYTES];
             getrandom::fill(&mut key).map_err(|e| format!("no random numbers: {e}"))?;
-            broadcast(&*ranks, &Some(Pair { from, to, key })).map_err(failed)?;
-            let measured = lead(&*ranks, from, to).map_err(failed)?;
+            broadcast(&ranks, &Some(Pair { from, to, key })).map_err(failed)?;
+            let measured = lead(&ranks, from, to).map_err(failed)?;
             let name = |rank: u32| &group.hosts[rank as usize - 1].name;
             let text = match measured {
                 Ok(received) => rate_text(received),
@@ -68,12 +70,13 @@ pub(super) fn measure(group: &HostGroup, show: &mut dyn FnMut(&str)) -> Result<b
             ));
         }
     }
-    broadcast(&*ranks, &None::<Pair>).map_err(failed)?;
+    broadcast(&ranks, &None::<Pair>).map_err(failed)?;
     Ok(is_sound)
 }
 
-/// Rank 0's side of the measurement of a pair.
-fn lead(ranks: &dyn Ranks, from: u32, to: u32) -> Result<Result<Received, String>, RankError> {
+/// Rank 0's side of a bandwidth measurement from host `from` to host `to`: passes the receiver's address to the sender,
+/// and collects the receiver's measurement.
+fn lead(ranks: &Ranks, from: u32, to: u32) -> Result<Result<Received, String>, RankError> {
     let address: Result<SocketAddr, String> = value_of(ranks, to)?;
     broadcast(ranks, &address.clone().ok())?;
     let mut sent = Err(String::new());
@@ -89,8 +92,8 @@ fn lead(ranks: &dyn Ranks, from: u32, to: u32) -> Result<Result<Received, String
     Ok(address.and(sent).and(received))
 }
 
-/// Host side of all measurements.
-pub(super) fn reply(ranks: &dyn Ranks) -> Result<(), String> {
+/// Host side of the bandwidth measurements: sends, receives, or waits, until rank 0 ends the measurements.
+pub(super) fn reply(ranks: &Ranks) -> Result<(), String> {
     let failed = |e: RankError| e.to_string();
     loop {
         let pair: Option<Pair> = decode(&ranks.broadcast(vec![]).map_err(failed)?)?;
@@ -128,7 +131,7 @@ fn listen() -> Result<(TcpListener, SocketAddr), String> {
     Ok((listener, address))
 }
 
-/// Accepts a connection with the key, and reads to its end.
+/// Receives the data of a measured pair: drops connections without the key, and reads the sender's stream to its end.
 fn receive(listener: &TcpListener, key: &[u8; KEY_BYTES]) -> Result<Received, String> {
     let deadline = Instant::now() + CONNECT_TIMEOUT;
     let mut buffer = vec![0; CHUNK_BYTES];
@@ -148,7 +151,7 @@ fn receive(listener: &TcpListener, key: &[u8; KEY_BYTES]) -> Result<Received, St
     }
 }
 
-/// Reads to the end; `None` if the connection does not have the key.
+/// Reads a connection to its end, and counts bytes and time; `None` if the first bytes are not the key of the sender.
 fn read_all(
     mut stream: TcpStream,
     key: &[u8; KEY_BYTES],
@@ -178,7 +181,7 @@ fn read_all(
     }))
 }
 
-/// Sends data for `SEND_TIME`.
+/// Connects to the receiving host, and sends the key, then zeros for `SEND_TIME`.
 fn send(address: SocketAddr, key: &[u8; KEY_BYTES]) -> Result<(), String> {
     let failed = |e| format!("the sender cannot reach {address}: {e}");
     let mut stream = TcpStream::connect_timeout(&address, CONNECT_TIMEOUT).map_err(failed)?;
@@ -193,9 +196,10 @@ fn send(address: SocketAddr, key: &[u8; KEY_BYTES]) -> Result<(), String> {
     Ok(())
 }
 
-/// Decodes the value of a rank.
+/// Collects one message of each rank, and decodes the message of rank `of`. The inner `Err` says why rank `of` has sent
+/// no value.
 fn value_of<V: for<'de> Deserialize<'de>>(
-    ranks: &dyn Ranks,
+    ranks: &Ranks,
     of: u32,
 ) -> Result<Result<V, String>, RankError> {
     let mut value = Err("it sent nothing".to_owned());
@@ -208,7 +212,7 @@ fn value_of<V: for<'de> Deserialize<'de>>(
     Ok(value)
 }
 
-pub(super) fn broadcast<V: Serialize>(ranks: &dyn Ranks, value: &V) -> Result<(), RankError> {
+pub(super) fn broadcast<V: Serialize>(ranks: &Ranks, value: &V) -> Result<(), RankError> {
     ranks.broadcast(encode(value)).map(drop)
 }
 

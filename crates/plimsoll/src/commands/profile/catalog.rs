@@ -7,13 +7,14 @@ use crate::{io_choice, new_series};
 use plimsoll_diagnostics::nearest;
 use plimsoll_plan::{OpKind, Parameter};
 use plimsoll_results::Configuration;
-use plimsoll_workload::profile::{Case, Library, NamedText, Unavailable, directory_name};
+use plimsoll_workload::NamedText;
+use plimsoll_workload::profile::{Case, Library, Unavailable, directory_name};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-/// A parsed workload and its source.
+/// Parsed workload of a profile with its source text, kept from the check of the profile for the Plans of its runs.
 struct LoadedWorkload {
     found: WorkloadSource,
     reading: Box<dyn ParsedWorkload>,
@@ -25,7 +26,7 @@ pub(super) struct WorkloadCatalog {
     read: RefCell<HashMap<String, Rc<LoadedWorkload>>>,
     /// Error of the first workload that was found but could not be read.
     pub(super) broken: RefCell<Option<CommandError>>,
-    /// Notes on workloads.
+    /// Notes for the results of the profile, such as a note that a workload has been renamed.
     pub(super) notes: RefCell<Vec<String>>,
 }
 
@@ -35,9 +36,9 @@ const CONFIGURATION_DIRS: [&str; 3] = ["", "config", "../config"];
 
 /// Reasons why a workload was not found.
 enum LookupError {
-    /// There is no workload with this name.
+    /// Lookup of a name that neither a built-in workload nor a file has; the sentence says where a file was expected.
     Nowhere(String),
-    /// The workload file cannot be read.
+    /// Lookup of a workload whose file exists but cannot be read.
     Unreadable(CommandError),
 }
 
@@ -90,7 +91,8 @@ impl WorkloadCatalog {
         }
     }
 
-    /// Path of a file with this name and one of the endings, in one of the directories.
+    /// First existing file `name` plus one of `endings` in one of `dirs`, which are relative to the profile's
+    /// directory; a file in an earlier directory takes precedence over an earlier ending.
     fn file(&self, dirs: &[&str], name: &str, endings: &[&str]) -> Option<PathBuf> {
         let in_dir = |dir: &&str| {
             let path = |ending: &&str| self.beside.join(dir).join(format!("{name}{ending}"));
@@ -108,7 +110,7 @@ impl WorkloadCatalog {
             return Ok(found);
         }
         if let Some(path) = self.file(&WORKLOAD_DIRS, name, &["", ".f", ".toml"]) {
-            // The slash marks the text as a path.
+            // A leading `./` makes `workload::find` take the name for a path, never for a built-in workload.
             let path = Path::new(".").join(path);
             return workload::find(&path).map_err(LookupError::Unreadable);
         }
@@ -122,7 +124,7 @@ impl WorkloadCatalog {
         Err(LookupError::Nowhere(nowhere(name)))
     }
 
-    /// Adds a remark unless it is present already.
+    /// Adds a note to the profile's results, unless an equal note is present.
     fn note(&self, text: String) {
         let mut notes = self.notes.borrow_mut();
         if !notes.contains(&text) {
@@ -146,7 +148,7 @@ impl WorkloadCatalog {
             .unwrap_or(&args.how.files.target)
             .clone();
         args.events
-            .add_to(&mut target, args.how.clock())
+            .add_to(&mut target)
             .map_err(|e| of_case(e, case, profile))?;
         let target = target.as_str();
         let dir = case.place.dir.as_deref();
@@ -157,8 +159,7 @@ impl WorkloadCatalog {
         overrides.rate = case.event_rate;
         let plan = read.reading.lower(&read.found, &overrides);
         let mut plan = plan.map_err(|s| of_case(s, case, profile))?;
-        workload::adapt_to(&mut plan, dir.is_some(), target, args.how.io.io)
-            .map_err(|e| of_case(e, case, profile))?;
+        workload::adapt_to(&mut plan, dir.is_some(), target);
         let target = io_choice::target_of(target, &plan);
         let target = target.as_str();
         if case.event_rate.is_some() && !plan.operations.iter().any(|o| o.kind == OpKind::Limit) {

@@ -37,7 +37,6 @@ pub(super) fn add(args: &mut ProfileArgs) -> Result<(), CommandError> {
     Ok(())
 }
 
-/// Reads the profile.
 fn read(args: &ProfileArgs) -> Result<Profile, CommandError> {
     let (text, name) = (setup::text(args)?, args.file.display().to_string());
     plimsoll_workload::profile::parse(&text, &name).map_err(workload::diagnosed)

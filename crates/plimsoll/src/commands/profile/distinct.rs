@@ -77,8 +77,8 @@ impl FilesLocation {
     }
 }
 
-/// A URL without the default port and with sorted options. Different options are a different way to mount, which may be
-/// worth a comparison.
+/// URL of a target in a form that two spellings of one mount share: without the default port, with sorted options. URLs
+/// with different options are different mounts, which a profile may compare.
 fn plain_url(url: &str) -> String {
     let (place, options) = url.split_once('?').unwrap_or((url, ""));
     let (host, path) = match place.split_once("://") {

@@ -1,4 +1,4 @@
-//! `profile --dry-run`: lists the runs without executing them.
+//! `profile --dry-run`: lists the planned runs of a profile, with files and parameters, without making any run.
 
 use super::setup::PreparedProfile;
 use crate::cli::{Format, ProfileArgs};
@@ -9,7 +9,10 @@ use crate::workload;
 use plimsoll_plan::{counted, show_duration};
 use plimsoll_results::{Configuration, Document};
 
-/// Lists the runs; returns an error with the reasons if a run would be refused.
+/// Prints the planned runs of a profile, with their files and parameters.
+///
+/// # Errors
+/// A usage error with the reasons of preflight, after the list is printed, if a run would be refused.
 pub(super) fn run(args: &ProfileArgs) -> Result<Exit, CommandError> {
     let ready = PreparedProfile::read(args, 1)?;
     match args.manner.format {

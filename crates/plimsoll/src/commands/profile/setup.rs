@@ -1,4 +1,4 @@
-//! Preparation of a profile: its runs, from the profile's text and the command line.
+//! Preparation of a profile: the Plans and settings of all runs, from the profile's text and the command line.
 
 use super::catalog::WorkloadCatalog;
 use super::{clients, distinct};
@@ -12,21 +12,21 @@ use plimsoll_results::{
     Configuration, Profile as ProfileFigures, Series, SeriesKind, SkippedConfiguration,
 };
 use plimsoll_series::events::check_phases;
-use plimsoll_workload::profile::{CaseFilesystem, CaseList, Profile, ProfileOverrides, library};
+use plimsoll_workload::profile::{BUILTINS, CaseFilesystem, CaseList, Profile, ProfileOverrides};
 use std::path::{Path, PathBuf};
 
-/// Default results directory.
+/// Directory in which a profile's results directory is created if neither `--results` nor `stats` names another.
 const DEFAULT_RESULTS_DIR: &str = "plimsoll-results";
 
 /// Text of the profile: a built-in profile, or else a file.
 pub(super) fn text(args: &ProfileArgs) -> Result<String, CommandError> {
     let file = &args.file;
     let name = file.to_str().unwrap_or_default();
-    if let Some(text) = library::find(name) {
-        return Ok(text.to_owned());
+    if let Some(builtin) = BUILTINS.find(name) {
+        return Ok(builtin.text.to_owned());
     }
     let is_path = name.contains('/') || name.ends_with(".prof") || file.exists();
-    if !is_path && let Some(near) = nearest(name, library::names()) {
+    if !is_path && let Some(near) = BUILTINS.suggest(name) {
         return Err(CommandError::usage(format!(
             "there is no profile `{name}`: did you mean `{near}`?"
         )));
@@ -34,7 +34,7 @@ pub(super) fn text(args: &ProfileArgs) -> Result<String, CommandError> {
     workload::read_text("profile", file).map_err(CommandError::usage)
 }
 
-/// A profile with all Plans and settings of its runs.
+/// A profile that is ready to run: its `series.json` before the first run, and the location of the results.
 pub(super) struct PreparedProfile<'a> {
     pub(super) series: Series,
     /// Parent of the results directory.
@@ -54,7 +54,8 @@ impl<'a> PreparedProfile<'a> {
         check_only(args, &profile)?;
         let shelf = WorkloadCatalog::beside(file);
         let listed = profile.cases(&shelf, &changes(args));
-        // The error of an unreadable workload is more specific than "not available".
+        // The parse error of a workload file is reported first, because it is more specific than the profile's error
+        // that the workload is not available.
         if let Some(broken) = shelf.broken.take() {
             return Err(broken);
         }
@@ -82,7 +83,8 @@ impl<'a> PreparedProfile<'a> {
         })
     }
 
-    /// Sentences with the reasons for which runs would be refused.
+    /// Reasons of preflight for refusing runs of the profile, each after the name of the run's configuration; empty if
+    /// all runs can be made.
     pub(super) fn refusals(&self) -> Result<Vec<String>, CommandError> {
         let mut refused = Vec::new();
         for configuration in &self.series.configurations {
@@ -131,7 +133,7 @@ fn series(
     }
 }
 
-/// Overrides from the command line.
+/// Options of `profile` that replace settings of the profile: directories, targets, configurations and parameters.
 fn changes(args: &ProfileArgs) -> ProfileOverrides {
     let place = |f: &FileSystem| CaseFilesystem {
         label: f.label.clone(),

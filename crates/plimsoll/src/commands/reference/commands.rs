@@ -9,7 +9,7 @@ use std::fmt::Write;
 /// Options of every command, which the overview explains.
 const COMMON: [&str; 2] = ["help", "version"];
 
-/// The overview, with a subpage per command.
+/// Overview page of the reference on Plimsoll's commands, with a subpage per command.
 pub fn page() -> Page {
     let mut root = definition();
     root.build();
@@ -57,7 +57,8 @@ fn command_page(command: &Command) -> Page {
     Page::new(&path, &title, section(command, 1))
 }
 
-/// Section on a command with a heading of this level; subcommands are one level below.
+/// Markdown section on a command: usage, tables of options, and the sections of its subcommands. The heading of the
+/// section has the Markdown level `level`, the headings of the subcommands one level more.
 fn section(command: &Command, level: usize) -> String {
     let name = command.get_bin_name().expect("the definition is built");
     let mut out = format!("{} {name}\n\n{}.\n\n", "#".repeat(level), about(command));
@@ -87,7 +88,7 @@ fn after_help(command: &Command) -> String {
     text.map(|t| block(&t.to_string())).unwrap_or_default()
 }
 
-/// Arguments grouped by heading, in help order.
+/// Visible arguments of a command, grouped by their `--help` headings and in the order of `--help`.
 fn groups(command: &Command) -> Vec<(String, Vec<&Arg>)> {
     let mut groups: Vec<(String, Vec<&Arg>)> = Vec::new();
     let all = command.get_arguments().filter(|a| !a.is_hide_set());

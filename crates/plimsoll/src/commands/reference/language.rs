@@ -2,7 +2,7 @@
 
 use super::Page;
 use super::markdown::{code, inline, table};
-use plimsoll_workload::wml::reference::{flowops, statements};
+use plimsoll_workload::wml::{FLOWOPS, STATEMENTS};
 
 fn codes(names: &[&str]) -> String {
     let names: Vec<String> = names.iter().map(|n| code(n)).collect();
@@ -11,8 +11,8 @@ fn codes(names: &[&str]) -> String {
 
 /// Tables of flowops and of the attributes of every statement.
 pub fn page() -> Page {
-    let rows = flowops().into_iter().map(|f| {
-        let attributes = codes(&f.attributes);
+    let rows = FLOWOPS.iter().map(|f| {
+        let attributes = codes(&f.attributes().collect::<Vec<_>>());
         [code(f.name), inline(f.meaning), attributes]
     });
     let rows: Vec<_> = rows.collect();
@@ -21,13 +21,13 @@ pub fn page() -> Page {
          ## Flowops\n\nEvery flowop takes `name` and `iters` too.\n\n{}",
         table(["flowop", "does", "attributes"], &rows)
     );
-    for statement in statements() {
-        let rows = statement.attributes.into_iter().map(|a| {
-            let value = inline(a.value);
-            [codes(&a.names), value, inline(&a.meaning)]
+    for (statement, attributes) in STATEMENTS {
+        let rows = attributes.iter().map(|a| {
+            let value = inline(a.value());
+            [codes(a.names), value, inline(&a.meaning())]
         });
         let rows: Vec<_> = rows.collect();
-        text.push_str(&format!("## Attributes of `{}`\n\n", statement.name));
+        text.push_str(&format!("## Attributes of `{}`\n\n", statement));
         text.push_str(&table(["attribute", "value", "meaning"], &rows));
     }
     Page::new("flowops.md", "Flowops and attributes", text)

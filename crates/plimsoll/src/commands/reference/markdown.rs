@@ -1,9 +1,9 @@
-//! Markdown output: escaped text, tables.
+//! Markdown for the pages of `docs reference`: escaped text, code and tables.
 
-/// Escapes text to display unchanged on one line. Text between backticks stays code.
+/// Escapes text so that Markdown displays the text unchanged on one line; text between backticks stays code.
 pub fn inline(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    // Rustdoc links have no target on these pages.
+    // Links of Rust doc comments, such as [`Plan`], become plain code, because reference pages lack their targets.
     let text = text.replace("[`", "`").replace("`]", "`");
     let is_paired = text.matches('`').count() % 2 == 0;
     let parts = text.split('`').enumerate();
@@ -30,7 +30,7 @@ fn escaped(text: &str) -> String {
     out
 }
 
-/// Formats text as code, valid in a table, too.
+/// Formats text as inline code, also valid in a table cell.
 pub fn code(text: &str) -> String {
     let text = text.replace('|', "\\|");
     if text.contains('`') {
@@ -39,7 +39,7 @@ pub fn code(text: &str) -> String {
     format!("`{text}`")
 }
 
-/// Formats a table followed by an empty line; nothing without rows.
+/// Formats a Markdown table followed by an empty line; a table without rows is an empty text, without a head.
 pub fn table<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> String {
     if rows.is_empty() {
         return String::new();
@@ -51,7 +51,7 @@ pub fn table<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> String {
     format!("{head}{rule}{rows}\n")
 }
 
-/// Formats a block of plain text.
+/// Formats text as a fenced code block, followed by an empty line.
 pub fn block(text: &str) -> String {
     format!("```text\n{}\n```\n\n", text.trim_end())
 }

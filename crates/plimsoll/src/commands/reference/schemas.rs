@@ -9,13 +9,13 @@ use crate::commands::documents::schema_text;
 use clap::ValueEnum;
 use serde_json::Value;
 
-/// A document with a schema.
+/// Kind of document that has a JSON schema, with the texts of the document's reference page.
 struct Document {
     form: SchemaForm,
-    /// Name of the page and of the file.
+    /// File name of the page without `.md`, such as `run` for `run.json`.
     name: &'static str,
     title: &'static str,
-    /// Guide that explains the document, relative to the page.
+    /// Path of the chapter that explains the document, relative to the reference page.
     guide: &'static str,
 }
 
@@ -60,17 +60,17 @@ const RESULTS: [Document; 3] = [
     ),
 ];
 
-/// Pages of the TOML files that users write.
+/// Reference pages of the TOML files that users write: operation mixes, systems, and `sut.toml`.
 pub fn files() -> Page {
     overview("toml", "Keys of TOML files", &FILES)
 }
 
-/// Pages of the JSON files in results.
+/// Reference pages of the JSON files that results contain.
 pub fn results() -> Page {
     overview("json", "Fields of results", &RESULTS)
 }
 
-/// Overview of documents, with a subpage per document in the directory `dir`.
+/// Overview page of the reference on `documents`; each document has a subpage in the directory `dir`.
 fn overview(dir: &str, title: &str, documents: &[Document]) -> Page {
     let rows = documents.iter().map(|d| {
         let name = d.form.to_possible_value().expect("every form has a name");

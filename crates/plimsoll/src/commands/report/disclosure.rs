@@ -20,11 +20,11 @@ pub(super) fn disclosure(
     Ok(of_only(found, description)?.1.to_text())
 }
 
-/// Page of the single given curve or run, with its disclosure; `None` if neither `description` nor a file beside the
-/// results describes the system under test.
+/// HTML page of the single given curve or run, with its disclosure report; `None` if neither `description` nor the file
+/// `sut.toml` beside the results describes the system under test, or if the results cannot be disclosed.
 ///
 /// # Errors
-/// As for [`disclosure`] if `description` is given; otherwise only if the file beside the results is invalid.
+/// With `description`, the errors of [`disclosure`]; without, an error only if the file `sut.toml` is invalid.
 pub(super) fn page(
     found: &[LoadedResult],
     description: Option<&Path>,
@@ -44,7 +44,7 @@ pub(super) fn page(
     Ok(Some(page::disclosed(&report, &disclosure)))
 }
 
-/// The single given curve or run, and its disclosure.
+/// The single given curve or run, and its disclosure report; several results are a usage error.
 fn of_only<'a>(
     found: &'a [LoadedResult],
     description: Option<&Path>,
@@ -63,13 +63,13 @@ fn of_only<'a>(
     input(only, sut)
 }
 
-/// Description of the system under test beside the results.
+/// Path of the description of the system under test in a results directory; `None` if the directory has no description.
 fn kept_description(results: &LoadedResult) -> Option<PathBuf> {
     let file = results.path.join(SUT_FILE);
     file.is_file().then_some(file)
 }
 
-/// Disclosure of a curve or run.
+/// Disclosure report of a curve, or of a run as a curve of one point, on the system that `sut` describes.
 fn input(result: &LoadedResult, sut: Sut) -> Result<(&RunData, Disclosure), CommandError> {
     let none = || {
         CommandError::usage(format!(
@@ -99,7 +99,7 @@ fn input(result: &LoadedResult, sut: Sut) -> Result<(&RunData, Disclosure), Comm
     Ok((data, disclosure))
 }
 
-/// Refuses a run without measurements.
+/// Refuses the disclosure of a run without measurements, such as a run that failed before its measured window.
 fn check(run: &Run, result: &LoadedResult) -> Result<(), CommandError> {
     let why = match run.validity.verdict {
         Verdict::Failed => "the run failed",

@@ -1,4 +1,4 @@
-//! Results as Parquet tables.
+//! `report --format parquet`: tables of operations, intervals and histograms of results.
 
 use super::results::{results_dir, unreadable};
 use crate::commands::print;
@@ -6,7 +6,10 @@ use crate::exit::{CommandError, Exit};
 use plimsoll_report::parquet::ParquetError;
 use std::path::{Path, PathBuf};
 
-/// Writes the tables of these results into a directory, and prints the names of the files.
+/// Writes the Parquet tables of `results`, a file each, into the directory `output`, and prints the names of the files.
+///
+/// # Errors
+/// If `output` is missing, a path holds no results that Plimsoll measured, or a file exists or cannot be written.
 pub(super) fn write(results: &[PathBuf], output: Option<&Path>) -> Result<Exit, CommandError> {
     let Some(output) = output else {
         return Err(CommandError::usage(

@@ -2,6 +2,7 @@
 
 use crate::commands::import;
 use crate::exit::CommandError;
+use crate::workload;
 use plimsoll_plan::counted;
 use plimsoll_report::compare::ProfileSet;
 use plimsoll_report::disclosure::Disclosure;
@@ -12,19 +13,19 @@ use plimsoll_results::{
 };
 use std::path::{Path, PathBuf};
 
-/// An input of a report, with its path.
+/// Results of any kind as an input of `report`, with the path that the user gave.
 pub(super) struct LoadedResult {
     pub(super) path: PathBuf,
     pub(super) what: ResultKind,
-    /// Annotations; empty for a published report.
+    /// Tags and note of the results; empty for a published report.
     pub(super) annotations: Annotations,
 }
 
-/// Kinds of results.
+/// Results of which `report` makes a report, by kind: measured, repeated, of a profile, or published.
 pub(super) enum ResultKind {
     /// A run, a load curve, or a search for a load line.
     Measured(RunData),
-    /// Repeated runs.
+    /// Series of runs of one workload, as `run --repeat` makes.
     Repeats {
         /// Content of `series.json`.
         series: Box<Series>,
@@ -35,10 +36,10 @@ pub(super) enum ResultKind {
     Profile {
         /// Content of `series.json`.
         series: Box<Series>,
-        /// Runs, by file system.
+        /// Runs of the profile, in one set per file system, for comparison.
         sets: Vec<ProfileSet>,
     },
-    /// A disclosure report.
+    /// Published disclosure report, without Plimsoll's own measurements.
     Published(Box<Disclosure>),
 }
 
@@ -105,7 +106,7 @@ impl LoadedResult {
         })
     }
 
-    /// Reads the results directory of a run, a curve or a search.
+    /// Reads the results directory of a run, a curve or a search; percentiles `None` selects the default percentiles.
     fn measured(
         dir: &Path,
         annotations: Annotations,
@@ -134,7 +135,7 @@ impl LoadedResult {
         ))
     }
 
-    /// Kind and path, for messages.
+    /// Text with the kind and the path of the results, for error messages.
     pub(super) fn shown(&self) -> String {
         let what = match &self.what {
             ResultKind::Measured(RunData::Run(_)) => "a run",
@@ -194,7 +195,7 @@ fn published(path: &Path) -> Result<LoadedResult, CommandError> {
     let bytes =
         import::read(path).map_err(|e| CommandError::usage(format!("cannot read {name}: {e}")))?;
     let imported =
-        plimsoll_report::disclosure::import(&bytes, &name).map_err(|d| import::refused(&d))?;
+        plimsoll_report::disclosure::import(&bytes, &name).map_err(workload::diagnosed)?;
     import::remark(&imported, &name);
     Ok(LoadedResult {
         path: path.to_owned(),

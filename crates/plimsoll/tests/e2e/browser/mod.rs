@@ -1,17 +1,18 @@
-//! Pages in a real browser: what is drawn lies where the figures say, in both widths and both
-//! themes, and everybody can read it.
+//! Pages in a real browser: charts show the figures, and pages are readable in both widths and both themes.
 
 mod pages;
 mod serve;
 mod window;
 
-use crate::common::Bench;
+use crate::common::series::only_in;
+use crate::common::{Bench, Ended, row};
+use plimsoll_results::RunDir;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use window::Theme;
 pub use window::Window;
 
-/// One operation that reads and one that does not.
+/// A workload with an operation that transfers bytes (read) and operations without bytes (open, close).
 const WORKLOAD: &str = "define fileset name=s,path=files,entries=40,size=8k,dirwidth=8,prealloc
 define process name=p { thread name=t,memsize=1m,instances=2 {
   flowop openfile name=open1,filesetname=s,fd=1
@@ -21,12 +22,12 @@ define process name=p { thread name=t,memsize=1m,instances=2 {
 run 60
 ";
 
-/// A report of the results in `dirs`, in the given format.
+/// Path of the HTML page that `command` (`report` or `compare`) makes of the results in `dirs`.
 fn page(bench: &Bench, command: &str, dirs: &[PathBuf]) -> PathBuf {
     let output = bench.path(&format!("{command}.html"));
     let mut call = bench.plimsoll([command, "--format=html", "--output"]);
     call.arg(&output).args(dirs);
-    crate::common::Ended::of(call).expect_code(0);
+    Ended::of(call).expect_code(0);
     output
 }
 
@@ -44,7 +45,7 @@ fn run(bench: &Bench, more: &[&str]) -> PathBuf {
     results(bench).pop().unwrap()
 }
 
-/// A column of `intervals.csv`, of one operation, by interval.
+/// Values of a column of `intervals.csv` for one operation, one per interval, in order of time.
 fn series(dir: &Path, operation: &str, column: &str) -> Vec<f64> {
     let text = std::fs::read_to_string(dir.join("intervals.csv")).unwrap();
     let rows: Vec<Vec<&str>> = text.lines().map(|l| l.split(',').collect()).collect();
@@ -54,7 +55,7 @@ fn series(dir: &Path, operation: &str, column: &str) -> Vec<f64> {
     rows[1..].iter().filter(of).map(number).collect()
 }
 
-/// Value of a tick's label, in the unit that the series is in (milliseconds for latencies).
+/// Value of the label at a tick of a chart's axis, in the unit of the chart's series (milliseconds for latencies).
 fn tick(label: &str) -> f64 {
     let (number, unit) = label.split_once(' ').unwrap_or((label, ""));
     let factor = match unit {
@@ -71,7 +72,7 @@ fn tick(label: &str) -> f64 {
         * factor
 }
 
-/// How positions become values, by the outermost labelled ticks alone.
+/// Mapping from positions on an axis of a chart to values, given by the positions and labels of the outermost ticks.
 struct Scale {
     at: (f64, f64),
     value: (f64, f64),
@@ -104,7 +105,7 @@ impl Scale {
     }
 }
 
-/// Points of a series as values, read off the axes like a person would.
+/// Values of the points that a chart draws for a series, computed from the points' positions and the axes' labels.
 fn drawn(window: &Window, chart: &str, series: &str, log: bool) -> Vec<(f64, f64)> {
     let found = window.json(&format!("({})({chart:?}, {series:?})", pages::POINTS));
     let (x, y) = (Scale::of(&found["x"], false), Scale::of(&found["y"], log));
@@ -120,7 +121,7 @@ fn drawn(window: &Window, chart: &str, series: &str, log: bool) -> Vec<(f64, f64
 }
 
 #[test]
-fn marks_lie_where_the_figures_of_the_run_say() {
+fn marks_and_the_pointer_show_the_figures_of_the_run() {
     let bench = Bench::on_tmpfs();
     let dir = run(&bench, &["--time=1500ms", "--interval=100ms"]);
     let window = Window::open(&page(&bench, "report", std::slice::from_ref(&dir)));
@@ -132,7 +133,8 @@ fn marks_lie_where_the_figures_of_the_run_say() {
     assert_eq!(points.len(), ops.len());
     let most = ops.iter().copied().fold(0.0, f64::max) * 10.0;
     for (i, (ops, (x, y))) in ops.iter().zip(&points).enumerate() {
-        // The middle of an interval of a tenth of a second; a point is as exact as a pixel.
+        // The chart draws the point of an interval of 0.1 s in the middle of the interval, with the precision of a
+        // pixel.
         let middle = (i as f64 + 0.5) / 10.0;
         assert!((x - middle).abs() < 0.005, "point {i} at {x} s");
         assert!(
@@ -149,54 +151,34 @@ fn marks_lie_where_the_figures_of_the_run_say() {
         assert!((y / mean - 1.0).abs() < 0.05, "{y} for {mean}");
     }
 
-    // Read off the chart of percentiles: the median of the whole run.
-    let run: Value =
-        serde_json::from_str(&std::fs::read_to_string(dir.join("run.json")).unwrap()).unwrap();
-    let of = |o: &&Value| o["name"] == "read1" && o["kind"] == "read_whole";
-    let read = run["operations"].as_array().unwrap().iter().find(of);
-    let read = read.unwrap_or_else(|| panic!("{}", run["operations"]));
+    // The table of the chart `percentiles` has the median service time of the whole run, as `run.json` has.
+    let run = RunDir::at(&dir).read().unwrap();
+    let p50 = row(&run, "read1:read_whole").latency.p50_ms;
     let table = window.json(&format!("({})('percentiles')", pages::TABLE));
-    let median = table["rows"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|r| r[0] == "50 %")
-        .unwrap();
+    let rows = table["rows"].as_array().unwrap();
+    let median = rows.iter().find(|r| r[0] == "50 %").unwrap();
     let heads = table["heads"].as_array().unwrap();
     let column = heads.iter().position(|h| *h == "read1").unwrap();
     let shown = tick(median[column].as_str().unwrap());
-    let p50 = read["p50_ms"].as_f64().unwrap();
     assert!((shown / p50 - 1.0).abs() < 0.01, "{shown} for {p50}");
 
     let cells = window.json("document.querySelectorAll('#heat-1 .wide rect').length");
     assert!(cells.as_u64().unwrap() > 20, "a heat map of {cells} cells");
-}
 
-#[test]
-fn the_pointer_shows_the_values_of_the_nearest_point() {
-    let bench = Bench::on_tmpfs();
-    let dir = run(&bench, &["--time=1s", "--interval=100ms"]);
-    let window = Window::open(&page(&bench, "report", std::slice::from_ref(&dir)));
+    let end = ops.len() as f64 / 10.0;
     for (width, height) in [(1440, 900), (375, 800)] {
         window.size(width, height);
         let hovered = window.hover("#throughput", 0.42);
-        let ops = series(&dir, "read1", "ops")[4] * 10.0;
-        let line = hovered
-            .lines()
-            .find(|l| l.starts_with("read1: "))
-            .unwrap_or_default();
-        let shown: String = line["read1: ".len()..]
-            .chars()
-            .filter(|c| *c != ' ')
-            .collect();
-        let shown: f64 = shown.parse().unwrap();
-        assert!(hovered.starts_with("0.45 s"), "{hovered}");
+        let (at, _) = hovered.split_once(" s").unwrap_or_default();
+        let middle: f64 = at.parse().unwrap_or_else(|_| panic!("{hovered}"));
+        // The chart shows the point that is nearest to the pointer: at most half an interval of 0.1 s away.
+        assert!((middle - 0.42 * end).abs() < 0.06, "{hovered}");
+        let ops = ops[(middle * 10.0) as usize] * 10.0;
+        let line = hovered.lines().find_map(|l| l.strip_prefix("read1: "));
+        let shown: String = line.unwrap_or_default().split(' ').collect();
+        let shown: f64 = shown.parse().unwrap_or_else(|_| panic!("{hovered}"));
         assert!((shown - ops).abs() <= ops * 0.01, "{hovered} for {ops}");
-        assert_eq!(
-            window.hover("h1", 0.5),
-            "",
-            "nothing is shown beside a chart"
-        );
+        assert_eq!(window.hover("h1", 0.5), "", "only charts show values");
     }
 }
 
@@ -205,37 +187,37 @@ fn pages_are_readable_in_both_widths_and_both_themes() {
     let bench = Bench::on_tmpfs();
     let one = run(&bench, &["--time=600ms", "--interval=100ms"]);
     let other = run(&bench, &["--time=600ms", "--interval=100ms", "--seed=2"]);
-    let mut md = bench.plimsoll(["md", "--processes=2", "-P=20", "-D=2", "-I=10", "-R=2"]);
-    md.arg("--results")
-        .arg(bench.path("md"))
-        .arg("--dir")
-        .arg(bench.path("work-md"));
-    crate::common::Ended::of(md).expect_code(0);
-    let md = std::fs::read_dir(bench.path("md"))
-        .unwrap()
-        .next()
-        .unwrap()
-        .unwrap();
-    let report = page(&bench, "report", &[one.clone(), md.path()]);
+    let md = ["md", "--processes=2", "-P=20", "-D=2", "-I=10", "-R=2"];
+    let md = bench.plimsoll([&md[..], &["--results=md", "--dir=work-md"]].concat());
+    Ended::of(md).expect_code(0);
+    let md = only_in(&bench.path("md"));
+    let report = page(&bench, "report", &[one.clone(), md.path().to_owned()]);
     let comparison = page(&bench, "compare", &[one, other]);
-    for (name, path) in [("report", report), ("compare", comparison)] {
-        let window = Window::open(&path);
-        // What a theme changes does not depend on the width, nor the other way round.
-        for (width, height, theme) in [(1440, 900, Theme::Light), (375, 800, Theme::Dark)] {
-            let what = format!("{name}, {width} pixels, {theme:?}");
-            window.size(width, height);
-            window.theme(theme);
-            assert_fits(&window, width, &what);
-            assert_themed(&window, theme, &what);
-            assert_accessible(&window, &what);
-            window.picture(&format!("{name}-{width}-{theme:?}").to_lowercase());
-        }
-        assert_alone(&window, name);
+    let window = Window::open(&report);
+    check(&window, "report");
+    assert_alone(&window, "report");
+    window.go(&format!("file://{}", comparison.display()));
+    check(&window, "compare");
+    assert_alone(&window, "compare");
+}
+
+/// Checks a page at the widths of a desktop and a phone, and in the light and the dark theme; keeps pictures of the
+/// page.
+fn check(window: &Window, name: &str) {
+    // The theme of a page does not depend on the width of the window, so that two of the four combinations suffice.
+    for (width, height, theme) in [(1440, 900, Theme::Light), (375, 800, Theme::Dark)] {
+        let what = format!("{name}, {width} pixels, {theme:?}");
+        window.size(width, height);
+        window.theme(theme);
+        assert_fits(window, width, &what);
+        assert_themed(window, theme, &what);
+        assert_accessible(window, &what);
+        window.picture(&format!("{name}-{width}-{theme:?}").to_lowercase());
     }
 }
 
-/// Nothing is wider than the window, and one drawing of each chart is shown with letters that can
-/// be read.
+/// Asserts that no element is wider than the window, and that each chart shows exactly one drawing, with readable
+/// letters.
 fn assert_fits(window: &Window, width: u32, what: &str) {
     let wide = window.json("document.documentElement.scrollWidth");
     assert!(
@@ -262,13 +244,13 @@ fn assert_themed(window: &Window, theme: Theme, what: &str) {
     assert_eq!(paper, expected, "{what}");
 }
 
-/// axe-core finds nothing serious.
+/// Asserts that axe-core finds no serious accessibility problem on the page.
 fn assert_accessible(window: &Window, what: &str) {
     let found = window.axe();
     assert_eq!(found, Value::Array(vec![]), "{what}");
 }
 
-/// The page asks nobody for anything, and its script does not fail.
+/// Asserts that the page loads no other file, and that the page's scripts end without an error.
 fn assert_alone(window: &Window, what: &str) {
     let asked = window.json("performance.getEntriesByType('resource').length");
     assert_eq!(asked, 0, "{what}");
@@ -289,7 +271,7 @@ fn what_a_workload_is_called_is_text_and_nothing_else() {
     run["plan"]["source"]["text"] = evil.into();
     run["notes"] = serde_json::json!([{ "text": evil, "location": null }]);
     std::fs::write(&path, run.to_string()).unwrap();
-    // The operations' names are in the series too.
+    // Hostile names of operations go to the time series and histograms as well, because the page reads names from both.
     for file in ["run.json", "intervals.csv", "histograms.hlog"] {
         let text = std::fs::read_to_string(dir.join(file)).unwrap();
         std::fs::write(dir.join(file), text.replace("read1", "<b>&'x")).unwrap();

@@ -1,18 +1,18 @@
-//! The results browser in a real browser: found, compared, watched and deleted as a person does it.
+//! The results browser in a real browser: a person finds, compares, watches and deletes results.
 
-use super::window::{Theme, Window};
-use super::{assert_accessible, assert_fits, assert_themed};
-use crate::common::{Bench, Ended, started};
+use super::check;
+use super::window::Window;
+use crate::common::{Bench, Ended, Started, started};
 use crate::serve::{Browser, WORKLOAD, copy, results, serve};
 use serde_json::{Value, json};
 
-/// Names of the rows of the list.
+/// Names of the results that the list of the results browser shows, from top to bottom.
 fn rows(window: &Window) -> Value {
     window
         .json("[...document.querySelectorAll('.results tbody .name > a')].map(a => a.textContent)")
 }
 
-/// Four results, one of them tagged and invalid.
+/// Creates four results in the results browser's directory, one of which has tags and the verdict invalid.
 fn some_results(bench: &Bench) {
     let first = results(bench, "newest");
     for (name, day, ops) in [("middle", 2, 100.0), ("oldest", 1, 200.0)] {
@@ -86,7 +86,7 @@ fn results_are_filtered_compared_annotated_and_deleted() {
     window.follow("a.tag");
     assert_eq!(rows(&window), json!(["middle"]));
 
-    // Of a tagged one that has to be said; the browser itself does not send the form before.
+    // The form that deletes a tagged result has a required checkbox, without which the browser does not send the form.
     window.follow(".results .name a");
     window.follow("a.danger");
     assert_eq!(window.json("document.forms[0].checkValidity()"), false);
@@ -97,30 +97,45 @@ fn results_are_filtered_compared_annotated_and_deleted() {
     assert_eq!(window.complaints(), Vec::<String>::new());
 }
 
-/// Points of a chart's table.
+/// JavaScript for the number of points in the table of the throughput chart.
 const POINTS: &str = "document.querySelectorAll('#throughput tbody tr').length";
 
-/// A run that goes on until it is interrupted.
-fn long_run(bench: &Bench) -> crate::common::Started {
+/// Starts a run on the workload [`WORKLOAD`] that would measure for minutes, to be ended by an interrupt.
+fn long_run(bench: &Bench, events: &[&str]) -> Started {
     let workload = bench.workload(WORKLOAD);
     let more = [
         "--target=null:?latency=2ms",
         "--interval=100ms",
         "--time=300s",
     ];
-    started(bench.command(&workload, &more), "measuring")
+    let command = bench.command(&workload, &[&more, events].concat());
+    started(command, "measuring")
 }
 
+/// JavaScript for the texts at the vertical lines that mark events in the throughput chart.
+const MARKS: &str = "[...document.querySelectorAll('#throughput .wide text')]
+    .map(t => t.textContent.trim()).filter(t => t.startsWith('sh '))";
+
 #[test]
-fn a_run_is_watched_as_it_goes_on() {
+fn a_run_and_its_events_are_watched_as_they_go_on() {
     let bench = Bench::on_tmpfs();
     let browser = serve(&bench, &[]);
-    let run = long_run(&bench);
+    let go_on = bench.path("go-on");
+    let waits = format!(
+        "--event=1s sh while ! test -e {}; do sleep 0.05; done",
+        go_on.display()
+    );
+    let events = [
+        "--event=500ms sh true",
+        &waits,
+        "--event=290s sh echo later",
+    ];
+    let run = long_run(&bench, &events);
     let window = Window::at(&format!("{}/live", browser.url));
     window.follow("main ul a");
     window.until(&format!("{POINTS} > 5"));
     let before = window.json(POINTS).as_u64().unwrap();
-    // What a person has opened stays open.
+    // The table of a chart that a person opens stays open when new points arrive.
     window.json("document.querySelector('#latency summary').click()");
     window.until(&format!("{POINTS} > {before} + 5"));
     assert_eq!(
@@ -135,50 +150,12 @@ fn a_run_is_watched_as_it_goes_on() {
     let tile = window.json("document.querySelectorAll('.tiles dd')[1].textContent");
     let shown: String = tile.as_str().unwrap().split_whitespace().collect();
     assert!(shown.parse::<f64>().unwrap() > 0.0, "{tile}");
-    run.interrupt();
-    run.end().expect_code(130);
-    window.until("document.querySelector('#state').textContent === 'ended'");
-    assert_eq!(window.complaints(), Vec::<String>::new());
-    window.follow("#results");
-    let heading = window.json("document.querySelector('h1').textContent");
-    assert_eq!(heading, "w interrupted");
-}
+    check(&window, "browser-live");
 
-/// The lines of events in a chart, by their texts, as the page shows them.
-const MARKS: &str = "[...document.querySelectorAll('#throughput .wide text')]
-    .map(t => t.textContent.trim()).filter(t => t.startsWith('sh '))";
-
-#[test]
-fn events_of_a_run_in_progress_are_lines_in_its_charts() {
-    let bench = Bench::on_tmpfs();
-    let browser = serve(&bench, &[]);
-    let workload = bench.workload(WORKLOAD);
-    let go_on = bench.path("go-on");
-    let waits = format!(
-        "--event=1s sh while ! test -e {}; do sleep 0.05; done",
-        go_on.display()
-    );
-    let more = [
-        "--target=null:?latency=2ms",
-        "--interval=100ms",
-        "--time=300s",
-        "--event=500ms sh true",
-        &waits,
-        "--event=290s sh echo later",
-    ];
-    let run = started(bench.command(&workload, &more), "measuring");
-    let window = Window::at(&format!("{}/live", browser.url));
-    window.follow("main ul a");
     window.until(&format!("{MARKS}.length === 2"));
     assert_eq!(window.json(&format!("{MARKS}[0]")), "sh true");
     let events = "[...document.querySelectorAll('#events + ul li')].map(e => e.textContent)";
-    let listed = window.json(events);
-    let listed: Vec<&str> = listed
-        .as_array()
-        .unwrap()
-        .iter()
-        .flat_map(|e| e.as_str())
-        .collect();
+    let listed: Vec<String> = serde_json::from_value(window.json(events)).unwrap();
     assert_eq!(listed.len(), 2, "{listed:?}");
     assert!(
         listed[0].starts_with("500ms: sh true, begun "),
@@ -194,7 +171,7 @@ fn events_of_a_run_in_progress_are_lines_in_its_charts() {
     assert_eq!(
         of_run.len(),
         2,
-        "what has not begun is not there: {of_run:?}"
+        "the third event is still to come: {of_run:?}"
     );
     run.interrupt();
     let result = run.end().result(130);
@@ -211,19 +188,22 @@ fn events_of_a_run_in_progress_are_lines_in_its_charts() {
     }
     window.until("document.querySelector('#state').textContent === 'ended'");
     assert_eq!(window.complaints(), Vec::<String>::new());
-    // The finished page has the same lines.
+    // The page of the finished results marks the same events as the page of the run in progress.
     window.follow("#results");
+    let heading = window.json("document.querySelector('h1').textContent");
+    assert_eq!(heading, "w interrupted");
     window.until(&format!("{MARKS}.length === 2"));
 }
 
-/// A page whose server went away and came again goes on, or says that the run has ended meanwhile.
+/// After a restart of `serve`, the open page of a run in progress continues, or says that the run may have ended
+/// meanwhile.
 #[test]
 fn a_page_outlives_its_server() {
     let bench = Bench::on_tmpfs();
     let browser = serve(&bench, &[]);
     let url = browser.url.clone();
     let listen = format!("--listen={}", url.strip_prefix("http://").unwrap());
-    let run = long_run(&bench);
+    let run = long_run(&bench, &[]);
     let window = Window::at(&format!("{url}/live"));
     window.follow("main ul a");
     let state = |text| format!("document.querySelector('#state').textContent === '{text}'");
@@ -246,7 +226,7 @@ fn the_browsers_pages_are_readable_in_both_widths_and_both_themes() {
     some_results(&bench);
     let browser: Browser = serve(&bench, &["--token=correct-horse-battery"]);
     let window = Window::at(&browser.url);
-    check(&window, "login");
+    check(&window, "browser-login");
     window.json("document.querySelector('#token').value = 'correct-horse-battery'");
     window.follow("main button");
     for (name, path) in [
@@ -257,27 +237,7 @@ fn the_browsers_pages_are_readable_in_both_widths_and_both_themes() {
         ("missing", "/results/nothing"),
     ] {
         window.go(&format!("{}{path}", browser.url));
-        check(&window, name);
-    }
-    let run = long_run(&bench);
-    window.go(&format!("{}/live", browser.url));
-    window.follow("main ul a");
-    window.until(&format!("{POINTS} > 2"));
-    check(&window, "live");
-    run.interrupt();
-    run.end().expect_code(130);
-}
-
-fn check(window: &Window, name: &str) {
-    assert_eq!(window.complaints(), Vec::<String>::new(), "{name}");
-    // What a theme changes does not depend on the width, nor the other way round.
-    for (width, height, theme) in [(1440, 900, Theme::Light), (375, 800, Theme::Dark)] {
-        let what = format!("{name}, {width} pixels, {theme:?}");
-        window.size(width, height);
-        window.theme(theme);
-        assert_fits(window, width, &what);
-        assert_themed(window, theme, &what);
-        assert_accessible(window, &what);
-        window.picture(&format!("browser-{name}-{width}-{theme:?}").to_lowercase());
+        assert_eq!(window.complaints(), Vec::<String>::new(), "{name}");
+        check(&window, &format!("browser-{name}"));
     }
 }

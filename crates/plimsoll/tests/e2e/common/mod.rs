@@ -8,13 +8,15 @@ pub mod series;
 pub mod served;
 pub mod sshd;
 
+use plimsoll_results::{Distribution, RunDir, SparseInterval};
 pub use plimsoll_testkit::bench::{
     Bench, CLAIM, Ended, MARKER, PATIENCE, Started, find_row, row, signal, started, tree,
     wait_until,
 };
+use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The process that is this rank, below the one that was started.
+/// Process id of rank `rank` among the descendants of the process `started`.
 pub fn rank_of(started: u32, rank: u32) -> i32 {
     let found = family_of(started as i32);
     let names = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PLIMSOLL_LOCAL_RANK"];
@@ -61,4 +63,21 @@ pub fn children_of(pid: i32) -> Vec<i32> {
         })
         .flat_map(|pid| pid.parse())
         .collect()
+}
+
+/// All histograms in the log `histograms.hlog` of a run, one per line: window, interval and tag.
+pub fn logged(dir: &RunDir) -> Vec<SparseInterval> {
+    let mut lines = Vec::new();
+    dir.each_histogram(&mut |line| lines.push(line)).unwrap();
+    lines
+}
+
+/// Latency distributions of a measured window by tag (operation and kind), summed over the intervals of
+/// `histograms.hlog`.
+pub fn distributions(dir: &RunDir, window: u32) -> BTreeMap<String, Distribution> {
+    let mut sums = BTreeMap::<String, Distribution>::new();
+    for line in logged(dir).into_iter().filter(|l| l.window == window) {
+        sums.entry(line.tag).or_default().add(&line.histogram);
+    }
+    sums
 }

@@ -24,11 +24,11 @@ count = 100
 size = "4k"
 "#;
 
-/// Number of files of each user.
+/// Number of files that the workload [`USERS`] has per user.
 pub const FILES_PER_USER: u64 = 200;
 
-/// Arguments with which a curve measures every load, however slow the machine is.
-pub const TO_THE_END: [&str; 2] = ["--stop-after-invalid=0", "--continue-past-peak"];
+/// Option with which a curve measures every load, even if the test machine is too slow for the criteria.
+pub const TO_THE_END: [&str; 1] = ["--stop-after-invalid=0"];
 
 /// A `plimsoll` command on the workload [`USERS`], with results in the bench and JSON on standard output.
 pub fn command(bench: &Bench, command: &str, more: &[&str]) -> Command {
@@ -79,13 +79,13 @@ pub fn only_in(results: &Path) -> SeriesDir {
     SeriesDir::at(&results.join(&names[0]))
 }
 
-/// The results of a run of a series.
+/// Parsed `run.json` of one run of a series.
 #[track_caller]
 pub fn run_of(dir: &SeriesDir, run: &SeriesRun) -> Run {
     dir.run(run).unwrap().read().unwrap()
 }
 
-/// The results of all runs of a series.
+/// Parsed `run.json` of each run of a series, in series order.
 #[track_caller]
 pub fn runs_of(dir: &SeriesDir) -> Vec<Run> {
     let series = dir.read().unwrap();

@@ -1,6 +1,6 @@
 //! Real servers of ssh: one that an ordinary user may run, with keys of its own.
 
-use crate::common::{Bench, family_of, wait_until};
+use crate::common::{Bench, family_of};
 use plimsoll_testkit::{Machine, write_executable};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::ErrorKind;
@@ -234,37 +234,6 @@ impl Drop for Sshd {
         }
         let _ = self.child.wait();
     }
-}
-
-#[test]
-fn a_server_leaves_no_process_behind() {
-    let bench = Bench::new();
-    let server = Sshd::start(&bench);
-    let mut client = Command::new("ssh")
-        .arg("-F")
-        .arg(server.config())
-        .args(["host", "sleep 600 & sleep 600"])
-        .stdin(Stdio::null())
-        .spawn()
-        .unwrap();
-    let is_sleep = |pid: &i32| {
-        let command = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        command.starts_with(b"sleep")
-    };
-    wait_until("both commands run", || {
-        server.commands().iter().filter(|pid| is_sleep(pid)).count() == 2
-    });
-    let mut all = server.sessions();
-    all.extend(server.commands());
-    assert!(all.len() >= 4, "{all:?}");
-    drop(server);
-    wait_until("all processes end", || {
-        all.iter().all(|pid| {
-            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
-            stat.map_or(true, |stat| stat.contains(") Z "))
-        })
-    });
-    client.wait().unwrap();
 }
 
 fn keygen(path: &Path) {

@@ -4,10 +4,11 @@ use super::*;
 use crate::common::series;
 use plimsoll_testkit::crash_points::Fault;
 
-/// Runs with each fault of a kind until there are no more, on results and files of the run; checks
-/// that the run says which file it is, and that what is left is whole.
+/// Makes a run with the fault of each number `n`, until no write of a run fails any more. After each run with a fault,
+/// published results must be whole, and the error message must name the file and contain `words`, the text of the
+/// system's error.
 #[track_caller]
-fn check_faults(args: &[&str], fault: fn(usize) -> Fault, words: &str) -> usize {
+fn check_faults(args: &[&str], fault: fn(usize) -> Fault, words: &str) {
     for n in 0.. {
         let bench = Bench::on_tmpfs();
         bench.workload(LOOKERS);
@@ -18,7 +19,7 @@ fn check_faults(args: &[&str], fault: fn(usize) -> Fault, words: &str) -> usize 
         let Some(failed) = ended.failed.first() else {
             assert_eq!(ended.status.code(), Some(0), "{}", ended.stderr);
             assert!(n > 10, "{n}");
-            return n;
+            return;
         };
         let said = format!("{}{}", ended.stdout, ended.stderr);
         let place = format!("{n}, {}: {said}", failed.summary());
@@ -28,9 +29,10 @@ fn check_faults(args: &[&str], fault: fn(usize) -> Fault, words: &str) -> usize 
             whole_run(dir).unwrap_or_else(|e| panic!("{e} after {place}"));
         }
         assert!(!said.contains("panicked"), "{place}");
-        // What comes after the results are published is missing in them, and that is said.
+        // After a fault that follows the publication of the results, the run succeeds, and a message says that later
+        // data are missing in the results.
         let is_late = said.contains("what came after the measurement is missing in the results");
-        // Before anything is done, another place can be chosen.
+        // A fault before the run begins is a usage error, which tells the user to choose another results directory.
         let is_refused = said.contains("--results chooses another place");
         let (expected, is_there) = match (is_late, is_refused) {
             (true, _) => (0, true),
@@ -42,11 +44,10 @@ fn check_faults(args: &[&str], fault: fn(usize) -> Fault, words: &str) -> usize 
         assert!(said.contains(words), "{place}");
         assert!(said.contains(&named(failed.path())), "{place}");
     }
-    unreachable!("there is an end");
 }
 
-/// What an error calls a file that could not be written: one that gets its name when it is whole is called
-/// by that name, of which only the directory is known here.
+/// Path that an error about the file `path` must contain. Of a temporary file, an error names the final path, of which
+/// the test knows only the directory.
 fn named(path: &Path) -> String {
     let shown = path.to_str().unwrap();
     match path.file_name().map(|name| name.to_str().unwrap()) {
@@ -60,27 +61,15 @@ fn named(path: &Path) -> String {
 }
 
 #[test]
-fn a_full_disk_ends_a_run_at_every_write_of_its_results() {
-    let args = [
-        &["run", "w.f", "--results=results", "--interval=1s"][..],
-        &VIRTUAL,
-    ]
-    .concat();
+fn a_full_or_broken_disk_ends_a_run_at_every_write_of_its_results() {
+    let run = ["run", "w.f", "--results=results", "--interval=1s"];
+    let args = [&run[..], &VIRTUAL].concat();
     check_faults(&args, Fault::FullFrom, "No space left on device");
-}
-
-#[test]
-fn a_broken_disk_ends_a_run_at_every_write_of_its_results() {
-    let args = [
-        &["run", "w.f", "--results=results", "--interval=1s"][..],
-        &VIRTUAL,
-    ]
-    .concat();
     check_faults(&args, Fault::BrokenAt, "nput/output error");
 }
 
-/// Measures loads on temporary files with results on a disk that is full from some change on, for every fourth change:
-/// no files are left, and what is there of the results is resumed on a disk with room.
+/// Makes a series of load points whose results are on a disk that is full from the n-th change on, for every fourth n:
+/// the series must leave no workload files, and `resume` must complete existing results on a disk with free space.
 #[track_caller]
 fn check_loads_on_full_disk(command: &str, more: &[&str]) {
     let times = ["--time=200ms", "--warmup=0s"];
@@ -99,7 +88,7 @@ fn check_loads_on_full_disk(command: &str, more: &[&str]) {
         }
         assert!(ended.stderr.contains("No space left on device"), "{place}");
         let Some(results) = bench.results().into_iter().next() else {
-            // The place of the results can be chosen before there is anything.
+            // Without any results directory, the disk was full before the series began.
             assert!(matches!(ended.status.code(), Some(1 | 2)), "{place}");
             continue;
         };
@@ -108,7 +97,7 @@ fn check_loads_on_full_disk(command: &str, more: &[&str]) {
         let hint = format!("resume with plimsoll resume {results}");
         assert!(ended.stderr.contains(&hint), "{place}");
         let resumed = Ended::of(bench.plimsoll(["resume", results]));
-        // Where the machine is busy, a load may not be sustained.
+        // On a busy machine, a load may not be sustained, which makes the exit code 3.
         assert!(matches!(resumed.code, Some(0 | 3)), "{}", resumed.stderr);
         let left = bench.left_but(&["results", "users.toml"]);
         assert!(left.is_empty(), "{left:?} after it was resumed: {place}");

@@ -122,7 +122,7 @@ fn second_run(bench: &Bench, state: &CrashState) -> Checked {
         return call_well(bench, &run_args(&[])).map(|_| ());
     }
     let (root, plan) = (bench.path("results"), plimsoll_plan::Plan::empty("w"));
-    let begun = RunWriter::create(&root, &plan, SystemTime::now(), ClockKind::Virtual);
+    let begun = RunWriter::create(&root, &plan, SystemTime::now(), ClockKind::Virtual, None);
     begun.map(|_| ()).map_err(|e| e.to_string())
 }
 
@@ -192,8 +192,9 @@ fn tags_are_the_old_or_the_new_ones_after_any_crash() {
                 "--results=results",
                 "--older-than=0m",
                 "--yes",
-                "--include-tagged",
             ];
+            let untag = ["results", "tag", "results/run", "--remove=nvme,other"];
+            call_well(bench, &untag)?;
             call_well(bench, &prune)?;
             ensure(!dir.exists(), || "they cannot be deleted".into())
         });

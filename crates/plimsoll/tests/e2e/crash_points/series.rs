@@ -107,12 +107,16 @@ fn resume(bench: &Bench, dir: &Path, expected: &[String], state: &CrashState) ->
     })
 }
 
-const TIMES: [&str; 3] = ["--time=2s", "--warmup=0s", "--clock=virtual"];
+const TIMES: [&str; 2] = ["--time=2s", "--warmup=0s"];
 
 #[test]
 fn a_curve_is_resumed_after_any_crash() {
     let bench = Bench::on_tmpfs();
-    let more = [&TIMES[..], &["--load=1,3", "--target=null:?latency=10ms"]].concat();
+    let more = [
+        &TIMES[..],
+        &["--load=1,3", "--target=null:?latency=10ms&clock=virtual"],
+    ]
+    .concat();
     check(&bench, series::command(&bench, "curve", &more));
 }
 
@@ -123,7 +127,7 @@ fn a_search_is_resumed_after_any_crash() {
         "--max-load=3",
         "--start-load=3",
         "--confirm-runs=2",
-        "--target=null:?latency=10ms",
+        "--target=null:?latency=10ms&clock=virtual",
     ];
     let more = [&TIMES[..], &search].concat();
     check(&bench, series::command(&bench, "find", &more));
@@ -139,8 +143,7 @@ fn a_profile_is_resumed_after_any_crash() {
     let args = [
         "profile",
         "p.prof",
-        "--filesystem=n=null:?latency=10ms",
-        "--clock=virtual",
+        "--filesystem=n=null:?latency=10ms&clock=virtual",
     ];
     check(&bench, bench.plimsoll(args));
 }

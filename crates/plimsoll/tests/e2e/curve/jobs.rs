@@ -1,14 +1,15 @@
-//! Points of a curve in virtual time that are measured at the same time.
+//! `curve --jobs`: load points in virtual time that processes measure at the same time.
 
 use super::*;
 use crate::common::series::measured_loads;
-use crate::common::{children_of, signal, started, wait_until};
+use crate::common::{children_of, signal, started, tree, wait_until};
 use plimsoll_results::SeriesKind;
 use rustix::process::Signal;
 use serde_json::Value;
 use std::path::Path;
 
-/// Fields of a document that tell of the machine, the time of day and the use of processors.
+/// Fields of `series.json` and `run.json` that differ between equal runs: machine, time of day, processes and their
+/// processor time.
 const CIRCUMSTANCES: [&str; 6] = [
     "started_at",
     "environment",
@@ -29,7 +30,8 @@ fn without_circumstances(value: &mut Value) {
     }
 }
 
-/// All files of a curve's directory by their paths in it, documents without circumstances.
+/// Relative path and text of each file in a curve's directory; JSON documents are without the fields of
+/// [`CIRCUMSTANCES`].
 fn results(dir: &Path) -> Vec<(String, String)> {
     let mut found: Vec<(String, String)> = tree(dir)
         .0
@@ -48,19 +50,9 @@ fn results(dir: &Path) -> Vec<(String, String)> {
     found
 }
 
-/// Curves of the same arguments with `--jobs 1` and `--jobs 3`.
-fn one_and_three(bench: &Bench, target: &str, more: &[&str]) -> [Series; 2] {
-    with_jobs(bench, ["--jobs=1", "--jobs=3"], target, more)
-}
-
-/// Curves of the same arguments with these `--jobs`.
-fn with_jobs<const N: usize>(
-    bench: &Bench,
-    jobs: [&str; N],
-    target: &str,
-    more: &[&str],
-) -> [Series; N] {
-    jobs.map(|jobs| {
+/// Measures a curve twice: with one load point at a time, and with the option `jobs`.
+fn one_and_more(bench: &Bench, jobs: &str, target: &str, more: &[&str]) -> [Series; 2] {
+    ["--jobs=1", jobs].map(|jobs| {
         let mut command = curve(bench, &["--time=5s", "--warmup=1s", "--dir=/users", jobs]);
         command.arg(format!("--target={target}")).args(more);
         parsed(&Ended::of(command).expect_code(0))
@@ -69,72 +61,52 @@ fn with_jobs<const N: usize>(
 
 #[test]
 fn points_measured_at_the_same_time_are_those_measured_one_by_one() {
-    for (target, more, points) in [
-        ("null:?latency=10ms&servers=3", vec!["--clock=virtual"], 5),
-        ("sim:flash-2-replicas", vec!["--percentiles=50,99.9"], 7),
+    // `--jobs=0` starts as many processes as the machine has processors.
+    for (jobs, target, points) in [
+        ("--jobs=3", "null:?latency=10ms&servers=3&clock=virtual", 5),
+        ("--jobs=0", "sim:flash-2-replicas", 7),
     ] {
         let bench = Bench::on_tmpfs();
-        let more = [&more[..], &["--load=1..7"]].concat();
-        let curves = one_and_three(&bench, target, &more);
-        // Three servers carry three users: the fifth is the second invalid point, and those that were
-        // begun beyond it are gone.
+        let curves = one_and_more(&bench, jobs, target, &["--load=1..7"]);
+        // Three servers of the target `null` sustain three users: load 5 is the second invalid point, and the curve
+        // removes the results of higher loads, which were measured at the same time.
         assert_eq!(loads(&curves[0]), (1..=points).collect::<Vec<u64>>());
         assert_eq!(curves[0].state, curves[1].state);
-        let [one, three] = [0, 1].map(|n| results(directory_of(&bench, n).path()));
-        let names = |of: &[(String, String)]| -> Vec<String> {
-            of.iter().map(|(name, _)| name.clone()).collect()
-        };
-        assert_eq!(names(&one), names(&three));
+        let [one, all] = [0, 1].map(|n| results(directory_of(&bench, n).path()));
         assert_eq!(one.len(), 1 + 3 * points as usize);
-        for ((name, one), (_, three)) in one.iter().zip(&three) {
+        assert_eq!(one.len(), all.len());
+        for ((name, one), (other, all)) in one.iter().zip(&all) {
+            assert_eq!(name, other);
             assert!(one.len() > 500, "{name}: {one}");
-            assert!(one == three, "{target}: {name} differs\n{one}\n{three}");
+            assert!(one == all, "{target}: {name} differs\n{one}\n{all}");
         }
     }
 }
 
 #[test]
-fn as_many_points_as_there_are_processors_are_measured_at_the_same_time() {
-    let bench = Bench::on_tmpfs();
-    let more = ["--clock=virtual", "--load=1..3"];
-    let target = "null:?latency=1ms";
-    let [one, all] = with_jobs(&bench, ["--jobs=1", "--jobs=0"], target, &more);
-    let figures = |curve: &Series| -> Vec<f64> {
-        let points = curve.runs.iter();
-        points.map(|p| p.achieved_ops_per_s).collect()
-    };
-    assert_eq!((loads(&all), figures(&all)), (vec![1, 2, 3], figures(&one)));
-}
-
-#[test]
 fn points_that_are_not_independent_are_not_measured_at_the_same_time() {
     let bench = Bench::on_tmpfs();
-    let refusal = |more: &[&str]| {
-        let mut command = curve(&bench, &["--load=1..4"]);
-        command.args(more);
-        Ended::of(command).refusal()
-    };
-    for jobs in ["--jobs 0", "--jobs 2"] {
-        let real = refusal(&[&jobs.replace(' ', "="), "--target=null:?latency=1ms"]);
-        assert!(real.contains(&format!("{jobs}: in real time")), "{real}");
-        assert!(
-            real.contains("expected --jobs 1, or virtual time (--clock virtual"),
-            "{real}"
-        );
+    let (null, virtually) = ("--target=null:?latency=1ms", &*virtually("1ms"));
+    let work = format!("--dir={}", bench.work().display());
+    let one_at_a_time = "expected --jobs 1, or a target in virtual time";
+    for (more, expected) in [
+        (&["--jobs=0", null][..], "--jobs 0: in real time"),
+        (&["--jobs=2", null], one_at_a_time),
+        (
+            &["--jobs=2", virtually, "--event=before sh true"],
+            "one point at a time",
+        ),
+        (
+            &["--jobs=2", virtually, "--event=after load sh true"],
+            "one point at a time",
+        ),
+        (&["--jobs=2", &work], one_at_a_time),
+    ] {
+        let refused = curve(&bench, &[&["--load=1..4"], more].concat());
+        let said = Ended::of(refused).refusal();
+        assert!(said.contains(expected), "{more:?}: {said}");
     }
-    for command in ["--event=before sh true", "--event=after load sh true"] {
-        let virtually = virtually("1ms");
-        let more = ["--jobs=2", &virtually[0], &virtually[1], command];
-        let said = refusal(&more);
-        assert!(said.contains("one point at a time"), "{said}");
-    }
-    // A target with files has no virtual time; nothing is created there.
-    let work = bench.work();
-    let work = format!("--dir={}", work.display());
-    let files = refusal(&["--jobs=2", "--clock=virtual", &work]);
-    assert!(files.contains("virtual time"), "{files}");
-    assert!(!bench.work().exists());
-    assert_eq!(bench.results().len(), 0);
+    assert_eq!(bench.left_but(&["users.toml"]), [""; 0]);
 }
 
 #[test]
@@ -143,7 +115,7 @@ fn points_that_share_files_are_not_measured_at_the_same_time() {
     virtual_curve(&bench, "1ms", &["--load=1,2"]).expect_code(0);
     let dir = only(&bench);
     series::cut(&dir, 1);
-    // No curve begins like this.
+    // A new curve refuses `--jobs` on the target `posix`; `series.json` is edited to test the refusal by `resume`.
     let curve = edit(&dir, |curve| {
         curve.configurations[0].target.url = "posix".into();
     });
@@ -160,7 +132,7 @@ fn endless(bench: &Bench) -> Command {
     let times = ["--time=1000000s", "--warmup=0s", "--interval=1000s"];
     let mut command = curve(bench, &times);
     let more = ["--load=1..5", "--jobs=3"];
-    command.args(virtually("1ms")).args(more);
+    command.arg(virtually("1ms")).args(more);
     command
 }
 
@@ -168,7 +140,7 @@ fn endless(bench: &Bench) -> Command {
 fn processes(curve: u32) -> Vec<i32> {
     let mut pids = children_of(curve as i32);
     pids.sort_by_key(|pid| {
-        // Empty while the system still replaces the program.
+        // The file `/proc/PID/cmdline` of a child process is empty while execve replaces the program of the child.
         let mut line = vec![];
         wait_until("the process has its arguments", || {
             line = std::fs::read(format!("/proc/{pid}/cmdline")).unwrap();
@@ -182,7 +154,8 @@ fn processes(curve: u32) -> Vec<i32> {
     pids
 }
 
-/// Whether a process has ended, even if its parent does not care.
+/// Whether a process has ended: `/proc/PID/stat` is missing, or shows a zombie (state Z) that the parent has not waited
+/// for.
 fn has_ended(pid: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.is_empty() || stat.contains(") Z ")
@@ -190,43 +163,38 @@ fn has_ended(pid: i32) -> bool {
 
 #[test]
 fn a_process_that_dies_ends_the_curve_at_its_load() {
-    let bench = Bench::on_tmpfs();
-    let going = started(endless(&bench), "load 3 begun");
-    let pids = processes(going.child.id());
-    signal(pids[0], Signal::KILL);
-    let ended = going.end().expect_code(1);
-    let text = "load 1: the process that measures it died (signal 9)";
-    assert!(
-        ended.stderr.contains(&format!("error: {text}\n")),
-        "{}",
-        ended.stderr
-    );
-    let curve = parsed(&ended);
-    assert_eq!((curve.state, loads(&curve)), (SeriesState::Failed, vec![]));
-    assert_eq!(curve.stop_reason.as_ref().unwrap().text, text);
-    // The others were ended, and of what they had measured nothing stays.
-    assert!(pids.into_iter().all(has_ended));
-    let left = entries(&only(&bench));
-    let is_left = |name: &String| name == "series.json" || name.starts_with(".plimsoll-");
-    assert!(left.iter().all(is_left), "{left:?}");
+    for (sent, how) in [
+        (Signal::KILL, "died (signal 9)"),
+        (Signal::TERM, "was terminated"),
+    ] {
+        let bench = Bench::on_tmpfs();
+        let going = started(endless(&bench), "load 3 begun");
+        let pids = processes(going.child.id());
+        await_handlers(&pids);
+        signal(pids[0], sent);
+        let ended = going.end().expect_code(1);
+        let text = format!("load 1: the process that measures it {how}");
+        let said = ended.stderr.contains(&format!("error: {text}\n"));
+        assert!(said, "{}", ended.stderr);
+        let curve = parsed(&ended);
+        assert_eq!((curve.state, loads(&curve)), (SeriesState::Failed, vec![]));
+        assert_eq!(curve.stop_reason.as_ref().unwrap().text, text);
+        assert!(curve.state.can_resume());
+        // After the death of one process of `--jobs`, the other processes end. Only SIGTERM lets the dying process
+        // write the results of its interrupted run.
+        assert!(pids.into_iter().all(has_ended));
+        let left = entries(&only(&bench));
+        let is_left = |name: &String| {
+            name == "series.json"
+                || name.starts_with(".plimsoll-")
+                || (sent == Signal::TERM && name.ends_with("-interrupted"))
+        };
+        assert!(left.iter().all(is_left), "{left:?}");
+    }
 }
 
-#[test]
-fn an_interrupt_ends_all_processes() {
-    let bench = Bench::on_tmpfs();
-    let going = started(endless(&bench), "load 3 begun");
-    let pids = processes(going.child.id());
-    assert_eq!(pids.len(), 3);
-    going.interrupt();
-    let curve = parsed(&going.end().expect_code(130));
-    assert_eq!(
-        (curve.state, measured_loads(&curve)),
-        (SeriesState::Interrupted, vec![])
-    );
-    assert!(pids.into_iter().all(has_ended));
-}
-
-/// Waits until processes handle signals, which end them before.
+/// Waits until processes of `--jobs` have their threads for signals and standard input; before, SIGTERM kills a
+/// process.
 fn await_handlers(pids: &[i32]) {
     for pid in pids {
         wait_until("the process waits for its input", || {
@@ -237,36 +205,18 @@ fn await_handlers(pids: &[i32]) {
 }
 
 #[test]
-fn a_process_that_is_terminated_ends_the_curve_at_its_load() {
-    // As by a program that frees memory.
-    let bench = Bench::on_tmpfs();
-    let going = started(endless(&bench), "load 3 begun");
-    let pids = processes(going.child.id());
-    await_handlers(&pids);
-    signal(pids[0], Signal::TERM);
-    let ended = going.end().expect_code(1);
-    let text = "load 1: the process that measures it was terminated";
-    let said = ended.stderr.contains(&format!("error: {text}\n"));
-    assert!(said, "{}", ended.stderr);
-    let curve = parsed(&ended);
-    assert_eq!((curve.state, loads(&curve)), (SeriesState::Failed, vec![]));
-    assert_eq!(curve.stop_reason.as_ref().unwrap().text, text);
-    assert!(curve.state.can_resume());
-    assert!(pids.into_iter().all(has_ended));
-}
-
-#[test]
-fn a_termination_ends_all_processes_whoever_gets_it() {
-    // `kill PID` sends it to one, a service manager to each of the group.
-    for to_children in [0, 3] {
+fn an_interrupt_or_a_termination_ends_all_processes() {
+    // `kill PID` sends SIGTERM to the process of the curve alone, a service manager also to the processes of `--jobs`.
+    for (sent, to_children) in [(Signal::INT, 0), (Signal::TERM, 0), (Signal::TERM, 3)] {
         let bench = Bench::on_tmpfs();
         let going = started(endless(&bench), "load 3 begun");
         let pids = processes(going.child.id());
+        assert_eq!(pids.len(), 3);
         await_handlers(&pids);
         for pid in &pids[..to_children] {
-            signal(*pid, Signal::TERM);
+            signal(*pid, sent);
         }
-        going.terminate();
+        signal(going.child.id() as i32, sent);
         let ended = going.end().expect_code(130);
         assert!(!ended.stderr.contains("error"), "{}", ended.stderr);
         let curve = parsed(&ended);
@@ -296,46 +246,23 @@ fn processes_end_with_the_one_that_started_them() {
 }
 
 #[test]
-fn what_was_measured_ahead_is_used_when_a_curve_is_resumed() {
-    let bench = Bench::on_tmpfs();
-    let more = ["--clock=virtual", "--load=1..4"];
-    let [_, whole] = one_and_three(&bench, "null:?latency=1ms", &more);
-    let dir = directory_of(&bench, 1);
-    // As if its process had been killed while it measured the second point.
-    edit(&dir, |curve| {
-        curve.runs.truncate(1);
-        curve.state = SeriesState::Unfinished;
-    });
-    std::fs::remove_dir_all(dir.path().join("point-02-load-2")).unwrap();
-    let resumed = parsed(&resume(&bench, &dir, &["--jobs=2"]).expect_code(0));
-    assert_eq!(loads(&resumed), [1, 2, 3, 4]);
-    assert_eq!(resumed.runs[2..], whole.runs[2..]);
-    assert_ne!(resumed.runs[1].started_at, whole.runs[1].started_at);
-    let figures = |curve: &Series| curve.runs[1].achieved_ops_per_s;
-    assert_eq!(figures(&resumed), figures(&whole));
-    let names = entries(&dir);
-    assert_eq!(names[..2], ["point-01-load-1", "point-02-load-2"]);
-    assert_eq!(names.len(), 5);
-}
-
-#[test]
 fn what_an_earlier_process_measured_beyond_the_end_of_the_curve_stays() {
     let bench = Bench::on_tmpfs();
     let mut command = curve(&bench, &["--time=5s", "--warmup=0s", "--load=1..7"]);
-    command.args(["--target=null:?latency=10ms&servers=3", "--clock=virtual"]);
+    command.args(["--target=null:?latency=10ms&servers=3&clock=virtual"]);
     command.args(TO_THE_END);
     let whole = parsed(&Ended::of(command).expect_code(0));
     assert_eq!(loads(&whole), [1, 2, 3, 4, 5, 6, 7]);
     let dir = only(&bench);
-    // As if several processes had been at work when that of the curve, which ends with the second
-    // invalid point, was killed.
+    // `series.json` lists two of seven measured points, as if the process of a curve with `--jobs` had been killed.
+    // With the stop rule, the resumed curve ends at the second invalid point.
     edit(&dir, |curve| {
         curve.runs.truncate(2);
         curve.state = SeriesState::Unfinished;
         let SeriesKind::Curve(figures) = &mut curve.kind else {
             panic!("{:?}", curve.kind);
         };
-        figures.stop_rules.stop_after_invalid = Some(2);
+        figures.stop_after_invalid = Some(2);
     });
     std::fs::remove_dir_all(dir.path().join("point-03-load-3")).unwrap();
     let before = entries(&dir);

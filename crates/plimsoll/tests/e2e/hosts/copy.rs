@@ -1,7 +1,7 @@
 //! The program is sent to hosts (`copy-program=yes`).
 
-use super::{ENDLESS, SERVER};
-use crate::common::sshd::{Sshd, script};
+use super::SERVER;
+use crate::common::sshd::Sshd;
 use crate::common::{Bench, Ended};
 use plimsoll_testkit::write_executable;
 use std::process::{Command, Stdio};
@@ -25,55 +25,6 @@ fn the_program_is_sent_and_leaves_nothing() {
     let left = std::fs::read_dir(bench.path("remote-tmp")).unwrap();
     let left: Vec<_> = left.map(|e| e.unwrap().file_name()).collect();
     assert!(left.is_empty(), "{left:?}");
-}
-
-#[test]
-fn a_copied_program_that_does_not_start_is_not_sent_for_long() {
-    let bench = Bench::on_tmpfs();
-    let hangs = script(&bench.path("hangs"), "exec cat >/dev/null");
-    let sshd = Sshd::with(&bench, &format!("ForceCommand {hangs}"));
-    let workload = bench.workload(ENDLESS);
-    let refused = |ssh: &str| {
-        let hosts = copied_to(&bench, ssh, "a");
-        let command = bench.command_in_work(&workload, &[&hosts]);
-        Ended::of(command).expect_code(1).stderr
-    };
-    let said = refused(&sshd.ssh());
-    assert!(
-        said.contains("host a: plimsoll did not start there within 9 s"),
-        "{said}"
-    );
-    // What has no shell: its account may only forward ports.
-    let none = Sshd::with(&bench, "ForceCommand true");
-    let said = refused(&none.ssh());
-    let expected = "host a: the login shell there ended without starting the program";
-    assert!(said.contains(expected), "{said}");
-}
-
-#[test]
-fn a_copied_program_that_arrives_damaged_is_refused_and_removed() {
-    let bench = Bench::on_tmpfs();
-    // One byte at the end of the file, which no program uses.
-    let shell = script(
-        &bench.path("shell"),
-        r#"command=$(printf '%s' "$SSH_ORIGINAL_COMMAND" |
-             sed 's/ && chmod/ \&\& printf x >>"$d\/plimsoll" \&\& chmod/')
-           eval "$command""#,
-    );
-    let sshd = Sshd::with(&bench, &format!("ForceCommand {shell}"));
-    let workload = bench.workload(ENDLESS);
-    let hosts = copied_to(&bench, &sshd.ssh(), "a");
-    let command = bench.command_in_work(&workload, &[&hosts]);
-    let said = Ended::of(command).expect_code(1).stderr;
-    assert!(
-        said.contains("is not the one that was sent: its SHA-256 is "),
-        "{said}"
-    );
-    sshd.await_ranks(0);
-    assert_eq!(
-        std::fs::read_dir(bench.path("remote-tmp")).unwrap().count(),
-        0
-    );
 }
 
 #[test]

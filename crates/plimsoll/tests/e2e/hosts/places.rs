@@ -1,4 +1,4 @@
-//! Hosts with their own names of directories and targets.
+//! Hosts that state a work directory (`dir=`) or a target (`target=`) of their own.
 
 use super::SERVER;
 use crate::common::sshd::Sshd;
@@ -14,11 +14,9 @@ fn a_host_may_have_its_own_names_of_places() {
     let elsewhere = bench.path("elsewhere");
     std::os::unix::fs::symlink(bench.root(), &elsewhere).unwrap();
     let hosts = |dir: &Path| {
-        let text = format!(
-            "# the server\nssh=\"{}\"\nserver-[1-2] \"dir={}\" program={program} # both\n",
-            sshd.ssh(),
-            dir.display()
-        );
+        let (ssh, dir) = (sshd.ssh(), dir.display());
+        let servers = format!("server-[1-2] \"dir={dir}\" program={program} # both");
+        let text = format!("# the server\nssh=\"{ssh}\"\n{servers}\n");
         std::fs::write(bench.path("hosts"), text).unwrap();
         let args = ["--hosts=@hosts", "--ops=1200"];
         let args = [&args[..], &SERVER].concat();
@@ -28,35 +26,36 @@ fn a_host_may_have_its_own_names_of_places() {
     assert_eq!((run.ranks, run.summary.ops), (3, 1200));
     let names: Vec<&str> = run.hosts.iter().map(|h| h.host.as_str()).collect();
     assert_eq!(names[1..], ["server-1", "server-2"]);
-    // The same place for each command that runs workloads.
+    // `run`, `curve`, `find`, `profile` and `md` all use the host's own work directory.
+    let (ssh, place) = (sshd.ssh(), elsewhere.join("work"));
     let at_place = format!(
-        "ssh=\"{}\"\nserver-1 dir={} program={program}\n",
-        sshd.ssh(),
-        elsewhere.join("work").display()
+        "ssh=\"{ssh}\"\nserver-1 dir={} program={program}\n",
+        place.display()
     );
     std::fs::write(bench.path("hosts"), at_place).unwrap();
-    let place = ["--hosts=@hosts", "--dir=work", "--results=others"];
-    let vda = ["vda", "--scale=0.001", "--warmup=0s", "--time=500ms"];
+    let place = [
+        "--hosts=@hosts",
+        "--dir=work",
+        "--results=others",
+        "--format=json",
+    ];
     std::fs::write(
         bench.path("one.prof"),
         "DEFAULTS { runtime = 1; dir = work; filesystem = n; nthreads = 2; stats = s; }\n\
          CONFIG one { personality = randomread; function = generic; filesize = 1m; }\n",
     )
     .unwrap();
-    let commands: [&[&str]; 4] = [
-        &["md", "-P=20", "-D=2", "-I=10", "-R=1", "-S=3000"],
-        &[&["curve", "--load=2"], &vda[..]].concat(),
-        &[&["find", "--max-load=2", "--start-load=2"], &vda[..]].concat(),
-        &["profile", "one.prof"],
-    ];
-    for command in commands {
-        let ended = Ended::of(bench.plimsoll(command.iter().chain(&place)));
+    for command in [
+        "md -P=20 -D=2 -I=10 -R=1 -S=3000",
+        "curve --load=2 vda --scale=0.001 --warmup=0s --time=500ms",
+        "find --max-load=2 --start-load=2 vda --scale=0.001 --warmup=0s --time=500ms",
+        "profile one.prof",
+    ] {
+        let ended = Ended::of(bench.plimsoll(command.split(' ').chain(place)));
         // A busy machine may be too slow for a criterion, which is not what is tested.
-        assert!(
-            matches!(ended.code, Some(0 | 3)),
-            "{command:?}: {}",
-            ended.stderr
-        );
+        assert!(matches!(ended.code, Some(0 | 3)), "{command:?}: {ended:?}");
+        let results: serde_json::Value = serde_json::from_str(&ended.stdout).unwrap();
+        assert_eq!(results["ranks"], 2, "{command}");
         assert!(!bench.work().exists(), "{command:?}");
     }
     let said = hosts(&bench.path("not-shared")).refusal();
@@ -67,55 +66,38 @@ fn a_host_may_have_its_own_names_of_places() {
 fn io_applies_to_hosts_with_their_own_target() {
     let bench = Bench::on_tmpfs();
     let sshd = Sshd::start(&bench);
-    let on = |target: &str| {
-        let program = env!("CARGO_BIN_EXE_plimsoll");
-        let text = format!(
-            "ssh=\"{}\"\na target={target} program={program}\n",
-            sshd.ssh()
-        );
-        std::fs::write(bench.path("hosts"), text).unwrap();
-        let args = ["--hosts=@hosts", "--ops=600"];
-        [&args[..], &SERVER]
-            .concat()
-            .into_iter()
-            .map(str::to_owned)
-            .collect::<Vec<_>>()
-    };
     let run = |target: &str, more: &[&str]| {
-        let args = on(target);
-        let args: Vec<&str> = args
-            .iter()
-            .map(String::as_str)
-            .chain(more.iter().copied())
-            .collect();
-        bench.run_in_work("fileserver", &args)
+        let (ssh, program) = (sshd.ssh(), env!("CARGO_BIN_EXE_plimsoll"));
+        let text = format!("ssh=\"{ssh}\"\na target={target} program={program}\n");
+        std::fs::write(bench.path("hosts"), text).unwrap();
+        let args = [&["--hosts=@hosts", "--ops=600"], &SERVER[..], more];
+        bench.run_in_work("fileserver", &args.concat())
     };
     let said = run("null:", &[]).refusal();
-    assert!(
-        said.contains("host a: its target null: is of another kind"),
-        "{said}"
-    );
-    // What is wrong with it is said before the host is asked.
+    let kind = "host a: its target null: is of another kind";
+    assert!(said.contains(kind), "{said}");
+    // An invalid `target=` of a host is refused before any connection to the host.
     let said = run("posix:?io=aio", &[]).refusal();
     assert!(
-        said.contains("host a: ") && said.contains("unknown io `aio`"),
+        said.contains("host a: ") && said.contains("io `aio`: expected sync, uring or auto"),
         "{said}"
     );
     let said = run("posix:?io=uring", &[]).refusal();
-    assert!(said.contains("expected --io uring"), "{said}");
+    let other =
+        "its target posix:?io=uring and the run's target posix access files in different ways";
+    assert!(said.contains(other), "{said}");
     if plimsoll_target::uring_unavailable().is_some() {
-        // A host of the same kernel has none either: nothing more can be seen.
+        // The host is this machine, so that without io_uring the rest of the test cannot be made.
         return;
     }
-    // The same choice in both places, with an option of the host's own; and another one.
-    run("posix:?io=uring&depth=64", &["--io=uring"]).result(0);
-    let said = run("posix:?io=sync", &["--io=uring"]).refusal();
-    assert!(
-        said.contains("its target posix:?io=sync uses system calls"),
-        "{said}"
-    );
+    let uring = ["--target=posix:?io=uring"];
+    let said = run("posix", &uring).refusal();
+    assert!(said.contains("access files in different ways"), "{said}");
+    // First the targets of rank 0 and of the host both choose io_uring; then the host's `io=auto` leaves the choice to
+    // rank 0.
+    run("posix:?io=uring&depth=64", &uring).result(0);
     std::fs::remove_dir_all(bench.results()[0].path()).unwrap();
-    run("posix", &["--io=uring"]).result(0);
+    run("posix:?io=auto&lanes=1", &uring).result(0);
     let dir = &bench.results()[0];
     for rank in 0..2 {
         let url = of_rank(dir, rank).target.url;

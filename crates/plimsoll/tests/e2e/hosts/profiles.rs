@@ -5,7 +5,7 @@ use crate::common::sshd::Sshd;
 use crate::common::{Bench, Ended, series, tree};
 use plimsoll_results::Run;
 
-/// `plimsoll profile old.prof` of a text, with servers of ssh that are each host.
+/// Runs `plimsoll profile old.prof` on the profile `text`, with `sshd` as the ssh server of every host.
 fn run_profile(bench: &Bench, sshd: &Sshd, text: &str, hosts: &str, more: &[&str]) -> Ended {
     std::fs::write(bench.path("old.prof"), text).unwrap();
     let mut command = bench.plimsoll(["profile", "old.prof", "--results=results", "--time=300ms"]);
@@ -14,7 +14,7 @@ fn run_profile(bench: &Bench, sshd: &Sshd, text: &str, hosts: &str, more: &[&str
     Ended::of(command)
 }
 
-/// The runs of the only profile in `results`, and the names of their hosts.
+/// Runs of the only profile in the bench's results, each with the names of its hosts.
 fn hosts_of_cases(bench: &Bench) -> Vec<(Run, Vec<String>)> {
     let runs = series::runs_of(&series::only(bench)).into_iter();
     let with_hosts = runs.map(|run| {
@@ -28,7 +28,7 @@ fn hosts_of_cases(bench: &Bench) -> Vec<(Run, Vec<String>)> {
 fn configurations_run_on_the_clients_of_their_profile() {
     let configs =
         "CONFIG mail { personality = varmail; }\nCONFIG web { personality = webserver; }\n";
-    // The clients know the directory by another name.
+    // `targetpath` is the path of the work directory on the clients: here a path through a symbolic link.
     let bench = Bench::on_tmpfs();
     let sshd = Sshd::start(&bench);
     let elsewhere = bench.path("elsewhere");
@@ -53,9 +53,8 @@ fn configurations_run_on_the_clients_of_their_profile() {
     }
     assert_eq!(tree(&bench.work()).0.len(), 0);
     sshd.await_ranks(0);
-    // Hosts of the command line are run on instead; the directory is the same everywhere.
-    let bench = Bench::on_tmpfs();
-    let sshd = Sshd::start(&bench);
+    // `--hosts` replaces the clients of MULTICLIENT; `targetpath` without `dir` is the work directory on every machine.
+    std::fs::remove_dir_all(bench.path("results")).unwrap();
     let dir = bench.work();
     let text = format!(
         "MULTICLIENT {{ targetpath = {}; clients = one; }}\n{configs}",
@@ -76,23 +75,11 @@ fn the_target_of_every_configuration_must_be_reachable() {
     let two = ["--filesystem=one=null:", "--filesystem=two=null:"];
     let with_file =
         |line: &str, more: &[&str]| run_profile(&bench, &sshd, text, &format!("a {line}"), more);
+    let of_all = "would be the place of all file systems: one, two";
     for (line, more, reason) in [
-        (
-            "target=posix",
-            &["--target=null:"][..],
-            "of another kind than null:",
-        ),
         ("target=posix", &two[..1], "of another kind than null:"),
-        (
-            "target=null:",
-            &two[..],
-            "host a: target= would be the place of all file systems: one, two",
-        ),
-        (
-            "dir=/mnt",
-            &two[..],
-            "host a: dir= would be the place of all file systems: one, two",
-        ),
+        ("target=null:", &two, of_all),
+        ("dir=/mnt", &two, of_all),
     ] {
         let said = with_file(line, more).refusal();
         assert!(said.contains(reason), "{said}");

@@ -15,7 +15,7 @@ fn included(dir: &Path, found: &mut Vec<(PathBuf, String)>) {
             let text = std::fs::read_to_string(&path).unwrap();
             for macro_name in ["include_str!(", "include_bytes!("] {
                 for rest in text.split(macro_name).skip(1) {
-                    // Not those whose names other macros write.
+                    // A file name that another macro forms, such as `concat!`, is no literal and is skipped.
                     if let Some(rest) = rest.trim_start().strip_prefix('"') {
                         let name = rest.split('"').next().unwrap().to_owned();
                         found.push((path.parent().unwrap().to_owned(), name));

@@ -1,12 +1,12 @@
 //! File systems that fill up, become read-only, lose blocks or disappear under a run.
 
-use super::{Mounted, READS_AND_WRITES, is_noted, written};
+use super::{READS_AND_WRITES, is_noted, written};
 use crate::common::{Bench, Ended, MARKER, row, started, tree, wait_until};
 use plimsoll_results::{RunDir, Verdict};
+use plimsoll_testkit::bench::Small;
 use plimsoll_testkit::needs_root;
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::mount::{MountFlags, mount_remount};
-use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -14,33 +14,29 @@ use std::time::Duration;
 #[test]
 fn a_disk_that_fills_up_while_files_are_made() {
     needs_root!();
-    let small = Mounted::new("size=8m");
-    let place = small.dir.join("mine");
+    let small = Small::new("size=8m");
+    let place = small.dir().join("mine");
     let mut command = small.bench.command("webserver", &["--time=1s"]);
-    command
-        .args(["--set=nfiles=60", "--set=filesize=64k"])
-        .args(["--event", "before sh fallocate -l 6M work/others"])
-        .arg("--dir")
-        .arg(&place);
+    command.args(["--set=nfiles=60", "--set=filesize=64k"]);
+    command.args(["--event", "before sh fallocate -l 6M work/others"]);
+    command.arg("--dir").arg(&place);
     let run = Ended::of(command).result(1);
     assert_eq!(run.validity.verdict, Verdict::Failed);
     let failure = run.failure.as_ref().unwrap();
     let said = failure.to_string();
-    assert!(
-        said.contains("ENOSPC") && said.contains("bigfileset"),
-        "{failure:?}"
-    );
+    let is_named = said.contains("ENOSPC") && said.contains("bigfileset");
+    assert!(is_named, "{failure:?}");
     assert_eq!((run.window_number, run.summary.ops), (0, 0));
     assert_eq!(written(&small.bench), run);
     // What is not Plimsoll's stays.
-    assert!(!place.exists() && small.dir.join("others").exists());
+    assert!(!place.exists() && small.dir().join("others").exists());
 }
 
 /// Files are created until no inode is left.
 #[test]
 fn inodes_that_run_out() {
     needs_root!();
-    let small = Mounted::new("size=8m,nr_inodes=200");
+    let small = Small::new("size=8m,nr_inodes=200");
     let workload = small.bench.workload(
         "define fileset name=s,path=files,entries=500,dirwidth=1000,size=0\n\
          define process name=p { thread name=t,memsize=1m {\n\
@@ -49,18 +45,13 @@ fn inodes_that_run_out() {
     );
     let run = small.bench.run_in_work(&workload, &[]).result(1);
     let failure = run.failure.as_ref().unwrap();
-    assert_eq!(
-        (
-            &failure.operation[..],
-            failure.location.as_ref().unwrap().line
-        ),
-        ("make", 3)
-    );
+    assert_eq!(failure.operation, "make");
+    assert_eq!(failure.location.as_ref().unwrap().line, 3);
     let made = row(&run, "make");
     assert_eq!(made.error_codes["ENOSPC"], 1);
     assert!((150..200).contains(&made.ops), "{}", made.ops);
     assert_eq!(written(&small.bench), run);
-    assert_eq!(tree(&small.dir), Default::default());
+    assert_eq!(tree(small.dir()), Default::default());
 }
 
 /// A file system that becomes read-only, as some do after an error of the device: the files stay, and are
@@ -68,27 +59,24 @@ fn inodes_that_run_out() {
 #[test]
 fn a_file_system_that_becomes_read_only() {
     needs_root!();
-    let small = Mounted::new("size=8m");
+    let small = Small::new("size=8m");
     let workload = small.bench.workload(READS_AND_WRITES);
     let run = started(small.bench.command_in_work(&workload, &[]), "measuring");
     // It is busy while a file is open to be written.
-    while mount_remount(&small.dir, MountFlags::RDONLY, c"").is_err() {
+    while mount_remount(small.dir(), MountFlags::RDONLY, c"").is_err() {
         std::thread::yield_now();
     }
     let run = run.end().result(1);
     let failure = run.failure.as_ref().unwrap();
     assert!(failure.error.contains("EROFS"), "{failure:?}");
-    assert!(
-        is_noted(&run, "Read-only file system (EROFS)"),
-        "{:?}",
-        run.notes
-    );
+    let note = "Read-only file system (EROFS)";
+    assert!(is_noted(&run, note), "{:?}", run.notes);
     assert_eq!(written(&small.bench), run);
-    let (files, _) = tree(&small.dir);
-    assert_eq!((files.len(), small.dir.join(MARKER).exists()), (20, true));
-    mount_remount(&small.dir, MountFlags::empty(), c"").unwrap();
+    let (files, _) = tree(small.dir());
+    assert_eq!((files.len(), small.dir().join(MARKER).exists()), (20, true));
+    mount_remount(small.dir(), MountFlags::empty(), c"").unwrap();
     Ended::of(small.bench.plimsoll(["clean", "work"])).expect_code(0);
-    assert_eq!(tree(&small.dir), Default::default());
+    assert_eq!(tree(small.dir()), Default::default());
 }
 
 /// The directory with all files is removed during the run.
@@ -148,10 +136,8 @@ impl Loop {
         let script = "mkfs.ext4 -q -F -E lazy_itable_init=0,nodiscard -J size=4 \"$0\" && \
                       mount -o loop,errors=continue \"$0\" \"$1\"";
         let mut command = Command::new("sh");
-        command
-            .args(["-c", script])
-            .arg(&image)
-            .arg(this.mount_point());
+        command.args(["-c", script]);
+        command.arg(&image).arg(this.mount_point());
         let made = Ended::of(command);
         if made.code == Some(0) {
             return Some(this);
@@ -203,9 +189,8 @@ fn reads_that_fail_on_a_device() {
     );
     let dir = device.mount_point().join("w");
     let run = |more: &[&str]| {
-        let mut command = device
-            .bench
-            .command(&workload, &[&["--keep"], more].concat());
+        let mut command = device.bench.command(&workload, &["--keep"]);
+        command.args(more);
         command.arg("--dir").arg(&dir);
         Ended::of(command)
     };
@@ -318,32 +303,19 @@ fn a_tree_whose_directory_becomes_a_link() {
     let workload = bench.workload(READS_AND_WRITES);
     let victim = bench.path("victim");
     let run = started(bench.command_in_work(&workload, &[]), "measuring");
-    let files = bench.work().join("files/s");
-    let files = if files.exists() {
-        files
-    } else {
-        find_dir(&bench.work())
-    };
+    let (files, _) = tree(&bench.work());
+    let first = bench.work().join(files.keys().next().expect("a file"));
+    let files = first.parent().unwrap();
     // The link and the directory change places at once: an open between the two would find nothing.
     std::os::unix::fs::symlink(&victim, &victim).unwrap();
-    renameat_with(CWD, &victim, CWD, &files, RenameFlags::EXCHANGE).unwrap();
+    renameat_with(CWD, &victim, CWD, files, RenameFlags::EXCHANGE).unwrap();
     let before = tree(&victim).0;
     let run = run.end().result(1);
     let failure = run.failure.unwrap();
-    assert!(
-        failure.error.contains("ELOOP") || failure.error.contains("ENOTDIR"),
-        "{failure:?}"
-    );
+    let is_refused = ["ELOOP", "ENOTDIR"]
+        .iter()
+        .any(|e| failure.error.contains(e));
+    assert!(is_refused, "{failure:?}");
     // What was open may have been appended to; nothing was removed.
-    assert_eq!(
-        tree(&victim).0.keys().collect::<Vec<_>>(),
-        before.keys().collect::<Vec<_>>()
-    );
-}
-
-/// The directory that holds the files of a fileset.
-fn find_dir(below: &Path) -> std::path::PathBuf {
-    let (files, _) = tree(below);
-    let first = files.keys().next().expect("a file");
-    below.join(first).parent().unwrap().to_owned()
+    assert!(tree(&victim).0.keys().eq(before.keys()));
 }

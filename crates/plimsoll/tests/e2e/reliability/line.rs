@@ -120,10 +120,8 @@ fn begun(options: &str, more: &[&str]) -> OverLine {
     let url = format!("nfs3://{at}/?mountport={}&{options}", at.port());
     let workload = bench.workload(READS);
     let place = ["--target", &url, "--dir=/w"];
-    let run = started(
-        bench.command(&workload, &[&place[..], more].concat()),
-        "measuring",
-    );
+    let command = bench.command(&workload, &[&place[..], more].concat());
+    let run = started(command, "measuring");
     line.wait_for_traffic();
     OverLine {
         line,
@@ -164,13 +162,9 @@ fn a_line_that_is_cut_for_longer_than_calls_wait() {
     let over = begun("timeo=500ms&retrans=2", &[]);
     over.line.cut();
     let begun = Instant::now();
-    let ended = over.run.end();
-    let run = ended.result(1);
-    assert!(
-        begun.elapsed() < Duration::from_secs(20),
-        "{:?}",
-        begun.elapsed()
-    );
+    let run = over.run.end().result(1);
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(20), "{took:?}");
     let failure = run.failure.as_ref().unwrap();
     assert!(failure.error.contains("ETIMEDOUT"), "{failure:?}");
     assert!(row(&run, "read").ops > 0);
@@ -192,18 +186,12 @@ fn a_line_that_is_cut_for_ever() {
     over.line.cut();
     let begun = Instant::now();
     let run = over.run.end().result(3);
-    assert!(
-        begun.elapsed() < Duration::from_secs(30),
-        "{:?}",
-        begun.elapsed()
-    );
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(30), "{took:?}");
     let codes: Vec<_> = run.validity.reasons.iter().map(|r| &*r.code).collect();
     assert!(codes.contains(&"server_not_responding"), "{codes:?}");
     assert!(run.summary.abandoned > 0 && run.failure.is_none());
-    assert!(
-        super::is_noted(&run, "the clean-up is not complete"),
-        "{:?}",
-        run.notes
-    );
+    let note = "the clean-up is not complete";
+    assert!(super::is_noted(&run, note), "{:?}", run.notes);
     assert_eq!(super::written(&over.bench), run);
 }

@@ -95,18 +95,12 @@ fn a_rank_that_reaches_its_processor_time_ends_the_run_in_order() {
 fn a_killed_run_leaves_what_it_measured() {
     let bench = Bench::on_tmpfs();
     let workload = bench.workload(READS_AND_WRITES);
-    let mut run = started(
-        bench.command_in_work(&workload, &["--interval=50ms"]),
-        "measuring",
-    );
+    let command = bench.command_in_work(&workload, &["--interval=50ms"]);
+    let mut run = started(command, "measuring");
     let rows = || {
-        let dirs = bench.results();
-        let series = dirs
-            .first()
-            .map(|d| std::fs::read_to_string(d.intervals_path()));
-        series
-            .and_then(Result::ok)
-            .map_or(0, |text| text.lines().count())
+        let series = bench.results().first().map(|d| d.intervals_path());
+        let text = series.map(|path| std::fs::read_to_string(path).unwrap_or_default());
+        text.map_or(0, |text| text.lines().count())
     };
     wait_until("no interval ended", || rows() > 8);
     run.child.kill().unwrap();
@@ -129,10 +123,8 @@ fn a_killed_run_leaves_what_it_measured() {
 fn a_rank_that_is_stopped() {
     let bench = Bench::on_tmpfs();
     let workload = bench.workload(READS_AND_WRITES);
-    let run = started(
-        bench.command_in_work(&workload, &["--processes=2", "--time=1s"]),
-        "measuring",
-    );
+    let more = ["--processes=2", "--time=1s"];
+    let run = started(bench.command_in_work(&workload, &more), "measuring");
     let stopped = rank_of(run.child.id(), 1);
     signal(stopped, Signal::STOP);
     std::thread::sleep(Duration::from_secs(2));
@@ -147,20 +139,15 @@ fn a_rank_that_is_stopped() {
 fn a_rank_that_never_goes_on() {
     let bench = Bench::on_tmpfs();
     let workload = bench.workload(READS_AND_WRITES);
-    let run = started(
-        bench.command_in_work(&workload, &["--processes=2", "--time=500ms"]),
-        "measuring",
-    );
+    let more = ["--processes=2", "--time=500ms"];
+    let run = started(bench.command_in_work(&workload, &more), "measuring");
     let stopped = rank_of(run.child.id(), 1);
     signal(stopped, Signal::STOP);
     std::thread::sleep(Duration::from_secs(1));
     signal(stopped, Signal::KILL);
     let run = run.end().result(1);
-    let failure = run.failure.as_ref().unwrap();
-    assert!(
-        failure.error.contains("rank 1: died (signal 9)"),
-        "{failure:?}"
-    );
+    let error = &run.failure.as_ref().unwrap().error;
+    assert!(error.contains("rank 1: died (signal 9)"), "{error}");
     assert_eq!(written(&bench), run);
     assert_eq!(bench.left_but(&["w.f", "results"]), [""; 0]);
 }

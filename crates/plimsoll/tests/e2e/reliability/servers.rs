@@ -36,10 +36,8 @@ fn ends(fault: &str, error: &str) {
     let failure = run.failure.as_ref().unwrap();
     assert_eq!(failure.operation, "read", "{failure:?}");
     assert!(failure.error.contains(error), "{failure:?}");
-    assert!(
-        failure.path.as_ref().unwrap().starts_with("/w/s/"),
-        "{failure:?}"
-    );
+    let path = failure.path.as_ref().unwrap();
+    assert!(path.starts_with("/w/s/"), "{failure:?}");
     assert_eq!(written(&bench), run);
 }
 
@@ -94,11 +92,6 @@ fn a_server_that_has_lost_its_state() {
         assert_eq!(run.summary.errors, 0, "{minor}: {:?}", run.operations);
         assert_eq!(run.summary.ops, 800, "{minor}");
         assert_eq!(relay.fallen() - before, 6, "{minor}");
-        assert_eq!(
-            run.validity.verdict,
-            Verdict::Valid,
-            "{minor}: {:?}",
-            run.validity
-        );
+        assert_eq!(run.validity.verdict, Verdict::Valid, "{minor}: {run:?}");
     }
 }

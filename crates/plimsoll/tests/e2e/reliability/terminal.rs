@@ -2,14 +2,14 @@
 
 use super::{READS_AND_WRITES, written};
 use crate::common::pty::VARIABLES;
-use crate::common::{Bench, Ended, PATIENCE, wait_until};
+use crate::common::{Bench, Ended, wait_until};
 use nix::pty::{OpenptyResult, openpty};
 use plimsoll_results::Verdict;
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::{FdFlags, fcntl_setfd};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{PipeReader, PipeWriter, Read};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Instant;
 
 /// The terminal of a run is closed: its processes are told, and the run ends in order although nothing can be
@@ -41,7 +41,7 @@ fn a_terminal_that_is_closed() {
             .stdin(end())
             .stdout(end())
             .stderr(end());
-        let mut child = command.spawn().unwrap();
+        let child = command.spawn().unwrap();
         drop(command);
         drop(slave);
         let mut ours = std::fs::File::from(master);
@@ -54,26 +54,11 @@ fn a_terminal_that_is_closed() {
             shown.contains("ops/s") || shown.contains("measuring")
         });
         drop(ours);
-        let status = wait(&mut child);
+        let status = Ended::wait(child, Instant::now()).code;
         assert_eq!(status, Some(130), "{live:?}: {shown}");
         let run = written(&bench);
         assert_eq!(run.validity.verdict, Verdict::Interrupted, "{live:?}");
         assert_eq!(bench.left_but(&["w.f", "results"]), [""; 0], "{live:?}");
-    }
-}
-
-/// The exit code of a child that ends in time.
-fn wait(child: &mut Child) -> Option<i32> {
-    let begun = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait().unwrap() {
-            return status.code();
-        }
-        if begun.elapsed() > PATIENCE {
-            let _ = child.kill();
-            panic!("it does not end");
-        }
-        std::thread::sleep(std::time::Duration::from_millis(10));
     }
 }
 
@@ -117,7 +102,7 @@ fn a_full_pipe_on_standard_output() {
     );
     let mut text = String::new();
     reader.read_to_string(&mut text).unwrap();
-    assert_eq!(wait(&mut child), Some(0));
+    Ended::wait(child, Instant::now()).expect_code(0);
     let json = text.trim_start_matches('.');
     let run: plimsoll_results::Run = serde_json::from_str(json).unwrap();
     assert_eq!(written(&bench), run);
@@ -139,7 +124,7 @@ fn a_full_pipe_that_is_never_read() {
         kill_process(pid, Signal::INT).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(100));
     }
-    assert_eq!(wait(&mut child), Some(130));
+    Ended::wait(child, Instant::now()).expect_code(130);
     assert_eq!(written(&bench).validity.verdict, Verdict::Valid);
 }
 

@@ -5,14 +5,14 @@ use crate::common::{Bench, row, started, wait_until};
 use plimsoll_results::{Run, Verdict};
 use std::time::Duration;
 
-/// A worker that looks at files; what follows says when it works.
+/// Definitions of a workload with two workers that stat files; each test appends the script.
 const WORKER: &str = "\
 define fileset name=s,path=files,entries=5,dirwidth=20,prealloc
 define process name=p { thread name=t,memsize=1m,instances=2 {
   flowop statfile name=look,filesetname=s } }
 ";
 
-/// What `stats clear` dropped does not come back.
+/// Recovered results do not contain a window that `stats clear` dropped before the kill.
 #[test]
 fn after_a_window_was_dropped() {
     let bench = Bench::on_tmpfs();
@@ -41,59 +41,39 @@ fn after_a_window_was_dropped() {
     assert!(row(&run, "look").ops > 0);
 }
 
-/// Every window has a number of its own in the series, also after one that was dropped.
-#[test]
-fn numbers_of_windows_after_one_was_dropped() {
-    let bench = Bench::on_tmpfs();
-    let script =
-        "create processes\nsleep 1\nstats clear\nsleep 1\nstats snap\nshutdown processes\nrun 1\n";
-    let workload = bench.workload(&format!("{WORKER}{script}"));
-    let run = bench.run_in_work(&workload, &[]).result(0);
-    let earlier: Vec<_> = run.earlier_windows.iter().map(|w| w.number).collect();
-    assert_eq!((earlier, run.window_number), (vec![2], 3));
-    let intervals = bench.results()[0].read_intervals().unwrap();
-    let of = |window| {
-        let of = intervals.iter().filter(|r| r.window == window);
-        of.filter(|r| r.operation == "look")
-            .map(|r| r.ops)
-            .sum::<u64>()
-    };
-    assert_eq!(of(3), row(&run, "look").ops);
-}
-
-/// What is said of results that were written early.
+/// Part of the note in results that were written before the run ended.
 const EARLY: &str = "before the run ended";
 
 fn says(run: &Run, text: &str) -> bool {
     run.notes.iter().any(|n| n.text.contains(text))
 }
 
-/// While a command runs that comes after the measurement: one of the user, or of the workload.
+/// The run is killed while a command runs after the measured window: a command of the user, or a command of the
+/// workload.
 #[test]
 fn while_a_command_runs_after_the_window() {
     let after = "--event=after load sh echo $PLIMSOLL_RESULTS > place; mv place running; sleep 30";
     let own = "system \"touch running; sleep 30\"\n";
-    for (script, more) in [("", &[after][..]), (own, &[])] {
-        for ranks in ["--processes=1", "--processes=2"] {
-            let bench = Bench::on_tmpfs();
-            let workload = bench.workload(&format!("{WORKER}run 1\n{script}"));
-            let args = [&["--allow-commands", "--per-rank", ranks], more].concat();
-            let mut going = started(bench.command_in_work(&workload, &args), "measuring");
-            wait_until("the command has begun", || bench.path("running").exists());
-            going.child.kill().unwrap();
-            going.end();
-            let (path, run) = only(&bench);
-            assert_eq!(run.validity.verdict, Verdict::Valid);
-            assert!(row(&run, "look").ops > 0 && says(&run, EARLY));
-            let told = report(&bench, &[], &path).expect_code(0);
-            assert!(told.stdout.contains(EARLY), "{}", told.stdout);
-            if script.is_empty() {
-                let place = std::fs::read_to_string(bench.path("running")).unwrap();
-                assert_eq!(place.trim(), path.to_str().unwrap());
-                assert!(path.join("commands.log").exists());
-                let done: Vec<_> = run.commands.iter().map(|c| c.phase.as_str()).collect();
-                assert_eq!(done, [""; 0]);
-            }
+    for (script, more, ranks) in [("", &[after][..], 1), (own, &[], 2)] {
+        let bench = Bench::on_tmpfs();
+        let workload = bench.workload(&format!("{WORKER}run 1\n{script}"));
+        let ranks = format!("--processes={ranks}");
+        let args = [&["--allow-commands", "--per-rank", &ranks], more].concat();
+        let mut going = started(bench.command_in_work(&workload, &args), "measuring");
+        wait_until("the command has begun", || bench.path("running").exists());
+        going.child.kill().unwrap();
+        going.end();
+        let (path, run) = only(&bench);
+        assert_eq!(run.validity.verdict, Verdict::Valid);
+        assert!(row(&run, "look").ops > 0 && says(&run, EARLY));
+        let told = report(&bench, &[], &path).expect_code(0);
+        assert!(told.stdout.contains(EARLY), "{}", told.stdout);
+        if script.is_empty() {
+            let place = std::fs::read_to_string(bench.path("running")).unwrap();
+            assert_eq!(place.trim(), path.to_str().unwrap());
+            assert!(path.join("commands.log").exists());
+            let done: Vec<_> = run.commands.iter().map(|c| c.phase.as_str()).collect();
+            assert_eq!(done, [""; 0]);
         }
     }
 }
@@ -101,29 +81,23 @@ fn while_a_command_runs_after_the_window() {
 /// Results that were written early are completed.
 #[test]
 fn not_and_its_last_command_is_in_the_results() {
-    for ranks in [1, 2] {
-        let bench = Bench::on_tmpfs();
-        let workload = bench.workload(&format!("{WORKER}run 1\n"));
-        let processes = format!("--processes={ranks}");
-        let args = [
-            "--allow-commands",
-            "--per-rank",
-            &processes,
-            "--event=after sh exit 3",
-        ];
-        let run = bench.run_in_work(&workload, &args).result(0);
-        let (path, written) = only(&bench);
-        assert_eq!(written, run);
-        let done: Vec<_> = run.commands.iter().map(|c| c.phase.as_str()).collect();
-        assert_eq!(done, ["populate", "load"]);
-        let failed = run.notes.iter().filter(|n| n.text.contains("`exit 3`"));
-        assert_eq!((failed.count(), says(&run, EARLY)), (2, false));
-        let each = std::fs::read_dir(path.join("ranks")).unwrap();
-        assert_eq!(each.count(), ranks);
-    }
+    let bench = Bench::on_tmpfs();
+    let workload = bench.workload(&format!("{WORKER}run 1\n"));
+    let ranks = ["--processes=2", "--per-rank"];
+    let more = ["--allow-commands", "--event=after sh exit 3"];
+    let run = bench.run_in_work(&workload, &[ranks, more].concat());
+    let run = run.result(0);
+    let (path, written) = only(&bench);
+    assert_eq!(written, run);
+    let done: Vec<_> = run.commands.iter().map(|c| c.phase.as_str()).collect();
+    assert_eq!(done, ["populate", "load"]);
+    let failed = run.notes.iter().filter(|n| n.text.contains("`exit 3`"));
+    assert_eq!((failed.count(), says(&run, EARLY)), (2, false));
+    let each = std::fs::read_dir(path.join("ranks")).unwrap();
+    assert_eq!(each.count(), 2);
 }
 
-/// Of several processes nothing was gathered, which is said; and what lies there is found.
+/// Results recovered from a run of several processes state that the figures of the processes were not gathered.
 #[test]
 fn in_the_window_of_several_processes() {
     let bench = Bench::on_tmpfs();

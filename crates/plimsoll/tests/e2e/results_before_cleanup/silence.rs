@@ -22,39 +22,25 @@ fn a_server_that_dies() {
         let run = ended.result(3);
         // Three seconds for calls, four for files, and a little.
         assert!(took < Duration::from_secs(20), "{signal:?}: {took:?}");
-        let reasons: Vec<_> = run
-            .validity
-            .reasons
-            .iter()
-            .map(|r| (&*r.code, &*r.text))
-            .collect();
-        let silent = reasons
-            .iter()
-            .find(|(code, _)| *code == "server_not_responding");
-        let (_, text) = silent.unwrap_or_else(|| panic!("{reasons:?}"));
+        let mut reasons = run.validity.reasons.iter();
+        let silent = reasons.find(|r| r.code == "server_not_responding");
+        let text = &silent.expect("the server is silent").text;
         let after = text
             .strip_prefix("the server did not answer from ")
             .unwrap();
         let after: f64 = after.split(' ').next().unwrap().parse().unwrap();
         assert!((1.5..4.5).contains(&after), "{text}");
-        assert!(run.summary.abandoned >= 5, "{:?}", run.summary);
-        assert!(
-            run.summary.in_flight >= run.summary.abandoned,
-            "{:?}",
-            run.summary
-        );
+        let summary = &run.summary;
+        assert!(summary.abandoned >= 5, "{summary:?}");
+        assert!(summary.in_flight >= summary.abandoned, "{summary:?}");
         assert!(run.summary.ops > 0 && run.failure.is_none());
-        let notes: Vec<_> = run.notes.iter().map(|n| n.text.as_str()).collect();
-        assert!(
-            notes
-                .iter()
-                .any(|n| n.contains("the clean-up is not complete")),
-            "{notes:?}"
-        );
+        let note = "the clean-up is not complete";
+        let is_noted = run.notes.iter().any(|n| n.text.contains(note));
+        assert!(is_noted, "{:?}", run.notes);
     }
 }
 
-/// One that answers again in time is not blamed.
+/// A server that is silent for 300 ms and then answers again is no reason for an invalid result.
 #[test]
 fn a_server_that_comes_back() {
     let bench = Bench::new();
@@ -82,15 +68,12 @@ fn a_server_that_dies_under_a_pattern() {
     std::thread::sleep(Duration::from_secs(2));
     served.signal(Signal::KILL);
     let run = Ended::wait(child, begun).result(1);
-    assert!(
-        begun.elapsed() < Duration::from_secs(20),
-        "{:?}",
-        begun.elapsed()
-    );
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(20), "{took:?}");
     let failure = run.failure.as_ref().unwrap();
     assert!(failure.error.contains("ETIMEDOUT"), "{failure:?}");
     let codes: Vec<_> = run.validity.reasons.iter().map(|r| &*r.code).collect();
-    // How long it stood still before the call was given up is a matter of when it was killed.
+    // Only the first two reasons are compared, because a third reason `stalled` depends on the instant of the kill.
     assert_eq!(codes[..2], ["failed", "server_not_responding"], "{codes:?}");
 }
 
@@ -108,7 +91,7 @@ fn a_server_that_dies_under_a_pattern_that_counts_errors() {
         .stderr(Stdio::piped());
     let child = command.spawn().unwrap();
     let begun = Instant::now();
-    std::thread::sleep(Duration::from_secs(3));
+    std::thread::sleep(Duration::from_secs(1));
     served.signal(Signal::KILL);
     let run = Ended::wait(child, begun).result(1);
     let codes: Vec<_> = run.validity.reasons.iter().map(|r| &*r.code).collect();

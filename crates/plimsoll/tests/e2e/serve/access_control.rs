@@ -1,4 +1,4 @@
-//! Who is let in, and what is refused.
+//! Access control of `plimsoll serve`: refused hosts, refused requests from other sites, and tokens.
 
 use super::{Browser, TOKEN, command, results, serve};
 use crate::common::{Bench, Ended};
@@ -27,7 +27,7 @@ fn requests_of_other_hosts_and_sites_are_refused() {
     assert_eq!(delete(&[("origin", "http://evil.example")]), 403);
     assert_eq!(delete(&[("origin", "null")]), 403);
     assert_eq!(delete(&[("sec-fetch-site", "cross-site")]), 403);
-    // A form without what only our pages know, and one of a page that is not ours.
+    // Forms that lack the secret field of the browser's own pages, or have a wrong secret, are refused.
     assert_eq!(browser.post("/results/a/delete", &[]).status, 403);
     let stale = [("form", "00000000000000000000000000000000")];
     assert_eq!(browser.post("/results/a/delete", &stale).status, 403);
@@ -53,10 +53,8 @@ fn requests_of_other_hosts_and_sites_are_refused() {
     assert!(bench.path("beside/run.json").exists());
     let page = browser.get("/");
     let policy = page.header("content-security-policy");
-    assert!(
-        policy.starts_with("default-src 'none'; style-src 'self';"),
-        "{policy}"
-    );
+    let begin = "default-src 'none'; style-src 'self';";
+    assert!(policy.starts_with(begin), "{policy}");
     assert!(policy.contains("script-src 'self';") && policy.contains("frame-ancestors 'none'"));
     assert!(!page.text.contains("<script>") && !page.text.contains("<style"));
     assert_eq!(page.header("x-content-type-options"), "nosniff");
@@ -69,16 +67,13 @@ fn a_token_is_required() {
     let mut call = command(&bench, &[]);
     call.env("PLIMSOLL_TOKEN", TOKEN);
     let browser = Browser::start(call);
-    let bearer = |token: &str| format!("Bearer {token}");
     let with = |token: &str| {
-        let headers = [("authorization", bearer(token))];
-        let headers = headers.each_ref().map(|(n, v)| (*n, v.as_str()));
+        let bearer = format!("Bearer {token}");
+        let headers = [("authorization", bearer.as_str())];
         browser.send("GET", "/api/v1/results", &headers, "").status
     };
-    assert_eq!(
-        (with(TOKEN), with("correct-horse-batterz"), with("")),
-        (200, 401, 401)
-    );
+    let statuses = [TOKEN, "correct-horse-batterz", ""].map(with);
+    assert_eq!(statuses, [200, 401, 401]);
     for path in ["/api/v1/results", "/api/v1/live", "/metrics"] {
         let answer = browser.get(path);
         assert_eq!(
@@ -100,10 +95,8 @@ fn a_token_is_required() {
         (303, "/results/a")
     );
     let cookie = entered.header("set-cookie");
-    assert!(
-        cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict"),
-        "{cookie}"
-    );
+    let is_strict = cookie.contains("HttpOnly") && cookie.contains("SameSite=Strict");
+    assert!(is_strict, "{cookie}");
     assert!(!cookie.contains(TOKEN));
     let pair = [("cookie", cookie.split(';').next().unwrap())];
     assert_eq!(browser.send("GET", "/results/a", &pair, "").status, 200);
@@ -116,25 +109,18 @@ fn what_cannot_be_served_is_refused() {
     let bench = Bench::on_tmpfs();
     let dir = results(&bench, "a");
     let refused = |more: &[&str]| Ended::of(command(&bench, more)).refusal();
-    let open = refused(&["--listen=0.0.0.0:0"]);
-    assert!(
-        open.contains("can be reached from other machines: set a token with --token"),
-        "{open}"
-    );
-    let open = refused(&["--listen=[::]:0"]);
-    assert!(
-        open.contains("can be reached from other machines: set a token with --token"),
-        "{open}"
-    );
-    let weak = refused(&["--token=guess"]);
-    assert!(
-        weak.contains("a token has at least 16 characters"),
-        "{weak}"
-    );
-    let none = refused(&["--results=missing"]);
-    assert!(none.contains("cannot list missing: No such file"), "{none}");
     let held = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let busy = refused(&[&format!("--listen={}", held.local_addr().unwrap())]);
-    assert!(busy.contains("cannot listen on 127.0.0.1:"), "{busy}");
+    let taken = format!("--listen={}", held.local_addr().unwrap());
+    let reached = "can be reached from other machines: set a token with --token";
+    for (option, reason) in [
+        ("--listen=0.0.0.0:0", reached),
+        ("--listen=[::]:0", reached),
+        ("--token=guess", "a token has at least 16 characters"),
+        ("--results=missing", "cannot list missing: No such file"),
+        (&taken, "cannot listen on 127.0.0.1:"),
+    ] {
+        let said = refused(&[option]);
+        assert!(said.contains(reason), "{said}");
+    }
     assert_eq!(std::fs::read_dir(dir).unwrap().count(), 3);
 }

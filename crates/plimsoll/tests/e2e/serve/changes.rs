@@ -1,4 +1,4 @@
-//! What the browser changes: results are deleted, tagged and noted.
+//! Changes through the results browser: results are deleted, and receive tags and notes.
 
 use super::{copy, results, serve, tag};
 use crate::common::Bench;
@@ -16,16 +16,10 @@ fn results_are_deleted_when_that_is_confirmed() {
     let form = browser.form_of("/results/a/delete");
     assert!(a.exists(), "asking deletes nothing");
     let done = browser.post("/results/a/delete", &[("form", &form)]);
-    assert_eq!(
-        (done.status, done.header("location"), a.exists()),
-        (303, "/", false)
-    );
-    assert!(
-        browser
-            .get("/results/b/delete")
-            .text
-            .contains("name=\"tagged\"")
-    );
+    let end = (done.status, done.header("location"), a.exists());
+    assert_eq!(end, (303, "/", false));
+    let page = browser.get("/results/b/delete").text;
+    assert!(page.contains("name=\"tagged\""), "{page}");
     let tagged = browser.post("/results/b/delete", &[("form", &form)]);
     assert_eq!((tagged.status, b.exists()), (409, true));
     let refused = browser.send("DELETE", "/api/v1/results/b", &[], "");
@@ -39,10 +33,8 @@ fn results_are_deleted_when_that_is_confirmed() {
     let kept = browser.send("DELETE", "/api/v1/results/foreign", &[], "");
     assert_eq!(kept.status, 409);
     let error = kept.json()["error"].as_str().unwrap().to_owned();
-    assert!(
-        error.contains("thesis.tex is not a file of Plimsoll's"),
-        "{error}"
-    );
+    let expected = "thesis.tex is not a file of Plimsoll's";
+    assert!(error.contains(expected), "{error}");
     assert_eq!(std::fs::read_dir(&foreign).unwrap().count(), 4);
     assert_eq!(browser.names(""), ["foreign"]);
 }
@@ -53,18 +45,13 @@ fn tags_and_notes_are_changed_by_a_form() {
     let a = results(&bench, "a");
     let browser = serve(&bench, &[]);
     let form = browser.form_of("/results/a");
-    let fields = [
-        ("form", form.as_str()),
-        ("tags", "x%2C+y"),
-        ("note", "one%0D%0Atwo"),
-    ];
+    let own = ("form", form.as_str());
+    let fields = [own, ("tags", "x%2C+y"), ("note", "one%0D%0Atwo")];
     let done = browser.post("/results/a/annotations", &fields);
     assert_eq!((done.status, done.header("location")), (303, "/results/a"));
     let entry = browser.get("/api/v1/results/a").json();
-    assert_eq!(
-        (&entry["tags"], &entry["note"]),
-        (&json!(["x", "y"]), &json!("one\ntwo"))
-    );
+    assert_eq!(entry["tags"], json!(["x", "y"]));
+    assert_eq!(entry["note"], "one\ntwo");
     let bad = [("form", form.as_str()), ("tags", "%3Cb%3E"), ("note", "")];
     assert_eq!(browser.post("/results/a/annotations", &bad).status, 400);
     assert_eq!(browser.get("/api/v1/results/a").json(), entry);

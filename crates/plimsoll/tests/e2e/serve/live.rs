@@ -1,7 +1,7 @@
 //! Runs in progress, as programs see them.
 
 use super::{Browser, WORKLOAD, serve};
-use crate::common::{Bench, started};
+use crate::common::{Bench, row, started};
 use serde_json::json;
 use std::io::{BufRead, BufReader};
 
@@ -30,6 +30,32 @@ impl Events {
     }
 }
 
+impl Events {
+    /// Waits for the event `end` of a run in progress and returns the data of the event.
+    fn end(&mut self) -> String {
+        loop {
+            let (name, data) = self.next();
+            if name == "end" {
+                return data;
+            }
+        }
+    }
+}
+
+/// Identifier of the run in progress, of which there must be exactly one.
+fn only_id(browser: &Browser) -> String {
+    let live = browser.get("/api/v1/live").json();
+    assert_eq!(live["runs"].as_array().unwrap().len(), 1, "{live}");
+    live["runs"][0]["id"].as_str().unwrap().to_owned()
+}
+
+/// Options of a run that lasts five minutes, much longer than a test, with operations of 2 ms.
+const LONG: [&str; 3] = [
+    "--target=null:?latency=2ms",
+    "--interval=100ms",
+    "--time=300s",
+];
+
 /// Value of a sample of the metrics by how its line begins.
 fn sample(text: &str, begin: &str) -> Option<f64> {
     let line = text.lines().find(|l| l.starts_with(begin))?;
@@ -42,31 +68,17 @@ fn a_run_in_progress_is_watched_to_its_end() {
     let workload = bench.workload(WORKLOAD);
     let browser = serve(&bench, &[]);
     assert_eq!(browser.get("/api/v1/live").json(), json!({ "runs": [] }));
-    let more = [
-        "--target=null:?latency=2ms",
-        "--interval=100ms",
-        "--time=300s",
-    ];
-    let run = started(bench.command(&workload, &more), "measuring");
-    let live = browser.get("/api/v1/live").json();
-    let live = &live["runs"][0];
-    let id = live["id"].as_str().unwrap().to_owned();
-    assert_eq!(
-        (&live["run"]["workload"], &live["run"]["workers"]),
-        (&json!("w"), &json!(2))
-    );
-    assert!(
-        browser
-            .get("/live")
-            .text
-            .contains(&format!("href=\"/live/{id}\""))
-    );
+    let run = started(bench.command(&workload, &LONG), "measuring");
+    let id = only_id(&browser);
+    let live = &browser.get("/api/v1/live").json()["runs"][0]["run"];
+    assert_eq!(live["workload"], "w");
+    assert_eq!(live["workers"], 2);
+    let link = format!("href=\"/live/{id}\"");
+    assert!(browser.get("/live").text.contains(&link));
     let page = browser.get(&format!("/live/{id}")).text;
     assert!(page.contains(&format!("data-events=\"/live/{id}/events\"")));
-    assert!(
-        browser.names("").is_empty(),
-        "a run in progress is no result yet"
-    );
+    // The list of results does not contain the run in progress.
+    assert_eq!(browser.names(""), [""; 0]);
 
     let mut events = Events::of(&browser, &format!("/live/{id}/events"));
     let points = |markup: &str| markup.matches("<tr data-at").count();
@@ -80,54 +92,37 @@ fn a_run_in_progress_is_watched_to_its_end() {
 
     let metrics = browser.get("/metrics");
     let kind = metrics.header("content-type");
-    assert!(
-        kind.starts_with("application/openmetrics-text; version=1.0.0"),
-        "{kind}"
-    );
+    let openmetrics = "application/openmetrics-text; version=1.0.0";
+    assert!(kind.starts_with(openmetrics), "{kind}");
     assert!(metrics.text.ends_with("\n# EOF\n"));
     let of_read = format!("{{run=\"{id}\",workload=\"w\",operation=\"read1\",kind=\"read_whole\"");
     let counter = format!("plimsoll_operations_total{of_read}}}");
     let counted = sample(&metrics.text, &counter).unwrap();
     assert!(counted > 0.0);
-    assert_eq!(
-        sample(&metrics.text, "plimsoll_runs_in_progress"),
-        Some(1.0)
-    );
+    let in_progress = sample(&metrics.text, "plimsoll_runs_in_progress");
+    assert_eq!(in_progress, Some(1.0));
     let p99 = format!("plimsoll_service_quantile_seconds{of_read},quantile=\"0.99\"}}");
     let p99 = sample(&metrics.text, &p99).unwrap();
-    assert!(
-        p99 >= 0.002,
-        "a read takes two milliseconds at least, not {p99} s"
-    );
+    // The null target takes 2 ms for a read.
+    assert!(p99 >= 0.002, "{p99} s");
     while sample(&browser.get("/metrics").text, &counter).unwrap() <= counted {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
 
     run.interrupt();
-    let end = loop {
-        let (name, data) = events.next();
-        if name == "end" {
-            break data;
-        }
-    };
+    let end = events.end();
     let result = run.end().result(130);
     let address = end.strip_prefix("ended\n").unwrap();
     assert_eq!(browser.get(address).status, 200, "{address}");
-    let entry = browser
-        .get(&address.replace("/results", "/api/v1/results"))
-        .json();
+    let entry = browser.get(&address.replace("/results", "/api/v1/results"));
+    let entry = entry.json();
     assert_eq!(entry["status"], "interrupted");
     assert_eq!(entry["ops_per_s"], json!(result.summary.ops_per_s));
     assert_eq!(browser.get(&format!("/live/{id}")).status, 404);
-    let read = result
-        .operations
-        .iter()
-        .find(|o| o.name == "read1")
-        .unwrap();
+    let read = row(&result, "read1");
     assert!(read.ops as f64 >= counted);
-    let dir = bench
-        .path("results")
-        .join(address.rsplit('/').next().unwrap());
+    let name = address.rsplit('/').next().unwrap();
+    let dir = bench.path("results").join(name);
     assert!(!dir.join("live.json").exists());
 }
 
@@ -138,10 +133,8 @@ fn an_event_is_shown_before_the_next_interval() {
     let workload = bench.workload(WORKLOAD);
     let browser = serve(&bench, &[]);
     let go = bench.path("go");
-    let event = format!(
-        "--event=0s sh while [ ! -e {} ]; do sleep 0.05; done",
-        go.display()
-    );
+    let wait = format!("while [ ! -e {} ]; do sleep 0.05; done", go.display());
+    let event = format!("--event=0s sh {wait}");
     let more = [
         "--target=null:?latency=2ms",
         "--interval=1h",
@@ -149,8 +142,7 @@ fn an_event_is_shown_before_the_next_interval() {
         &event,
     ];
     let run = started(bench.command(&workload, &more), "measuring");
-    let live = browser.get("/api/v1/live").json();
-    let id = live["runs"][0]["id"].as_str().unwrap().to_owned();
+    let id = only_id(&browser);
     let mut events = Events::of(&browser, &format!("/live/{id}/events"));
     let mut shown = |state: &str| {
         loop {
@@ -174,79 +166,60 @@ fn a_run_that_is_killed_ends_without_results() {
     let bench = Bench::on_tmpfs();
     let workload = bench.workload(WORKLOAD);
     let browser = serve(&bench, &[]);
-    let more = [
-        "--target=null:?latency=2ms",
-        "--interval=100ms",
-        "--time=300s",
-    ];
-    let mut run = started(bench.command(&workload, &more), "measuring");
-    let live = browser.get("/api/v1/live").json();
-    let id = live["runs"][0]["id"].as_str().unwrap().to_owned();
+    let mut run = started(bench.command(&workload, &LONG), "measuring");
+    let id = only_id(&browser);
     let mut events = Events::of(&browser, &format!("/live/{id}/events"));
     assert_eq!(events.next().0, "interval");
     run.child.kill().unwrap();
     run.child.wait().unwrap();
-    let end = loop {
-        let (name, data) = events.next();
-        if name == "end" {
-            break data;
-        }
-    };
-    assert_eq!(end, "ended without results");
+    assert_eq!(events.end(), "ended without results");
     assert_eq!(browser.get("/api/v1/live").json(), json!({ "runs": [] }));
     assert_eq!(browser.get(&format!("/live/{id}")).status, 404);
 }
 
+/// The results browser finds the runs in progress of a profile and of a curve in the directory of the series, and
+/// refuses to delete a series that is running.
 #[test]
-fn runs_of_a_profile_are_found_where_they_lie() {
-    let bench = Bench::on_tmpfs();
-    std::fs::write(bench.path("study.prof"), super::PROFILE).unwrap();
-    let browser = serve(&bench, &[]);
-    let mut call = bench.plimsoll(["profile", "study.prof", "--time=300s", "--repeat=2"]);
-    call.args(["--target=null:?latency=1ms", "--results=results"]);
-    let profile = started(call, "measuring");
-    let live = browser.get("/api/v1/live").json();
-    assert_eq!(live["runs"].as_array().unwrap().len(), 1, "{live}");
-    assert_eq!(live["runs"][0]["run"]["name"], "run-01");
-    let name = browser.names("").pop().unwrap();
-    let refused = browser.send("DELETE", &format!("/api/v1/results/{name}"), &[], "");
-    assert_eq!(refused.status, 409, "{}", refused.text);
-    profile.interrupt();
-    profile.end().expect_code(130);
-    let entry = browser.get(&format!("/api/v1/results/{name}")).json();
-    assert_eq!(entry["status"], "interrupted");
+fn runs_of_series_are_watched_and_the_series_is_not_deleted_meanwhile() {
+    for (command, first) in [
+        ("profile study.prof --repeat=2", "run-01"),
+        ("curve vda --load=1 --scale=0.001", "point-01-load-1"),
+    ] {
+        let bench = Bench::on_tmpfs();
+        std::fs::write(bench.path("study.prof"), super::PROFILE).unwrap();
+        let browser = serve(&bench, &[]);
+        let more = [
+            "--warmup=0s",
+            "--time=300s",
+            "--target=null:?latency=1ms",
+            "--results=results",
+        ];
+        let call = bench.plimsoll(command.split(' ').chain(more));
+        let series = started(call, "measuring");
+        only_id(&browser);
+        let live = browser.get("/api/v1/live").json();
+        assert_eq!(live["runs"][0]["run"]["name"], first);
+        let name = browser.names("status=unfinished").pop().unwrap();
+        let path = format!("/api/v1/results/{name}");
+        let refused = browser.send("DELETE", &path, &[], "");
+        assert_eq!(refused.status, 409, "{}", refused.text);
+        let expected = "is being written by another process";
+        assert!(refused.text.contains(expected), "{}", refused.text);
+        assert!(
+            bench
+                .path("results")
+                .join(&name)
+                .join("series.json")
+                .exists()
+        );
+        series.interrupt();
+        series.end().expect_code(130);
+        assert_eq!(browser.get(&path).json()["status"], "interrupted");
+        assert_eq!(browser.get("/api/v1/live").json(), json!({ "runs": [] }));
+    }
 }
 
-#[test]
-fn runs_of_a_curve_are_watched_and_the_curve_is_not_deleted_meanwhile() {
-    let bench = Bench::on_tmpfs();
-    let browser = serve(&bench, &[]);
-    let mut call = bench.plimsoll(["curve", "vda", "--load=1", "--scale=0.001", "--time=300s"]);
-    call.args([
-        "--warmup=0s",
-        "--target=null:?latency=1ms",
-        "--results=results",
-    ]);
-    let curve = started(call, "measuring");
-    let live = browser.get("/api/v1/live").json();
-    assert_eq!(live["runs"].as_array().unwrap().len(), 1, "{live}");
-    let name = browser.names("status=unfinished").pop().unwrap();
-    let refused = browser.send("DELETE", &format!("/api/v1/results/{name}"), &[], "");
-    assert_eq!(refused.status, 409, "{}", refused.text);
-    assert!(refused.text.contains("is being written by another process"));
-    assert!(
-        bench
-            .path("results")
-            .join(&name)
-            .join("series.json")
-            .exists()
-    );
-    curve.interrupt();
-    curve.end().expect_code(130);
-    assert_eq!(browser.get("/api/v1/live").json(), json!({ "runs": [] }));
-}
-
-/// What a killed run left is a result as soon as somebody looks.
+/// A request for the list of results recovers the results of a killed run.
 #[test]
 fn a_killed_run_is_in_the_list() {
     let bench = Bench::on_tmpfs();
@@ -259,10 +232,8 @@ fn a_killed_run_is_in_the_list() {
     let browser = serve(&bench, &[]);
     let list = browser.get("/api/v1/results").json();
     let only = &list["results"][0];
-    assert_eq!(
-        (&list["total"], &only["status"]),
-        (&json!(1), &json!("interrupted"))
-    );
+    assert_eq!(list["total"], 1);
+    assert_eq!(only["status"], "interrupted");
     assert!(only["ops_per_s"].as_f64().unwrap() > 0.0, "{only}");
     assert_eq!(browser.get("/api/v1/live").json(), json!({ "runs": [] }));
     assert_eq!(bench.results().len(), 1);

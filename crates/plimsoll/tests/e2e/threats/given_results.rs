@@ -17,7 +17,7 @@ run 1
 /// Results below `results`, with the name `stranger`.
 fn stranger(bench: &Bench) -> PathBuf {
     let workload = bench.workload(WORKLOAD);
-    let virtually = ["--target=null:?latency=1ms", "--clock=virtual"];
+    let virtually = ["--target=null:?latency=1ms&clock=virtual"];
     bench.run(&workload, &virtually).expect_code(0);
     let dir = bench.path("results/stranger");
     std::fs::rename(bench.results()[0].path(), &dir).unwrap();
@@ -27,19 +27,17 @@ fn stranger(bench: &Bench) -> PathBuf {
 /// All commands that read results.
 fn readers(bench: &Bench, dir: &Path) -> Vec<Ended> {
     let dir = dir.to_str().unwrap();
-    let calls: [&[&str]; 7] = [
-        &["report", dir],
-        &["report", "--format=html", dir],
-        &["report", "--format=csv", dir],
-        &["report", "--percentiles=50", dir],
-        &["report", "--format=parquet", "--output=tables", dir],
-        &["compare", dir, dir],
-        &["results", "tag", dir],
+    let calls = [
+        "report DIR",
+        "report --format=html DIR",
+        "report --format=csv DIR",
+        "report --percentiles=50 DIR",
+        "report --format=parquet --output=tables DIR",
+        "compare DIR DIR",
+        "results tag DIR",
     ];
-    calls
-        .iter()
-        .map(|call| bounded(&bench.plimsoll(*call)))
-        .collect()
+    let end = |call: &str| bounded(&bench.plimsoll(call.replace("DIR", dir).split(' ')));
+    calls.map(end).into()
 }
 
 /// A link among the files is not followed: what it leads to is in no output, page or error.
@@ -58,10 +56,8 @@ fn links_among_results_are_not_followed() {
         assert!(refused.count() >= 1, "{file}: {ended:?}");
         for ended in &ended {
             let said = format!("{}{}", ended.stdout, ended.stderr);
-            assert!(
-                !said.contains("secret:19000") && !said.contains("panicked"),
-                "{said}"
-            );
+            let is_safe = !said.contains("secret:19000") && !said.contains("panicked");
+            assert!(is_safe, "{said}");
         }
         let browser = serve(&bench, &[]);
         for page in [
@@ -70,12 +66,8 @@ fn links_among_results_are_not_followed() {
             "/api/v1/results/stranger/document",
             "/api/v1/results",
         ] {
-            let answer = browser.get(page);
-            assert!(
-                !answer.text.contains("secret:19000"),
-                "{file} {page}: {}",
-                answer.text
-            );
+            let text = browser.get(page).text;
+            assert!(!text.contains("secret:19000"), "{file} {page}: {text}");
         }
     }
 }
@@ -90,8 +82,8 @@ fn a_document_that_becomes_a_link_is_not_sent() {
     assert_eq!(browser.get("/api/v1/results/stranger/document").status, 200);
     // The directory has the time of before, so that nothing seems to have changed.
     let before = std::fs::File::open(&dir).unwrap();
-    let times =
-        std::fs::FileTimes::new().set_modified(before.metadata().unwrap().modified().unwrap());
+    let modified = before.metadata().unwrap().modified().unwrap();
+    let times = std::fs::FileTimes::new().set_modified(modified);
     std::fs::remove_file(dir.join("run.json")).unwrap();
     std::os::unix::fs::symlink(bench.path("secret"), dir.join("run.json")).unwrap();
     before.set_times(times).unwrap();
@@ -103,31 +95,17 @@ fn a_document_that_becomes_a_link_is_not_sent() {
 /// Files of nothing but a hole, which take no room on the disk, do not fill the memory.
 #[test]
 fn files_of_nothing_but_a_hole_are_refused() {
-    for file in [
-        "run.json",
-        "intervals.csv",
-        "histograms.hlog",
-        "annotations.json",
-    ] {
+    for file in "run.json intervals.csv histograms.hlog annotations.json".split(' ') {
         let bench = Bench::on_tmpfs();
         let dir = stranger(&bench);
         let hole = std::fs::File::create(dir.join(file)).unwrap();
         hole.set_len(100 << 30).unwrap();
         for ended in readers(&bench, &dir) {
             assert!(matches!(ended.code, Some(0 | 2)), "{file}: {ended:?}");
-            assert!(
-                !ended.stderr.contains("panicked"),
-                "{file}: {}",
-                ended.stderr
-            );
+            assert!(!ended.stderr.contains("panicked"), "{file}: {ended:?}");
         }
-        let ended = bounded(&bench.plimsoll([
-            "results",
-            "prune",
-            "--older-than=0m",
-            "--results=results",
-            "--yes",
-        ]));
+        let prune = "results prune --older-than=0m --results=results --yes";
+        let ended = bounded(&bench.plimsoll(prune.split(' ')));
         assert!(matches!(ended.code, Some(0..=2)), "{file}: {ended:?}");
         assert!(dir.exists() || file == "histograms.hlog" || file == "intervals.csv");
     }
@@ -177,11 +155,8 @@ fn histograms_that_are_bombs_are_refused() {
     let dir = stranger(&bench);
     let path = dir.join("histograms.hlog");
     let good = std::fs::read_to_string(&path).unwrap();
-    for (what, payload, digits) in [
-        ("counts", &huge, 3),
-        ("zeros", &zeros, 5),
-        ("ones", &ones, 5),
-    ] {
+    let bombs = [(&huge, 3), (&zeros, 5), (&ones, 5)];
+    for (what, (payload, digits)) in ["counts", "zeros", "ones"].into_iter().zip(bombs) {
         std::fs::write(&path, format!("{good}{}", line(payload, digits))).unwrap();
         let calls = [["report", "--percentiles=50"], ["report", "--format=html"]];
         for call in calls {
@@ -189,11 +164,7 @@ fn histograms_that_are_bombs_are_refused() {
             plimsoll.arg(&dir);
             let ended = bounded(&plimsoll);
             assert!(matches!(ended.code, Some(0 | 2)), "{what}: {ended:?}");
-            assert!(
-                !ended.stderr.contains("panicked"),
-                "{what}: {}",
-                ended.stderr
-            );
+            assert!(!ended.stderr.contains("panicked"), "{what}: {ended:?}");
         }
     }
 }
@@ -211,9 +182,7 @@ fn documents_that_are_nested_without_end_are_refused() {
         std::fs::write(dir.join("run.json"), &text).unwrap();
         let ended = bounded(&bench.plimsoll(["report", "results/stranger"]));
         let refusal = ended.refusal();
-        assert!(
-            refusal.contains("is not a valid result") && refusal.len() < 2000,
-            "{refusal}"
-        );
+        let is_short = refusal.contains("is not a valid result") && refusal.len() < 2000;
+        assert!(is_short, "{refusal}");
     }
 }

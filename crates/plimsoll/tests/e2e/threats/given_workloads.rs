@@ -6,7 +6,7 @@ use std::process::Command;
 /// Memory that the program may take for a file that it refuses, in bytes.
 const MEMORY: u64 = 4 << 30;
 
-/// What `plan` says of a file, within its memory.
+/// Executes a dry run of a workload file that contains `text`, with at most [`MEMORY`] bytes of memory.
 fn planned(name: &str, text: &str) -> Ended {
     let bench = Bench::on_tmpfs();
     std::fs::write(bench.path(name), text).unwrap();
@@ -15,7 +15,7 @@ fn planned(name: &str, text: &str) -> Ended {
     ended
 }
 
-/// How a command ends that may take [`MEMORY`].
+/// Executes a command with at most [`MEMORY`] bytes of memory, and returns how the command ends.
 pub(super) fn bounded(plimsoll: &Command) -> Ended {
     let mut command = Command::new("prlimit");
     command
@@ -45,42 +45,25 @@ fn workload(fileset: &str, thread: &str, flowop: &str) -> String {
 
 #[test]
 fn numbers_that_no_machine_has_are_refused() {
-    let (files, thread, reads) = (
-        "entries=5,size=4k,prealloc",
-        "memsize=1m",
-        "readwholefile name=r,filesetname=s",
-    );
-    for (fileset, thread, flowop) in [
-        (
-            "entries=1000000000000000000,size=4k,prealloc",
-            thread,
-            reads,
-        ),
-        (
-            "entries=18446744073709551615,size=18446744073709551615,prealloc",
-            thread,
-            reads,
-        ),
-        ("entries=5,size=8000000t,prealloc", thread, reads),
-        (
-            "entries=5,size=99999999999999999999999,prealloc",
-            thread,
-            reads,
-        ),
-        (files, "memsize=1m,instances=1000000000000", reads),
-        (files, "memsize=18446744073709551615", reads),
-        (
-            files,
-            thread,
-            "readwholefile name=r,filesetname=s,fd=99999999999",
-        ),
-        (
-            files,
-            thread,
-            "readwholefile name=r,filesetname=s,iters=99999999999999999999999",
-        ),
+    let (files, thread) = ("entries=5,size=4k,prealloc", "memsize=1m");
+    let reads = "readwholefile name=r,filesetname=s";
+    for fileset in [
+        "entries=1000000000000000000,size=4k,prealloc",
+        "entries=18446744073709551615,size=18446744073709551615,prealloc",
+        "entries=5,size=8000000t,prealloc",
+        "entries=5,size=99999999999999999999999,prealloc",
     ] {
-        refused("w.f", &workload(fileset, thread, flowop));
+        refused("w.f", &workload(fileset, thread, reads));
+    }
+    for thread in [
+        "memsize=1m,instances=1000000000000",
+        "memsize=18446744073709551615",
+    ] {
+        refused("w.f", &workload(files, thread, reads));
+    }
+    for attribute in ["fd=99999999999", "iters=99999999999999999999999"] {
+        let flowop = format!("{reads},{attribute}");
+        refused("w.f", &workload(files, thread, &flowop));
     }
 }
 
@@ -96,22 +79,14 @@ fn texts_that_grow_without_bound_are_refused() {
         "memsize=1m",
         "statfile name=x,filesetname=s",
     );
-    let ended = planned(
-        "w.f",
-        &format!("{doubles}{}", uses.replace("path=files", "path=$a63")),
-    );
-    let refusal = ended.refusal();
-    assert!(
-        refusal.contains("a text has at most 16384 bytes"),
-        "{refusal}"
-    );
+    let uses = uses.replace("path=files", "path=$a63");
+    let refusal = planned("w.f", &format!("{doubles}{uses}")).refusal();
+    let expected = "a text has at most 16384 bytes";
+    assert!(refusal.contains(expected), "{refusal}");
     // In the description that is shown, variables have their defaults.
     let bench = Bench::on_tmpfs();
-    let usage = format!(
-        "set $a={}\nusage \"{}\"\n",
-        "x".repeat(100_000),
-        "$a".repeat(100_000)
-    );
+    let (long, many) = ("x".repeat(100_000), "$a".repeat(100_000));
+    let usage = format!("set $a={long}\nusage \"{many}\"\n");
     std::fs::write(bench.path("w.f"), usage).unwrap();
     for call in [["workloads", "show", "w.f"], ["run", "--dry-run", "w.f"]] {
         let ended = bounded(&bench.plimsoll(call));
@@ -120,11 +95,8 @@ fn texts_that_grow_without_bound_are_refused() {
             "{call:?}: {}",
             ended.stderr
         );
-        assert!(
-            ended.stdout.len() < 2_000_000,
-            "{call:?}: {} bytes",
-            ended.stdout.len()
-        );
+        let bytes = ended.stdout.len();
+        assert!(bytes < 2_000_000, "{call:?}: {bytes} bytes");
     }
 }
 

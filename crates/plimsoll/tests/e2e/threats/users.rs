@@ -53,7 +53,8 @@ fn a_directory_that_another_user_made_is_not_used() {
     let mut clean = bench.plimsoll(["clean"]);
     clean.arg(&theirs);
     Ended::of(clean).refusal();
-    // One's own is used there, and so is another's where not everyone may write.
+    // In a directory that everyone may write, a run accepts only a work directory that belongs to the user of the run.
+    // In a directory that only its owner may write, a run accepts a work directory of another user.
     run(&shared.join("own")).expect_code(0);
     mode(&shared, 0o755);
     run(&theirs).expect_code(0);
@@ -87,19 +88,15 @@ fn what_lies_in_the_place_of_a_marker_is_refused() {
         ];
         for call in calls {
             let refusal = Ended::of(bench.plimsoll(&call)).refusal();
-            assert!(
-                refusal.contains("work") && !refusal.contains("root:"),
-                "{what}: {refusal}"
-            );
+            let is_safe = refusal.contains("work") && !refusal.contains("root:");
+            assert!(is_safe, "{what}: {refusal}");
         }
-        assert!(
-            bench.work().join(MARKER).symlink_metadata().is_ok(),
-            "{what}"
-        );
+        let marker = bench.work().join(MARKER);
+        assert!(marker.symlink_metadata().is_ok(), "{what}");
     }
 }
 
-/// A marker that names what lies outside of its directory is none.
+/// `clean` refuses a marker that names files outside the directory of the marker.
 #[test]
 fn a_marker_that_leads_out_removes_nothing() {
     let bench = Bench::on_tmpfs();
@@ -107,12 +104,8 @@ fn a_marker_that_leads_out_removes_nothing() {
     std::fs::create_dir(&victim).unwrap();
     std::fs::write(victim.join("00000001"), "precious").unwrap();
     std::fs::create_dir(bench.work()).unwrap();
-    for root in [
-        "../victim",
-        "..",
-        "a/../../victim",
-        victim.to_str().unwrap(),
-    ] {
+    let absolute = victim.to_str().unwrap();
+    for root in ["../victim", "..", "a/../../victim", absolute] {
         let marker = serde_json::json!({
             "plimsoll": 1, "workload": "w", "seed": 1, "guard": "", "made_dir": false,
             "trees": [{"root": root, "fingerprint": "0", "state": "used"}],
@@ -157,7 +150,7 @@ fn a_marker_that_lists_other_names_removes_nothing() {
     }
 }
 
-/// The names that every pattern does give are known: what a killed run of it leaves is removed.
+/// `clean` accepts the file names in the marker of every pattern, and removes the files of a killed run.
 #[test]
 fn markers_of_every_pattern_are_read() {
     for pattern in [
@@ -199,10 +192,8 @@ fn sockets_of(pid: i32) -> HashSet<String> {
 fn ranks_of_a_machine_listen_nowhere() {
     let bench = Bench::on_tmpfs();
     let workload = bench.workload(READS_AND_WRITES);
-    let run = started(
-        bench.command_in_work(&workload, &["--processes=2"]),
-        "measuring",
-    );
+    let command = bench.command_in_work(&workload, &["--processes=2"]);
+    let run = started(command, "measuring");
     let pid = run.child.id() as i32;
     let all = [vec![pid], children_of(pid)].concat();
     assert_eq!(all.len(), 2);
@@ -247,15 +238,11 @@ fn results_replace_and_follow_nothing() {
     }
     let run = bench.run_in_work(&workload, &["--ops=20"]).result(0);
     assert_eq!(std::fs::read_dir(bench.path("victim")).unwrap().count(), 0);
-    let real = std::fs::read_dir(bench.path("results"))
-        .unwrap()
-        .map(Result::unwrap);
+    let real = std::fs::read_dir(bench.path("results")).unwrap().flatten();
     let real: Vec<_> = real.filter(|e| e.file_type().unwrap().is_dir()).collect();
     assert_eq!(real.len(), 1);
-    let written = plimsoll_results::RunDir::at(&real[0].path())
-        .read()
-        .unwrap();
-    assert_eq!(written, run);
+    let written = plimsoll_results::RunDir::at(&real[0].path()).read();
+    assert_eq!(written.unwrap(), run);
     let mode = real[0].metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o022, 0, "others may not write there");
 }

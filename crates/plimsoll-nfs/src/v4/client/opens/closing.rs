@@ -38,15 +38,15 @@ impl Client {
         closed.and(self.release_locks(file).await)
     }
 
-    /// Reduces the access to the needed access. Each attempt determines the needed access: on 4.1,
-    /// other workers may open the file in the meantime.
+    /// Reduces the access of an open to the access that its remaining open files need. Each attempt of OPEN_DOWNGRADE
+    /// determines the needed access anew, because on 4.1 other workers may open the file between two attempts.
     async fn downgrade(&self, state: &OpenState) -> Result<(), NfsError> {
         if let Some(e) = state.lost.get() {
             return Err(e);
         }
         let build = |c: &mut Compound<'_>, seqid| {
-            // The access is reduced before the call, so that no open without the server relies on
-            // it.
+            // From OPEN_DOWNGRADE on, a worker that needs the former access must call OPEN instead of sharing the
+            // open's stateid.
             let access = state.needed().max(1);
             state.access.set(access);
             state.modes.set(1 << access);
@@ -70,7 +70,8 @@ impl Client {
                 state.renew(new);
                 Ok(())
             }
-            // The last open file was closed in the meantime, which closed the open.
+            // CLOSE of the last open file ended the open while OPEN_DOWNGRADE was in flight, so the downgrade is not
+            // needed.
             Err(NfsError::Status(..)) if state.needed() == 0 => Ok(()),
             Err(e) => Err(state.lost.get().unwrap_or(e)),
         }
@@ -81,7 +82,7 @@ impl Client {
         &self,
         state: &Rc<OpenState>,
     ) -> Result<(), NfsError> {
-        // From now on, recovery does not reopen this open.
+        // An open that is no longer in the table is not reopened by state recovery.
         self.forget(state);
         if let Some(e) = state.lost.get() {
             return Err(e);

@@ -37,8 +37,8 @@ impl Client {
         }
     }
 
-    /// Reopens a file whose open `known_by` the server has lost, unless the file has been reopened
-    /// in the meantime.
+    /// Reopens by name a file whose open the server has lost, unless the open's stateid differs from the lost stateid
+    /// `known_by` because another worker has reopened the file.
     async fn reopen_lost(&self, state: &OpenState, known_by: StateId) -> Result<(), NfsError> {
         let since = self.0.lane.now();
         let _guard = self.acquire_owner(&state.owner).await;
@@ -60,8 +60,8 @@ impl Client {
         Ok(())
     }
 
-    /// Reclaims all opens after the server has lost them (RFC 7530, 9.6.2 and RFC 8881, 8.4.2).
-    /// Returns the opens whose reclaim the server refuses.
+    /// Reclaims all opens of the client after the server has lost the client's state (RFC 7530, 9.6.2 and RFC 8881,
+    /// 8.4.2). The result lists the opens of which the server refused the reclaim.
     pub(in crate::v4::client) async fn reclaim(&self) -> Result<Vec<Rc<OpenState>>, NfsError> {
         let all: Vec<Rc<OpenState>> = {
             let known = self.0.opens.known.borrow();
@@ -72,7 +72,7 @@ impl Client {
         let mut refused = Vec::new();
         for state in all {
             if state.needed() == 0 {
-                // The open was closed in the meantime, and is lost together with the client.
+                // All open files of this open were closed during the reclaim, so the server need not learn of the open.
                 continue;
             }
             state.served.take();
@@ -107,7 +107,7 @@ impl Client {
         let since = self.0.lane.now();
         let done = self.reopen(state, true).await;
         if done.is_err() && !state.is_served() {
-            // The open was reclaimed in the meantime, together with the client.
+            // A reclaim by another worker has already opened the file at the server.
             return;
         }
         state.served.take();
@@ -136,10 +136,10 @@ impl Client {
         Ok(())
     }
 
-    /// Opens a file again at the server, by reclaim or by name.
+    /// Opens a file at the server after the loss of its open: by name, or by CLAIM_PREVIOUS during a reclaim.
     ///
     /// # Errors
-    /// `STALE_STATEID` if the client was re-established, and the file reclaimed, in the meantime.
+    /// `STALE_STATEID` if another worker has re-established the client and reclaimed the file.
     async fn reopen(&self, state: &OpenState, by_name: bool) -> Result<StateId, NfsError> {
         let (at, claim) = match by_name {
             false => (state.file, Claim::Previous(0)),
@@ -147,7 +147,7 @@ impl Client {
         };
         let (given, client_epoch) = self.reopen_as(state, at, claim).await?;
         self.check_client_epoch(client_epoch)?;
-        // A server may grant an unwanted delegation; the client returns it at once.
+        // A server may grant a delegation with an OPEN that wants none; the client returns the delegation at once.
         self.decline(given.offer, (state.dir, &state.name), given.file);
         if given.file != state.file {
             return Err(NfsError::Status(Some(Op::Open), Status::Stale));

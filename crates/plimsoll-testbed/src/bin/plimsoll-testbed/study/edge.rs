@@ -121,9 +121,9 @@ impl EdgeCase {
             self.set,
             time(self.rtt)
         );
-        // Files are made at the core, and the core is measured, before the edge is used, because the edge caches the
-        // directories that it has seen. Once for each round trip: the core caches nothing that depends on a working
-        // set.
+        // The files are made at the core, and the core is measured, before any request to the edge, whose cache keeps
+        // the directories of earlier requests. The core is measured once per round-trip time, because its figures do
+        // not depend on the edge's working set.
         let has_core = self.set == WORKING_SETS[0].0;
         if has_core {
             prepare(design, "core", &at_core("core"), "at the core");

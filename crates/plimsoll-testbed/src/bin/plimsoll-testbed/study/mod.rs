@@ -153,7 +153,7 @@ fn refuse_if_nothing_is_available(study: &StudyResults) -> Result<(), BedError> 
     }
 }
 
-/// A study before its first step: question, notes, beds and steps.
+/// Design of a study, from the command line: question, notes, beds, and steps that are still to be done.
 struct StudyDesign {
     name: &'static str,
     question: &'static str,
@@ -191,12 +191,12 @@ impl StudyDesign {
         self.unit += 1;
     }
 
-    /// The name of the last bed, if there is one.
+    /// Name of the last added bed, on which the next steps run; `None` before the first bed.
     fn bed_name(&self) -> Option<&str> {
         self.beds.last().map(|bed| bed.name.as_str())
     }
 
-    /// Adds a step on the last bed, or without a bed if there is none.
+    /// Adds a step to the study, on the last added bed; before the first bed, the step runs without a bed.
     fn step(&mut self, name: &str, group: &str, column: &str, action: StudyAction) {
         self.steps.push(StudyStep {
             bed: self.bed_name().map(str::to_owned),
@@ -213,7 +213,8 @@ impl StudyDesign {
         });
     }
 
-    /// Whether a document has the beds and steps of this design, regardless of the steps that have been done.
+    /// Whether `study.json` has the beds and steps of the design, so that the study can be resumed; results of done
+    /// steps are ignored.
     fn is_that_of(&self, study: &StudyResults) -> bool {
         let undone = |step: &StudyStep| StudyStep {
             state: None,

@@ -9,7 +9,7 @@ use plimsoll_testbed::BedError;
 use plimsoll_testbed::study::StudyAction;
 use std::time::Duration;
 
-/// Name of the study, and of the profile that it runs.
+/// Name of the study, and of the built-in profile that the study runs.
 const NAME: &str = "nfs4-opens";
 
 /// Length of a window if none is given.

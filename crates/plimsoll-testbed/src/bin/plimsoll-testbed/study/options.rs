@@ -3,9 +3,10 @@
 use crate::cli::Format;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
-use plimsoll_plan::option_values::setting;
+use plimsoll_plan::option_values::{directory, setting, window};
 use plimsoll_plan::{parse_duration, parse_size};
-use std::path::{Path, PathBuf};
+use plimsoll_results::Loads;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// Subcommands of `study`.
@@ -91,7 +92,7 @@ pub struct StudyArgs {
     #[arg(long, help_heading = "Output")]
     pub dry_run: bool,
     /// Directory in which the directory of the study is created
-    #[arg(allow_hyphen_values = true, value_parser = directory(), long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
+    #[arg(allow_hyphen_values = true, value_parser = PathBufValueParser::new().map(directory), long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     #[arg(default_value = "plimsoll-results")]
     pub results: PathBuf,
     #[command(flatten)]
@@ -180,14 +181,15 @@ pub struct ReplicasStudy {
     #[arg(long, value_name = "TIME", value_parser = parse_duration, default_value = "60s")]
     #[arg(help_heading = "Load")]
     pub wait: Duration,
-    /// Number of load points of vda
-    #[arg(long, value_name = "N", default_value_t = 10, help_heading = "Load")]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..=100))]
-    pub points: u64,
-    /// Highest load of vda, in streams
-    #[arg(long, value_name = "N", default_value_t = 20, help_heading = "Load")]
-    #[arg(value_parser = clap::value_parser!(u64).range(1..=10_000))]
-    pub max_load: u64,
+    /// Loads of vda in streams, in the syntax of `plimsoll curve --load`
+    #[arg(
+        long,
+        value_name = "LOADS",
+        default_value = "2..20/2",
+        value_parser = loads,
+        help_heading = "Load"
+    )]
+    pub load: Loads,
     /// Workloads
     #[arg(
         long,
@@ -310,19 +312,6 @@ impl NfsVersion {
     }
 }
 
-fn window(text: &str) -> Result<Duration, String> {
-    match parse_duration(text)? {
-        d if d.is_zero() => Err("the measured window cannot be 0: expected a time above 0".into()),
-        d => Ok(d),
-    }
-}
-
-/// A directory that the program prints for use in commands: `-r` becomes `./-r`, which any command accepts.
-fn directory() -> impl TypedValueParser<Value = PathBuf> {
-    PathBufValueParser::new().map(|path| {
-        match path.as_os_str().as_encoded_bytes().starts_with(b"-") {
-            true => Path::new(".").join(path),
-            false => path,
-        }
-    })
+fn loads(text: &str) -> Result<Loads, String> {
+    Loads::parse("--load", text).map_err(|e| e.to_string())
 }

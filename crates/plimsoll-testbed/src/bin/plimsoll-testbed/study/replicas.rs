@@ -27,13 +27,6 @@ const FILESERVER: [&str; 4] = ["run", "fileserver", "--set=nfiles=200", "--set=n
 
 /// Beds of each software and number of copies, and the steps on each bed.
 pub(super) fn design(args: &ReplicasStudy) -> Result<StudyDesign, BedError> {
-    if args.points > args.max_load {
-        return Err(BedError::Usage(format!(
-            "--points {} --max-load {}: a load is a whole number of streams, so that there are at most as \
-             many points",
-            args.points, args.max_load
-        )));
-    }
     let mut design = StudyDesign::new(
         "replicas",
         "What do copies cost, and what do they buy when a server dies?",
@@ -73,8 +66,7 @@ fn on_bed(design: &mut StudyDesign, args: &ReplicasStudy, software: &str, copies
     if wants(ReplicasWorkload::Vda) {
         let mut curve = words(&["curve"]);
         curve.extend(words(&VDA));
-        curve.extend(words(&["--points", &args.points.to_string()]));
-        curve.extend(words(&["--max-load", &args.max_load.to_string()]));
+        curve.extend(words(&["--load", &args.load.to_string()]));
         curve.extend(words(&["--time", &time(window)]));
         design.unit();
         design.step("vda", "vda", &column, StudyAction::Measure(curve));

@@ -36,7 +36,6 @@ pub(super) struct StudyRunner {
     signals: CaughtSignals,
 }
 
-/// The outcome of a step.
 #[derive(Default)]
 struct StepEnd {
     state: Option<StepState>,
@@ -115,7 +114,8 @@ impl StudyRunner {
         }
     }
 
-    /// Starts a bed, does its steps and ends it.
+    /// Starts the bed with index `number` in the study, does the missing steps on the bed, and ends the bed. A bed
+    /// without missing steps is not started.
     fn on_bed(&mut self, number: usize) -> Result<(), BedError> {
         let bed = self.writer.document().beds[number].clone();
         let due = self.writer.document().due(Some(&bed.name));
@@ -277,8 +277,8 @@ impl StudyRunner {
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(errors.try_clone().map_err(failed)?)
-            // A process group of its own: the command gets an interrupt once, from this process, even if a terminal
-            // sends SIGINT too.
+            // In its own process group, the command gets an interrupt only once, from this process: Ctrl-C in a
+            // terminal signals every process of the terminal's group.
             .process_group(0)
             .spawn()
             .map_err(failed)?;

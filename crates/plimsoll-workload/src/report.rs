@@ -1,0 +1,33 @@
+//! Error reporting of the parsers and of lowering: errors are collected, so that one call reports several errors of a
+//! text.
+
+use plimsoll_diagnostics::{Problem, Span};
+
+/// Error value of a function that has reported its error already: a caller returns without another report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Reported;
+
+/// A parser or lowering step that collects errors and continues after an error.
+pub(crate) trait Report {
+    /// Adds an error to the errors that the parser or lowering step collects.
+    fn problem(&mut self, problem: Problem) -> Reported;
+
+    fn fail<T>(
+        &mut self,
+        span: Span,
+        message: impl Into<String>,
+        label: impl Into<String>,
+    ) -> Result<T, Reported> {
+        Err(self.problem(Problem::new(span, message, label)))
+    }
+
+    fn fail_with<T>(
+        &mut self,
+        span: Span,
+        message: impl Into<String>,
+        label: impl Into<String>,
+        help: impl Into<String>,
+    ) -> Result<T, Reported> {
+        Err(self.problem(Problem::new(span, message, label).help(help)))
+    }
+}

@@ -1,4 +1,0 @@
-//! The target `event` with libFuzzer.
-#![no_main]
-
-plimsoll_fuzz::fuzzer!(event);

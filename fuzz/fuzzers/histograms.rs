@@ -1,4 +1,0 @@
-//! The target `histograms` with libFuzzer.
-#![no_main]
-
-plimsoll_fuzz::fuzzer!(histograms);

@@ -1,4 +1,0 @@
-//! The target `hosts` with libFuzzer.
-#![no_main]
-
-plimsoll_fuzz::fuzzer!(hosts);

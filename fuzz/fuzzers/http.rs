@@ -1,4 +1,0 @@
-//! The target `http` with libFuzzer.
-#![no_main]
-
-plimsoll_fuzz::fuzzer!(http);

@@ -1,4 +1,0 @@
-//! The target `import` with libFuzzer.
-#![no_main]
-
-plimsoll_fuzz::fuzzer!(import);

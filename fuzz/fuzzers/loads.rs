@@ -1,4 +1,0 @@
-//! The target `loads` with libFuzzer.
-#![no_main]
-
-plimsoll_fuzz::fuzzer!(loads);

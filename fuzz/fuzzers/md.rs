@@ -1,4 +1,0 @@
-//! The target `md` with libFuzzer.
-#![no_main]
-
-plimsoll_fuzz::fuzzer!(md);

@@ -1,4 +1,0 @@
-//! The target `mix` with libFuzzer.
-#![no_main]
-
-plimsoll_fuzz::fuzzer!(mix);

@@ -1,4 +1,0 @@
-//! The target `netmist` with libFuzzer.
-#![no_main]
-
-plimsoll_fuzz::fuzzer!(netmist);

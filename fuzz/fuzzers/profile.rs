@@ -1,4 +1,0 @@
-//! The target `profile` with libFuzzer.
-#![no_main]
-
-plimsoll_fuzz::fuzzer!(profile);

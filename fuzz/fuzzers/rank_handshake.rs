@@ -1,4 +1,0 @@
-//! The target `rank_handshake` with libFuzzer.
-#![no_main]
-
-plimsoll_fuzz::fuzzer!(rank_handshake);

@@ -1,4 +1,0 @@
-//! The target `recover` with libFuzzer.
-#![no_main]
-
-plimsoll_fuzz::fuzzer!(recover);

@@ -1,4 +1,0 @@
-//! The target `settings` with libFuzzer.
-#![no_main]
-
-plimsoll_fuzz::fuzzer!(settings);

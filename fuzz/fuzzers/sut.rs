@@ -1,4 +1,0 @@
-//! The target `sut` with libFuzzer.
-#![no_main]
-
-plimsoll_fuzz::fuzzer!(sut);

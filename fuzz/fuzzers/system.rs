@@ -1,4 +1,0 @@
-//! The target `system` with libFuzzer.
-#![no_main]
-
-plimsoll_fuzz::fuzzer!(system);

@@ -1,4 +1,0 @@
-//! The target `target_url` with libFuzzer.
-#![no_main]
-
-plimsoll_fuzz::fuzzer!(target_url);

@@ -1,4 +1,0 @@
-//! The target `wml` with libFuzzer.
-#![no_main]
-
-plimsoll_fuzz::fuzzer!(wml);
