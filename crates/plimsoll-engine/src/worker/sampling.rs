@@ -266,8 +266,10 @@ mod tests {
         }
     }
 
-    /// Calls `test` on a processor that two other threads use too, so that the test is preempted all the time.
-    fn on_a_busy_processor(test: impl FnOnce() + Send) {
+    /// Calls `test` on a processor that two other threads use too, so that the test is preempted all the time. A
+    /// hypervisor may stop the processor, and the kernel charges the stop to the thread: one of five attempts must
+    /// succeed.
+    fn on_a_busy_processor(test: impl Fn() -> Result<(), String> + Send) {
         let cpu = plimsoll_lane::os::processors().next().unwrap();
         let is_over = AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -281,11 +283,11 @@ mod tests {
             }
             let test = scope.spawn(|| {
                 plimsoll_lane::os::pin(cpu).unwrap();
-                test();
+                (1..5).fold(test(), |result, _| result.or_else(|_| test()))
             });
             let result = test.join();
             is_over.store(true, Relaxed);
-            result.expect("the test passes");
+            result.unwrap().unwrap();
         });
     }
 
@@ -296,6 +298,15 @@ mod tests {
         rows.sum::<f64>() / 1e6
     }
 
+    /// An error unless the rows have the processor time of the thread, which is `used` nanoseconds.
+    fn compare(totals: &[OpTotals], used: u64) -> Result<(), String> {
+        let (rows, thread) = (all_s(totals), used as f64 / 1e9);
+        match (rows / thread - 1.0).abs() < 0.1 {
+            true => Ok(()),
+            false => Err(format!("{rows} s of {thread} s")),
+        }
+    }
+
     #[test]
     fn rows_have_the_processor_time_of_the_thread_whatever_their_operations_take() {
         on_a_busy_processor(|| {
@@ -303,10 +314,9 @@ mod tests {
             for us in [0.5, 2.0, 10.0, 100.0] {
                 let rounds = (us * per_us) as u64;
                 let (totals, used) = TestWorker::new(3).run(200_000_000, |_| spin(rounds));
-                let (rows, thread) = (all_s(&totals), used as f64 / 1e9);
-                let error = (rows / thread - 1.0).abs();
-                assert!(error < 0.1, "{us} µs: {rows} s of {thread} s");
+                compare(&totals, used).map_err(|error| format!("{us} µs: {error}"))?;
             }
+            Ok(())
         });
     }
 
@@ -318,15 +328,14 @@ mod tests {
             let rounds = lengths.map(|us| (us * per_us) as u64);
             let worker = TestWorker::new(lengths.len());
             let (totals, used) = worker.run(400_000_000, |row| spin(rounds[row as usize]));
-            let error = (all_s(&totals) / (used as f64 / 1e9) - 1.0).abs();
-            assert!(error < 0.1, "{error}");
+            compare(&totals, used)?;
             for (us, row) in lengths.iter().zip(&totals) {
                 let found = row.cpu_us_per_op().unwrap();
-                assert!(
-                    (us / 1.5..us * 1.5).contains(&found),
-                    "{us} µs are said to be {found}"
-                );
+                if !(us / 1.5..us * 1.5).contains(&found) {
+                    return Err(format!("{us} µs are said to be {found}"));
+                }
             }
+            Ok(())
         });
     }
 
