@@ -13,7 +13,7 @@ use std::time::Instant;
 
 /// A workload on a few files in several directories, and on leaf directories.
 const FILES: &str = "\
-define fileset name=s,path=files,entries=20,size=1k,dirwidth=3,leafdirs=5,prealloc
+define fileset name=s,path=files,entries=4,size=1k,dirwidth=2,leafdirs=2,prealloc
 define process name=p {
   thread name=t,memsize=1k {
     flowop statfile name=stat,filesetname=s
@@ -113,7 +113,7 @@ fn a_lost_reply_of_version_3_makes_nobody_a_loser() {
         let server = Server::start(listen, tree, options).unwrap();
         let at = server.address();
         let url = format!(
-            "nfs3://{at}/?mountport={}&timeo=300ms&retrans=100",
+            "nfs3://{at}/?mountport={}&timeo=200ms&retrans=100",
             at.port()
         );
         let args = [&*workload, "--dir=/w", "--target", &url, "--format=json"];
