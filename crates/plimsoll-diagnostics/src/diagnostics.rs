@@ -45,7 +45,7 @@ impl Problem {
         }
     }
 
-    /// Creates an error that concerns text number `file` as a whole.
+    /// Creates an error that concerns the text with index `file` (from 0) as a whole.
     #[must_use]
     pub fn of_text(file: u16, message: impl Into<String>) -> Self {
         let span = Span {
@@ -114,7 +114,9 @@ impl Problem {
     }
 }
 
-/// Returns the known name nearest to `name`, or `None` if none is near enough for a typing error.
+/// Returns the known name nearest to `name`, or `None` if none is near enough for a typing error. Case has no effect. A
+/// name is near enough if its normalised Damerau–Levenshtein similarity is at least 0.6, or if one of the two names
+/// begins with the other and both have at least three bytes.
 #[must_use]
 pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     const MIN_SIMILARITY: f64 = 0.6;
@@ -196,7 +198,7 @@ impl Diagnostics {
             .collect()
     }
 
-    /// Renders the errors: message, source line, underline, label and help.
+    /// Renders the errors: message, source line, underline, label and help; with ANSI styles if `color` is set.
     ///
     /// `width` is the width of the terminal in columns, at least 40.
     #[must_use]

@@ -41,15 +41,15 @@ pub fn escaped(text: &str) -> Cow<'_, str> {
     rewritten(text, Lines::None, escape)
 }
 
-/// Escapes the unprintable characters of a multi-line text, except line ends and tabs. JSON text keeps its meaning,
-/// because the escapes, such as `\u001b`, are escapes of JSON too.
+/// Escapes the unprintable characters of a multi-line text, except line ends and tabs; CRLF becomes a line feed. JSON
+/// text keeps its meaning, because the escapes, such as `\u001b`, are escapes of JSON too.
 #[must_use]
 pub fn escaped_lines(text: &str) -> Cow<'_, str> {
     rewritten(text, Lines::Kept, escape)
 }
 
-/// Escapes the unprintable characters of a text for a terminal, except line ends, tabs and colours: an untrusted text
-/// can change nothing but colours.
+/// Escapes the unprintable characters of a text for a terminal, except line ends, tabs and colours; CRLF becomes a line
+/// feed. An untrusted text can change nothing but the style and colour of letters.
 #[must_use]
 pub fn escaped_but_colors(text: &str) -> Cow<'_, str> {
     rewritten(text, Lines::Kept, |out, rest| match color(rest) {
@@ -61,7 +61,8 @@ pub fn escaped_but_colors(text: &str) -> Cow<'_, str> {
     })
 }
 
-/// Replaces the unprintable characters of HTML, SVG or Markdown by U+FFFD, except line ends and tabs.
+/// Replaces the unprintable characters of HTML, SVG or Markdown by U+FFFD, except line ends and tabs; CRLF becomes a
+/// line feed.
 #[must_use]
 pub fn replaced(text: &str) -> Cow<'_, str> {
     rewritten(text, Lines::Kept, |out, rest| {
@@ -78,7 +79,7 @@ enum Lines {
 }
 
 /// Copies a text, and calls `write` with the remaining text at each unprintable character; `write` returns the number
-/// of bytes consumed.
+/// of bytes consumed. If line ends are kept, the carriage return of CRLF is omitted.
 fn rewritten(text: &str, lines: Lines, write: impl Fn(&mut String, &str) -> usize) -> Cow<'_, str> {
     let stays = |c: char| lines == Lines::Kept && matches!(c, '\n' | '\t');
     let unprintable = |c: char| is_unprintable(c) && !stays(c);

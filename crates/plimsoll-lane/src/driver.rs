@@ -26,10 +26,10 @@ const MAX_PREFETCHED_BYTES: usize = 2048;
 
 const CACHE_LINE_BYTES: usize = 64;
 
-/// No worker can ever proceed: all workers wait for each other, and neither a timer nor a deadline is set.
+/// No worker can ever proceed: all workers wait, and there is no timer, no timed event and no deadline to come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Deadlock {
-    /// Number of workers of the lane that wait for each other, none of which can ever proceed.
+    /// Number of workers of the lane that have not ended.
     pub waiting: usize,
 }
 
@@ -227,7 +227,8 @@ impl<'a, 'f> Driver<'a, 'f> {
         }
     }
 
-    /// Sleeps, spins or advances virtual time until a task may be ready. Must be called when no task is ready.
+    /// Sleeps, spins or advances virtual time until a task may be ready. Must be called when no task is ready. Fails if
+    /// no task can ever become ready in virtual time.
     fn wait_for_event(&mut self) -> Result<(), Deadlock> {
         let state = self.state;
         let timer = state.timers.borrow().next_at();
@@ -297,8 +298,8 @@ impl<'a, 'f> Driver<'a, 'f> {
         }
     }
 
-    /// Waits for descriptors, completions or a wakeup; returns `false` at once if the lane has neither a completion
-    /// source nor a poller.
+    /// Waits for descriptors, completions or a wakeup, for at most `timeout`, or without limit if `timeout` is `None`.
+    /// Returns `false` at once if the lane has neither a completion source nor a poller.
     fn poll_io(&mut self, timeout: Option<Duration>) -> bool {
         if let Some(source) = self.state.completion_source() {
             if timeout != Some(Duration::ZERO) || source.is_due() {

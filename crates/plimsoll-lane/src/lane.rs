@@ -55,7 +55,7 @@ impl Lane {
         self.state.deadline.at()
     }
 
-    /// Waits until `due`, or until the run stops.
+    /// Waits until `due`; the result is `Err(Stopped)` if the run stops before `due`.
     #[must_use]
     pub fn sleep_until(&self, due: Nanos) -> Sleep {
         Sleep(self.uncancellable_sleep_until(due))
@@ -81,7 +81,8 @@ impl Lane {
         left > 0 || (!self.state.is_virtual() && self.state.is_single_worker.get())
     }
 
-    /// Lets other workers of the lane have a turn, if the calling worker has used up its poll budget.
+    /// Lets other workers of the lane have a turn, if the calling worker has used up its poll budget of 128 operations.
+    /// In virtual time the turn takes 1 µs. The only task of a lane in real time continues without a pause.
     #[inline]
     #[must_use]
     pub fn yield_if_exhausted(&self) -> Yield {
@@ -217,7 +218,7 @@ impl Lane {
     }
 
     /// The value that the lane's workers share under `key`, such as an address that is common to all of the workers.
-    /// The first worker makes the value, and the last owner drops the value.
+    /// The first caller makes the value, and the last owner drops the value; the next caller makes a new value.
     #[must_use]
     pub fn lane_shared<T: 'static>(&self, key: usize, make: impl FnOnce() -> Rc<T>) -> Rc<T> {
         let made: Result<_, Infallible> = self.try_lane_shared(key, || Ok(make()));

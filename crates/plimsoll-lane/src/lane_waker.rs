@@ -63,7 +63,7 @@ impl LaneWaker {
         Ok(self.counter.get_or_init(|| created).clone())
     }
 
-    /// Whether the lane waits for completions instead of the poller.
+    /// Whether the counter exists: the lane then waits in its completion source, not in the poller.
     pub(crate) fn has_counter(&self) -> bool {
         self.counter.get().is_some()
     }

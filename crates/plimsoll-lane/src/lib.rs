@@ -1,8 +1,7 @@
-//! Lanes: an OS thread that drives one or many workers.
+//! Lanes: OS threads, each of which drives one or many workers.
 //!
 //! A worker is an `async` block. A [`Lane`] polls its workers until all have ended. Through the lane, workers read the
-//! time, sleep, and wait for a descriptor to become ready. Workers cannot tell which of three kinds of lane drives the
-//! workers:
+//! time, sleep, and wait for a descriptor to become ready. The waits are the same on three kinds of lane:
 //!
 //! - **blocking lane**: one worker, whose operations block the thread. The compiled worker is a plain loop; the lane
 //!   only matters when the worker waits for another worker or for the time.

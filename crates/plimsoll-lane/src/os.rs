@@ -6,7 +6,7 @@ use rustix::thread::CpuSet;
 /// Binds the calling thread to a processor.
 ///
 /// # Errors
-/// `EINVAL` if the processor does not exist.
+/// `EINVAL` if the processor does not exist, or the process may not use the processor (cpuset).
 pub fn pin(cpu: u32) -> Result<(), Errno> {
     let cpu = cpu as usize;
     if cpu >= CpuSet::MAX_CPU {
@@ -39,7 +39,7 @@ pub fn set_nice(nice: i8) -> Result<(), Errno> {
     rustix::process::setpriority_process(None, i32::from(nice))
 }
 
-/// Sets the best-effort I/O priority of the calling thread, 0 (first) to 7.
+/// Sets the best-effort I/O priority of the calling thread, 0 (highest) to 7; a larger value counts as 7.
 ///
 /// # Errors
 /// The kernel's error.

@@ -114,9 +114,9 @@ choices! {
     }
 }
 
-/// The operating system's error number for a status that means the same in both versions (RFC 1813,
-/// 2.6 and RFC 7530, 13.1). The statuses up to 31 are traditional Unix error numbers, which all
-/// systems have kept.
+/// The operating system's error number for a status that means the same in both versions (RFC 1813, 2.6 and RFC 7530,
+/// 13.1); `None` for other statuses. The statuses 1 to 31 are traditional Unix error numbers, which all systems have
+/// kept. The status 0, success, becomes `EIO`, because success in the place of an error is the server's fault.
 pub(crate) fn unix_errno(status: u32) -> Option<Errno> {
     Some(match status {
         0 => Errno::IO,

@@ -42,7 +42,7 @@ named_choices! {
     }
 }
 
-/// An error of mounting (RFC 1813, 5.2.1).
+/// An error of MNT (RFC 1813, 5.2.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum MountError {
     /// The server has sent no valid reply.

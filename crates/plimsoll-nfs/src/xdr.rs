@@ -1,8 +1,8 @@
 //! External Data Representation (RFC 4506): numbers are big-endian, every value takes a multiple
 //! of four bytes.
 //!
-//! Decoding borrows from the message and never allocates by an unverified length, so no message
-//! uses more memory than the message has bytes.
+//! Decoding borrows from the message and never allocates by an unverified length, so the memory that a message uses is
+//! at most proportional to the bytes of the message.
 
 /// An error of decoding (RFC 4506, 3 and 4).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -19,7 +19,7 @@ pub enum XdrError {
     /// The number is not a value of the enumeration or union.
     #[error("{0} is not a value that the protocol allows")]
     NoSuchChoice(u32),
-    /// The number of bytes after the last value.
+    /// Bytes follow the last value; the number of the bytes.
     #[error("{0} bytes too many")]
     Rest(usize),
 }

@@ -12,8 +12,8 @@ use plimsoll_nfs::xdr::{Decoder, Encode, FieldPath};
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
 
-/// Decodes the bytes as the arguments and the result of a procedure. A value is encoded to as many
-/// bytes as it was decoded from; padding may differ.
+/// Decodes the bytes as the arguments and the result of a procedure. An encoded value has as many bytes as were
+/// decoded; the padding may differ.
 fn survive<P: Procedure>(bytes: &[u8]) {
     let both = [
         lengths::<P::Args<'_>>(bytes),
@@ -78,7 +78,7 @@ fn setting() -> impl Strategy<Value = Setting> {
     })
 }
 
-/// Checks that a truncated reply names its field, and that bytes after a whole one are ignored.
+/// Asserts that decoding a truncated reply names the failed field, and that bytes after a complete reply are ignored.
 fn assert_end_is_named<P: Procedure>(done: P::ResOk<'_>) {
     let mut out = Vec::new();
     Reply::<P>::Done(done).encode(&mut out);
@@ -181,7 +181,7 @@ proptest! {
         let program = [(100_003, 3), (100_005, 3), (100_000, 2)][program];
         let target = Target { program: program.0, version: program.1, procedure };
         let mut args = Vec::new();
-        // Half of them begin with a valid handle.
+        // In half of the cases, the arguments begin with a valid handle.
         if bytes.len() % 8 == 0 {
             tree.lock().unwrap().root().encode(&mut args);
         }

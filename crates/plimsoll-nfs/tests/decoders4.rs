@@ -13,8 +13,8 @@ use plimsoll_nfs::v4::{Compound, NfsError, Request, Results};
 use plimsoll_nfs::xdr::{Decoder, Encode, FieldPath};
 use proptest::prelude::*;
 
-/// Decodes the bytes as arguments and results of an operation. A value is encoded to at most as
-/// many bytes as it was decoded from: zero words at the end of a bitmap are omitted.
+/// Decodes the bytes as arguments and results of an operation. An encoded value has at most as many bytes as were
+/// decoded: zero words at the end of a bitmap are omitted.
 fn survive<O: Operation>(bytes: &[u8]) {
     let both = [
         lengths::<O::Args<'_>>(bytes),
@@ -65,7 +65,7 @@ fn attributes() -> impl Strategy<Value = Attributes> {
     )
 }
 
-/// A client that has one delegation, and says what it was asked.
+/// A client with one delegation, which records the server's callbacks.
 #[derive(Default)]
 struct RecordingCallbacks {
     recalled: std::cell::Cell<u32>,
@@ -107,7 +107,7 @@ impl CallbackOps for RecordingCallbacks {
     }
 }
 
-/// A callback of these words.
+/// A call of a callback procedure with the arguments `words`.
 fn callback(procedure: u32, words: &[u32]) -> Vec<u8> {
     struct Words<'a>(&'a [u32]);
     impl Encode for Words<'_> {
@@ -123,7 +123,7 @@ fn callback(procedure: u32, words: &[u32]) -> Vec<u8> {
     call(9, target, &Credentials::none(), &Words(words))[4..].to_vec()
 }
 
-/// The words of an answer, after the head of its message.
+/// The words of the reply to a callback, after the head of the message.
 fn answered(call: &[u8], minor: u32, asked: &RecordingCallbacks) -> Vec<u32> {
     let record = answer(call, minor, asked).expect("a call is answered");
     let from = result(&record[4..]).expect("it is accepted");
@@ -145,7 +145,7 @@ fn callbacks_are_answered() {
     let recall = [0, 0, 1, 1, 4, 5, 6, 7, 8, 0, 4, 0x6162_6364];
     assert_eq!(answered(&callback(1, &recall), 0, &asked), [0, 0, 1, 4, 0]);
     assert_eq!(asked.recalled.get(), 1);
-    // Of another minor version it is refused, and of an unknown operation.
+    // Another minor version is refused, and so is an unknown operation.
     let mismatch = Status::MinorVersMismatch as u32;
     assert_eq!(answered(&callback(1, &recall), 1, &asked), [mismatch, 0, 0]);
     let unknown = [0, 0, 1, 1, 99];
@@ -161,11 +161,11 @@ fn callbacks_are_answered() {
     assert_eq!(asked.recalled.get(), 1);
 }
 
-/// On 4.1 a callback has its place, and one that comes again has the answer that it had.
+/// On 4.1, a retransmitted callback gets the cached reply, and is not executed again.
 #[test]
 fn callbacks_that_come_again_are_done_once() {
     let asked = RecordingCallbacks::default();
-    // CB_SEQUENCE: session, number, slot, highest, kept, no lists; then CB_RECALL.
+    // CB_SEQUENCE: session, seqid, slot, highest slot, whether the reply is cached, no lists; then CB_RECALL.
     let words = |sequence| {
         let head = [0, 1, 0, 2, 11, 1, 2, 3, 4, sequence, 0, 0, 0, 0];
         [&head[..], &[4, 5, 6, 7, 8, 0, 0]].concat()
@@ -180,7 +180,7 @@ fn callbacks_that_come_again_are_done_once() {
     assert_eq!(asked.recalled.get(), 1);
 }
 
-/// On 4.1 nothing is done for a callback that does not say its place first, and only there.
+/// On 4.1, CB_SEQUENCE must be the first operation of a callback, and only the first; any other callback is refused.
 #[test]
 fn callbacks_say_their_place_first() {
     let asked = RecordingCallbacks::default();
@@ -197,7 +197,7 @@ fn callbacks_say_their_place_first() {
         (answer[0], answer[2], answer[answer.len() - 2]),
         (again, 2, 11)
     );
-    // CB_LAYOUTRECALL is one that is not needed here.
+    // CB_LAYOUTRECALL is a 4.1 operation that the client does not support.
     let asked = RecordingCallbacks::default();
     let layout = [&[0, 1, 0, 2][..], &place, &[5]].concat();
     let refused = Status::NotSupp as u32;
@@ -301,7 +301,7 @@ proptest! {
         prop_assert_eq!(read.entries().collect::<Vec<_>>(), entries);
     }
 
-    /// Sets of attributes are the words of the RFC.
+    /// An encoded bitmap has the words that the RFC specifies.
     #[test]
     fn bitmaps_are_words(bits: u64) {
         let mut out = Vec::new();
@@ -315,14 +315,14 @@ proptest! {
     }
 }
 
-/// Attributes that are not known cannot be passed over, and are refused.
+/// Unknown attributes are refused, because their values cannot be skipped.
 #[test]
 fn unknown_attributes_are_refused() {
     let refused = |words: &[u32]| {
         let bytes = bytes_of(words);
         Decoder::new(&bytes).get::<Attributes>().unwrap_err()
     };
-    // ACL is attribute 12, and none that we ask for.
+    // Attribute 12 is ACL, which the client never requests.
     assert_eq!(
         refused(&[1, 1 << 12, 4, 0]).to_string(),
         "12 is not a value that the protocol allows"
@@ -338,7 +338,7 @@ fn unknown_attributes_are_refused() {
     );
 }
 
-/// What follows the values that we know of is passed over, and counted.
+/// Bytes after the known attribute values are skipped and counted.
 #[test]
 fn values_that_are_too_many_are_passed_over() {
     let words = [1u32, 1 << 4, 12, 0, 5, 9];
@@ -353,7 +353,7 @@ fn values_that_are_too_many_are_passed_over() {
     assert_eq!(field.to_string(), "size");
 }
 
-/// A compound has its operations one after the other, and so have its results.
+/// The operations of a compound are encoded in sequence, and the results are decoded in sequence.
 #[test]
 fn compounds_are_in_the_form_of_the_rfc() {
     let handle = Handle::new(b"abc").unwrap();
@@ -383,7 +383,7 @@ fn compounds_are_in_the_form_of_the_rfc() {
         "there is no more"
     );
 
-    // The first operation failed, and the second was not tried.
+    // The first operation failed, so the second operation was not executed.
     let words = [70u32, 0, 1, 22, 70];
     let reply: Vec<u8> = bytes_of(&words);
     let mut results = Results::read(Decoder::new(&reply)).unwrap();
@@ -392,7 +392,7 @@ fn compounds_are_in_the_form_of_the_rfc() {
     assert_eq!(failed.to_string(), "PUTFH: NFS4ERR_STALE");
     let after = results.get::<GetFh>().unwrap_err();
     assert_eq!(after, NfsError::Status(None, Status::Stale));
-    // An answer to another operation is none.
+    // The result of another operation is an error.
     let mut results = Results::read(Decoder::new(&reply)).unwrap();
     assert!(matches!(results.skip::<Lookup>(), Err(NfsError::Rpc(_))));
 }

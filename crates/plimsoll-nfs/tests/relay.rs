@@ -1,5 +1,5 @@
-//! The data that a relay passes on, and its minimum delay. Benchmarks measure the maximum delay: a
-//! test does not know the other load of its machine.
+//! Data that a relay passes on, and its minimum delay. Benchmarks measure the maximum delay, because a test shares its
+//! machine with an unknown load.
 
 use plimsoll_nfs::wan::{Link, Relay};
 use plimsoll_testkit::ClosedPort;
@@ -14,7 +14,7 @@ const LOCAL: &str = "127.0.0.1:0";
 /// The maximum time that a test waits for data.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// A server that sends back what it receives.
+/// A server that sends the received data back.
 struct Echo {
     address: SocketAddr,
 }
@@ -56,7 +56,7 @@ fn ms(ms: u64) -> Duration {
     Duration::from_millis(ms)
 }
 
-/// Sends data and waits for the echo; returns the time that took.
+/// Sends data and waits for the echo; returns the elapsed time.
 fn round_trip(stream: &mut TcpStream, bytes: &[u8]) -> Duration {
     let begun = Instant::now();
     stream.write_all(bytes).unwrap();
@@ -73,7 +73,7 @@ fn a_round_trip_is_no_shorter() {
     let begun = Instant::now();
     let mut stream = connect(&relay);
     round_trip(&mut stream, b"first");
-    // Opening the connection takes one too.
+    // Establishing the connection takes a round trip, too.
     assert!(begun.elapsed() >= ms(80));
     for _ in 0..5 {
         assert!(round_trip(&mut stream, b"next") >= ms(40));
@@ -87,8 +87,8 @@ fn a_round_trip_is_no_shorter() {
     assert_eq!(summary.up.stalled, 0);
 }
 
-/// Messages do not wait for those in flight: 256 messages take far less than 256 round trips,
-/// however slow the machine is.
+/// Messages do not wait for messages in flight: 256 messages take far less than 256 round trips, even on a slow
+/// machine.
 #[test]
 fn many_are_on_their_way_at_once() {
     let echo = Echo::start();
@@ -107,7 +107,7 @@ fn many_are_on_their_way_at_once() {
     assert!(took >= ms(1000) && took < ms(256 * 500), "{took:?}");
 }
 
-/// With jitter and loss every byte still arrives, once and in order, on each connection.
+/// With jitter and loss, every byte arrives once and in order on each connection.
 #[test]
 fn bytes_stay_in_their_order() {
     let echo = Echo::start();
@@ -142,11 +142,11 @@ fn bytes_stay_in_their_order() {
     let summary = relay.stop();
     assert_eq!(summary.up.bytes, 600_000);
     assert_eq!(summary.down.bytes, 600_000);
-    // Of 400 packets each way, 3 % count as lost.
+    // With a loss of 3 %, some of the 400 packets in each direction are lost.
     assert!(summary.up.stalled + summary.down.stalled > 0);
 }
 
-/// At 1.6 Mbit/s 100 000 bytes take half a second, and those of two connections a whole one.
+/// At 1.6 Mbit/s, 100 000 bytes take half a second, and 100 000 bytes on each of two connections take a second.
 #[test]
 fn a_rate_is_shared() {
     let echo = Echo::start();
@@ -187,7 +187,7 @@ fn a_server_that_is_not_there() {
     assert_eq!(summary.up.delay(0.5), None);
 }
 
-/// Of a connection that exists, too.
+/// A change of the round-trip time also affects existing connections.
 #[test]
 fn the_round_trip_time_changes() {
     let echo = Echo::start();
@@ -201,7 +201,7 @@ fn the_round_trip_time_changes() {
     assert!(again < ms(300), "{again:?}");
 }
 
-/// Every connection of it would make another one.
+/// A relay that connected to itself would open connections without end.
 #[test]
 fn a_relay_to_itself_is_refused() {
     let listen = ClosedPort::reserve().address();
@@ -209,7 +209,7 @@ fn a_relay_to_itself_is_refused() {
     assert_eq!(refused.err().unwrap().kind(), ErrorKind::InvalidInput);
 }
 
-/// Connections that are cut end, and new ones are accepted. A relay that stops frees its port.
+/// Cut connections end, and the relay accepts new connections. A stopped relay frees its port.
 #[test]
 fn cutting_and_stopping() {
     let echo = Echo::start();
@@ -245,7 +245,7 @@ fn reset(stream: TcpStream) {
     drop(stream);
 }
 
-/// A reset at one end resets the other, after the data sent before.
+/// A reset at one end resets the other end, after the data sent before the reset.
 #[test]
 fn resets_are_passed_on() {
     for by_server in [false, true] {
@@ -255,7 +255,7 @@ fn resets_are_passed_on() {
             false => (client, server),
         };
         gone.write_all(b"last").unwrap();
-        // Otherwise the reset would drop the data.
+        // The data is read first, because a reset drops unread data.
         let mut last = [0; 4];
         stays.read_exact(&mut last).unwrap();
         assert_eq!(&last, b"last");
@@ -266,11 +266,11 @@ fn resets_are_passed_on() {
     }
 }
 
-/// A sender to an end that is closed gets an error, although nothing comes from there.
+/// A sender gets an error if the receiver has closed its end, although the receiver sends no data.
 #[test]
 fn an_end_that_is_gone_is_told_to_who_sends() {
     let (relay, mut client, mut server) = ends(&Link::of_rtt(ms(10)));
-    // The other direction has ended in order before.
+    // The direction from the server to the client has ended in order before.
     server.shutdown(Shutdown::Write).unwrap();
     assert_eq!(client.read(&mut [0; 4]).unwrap(), 0);
     client.write_all(b"more").unwrap();
@@ -287,7 +287,7 @@ fn an_end_that_is_gone_is_told_to_who_sends() {
     assert_eq!(relay.stop().connections, 1);
 }
 
-/// The memory for a server that reads nothing is bounded.
+/// A relay buffers a bounded amount of data for a server that reads nothing.
 #[test]
 fn what_is_not_taken_is_not_kept() {
     let (relay, mut client, server) = ends(&Link::default());
@@ -300,13 +300,13 @@ fn what_is_not_taken_is_not_kept() {
             Err(_) => break,
         }
     }
-    // 64 MiB, and the buffers of sockets.
+    // At most 64 MiB in the relay, and the socket buffers.
     assert!(sent < 200 << 20, "{sent} bytes were taken");
     drop(server);
     drop(relay);
 }
 
-/// A link whose queue would take hours ends at once.
+/// A relay with a queue of many hours stops at once.
 #[test]
 fn a_slow_line_ends_at_once() {
     let echo = Echo::start();
@@ -335,7 +335,7 @@ fn a_slow_line_ends_at_once() {
     assert_eq!(summary.connections, 3);
 }
 
-/// The first of a server's addresses that accepts a connection gets it.
+/// A connection goes to the first of the server's addresses that accepts the connection.
 #[test]
 fn a_server_of_several_addresses() {
     let echo = Echo::start();

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// The size of the file that is read, in bytes.
 const SIZE: u32 = 1 << 20;
 
-/// The maximum memory of this process so far, in bytes.
+/// Peak resident memory of this process in bytes.
 fn most_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find_map(|l| l.strip_prefix("VmHWM:"));
@@ -19,8 +19,8 @@ fn most_memory() -> u64 {
     kib.parse::<u64>().unwrap() << 10
 }
 
-/// Short calls with long replies: all get replies, and the memory of replies that wait for a slow
-/// client is bounded.
+/// Short calls with long replies: every call gets its reply, and the memory of replies that wait for a slow client is
+/// bounded.
 #[test]
 fn answers_that_wait_are_bounded() {
     const CALLS: u32 = 400;
@@ -52,7 +52,7 @@ fn answers_that_wait_are_bounded() {
             .flat_map(|xid| call(xid, target, &who, &args))
             .collect();
         stream.write_all(&calls).unwrap();
-        // Time in which the server could reply to all of them.
+        // During the pause, the server could reply to all calls.
         std::thread::sleep(Duration::from_millis(300));
         let mut records = RecordReader::new(2 * SIZE as usize);
         let (mut next, mut bytes) = (0, vec![0; 1 << 20]);
@@ -71,7 +71,7 @@ fn answers_that_wait_are_bounded() {
     assert!(most < 250 << 20, "{most} bytes");
 }
 
-/// Names and the paths of links count as data does, and are freed.
+/// Names and the paths of symbolic links count as memory like data, and are freed.
 #[test]
 fn names_and_links_take_memory() {
     let mut tree = Tree::new(64 << 10);
@@ -103,7 +103,7 @@ fn names_and_links_take_memory() {
     assert_eq!(tree.space(), before);
 }
 
-/// A file larger than the machine's memory is refused, even if the limit allows it.
+/// A file larger than the machine's memory is refused, even if the tree's limit allows the size.
 #[test]
 fn a_file_larger_than_the_machine() {
     let mut tree = Tree::new(u64::MAX);

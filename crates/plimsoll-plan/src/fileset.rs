@@ -167,8 +167,8 @@ impl fmt::Display for RelPath {
 }
 
 impl Fileset {
-    /// A fileset of files that all exist when the run starts: 10 entries per directory, without
-    /// leaf directories, random depth or special treatment.
+    /// A fileset whose files all exist when the run starts: 10 entries per directory, exact widths and the default
+    /// depth, no leaf directories, and names without letters.
     #[must_use]
     pub fn new(name: &str, entries: u64, size: Value) -> Self {
         Self {

@@ -55,8 +55,8 @@ const MAX_ENTRIES: u64 = u32::MAX as u64 - 1;
 /// draws a target depth and a width. A directory below the root that has reached its depth holds files, and any other
 /// directory holds subdirectories. The root has as many subdirectories as the entries need.
 ///
-/// The size of a file, and whether the file exists when the run starts, follow from the seed and the file's number
-/// alone, so a change of the tree's shape changes no size.
+/// The size of a file, and whether the file exists when the run starts, follow from the seed, the fileset's name and
+/// definition, and the file's number, so a change of the tree's shape changes no size.
 #[derive(Debug, Clone)]
 pub struct Layout {
     root: Vec<u8>,

@@ -103,7 +103,7 @@ pub fn time_of_seconds(seconds: f64) -> Result<Duration, String> {
 /// Parses a duration: a number with a unit `us`, `ms`, `s`, `m`, `min` or `h`, or a number of seconds.
 ///
 /// # Errors
-/// One sentence that states the expected form.
+/// One sentence that states the expected form, or that the duration exceeds [`MAX_TIME`].
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
     let wrong = || {
         format!(

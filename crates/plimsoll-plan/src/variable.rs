@@ -309,7 +309,7 @@ impl Sampler {
             }
         };
         let clamped = x.clamp(self.min, self.max);
-        // As in Filebench, rounding comes last and may pass a bound by less than one multiple.
+        // As in Filebench, rounding comes last and may pass a bound by at most half of `round`.
         match self.round {
             1.0 => clamped.round() as u64,
             round => ((clamped / round).round() * round) as u64,

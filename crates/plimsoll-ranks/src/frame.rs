@@ -68,7 +68,7 @@ impl Call {
         Self::Survivors,
     ];
 
-    /// Name of the method of `Ranks`.
+    /// Name of the call in failure reasons: the variant's name in lower case.
     #[must_use]
     pub fn name(self) -> String {
         format!("{self:?}").to_lowercase()

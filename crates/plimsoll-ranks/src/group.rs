@@ -29,8 +29,9 @@ const CHILD_END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The processes that run one Plan together, from the viewpoint of one process.
 ///
-/// One thread of each process calls all methods, and all ranks make the same collective calls (`barrier` to `sum`) in
-/// the same order. A rank that makes a different collective call than the other ranks fails the group.
+/// One thread of each process calls all methods, and all ranks make the same collective calls (`barrier` to `sum`,
+/// `agree_on_start` and `report_start`) in the same order. A rank that makes a different collective call than the other
+/// ranks fails the group.
 ///
 /// # Errors
 /// A collective call returns the error of the rank that failed first, as far as the calling rank knows. A failure

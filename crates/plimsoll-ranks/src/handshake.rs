@@ -1,7 +1,7 @@
 //! Handshake between a rank and the process that started it, before any frame.
 //!
 //! The rank first writes one line, its [`Hello`]. The other process replies with an [`Assignment`], preceded by its
-//! length. The line is text, which processes of any version can read.
+//! length (4 bytes, little-endian). The line is text, which processes of any version can read.
 
 use serde::{Deserialize, Serialize};
 use std::ops::Range;

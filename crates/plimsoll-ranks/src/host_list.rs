@@ -49,7 +49,8 @@ pub fn duplicate(hosts: &[HostEntry]) -> Option<String> {
     all.find(|name| !names.insert(name.clone()))
 }
 
-/// Parses hosts separated by commas.
+/// Parses hosts separated by commas, each `[USER@]HOST[:PORT][*RANKS]`, such as `client[01-16]*2`; a host has one rank
+/// by default.
 ///
 /// # Errors
 /// A message that names the invalid host and the expected form.

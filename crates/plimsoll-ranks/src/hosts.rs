@@ -58,7 +58,8 @@ pub struct Host {
     pub port: Option<u16>,
     /// Number of ranks that run on the machine, at least 1.
     pub ranks: u32,
-    /// Program that `ssh` starts on the machine: a path, or a name to be looked up in `PATH`.
+    /// Program that `ssh` starts on the machine: a path, or a name to be looked up in the machine's `PATH`,
+    /// `~/.local/bin` and `~/.cargo/bin`.
     pub program: String,
     /// Opaque start data for the ranks of the machine.
     pub payload: Vec<u8>,
@@ -210,7 +211,7 @@ impl LocalChild {
         Ok((Self { child, host }, mine))
     }
 
-    /// Reads and checks the first line of the process, a copy of this program.
+    /// Reads the first line of the process. The line needs no check: the process is a copy of this program.
     pub fn expect_hello(&self, mut socket: &UnixStream) -> io::Result<()> {
         let mut byte = [0];
         for _ in 0..MAX_HELLO {

@@ -250,7 +250,8 @@ impl<'a> Exchange<'a> {
     }
 }
 
-/// Reads available data, up to [`READ_CHUNK_BYTES`]; returns whether data was read.
+/// Reads available data, up to [`READ_CHUNK_BYTES`]; returns whether data was read, and an error at the end of the
+/// stream or if the stream is broken.
 fn fill(from: &impl AsFd, to: &mut Vec<u8>, frames: &mut FrameScanner) -> Result<bool, ()> {
     let mut bytes = Vec::with_capacity(READ_CHUNK_BYTES);
     match read(from, spare_capacity(&mut bytes)) {

@@ -45,7 +45,8 @@ thread_local! {
 /// `checksum`: SHA-256 of the program file, if the program was sent.
 ///
 /// # Errors
-/// The standard input ends, or has no valid assignment.
+/// The standard input ends, or has no valid assignment; or no assignment arrives within a minute (within half an hour
+/// if the program was sent).
 pub fn accept_assignment(version: &str, checksum: Option<String>) -> Result<Vec<u8>, ConnectError> {
     let accepted = accept(version, checksum).map_err(|e| {
         ConnectError::usage(format!(

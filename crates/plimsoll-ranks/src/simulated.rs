@@ -52,7 +52,7 @@ impl SimulatedNetwork {
         }
     }
 
-    /// Says that the simulated process `process` is rank `rank`: if the process dies, the connections of the rank
+    /// Registers the simulated process `process` as rank `rank`: if the process dies, the connections of the rank
     /// break.
     pub fn set_process(&self, rank: u32, process: ProcessId) {
         self.lock().processes.insert(rank, process);

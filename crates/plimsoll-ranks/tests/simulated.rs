@@ -1,5 +1,5 @@
-//! Ranks of a simulation: calls in simulated time, agreed starts, processes that are killed, connections
-//! that are cut, and what is left after them. The same in every repetition.
+//! Ranks of a simulation: calls in simulated time, agreed starts, killed processes, cut connections, and survivors. All
+//! times are the same in every repetition.
 
 use plimsoll_ranks::{GroupStatus, RankError, Ranks, SimulatedNetwork, StartSpread};
 use plimsoll_runtime::{ProcessId, Simulation, SimulationEnd, SimulationHandle};
@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-/// Time that a frame takes.
+/// Transfer time of a frame.
 const DELAY: Duration = Duration::from_millis(5);
-/// Time for readings of clocks, changes of threads, and the start of processes: far less than [`DELAY`].
+/// Allowance for clock readings, thread switches and process starts; far less than [`DELAY`].
 const SLACK: Duration = Duration::from_millis(1);
 
-/// A simulation whose ranks are processes.
+/// A simulation in which each rank is a process.
 #[derive(Clone)]
 struct World {
     handle: SimulationHandle,
@@ -34,8 +34,8 @@ impl World {
     }
 }
 
-/// Runs `body` at every rank, and `environment` beside them; returns what the ranks returned, in their
-/// order, without those that were killed.
+/// Runs `body` at every rank, and `environment` at the same time. Returns the results in rank order; `None` for a
+/// killed rank.
 fn run_beside<T: Send + 'static>(
     (size, fan_out): (u32, u32),
     jitter: Duration,
@@ -72,7 +72,7 @@ fn run_beside<T: Send + 'static>(
     std::mem::take(&mut *given.lock().unwrap())
 }
 
-/// The same without anything beside the ranks, and without jitter.
+/// Runs `body` at every rank, without an environment and without jitter.
 fn run<T: Send + 'static>(
     shape: (u32, u32),
     body: impl Fn(&World, &Ranks) -> T + Send + Sync + 'static,
@@ -89,7 +89,7 @@ fn join(a: Vec<u8>, b: Vec<u8>) -> Vec<u8> {
     [a, b].concat()
 }
 
-/// Whether a time is this one, or more by little.
+/// Whether a duration equals `expected`, or exceeds `expected` by less than [`SLACK`].
 fn is_about(found: Duration, expected: Duration) -> bool {
     found >= expected && found < expected + SLACK
 }
@@ -128,7 +128,7 @@ fn calls_agree_with_a_plain_computation() {
 
 #[test]
 fn frames_take_their_delay() {
-    // Up the tree and down again: two ways for each level.
+    // A barrier sends a frame up and a frame down each level of the tree.
     for (shape, ways) in [((2, 1), 2), ((9, 8), 2), ((3, 1), 4), ((7, 2), 4)] {
         let seen = run(shape, |world, ranks| {
             ranks.barrier().unwrap();
@@ -136,7 +136,7 @@ fn frames_take_their_delay() {
             ranks.barrier().unwrap();
             world.time() - begin
         });
-        // Rank 0 comes to the second barrier first.
+        // Rank 0 begins the second barrier first.
         assert!(is_about(seen[0], ways * DELAY), "{shape:?}: {seen:?}");
     }
 }
@@ -156,7 +156,7 @@ fn jitter_is_added_to_the_delay() {
     let seen = run_beside((2, 1), jitter, |_| (), body);
     let times = seen[0].as_ref().unwrap();
     let (min, max) = (times.iter().min().unwrap(), times.iter().max().unwrap());
-    // Two ways, each of 5 to 25 ms.
+    // Two transfers, each of 5 to 25 ms.
     assert!(*min >= 2 * DELAY && *max < 2 * (DELAY + jitter) + SLACK);
     let mean = times.iter().sum::<Duration>() / 200;
     let expected = 2 * DELAY + jitter;
@@ -166,7 +166,7 @@ fn jitter_is_added_to_the_delay() {
 
 #[test]
 fn ranks_start_at_the_agreed_instant() {
-    // The longest way down: its levels, and what is allowed for informing the children of each.
+    // Number of tree levels: each level takes a transfer and the allowance for sending to all children.
     for (shape, levels) in [
         ((1, 1), 0),
         ((2, 1), 1),
@@ -208,7 +208,7 @@ fn a_rank_that_starts_late_or_early_is_in_the_spread() {
                 rank if rank == early => agreed - Duration::from_millis(3),
                 _ => agreed,
             };
-            // A rank that does not listen would not see when the others started.
+            // A rank must keep polling to record when the starts of other ranks arrive.
             while plimsoll_runtime::now() < start {
                 let left = start.saturating_duration_since(plimsoll_runtime::now());
                 plimsoll_runtime::sleep(left.min(SLACK / 2));
@@ -219,7 +219,7 @@ fn a_rank_that_starts_late_or_early_is_in_the_spread() {
         seen[0].unwrap()
     };
     let ms = Duration::from_millis;
-    // The root, a leader, and a rank below one; 99 is none of them.
+    // Late ranks: the root, a rank with children, and a leaf. Rank 99 does not exist.
     for late in [0, 4, 6] {
         let found = spread(late, 99).spread;
         assert!(found.abs_diff(ms(300)) < SLACK, "{late}: {found:?}");
@@ -250,7 +250,7 @@ fn a_rank_whose_process_has_ended_has_failed() {
             let failed = error(who, "its process has ended");
             assert_eq!(outcome, Err(failed.clone()));
             assert_eq!(status, GroupStatus::Failed(failed));
-            // It is noticed at once, and the failure passes at most three other ranks.
+            // The death is noticed at once, and the failure passes at most three other ranks.
             let after = time - Duration::from_secs(1);
             assert!(after < 4 * DELAY + SLACK, "rank {rank} after {after:?}");
         }
@@ -273,7 +273,7 @@ fn a_cut_connection_is_noticed_after_five_seconds_of_silence() {
     });
     for (rank, seen) in (0..).zip(seen) {
         let (outcome, time) = seen.unwrap();
-        // Ranks 4 to 6 are on the other side.
+        // Ranks 4 to 6 are on the other side of the cut.
         let other = if rank < 4 { 4 } else { 0 };
         assert_eq!(
             outcome,
@@ -281,13 +281,13 @@ fn a_cut_connection_is_noticed_after_five_seconds_of_silence() {
             "{rank}"
         );
         let after = time - Duration::from_secs(6);
-        // A rank looks at least every 100 ms.
+        // A rank checks its connections at least every 100 ms.
         let limit = Duration::from_millis(100) + 2 * DELAY + SLACK;
         assert!(rank == 2 || after < limit, "{rank} after {after:?}");
     }
 }
 
-/// The ranks whose values arrive at rank 0 after a failure, and whether the ends of all others are known.
+/// Ranks whose values arrive at rank 0 after a failure, and whether the ends of all other ranks are known.
 fn survivors(disturb: impl FnOnce(&World) + Send + 'static) -> (Vec<u8>, bool) {
     let disturb = |world: &World| {
         plimsoll_runtime::sleep(Duration::from_secs(1));
@@ -316,7 +316,7 @@ fn survivors(disturb: impl FnOnce(&World) + Send + 'static) -> (Vec<u8>, bool) {
 
 #[test]
 fn survivors_are_combined_in_rank_order() {
-    // Ranks 1 and 4 have two others each below them.
+    // Ranks 1 and 4 have two children each.
     assert_eq!(survivors(|w| w.kill(6)), (vec![0, 1, 2, 3, 4, 5], true));
     assert_eq!(survivors(|w| w.kill(4)), (vec![0, 1, 2, 3], false));
     let cut = |rank| move |w: &World| w.network.cut_from_parent(rank, w.size, w.fan_out);
@@ -326,7 +326,7 @@ fn survivors_are_combined_in_rank_order() {
 
 #[test]
 fn a_survivor_without_a_value_is_waited_for_until_the_limit() {
-    // Each rank has one below it; the last one never sends.
+    // Each rank has one child; the last rank never sends its value.
     for (size, limit_ms) in [(2u32, 8000u64), (3, 4000)] {
         let seen = run((size, 1), move |world, ranks| {
             if ranks.rank() + 1 == size {
@@ -343,7 +343,7 @@ fn a_survivor_without_a_value_is_waited_for_until_the_limit() {
         let (value, time) = seen[0].clone().unwrap();
         let all: Vec<u8> = (0..size as u8 - 1).collect();
         assert_eq!(value, Some(all), "{size} ranks");
-        // A rank below rank 0 waits for half of the limit.
+        // A rank other than rank 0 waits for half of the limit.
         let limit = Duration::from_millis(limit_ms);
         let slack = Duration::from_millis(100) + 4 * DELAY;
         assert!(
@@ -427,7 +427,7 @@ fn rank_0_sees_when_all_others_wait() {
         let rank = ranks.rank();
         let mut seen = Vec::new();
         if rank > 0 {
-            // Rank 3 is below rank 2, or comes last.
+            // Rank 3 is a child of rank 2, or arrives last.
             plimsoll_runtime::sleep(Duration::from_secs(u64::from(rank)));
             seen.push(ranks.others_wait());
         }
@@ -468,12 +468,12 @@ fn a_rank_that_does_not_reply_to_a_failure_is_waited_for_20_seconds() {
     let slack = Duration::from_millis(100) + SLACK;
     assert!(waited >= limit && waited < limit + slack, "{waited:?}");
     let (time, at_1) = seen[1].clone().unwrap();
-    // It hears of the failure when it continues.
+    // The stopped rank learns of the failure when it continues.
     assert!(time > Duration::from_secs(60), "{time:?}");
     assert_eq!((at_0, at_1), (status.clone(), status));
 }
 
-/// Each rank listens until all of its neighbours have sent their end, and waits for no others.
+/// A rank listens until all of its neighbours have sent their end, and does not wait for other ranks.
 #[test]
 fn a_rank_that_has_ended_stays_until_its_neighbours_end() {
     let seen = run((7, 2), |world, ranks| {
@@ -486,7 +486,7 @@ fn a_rank_that_has_ended_stays_until_its_neighbours_end() {
         let are_alive = processes.iter().map(|p| world.handle.is_alive(*p));
         are_alive.collect::<Vec<bool>>()
     });
-    // Rank 4 is between rank 0 and the ranks 5 and 6.
+    // Rank 4 is between rank 0 and ranks 5 and 6.
     let alive = [true, false, false, false, true, true, true];
     assert_eq!(seen[4], alive);
 }

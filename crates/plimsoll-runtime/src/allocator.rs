@@ -54,8 +54,8 @@ pub fn note_failed_allocation(bytes: usize) {
 }
 
 /// Prepares the program for memory limits. Must be called before threads start. A program that runs out of memory ends
-/// with an error message. With limited address space, all threads allocate from one heap instead of reserving 64 MiB
-/// each.
+/// with an error message. With limited address space and glibc, all threads allocate from one heap instead of reserving
+/// 64 MiB each.
 ///
 /// # Errors
 /// The system's error if the handler of SIGABRT is refused.

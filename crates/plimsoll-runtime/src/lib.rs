@@ -6,10 +6,10 @@
 //! milliseconds. Deterministic simulation testing of this kind is described by Zhou et al., *FoundationDB: A
 //! Distributed Unbundled Transactional Key Value Store*, SIGMOD 2021, section 4.
 //!
-//! Simulations exist only with the feature `simulation`, which released programs do not have. Without the feature,
-//! every function of this crate is the function of the standard library. With the feature, a function first checks a
-//! thread-local variable, and calls the standard library outside a simulation. The clock of operations makes no check:
-//! see `Clock` of plimsoll-measure.
+//! Simulations exist only with the feature `simulation`, which released programs do not have. Without the feature, the
+//! functions for time, waits and threads call the standard library. With the feature, each of the functions first
+//! checks a thread-local variable, and calls the standard library outside a simulation. The clock of operations makes
+//! no check: see `Clock` of plimsoll-measure.
 //!
 //! Results are written to the disk of the process: writers call `disk_call` before each change that takes space and
 //! before each sync. Outside a simulation `disk_call` does nothing; in a simulation `disk_call` takes the time of the
@@ -53,7 +53,7 @@ pub fn system_time() -> SystemTime {
     simulation::current().map_or_else(SystemTime::now, |thread| thread.system_time())
 }
 
-/// Time since an instant that [`now`] returned.
+/// Time since an instant that [`now`] returned; zero if the instant is later than now.
 #[must_use]
 pub fn elapsed(since: Instant) -> Duration {
     now().saturating_duration_since(since)
@@ -67,7 +67,8 @@ pub fn sleep(time: Duration) {
     }
 }
 
-/// A single step of a busy wait that ends after at most `left`, without giving up the processor.
+/// A single step of a busy wait that ends after at most `left`, without giving up the processor. In a simulation the
+/// step takes all of `left`.
 pub fn spin(left: Duration) {
     match simulation::current() {
         Some(thread) => thread.sleep(left),
@@ -75,7 +76,7 @@ pub fn spin(left: Duration) {
     }
 }
 
-/// The time of day at which every simulation begins.
+/// The time of day at which every simulation begins: 1 January 2026, 0:00 UTC.
 #[cfg(feature = "simulation")]
 #[must_use]
 pub fn simulated_epoch() -> SystemTime {

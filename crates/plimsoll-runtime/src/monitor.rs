@@ -20,7 +20,7 @@ impl<T> Monitor<T> {
         }
     }
 
-    /// Locks the value, even if a thread panicked with the lock: no partial change matters.
+    /// Locks the value, even if a thread panicked while it held the lock: no partial change matters.
     pub fn lock(&self) -> MutexGuard<'_, T> {
         self.value.lock().unwrap_or_else(PoisonError::into_inner)
     }

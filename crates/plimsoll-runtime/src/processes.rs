@@ -15,16 +15,16 @@ pub fn process_id() -> u32 {
 /// Scope of process numbers, in which each number identifies at most one process at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessSpace {
-    /// Machine: a hash of `/etc/machine-id`; 0 if the file is missing, as in most containers.
+    /// Machine: a hash of `/etc/machine-id`; 0 if the file is missing or empty, as in most containers.
     pub machine: u32,
-    /// Boot of the machine: a hash of the kernel's random boot id.
+    /// Boot of the machine: a hash of the kernel's random boot id; 0 if the id cannot be read.
     pub boot: u32,
-    /// Inode number of the PID namespace, such as a container's. The initial namespace has the same number on every
-    /// machine.
+    /// Inode number of the PID namespace, such as a container's; 0 if `/proc` is not mounted. The initial namespace has
+    /// the same number on every machine.
     pub namespace: u32,
 }
 
-/// Scope of this process's number; all processes of a simulation share a scope.
+/// Scope of this process's number. All processes of a simulation share a scope, whose fields are 0.
 #[must_use]
 pub fn process_space() -> ProcessSpace {
     if simulation::current().is_some() {
@@ -54,7 +54,8 @@ fn hash(text: &str) -> u32 {
 
 /// Start time of a process, which distinguishes the process from a later process with the same number: field 22 of
 /// `/proc/PID/stat`, in clock ticks since boot. `None` if no process has the number, or if the process has ended and
-/// its parent has not reaped it, as in containers whose first process never waits.
+/// its parent has not reaped it, as in containers whose first process never waits. In a simulation, 1 for every live
+/// process.
 #[must_use]
 pub fn process_start(number: u32) -> Option<u64> {
     if let Some(thread) = simulation::current() {

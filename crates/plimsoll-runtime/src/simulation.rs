@@ -200,7 +200,8 @@ impl SimulationHandle {
         self.0.lock().processes[process.0].stopped = stopped;
     }
 
-    /// Sets the offset of a process's time of day from the other processes', in seconds.
+    /// Sets how far a process's time of day is ahead of simulated time, in seconds; negative if behind. The offset does
+    /// not change [`now`](crate::now).
     pub fn set_clock_ahead(&self, process: ProcessId, seconds: i64) {
         self.0.lock().processes[process.0].clock_ahead = seconds;
     }
@@ -259,7 +260,7 @@ impl Shared {
     }
 }
 
-/// Seconds from 1970 to the first of January 2026.
+/// Unix time in seconds of the first of January 2026, 0:00 UTC.
 const BEGIN_UNIX_S: u64 = 1_767_225_600;
 
 /// The time of day at which every simulation begins.

@@ -1,9 +1,10 @@
 //! Atomics, fences, locks and parking, for code that shares data between threads without a common lock.
 //!
-//! The items are re-exports of [`std`], so code with this module compiles to the same instructions. With `--cfg loom`,
-//! the items belong to the model checker loom, which executes a model in every order of its threads (up to a number of
-//! preemptions) and with every value that a load may return in Rust's memory model. `docs/testing.md` lists the models.
-//! `loom` is no Cargo feature, since Cargo unifies features, and a program with all features must work.
+//! Except for `thread`, `Lock` and [`lock`], the items are re-exports of [`std`]; `thread` checks first whether the
+//! calling thread belongs to a simulation. With `--cfg loom`, the items belong to the model checker loom, which
+//! executes a model in every order of its threads (up to a number of preemptions) and with every value that a load may
+//! return in Rust's memory model. `docs/testing.md` lists the models. `loom` is no Cargo feature, since Cargo unifies
+//! features, and a program with all features must work.
 //!
 //! Only code that models cover needs this module. A model that holds a lock of `std` must not use an item of this
 //! module before the lock is released.

@@ -256,7 +256,7 @@ fn clocks_drift_apart_and_waits_follow_them() {
         handle.set_clock_drift(process, ppm);
     }
     assert_eq!(simulation.run(HOUR, REAL), SimulationEnd::Finished);
-    // 1000 s take 0.5 s less by a clock that runs fast.
+    // A clock that runs 500 millionths fast shows 1000 s after 999.5 s of simulated time.
     let expected = ["500: 999500", "0: 1000000", "-500: 1000500"];
     assert_eq!(*notes.lock().unwrap(), expected);
 }

@@ -55,7 +55,12 @@ impl BlockComposer {
         self.step = self.rng.random::<u32>() as usize;
     }
 
-    /// Ensures that `len` bytes are composed and not yet taken.
+    /// Ensures that `len` composed bytes are ready at an offset that suits a direct write of `len` bytes. Discards
+    /// ready bytes that are fewer than `len` or at another offset, and composes whole blocks.
+    ///
+    /// # Errors
+    ///
+    /// `ENOMEM`, if no memory for `len` bytes is available.
     pub(crate) fn make(&mut self, pool: &ContentPool, len: usize) -> Result<(), Errno> {
         // Direct writes consist of whole device blocks and must begin at a block boundary.
         let alignment = match len.is_multiple_of(SECTOR) {
@@ -175,7 +180,7 @@ mod tests {
                 all += bytes.len();
             }
             let share = 100.0 * zeros as f64 / all as f64;
-            // A rest that is shorter than the next write is discarded.
+            // Composed bytes that are fewer than the next write needs are discarded.
             assert!((30.0..60.0).contains(&share), "{share} of writes of {len}");
             let exact = 4096 % len == 0;
             assert!(!exact || (share - 50.0).abs() < 1.5, "{share} of {len}");
@@ -189,7 +194,8 @@ mod tests {
             let mut composer = composer(pool.stream_of_session(3));
             let bytes = composer.take(&pool, 1 << 20).unwrap();
             let zeros = bytes.iter().filter(|b| **b == 0).count() as f64;
-            // One of 256 random bytes is zero; stamps contain no zeros.
+            // One of 256 random bytes is zero, and the counter of a stamp has a few zeros: together less than one
+            // percent.
             let share = 100.0 * zeros / bytes.len() as f64;
             assert!(
                 (share - compressible).abs() < 1.0,

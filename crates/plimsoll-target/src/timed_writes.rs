@@ -34,6 +34,7 @@ impl TimedWrites {
         self.0.len()
     }
 
+    /// Tag and queueing time of each write that the worker has not taken, completed or not.
     pub(crate) fn under_way(&self) -> Vec<(u32, Nanos)> {
         self.0
             .iter()

@@ -1,9 +1,9 @@
 //! The operations of all targets, tested on every target.
 //!
-//! A case is written once, over [`plimsoll_target::Session`], and checks what it did with the
-//! standard library, byte for byte. A new target that keeps files is one more test in
-//! `support::on_files`. NFS is spoken to nfs-ganesha, whose exported directory is looked at, and to all
-//! other servers of the table of test servers, whose files are looked at by another client.
+//! Each case is written once, over [`plimsoll_target::Session`], and checks its effects on the files byte for byte,
+//! without the target under test: with the standard library on `posix` and on nfs-ganesha, whose exported directory
+//! this machine sees, and with another NFS client on the other servers of the table of test servers. A new target that
+//! keeps files is one more test in `support::on_files`.
 
 #[macro_use]
 mod support;

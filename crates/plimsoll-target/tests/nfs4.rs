@@ -1,5 +1,5 @@
-//! The nfs4 target against nfs-ganesha and the Linux kernel's server: owners and slots,
-//! delegations, and servers that lose what they knew.
+//! The nfs4 target on nfs-ganesha and on the Linux kernel's server: owners and slots, delegations, and servers that
+//! lose state.
 
 #[path = "support/rows.rs"]
 mod rows;
@@ -18,7 +18,7 @@ use std::cell::Cell;
 use std::net::SocketAddr;
 use std::time::Instant;
 
-/// Each session makes files, reads what it wrote, and closes them; all at once.
+/// All sessions concurrently create files, read the written bytes back, and close the files.
 struct Files;
 
 impl Case for Files {
@@ -41,8 +41,8 @@ impl Case for Files {
     }
 }
 
-/// The rows show the waits: on 4.0 of the workers of an owner for each other, on 4.1 of those of a
-/// lane for slots.
+/// The results count the waits: on 4.0 the waits of workers that share an open-owner, on 4.1 the waits of the workers
+/// of a lane for slots.
 #[test]
 fn owners_and_slots() {
     needs_root!();
@@ -73,7 +73,8 @@ fn owners_and_slots() {
     assert_eq!(names, 40, "each is made once");
 }
 
-/// A file that an owner has open twice is one open to the server: the first close leaves it.
+/// Two opens of one file by one open-owner are one open on the server: the first close becomes OPEN_DOWNGRADE, and only
+/// the last close becomes CLOSE.
 struct Twice;
 
 impl Case for Twice {
@@ -96,7 +97,8 @@ impl Case for Twice {
     }
 }
 
-/// Locks keep handles out, even those of one owner.
+/// All sessions lock overlapping ranges of one file; each LOCK and LOCKU succeeds, whether the sessions share an owner
+/// or not.
 struct Locks;
 
 impl Case for Locks {
@@ -137,8 +139,7 @@ fn opens_of_one_owner_and_locks() {
     }
 }
 
-/// A server that is killed and restarted while files are open, locks were held, and directories
-/// are known.
+/// A server is killed and restarted after a file was opened and locked, and its directory looked up.
 struct Restart<'a>(&'a mut Ganesha);
 
 impl Case for Restart<'_> {
@@ -183,15 +184,16 @@ fn a_restarted_server() {
     }
 }
 
-/// Until the server delegates, and what comes after that.
+/// The server grants a delegation, the client uses it, and another client's write recalls it.
 struct Delegated {
-    /// Also which of the fresh files are its own.
+    /// Number of the block of [`FRESH`] files that the case uses; the minor version, where the case runs with each
+    /// minor version.
     minor: u32,
 }
 
 impl Delegated {
-    /// Opens fresh files until one is delegated: the server does so some time after its start, and
-    /// on 4.0 to owners that it knows.
+    /// Opens fresh files until the server delegates one: the server delegates some time after its start, and on 4.0
+    /// only to owners that it knows.
     async fn granted<S: Session>(&self, s: &mut S, seen: &Seen) -> (String, S::Handle) {
         for i in 0..FRESH {
             let path = fresh(self.minor, i);
@@ -207,7 +209,7 @@ impl Delegated {
     }
 }
 
-/// Files that are there to be delegated.
+/// Number of files in each block of existing files that the server can delegate.
 const FRESH: u32 = 600;
 
 fn fresh(minor: u32, number: u32) -> String {
@@ -219,7 +221,7 @@ impl Case for Delegated {
         let mut s = sessions.pop().unwrap();
         let (path, first) = self.granted(&mut s, seen).await;
         s.close(first).await.unwrap();
-        // It is opened and closed without the server, and read with it.
+        // The client opens and closes the delegated file without a call, and reads it from the server.
         let (opens, closes) = (seen.count("OPEN"), seen.count("CLOSE"));
         let second = opened(&mut s, &path, how(OpenMode::Read, false)).await;
         let mut read = [0; 9];
@@ -230,7 +232,8 @@ impl Case for Delegated {
         assert_eq!((seen.count("OPEN"), seen.count("CLOSE")), (opens, closes));
         assert_eq!(seen.count("delegations used"), 3);
         assert_eq!(seen.count("delegations recalled"), 0);
-        // Another client wants to write: the delegation goes back, and what is open stays open.
+        // Another client wants to write: the client returns the delegation, and opens the file on the server for the
+        // open handle.
         overwritten(path.clone(), seen).await;
         assert_eq!(seen.count("delegations recalled"), 1);
         assert_eq!(seen.count("delegations returned"), 1);
@@ -244,15 +247,15 @@ impl Case for Delegated {
         assert_eq!(&read, b"overwrote");
         s.close(second).await.unwrap();
         assert_eq!(seen.count("CLOSE"), closes + 1);
-        // Now it is a file like any other.
+        // Without the delegation the file is opened on the server again.
         let h = opened(&mut s, &path, how(OpenMode::Read, false)).await;
         assert_eq!(seen.count("OPEN"), opens + 2);
         s.close(h).await.unwrap();
     }
 }
 
-/// With a cache, what is known of a delegated file serves it from one open to the next, until the
-/// delegation goes.
+/// With a cache, the cached data and attributes of a delegated file stay valid from one open to the next, until the
+/// delegation is recalled.
 struct Promised;
 
 impl Case for Promised {
@@ -280,7 +283,7 @@ impl Case for Promised {
     }
 }
 
-/// Has another client write a file.
+/// Lets another client overwrite a file, and waits until it has.
 async fn overwritten(path: String, seen: &Seen) {
     let url = OTHER.with(|url| url.borrow().clone());
     let wrote = std::sync::mpsc::channel();
@@ -298,11 +301,11 @@ async fn overwritten(path: String, seen: &Seen) {
 }
 
 thread_local! {
-    /// URL for the other client of a case.
+    /// URL by which [`overwritten`] connects the other client.
     static OTHER: std::cell::RefCell<String> = const { std::cell::RefCell::new(String::new()) };
 }
 
-/// Writes a file that another client may have a delegation of.
+/// Writes to a file that another client may hold a delegation of.
 struct Overwrite(String);
 
 impl Case for Overwrite {
@@ -314,8 +317,8 @@ impl Case for Overwrite {
     }
 }
 
-/// A delegation that the server has taken away serves nothing any more, and what is open by it is
-/// opened at the server.
+/// A revoked delegation is not used any more, and the client opens the files on the server that it had opened by the
+/// delegation.
 struct Revoked<'a>(&'a FaultRelay);
 
 impl Case for Revoked<'_> {
@@ -343,7 +346,7 @@ impl Case for Revoked<'_> {
     }
 }
 
-/// The kernel's server delegates for reading, and asks back what another client wants to write.
+/// The Linux kernel's server delegates files to readers, and recalls a delegation when another client wants to write.
 #[test]
 fn delegations_of_the_kernels_server() {
     needs_root!();
@@ -448,8 +451,8 @@ fn servers_that_cannot_be_used() {
     assert_eq!(refused, want);
 }
 
-/// A server that says nothing for a while is waited for. On 4.1 it answers a call that came on
-/// the connection before, too, as it did then.
+/// The client waits for a server that is silent for a while. On 4.1 the server answers a call of the old connection
+/// too: a repeated CREATE gets the reply of the first one.
 struct Silence<'a> {
     server: &'a Ganesha,
     minor: u32,
@@ -460,7 +463,7 @@ impl Case for Silence<'_> {
         let mut s = sessions.pop().unwrap();
         let h = opened(&mut s, "f", how(OpenMode::Write, true)).await;
         self.server.pause();
-        // It completes what it has begun before it stops.
+        // The server completes the calls in progress before it stops.
         for _ in 0..4 {
             seen.rest().await;
         }
@@ -514,7 +517,7 @@ fn a_server_that_is_silent() {
     }
 }
 
-/// Errors are those of the server, and what it says is named.
+/// Failed operations return the error numbers of the server's statuses.
 #[test]
 fn errors_are_named() {
     needs_root!();

@@ -1,5 +1,5 @@
-//! The nfs4 target and what a server says and does by chance: a relay before nfs-ganesha brings it
-//! about. Of each fault the operation's result, the bytes on the server and the rows are looked at.
+//! The nfs4 target on nfs-ganesha behind a relay that causes faults. For each fault, the tests check the operation's
+//! result, the bytes on the server, and the rows of the results.
 
 #[path = "support/rendezvous.rs"]
 mod rendezvous;
@@ -14,15 +14,16 @@ use rendezvous::*;
 use rows::*;
 use rustix::io::Errno;
 
-/// For ever, as far as a test is concerned.
+/// Number of repetitions of a fault that lasts longer than any test.
 const ALWAYS: u32 = u32::MAX;
 
-/// Nothing is sent again because a busy machine is slow.
+/// Options of a URL: the minor version, and a `timeo` so long that a busy machine causes no retransmission.
 fn minor(minor: u32) -> String {
     format!("minorversion={minor}&timeo=30s")
 }
 
-/// Operations that have a seqid on 4.0 are refused before the server counts them.
+/// On 4.0, refuses operations with a seqid at PUTFH, so that neither side counts the seqid; refuses all other
+/// operations themselves.
 fn before_it_counts(what: Do, status: Status, times: u32, minor: u32) -> Meeting {
     match (minor, what) {
         (0, Do::Open | Do::Make | Do::Close) => Meeting::passes_at(Op::PutFh, what, status, times),
@@ -30,7 +31,7 @@ fn before_it_counts(what: Do, status: Status, times: u32, minor: u32) -> Meeting
     }
 }
 
-/// A call that the server delays is repeated, and each time counts as an error of the row.
+/// The client repeats a delayed call, and the row counts an error for each delay.
 #[test]
 fn delay_and_grace() {
     needs_root!();
@@ -45,7 +46,8 @@ fn delay_and_grace() {
         }
         let mut again = None;
         if m == 1 {
-            // The server is busy with this very call, which is therefore sent once more.
+            // A delay of SEQUENCE means that the server still executes this very call: the client sends the call again,
+            // and counts a retransmission and no error.
             let busy = [Do::Open, Do::Read, Do::Close, Do::Remove, Do::Stat];
             all.extend(busy.map(|what| Meeting {
                 errors: Vec::new(),
@@ -58,9 +60,9 @@ fn delay_and_grace() {
     }
 }
 
-/// A refused operation fails with the status's error number, and is counted by the status's name. An
-/// OPEN or CLOSE that the server has not seen takes its owner's number from it on 4.0; the next
-/// open goes on under another name.
+/// A refused operation fails with the error number of the status, and the row counts an error with the name of the
+/// status. On 4.0 the client counts the seqid of a refused OPEN or CLOSE, which the server has not seen; the next open
+/// succeeds with another open-owner.
 #[test]
 fn refusals_have_their_error_numbers() {
     needs_root!();
@@ -83,7 +85,7 @@ fn refusals_have_their_error_numbers() {
     }
 }
 
-/// An open that the server has lost or taken away is opened again, and what was to be closed is.
+/// The client opens a file again that the server has lost or revoked; a close of such a file succeeds.
 #[test]
 fn opens_that_are_lost() {
     needs_root!();
@@ -110,7 +112,8 @@ fn opens_that_are_lost() {
         if m == 0 {
             all.push(Meeting::passes(Do::Open, Status::StaleClientId, 1).recovering());
             all.push(Meeting::passes(Do::Open, Status::BadSeqId, 1));
-            // The client counts what the server has not seen.
+            // The client counts the seqid of the delayed OPEN, which the server has not seen: the server refuses the
+            // next seqid.
             all.push(Meeting {
                 errors: vec![("NFS4ERR_DELAY", 1), ("NFS4ERR_BAD_SEQID", 1)],
                 ..Meeting::passes(Do::Open, Status::Delay, 1)
@@ -123,7 +126,7 @@ fn opens_that_are_lost() {
     }
 }
 
-/// A broken session is replaced by another one.
+/// The client replaces a broken session by a new session, and repeats the call.
 #[test]
 fn sessions_that_are_lost() {
     needs_root!();
@@ -148,7 +151,8 @@ fn sessions_that_are_lost() {
             all.push(Meeting::passes_at(Op::Sequence, what, status, 1).recovering());
         }
     }
-    // The server has done it, and has not kept its answer.
+    // The server has executed the call, and has not kept the reply: the client repeats the call without a recovery of
+    // state.
     let done = Fault::refuse_done(Op::Sequence, Status::RetryUncachedRep);
     for what in [Do::Read, Do::Write, Do::Stat] {
         let again = Meeting::passes(what, Status::RetryUncachedRep, 1);
@@ -160,7 +164,7 @@ fn sessions_that_are_lost() {
     bed.run(&minor(1), 1, Meetings(&bed, all));
 }
 
-/// A client that the server does not know when it wants another session.
+/// The server does not know the client any more when the client creates a new session.
 struct Forgotten<'a>(&'a Bed);
 
 impl Case for Forgotten<'_> {
@@ -185,7 +189,7 @@ impl Case for Forgotten<'_> {
         s.on_file(&h, FileOperation::Lock { offset: 0, len: 4 })
             .await
             .unwrap();
-        // Of a session alone nothing is lost that is locked.
+        // The loss of a session alone loses no locks.
         bed.relay
             .inject(Fault::refuse(Op::Sequence, Status::BadSession).of(Op::LockU));
         s.on_file(&h, FileOperation::Lock { offset: 0, len: 4 })
@@ -238,8 +242,8 @@ fn a_session_is_recreated_once_for_all_calls() {
     bed.run("rsize=4k&wsize=4k", 1, Together(&bed));
 }
 
-/// A permanent failure is returned by its name after a few attempts, and when it ends, the
-/// client goes on.
+/// A permanent failure is returned with the name of its status after a few attempts, and operations succeed again after
+/// the failure has ended.
 struct Endless<'a>(&'a Bed, Vec<(Op, Status)>);
 
 impl Case for Endless<'_> {
@@ -295,7 +299,7 @@ fn what_does_not_get_better_fails_by_name() {
     bed.run(&minor(1), 1, Endless(&bed, all));
 }
 
-/// The end of a run ends the waiting for a server that never has time.
+/// The end of a run ends the wait for a server that delays every call: the operation fails with `ECANCELED`.
 struct RunEnds<'a>(&'a Bed, Op);
 
 impl Case for RunEnds<'_> {
@@ -335,7 +339,7 @@ fn the_end_of_a_run_ends_the_waiting() {
     }
 }
 
-/// Operations whose answers are lost are done once, although they are sent twice.
+/// Operations without a reply are executed once, although the client sends them at least twice.
 struct Answers<'a>(&'a Bed, Vec<(Do, Fault)>, u32);
 
 impl Case for Answers<'_> {
@@ -360,7 +364,7 @@ impl Case for Answers<'_> {
         }
         assert!(seen.count("reconnects") >= count);
         for row in ["REMOVE", "CREATE", "RENAME"] {
-            // A retransmission on 4.1 gets the reply that was lost.
+            // On 4.1 the server answers the retransmission with the reply that was lost.
             assert!(minor == 0 || seen.errors(row).is_empty(), "{row}");
         }
     }
@@ -393,7 +397,7 @@ fn what_is_done_and_not_answered_is_done_once() {
     }
 }
 
-/// A malformed reply fails the call, and the next one gets its reply.
+/// A call with a malformed reply fails with `EBADMSG`, and the next call succeeds.
 struct Garbled<'a>(&'a Bed, u32);
 
 impl Case for Garbled<'_> {
@@ -411,14 +415,14 @@ impl Case for Garbled<'_> {
             assert_eq!(failed, Errno::BADMSG, "{garbage:?}");
             assert_eq!(s.read_bytes(&h, 0, &mut read).await.unwrap(), 6);
             assert_eq!(&read[..6], BEFORE);
-            // On 4.1 the number of the call's slot is in doubt.
+            // On 4.1 the state of the call's slot is in doubt, and the client recovers.
             assert_eq!(seen.count("state recoveries"), i * u64::from(minor));
             s.close(h).await.unwrap();
         }
         let errors = seen.errors("READ");
         let counted = ["RPC_NO_REPLY", "RPC_BAD_RESULT"].map(|e| errors[e]);
         assert_eq!(counted, [2, 1]);
-        // The owner's seqid is in doubt, too.
+        // The seqid of the open-owner is in doubt after a malformed reply to OPEN or CLOSE.
         for (at, garbage) in [(Op::Open, Garbage::Results), (Op::Close, Garbage::NoReply)] {
             bed.relay.inject(Fault::garble(at, garbage));
             match name(&mut s, "f").open(plain).await {
@@ -442,7 +446,8 @@ fn invalid_replies() {
     }
 }
 
-/// A handle of a directory that stands for nothing is looked up once more.
+/// The client looks up a directory once more if the server refuses its handle, and then fails with `ESTALE`; the handle
+/// of an open file is not looked up again.
 struct StaleHandles<'a>(&'a Bed);
 
 impl Case for StaleHandles<'_> {
@@ -496,7 +501,7 @@ impl Case for Replaced<'_> {
         std::fs::create_dir(dir.join("d")).unwrap();
         write("d/f", BEFORE);
         assert_eq!(name(&mut s, "d/f").stat().await.unwrap().size, 6);
-        // The handle that is kept is of what was there, and the name leads to what is there now.
+        // The cached handle belongs to the removed directory; the name leads to the new directory.
         std::fs::remove_dir_all(dir.join("d")).unwrap();
         std::fs::create_dir(dir.join("d")).unwrap();
         write("d/f", b"another");
@@ -508,7 +513,7 @@ impl Case for Replaced<'_> {
         s.write_bytes(&new, 0, AFTER).await.unwrap();
         s.close(new).await.unwrap();
         assert_eq!(std::fs::read(dir.join("d/f")).unwrap(), b"after!r");
-        // A file that is gone.
+        // The other client removes a file that the session has open.
         write("g", BEFORE);
         let gone = opened(&mut s, "g", how(OpenMode::Read, false)).await;
         std::fs::remove_file(dir.join("g")).unwrap();
@@ -516,7 +521,7 @@ impl Case for Replaced<'_> {
         let read = s.read_bytes(&gone, 0, &mut read).await;
         match version {
             3 => assert_eq!(error(read), Errno::STALE),
-            // As long as it is open the server has it still.
+            // An NFSv4 server keeps a removed file while the file is open.
             _ => assert_eq!(read, Ok(6)),
         }
         s.close(gone).await.unwrap();
@@ -524,7 +529,7 @@ impl Case for Replaced<'_> {
             3 => ("LOOKUP", "NFS3ERR_STALE"),
             _ => ("LOOKUP+GETATTR", "NFS4ERR_STALE"),
         };
-        // So the server said of the directory's handle.
+        // The server has refused the cached handle of the removed directory.
         assert!(seen.errors(row)[stale] >= 1);
     }
 }

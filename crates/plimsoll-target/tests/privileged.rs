@@ -1,5 +1,4 @@
-//! The behaviour of targets on file systems that are full or read-only. Making those takes the
-//! right to mount.
+//! The behaviour of targets on full and on read-only file systems. Creating the file systems needs the right to mount.
 
 #[macro_use]
 mod support;
@@ -15,7 +14,7 @@ use std::ffi::CString;
 use std::path::Path;
 use support::{Bench, Case, check_in, error, making, name, opened, place, take_all};
 
-/// A file system in memory, of a size to be full soon.
+/// A small file system in memory; unmounted when dropped.
 struct Small {
     dir: tempfile::TempDir,
 }
@@ -42,12 +41,12 @@ impl Small {
 
 impl Drop for Small {
     fn drop(&mut self) {
-        // At once for names, and for the rest when the last descriptor is closed.
+        // Detaches the names at once, and the file system itself when the last descriptor is closed.
         let _ = rustix::mount::unmount(self.path(), UnmountFlags::DETACH);
     }
 }
 
-/// A file system of 1 MiB.
+/// A file system of 1 MiB: operations that need more space fail with `ENOSPC` and leave no partial file.
 struct NoSpace;
 
 impl Case for NoSpace {
@@ -72,7 +71,7 @@ impl Case for NoSpace {
         assert_eq!(s.read(&h, 0, 4096).await, Ok(4096));
         s.close(h).await.unwrap();
         name(&mut s, "f").unlink().await.unwrap();
-        // With the room back everything goes on.
+        // After a file is removed, operations succeed again.
         name(&mut s, "m").put(b"new").await.unwrap();
         assert_eq!(at.bytes("m"), b"new");
     }
@@ -85,7 +84,7 @@ fn no_space() {
     check_in("posix", small.path(), None, NoSpace);
 }
 
-/// A file system with as many inodes as files.
+/// A file system with 20 inodes: operations that need one more fail with `ENOSPC`.
 struct NoInodes;
 
 impl Case for NoInodes {
@@ -119,8 +118,8 @@ fn no_inodes() {
     check_in("posix", small.path(), None, NoInodes);
 }
 
-/// A file system that became read-only: everything that would change it says so, and the rest
-/// goes on.
+/// A file system that became read-only: operations that would change it fail with `EROFS`, and the other operations
+/// succeed.
 struct ReadOnly;
 
 impl Case for ReadOnly {
@@ -184,7 +183,7 @@ fn read_only() {
     assert_eq!(error.to_string(), text);
 }
 
-/// A directory that something is mounted on.
+/// A directory on which a file system is mounted cannot be removed.
 struct Busy;
 
 impl Case for Busy {
@@ -249,7 +248,7 @@ fn space_is_what_is_left() {
     assert_eq!(before.bytes - after.bytes, 3 << 20);
     assert_eq!(after.inodes, Some(inodes - 2));
     assert_eq!(after.block, before.block);
-    // Also below it, and where a work directory would be created.
+    // The space is the same below the mount point, and where a work directory would be created.
     assert_eq!(space(&small.path().join("d")), after);
     assert_eq!(space(&small.path().join("work")), after);
 }

@@ -39,7 +39,8 @@ impl BlockingTransport {
     /// Calls a procedure and returns the reply message, for [`result`](super::message::result).
     ///
     /// # Errors
-    /// The connection error, or the timeout, of a call without a reply.
+    /// [`RpcError::Connection`] and [`RpcError::TimedOut`] without a reply; [`RpcError::NoReply`] for bytes that are
+    /// not an RPC message.
     pub fn call(
         &mut self,
         target: Target,

@@ -104,14 +104,14 @@ impl Channel {
 pub struct Call {
     connection: Rc<Connection>,
     xid: u32,
-    /// The time at which the call was made.
+    /// The time at which the call was queued.
     pub start: Nanos,
     may_have_run_twice: bool,
 }
 
 impl Call {
-    /// Whether the call was sent more than once before its reply came, so that the server may have
-    /// executed an earlier transmission.
+    /// Whether the server may have executed an earlier transmission of the call than the transmission that got the
+    /// reply. Known once the call has its reply; `false` until then.
     #[must_use]
     pub fn was_sent_again(&self) -> bool {
         self.may_have_run_twice

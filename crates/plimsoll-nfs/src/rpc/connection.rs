@@ -32,8 +32,8 @@ const MAX_CALLS_PER_WRITE: usize = 64;
 /// The time between two searches for expired calls, in nanoseconds.
 const TIMEOUT_SCAN_INTERVAL_NS: Nanos = 50_000_000;
 
-/// The minimum pause between two connection attempts, in nanoseconds; the pause doubles with each
-/// attempt.
+/// The minimum pause between two connection attempts, in nanoseconds. The pause doubles with each attempt, and is reset
+/// after a connection that lasted longer than the maximum pause.
 const MIN_RECONNECT_PAUSE_NS: Nanos = 10_000_000;
 
 /// The maximum pause between two connection attempts, in nanoseconds.
@@ -72,9 +72,9 @@ impl Hasher for XidHasher {
 struct CallSlot {
     target: Target,
     request: Rc<Vec<u8>>,
-    /// The time of the call's first transmission.
+    /// The time at which the call was queued.
     first: Nanos,
-    /// The time of the call's last transmission.
+    /// The time at which the call was last queued for transmission.
     sent: Nanos,
     /// The time of the next retransmission, if the server was still executing the call.
     retransmit_at: Option<Nanos>,
@@ -122,7 +122,8 @@ pub(super) struct Connection {
 pub(super) enum ReplyState {
     /// The call has no outcome yet.
     Pending,
-    /// The outcome, the time of the outcome, and whether the call was sent more than once.
+    /// The outcome, the time of the outcome, and whether the server may have executed an earlier transmission of the
+    /// call.
     Done(Result<Vec<u8>, RpcError>, Nanos, bool),
 }
 
@@ -152,7 +153,7 @@ impl ConnectionState {
         }
     }
 
-    /// The time at which the oldest open call was made.
+    /// The time at which the oldest open call was queued.
     fn first(&self) -> Option<Nanos> {
         let open = self.slots.values().filter(|slot| slot.outcome.is_none());
         open.map(|slot| slot.first).min()
@@ -164,7 +165,8 @@ impl ConnectionState {
         first.is_some_and(|first| now.saturating_sub(first.max(self.answered)) >= limit)
     }
 
-    /// The start of the server's silence, if the silence began before all open calls.
+    /// The start of the server's silence, if the silence began before all open calls, within [`SILENCE_SLACK_NS`]. For
+    /// a server that has never sent a message, the silence begins with the oldest open call.
     fn silent_since(&self) -> Option<Nanos> {
         let first = self.first()?;
         match self.answered {

@@ -154,8 +154,8 @@ impl Deviations {
         all.filter(|(_, surplus)| surplus.replies > 0).collect()
     }
 
-    /// The reasons why replies could not be decoded: one sentence without a full stop for each
-    /// affected procedure.
+    /// The reasons why replies could not be decoded, each once: one sentence without a full stop for each affected
+    /// procedure.
     #[must_use]
     pub fn malformed(&self) -> Vec<String> {
         let procedures = self.read();

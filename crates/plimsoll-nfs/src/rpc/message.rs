@@ -171,7 +171,7 @@ impl From<std::io::Error> for RpcError {
     }
 }
 
-/// Encoded credentials of a caller (RFC 5531, 8.2).
+/// Encoded credentials of a caller, and the empty verifier that follows the credentials in a call (RFC 5531, 8.2).
 #[derive(Clone, PartialEq, Eq)]
 pub struct Credentials(Vec<u8>);
 
@@ -182,8 +182,8 @@ impl Credentials {
         Self::new(Flavor::None, b"")
     }
 
-    /// The user as the client states it, AUTH_SYS (RFC 5531, appendix A), without additional
-    /// groups.
+    /// The user as the client states it, AUTH_SYS (RFC 5531, appendix A), without additional groups. `machine` is cut
+    /// after 255 bytes.
     #[must_use]
     pub fn sys(machine: &str, uid: u32, gid: u32) -> Self {
         let machine = machine.as_bytes();
@@ -242,7 +242,8 @@ pub fn call(xid: u32, target: Target, who: &Credentials, args: &impl Encode) -> 
     out
 }
 
-/// Writes the record mark of a single-fragment record into the first four bytes (RFC 5531, 11).
+/// Writes the record mark of a single-fragment record into the first four bytes (RFC 5531, 11). The record must have at
+/// least four bytes.
 pub fn seal(record: &mut [u8]) {
     let len = (record.len() - 4) as u32;
     record[..4].copy_from_slice(&(len | 1 << 31).to_be_bytes());

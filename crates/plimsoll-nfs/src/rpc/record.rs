@@ -8,8 +8,8 @@ use std::borrow::Cow;
 #[error("a record is longer than {0} bytes")]
 pub struct RecordTooLong(pub usize);
 
-/// The memory reserved in advance for an unfinished record, in bytes; a large record reserves twice
-/// as much.
+/// Size in bytes above which the first fragment of a record reserves memory in advance: for the whole fragment, but at
+/// most for twice this size.
 const RETAINED_RECORD_BYTES: usize = 64 << 10;
 
 /// Reads records from a byte stream (RFC 5531, 11). Memory grows by the received bytes, never by an

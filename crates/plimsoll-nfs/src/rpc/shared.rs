@@ -9,7 +9,8 @@ use std::rc::Rc;
 
 /// Receives the events of a channel.
 pub trait ChannelObserver {
-    /// A call first sent at `first` was retransmitted because no reply had come.
+    /// A call queued at `first` was retransmitted because no reply had come, or because the server was still executing
+    /// the call.
     fn retransmitted(&self, target: Target, first: Nanos, now: Nanos);
 
     /// A connection that broke at `since` was re-established.

@@ -27,7 +27,7 @@ impl Directory {
         self.by_name.len()
     }
 
-    /// The node number of a name.
+    /// The node number of a name; `None` if the directory does not have the name.
     pub(super) fn find(&self, name: &[u8]) -> Option<u64> {
         self.by_name.get(name).map(|(number, _)| *number)
     }
@@ -44,7 +44,7 @@ impl Directory {
         self.by_cookie.insert(cookie, name.to_vec());
     }
 
-    /// Removes a name; returns its node number.
+    /// Removes a name; returns its node number, or `None` if the directory does not have the name.
     pub(super) fn leave(&mut self, name: &[u8]) -> Option<u64> {
         let (number, cookie) = self.by_name.remove(name)?;
         self.by_cookie.remove(&cookie);

@@ -81,7 +81,7 @@ impl Server {
     /// Serves the connections that a socket accepts.
     ///
     /// # Errors
-    /// If the operating system provides no local address or no thread.
+    /// If the operating system provides no local address, no thread, or no socket for the delayed connections.
     pub fn serve(
         listener: TcpListener,
         service: impl Service,

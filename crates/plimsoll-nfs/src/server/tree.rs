@@ -39,15 +39,15 @@ struct Node {
     exclusive: Option<[u8; 8]>,
 }
 
-/// An entry of a listing.
+/// An entry of a directory listing.
 pub struct ListedEntry {
-    /// The name.
+    /// The name of the entry in the directory, as bytes.
     pub name: Vec<u8>,
-    /// The position after the entry.
+    /// The cookie after which a further listing continues.
     pub cookie: u64,
-    /// The handle.
+    /// The handle of the object that the entry names.
     pub handle: Handle,
-    /// The attributes.
+    /// The attributes of the object that the entry names.
     pub attributes: Attributes,
 }
 
@@ -159,7 +159,8 @@ impl Tree {
         }
     }
 
-    /// Attributes of a node.
+    /// Attributes of an object (GETATTR; RFC 1813, 3.3.1); `STALE` if the object was removed, `BADHANDLE` for a handle
+    /// of another length.
     pub fn attributes(&self, handle: &Handle) -> TreeResult<Attributes> {
         let number = self.number(handle)?;
         self.attributes_of(number)
@@ -282,7 +283,8 @@ impl Tree {
         Ok(self.handle(number))
     }
 
-    /// Creates a file.
+    /// Creates a file (CREATE; RFC 1813, 3.3.8). The treatment of an existing file follows from `how`: an unchecked
+    /// CREATE sets only the size of the file, and a CREATE with the verifier of the earlier CREATE returns the file.
     pub fn create(&mut self, dir: &Handle, name: &[u8], how: &CreateHow) -> TreeResult<Handle> {
         let nothing = Setting::NOTHING;
         let (set, verifier) = match how {
@@ -320,7 +322,7 @@ impl Tree {
         }
     }
 
-    /// Creates a directory.
+    /// Creates a directory (MKDIR; RFC 1813, 3.3.9); `EXIST` if the name exists.
     pub fn make_dir(&mut self, dir: &Handle, name: &[u8], set: &Setting) -> TreeResult<Handle> {
         let parent = self.number(dir)?;
         let directory = Directory::new(parent);
@@ -329,7 +331,7 @@ impl Tree {
         Ok(made)
     }
 
-    /// Creates a symbolic link.
+    /// Creates a symbolic link to the path `to` (SYMLINK; RFC 1813, 3.3.10); `EXIST` if the name exists.
     pub fn make_link(
         &mut self,
         dir: &Handle,
@@ -344,7 +346,7 @@ impl Tree {
         Ok(made)
     }
 
-    /// Creates a device, socket or pipe.
+    /// Creates a device, socket or pipe (MKNOD; RFC 1813, 3.3.11); `BADTYPE` for any other type.
     pub fn make_special(
         &mut self,
         dir: &Handle,
@@ -362,7 +364,8 @@ impl Tree {
         }
     }
 
-    /// Adds a hard link to a file.
+    /// Adds a hard link to an object other than a directory (LINK; RFC 1813, 3.3.15); `ISDIR` for a directory, `EXIST`
+    /// if the name exists.
     pub fn link(&mut self, file: &Handle, dir: &Handle, name: &[u8]) -> TreeResult<()> {
         Self::check_name(name)?;
         let (number, parent) = (self.number(file)?, self.number(dir)?);
@@ -413,7 +416,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Removes an empty directory.
+    /// Removes an empty directory (RMDIR; RFC 1813, 3.3.13); `NOTEMPTY` for a directory with entries.
     pub fn remove_dir(&mut self, dir: &Handle, name: &[u8]) -> TreeResult<()> {
         Self::check_name(name)?;
         let parent = self.number(dir)?;
@@ -433,7 +436,9 @@ impl Tree {
         parent.expect("a directory has a parent").links -= 1;
     }
 
-    /// Renames an object; replaces the object at the new name.
+    /// Renames an object, and replaces the object at the new name (RENAME; RFC 1813, 3.3.14). A directory replaces only
+    /// an empty directory, and any other object replaces no directory. `INVAL` for a directory that would move below
+    /// itself.
     pub fn rename(&mut self, from: (&Handle, &[u8]), to: (&Handle, &[u8])) -> TreeResult<()> {
         Self::check_name(from.1)?;
         Self::check_name(to.1)?;
@@ -481,7 +486,7 @@ impl Tree {
         }
     }
 
-    /// The path in a symbolic link.
+    /// The path in a symbolic link (READLINK; RFC 1813, 3.3.5); `INVAL` for an object of another type.
     pub fn link_text(&self, link: &Handle) -> TreeResult<&[u8]> {
         match &self.node(link)?.content {
             Content::Link(path) => Ok(path),

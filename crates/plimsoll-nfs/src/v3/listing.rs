@@ -6,11 +6,11 @@ use crate::xdr::{Decode, Decoder, Encode, Fields, XdrError, put_list};
 /// The result of READDIR and READDIRPLUS (RFC 1813, 3.3.16 and 3.3.17).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Listing<E> {
-    /// Attributes of the directory.
+    /// Attributes of the listed directory; `None` if the server returned none.
     pub dir: Option<Attributes>,
-    /// The verifier, which the client returns with a cookie.
+    /// The verifier, which the client returns with a cookie in its next READDIR or READDIRPLUS.
     pub verifier: [u8; 8],
-    /// The entries.
+    /// The entries, in the server's order.
     pub entries: Vec<E>,
     /// Whether no entries follow the returned entries in the directory.
     pub eof: bool,

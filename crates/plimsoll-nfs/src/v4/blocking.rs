@@ -198,7 +198,7 @@ impl BlockingClient {
         })
     }
 
-    /// Ends the session and makes the server forget the client.
+    /// Destroys the session and the client id at the server; does nothing without a session.
     ///
     /// # Errors
     /// See [`NfsError`].

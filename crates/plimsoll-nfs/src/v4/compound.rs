@@ -142,7 +142,8 @@ impl<'a> Results<'a> {
     /// Decodes the result of the next operation.
     ///
     /// # Errors
-    /// [`NfsError::Status`] if this operation or an earlier operation failed.
+    /// [`NfsError::Status`] if this operation or an earlier operation failed; [`NfsError::Rpc`] if the result is
+    /// missing or cannot be decoded.
     pub fn get<O: Operation>(&mut self) -> Result<O::ResOk<'a>, NfsError> {
         if self.left == 0 {
             return Err(match self.status {

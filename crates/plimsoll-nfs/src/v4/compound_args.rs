@@ -8,18 +8,18 @@ use crate::xdr::{Decode, Decoder, Encode, Fields, XdrError};
 /// The arguments of a compound, `COMPOUND4args` (RFC 7530, 15.2).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CompoundArgs<'a> {
-    /// The tag, which the reply must repeat.
+    /// The client's tag, which the reply must repeat.
     pub tag: Text<'a>,
-    /// The minor version.
+    /// The minor version of NFS version 4 in which the client made the call.
     pub minor: u32,
-    /// The operations.
+    /// The operations of the compound, in the order of execution.
     pub ops: Vec<ArgOp<'a>>,
 }
 
 /// An operation of a compound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArgOp<'a> {
-    /// The operation.
+    /// The kind of the operation, by its number in the protocol.
     pub op: Op,
     /// The encoded operation number and arguments.
     pub bytes: &'a [u8],

@@ -129,8 +129,8 @@ named_choices! {
     }
 }
 
-/// The base of error numbers for statuses without an equivalent in the operating system; the error
-/// number is `ERRNO_BASE` + status - 10000. The operating system's own numbers end at 529.
+/// The base of error numbers for statuses without an equivalent in the operating system; the error number is
+/// `ERRNO_BASE` + status - 10000. The Linux kernel's own numbers end at 531.
 const ERRNO_BASE: i32 = 1000;
 
 impl Status {

@@ -54,7 +54,7 @@ pub(crate) struct DeliveryOrder {
 }
 
 impl DeliveryOrder {
-    /// The propagation with random numbers that depend only on `number`.
+    /// Arrival times with random numbers that depend only on `number`.
     pub(crate) fn new(link: &Link, number: u64) -> Self {
         Self {
             link: link.clone(),

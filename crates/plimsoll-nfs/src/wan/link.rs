@@ -15,7 +15,7 @@ pub struct Link {
     /// The maximum deviation of the round-trip time, at most the round-trip time. The delay of each
     /// direction deviates by up to half of the jitter, uniformly distributed, without reordering.
     pub jitter: Duration,
-    /// The maximum rate of each direction, shared by all connections.
+    /// The maximum rate of each direction, shared by all connections; `None` without a limit.
     pub bandwidth: Option<BitRate>,
     /// The probability that a packet is lost, from 0 to 1.
     pub loss: f64,
@@ -24,13 +24,13 @@ pub struct Link {
 /// A property of a link that is out of range.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum LinkError {
-    /// The round-trip time is too long.
+    /// The round-trip time exceeds [`MAX_RTT`].
     #[error("a round trip of {0:?} is too long: the maximum is {MAX_RTT:?}")]
     Rtt(Duration),
-    /// The jitter exceeds the round-trip time.
+    /// The jitter exceeds the round-trip time: jitter and round-trip time.
     #[error("a jitter of {0:?} is more than the round trip of {1:?}")]
     Jitter(Duration, Duration),
-    /// The loss is not a probability.
+    /// The loss is not a probability from 0 to 1.
     #[error("a loss of {0} is not a probability: expected 0 to 1, as in 0.001")]
     Loss(f64),
 }

@@ -30,13 +30,14 @@ fn a_server_that_never_answers_is_given_up() {
         let gone = c.call::<GetAttr, _>(&root, |_| ()).await;
         assert_eq!(gone, Err(NfsError::Rpc(RpcError::TimedOut)));
     });
-    // The server was silent each time, so each time there was another connection, in vain.
+    // The client connects again after each timeout; a connection on which nothing arrives does not count as
+    // re-established.
     assert_eq!(on.told.connected_again.get(), 0);
     assert!(server.calls(Proc::GetAttr) >= 2);
 }
 
-/// Connections that are accepted and closed, as by a relay whose server is down, count as one
-/// broken connection, from the first until something is received.
+/// Connections that are accepted and closed, as by a relay whose server is down, count as one broken connection, until
+/// data arrives on a new connection.
 #[test]
 fn connections_of_no_use_are_not_counted() {
     let tree = tree();
@@ -73,12 +74,12 @@ fn broken_connections_are_reestablished() {
             c.call::<GetAttr, _>(&root, |_| ()).await.unwrap();
         }
     });
-    // The server also counts retransmissions.
+    // The server counts retransmissions too.
     assert!(on.told.connected_again.get() >= 5);
     assert_eq!(on.told.sent_again.get(), on.told.connected_again.get());
 }
 
-/// A server restarts with the same files at the same port.
+/// A server restarts with the same files at the same port; calls in flight are retransmitted and complete.
 #[test]
 fn a_server_may_go_and_come_again() {
     let tree = tree();
@@ -112,14 +113,14 @@ fn garbage_is_an_error_at_once() {
             matches!(strange, Err(NfsError::Rpc(RpcError::NoReply(_)))),
             "{strange:?}"
         );
-        // The next call has a new connection.
+        // The client makes the next call on a new connection.
         c.call::<GetAttr, _>(&root, |_| ()).await.unwrap();
     });
 }
 
 #[test]
 fn an_address_without_a_listener_is_given_up() {
-    // That of tcpmux, which no machine serves any more.
+    // Port 1 belongs to tcpmux, which no machine serves any more.
     let closed = SocketAddr::from(([127, 0, 0, 1], 1));
     let on = client(closed, Duration::from_millis(100), 1);
     let root = Handle::new(b"x").unwrap();
@@ -134,7 +135,8 @@ fn an_address_without_a_listener_is_given_up() {
 /// A call received by a server: the number of its connection, the source, and the xid.
 type NotedCall = (usize, SocketAddr, u32);
 
-/// Replies to calls, but to those of procedure 7 only on the second connection.
+/// Notes the calls and replies to them, except to the first transmission of a call of procedure 7. Ends at a call of
+/// procedure 9.
 fn note_calls(listener: &TcpListener, noted: &Mutex<Vec<NotedCall>>) {
     use std::io::{Read, Write};
     for number in 0.. {
@@ -161,7 +163,7 @@ fn note_calls(listener: &TcpListener, noted: &Mutex<Vec<NotedCall>>) {
             if called.target.procedure != 7 || again {
                 let mut answer = plimsoll_nfs::rpc::reply(called.xid, Accepted::Success);
                 plimsoll_nfs::rpc::seal(&mut answer);
-                // A client that has waited too long on a loaded machine has left this connection.
+                // On a loaded machine, the client may have given up this connection.
                 if stream.write_all(&answer).is_err() {
                     break;
                 }
@@ -170,8 +172,8 @@ fn note_calls(listener: &TcpListener, noted: &Mutex<Vec<NotedCall>>) {
     }
 }
 
-/// A call without a reply is retransmitted: by version 3 on the same connection, as long as other
-/// calls get replies there, by version 4 only on another one. That has the same source, by which
+/// A call without a reply is retransmitted: with version 3 on the same connection, as long as other calls get replies
+/// on the connection, and with version 4 on a new connection. The new connection has the same source address, by which
 /// servers recognise a retransmission.
 #[test]
 fn calls_are_sent_again_where_they_may_be() {
@@ -243,7 +245,7 @@ fn calls_are_sent_again_where_they_may_be() {
     }
 }
 
-/// A call is repeated later when the server asks for it, and each call is counted.
+/// A call is repeated after a pause when the server requests a retry, and each attempt is counted.
 #[test]
 fn a_server_may_ask_for_time() {
     let tree = tree();
@@ -264,7 +266,7 @@ fn a_server_may_ask_for_time() {
     assert_eq!(server.calls(Proc::GetAttr) as usize, 4 + refused);
 }
 
-/// Faults with a status are errors of exactly their fraction of the calls.
+/// A fault rule with a status fails exactly its fraction of the calls.
 #[test]
 fn faults_are_named() {
     let tree = tree();
@@ -301,7 +303,7 @@ fn faults_are_named() {
     assert_eq!(full.name(), "NFS3ERR_NOSPC");
 }
 
-/// Calls without a reply do not delay the end of the run for long.
+/// Calls without a reply delay the end of the run by at most the grace period.
 #[test]
 fn the_end_of_a_run_ends_calls() {
     let tree = tree();
@@ -315,7 +317,7 @@ fn the_end_of_a_run_ends_calls() {
     });
 }
 
-/// Bytes after a result are ignored, and counted by procedure.
+/// Bytes after a result are ignored; the replies with such bytes are counted by procedure.
 #[test]
 fn replies_that_are_too_long_are_taken() {
     let tree = tree();
@@ -334,7 +336,7 @@ fn replies_that_are_too_long_are_taken() {
         }
         let said = c.call::<FsStat, _>(&root, |s| s.total_bytes).await;
         assert_eq!(said, Ok(64 << 20));
-        // A failure has a result too.
+        // A reply with an error status has a result, too.
         let missing = c.call::<Lookup, _>(&at(root, "none"), |_| ()).await;
         assert_eq!(missing, Err(NfsError::Status(Status::NoEnt)));
         let access = AccessArgs {
@@ -385,7 +387,7 @@ fn replies_that_are_too_short_are_named() {
     );
 }
 
-/// A blocking caller ignores and counts them too.
+/// A blocking caller also ignores and counts bytes after a result, and reports truncated replies.
 #[test]
 fn replies_before_a_run_are_looked_at_too() {
     let tree = tree();

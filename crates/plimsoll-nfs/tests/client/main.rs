@@ -1,4 +1,4 @@
-//! Clients of a lane against the server in memory, over real sockets.
+//! Clients of a lane, and the server in memory, over real sockets.
 
 mod failures;
 mod procedures;
@@ -78,7 +78,7 @@ struct OnLane {
     deviations: Arc<Deviations>,
 }
 
-/// A client on a lane of this thread.
+/// Creates a client on a lane of this thread.
 fn client(address: SocketAddr, timeout: Duration, retries: u32) -> OnLane {
     let deadline = Arc::new(Deadline::default());
     let lane = Lane::new(LaneKind::Reactor, Clock::real(), deadline.clone());
@@ -105,7 +105,7 @@ fn client(address: SocketAddr, timeout: Duration, retries: u32) -> OnLane {
     }
 }
 
-/// Runs one worker.
+/// Runs one worker on the client's lane.
 fn run(on: &OnLane, work: impl AsyncFnOnce(&Client)) {
     let ended = Cell::new(false);
     let task: Task<'_> = Box::pin(async {

@@ -1,8 +1,8 @@
-//! Every procedure, on the server in memory.
+//! Calls of every procedure to the server in memory.
 
 use super::*;
 
-/// Every procedure does what the RFC says, and the tree shows it.
+/// Every procedure has the effect that the RFC specifies, as the server's tree shows.
 #[test]
 fn all_procedures() {
     let tree = tree();
@@ -207,7 +207,7 @@ async fn listings(c: &Client, root: Handle) {
             break;
         }
         args.cookie = cookie.unwrap();
-        // The last name returned is removed; those after it are still found.
+        // The last listed name is removed; the listing still returns the names after it.
         let last = seen.last().unwrap().clone();
         if last.len() == 3 {
             c.call::<Remove, _>(&at(dir, &last), |_| ()).await.unwrap();

@@ -21,7 +21,7 @@ fn a_recall_may_overtake_the_open() {
         assert_eq!(server.known().called_back, [Status::Ok]);
         assert_eq!(told.count(Event::Granted), 1);
         assert_eq!(told.count(Event::Recalled), 1);
-        // It serves no operation.
+        // The returned delegation serves no operation.
         let again = open(client, &owner, share::READ).await.unwrap();
         assert_eq!(server.count(Op::Open), 2);
         client.close(&file).await.unwrap();
@@ -29,7 +29,7 @@ fn a_recall_may_overtake_the_open() {
     });
 }
 
-/// A delegation that was not wanted is returned: the server must not think that it is held.
+/// A delegation that the server grants although the OPEN wants none is returned.
 #[test]
 fn delegations_of_reopened_files_go_back() {
     let server = Scripted::default();
@@ -38,7 +38,7 @@ fn delegations_of_reopened_files_go_back() {
         let file = open(client, &owner, share::READ).await.unwrap();
         server.start_anew();
         server.known().script.delegate = true;
-        // On 4.0 operations on state report the loss.
+        // A 4.0 server reports the loss of the client in the reply to an operation on state.
         server.known().script.fail = [(Op::GetAttr, vec![Status::StaleClientId])].into();
         size(client).await.unwrap();
         until(client, || server.count(Op::DelegReturn) == 1).await;
@@ -46,8 +46,8 @@ fn delegations_of_reopened_files_go_back() {
     });
 }
 
-/// A delegation that the server loses with the client is not returned with its old stateid, whose refusal would seem to
-/// be another loss.
+/// A delegation that the server has lost with the client is not returned: the refusal of its old stateid would look
+/// like another loss.
 #[test]
 fn a_delegation_that_is_lost_with_the_client_does_not_go_back() {
     let server = delegating();
@@ -65,7 +65,7 @@ fn a_delegation_that_is_lost_with_the_client_does_not_go_back() {
     });
 }
 
-/// Locks need an open that the server knows of.
+/// A lock needs an open at the server, so a file with a delegation is opened before the first lock.
 #[test]
 fn a_delegated_file_is_opened_for_its_locks() {
     let server = delegating();
@@ -84,7 +84,8 @@ fn a_delegated_file_is_opened_for_its_locks() {
     });
 }
 
-/// A revoked delegation serves no more operations, and the files it served are opened.
+/// A revoked delegation serves no further operation, and the client opens the files that the delegation served at the
+/// server.
 #[test]
 fn a_delegation_may_be_taken_away() {
     let server = delegating();
@@ -102,7 +103,8 @@ fn a_delegation_may_be_taken_away() {
         again.await.unwrap();
         assert_eq!(server.count(Op::Open), 2);
         assert_ne!(file.state().unwrap().other, before.other);
-        // A later call with the same error has nothing to do; an error of the open counts again.
+        // A repeated report of the same error does nothing, because the file has another stateid. An error of the new
+        // open counts as another retry.
         let again = client.wait_to_repeat(&file, known_by, taken, &mut patience);
         again.await.unwrap();
         assert_eq!(server.count(Op::Open), 2);
@@ -122,7 +124,7 @@ fn a_delegation_may_be_taken_away() {
     });
 }
 
-/// The attributes that came with a delegation are not valid once the client has changed the file.
+/// After a change by the client, the attributes that came with a delegation are not used, except the type.
 #[test]
 fn attributes_of_a_delegation_are_those_before_a_change() {
     let server = delegating();
@@ -143,7 +145,7 @@ fn attributes_of_a_delegation_are_those_before_a_change() {
     });
 }
 
-/// A server that refuses a connection for callbacks is not asked with every call.
+/// The client makes few calls to bind a connection for callbacks to a server that refuses the connection.
 #[test]
 fn the_back_channel_is_requested_repeatedly() {
     let server = scripted(Script {

@@ -1,4 +1,4 @@
-//! A client of version 4 against a scripted server that does what servers do rarely.
+//! A client of version 4, and a scripted server with rare behaviour.
 
 mod delegations;
 mod server;
@@ -41,7 +41,7 @@ impl RpcObserver for RecordingObserver {
 }
 
 impl RecordingObserver {
-    /// The number of calls, also of those that failed.
+    /// The number of calls of a kind, including failed calls.
     fn calls_of(&self, call: Call) -> usize {
         self.calls.borrow().iter().filter(|c| c.0 == call).count()
     }
@@ -73,7 +73,7 @@ const DELEGATING: With = With {
     ..PLAIN
 };
 
-/// Runs a worker with a client of the server.
+/// Runs a worker with a client that is connected to the server.
 fn run(server: &Scripted, with: With, work: impl AsyncFnOnce(&Client, &RecordingObserver)) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let serving = Server::serve(listener, server.clone(), ServerOptions::default()).unwrap();
@@ -171,8 +171,8 @@ async fn open(client: &Client, owner: &OpenOwner, access: u32) -> Result<OpenFil
     opened.await.map(|(file, _)| file)
 }
 
-/// A call that the server is still executing, received on a connection that broke, is retransmitted
-/// and executed once. No other call uses its slot meanwhile, and would get its reply.
+/// A call that the server is still executing, sent on a connection that broke, is retransmitted in its slot and
+/// executed once. Until the reply, no other call uses the slot, which would get the reply of the first call.
 #[test]
 fn a_call_that_the_server_is_busy_with_is_done_once() {
     let server = scripted(Script {
@@ -204,8 +204,8 @@ fn a_call_that_the_server_is_busy_with_is_done_once() {
     assert_eq!(server.known().script.busy[&Op::Create], 0);
 }
 
-/// The seqid of a slot whose call got no reply is in doubt: there is a new session, and the old one
-/// is ended when the lease is renewed.
+/// The seqid of a slot is in doubt after a call without a reply: the client creates a new session, and destroys the old
+/// session when it renews the lease.
 #[test]
 fn a_call_without_an_answer_leaves_its_session() {
     let server = scripted(Script {
@@ -231,7 +231,7 @@ fn a_call_without_an_answer_leaves_its_session() {
     });
 }
 
-/// EXCHANGE_ID returns the sequence number of CREATE_SESSION when the expected one is refused.
+/// If the server refuses the sequence number of CREATE_SESSION, the client gets the expected number from EXCHANGE_ID.
 #[test]
 fn an_unexpected_sequence_number_is_queried() {
     let server = Scripted::default();
@@ -243,15 +243,15 @@ fn an_unexpected_sequence_number_is_queried() {
         assert_eq!(size(client).await.unwrap(), Some(5));
         assert_eq!(server.count(Op::ExchangeId), 2);
         assert_eq!(server.count(Op::CreateSession), 3);
-        // The next one, the one after it, which is refused, and that of EXCHANGE_ID.
+        // The number of the first session, the next number, which is refused, and the number from EXCHANGE_ID.
         assert_eq!(server.numbers(Op::CreateSession), [7, 8, 9]);
-        // The client is the same, and has its files.
+        // The server still has the client and its open file.
         assert_eq!(
             (server.count(Op::ReclaimComplete), server.count(Op::Open)),
             (1, 1)
         );
         client.close(&file).await.unwrap();
-        // Another one has not.
+        // A restarted server has lost the client and its open file.
         let file = open(client, &owner, share::READ).await.unwrap();
         server.start_anew();
         server.known().script.fail = [(Op::CreateSession, vec![Status::SeqMisordered])].into();
@@ -264,7 +264,8 @@ fn an_unexpected_sequence_number_is_queried() {
     });
 }
 
-/// Servers that return no sequence number of a client that they have get another client.
+/// If the server refuses the sequence number from EXCHANGE_ID, too, the client becomes a new client with a new
+/// verifier.
 #[test]
 fn a_sequence_number_that_is_refused_twice_makes_another_client() {
     let server = Scripted::default();
@@ -281,7 +282,8 @@ fn a_sequence_number_that_is_refused_twice_makes_another_client() {
     });
 }
 
-/// Reads and writes of 4.1 use the newest seqid of the open, whatever it is; those of 4.0 state it.
+/// Reads and writes of 4.1 have the seqid 0, which selects the newest state of the open; reads and writes of 4.0 have
+/// the open's current seqid.
 #[test]
 fn another_open_leaves_those_before_it_their_state() {
     for minor in [0, 1] {
@@ -302,8 +304,8 @@ fn another_open_leaves_those_before_it_their_state() {
     }
 }
 
-/// An open is downgraded only to an access that was itself opened. A reopened file was opened for
-/// all its access at once.
+/// OPEN_DOWNGRADE requests only an access with which the file was opened. A file that is reopened after a loss is
+/// opened for all of its access at once.
 #[test]
 fn opens_for_less_are_of_what_was_opened() {
     let server = Scripted::default();
@@ -326,7 +328,7 @@ fn opens_for_less_are_of_what_was_opened() {
     });
 }
 
-/// A file that could not be reopened after one loss may be after the next.
+/// A file that could not be reopened after one loss can be reopened after the next loss.
 #[test]
 fn a_file_that_was_lost_can_come_back() {
     let server = Scripted::default();
@@ -346,8 +348,8 @@ fn a_file_that_was_lost_can_come_back() {
     });
 }
 
-/// An open that the server has lost with its client before it is confirmed is repeated: the file is there by then.
-/// The client is established once for each restart, and no more often than it may be.
+/// An open that the server loses, with the client, before the confirmation is repeated; the repetition accepts that the
+/// file exists. The client is established once for each restart, up to the maximum number of recoveries.
 #[test]
 fn an_open_that_is_lost_before_its_confirmation_is_repeated() {
     for restarts in [1, 4, 5] {
@@ -382,8 +384,8 @@ fn an_open_that_is_lost_before_its_confirmation_is_repeated() {
     }
 }
 
-/// A file that is closed while another worker re-establishes the client is closed with the loss: its stateid is not
-/// sent to the server, whose reply would seem to report another loss.
+/// A file that is closed while another worker re-establishes the client is closed by the loss: the client does not send
+/// the old stateid, because the server's reply would look like another loss.
 #[test]
 fn a_close_that_waits_for_the_client_is_not_sent_after_the_loss() {
     let server = Scripted::default();
@@ -429,7 +431,7 @@ async fn until(client: &Client, is: impl Fn() -> bool) {
     panic!("the condition does not become true");
 }
 
-/// Calls on a file that is lost with the client and cannot be opened again are not repeated with its old stateid.
+/// Calls with the stateid of a file that is lost with the client and cannot be reopened are not repeated.
 #[test]
 fn a_file_that_is_gone_is_neither_locked_nor_downgraded() {
     let gone = NfsError::Status(Some(Op::Open), Status::NoEnt);
@@ -460,8 +462,8 @@ fn a_file_that_is_gone_is_neither_locked_nor_downgraded() {
     }
 }
 
-/// An owner's operation without a reply may be counted or not: the next one is neither refused nor
-/// taken for a retransmission.
+/// The server may or may not have counted an owner's operation without a reply. In both cases, the next operation is
+/// neither refused nor taken for a retransmission.
 #[test]
 fn numbers_in_doubt_are_found_out() {
     for does in [true, false] {

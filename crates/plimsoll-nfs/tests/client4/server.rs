@@ -16,39 +16,39 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-/// The first byte of the stateids of delegations and of opens.
+/// First bytes of the stateids of opens and of delegations.
 const OPEN: u8 = 1;
 const DELEGATION: u8 = 2;
 
-/// A bit of the number of an OPEN: the file must not exist.
+/// Bit in the recorded number of an OPEN with a guarded creation: the file must not exist.
 pub const GUARDED: u32 = 1 << 31;
 
 /// Deviations from the usual behaviour.
 #[derive(Default)]
 pub struct Script {
-    /// Statuses of operations that fail; the next call of each takes the first.
+    /// Statuses with which operations fail; each execution of the operation takes the first status.
     pub fail: HashMap<Op, Vec<Status>>,
-    /// Operations whose compounds are executed, but get this many replies that the server is busy
-    /// with them.
+    /// Operations after whose execution the server answers the given number of times that it is still executing the
+    /// compound.
     pub busy: HashMap<Op, u32>,
-    /// Operations that wait until they may proceed, and whether they are executed then.
+    /// Operations that wait until `go_on`, and whether the server executes the operations after the wait.
     pub hang: HashMap<Op, bool>,
-    /// Whether they may proceed, and whether one did.
+    /// Whether waiting operations may proceed; `hung`: whether an operation has proceeded.
     pub go_on: bool,
     pub hung: bool,
     /// Whether every OPEN grants a delegation for reading.
     pub delegate: bool,
-    /// Whether it is recalled before the reply to the OPEN is sent.
+    /// Whether each delegation is recalled before the reply to the OPEN is sent.
     pub recall: bool,
-    /// Whether every OPEN asks for a confirmation (4.0).
+    /// Whether every OPEN requires OPEN_CONFIRM (4.0).
     pub confirm: bool,
-    /// The number of OPENs after which the server restarts, before they are confirmed.
+    /// The number of OPENs after each of which the server restarts, before the confirmation of the open.
     pub restart_after_open: u32,
     /// The status flags of SEQUENCE.
     pub status: u32,
 }
 
-/// The state of the server, and the operations it executed.
+/// The state of the server, and the operations that the server has executed.
 #[derive(Default)]
 pub struct ClientRecord {
     pub script: Script,
@@ -56,16 +56,16 @@ pub struct ClientRecord {
     pub done: Vec<(Op, u32)>,
     /// The statuses of the client's replies to callbacks.
     pub called_back: Vec<Status>,
-    /// The number of restarts: client ids, sessions and stateids are valid until the next.
+    /// The number of restarts; a restart invalidates client ids, sessions and stateids.
     life: u64,
-    /// The restart after which a session was created last.
+    /// The restart after which the latest session was created.
     confirmed: Option<u64>,
     sessions: u8,
-    /// The seqid of the last request of each slot, and the reply to it.
+    /// The seqid of the last request in each slot, and the reply to the request.
     slots: HashMap<u32, (u32, Vec<u8>)>,
-    /// The seqid of the last operation of each owner, and the reply to it (4.0).
+    /// The seqid of the last operation of each owner, and the reply to the operation (4.0).
     owners: HashMap<Vec<u8>, (u32, Vec<u8>)>,
-    /// Opens by owner: number, number of changes and requested accesses.
+    /// Opens by owner: the stateid and the requested accesses.
     opens: HashMap<Vec<u8>, Opening>,
     client_at: String,
 }
@@ -75,7 +75,7 @@ struct Opening {
     modes: Vec<u32>,
 }
 
-/// A server that tests and its threads share.
+/// A server that a test and the server's threads share.
 #[derive(Clone, Default)]
 pub struct Scripted(pub Arc<Mutex<ClientRecord>>);
 
@@ -91,7 +91,7 @@ impl Scripted {
         self.known().done.iter().filter(|d| d.0 == op).count()
     }
 
-    /// The numbers of the executions of an operation.
+    /// The recorded numbers of the executions of an operation.
     pub fn numbers(&self, op: Op) -> Vec<u32> {
         let known = self.known();
         known
@@ -102,7 +102,7 @@ impl Scripted {
             .collect()
     }
 
-    /// Loses the session with the client, and nothing else.
+    /// Loses the client's session, but no other state.
     pub fn forget_session(&self) {
         self.known().sessions += 1;
     }
@@ -254,12 +254,12 @@ impl ClientRecord {
         to.read_exact(&mut mark).unwrap();
         let mut reply = vec![0; (u32::from_be_bytes(mark) & 0xffff) as usize];
         to.read_exact(&mut reply).unwrap();
-        // After the head of the reply: the status of the compound.
+        // The status of the compound follows the head of the reply.
         let status = u32::from_be_bytes(reply[24..28].try_into().unwrap());
         self.called_back.push(Status::of(status).unwrap());
     }
 
-    /// The status of an operation that is to fail.
+    /// Fails with the next scripted status of an operation, if any.
     fn failing(&mut self, op: Op) -> Result<(), Status> {
         match self.script.fail.get_mut(&op) {
             Some(all) if !all.is_empty() => Err(all.remove(0)),
@@ -275,7 +275,7 @@ macro_rules! args {
     };
 }
 
-/// Further data of an operation: a number that tests check, the owner and its seqid.
+/// Properties of an executed operation: a number that tests check, and the owner and its seqid.
 #[derive(Default)]
 struct About {
     number: u32,
@@ -402,7 +402,7 @@ impl ClientRecord {
                         about.owner = Some((owner, args.seqid));
                         gives::<OpenConfirm>(&state)
                     }
-                    // Of the client before the restart.
+                    // The open belongs to a client from before a restart.
                     Err(_) => Err(Status::Expired),
                 }
             }
@@ -541,7 +541,7 @@ impl Scripted {
             let mut known = self.known();
             known.slots.entry(slot).or_default().1.clone_from(&message);
             if busy.is_some() {
-                // A retransmission, whose reply the client has not received.
+                // The client has not received the reply yet, and retransmits the call.
                 return Ok(known.still_busy().unwrap_or(message));
             }
         }
@@ -550,7 +550,7 @@ impl Scripted {
 }
 
 impl ClientRecord {
-    /// The reply of a server that is busy with the call.
+    /// The reply of a server that is still executing the call, as long as the script provides such replies.
     fn still_busy(&mut self) -> Option<Vec<u8>> {
         let left = self.script.busy.values_mut().find(|n| **n > 0)?;
         *left -= 1;

@@ -1,9 +1,9 @@
-//! Helpers of the tests of decoders.
+//! Helpers for tests of decoders.
 
 use plimsoll_nfs::xdr::{Decode, Decoder, Encode};
 use proptest::prelude::*;
 
-/// Decodes a value; returns how many bytes it took and how many it is encoded to.
+/// Decodes a value; returns the number of decoded bytes, and the number of bytes of the encoded value.
 pub fn lengths<'a, T: Decode<'a> + Encode>(bytes: &'a [u8]) -> Option<(usize, usize)> {
     let mut from = Decoder::new(bytes);
     let value = from.get::<T>().ok()?;
@@ -12,7 +12,7 @@ pub fn lengths<'a, T: Decode<'a> + Encode>(bytes: &'a [u8]) -> Option<(usize, us
     Some((bytes.len() - from.rest().len(), out.len()))
 }
 
-/// Checks that decoding takes memory only for bytes received, never for an announced length.
+/// Asserts that decoding allocates memory in proportion to the received bytes, never to an announced length.
 pub fn assert_bounded_memory(bytes: &[u8], decode: impl FnOnce(&[u8])) {
     let memory = allocation_counter::measure(|| decode(bytes));
     let max = 16 * bytes.len() as u64 + 1024;
@@ -24,8 +24,7 @@ pub fn bytes_of(words: &[u32]) -> Vec<u8> {
     words.iter().flat_map(|w| w.to_be_bytes()).collect()
 }
 
-/// Words as in messages: numbers below `numbers`, most of them small, and some that are far too
-/// large.
+/// Words as in messages: mostly small numbers, numbers below `numbers`, and sometimes far too large numbers.
 pub fn words(numbers: u32) -> impl Strategy<Value = Vec<u8>> {
     let word = prop_oneof![
         6 => 0u32..4,
@@ -36,7 +35,7 @@ pub fn words(numbers: u32) -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(word, 0..120).prop_map(|words| bytes_of(&words))
 }
 
-/// Checks that a value is decoded from what it is encoded to, and not from less.
+/// Asserts that a value is decoded from its encoding, and not from a shorter encoding.
 pub fn comes_back<'a, T>(value: &T, out: &'a mut Vec<u8>)
 where
     T: Encode + Decode<'a> + PartialEq + std::fmt::Debug,

@@ -170,7 +170,8 @@ impl MixOp {
         )
     }
 
-    /// Whether the operation draws its size from the table of read sizes.
+    /// Whether the operation uses the table of read sizes: operations on whole files make calls of the table's maximum
+    /// size, and other reads draw their size.
     #[must_use]
     pub fn reads(self) -> bool {
         matches!(
@@ -179,7 +180,8 @@ impl MixOp {
         )
     }
 
-    /// Whether the operation draws its size from the table of write sizes, as writes and locks do.
+    /// Whether the operation uses the table of write sizes, as writes and locks do: operations on whole files make
+    /// calls of the table's maximum size, and other operations draw their size.
     #[must_use]
     pub fn writes(self) -> bool {
         matches!(

@@ -29,7 +29,7 @@ impl Ranks {
         if self.check().is_ok() || self.link.is_closed_collectively() {
             return None;
         }
-        // Half the limit: a rank must give up its children before the rank's own parent gives up.
+        // Half the limit: a child of rank 0 must give up its own children before rank 0 gives up the child.
         let limit = match self.parent() {
             None => limit,
             Some(_) => limit / 2,

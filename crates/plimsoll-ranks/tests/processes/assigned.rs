@@ -1,4 +1,4 @@
-//! What processes run that connect to hosts, and that are ranks there.
+//! Test processes that connect to hosts, and ranks on the hosts.
 
 use crate::program::{run_scenario, tell};
 use plimsoll_ranks::{
@@ -6,10 +6,10 @@ use plimsoll_ranks::{
 };
 use std::process::ExitCode;
 
-/// Version of this program for ranks of hosts.
+/// Version of the test program, which the hosts' ranks report.
 pub const VERSION: &str = "1.0";
 
-/// Runs one rank that another one has started, whose payload is the scenario.
+/// Runs a rank that another rank has started; the payload of the assignment is the scenario.
 pub fn run_assigned() -> ExitCode {
     assert!(!is_assigned_rank());
     let payload = match accept_assignment(VERSION, None) {
@@ -25,7 +25,7 @@ pub fn run_assigned() -> ExitCode {
     run_scenario(None, scenario, &numbers.collect::<Vec<u32>>())
 }
 
-/// Tries to connect to no host by a command that is not found.
+/// Tries to connect to zero hosts with an `ssh` command that does not exist.
 pub fn try_hosts() -> ExitCode {
     let group = HostGroup {
         ssh: "no-such-command-2".into(),

@@ -1,5 +1,4 @@
-//! Ranks on other machines, which are this one here: the command that connects to a host executes what
-//! `ssh` would execute there.
+//! Ranks on other machines, for which this machine stands in: the `ssh` command executes the remote command here.
 
 use crate::assigned::VERSION;
 use crate::program::{places, play};
@@ -11,13 +10,14 @@ use std::io::{Read, Write};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// The arguments after `--` are the destination and the command.
+/// Stand-in for `ssh`: skips the options up to `--` and executes the remote command. The arguments after `--` are the
+/// destination and the remote command.
 const SSH: &str = r#"sh -c 'while [ "$1" != -- ]; do shift; done; eval "$3"' ssh"#;
 
-/// Ranks of this machine, and of the two hosts `a` and `b`: 0 and 1, 2 to 4, and 5.
+/// Number of ranks on this machine (ranks 0 and 1), and of the hosts `a` (ranks 2 to 4) and `b` (rank 5).
 const HOSTS: (u32, &[(&str, u32)]) = (2, &[("a", 3), ("b", 1)]);
 
-/// The tests.
+/// Tests of ranks on hosts.
 pub fn trials() -> Vec<Trial> {
     vec![
         trial("hosts::collectives", || {
@@ -58,12 +58,12 @@ fn connected(group: &HostGroup) -> Ranks {
     connect_hosts(group).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The outcome of a scenario at rank 0, which is this process.
+/// Outcome of a scenario at rank 0, which is this process.
 fn run(scenario: &str) -> Result<(), RankError> {
     run_and_wait(scenario).0
 }
 
-/// The same, and after a failure whether the ends of the other ranks are known.
+/// Outcome of a scenario at rank 0, and whether rank 0 knows, after a failure, that all other ranks have ended.
 fn run_and_wait(scenario: &str) -> (Result<(), RankError>, bool) {
     let ranks = connected(&group(HOSTS, scenario));
     assert_eq!((ranks.rank(), ranks.size()), (0, 6));
@@ -79,7 +79,7 @@ fn failed(rank: u32, reason: &str) -> (Result<(), RankError>, bool) {
 }
 
 fn all_places() {
-    // More ranks than one of them has children.
+    // Host `a` has more ranks than a rank has children, so its ranks form two levels.
     let hosts: (u32, &[(&str, u32)]) = (2, &[("a", 19), ("b", 1)]);
     for root_works in [true, false] {
         let group = HostGroup {
@@ -122,7 +122,7 @@ fn ends() {
         assert!(error.reason.starts_with(expected), "{scenario}: {error}");
         is_over
     };
-    // A shell may report the signal on standard error, which follows.
+    // A shell may report the signal on standard error; the report follows the reason.
     let b = "host b: died (signal 9) before the others";
     assert!(begins("kill 0 5", 5, b));
     assert_eq!(
@@ -142,12 +142,12 @@ fn ends() {
     assert_eq!(run_and_wait("exit 1"), failed(1, exit));
     let early = "it ended before the others";
     assert_eq!(run_and_wait("leave 5"), failed(5, early));
-    // Of the ranks below one that was killed the ends are not known.
+    // The ends of the ranks below a killed rank are unknown.
     let a = "host a: died (signal 9) before the others";
     assert!(!begins("kill 0 2", 2, a));
 }
 
-/// A machine that is down sends nothing any more; nor does a process that is stopped.
+/// A stopped process sends nothing, like a machine that is down.
 fn silence() {
     let (outcome, is_over) = run_and_wait("freeze 5");
     let reason =
@@ -181,7 +181,7 @@ fn refusals() {
     assert!(launched("1").starts_with("`no-such-command-2`, the command that connects to hosts"));
 }
 
-/// Ranks are started with an assignment; anything else is refused.
+/// A rank starts with a valid assignment; any other input is refused.
 fn assignments() {
     let refused = |input: &[u8]| {
         let mut child = Command::new(std::env::current_exe().unwrap())
@@ -192,7 +192,7 @@ fn assignments() {
             .spawn()
             .unwrap();
         let mut stdin = child.stdin.take().unwrap();
-        // It may end without reading all of it.
+        // The process may end before it has read all input.
         let _ = stdin.write_all(input);
         drop(stdin);
         let mut hello = String::new();

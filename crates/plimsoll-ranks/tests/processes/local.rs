@@ -1,4 +1,4 @@
-//! Copies that the program starts itself.
+//! Local ranks: copies that the program starts.
 
 use crate::run::{Ended, start};
 use crate::{AS_RANK, trial};
@@ -7,7 +7,7 @@ use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// The tests.
+/// Tests of local ranks.
 pub fn trials() -> Vec<Trial> {
     let sizes = [1, 2, 4, 8];
     let mut trials: Vec<_> = sizes
@@ -81,7 +81,7 @@ fn ended() {
     assert_eq!(ended.status.code(), Some(1));
 }
 
-/// A rank that does not answer after a failure is not waited for without end, and not left behind.
+/// A rank that does not reply after a failure is killed after a time limit.
 fn hung() {
     let ended = run(4, "hang 2");
     ended.assert_all_told(4, &[2], "rank 0: out of luck");
@@ -99,7 +99,7 @@ fn polls() {
     }
 }
 
-/// Copies end by themselves when the program they belong to is killed.
+/// Copies end when their parent, rank 0, is killed.
 fn parent_killed() {
     let mut running = start(command("8", "linger"));
     let parent = running.child.id();
@@ -114,7 +114,7 @@ fn parent_killed() {
     let ended = running.end();
     for child in children {
         let pid = Pid::from_raw(child).unwrap();
-        // Whoever adopted it may not have asked for its status yet.
+        // The process that adopted the orphan may not have reaped the orphan yet.
         let gone = || {
             let stat = std::fs::read_to_string(format!("/proc/{child}/stat")).ok()?;
             (!stat.contains(") Z")).then_some(())
@@ -133,7 +133,7 @@ fn parent_killed() {
     }
 }
 
-/// Waits for something that comes soon, and fails if it does not.
+/// Polls `look` until `look` returns a value; fails after a minute.
 fn wait_for<T>(look: impl Fn() -> Option<T>) -> T {
     let begin = Instant::now();
     loop {
@@ -196,7 +196,7 @@ fn refusals() {
     assert_eq!(ended.status.code(), Some(2));
 }
 
-/// A program that a copy starts inherits the variable, but is no copy.
+/// A program that a copy starts inherits the variable, but is not a rank.
 fn no_copy_by_accident() {
     let mut command = command("-", "describe");
     command.env("PLIMSOLL_LOCAL_RANK", "1/4");
@@ -207,7 +207,7 @@ fn no_copy_by_accident() {
     assert!(kill_process(this, Signal::CONT).is_ok());
 }
 
-/// What a process knows of its part before it joins the others.
+/// Role of a process before the process joins the other ranks.
 fn roles() {
     let shown = |processes: &str, variables: &[(&str, &str)]| {
         let mut command = command(processes, "roles");

@@ -1,8 +1,8 @@
-//! Ranks that are real processes: copies that the program starts, and those of hosts. Those of `mpiexec` are tests of
-//! `plimsoll`.
+//! Ranks that are real processes: local copies of the program, and ranks of hosts. The tests of ranks under `mpiexec`
+//! are in `plimsoll`.
 //!
-//! Started with `as-rank` or `rank`, this program is what each rank runs (`program`); otherwise it runs
-//! the tests, which start it.
+//! With the first argument `as-rank` or `rank`, this program is a rank (`program`). Otherwise the program runs the
+//! tests, which start the program as ranks.
 
 mod assigned;
 mod hosts;
@@ -16,12 +16,12 @@ use std::process::ExitCode;
 
 /// First argument of a rank.
 pub const AS_RANK: &str = "as-rank";
-/// First argument of a rank that gets its part from the one that started it.
+/// First argument of a rank that receives an assignment from the process that started it.
 pub const ASSIGNED: &str = plimsoll_ranks::RANK_COMMAND;
 /// First argument of a process that tries to connect to hosts.
 pub const TRY_HOSTS: &str = "try-hosts";
 
-/// Ranks are joined without MPI.
+/// `None`: no test here joins ranks by MPI.
 pub const JOIN_MPI: Option<JoinMpi> = None;
 
 fn main() -> ExitCode {

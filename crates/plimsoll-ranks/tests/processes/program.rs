@@ -1,4 +1,4 @@
-//! What each rank runs: `PROCESSES SCENARIO [NUMBER...]`, where `PROCESSES` is `-` for none given.
+//! Program of each rank, with the arguments `PROCESSES SCENARIO [NUMBER...]`; `PROCESSES` is `-` without `--processes`.
 
 use plimsoll_ranks::{
     GroupStatus, RankError, Ranks, connect, is_assigned_rank, is_launched, is_output_forwarded,
@@ -8,8 +8,8 @@ use std::io::Write;
 use std::process::{ExitCode, exit};
 use std::time::Duration;
 
-/// Runs one rank. Ends with 0 and `ok` at rank 0 if all is well; with 1 if the ranks failed; with
-/// 101 if something is wrong, as after a panic.
+/// Runs one rank. The exit code is 0 on success, after the line `ok`; 1 after a failure; 2 if the ranks cannot be
+/// connected because of the arguments or the environment; 101 after a failed assertion.
 pub fn run(arguments: &[String]) -> ExitCode {
     let [processes, scenario, numbers @ ..] = arguments else {
         panic!("PROCESSES SCENARIO [NUMBER...]");
@@ -21,7 +21,7 @@ pub fn run(arguments: &[String]) -> ExitCode {
     run_scenario(processes.parse().ok(), scenario, &numbers)
 }
 
-/// What this process knows of its part before it joins the others.
+/// Role of this process before the process joins the other ranks.
 fn roles() -> String {
     format!(
         "reports {}, launched {}, forwarded {}, assigned {}",
@@ -32,7 +32,7 @@ fn roles() -> String {
     )
 }
 
-/// The place of each rank, at rank 0.
+/// Position, size, host and kind of each rank, collected at rank 0.
 pub fn places(ranks: &Ranks) -> Result<Vec<String>, RankError> {
     let (rank, size) = (ranks.rank(), ranks.size());
     let mine = format!(
@@ -75,13 +75,13 @@ pub fn run_scenario(processes: Option<u32>, scenario: &str, numbers: &[u32]) -> 
     }
 }
 
-/// One line to standard error, in one piece.
+/// Writes a line to standard error in one call, so that lines of ranks do not mix.
 pub fn tell(what: &str) {
     let line = format!("told: {what}\n");
     std::io::stderr().write_all(line.as_bytes()).unwrap();
 }
 
-/// What each rank does in a scenario.
+/// Executes the part of a rank in a scenario.
 pub fn play(ranks: &Ranks, scenario: &str, numbers: &[u32]) -> Result<(), RankError> {
     let number = |i: usize| numbers[i];
     let me = |i: usize| numbers[i] == ranks.rank();
@@ -91,7 +91,7 @@ pub fn play(ranks: &Ranks, scenario: &str, numbers: &[u32]) -> Result<(), RankEr
         "bounded" => bounded(ranks),
         "idle" => idle(ranks),
         "fail" => {
-            // The failure may come before this barrier has ended elsewhere.
+            // On other ranks, the failure may arrive before the barrier has ended.
             let _ = ranks.barrier();
             if me(1) {
                 ranks.fail("out of luck");
@@ -167,7 +167,7 @@ pub fn play(ranks: &Ranks, scenario: &str, numbers: &[u32]) -> Result<(), RankEr
     }
 }
 
-/// Bytes that only this rank has in this round.
+/// Bytes that are distinct for each rank and round.
 fn bytes_of(rank: u32, round: usize, len: usize) -> Vec<u8> {
     let mut state = (u64::from(rank) << 32) + round as u64 + 1;
     let mut next = || {
@@ -179,7 +179,7 @@ fn bytes_of(rank: u32, round: usize, len: usize) -> Vec<u8> {
     (0..len).map(|_| next()).collect()
 }
 
-/// All collectives with values of many sizes, against a computation without them.
+/// Makes all collective calls with values of many sizes, and compares the results with values computed locally.
 fn collectives(ranks: &Ranks) -> Result<(), RankError> {
     let (rank, size) = (ranks.rank(), ranks.size());
     let kib = 1024;
@@ -188,7 +188,7 @@ fn collectives(ranks: &Ranks) -> Result<(), RankError> {
     ];
     let long = [kib * kib - 1, kib * kib, kib * kib + 1, 5 * kib * kib + 3];
     for (round, &len) in lengths.iter().chain(&long).enumerate() {
-        // What other ranks pass to a broadcast must not matter.
+        // The arguments of ranks other than 0 to a broadcast are ignored.
         let own_len = if rank == 0 { len } else { 3 };
         let got = ranks.broadcast(bytes_of(rank, round, own_len))?;
         assert!(got == bytes_of(0, round, len), "broadcast of {len}");
@@ -224,7 +224,7 @@ fn collectives(ranks: &Ranks) -> Result<(), RankError> {
     Ok(())
 }
 
-/// Adds bytes one by one.
+/// Adds bytes element by element, modulo 256.
 fn add(a: Vec<u8>, b: Vec<u8>) -> Vec<u8> {
     assert_eq!(a.len(), b.len());
     a.iter().zip(b).map(|(a, b)| a.wrapping_add(b)).collect()
@@ -246,8 +246,8 @@ fn barriers(ranks: &Ranks, count: u32) -> Result<(), RankError> {
     Ok(())
 }
 
-/// Makes the same call at every rank; then a barrier, since a rank that only gives may have given
-/// before it hears of a failure.
+/// Makes the same call at every rank, then a barrier: a rank that only sends may have finished the call before a
+/// failure arrives.
 fn every_call(ranks: &Ranks, call: u32) -> Result<(), RankError> {
     let mine = vec![1; 3 << 20];
     match call {
@@ -260,8 +260,8 @@ fn every_call(ranks: &Ranks, call: u32) -> Result<(), RankError> {
     ranks.barrier()
 }
 
-/// Fails at one rank in the middle of a reduce (call 2), where that rank has children, or of a
-/// collect (3), at rank 0.
+/// Fails at one rank during a reduction (call 2; the rank must have children) or, at rank 0, during a collection (any
+/// other call).
 fn fail_inside(ranks: &Ranks, call: u32, me: bool) -> Result<(), RankError> {
     let mine = vec![1; 3 << 20];
     if call == 2 {
@@ -281,7 +281,7 @@ fn fail_inside(ranks: &Ranks, call: u32, me: bool) -> Result<(), RankError> {
     ranks.barrier()
 }
 
-/// Polls while a thread works, until all are told to stop; in between `event` happens once.
+/// Polls the group while a thread works, until all ranks are asked to stop; calls `event` once during the work.
 fn work(ranks: &Ranks, event: impl Fn()) -> Result<(), RankError> {
     let working = std::sync::atomic::AtomicBool::new(true);
     std::thread::scope(|scope| {
@@ -304,13 +304,13 @@ fn work(ranks: &Ranks, event: impl Fn()) -> Result<(), RankError> {
         working.store(false, std::sync::atomic::Ordering::Relaxed);
         outcome
     })?;
-    // A stop is no failure: what follows works.
+    // A stop is not a failure: later calls succeed.
     assert_eq!(ranks.sum(1)?, u64::from(ranks.size()));
     assert_eq!(ranks.poll(), GroupStatus::Stop);
     Ok(())
 }
 
-/// The memory of no rank grows with the number of ranks: a few values, not one of each.
+/// A rank's memory does not grow with the number of ranks: a rank holds a few values, not one per rank.
 fn bounded(ranks: &Ranks) -> Result<(), RankError> {
     const VALUE: usize = 24 << 20;
     let before = peak_bytes();
@@ -319,13 +319,13 @@ fn bounded(ranks: &Ranks) -> Result<(), RankError> {
     ranks.collect(vec![1; VALUE], &mut |_, bytes| {
         assert_eq!(bytes.len(), VALUE);
     })?;
-    // Three values, one that grows while it is received (twice its size), and frames.
+    // Three values; one of them grows while it is received and takes twice its size; and frames.
     let grown = peak_bytes() - before;
     assert!(grown < 6 * VALUE, "{} grew by {grown}", ranks.rank());
     ranks.barrier()
 }
 
-/// Most memory this process has had at a time.
+/// Peak resident memory of this process in bytes.
 fn peak_bytes() -> usize {
     let status = std::fs::read_to_string("/proc/self/status").unwrap();
     let line = status.lines().find(|l| l.starts_with("VmHWM:")).unwrap();
@@ -333,7 +333,7 @@ fn peak_bytes() -> usize {
     kib * 1024
 }
 
-/// Ranks that wait for a slow one do so without using the processor.
+/// Ranks that wait for a slow rank use no processor time.
 fn idle(ranks: &Ranks) -> Result<(), RankError> {
     ranks.barrier()?;
     let waiting = Duration::from_millis(1500);
@@ -347,14 +347,14 @@ fn idle(ranks: &Ranks) -> Result<(), RankError> {
     ranks.barrier()
 }
 
-/// Processor time of this process so far.
+/// Processor time of this process's main thread so far.
 fn processor_time() -> Duration {
     let usage = std::fs::read_to_string("/proc/self/schedstat").unwrap();
     let ns = usage.split_whitespace().next().unwrap().parse().unwrap();
     Duration::from_nanos(ns)
 }
 
-/// What a rank finds around it.
+/// Describes the rank's environment: group size, standard input and arguments.
 fn describe(ranks: &Ranks) -> Result<(), RankError> {
     println!("this is rank {}", ranks.rank());
     let stdin = std::io::read_to_string(std::io::stdin()).unwrap();
@@ -368,7 +368,7 @@ fn describe(ranks: &Ranks) -> Result<(), RankError> {
     ranks.barrier()
 }
 
-/// No process that rank 0 has started is left, not even as an entry of the process table.
+/// Asserts that no process started by rank 0 is left, not even as a zombie.
 fn assert_no_children() {
     let left = rustix::process::wait(rustix::process::WaitOptions::NOHANG);
     assert_eq!(left.unwrap_err(), rustix::io::Errno::CHILD);

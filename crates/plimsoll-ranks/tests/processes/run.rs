@@ -1,4 +1,4 @@
-//! Starts ranks and looks how they end.
+//! Starts ranks and observes how the ranks end.
 
 use std::io::Read;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -6,34 +6,35 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// A group of ranks that has not ended after this long hangs. Far longer than any takes.
+/// Time after which a group of ranks counts as hung; far longer than any scenario takes.
 const HANGS: Duration = Duration::from_secs(100);
 
-/// How a group of ranks ended.
+/// Result of a group of ranks that has ended.
 #[derive(Debug)]
 pub struct Ended {
-    /// How the process ended that was started.
+    /// Exit status of the process that the test started.
     pub status: ExitStatus,
-    /// What ranks wrote to their standard output, by line.
+    /// Lines that ranks wrote to their standard output.
     pub out: Vec<String>,
-    /// What ranks wrote to their standard error, by line, sorted.
+    /// Lines that ranks wrote to their standard error, sorted.
     pub err: Vec<String>,
 }
 
 impl Ended {
-    /// The lines of standard error in which ranks of the test program tell a result, sorted.
+    /// Results that ranks of the test program reported on standard error (lines with the prefix `told: `), sorted.
     pub fn told(&self) -> Vec<&str> {
         let told = self.err.iter().filter_map(|l| l.strip_prefix("told: "));
         told.collect()
     }
 
-    /// Checks that the group ended well, and that rank 0 said so.
+    /// Asserts that the process succeeded, and that a rank printed `ok`.
     pub fn assert_ok(&self) {
         assert!(self.status.success(), "{self:?}");
         assert!(self.out.iter().any(|l| l == "ok"), "{self:?}");
     }
 
-    /// Checks that each of `size` ranks but those of `without` told the same.
+    /// Asserts that every rank of `size` ranks, except the ranks in `without`, reported `what`, and that no other rank
+    /// reported.
     pub fn assert_all_told(&self, size: u32, without: &[u32], what: &str) {
         let ranks = (0..size).filter(|rank| !without.contains(rank));
         let expected: Vec<_> = ranks.map(|rank| format!("{rank}: {what}")).collect();
@@ -41,14 +42,14 @@ impl Ended {
     }
 }
 
-/// A group that runs.
+/// A running group of ranks.
 pub struct Running {
     pub child: Child,
     out: Stream,
     err: Stream,
 }
 
-/// What comes out of a pipe, and the thread that reads it.
+/// Output read from a pipe so far, and the reading thread.
 struct Stream {
     come: Arc<Mutex<Vec<u8>>>,
     reader: JoinHandle<()>,
@@ -91,14 +92,14 @@ impl Stream {
 }
 
 impl Running {
-    /// Waits for the end: of the process, and of all that have its output open.
+    /// Waits until the process has ended, and all processes that hold its output open.
     pub fn end(mut self) -> Ended {
         let begin = Instant::now();
         let mut status = None;
         while status.is_none() || !self.out.reader.is_finished() || !self.err.reader.is_finished() {
             status = status.or(self.child.try_wait().unwrap());
             if begin.elapsed() > HANGS {
-                // Copies end with their parent, and a launcher ends what it has started.
+                // Copies end with their parent, and a launcher ends the processes that it started.
                 let _ = self.child.kill();
                 let said = (self.out.lines(), self.err.lines());
                 panic!("the ranks hang or are left behind ({status:?}); they said {said:?}");

@@ -46,7 +46,7 @@ pub(super) struct ThreadEntry {
     pub(super) name: String,
     pub(super) process: usize,
     pub(super) state: ThreadState,
-    /// Latest time at which the thread continues.
+    /// Latest time at which the thread becomes ready, in simulated nanoseconds; `None` without a time limit.
     wake_at: Option<u64>,
     /// Whether the thread was unparked before it parked.
     pub(super) permit: bool,

@@ -10,7 +10,7 @@ const STACK_WORDS: usize = 0x1_0000;
 /// threads.
 ///
 /// # Panics
-/// If an execution panics or deadlocks.
+/// If an execution panics, deadlocks, or has more than 20 000 branches.
 pub fn explore(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     let mut builder = loom::model::Builder::new();
     let wanted = builder.preemption_bound.unwrap_or(0);

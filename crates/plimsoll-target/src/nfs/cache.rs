@@ -68,7 +68,8 @@ impl Cache {
         }
     }
 
-    /// The valid attributes of a name, and whether a held delegation makes the attributes valid.
+    /// The valid attributes of a name, and whether a held delegation makes the attributes valid; counts a hit in the
+    /// results.
     pub(crate) fn name(
         &self,
         path: &[u8],
@@ -181,7 +182,8 @@ impl Cache {
         Some(attributes)
     }
 
-    /// The number of bytes in a range of an open file, if all bytes of the range are cached.
+    /// The number of bytes in a range of an open file, if all bytes of the range are cached; counts a hit in the
+    /// results.
     pub(crate) fn data(
         &self,
         cached: Option<&CachedFile>,

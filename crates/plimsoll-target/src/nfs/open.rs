@@ -89,7 +89,8 @@ impl<F> Open<F> {
     }
 }
 
-/// Fails unless a directory entry is a file.
+/// Fails unless a directory entry is a regular file: `EISDIR` for a directory, `ELOOP` for a symbolic link, `EINVAL`
+/// for another kind.
 pub(crate) fn check_is_file(kind: EntryKind) -> Result<(), OpError> {
     match kind {
         EntryKind::File => Ok(()),

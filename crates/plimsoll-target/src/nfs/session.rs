@@ -253,8 +253,8 @@ impl<B: NfsBackend> Session for NfsSession<B> {
         self.write_given(handle, offset, bytes, stability).await
     }
 
-    /// Calls GETATTR and then WRITE at the end of the file: NFS has no append, and another client may have extended the
-    /// file.
+    /// Determines the size as `stat_handle` does – from the cache, or else by GETATTR –, and calls WRITE at the end of
+    /// the file: NFS has no append. If the size is cached, data that another client has appended since are overwritten.
     async fn append(&mut self, handle: &Self::Handle, len: u64) -> Result<(), OpError> {
         handle.open.check_writable()?;
         let end = self.stat_handle(handle).await?.size;

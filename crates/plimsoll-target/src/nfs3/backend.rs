@@ -101,7 +101,8 @@ impl NfsBackend for LaneClient {
         }
     }
 
-    /// Calls LOOKUP, ACCESS and GETATTR.
+    /// Calls LOOKUP, ACCESS and GETATTR, and SETATTR if the file is truncated. Returns the attributes from before the
+    /// truncation.
     async fn open_existing(
         &self,
         (): &(),

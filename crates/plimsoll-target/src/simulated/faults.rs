@@ -11,9 +11,10 @@ pub(super) const MILLION: u32 = 1_000_000;
 pub struct FileFaults {
     /// Duration of an operation.
     pub latency_ns: u64,
-    /// Time from which faults happen, except for faults with their own time.
+    /// Time from which faults happen, except for the capacity and for faults with their own time.
     pub from_ns: u64,
-    /// Whether only calls of the load fail, are slow or short, or have their bytes changed or lost.
+    /// Whether only calls of the load fail, are slow or short, or have their bytes changed or lost. The capacity, the
+    /// read-only state, the outage and the silence apply to all calls.
     pub of_load_only: bool,
     /// Error numbers with which operations fail, each with its probability in millionths.
     pub errors: Vec<(Errno, u32)>,

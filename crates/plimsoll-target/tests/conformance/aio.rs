@@ -7,7 +7,8 @@ use plimsoll_target::{AioDone, OpError, OpenHow, OpenMode, Session};
 use rustix::io::Errno;
 use std::time::Duration;
 
-/// Asserts that each of these writes has come back once, right and in the order of its times.
+/// Asserts that each write with a tag of `tags` was taken exactly once, wrote `len` bytes, and did not end before its
+/// start.
 fn all_right(mut done: Vec<AioDone>, tags: std::ops::Range<u32>, len: u64) {
     done.sort_by_key(|d| d.tag);
     assert!(done.iter().map(|d| d.tag).eq(tags), "not every write once");
@@ -18,8 +19,8 @@ fn all_right(mut done: Vec<AioDone>, tags: std::ops::Range<u32>, len: u64) {
 }
 
 on_files! {
-    /// Of a hundred writes at least as many are taken as asked for, all in the end, each once,
-    /// and every byte is where it belongs.
+    /// A hundred writes are queued. The first wait takes at least the requested number of writes, all writes are taken
+    /// exactly once in the end, and each write wrote other bytes of the pool to its own range.
     async fn hundred_writes(at, s) {
         let content = pool(Content::Random);
         let h = opened(&mut s, "f", making(OpenMode::Write)).await;
@@ -49,7 +50,7 @@ on_files! {
         s.close(h).await.unwrap();
     }
 
-    /// Taking adds to what the caller has, and more than there is is all there is.
+    /// `aio_take` appends to the caller's list; if fewer writes are queued than requested, it takes all queued writes.
     async fn taking(at, s) {
         let h = opened(&mut s, "f", making(OpenMode::Write)).await;
         let mut done = Vec::new();
@@ -67,7 +68,7 @@ on_files! {
         assert_eq!(at.bytes("f").len(), 2);
     }
 
-    /// A write longer than the pool's longest piece is whole.
+    /// A write that is longer than the longest piece of the pool is complete.
     async fn long_writes(at, s) {
         let content = pool(Content::Random);
         let len = content.longest() as u64 + 4321;
@@ -84,7 +85,7 @@ on_files! {
         s.close(h).await.unwrap();
     }
 
-    /// A close waits for the file's writes; they are taken all the same.
+    /// A close waits for the file's queued writes, which can still be taken afterwards.
     async fn closing_drains(at, s) {
         let content = pool(Content::Random);
         for round in 0..at.rounds() {
@@ -112,7 +113,7 @@ on_files! {
 }
 
 on_posix! {
-    /// A write that fails says so when it is taken, with its tag; the others do not mind.
+    /// A failed write returns its error with its tag when it is taken; the other writes succeed.
     async fn failing(at, s) {
         at.file("r", b"stays");
         let r = opened(&mut s, "r", OpenHow::plain(OpenMode::Read)).await;
@@ -136,8 +137,7 @@ on_posix! {
         assert_eq!(at.bytes("f").len(), 20);
     }
 
-    /// A session that goes while writes are in flight waits for them: its files may be removed
-    /// after it, and nothing writes to them any more.
+    /// A dropped session waits for its writes in flight: afterwards nothing writes to the files, which may be removed.
     async fn dropping_the_session(at, s) {
         let content = pool(Content::Random);
         for _ in 0..20 {
@@ -157,8 +157,8 @@ on_posix! {
 }
 
 on_files! {
-    /// A file that is dropped and not closed, as when a worker is cut off, gets its writes; a
-    /// file that is opened after it does not.
+    /// A handle that is dropped without a close, as by an interrupted worker, still gets its queued writes, and a file
+    /// that is opened afterwards gets none of them.
     async fn dropping_the_file(at, s) {
         for _ in 0..at.rounds() {
             let h = opened(&mut s, "f", making(OpenMode::Write)).await;
@@ -166,7 +166,8 @@ on_files! {
                 s.aio_write(&h, u64::from(i) * 50_000, 50_000, i).unwrap();
             }
             drop(h);
-            // What a descriptor leads to that was closed too late.
+            // If the dropped file's descriptor were closed too early, its number would refer to one of the following
+            // files.
             let dir = tempfile::tempdir().unwrap();
             let others: Vec<_> = (0..4)
                 .map(|i| {
@@ -185,12 +186,12 @@ on_files! {
         }
     }
 
-    /// Waiting ends with the run, what is queued stays queued, and can be taken later.
+    /// A wait ends with the run; the queued writes stay queued and can be taken later.
     async fn cut_short(at, s) {
         let h = opened(&mut s, "f", making(OpenMode::Write)).await;
         let len = 64 << 20;
         let mut cut = false;
-        // A busy machine may get to the wait only when all is written.
+        // On a busy machine all writes may have completed before the wait begins.
         for _ in 0..10 {
             at.deadline.bring_forward(at.clock.now());
             for i in 0..8 {
@@ -215,7 +216,7 @@ on_files! {
     async fn cut_short_from_outside(at, s) {
         let h = opened(&mut s, "f", making(OpenMode::Write)).await;
         let (deadline, clock) = (at.deadline.clone(), at.clock.clone());
-        // Far more than is written in 20 ms.
+        // The machine cannot write 2 GiB in 20 ms.
         for i in 0..64 {
             s.aio_write(&h, 0, 32 << 20, i).unwrap();
         }
@@ -232,7 +233,7 @@ on_files! {
         s.close(h).await.unwrap();
     }
 
-    /// Sessions take only their own writes.
+    /// Each session takes only its own writes.
     async fn sessions_apart(at, s) {
         let content = pool(Content::Random);
         let mut others: Vec<_> = (1..=4).map(|n| at.session_with(&content, n, BUFFER)).collect();
@@ -253,7 +254,8 @@ on_files! {
         assert_eq!(s.aio_pending(), 0);
     }
 
-    /// Writes past the page cache.
+    /// Queued writes that bypass the page cache are complete, and opening without `create` still fails for a missing
+    /// file.
     async fn direct(at, s) {
         let how = OpenHow { direct: true, ..making(OpenMode::Write) };
         let Ok(h) = name(&mut s, "f").open(how).await else { return };

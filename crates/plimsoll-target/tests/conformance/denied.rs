@@ -1,4 +1,4 @@
-//! Permissions: what is denied says so, and nothing is changed.
+//! Denied permissions: each denied operation returns an error and changes nothing.
 
 use crate::support::{error, making, name, obey_permissions, opened, place, take_all};
 use plimsoll_target::{
@@ -15,7 +15,7 @@ impl Visitor for Connects {
 }
 
 on_posix! {
-    /// A file that may not be read or written is not opened for that.
+    /// An open fails with `EACCES` if the file's permissions deny the requested mode.
     async fn files(at, s) {
         obey_permissions();
         at.file("f", b"stays");
@@ -44,7 +44,7 @@ on_posix! {
 }
 
 on_files! {
-    /// An open file stays usable: permissions are looked at when it is opened.
+    /// An open file stays usable after its permissions are removed: permissions are checked at the open only.
     async fn open_files(at, s) {
         obey_permissions();
         let h = opened(&mut s, "f", making(OpenMode::ReadWrite)).await;
@@ -60,7 +60,8 @@ on_files! {
 }
 
 on_posix! {
-    /// Nothing is made in a directory that may not be written, and nothing goes from it.
+    /// No entry can be created in, replaced in or removed from a directory without write permission, and a directory
+    /// without any permission can be neither listed nor searched.
     async fn directories(at, s) {
         obey_permissions();
         at.dir("d/e");
@@ -87,7 +88,7 @@ on_posix! {
         assert_eq!(at.bytes("d/f"), b"stays");
     }
 
-    /// A work directory that may not be used is said with its path.
+    /// The error about a work directory that permissions deny names its path.
     async fn work_directory(at, s) {
         obey_permissions();
         at.dir("d/work");

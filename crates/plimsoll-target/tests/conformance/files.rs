@@ -13,12 +13,12 @@ use rustix::io::Errno;
 use std::path::Path;
 use std::time::Duration;
 
-/// Bytes that tell where they are.
+/// Bytes that depend on their position, none of them zero.
 fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i / 251 + i) as u8 | 1).collect()
 }
 
-/// Flags of this process's descriptor on `path`.
+/// Flags of a descriptor by which this process has `path` open.
 fn flags_of(path: &Path) -> OFlags {
     let open = std::fs::read_dir("/proc/self/fd").unwrap();
     let fd = open
@@ -32,7 +32,7 @@ fn flags_of(path: &Path) -> OFlags {
 }
 
 on_files! {
-    /// A file is created only on request; an existing one is not truncated.
+    /// An open creates a file only if requested, and does not truncate an existing file.
     async fn opening(at, s) {
         let missing = name(&mut s, "f").open(OpenHow::plain(OpenMode::Write)).await;
         assert_eq!(error(missing), Errno::NOENT);
@@ -70,7 +70,7 @@ on_files! {
         s.close(h).await.unwrap();
     }
 
-    /// A read is short at the end of the file, and nothing beyond it.
+    /// A read that crosses the end of the file is short; a read that begins at or behind the end returns no bytes.
     async fn reading(at, s) {
         at.file("f", &pattern(10_000));
         let h = opened(&mut s, "f", OpenHow::plain(OpenMode::Read)).await;
@@ -89,7 +89,7 @@ on_files! {
         s.close(h).await.unwrap();
     }
 
-    /// A transfer may be larger than the session's buffer, and of any odd size.
+    /// The length of a read may exceed the session's buffer and need not be aligned.
     async fn reading_more_than_the_buffer(at, s) {
         at.file("f", &pattern(1_048_581));
         let h = opened(&mut s, "f", OpenHow::plain(OpenMode::Read)).await;
@@ -103,7 +103,7 @@ on_files! {
 }
 
 on_posix! {
-    /// Offsets and lengths that nothing can have are errors, and the session goes on.
+    /// Offsets and lengths that no file can have are errors, and the session stays usable.
     async fn absurd_numbers(at, s) {
         at.file("f", b"stays");
         let h = opened(&mut s, "f", OpenHow::plain(OpenMode::ReadWrite)).await;
@@ -120,7 +120,7 @@ on_posix! {
 }
 
 on_files! {
-    /// Exactly the requested range is written, with bytes of the pool.
+    /// A write changes exactly the requested range, with bytes of the pool.
     async fn writing(at, s) {
         let content = pool(Content::Random);
         let h = opened(&mut s, "f", making(OpenMode::Write)).await;
@@ -144,7 +144,7 @@ on_files! {
         s.close(h).await.unwrap();
     }
 
-    /// A transfer longer than the pool's longest piece is whole.
+    /// A transfer that is longer than the longest piece of the pool is complete.
     async fn writing_more_than_the_pool(at, s) {
         let content = pool(Content::Random);
         let len = content.longest() * 2 + 12_345;
@@ -160,7 +160,7 @@ on_files! {
         s.close(h).await.unwrap();
     }
 
-    /// Contents are as requested, and consecutive writes differ.
+    /// Written bytes are as compressible as requested, and consecutive writes differ.
     async fn contents(at, s) {
         for (content, least, most) in [
             (Content::Zero, 0, 0),
@@ -187,7 +187,7 @@ on_files! {
         s.close(h).await.unwrap();
     }
 
-    /// Two runs of one seed write the same; two sessions of one run do not.
+    /// Two sessions of one seed and number write the same bytes; sessions of different numbers do not.
     async fn contents_repeat(at, s) {
         let content = pool(Content::Random);
         for (file, number) in [("a", 1), ("b", 1), ("c", 2)] {
@@ -201,7 +201,7 @@ on_files! {
         assert_ne!(at.bytes("a"), at.bytes("c"));
     }
 
-    /// Appends go to the end as it is at that time, whoever moved it.
+    /// Each append writes at the current end of the file, even if another session has moved the end.
     async fn appending(at, s) {
         at.file("f", b"head");
         let mut other = at.session();
@@ -221,7 +221,7 @@ on_files! {
         other.close(g).await.unwrap();
     }
 
-    /// Flushing changes nothing that can be seen, for a file that is open in any way.
+    /// `fsync` succeeds for a file that is open in any mode, and changes no bytes.
     async fn flushing(at, s) {
         at.file("f", b"stays");
         for mode in [OpenMode::Read, OpenMode::Write, OpenMode::ReadWrite] {
@@ -232,7 +232,7 @@ on_files! {
         assert_eq!(at.bytes("f"), b"stays");
     }
 
-    /// Attributes of an open file follow it, even when its name is gone.
+    /// The attributes of an open file follow its size, even after its name is removed.
     async fn attributes_of_an_open_file(at, s) {
         let h = opened(&mut s, "f", making(OpenMode::Write)).await;
         let size = |size| Attributes { kind: EntryKind::File, size };
@@ -241,14 +241,14 @@ on_files! {
         assert_eq!(s.stat_handle(&h).await.unwrap(), size(12_345));
         at.remove_file("f");
         match s.stat_handle(&h).await {
-            // Of what another client has open servers need know nothing.
+            // A server does not know which files its clients have open, and may have deleted the file.
             Err(OpError(Errno::STALE | Errno::NOENT)) if at.local().is_none() => return,
             found => assert_eq!(found.unwrap(), size(12_345)),
         }
         s.close(h).await.unwrap();
     }
 
-    /// Data dropped from the cache is read again unchanged; dirty data is not lost.
+    /// Data that are dropped from the page cache are read again unchanged: dirty data are not lost.
     async fn dropping_the_cache(at, s) {
         let h = opened(&mut s, "f", making(OpenMode::ReadWrite)).await;
         s.write(&h, 0, 1 << 20).await.unwrap();
@@ -263,7 +263,7 @@ on_files! {
         s.close(h).await.unwrap();
     }
 
-    /// A close does no harm to the descriptors of others.
+    /// A close closes exactly its own descriptor: writes to the other files succeed, and no descriptor stays open.
     async fn closing(at, s) {
         let mut handles = Vec::new();
         for i in 0..50 {
@@ -291,7 +291,7 @@ on_files! {
 }
 
 on_posix! {
-    /// The flags of an open reach the system.
+    /// The flags of an open reach the operating system.
     async fn ways_to_open(at, s) {
         at.file("f", &pattern(8192));
         let path = at.path("f").canonicalize().unwrap();
@@ -305,7 +305,7 @@ on_posix! {
         s.close(h).await.unwrap();
         let direct = OpenHow { direct: true, ..plain };
         let h = match name(&mut s, "f").open(direct).await {
-            // A file system that cannot says so, and the session does not hide it.
+            // A file system without direct I/O refuses the open, and the session returns the error.
             Err(e) => return assert_eq!(e.0, Errno::INVAL),
             Ok(h) => h,
         };
@@ -313,12 +313,12 @@ on_posix! {
         s.close(h).await.unwrap();
     }
 
-    /// Transfers past the page cache work at every aligned size, larger than the buffer too.
+    /// Transfers that bypass the page cache work at every aligned size, even above the size of the buffer.
     async fn direct(at, s) {
         let how = OpenHow { direct: true, ..making(OpenMode::ReadWrite) };
         let Ok(h) = name(&mut s, "f").open(how).await else { return };
         let content = pool(Content::Random);
-        // An odd transfer before them does not spoil their alignment.
+        // A preceding transfer of an odd length does not spoil the alignment of the following transfers.
         at.file("plain", &pattern(200));
         let plain = opened(&mut s, "plain", OpenHow::plain(OpenMode::Read)).await;
         assert_eq!(s.read(&plain, 0, 101).await.unwrap(), 101);
@@ -343,7 +343,7 @@ on_posix! {
 }
 
 on_files! {
-    /// Advice against read-ahead is given where the system heeds it.
+    /// Advice against read-ahead takes effect where the operating system would read ahead without advice.
     async fn no_read_ahead(at, s) {
         at.file("f", &pattern(4 << 20));
         let read = OpenHow::plain(OpenMode::Read);
@@ -355,7 +355,7 @@ on_files! {
             for page in 0..4 {
                 assert_eq!(s.read(&h, page * 4096, 4096).await.unwrap(), 4096);
             }
-            // Read-ahead completes a moment later.
+            // The operating system may complete read-ahead a moment after the read.
             std::thread::sleep(Duration::from_millis(50));
             *ahead = at.local().map(|dir| is_cached(&dir.join("f"), 5 * 4096).unwrap());
             s.close(h).await.unwrap();
@@ -366,7 +366,7 @@ on_files! {
     }
 }
 
-/// A device on which nothing ever fits.
+/// `/dev/full`: every write fails with `ENOSPC`.
 struct Full;
 
 impl Case for Full {

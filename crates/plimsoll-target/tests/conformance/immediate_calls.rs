@@ -1,11 +1,11 @@
-//! Operations as plain calls, and names in directories that are gone round.
+//! Operations as plain calls, and names in numbered directories.
 
 use crate::support::{error, making, name};
 use plimsoll_target::{EntryKind, OpenHow, OpenMode, Session};
 use rustix::io::Errno;
 use std::time::Duration;
 
-/// Chooses a name of a numbered directory as the engine does.
+/// Sets the name `dir{dir}{name}` in a numbered directory, as the engine does.
 fn name_in<'a, S: Session>(session: &'a mut S, dir: u64, name: &str) -> &'a mut S {
     session.locate_in(
         dir,
@@ -16,7 +16,7 @@ fn name_in<'a, S: Session>(session: &'a mut S, dir: u64, name: &str) -> &'a mut 
 }
 
 on_files! {
-    /// Plain calls do the same as awaited ones.
+    /// A plain call does the same as the awaited operation.
     async fn plain_calls(at, s) {
         if !s.is_immediate() {
             return;
@@ -38,7 +38,7 @@ on_files! {
         assert_eq!(name(&mut s, "f").open_now(how).err(), Some(Errno::NOENT.into()));
     }
 
-    /// Names in numbered directories are those names, in whatever order they come.
+    /// Each name in a numbered directory leads to its own file, in any order of the names.
     async fn names_in_directories(at, s) {
         for dir in 0..3 {
             at.dir(&format!("dir{dir}"));
@@ -58,7 +58,7 @@ on_files! {
 }
 
 on_posix! {
-    /// A directory that becomes a link is noticed, whatever other directories were used since.
+    /// A check notices a directory that was replaced by a symbolic link, even after checks of many other directories.
     async fn replaced_directories(at, s) {
         let dirs = 40;
         for dir in 0..dirs {
@@ -69,7 +69,7 @@ on_posix! {
         }
         std::fs::rename(at.path("dir7"), at.path("elsewhere")).unwrap();
         at.link("dir7", "elsewhere");
-        // A check is valid for a millisecond.
+        // A check stays valid for one millisecond.
         std::thread::sleep(Duration::from_millis(3));
         for dir in 0..dirs {
             let checked = name_in(&mut s, dir, "/f").check_parent().await;

@@ -1,4 +1,4 @@
-//! Operations that mixes are made of, besides plain transfers.
+//! Operations of mixes other than plain transfers.
 
 use crate::support::{error, making, name, opened, rename};
 use plimsoll_plan::OpKind;
@@ -8,13 +8,13 @@ use std::os::unix::fs::MetadataExt;
 
 const BOTH: OpenMode = OpenMode::ReadWrite;
 
-/// Bytes that tell where they are.
+/// Bytes that depend on their position.
 fn marked(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i / 7 % 251) as u8).collect()
 }
 
 on_files! {
-    /// A name goes from one place to another, and what it named with it.
+    /// A rename moves a file to the new name.
     async fn renaming(at, s) {
         at.file("f", b"one");
         at.dir("d/e");
@@ -22,7 +22,7 @@ on_files! {
         rename(&mut s, "f", "d/f").await.unwrap();
         assert_eq!(at.names(""), ["d"]);
         assert_eq!(at.bytes("d/f"), b"one");
-        // An existing file is replaced, but not a directory.
+        // A rename replaces an existing file, but not a directory.
         rename(&mut s, "d/f", "d/g").await.unwrap();
         assert_eq!(at.names("d"), ["e", "g"]);
         assert_eq!(at.bytes("d/g"), b"one");
@@ -50,7 +50,7 @@ on_files! {
         assert_eq!(at.names("b"), ["z"]);
     }
 
-    /// A link is renamed as the entry it is, and replaced as the entry it is.
+    /// A rename moves a symbolic link itself, and replaces a symbolic link itself.
     async fn renaming_links(at, s) {
         at.file("f", b"stays");
         at.link("l", "f");
@@ -82,7 +82,7 @@ on_posix! {
 }
 
 on_files! {
-    /// A missing name is found missing, and one that is there is not.
+    /// `StatMissing` succeeds for a missing name, and fails with `EEXIST` for an existing name.
     async fn finding_nothing(at, s) {
         at.file("f", b"x");
         at.dir("d");
@@ -95,17 +95,17 @@ on_files! {
         assert_eq!(error(name(&mut s, "f/missing").on_name(NameOperation::StatMissing).await), Errno::NOTDIR);
     }
 
-    /// Access is that of the one who asks.
+    /// An access check applies to the calling user, and to a symbolic link itself.
     async fn asking_for_access(at, s) {
         at.file("f", b"x");
         at.link("dangling", "nowhere");
         name(&mut s, "f").on_name(NameOperation::Access).await.unwrap();
         assert_eq!(error(name(&mut s, "missing").on_name(NameOperation::Access).await), Errno::NOENT);
-        // The link itself, not what it leads to.
+        // The check applies to the symbolic link, and not to its missing destination.
         name(&mut s, "dangling").on_name(NameOperation::Access).await.unwrap();
         crate::support::obey_permissions();
         at.set_mode("f", 0o444);
-        // `access` asks for the real user, who may be root and be let through by that alone.
+        // The check applies to the real user; root is never denied.
         if !rustix::process::getuid().is_root() {
             assert_eq!(error(name(&mut s, "f").on_name(NameOperation::Access).await), Errno::ACCESS);
         }
@@ -113,7 +113,7 @@ on_files! {
 }
 
 on_posix! {
-    /// Permissions are set, of files and directories, never through a link.
+    /// `Chmod` sets the permissions of files and directories, and follows no symbolic link.
     async fn changing_permissions(at, s) {
         at.file("f", b"x");
         at.dir("d");
@@ -125,7 +125,7 @@ on_posix! {
             name(&mut s, "f").on_name(NameOperation::Chmod(wanted)).await.unwrap();
             assert_eq!(mode("f"), wanted);
         }
-        // No bits but the nine.
+        // Only the nine permission bits are set.
         name(&mut s, "f").on_name(NameOperation::Chmod(0o7600)).await.unwrap();
         assert_eq!(mode("f"), 0o600);
         name(&mut s, "d").on_name(NameOperation::Chmod(0o700)).await.unwrap();
@@ -140,7 +140,7 @@ on_posix! {
 }
 
 on_files! {
-    /// Requests to the file system that change nothing.
+    /// `StatFs` and `PathConf` succeed and change nothing.
     async fn asking_the_file_system(at, s) {
         at.file("f", b"x");
         s.on_name(NameOperation::StatFs).await.unwrap();
@@ -148,7 +148,7 @@ on_files! {
         assert_eq!(at.names(""), ["f"]);
     }
 
-    /// A file becomes shorter or longer; what is new reads as zeros.
+    /// `Truncate` shortens or extends a file; an extension reads as zeros.
     async fn setting_a_length(at, s) {
         at.file("f", &marked(10_000));
         let h = opened(&mut s, "f", OpenHow::plain(BOTH)).await;
@@ -164,7 +164,7 @@ on_files! {
         s.close(h).await.unwrap();
     }
 
-    /// Opening can cut a file to nothing, and make one that is not there.
+    /// An open with `truncate` empties an existing file, and with `create` also creates a missing file.
     async fn cutting_while_opening(at, s) {
         at.file("f", &marked(10_000));
         let cut = OpenHow { truncate: true, ..making(OpenMode::Write) };
@@ -179,7 +179,8 @@ on_files! {
 }
 
 on_posix! {
-    /// A range is locked against other handles while it is locked, and free afterwards.
+    /// `Lock` waits for conflicting locks of other handles, and leaves nothing locked; the file must be open for
+    /// writing.
     async fn locking(at, s) {
         use std::time::{Duration, Instant};
         at.file("f", b"0123456789");
@@ -190,11 +191,11 @@ on_posix! {
         };
         let other = std::fs::File::options().read(true).write(true).open(at.path("f")).unwrap();
         s.on_file(&h, FileOperation::Lock { offset: 2, len: 4 }).await.unwrap();
-        // Nothing is left locked.
+        // Another handle can lock the whole file: nothing is left locked.
         try_lock(&other, WRITE, 0, 0).unwrap();
         try_lock(&other, UNLOCK, 0, 0).unwrap();
-        // A lock that another handle holds beside it is no hindrance, one on the range is waited
-        // for.
+        // The operation ignores another handle's lock beside the range, and waits for another handle's lock on the
+        // range.
         try_lock(&other, WRITE, 0, 2).unwrap();
         s.on_file(&h, FileOperation::Lock { offset: 2, len: 4 }).await.unwrap();
         try_lock(&other, WRITE, 5, 1).unwrap();
@@ -217,7 +218,7 @@ on_posix! {
 }
 
 on_files! {
-    /// Stable writes are at their offset, or at the end.
+    /// A stable write writes at its offset, or at the end of the file without an offset.
     async fn writing_to_stay(at, s) {
         at.file("f", &marked(8192));
         let h = opened(&mut s, "f", OpenHow::plain(OpenMode::Write)).await;
@@ -231,13 +232,13 @@ on_files! {
         let longer = at.bytes("f");
         assert_eq!(longer.len(), 8892);
         assert_eq!(longer[..8192], bytes);
-        // More than one piece of the contents.
+        // A write longer than one piece of the pool is complete.
         s.on_file(&h, FileOperation::WriteStable { offset: Some(0), len: 9 << 20 }).await.unwrap();
         assert_eq!(at.bytes("f").len(), 9 << 20);
         s.close(h).await.unwrap();
     }
 
-    /// Modified bytes are read, changed and written back, and no others.
+    /// `Modify` reads the range, changes its bytes and writes the range back; all other bytes stay the same.
     async fn modifying(at, s) {
         let before = marked(20_000);
         at.file("f", &before);
@@ -253,13 +254,13 @@ on_files! {
             })
             .collect();
         assert!(after == expected, "other bytes were changed");
-        // At the end there is less.
+        // The range ends at the end of the file.
         assert_eq!(s.on_file(&h, FileOperation::Modify { offset: 19_990, len: 100 }).await, Ok(20));
         assert_eq!(at.bytes("f").len(), 20_000);
         s.close(h).await.unwrap();
     }
 
-    /// A piece of a file is copied to the same place of another.
+    /// `copy` copies a range to the same offset of another file, short at the end of the source.
     async fn copying(at, s) {
         let bytes = marked(3_000_000);
         at.file("from", &bytes);
@@ -281,7 +282,8 @@ on_files! {
 }
 
 on_posix! {
-    /// A mapping is read wherever it begins, and past the end there is nothing to map.
+    /// A mapped read may begin at any offset, fails with `EFAULT` behind the end of the file, and with `EINVAL` for no
+    /// bytes.
     async fn reading_a_mapping(at, s) {
         at.file("f", &marked(3_000_000));
         let h = opened(&mut s, "f", OpenHow::plain(OpenMode::Read)).await;
@@ -294,8 +296,7 @@ on_posix! {
         assert!(at.bytes("f") == marked(3_000_000));
     }
 
-    /// A file that is cut short while it is mapped is an error of the operation, not the end of
-    /// the process.
+    /// If a mapped file is shortened, the operation fails with `EFAULT`, and the process does not crash.
     async fn losing_a_mapping(at, s) {
         at.file("f", &marked(100_000));
         let h = opened(&mut s, "f", OpenHow::plain(BOTH)).await;
@@ -306,7 +307,8 @@ on_posix! {
         assert_eq!(at.bytes("f"), b"short");
     }
 
-    /// A mapping is written in the requested range, with contents of the pool, and nowhere else.
+    /// A mapped write changes exactly the requested range, with bytes of the pool; it fails with `EACCES` if the file
+    /// is open only for reading.
     async fn writing_a_mapping(at, s) {
         let before = marked(3_000_000);
         at.file("f", &before);

@@ -4,15 +4,15 @@ use crate::support::{error, making, name};
 use plimsoll_target::{Attributes, EntryKind, ListTotals, OpenMode, Session};
 use rustix::io::Errno;
 
-/// Bytes of the records of these names: two numbers of 8 bytes, a length of 2, a type of 1, the
-/// name and its NUL, padded to 8 (`struct linux_dirent64`).
+/// Sum of the lengths in bytes of the names' directory records (`struct linux_dirent64`). A record has two fields of 8
+/// bytes, a length of 2 bytes, a type of 1 byte, the name and its NUL byte, and is padded to a multiple of 8 bytes.
 fn records<'a>(names: impl IntoIterator<Item = &'a [u8]>) -> u64 {
     let record = |n: &[u8]| (19 + n.len() + 1).div_ceil(8) * 8;
     names.into_iter().map(|n| record(n) as u64).sum()
 }
 
 on_files! {
-    /// Attributes of names: what it is and how large, and a link is itself.
+    /// `stat` returns the kind and the size of an entry, and follows no symbolic link at the end of a path.
     async fn attributes(at, s) {
         at.file("f", &[7; 1234]);
         at.dir("d/e");
@@ -32,7 +32,7 @@ on_files! {
         assert_eq!(error(name(&mut s, "f/g").stat().await), Errno::NOTDIR);
     }
 
-    /// Unlinking takes the name away, and only a file's.
+    /// `unlink` removes the name of a file, and fails for a directory.
     async fn unlinking(at, s) {
         at.file("f", b"x");
         at.dir("d");
@@ -43,7 +43,7 @@ on_files! {
         assert_eq!(at.names(""), ["d"]);
     }
 
-    /// A directory is made once, in one that is there.
+    /// A directory is created once, in an existing directory.
     async fn making_directories(at, s) {
         name(&mut s, "d").make_dir().await.unwrap();
         name(&mut s, "d/e").make_dir().await.unwrap();
@@ -57,7 +57,7 @@ on_files! {
         assert_eq!(at.names("d"), ["e"]);
     }
 
-    /// Only an empty directory goes.
+    /// Only empty directories can be removed.
     async fn removing_directories(at, s) {
         at.dir("d/e");
         at.file("f", b"x");
@@ -72,7 +72,7 @@ on_files! {
 }
 
 on_posix! {
-    /// A listing counts every entry once, and the bytes of their records.
+    /// A listing counts each entry once, and sums the lengths of the directory records.
     async fn listing(at, s) {
         at.dir("d/sub");
         assert_eq!(name(&mut s, "d/sub").list().await.unwrap(), ListTotals::default());
@@ -80,7 +80,7 @@ on_posix! {
         at.file(format!("d/{long}"), b"");
         at.file("d/.hidden", b"");
         at.link("d/link", "nowhere");
-        // More than one call of the system returns.
+        // One system call does not return all entries.
         for i in 0..3000 {
             at.file(format!("d/{:01$}", i, 8 + i % 9), b"");
         }
@@ -96,7 +96,7 @@ on_posix! {
 }
 
 on_files! {
-    /// Entries are given with what they are, whatever bytes are in their names.
+    /// `entries` returns each name with its kind, whatever bytes the name contains.
     async fn entries(at, s) {
         at.file("f", b"x");
         at.dir("d");
@@ -120,7 +120,7 @@ on_files! {
         assert_eq!(error(name(&mut s, "missing").entries().await), Errno::NOENT);
     }
 
-    /// A small file is put and got whole, and putting it again replaces it.
+    /// `put` writes a small file completely, `get` reads it completely, and a second `put` replaces it.
     async fn small_files(at, s) {
         at.dir("d");
         for len in [0, 1, 65_535, 65_536, 65_537, 1 << 20] {
@@ -141,7 +141,7 @@ on_files! {
         assert_eq!(error(name(&mut s, "m/m").put(b"x").await), Errno::NOTDIR);
     }
 
-    /// A put replaces a file at once: who has the old one open keeps the whole of it.
+    /// `put` replaces a file atomically: a process that has the old file open keeps its complete contents.
     async fn putting_is_atomic(at, s) {
         use std::io::Read;
         at.file("m", b"old and long");
@@ -155,7 +155,7 @@ on_files! {
         assert_eq!(at.bytes("m"), b"new");
     }
 
-    /// A put that fails leaves what was there, and nothing half done beside it.
+    /// A failed `put` changes nothing, and leaves no temporary file.
     async fn putting_in_vain(at, s) {
         at.dir("d/full");
         assert_eq!(error(name(&mut s, "d").put(b"new").await), Errno::ISDIR);
@@ -163,7 +163,7 @@ on_files! {
         assert_eq!(at.names("d"), ["full"]);
     }
 
-    /// What an interrupted put left behind neither stops the next one nor is written through.
+    /// A temporary file that an interrupted `put` left does not stop the next `put`, which does not write through it.
     async fn putting_after_a_crash(at, s) {
         at.file("theirs", b"not ours");
         at.hard_link("theirs", "m.new");
@@ -177,7 +177,7 @@ on_files! {
         assert_eq!(at.names(""), ["m", "n", "theirs"]);
     }
 
-    /// What is removed is what was said: a file, or an empty directory.
+    /// `remove` removes an entry of the given kind only: a file, or an empty directory.
     async fn removing(at, s) {
         at.dir("d/e");
         at.file("d/f", b"x");
@@ -194,7 +194,7 @@ on_files! {
 }
 
 on_posix! {
-    /// Names that nothing can have are errors, and nothing is made.
+    /// Names that no file can have are errors, and nothing is created.
     async fn absurd_names(at, s) {
         let long = "n".repeat(256);
         let deep = "d/".repeat(2100) + "f";
@@ -207,7 +207,7 @@ on_posix! {
             error(name(&mut s, odd).get().await);
             error(name(&mut s, odd).remove(EntryKind::File).await);
         }
-        // A NUL would cut the name: another file would be meant.
+        // A C string ends at its first NUL byte, and would name another file.
         for odd in ["cut\0short", "\0", "cut\0"] {
             error(name(&mut s, odd).open(making(OpenMode::Write)).await);
             error(name(&mut s, odd).make_dir().await);
@@ -220,7 +220,7 @@ on_posix! {
 }
 
 on_files! {
-    /// A session forgets the last name when it is given the next, longer or shorter.
+    /// A new name replaces the session's previous name completely, whichever is longer.
     async fn one_name_after_another(at, s) {
         for file in ["a_rather_long_name", "b", "another_long_name_than_that", "c"] {
             name(&mut s, file).put(file.as_bytes()).await.unwrap();

@@ -14,7 +14,8 @@ const MS: u64 = 1_000_000;
 struct Latency(u64);
 
 impl Latency {
-    /// Asserts that an operation that began at `begun` took its time, and in virtual time no more.
+    /// Asserts that an operation that began at `begun` took at least the latency, and in virtual time exactly the
+    /// latency.
     #[track_caller]
     fn passed<T: Target>(&self, at: &Bench<'_, T>, begun: u64) {
         let took = at.clock.now() - begun;
@@ -26,7 +27,8 @@ impl Latency {
     }
 }
 
-/// Every operation succeeds, after the latency, with results that let a workload go on.
+/// Every measured operation succeeds after the latency, with results that let a workload continue; no contents and no
+/// entries can be read back.
 struct Operations(Latency);
 
 impl Case for Operations {
@@ -130,7 +132,7 @@ impl Case for Operations {
     }
 }
 
-/// Writes that are queued complete together, one latency after they were queued.
+/// Queued writes complete one latency after they are queued, all together.
 struct Asynchronous(Latency);
 
 impl Case for Asynchronous {
@@ -160,7 +162,7 @@ impl Case for Asynchronous {
     }
 }
 
-/// A wait for writes ends with the run.
+/// A wait for queued writes ends with the run; the writes can be taken later.
 struct CutShort;
 
 impl Case for CutShort {
@@ -174,7 +176,7 @@ impl Case for CutShort {
         assert_eq!((s.aio_pending(), done.len()), (1, 0));
         at.deadline.clear();
         assert_eq!(take_all(&mut s).await.len(), 1);
-        // An operation takes its time, even at the end of the run.
+        // A plain operation takes the whole latency, even after the end of the run.
         at.deadline.bring_forward(at.clock.now());
         let begun = at.clock.now();
         s.close(h).await.unwrap();

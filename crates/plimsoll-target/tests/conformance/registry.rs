@@ -1,4 +1,4 @@
-//! Targets by their URL: what is accepted, and what is said to what is not.
+//! Connecting to targets by URL: accepted URLs, and the errors of refused URLs.
 
 use crate::support::place;
 use plimsoll_target::registry::{SCHEMES, keeps_files};
@@ -55,11 +55,11 @@ fn says(url: &str, message: &str) {
 fn every_scheme_connects() {
     let dir = tempfile::tempdir().unwrap();
     assert!(SCHEMES.iter().all(|s| s.form.starts_with(s.name)));
-    // Targets that need a server are tested with one.
+    // Other tests connect the targets that need a server.
     for scheme in SCHEMES.iter().filter(|s| !s.name.starts_with("nfs")) {
         let name = scheme.name;
         let urls = match name {
-            // A system has a name.
+            // The target `sim` needs the name of a system.
             "sim" => vec!["sim:edge-32".to_string(), "sim:edge-32?".into()],
             name => vec![name.to_string(), format!("{name}:"), format!("{name}:?")],
         };
@@ -67,7 +67,7 @@ fn every_scheme_connects() {
             let said = ask(&url, dir.path(), Purpose::Load).unwrap();
             assert!(said.text.starts_with(name), "{url} says {}", said.text);
             assert!(said.exists);
-            // The table and the connected target agree.
+            // The table of schemes and the connected target agree.
             assert_eq!(said.keeps_files, scheme.storage != FileStorage::None);
             assert_eq!(keeps_files(&url), said.keeps_files, "{url}");
         }
@@ -148,7 +148,7 @@ fn bad_latencies() {
         );
         says(&format!("null:?latency={value}"), &expected);
     }
-    // Times above the limit of the option, and above the limit of every time.
+    // Durations above the limit of the option, and above the limit of all durations.
     for (value, expected) in [
         ("61m", "latency `61m`: expected at most 1h"),
         ("1.001h", "latency `1.001h`: expected at most 1h"),
@@ -178,7 +178,7 @@ fn a_work_directory_is_made_in_one_that_is_there() {
     let said = ask("posix", &work, Purpose::Load).unwrap();
     assert!(work.is_dir());
     assert!(said.exists && said.keeps_files);
-    // The second time it is there.
+    // At the second connection the work directory exists.
     assert_eq!(ask("posix", &work, Purpose::Load).unwrap().text, said.text);
     let deep = dir.path().join("not/there");
     let error = ask("posix", &deep, Purpose::Load).unwrap_err();
@@ -221,7 +221,7 @@ fn a_file_is_no_work_directory() {
             error.to_string(),
             format!("`{}` is not a directory", file.display())
         );
-        // Nor can one lie below it.
+        // A work directory cannot be created below a file either.
         let error = ask("posix", &file.join("work"), purpose).unwrap_err();
         assert_eq!(error, TargetError::NotDir(file.clone()));
     }

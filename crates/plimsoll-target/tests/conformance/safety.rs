@@ -5,14 +5,15 @@ use plimsoll_target::{EntryKind, OpenHow, OpenMode, Session, Target};
 use rustix::io::Errno;
 use std::path::{Path, PathBuf};
 
-/// A directory beside the work directory, that nothing may touch.
+/// A directory beside the work directory, which no operation may change.
 struct Outside {
     dir: tempfile::TempDir,
     before: Vec<(PathBuf, Option<Vec<u8>>)>,
 }
 
 impl Outside {
-    /// Beside the work directory, where this machine sees that.
+    /// Creates the directory beside the work directory if this machine sees the work directory, and otherwise in the
+    /// directory for temporary files.
     fn new<T>(at: &Bench<'_, T>) -> Self {
         let beside = at.dir.parent().filter(|dir| dir.is_dir());
         let dir = match beside {
@@ -45,7 +46,7 @@ impl Outside {
     }
 }
 
-/// Everything below a directory, with the contents of files.
+/// All entries below a directory, sorted: for a file its contents, if they can be read, and for a directory `None`.
 fn tree(dir: &Path) -> Vec<(PathBuf, Option<Vec<u8>>)> {
     let mut all = Vec::new();
     let mut left = vec![dir.to_path_buf()];
@@ -64,8 +65,7 @@ fn tree(dir: &Path) -> Vec<(PathBuf, Option<Vec<u8>>)> {
     all
 }
 
-/// Asserts that nothing that opens a file or a directory by `path` succeeds, and that each says
-/// one of `errors`.
+/// Asserts that each operation that opens `path` as a file or as a directory fails with one of `errors`.
 async fn refuses<T: Target>(at: &Bench<'_, T>, path: &str, errors: &[Errno]) {
     let mut s = at.session();
     let mut opens = Vec::new();
@@ -90,7 +90,7 @@ async fn refuses<T: Target>(at: &Bench<'_, T>, path: &str, errors: &[Errno]) {
     }
 }
 
-/// Also for operations that change entries through their parent.
+/// Asserts that each operation that replaces or removes `path` fails with one of `errors`.
 async fn refuses_changes<T: Target>(at: &Bench<'_, T>, path: &str, errors: &[Errno]) {
     let mut s = at.session();
     for (what, result) in [
@@ -114,7 +114,7 @@ async fn refuses_changes<T: Target>(at: &Bench<'_, T>, path: &str, errors: &[Err
 }
 
 on_posix! {
-    /// A link as the last component is not opened, wherever it leads.
+    /// A symbolic link as the last component of a path is not opened, whatever its destination is.
     async fn a_link_at_the_end(at, s) {
         let outside = Outside::new(&at);
         at.file("inner", b"stays");
@@ -128,7 +128,7 @@ on_posix! {
         at.link("loop", "loop");
         let inner = ["to_inner", "to_inner_dir", "loop"];
         for link in ["to_file", "to_dir", "to_new", "relative"].into_iter().chain(inner) {
-            // A listing asks for a directory, and a link is none.
+            // A listing needs a directory, and returns `ENOTDIR` for a symbolic link.
             refuses(&at, link, &[Errno::LOOP, Errno::NOTDIR]).await;
             assert!(at.path(link).symlink_metadata().unwrap().is_symlink(), "{link} was replaced");
         }
@@ -136,7 +136,7 @@ on_posix! {
         outside.untouched();
     }
 
-    /// A link on the way is not followed, not even one that stays inside.
+    /// A symbolic link within a path is not followed, even if its destination lies in the work directory.
     async fn a_link_in_the_middle(at, s) {
         let outside = Outside::new(&at);
         at.dir("real/d");
@@ -180,7 +180,7 @@ on_posix! {
         assert_eq!(at.names(""), ["d"]);
     }
 
-    /// An absolute path is refused, even one that leads into the work directory.
+    /// An absolute path is refused, even if it leads into the work directory.
     async fn an_absolute_path(at, s) {
         let outside = Outside::new(&at);
         at.file("f", b"stays");
@@ -192,7 +192,7 @@ on_posix! {
                 refuses_changes(&at, path, &[Errno::XDEV]).await;
             }
         }
-        // A name at the top has no parent to check.
+        // The parent of a name at the top is not checked.
         refuses_changes(&at, "/f", &[Errno::XDEV, Errno::NOENT]).await;
         refuses(&at, "/", &[Errno::XDEV, Errno::ISDIR]).await;
         assert_eq!(at.bytes("f"), b"stays");
@@ -202,7 +202,7 @@ on_posix! {
 }
 
 on_files! {
-    /// A link is removed as the entry it is, never what it leads to.
+    /// `remove` removes a symbolic link itself, and never its destination.
     async fn removing_a_link(at, s) {
         let outside = Outside::new(&at);
         at.dir("empty");
@@ -225,7 +225,7 @@ on_files! {
         outside.untouched();
     }
 
-    /// A put replaces a link and does not write through it.
+    /// `put` replaces a symbolic link and does not write through it.
     async fn putting_on_a_link(at, s) {
         let outside = Outside::new(&at);
         at.link("m", outside.path().join("f"));
@@ -236,7 +236,7 @@ on_files! {
         outside.untouched();
     }
 
-    /// The measured operations on names take a link as the entry it is, at the end of a path.
+    /// The measured operations on names apply to a symbolic link itself at the end of a path.
     async fn measured_names(at, s) {
         let outside = Outside::new(&at);
         at.link("to_file", outside.path().join("f"));
@@ -253,7 +253,7 @@ on_files! {
 }
 
 on_posix! {
-    /// The work directory itself may be reached by a link: the person who runs chose it.
+    /// A symbolic link may lead to the work directory itself, because the user chose the path.
     async fn a_link_to_the_work_directory(at, s) {
         use plimsoll_target::{Purpose, Visitor, connect};
         struct Describe;
@@ -272,7 +272,7 @@ on_posix! {
     }
 }
 
-/// The links of /proc lead to files themselves and not to names: they are refused too.
+/// The links in `/proc` lead to files and not to names; they are refused too.
 struct MagicLinks;
 
 impl Case for MagicLinks {

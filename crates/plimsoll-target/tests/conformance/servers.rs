@@ -1,21 +1,21 @@
-//! All cases of targets with files on every server of the table of `docs/nfs.md`, by every version that it
-//! speaks, but for nfs-ganesha with FSAL VFS, on which each case is a test of its own.
+//! All cases of targets with files, by each NFS version of each server of the table in `docs/nfs.md`, except
+//! nfs-ganesha with FSAL VFS, on which each case is a test of its own.
 
 use crate::support::FileCase;
 use plimsoll_testkit::server_tests;
 use plimsoll_testkit::table::{ROWS, ServerRow};
 
-/// Cases of how a client waits for gigabytes, which are no question to a server.
+/// Cases about a client's wait for gigabytes of writes, which test no property of a server.
 const OF_CLIENTS: [&str; 2] = ["aio::cut_short", "aio::cut_short_from_outside"];
 
-/// Name of a case as the table has it: its module and its own.
+/// Name of a case as in the table: its module and its own name.
 fn name(case: &FileCase) -> &'static str {
     case.path
         .split_once("::")
         .map_or(case.path, |(_, path)| path)
 }
 
-/// Runs all cases; those that the table says to fail must fail.
+/// Runs all cases on a server; asserts that exactly the cases fail for which the table says so.
 fn all_on(server: &str) {
     let row = ServerRow::of(server);
     let server = row.start().unwrap_or_else(|e| panic!("{e}"));

@@ -10,10 +10,10 @@ use plimsoll_target::{OpenMode, Session, SessionSpec, Target};
 use plimsoll_testkit::needs_root;
 use std::sync::Arc;
 
-/// Names in the large directory: more than one call returns.
+/// Number of names in the large directory, which one call does not return.
 const NAMES: u64 = 3000;
 
-/// A transfer of many pieces over NFS.
+/// Bytes of a transfer that an NFS target splits into many pieces.
 const BYTES: u64 = 8 << 20;
 
 /// Reads a small directory with one call and a large directory with many calls, and transfers one piece and many pieces.
@@ -22,7 +22,7 @@ struct Signs {
     has_pieces: bool,
 }
 
-/// Whether a call completed before the operation that began at `begun` did.
+/// Whether a call completed during the operation that began at `begun`; ends the operation.
 fn has_signs(worker: &InFlight, begun: Nanos) -> bool {
     let sign = worker.last_sign(begun);
     worker.end();

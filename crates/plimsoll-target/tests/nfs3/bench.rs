@@ -1,4 +1,4 @@
-//! The server in memory, and sessions on it.
+//! An NFS server in memory, and sessions on the server.
 
 #[path = "../support/sessions.rs"]
 #[allow(dead_code)] // the conformance suite uses more
@@ -14,7 +14,7 @@ use std::cell::Cell;
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// A server and the work directory `/work` on it.
+/// A server in memory; the targets use the work directory `/work`.
 pub struct Bench {
     pub tree: Arc<Mutex<Tree>>,
     pub server: Server,
@@ -36,7 +36,7 @@ impl Bench {
         Self { tree, server }
     }
 
-    /// A server of what is made of one in memory.
+    /// Starts a server with the service that `service` makes of the service in memory.
     pub fn serving<S: Service>(service: impl FnOnce(MemoryService) -> S) -> Self {
         let tree = Arc::new(Mutex::new(Tree::new(256 << 20)));
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -80,7 +80,7 @@ impl Bench {
         file
     }
 
-    /// Calls since the last time, of each procedure that was called.
+    /// Number of calls since `before` of each procedure that was called since.
     pub fn calls(&self, before: &Calls) -> Vec<(&'static str, u64)> {
         let now = Calls::of(&self.server);
         let each = Proc::ALL.iter().zip(now.0.iter().zip(&before.0));
@@ -89,7 +89,7 @@ impl Bench {
             .collect()
     }
 
-    /// Runs a case on the target, in `/work`.
+    /// Runs a case on the target, in the work directory `/work`.
     pub fn run(&self, more: &str, case: impl Case) {
         self.try_run(more, case).unwrap();
     }
@@ -140,7 +140,7 @@ impl<C: Case> Visitor for OnLane<C> {
     }
 }
 
-/// Makes a case of a block.
+/// Makes a case of a block, in which the given names stand for the bench and for the session.
 #[macro_export]
 macro_rules! case {
     ($bench:ident, $session:ident, $body:block) => {{

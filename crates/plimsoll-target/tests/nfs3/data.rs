@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use std::cell::Cell;
 use std::sync::{Arc, Mutex};
 
-/// Transfers longer than a call are cut into pieces, and the bytes are in their places.
+/// A transfer that is longer than one call is split into calls, and each byte is at its offset.
 #[test]
 fn long_transfers_are_cut() {
     let bench = Bench::new();
@@ -25,7 +25,8 @@ fn long_transfers_are_cut() {
             assert_eq!(s.read_bytes(&h, 4, &mut read).await.unwrap(), 100_002);
             assert_eq!(read[0], 0);
             assert_eq!(read[1..100_002], bytes);
-            // More may be requested than there is, and not all of those calls are waited for.
+            // A read beyond the end of the file sends up to seven calls more than its bytes need: the calls are sent
+            // before the first reply shows the end.
             let reads = bench.server.calls(Proc::Read);
             assert!((25..25 + 8).contains(&reads), "{reads}");
             s.write(&h, 0, 50_000).await.unwrap();
@@ -54,7 +55,7 @@ fn writes_are_committed_and_a_new_server_is_noticed() {
             s.write(&h, 0, 10).await.unwrap();
             drop(self.2.take());
             let new = Server::start(self.1, self.0.clone(), ServerOptions::default()).unwrap();
-            // Data that was not committed may be lost with the old server.
+            // The old server may have lost data that was not committed.
             assert_eq!(error(s.fsync(&h).await), Errno::IO);
             s.write(&h, 0, 10).await.unwrap();
             s.fsync(&h).await.unwrap();
@@ -126,7 +127,7 @@ fn asynchronous_writes() {
             let mut done = Vec::new();
             s.aio_take(4, &mut done).await.unwrap();
             assert!(done.len() >= 4 && done.len() + s.aio_pending() == 10);
-            // Closing waits for the rest, which can be taken afterwards.
+            // A close waits for the remaining writes, which can be taken afterwards.
             s.close(h).await.unwrap();
             s.aio_take(s.aio_pending(), &mut done).await.unwrap();
             let mut tags: Vec<u32> = done.iter().map(|d| d.tag).collect();
@@ -141,7 +142,7 @@ fn asynchronous_writes() {
     );
 }
 
-/// From open to close what was read or written is not read again, and is the same.
+/// With `cache=open-to-close`, data that an open file has read or written are not read from the server again.
 #[test]
 fn data_are_kept_from_open_to_close() {
     let bench = Bench::new();
@@ -159,11 +160,11 @@ fn data_are_kept_from_open_to_close() {
             assert_eq!(bench.calls(&before), [("READ", 1)]);
             assert_eq!(s.read(&h, 0, 100).await.unwrap(), 5);
             assert_eq!(bench.calls(&before), [("READ", 2)]);
-            // An append knows where the end is.
+            // The append needs no GETATTR: the size of the file is cached.
             s.append(&h, 10).await.unwrap();
             assert_eq!(s.read(&h, 0, 100).await.unwrap(), 15);
             assert_eq!(bench.calls(&before), [("READ", 2), ("WRITE", 1)]);
-            // Bytes that are returned come from the server.
+            // `read_bytes` always reads from the server, because the cache keeps no bytes.
             let mut bytes = [0; 5];
             assert_eq!(s.read_bytes(&h, 0, &mut bytes).await.unwrap(), 5);
             assert_eq!((&bytes, bench.calls(&before)[0]), (b"hello", ("READ", 3)));

@@ -1,5 +1,5 @@
-//! The nfs3 target against the server in memory: what is on the server afterwards, and which
-//! procedures an operation became.
+//! The nfs3 target on a server in memory: the state of the server after the operations, and the procedures that each
+//! operation calls.
 
 mod bench;
 mod data;

@@ -1,4 +1,4 @@
-//! Servers that answer what none should: every answer ends in a result or an error.
+//! Servers that send wrong replies: every reply leads to a result or to an error.
 
 use crate::bench::{Bench, error, how, name, opened};
 use crate::case;
@@ -12,8 +12,8 @@ use plimsoll_nfs::xdr::{Decoder, Encode};
 use plimsoll_target::{NameOperation, OpenMode};
 use rustix::io::Errno;
 
-/// The server in memory, some of whose answers are changed: `lie` is given the arguments and what
-/// the procedure gives.
+/// The server in memory, with some replies changed: `lie` receives the procedure, the arguments and the encoded
+/// results, and may change the results.
 struct Liar<F> {
     memory: MemoryService,
     lie: F,
@@ -40,11 +40,11 @@ fn liar(lie: impl Fn(Proc, Decoder<'_>, &mut Vec<u8>) + Send + Sync + 'static) -
     Bench::serving(|memory| Liar { memory, lie })
 }
 
-/// A file that ends where no byte can follow.
+/// A file of 2⁶⁴ − 1 bytes, the largest size: appends and writes at the end fail with `EFBIG`, reads with `EOVERFLOW`.
 #[test]
 fn the_longest_file() {
     let bench = liar(|proc, _, gave| {
-        // The size of a regular file: after status, type, mode, links, user and group.
+        // The size of a regular file follows the status, type, mode, link count, user and group, of 4 bytes each.
         if proc == Proc::GetAttr && gave[4..8] == (FileType::Regular as u32).to_be_bytes() {
             gave[24..32].fill(0xff);
         }
@@ -61,12 +61,12 @@ fn the_longest_file() {
     );
 }
 
-/// The cookie after this one, in a circle.
+/// The cookie after `cookie`, in a cycle.
 fn next(cookie: u64) -> u64 {
     if cookie >= 3 { 2 } else { cookie + 1 }
 }
 
-/// A listing that leads in a circle is left, and none of its names are taken.
+/// A listing with a cycle of cookies fails, and none of its names are used.
 #[test]
 fn listings_that_never_end() {
     let bench = liar(|proc, mut args, gave| match proc {
@@ -121,7 +121,7 @@ fn named(name: &[u8], cookie: u64) -> ListEntryPlus<'_> {
     }
 }
 
-/// A name that leads elsewhere is none: what is listed may be removed.
+/// A listing with an invalid name fails: callers may remove the listed names.
 #[test]
 fn invalid_names() {
     for strange in [&b"a/b"[..], b"/", b"", b"a\0b"] {
@@ -136,22 +136,21 @@ fn invalid_names() {
             "",
             case!(bench, s, {
                 assert_eq!(error(name(&mut s, "").entries().await), Errno::BADMSG);
-                // The server is not called.
+                // The target makes no call for the names; the one LOOKUP belongs to the connection.
                 assert_eq!(bench.server.calls(Proc::Lookup), 1);
             }),
         );
     }
 }
 
-/// Bits of a mode that mean nothing to us, as servers written in Go set for directories, are no
-/// concern of ours.
+/// The target ignores unknown bits of a mode, which servers written in Go set for directories.
 #[test]
 fn modes_with_more_bits() {
     let bench = liar(|proc, _, gave| {
         let mode = match proc {
-            // After the status and the type.
+            // Offset after the status and the type.
             Proc::GetAttr => 8,
-            // After the status, the handle, and that there are attributes, with their type.
+            // Offset after the status, the handle with its length, the flag of the attributes, and the type.
             Proc::Lookup if gave.len() > 8 => {
                 let handle = u32::from_be_bytes(gave[4..8].try_into().unwrap());
                 16 + handle.next_multiple_of(4) as usize

@@ -111,7 +111,7 @@ fn names_and_listings() {
     );
 }
 
-/// A directory that went and came again has another handle, which is found.
+/// A directory that was removed and created again has another handle, which the target looks up after `ESTALE`.
 #[test]
 fn stale_directories_are_looked_up_again() {
     let bench = Bench::new();
@@ -137,7 +137,7 @@ fn stale_directories_are_looked_up_again() {
     );
 }
 
-/// A symbolic link is never followed: neither on the way nor at the end.
+/// No symbolic link is followed, neither within a path nor at its end, and no path leads out of the work directory.
 #[test]
 fn links_are_not_followed() {
     let bench = Bench::new();
@@ -219,7 +219,8 @@ fn small_files_are_replaced_whole() {
     );
 }
 
-/// Making a file that is there: unchecked opens it, and so do the others after they failed.
+/// Creating an existing file with each `create` option: the open succeeds, and keeps the contents unless it truncates
+/// the file.
 #[test]
 fn ways_to_create() {
     for (option, calls) in [
@@ -253,7 +254,7 @@ fn ways_to_create() {
     }
 }
 
-/// Attributes that are kept serve a stat until the file or the name is changed.
+/// Cached attributes answer a `stat` until the session changes the file or the name.
 #[test]
 fn attributes_are_cached_as_requested() {
     let bench = Bench::new();
@@ -266,7 +267,7 @@ fn attributes_are_cached_as_requested() {
             let before = Calls::of(&bench.server);
             assert_eq!(name(&mut s, "f").stat().await.unwrap().size, 5);
             assert_eq!(looks(&before), []);
-            // An open asks the server again, and every read goes to it.
+            // An open and its `stat_handle` calls ask the server again, and each read calls READ.
             let h = opened(&mut s, "f", how(OpenMode::ReadWrite, false)).await;
             s.read(&h, 0, 5).await.unwrap();
             s.read(&h, 0, 5).await.unwrap();
@@ -288,7 +289,7 @@ fn attributes_are_cached_as_requested() {
             assert_eq!(error(name(&mut s, "g").stat().await), Errno::NOENT);
         }),
     );
-    // They are requested again when they have expired.
+    // Expired attributes are requested again.
     bench.run(
         "&cache=attr&actimeo=0s",
         case!(bench, s, {

@@ -14,7 +14,8 @@ use rustix::io::Errno;
 use std::rc::Rc;
 use std::sync::Arc;
 
-/// Runs a case and gives the rows that were counted: how often, and how often of late.
+/// Runs a case and returns each row with calls: its name, its number of successful calls so far, and the same number in
+/// the results.
 fn recorded(bench: &Bench, more: &str, case: impl Case) -> Vec<(String, u64, u64)> {
     let url = bench.url(more);
     connect(&url, &place("/work"), Purpose::Load, Record(case)).unwrap()
@@ -62,7 +63,7 @@ impl<C: Case> Visitor for Record<C> {
     }
 }
 
-/// Calls are counted in their rows, and errors by the server's own names.
+/// Successful calls count in the row of their procedure; failed calls do not.
 #[test]
 fn procedures_are_recorded() {
     let bench = Bench::with_faults(&["write=nospc:1"]);
@@ -78,7 +79,7 @@ fn procedures_are_recorded() {
     assert_eq!(done, [("CREATE".to_owned(), 1, 1)]);
 }
 
-/// Reads that were sent before it was known that the file has ended are counted like any other.
+/// READ calls that are sent before a reply shows the end of the file count like any other call.
 #[test]
 fn reads_beyond_the_end_are_recorded() {
     let bench = Bench::new();
@@ -153,7 +154,7 @@ fn work_directories() {
     assert_eq!(file, TargetError::NotDir("/file".into()));
     let below = ask("/file/work", Purpose::Load).unwrap_err();
     assert_eq!(below, TargetError::NotDir("/file".into()));
-    // The export itself may be the place.
+    // The work directory may be the export itself.
     assert!(ask("/", Purpose::Load).unwrap().0);
 }
 

@@ -26,39 +26,39 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// A case that takes longer hangs.
+/// Maximum duration of a case; a case that takes longer fails.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Bytes of a session's buffer, unless a case asks for another.
+/// Length in bytes of a session's buffer, unless a case chooses another.
 pub const BUFFER: u64 = 64 << 10;
 
-/// Something that every target must do.
+/// A case that must pass on every target for which a test runs it.
 pub trait Case: Send + 'static {
-    /// Does it, and panics if the target does otherwise.
+    /// Runs the case; panics if the target does not behave as required.
     async fn run<T: Target>(self, at: Bench<'_, T>);
 }
 
 /// The environment of a case.
 pub struct Bench<'a, T> {
-    /// The target, connected to `dir`.
+    /// The target, connected to the work directory of the case.
     pub target: &'a T,
-    /// The lane that the case runs on.
+    /// The lane on which the case runs.
     pub lane: Lane,
     /// The lane's deadline; not set.
     pub deadline: Arc<Deadline>,
     /// The lane's clock.
     pub clock: Clock,
-    /// The work directory, where this machine sees it.
+    /// The path of the work directory on this machine; a path that does not exist, if only NFS clients see the files.
     pub dir: &'a Path,
-    /// The view of files without the target.
+    /// Access to the files without the target under test.
     view: &'a View,
 }
 
-/// Views of files without the target.
+/// Ways to access the files without the target under test.
 enum View {
-    /// By the standard library.
+    /// By the standard library, in [`Bench::dir`].
     Here,
-    /// By a client that others wrote, below a directory of the export.
+    /// By an NFS client of another project, below a directory of the export.
     There(Box<RefCell<Viewer>>, String),
 }
 
@@ -68,7 +68,7 @@ impl<T: Target> Bench<'_, T> {
         self.session_with(&pool(Content::Random), 0, BUFFER)
     }
 
-    /// A session that writes from `content`.
+    /// A session with the given number that writes bytes of `content` and has a buffer of `buffer` bytes.
     pub fn session_with(&self, content: &ContentPool, number: u64, buffer: u64) -> T::Session {
         let spec = SessionSpec {
             buffer,
@@ -80,7 +80,7 @@ impl<T: Target> Bench<'_, T> {
         self.target.session(&self.lane, &spec).expect("a session")
     }
 
-    /// Path of a name in the work directory.
+    /// The path of a name in the work directory on this machine.
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.join(name)
     }
@@ -90,12 +90,12 @@ impl<T: Target> Bench<'_, T> {
         matches!(self.view, View::Here).then_some(self.dir)
     }
 
-    /// Number of attempts at a race: few where another client reads all bytes.
+    /// Number of attempts to provoke a race; few, if another client must read all bytes.
     pub fn rounds(&self) -> usize {
         if self.local().is_some() { 20 } else { 2 }
     }
 
-    /// Does something to a name, with the standard library or with the other client.
+    /// Calls `here` with the path on this machine, or `there` with the other client and its path; panics on an error.
     #[track_caller]
     fn look<R>(
         &self,
@@ -117,19 +117,19 @@ impl<T: Target> Bench<'_, T> {
         done.unwrap_or_else(|e| panic!("{}: {e}", String::from_utf8_lossy(name)))
     }
 
-    /// Makes a file without the target.
+    /// Writes a file, without the target under test.
     #[track_caller]
     pub fn file(&self, name: impl AsRef<[u8]>, bytes: &[u8]) {
         self.look(name, |p| std::fs::write(p, bytes), |v, p| v.write(p, bytes));
     }
 
-    /// Makes a directory without the target.
+    /// Creates a directory and its missing parents, without the target under test.
     #[track_caller]
     pub fn dir(&self, name: &str) {
         self.look(name, |p| std::fs::create_dir_all(p), |v, p| v.make_dirs(p));
     }
 
-    /// Makes a symbolic link without the target.
+    /// Creates a symbolic link `name` to `to`, without the target under test.
     #[track_caller]
     pub fn link(&self, name: &str, to: impl AsRef<Path>) {
         let to = to.as_ref();
@@ -137,7 +137,7 @@ impl<T: Target> Bench<'_, T> {
         self.look(name, |p| std::os::unix::fs::symlink(to, p), there);
     }
 
-    /// Gives a file a second name without the target.
+    /// Gives the file `of` the second name `name`, without the target under test.
     #[track_caller]
     pub fn hard_link(&self, of: &str, name: &str) {
         let old = |p: &[u8]| [&p[..p.len() - name.len()], of.as_bytes()].concat();
@@ -153,38 +153,38 @@ impl<T: Target> Bench<'_, T> {
         self.look(name, |p| std::fs::read_link(p), there)
     }
 
-    /// Removes a file without the target.
+    /// Removes a file, without the target under test.
     #[track_caller]
     pub fn remove_file(&self, name: &str) {
         self.look(name, |p| std::fs::remove_file(p), |v, p| v.remove(p));
     }
 
-    /// Permissions of a name, seen without the target.
+    /// The mode bits of a name, read without the target under test; symbolic links are not followed.
     #[track_caller]
     pub fn mode(&self, name: &str) -> u32 {
         let here = |p: &Path| Ok(p.symlink_metadata()?.permissions().mode() & 0o7777);
         self.look(name, here, |v, p| v.mode(p))
     }
 
-    /// Sets the permissions of a file without the target.
+    /// Sets the mode bits of a file or a directory, without the target under test.
     #[track_caller]
     pub fn set_mode(&self, name: &str, mode: u32) {
         let here = |p: &Path| std::fs::set_permissions(p, Permissions::from_mode(mode));
         self.look(name, here, |v, p| v.set_mode(p, mode));
     }
 
-    /// The contents of a file, read without the target.
+    /// The contents of a file, read without the target under test.
     #[track_caller]
     pub fn bytes(&self, name: &str) -> Vec<u8> {
         self.look(name, |p| std::fs::read(p), |v, p| v.bytes(p))
     }
 
-    /// Whether a name is there, without following it.
+    /// Whether a name exists; a symbolic link at its end is not followed.
     pub fn there(&self, name: &str) -> bool {
         self.kind(name).is_some()
     }
 
-    /// The kind of a name, without following it.
+    /// The kind of a name's entry, or `None` if the name does not exist; a symbolic link at its end is not followed.
     #[track_caller]
     pub fn kind(&self, name: &str) -> Option<EntryKind> {
         let of = |t: std::fs::FileType| match () {
@@ -205,7 +205,7 @@ impl<T: Target> Bench<'_, T> {
         self.look(name, here, there)
     }
 
-    /// Names in the work directory, sorted.
+    /// The sorted names in the directory `dir` of the work directory; `""` stands for the work directory itself.
     #[track_caller]
     pub fn names(&self, dir: &str) -> Vec<String> {
         let here = |p: &Path| {
@@ -222,7 +222,7 @@ impl<T: Target> Bench<'_, T> {
     }
 }
 
-/// Makes the calling thread one that permissions apply to, even if it belongs to root.
+/// Drops the capabilities of the calling thread that bypass permissions, so that permissions apply even to root.
 pub fn obey_permissions() {
     use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
     let mut sets = capabilities(None).expect("the thread's capabilities");
@@ -231,26 +231,26 @@ pub fn obey_permissions() {
     set_capabilities(None, sets).expect("whatever one has can be dropped");
 }
 
-/// Whether a directory lies in memory, where dropping the cache drops nothing.
+/// Whether a directory lies on a tmpfs, where dropping the page cache has no effect.
 pub fn in_memory(dir: &Path) -> bool {
     const TMPFS_MAGIC: u64 = 0x0102_1994;
     rustix::fs::statfs(dir).expect("a file system").f_type as u64 == TMPFS_MAGIC
 }
 
-/// Whether `bytes` are one transfer from the pool: pieces of it, each as long as it gives.
+/// Whether `bytes` consist of pieces of the pool, each as long as the longest piece, except the last.
 pub fn is_from(pool: &ContentPool, bytes: &[u8]) -> bool {
     bytes.chunks(pool.longest()).all(|chunk| {
-        // More steps than there are pieces.
+        // The pool has fewer than 4096 pieces.
         (0..4096).any(|step| pool.piece(step, chunk.len()) == chunk)
     })
 }
 
-/// Opens a file for this, and creates it if it does not exist.
+/// The way to open a file in `mode` that creates a missing file.
 pub fn making(mode: OpenMode) -> OpenHow {
     how(mode, true)
 }
 
-/// Takes all writes that are queued.
+/// Waits for all queued writes and takes them.
 pub async fn take_all<S: Session>(session: &mut S) -> Vec<AioDone> {
     let mut done = Vec::new();
     let pending = session.aio_pending();
@@ -269,9 +269,9 @@ pub async fn take_all<S: Session>(session: &mut S) -> Vec<AioDone> {
 /// The location of a case's files.
 #[derive(Clone, Copy)]
 pub enum Place {
-    /// In memory.
+    /// In memory, on a tmpfs.
     Memory,
-    /// Wherever temporary files are.
+    /// In the directory for temporary files.
     Disk,
 }
 
@@ -291,13 +291,13 @@ pub fn check(url: &'static str, place: Place, case: impl Case) {
     check_in(url, dir.path(), None, case);
 }
 
-/// Runs a case through io_uring with more options; on a machine without it, asserts that the target is
-/// refused with the reason.
+/// Runs a case through io_uring with more options of the URL; on a machine without io_uring, asserts that connecting
+/// fails with the reason.
 pub fn check_uring(options: &str, place: Place, case: impl Case) {
     let (url, dir) = (format!("posix:?io=uring{options}"), place.make());
     let Some(why) = plimsoll_target::uring_unavailable() else {
-        // Threads of the kernel and of the pool, which execute operations, have the rights that this thread has when
-        // they are started.
+        // The kernel's threads and the pool's threads, which execute operations, get the rights that this thread has
+        // when they start.
         obey_permissions();
         return check_in(&url, dir.path(), None, case);
     };
@@ -312,7 +312,8 @@ pub fn check_uring(options: &str, place: Place, case: impl Case) {
     assert_eq!(refused.to_string(), said);
 }
 
-/// Runs a case on a target that keeps no files; without `kind`, on the lane it asks for.
+/// Runs a case on a target that keeps no files, and asserts that no files are left; without `kind`, on the target's
+/// kind of lane.
 pub fn check_null(url: &'static str, kind: Option<LaneKind>, case: impl Case) {
     let dir = Place::Memory.make();
     check_in(url, dir.path(), kind, case);
@@ -325,21 +326,21 @@ pub fn check_in(url: &str, dir: &Path, kind: Option<LaneKind>, case: impl Case) 
     check_at(url, dir, dir, kind, case);
 }
 
-/// Runs a case by NFS version 3 on nfs-ganesha.
+/// Runs a case by NFS version 3 on nfs-ganesha with FSAL VFS.
 pub fn check_nfs3(case: impl Case) {
     check_ganesha(|server| server.nfs3_url(""), case);
 }
 
-/// Runs a case by NFS version 4 on nfs-ganesha.
+/// Runs a case by NFS version 4 on nfs-ganesha with FSAL VFS; `options` selects the minor version.
 pub fn check_nfs4(options: &str, case: impl Case) {
     check_ganesha(|server| server.nfs4_url(options), case);
 }
 
-/// Runs a case on nfs-ganesha, one server for all cases of this process.
+/// Runs a case in a directory of its own on nfs-ganesha; all cases of this process share one server.
 fn check_ganesha(url: impl FnOnce(&Ganesha) -> String, case: impl Case) {
     static SERVER: OnceLock<Result<Ganesha, TestServerError>> = OnceLock::new();
     static CASES: AtomicU32 = AtomicU32::new(0);
-    // It ends with this process.
+    // The server ends with this process.
     let server = SERVER.get_or_init(Ganesha::start);
     let server = server.as_ref().unwrap_or_else(|e| panic!("{e}"));
     let name = format!("case{}", CASES.fetch_add(1, Ordering::Relaxed));
@@ -349,7 +350,8 @@ fn check_ganesha(url: impl FnOnce(&Ganesha) -> String, case: impl Case) {
     check_at(&url(server), &place, &seen, None, case);
 }
 
-/// Runs a case by a version of NFS on a server whose files only clients see; what it said if it failed.
+/// Runs a case by an NFS version on a server whose files only clients see; the error is the message of the case's
+/// panic.
 pub fn check_on(server: &dyn NfsServer, version: Version, case: impl Case) -> Result<(), String> {
     static CASES: AtomicU32 = AtomicU32::new(0);
     let name = format!("case{}", CASES.fetch_add(1, Ordering::Relaxed));
@@ -360,7 +362,7 @@ pub fn check_on(server: &dyn NfsServer, version: Version, case: impl Case) -> Re
     let url = server.url(version, "");
     let seen = Path::new("/nowhere/on/this/machine");
     let done = runs(&url, &place, seen, None, view, case);
-    // The room is for the next.
+    // Frees the server's space for the next case.
     let removed = server.viewer().and_then(|mut v| v.remove_all(&name));
     done.map_err(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
@@ -370,24 +372,24 @@ pub fn check_on(server: &dyn NfsServer, version: Version, case: impl Case) -> Re
     removed.map_err(|e| e.to_string())
 }
 
-/// A case that every target with files passes, in a list of all of them.
+/// A case of `on_files`, in the list of all such cases.
 pub struct FileCase {
-    /// Module and name.
+    /// Path of the case's module.
     pub path: &'static str,
-    /// [`check_on`] of it.
+    /// Runs the case by [`check_on`].
     pub run: fn(&dyn NfsServer, Version) -> Result<(), String>,
 }
 
 inventory::collect!(FileCase);
 
-/// Runs a case in what the target calls `place` and the file system of this machine `seen`.
+/// Runs a case in the directory that the target calls `place` and this machine calls `seen`; panics if the case panics.
 fn check_at(url: &str, place: &Path, seen: &Path, kind: Option<LaneKind>, case: impl Case) {
     if let Err(panic) = runs(url, place, seen, kind, View::Here, case) {
         std::panic::resume_unwind(panic);
     }
 }
 
-/// Runs a case; what it panicked with if it did.
+/// Runs a case on a thread of its own; returns the panic of the case, or an error after [`PATIENCE`].
 fn runs(
     url: &str,
     place: &Path,
@@ -452,7 +454,7 @@ impl<C: Case> Visitor for OnLane<C> {
     }
 }
 
-/// Makes tests of cases: on every target that keeps files.
+/// Defines the tests of cases on every target that keeps files, and adds the cases to the list of all `FileCase`s.
 #[macro_export]
 macro_rules! on_files {
     ($($(#[$about:meta])* async fn $case:ident($at:ident, $session:ident) $body:block)*) => {$(
@@ -487,8 +489,8 @@ macro_rules! on_files {
     )*};
 }
 
-/// Makes tests of cases that are about system calls: which errors they give, what is open, and
-/// permissions, which a server does not deny to root.
+/// Defines the tests of cases about system calls, which run on `posix` only: the cases check errors of system calls,
+/// open descriptors, and permissions, which a server does not deny to root.
 #[macro_export]
 macro_rules! on_posix {
     ($($(#[$about:meta])* async fn $case:ident($at:ident, $session:ident) $body:block)*) => {$(
@@ -496,7 +498,8 @@ macro_rules! on_posix {
     )*};
 }
 
-/// Makes tests of a case: on `posix` in memory and on disk, and the given ones.
+/// Defines the tests of a case on `posix`, by system calls and by io_uring, in memory and on disk, and the additional
+/// tests.
 #[macro_export]
 macro_rules! one_case {
     ($(#[$about:meta])* $case:ident $at:ident $session:ident $body:block $($more:item)*) => {

@@ -1,4 +1,4 @@
-//! Operations that come to a fault of a relay before nfs-ganesha, and what has to come of them.
+//! Operations that meet a fault of a relay in front of nfs-ganesha, and their required results.
 
 #![allow(dead_code)] // each test binary uses its part
 
@@ -11,17 +11,17 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 
-/// The contents of a file before and after it is written.
+/// The contents of a file before a write; [`AFTER`] holds the contents after the write.
 pub const BEFORE: &[u8] = b"before";
 pub const AFTER: &[u8] = b"after!";
 
-/// One server for all tests of this process, with which it ends.
+/// One server for all tests of this process; the server ends with the process.
 pub fn server() -> &'static Ganesha {
     static SERVER: OnceLock<Ganesha> = OnceLock::new();
     SERVER.get_or_init(ganesha)
 }
 
-/// A work directory of a test, and a relay before the server.
+/// The work directory of a test on the server, and a relay in front of the server.
 pub struct Bed {
     pub relay: FaultRelay,
     name: String,
@@ -38,7 +38,7 @@ impl Bed {
         }
     }
 
-    /// Runs a case with as many sessions.
+    /// Runs a case through the relay, with `sessions` sessions.
     pub fn run(&self, options: &str, sessions: u64, case: impl Case) -> Counts {
         let url = self.relay.nfs4_url(Ganesha::PSEUDO, options);
         run(&url, &format!("/{}", self.name), sessions, case)
@@ -61,7 +61,7 @@ impl Bed {
     }
 }
 
-/// An operation that meets a fault.
+/// An operation that can meet a fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Do {
     Open,
@@ -79,7 +79,7 @@ pub enum Do {
 }
 
 impl Do {
-    /// All of them.
+    /// All operations.
     pub const ALL: [Self; 12] = [
         Self::Open,
         Self::Make,
@@ -95,7 +95,7 @@ impl Do {
         Self::List,
     ];
 
-    /// Its significant operation, and its row in the results.
+    /// The NFS operation that does the work, and the row of its compound in the results.
     pub fn is(self) -> (Op, &'static str) {
         match self {
             Self::Open | Self::Make => (Op::Open, "OPEN"),
@@ -117,7 +117,7 @@ impl Do {
         matches!(self, Read | Write | Close | Commit | Cut)
     }
 
-    /// Prepares the server.
+    /// Creates the file or the directory that the operation needs.
     fn prepare(self, bed: &Bed, path: &str) {
         match self {
             Self::List => {
@@ -128,7 +128,7 @@ impl Do {
         }
     }
 
-    /// Does it; a file that is open is in `h` before and after.
+    /// Carries out the operation. An open file is in `h` before and after the operation.
     async fn carry_out<S: Session>(
         self,
         s: &mut S,
@@ -174,7 +174,7 @@ impl Do {
         Ok(())
     }
 
-    /// The state of the server afterwards, whether the operation was executed or not.
+    /// Asserts that the server has the state after the operation, which was executed if `done` is set.
     fn check(self, bed: &Bed, path: &str, done: bool) {
         match self {
             Self::Make => assert_eq!(bed.there(&format!("{path}.new")), done),
@@ -199,21 +199,22 @@ impl Do {
 pub struct Meeting {
     pub what: Do,
     pub fault: Fault,
-    /// The error's name, if it fails.
+    /// The name of the error, if the operation must fail.
     pub want: Result<(), &'static str>,
-    /// The expected errors of its row.
+    /// Expected increase of the number of errors in the operation's row, by name of the error.
     pub errors: Vec<(&'static str, u64)>,
-    /// Times that state is recovered.
+    /// Expected number of recoveries of state.
     pub recovered: u64,
 }
 
 impl Meeting {
-    /// The operation fails so often with this status at the server, and then succeeds.
+    /// An operation that fails on the server with `status` for `times` attempts and then succeeds.
     pub fn passes(what: Do, status: Status, times: u32) -> Self {
         Self::passes_at(what.is().0, what, status, times)
     }
 
-    /// A case with the status at another operation of the compound.
+    /// An operation that succeeds after the operation `at` of its compound has failed with `status` for `times`
+    /// attempts.
     pub fn passes_at(at: Op, what: Do, status: Status, times: u32) -> Self {
         let op = what.is().0;
         Self {
@@ -225,7 +226,7 @@ impl Meeting {
         }
     }
 
-    /// The operation fails with this status at the server, and so with this error.
+    /// An operation that fails on the server once with `status`, and for the caller with `error`.
     pub fn fails(what: Do, status: Status, error: &'static str) -> Self {
         Self {
             want: Err(error),
@@ -233,7 +234,7 @@ impl Meeting {
         }
     }
 
-    /// And state is recovered once.
+    /// The same meeting, with one recovery of state.
     pub fn recovering(self) -> Self {
         Self {
             recovered: 1,
@@ -241,7 +242,7 @@ impl Meeting {
         }
     }
 
-    /// Does it, on a file of this name.
+    /// Carries out the operation on the file `path`, and checks the result, the server, and the rows of the results.
     pub async fn come<S: Session>(self, s: &mut S, seen: &Seen, bed: &Bed, path: &str) {
         let Self { what, .. } = self;
         what.prepare(bed, path);
@@ -249,7 +250,7 @@ impl Meeting {
         if what.is_of_open() {
             Do::Open.carry_out(s, &mut h, path).await.unwrap();
         } else {
-            // This one must not have to recover the state that the previous one lost.
+            // A first call recovers the state that the previous meeting lost, so that this meeting need not.
             name(s, path).stat().await.unwrap();
         }
         let (_, row) = what.is();
@@ -282,7 +283,7 @@ impl Meeting {
     }
 }
 
-/// Operations that come to faults, one after the other.
+/// Meetings with faults one after the other, each on a file of its own.
 pub struct Meetings<'a>(pub &'a Bed, pub Vec<Meeting>);
 
 impl Case for Meetings<'_> {

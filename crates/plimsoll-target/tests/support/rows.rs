@@ -24,18 +24,18 @@ use std::time::Duration;
 /// Maximum time to wait for an event.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The interval that everything is in, in nanoseconds.
+/// Length of the measured interval in nanoseconds, longer than any test.
 const INTERVAL: u64 = 1 << 60;
 
-/// The count of each row of the results, without errors.
+/// Counts by name: the successful calls of each row, or the errors of one row.
 pub type Counts = BTreeMap<String, u64>;
 
-/// A case for several sessions of one lane.
+/// A case with several sessions of one lane.
 pub trait Case {
     async fn run<S: Session>(self, sessions: Vec<S>, seen: &Seen);
 }
 
-/// The rows as they are now.
+/// The rows of the results while a case runs.
 pub struct Seen {
     names: Vec<&'static str>,
     recorder: Rc<Recorder>,
@@ -45,7 +45,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// Rows that were counted so far.
+    /// The number of successful calls of each row so far, without rows that have none.
     pub fn counts(&self) -> Counts {
         let progress = self.recorder.progress();
         let each = self.names.iter().enumerate();
@@ -59,7 +59,7 @@ impl Seen {
         self.counts().get(name).copied().unwrap_or(0)
     }
 
-    /// Errors of a row so far, by what went wrong.
+    /// The number of errors of a row so far, by name of the error.
     pub fn errors(&self, name: &str) -> Counts {
         let row = self.names.iter().position(|n| *n == name);
         let row = row.unwrap_or_else(|| panic!("there is no row {name}"));
@@ -69,7 +69,7 @@ impl Seen {
         totals.rows[row].errors.clone()
     }
 
-    /// Lets the lane do other things for a while.
+    /// Lets the lane's other tasks run for 50 ms.
     pub async fn rest(&self) {
         self.lane
             .uncancellable_sleep_until(self.lane.now() + 50_000_000)
@@ -134,7 +134,7 @@ pub fn run(url: &str, dir: &str, sessions: u64, case: impl Case) -> Counts {
     connect(url, &place(dir), Purpose::Load, on).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// Runs all of them concurrently to their end.
+/// Runs all futures concurrently until all are complete.
 pub async fn all<'a>(futures: impl IntoIterator<Item = Task<'a>>) {
     let mut left: Vec<Pin<Box<dyn Future<Output = ()> + 'a>>> = futures.into_iter().collect();
     poll_fn(|context| {

@@ -7,7 +7,7 @@ use rustix::io::Errno;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-/// A work directory without anything else.
+/// A permanent work directory without guards.
 pub fn place(dir: impl AsRef<Path>) -> WorkDirSpec {
     WorkDirSpec {
         dir: dir.as_ref().into(),
@@ -16,7 +16,7 @@ pub fn place(dir: impl AsRef<Path>) -> WorkDirSpec {
     }
 }
 
-/// A pool of contents; the same each time.
+/// A content pool; its bytes are the same in each run.
 pub fn pool(content: Content) -> ContentPool {
     static RANDOM: OnceLock<ContentPool> = OnceLock::new();
     let make = || ContentPool::new(content, Stream::new(42)).expect("memory for a pool");
@@ -26,7 +26,7 @@ pub fn pool(content: Content) -> ContentPool {
     }
 }
 
-/// A session that writes random bytes and records nothing.
+/// The specification of a session that writes random bytes and records no calls.
 pub fn spec() -> SessionSpec {
     SessionSpec {
         buffer: 4096,
@@ -44,19 +44,19 @@ pub fn spec() -> SessionSpec {
     }
 }
 
-/// Chooses the name of the session's next operation.
+/// Sets the name of the session's next operation.
 pub fn name<S: Session>(session: &mut S, path: impl AsRef<[u8]>) -> &mut S {
     session.locate(|to| to.extend_from_slice(path.as_ref()));
     session
 }
 
-/// Renames a name to another.
+/// Renames `from` to `to`.
 pub async fn rename<S: Session>(session: &mut S, from: &str, to: &str) -> Result<(), OpError> {
     name(session, to).set_destination();
     name(session, from).rename().await
 }
 
-/// Opens a file for this, and creates it if it is not there and `create` is set.
+/// The way to open a file in `mode`; creates a missing file if `create` is set.
 pub fn how(mode: OpenMode, create: bool) -> OpenHow {
     OpenHow {
         create,
@@ -64,7 +64,7 @@ pub fn how(mode: OpenMode, create: bool) -> OpenHow {
     }
 }
 
-/// Opens a file that is there, or is created.
+/// Opens a file; panics if the open fails.
 pub async fn opened<S: Session>(session: &mut S, path: &str, how: OpenHow) -> S::Handle {
     match name(session, path).open(how).await {
         Ok(handle) => handle,
@@ -72,7 +72,7 @@ pub async fn opened<S: Session>(session: &mut S, path: &str, how: OpenHow) -> S:
     }
 }
 
-/// Takes the error of an operation that must fail.
+/// Returns the error of an operation that must fail; panics if the operation succeeded.
 #[track_caller]
 pub fn error<R>(result: Result<R, OpError>) -> Errno {
     match result {

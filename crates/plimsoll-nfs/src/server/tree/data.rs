@@ -52,7 +52,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Returns data of a file, and whether the file ends after the data.
+    /// Returns data of a file, at most `count` bytes, and whether the file ends after the data.
     pub fn read(&self, file: &Handle, offset: u64, count: u32) -> TreeResult<(&[u8], bool)> {
         let data = match &self.node(file)?.content {
             Content::File(data) => data,
@@ -64,7 +64,7 @@ impl Tree {
         Ok((&data[begin..end], end == data.len()))
     }
 
-    /// Writes to a file.
+    /// Writes to a file, and extends the file if necessary; `NOSPC` if the memory limit would be exceeded.
     pub fn write(&mut self, file: &Handle, offset: u64, bytes: &[u8]) -> TreeResult<()> {
         let number = self.number(file)?;
         let end = offset.checked_add(bytes.len() as u64).ok_or(Status::FBig)?;

@@ -150,7 +150,7 @@ mod tests {
             assert!(poll(gone.as_mut()).is_none() && poll(given.as_mut()).is_none());
             assert!(poll(last.as_mut()).is_none());
             drop(held);
-            // The mutex was granted to `gone`; both are dropped without acquiring the mutex.
+            // The mutex was granted to `gone`; `gone` and `given` are dropped without acquiring the mutex.
         }
         assert!(poll(last.as_mut()).is_some());
         assert!(!mutex.is_held());

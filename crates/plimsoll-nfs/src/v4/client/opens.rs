@@ -55,7 +55,9 @@ fn confirmed(r: &mut Results<'_>) -> Result<StateId, NfsError> {
 }
 
 impl Client {
-    /// Opens a file by its name in a directory (RFC 7530, 16.16).
+    /// Opens the file `at`, a name in a directory, for `access` (RFC 7530, 16.16), and creates a missing file if `how`
+    /// is given. Returns the open file with its type, change counter and size, as far as the server returned the
+    /// attributes. A file with a delegation is opened without the server.
     ///
     /// # Errors
     /// See [`NfsError`].

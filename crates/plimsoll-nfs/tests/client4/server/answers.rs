@@ -5,7 +5,7 @@ use plimsoll_nfs::v4::operations::Op;
 use plimsoll_nfs::v4::types::{Status, Text};
 use plimsoll_nfs::xdr::Encode;
 
-/// The results of operations, one after the other.
+/// The encoded results of a compound's operations, in sequence.
 #[derive(Default)]
 pub(super) struct Answers {
     count: u32,
