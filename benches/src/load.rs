@@ -43,7 +43,7 @@ impl Load {
             .unwrap_or_default()
     }
 
-    /// Operations of a row.
+    /// Number of operations of the row named `name`.
     pub(crate) fn ops_of(&self, name: &str) -> u64 {
         self.row(name).ops
     }
@@ -96,7 +96,8 @@ pub(crate) fn plan(text: &str, dir: &Path, mut overrides: Overrides) -> Result<P
     )?)
 }
 
-/// Runs a workload in the Workload Model Language; fails if an operation fails or none completes.
+/// Runs a workload in the Workload Model Language; fails if an operation fails, if none completes, or if the length of
+/// the window deviates from `how.time` by more than 1 %.
 pub(crate) fn run(text: &str, dir: &Path, how: &BenchConditions<'_>) -> Result<Load, BenchError> {
     let mut overrides = Overrides {
         time: Some(how.time),

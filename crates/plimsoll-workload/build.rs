@@ -1,6 +1,6 @@
 //! Writes one Rust list of `Builtin` values for each file extension in `workloads` and `profiles`. The statics
-//! `BUILTINS` of the modules `wml`, `mix` and `profile` include the lists, so every file of the two directories is
-//! built in.
+//! `BUILTINS` of the modules `wml`, `mix` and `profile` include the lists, so every file of the two directories with an
+//! extension in the list of `main` is built in.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};

@@ -103,7 +103,7 @@ fn relay(rtt: Duration, in_flight: u32, rounds: u32) -> io::Result<RoundTrips> {
 
 /// Sends messages at equal distances, so that `in_flight` messages are in flight, as with independent clients, until
 /// `rounds` messages have been sent for each message in flight; receives the replies on this thread. If the machine is
-/// late, at most half as many more messages are in flight.
+/// late, at most half as many more messages, and one, are in flight.
 ///
 /// The first rounds are not counted, because the first rounds include the time to connect and TCP's slow start, whose
 /// congestion window of 10 segments doubles after each delayed acknowledgement of up to 40 ms, on any link.

@@ -245,8 +245,8 @@ impl RunState {
         self.end_run(at);
     }
 
-    /// Notes that a worker has ended because the supply of its operation is used up. Ends the run too, if the run ends
-    /// by time and the workload does not use up the supply by design.
+    /// Notes that a worker of an operation without supply has ended: adds a remark if the workload uses up the supply
+    /// by design, and ends the run otherwise. Without effect if the run is over, or does not end by time.
     pub(crate) fn run_out(&self, row: u32, supply: Supply, now: Nanos) {
         let plan = &self.plan;
         // The run was over before the worker noticed.
@@ -301,7 +301,7 @@ impl RunState {
         }
     }
 
-    /// The budget of a worker at its start, if operations are limited.
+    /// The budget of a worker at its start; 0 if the workers share a limit, `None` if operations are not limited.
     pub(crate) fn initial_budget(&self) -> Option<u64> {
         match self.plan.options.ops {
             None => None,
@@ -340,8 +340,8 @@ impl RunState {
         }
     }
 
-    /// Counts of the event schedule in a window; `None` without a schedule. The event schedule ends with the last
-    /// worker that takes events.
+    /// Counts of the event schedule in a window; `None` if no worker follows a schedule, or before the first window of
+    /// this phase. The event schedule ends with the last worker that follows the schedule.
     pub(crate) fn event_counts(&self, window: WindowBounds) -> Option<ScheduleCounts> {
         let workers = lock(&self.event_workers);
         // The latest window may belong to an earlier load phase.

@@ -1,7 +1,8 @@
 //! Schedules: due times of events, and the events that are dropped because the workers are too far behind.
 //!
 //! Filebench's queue holds the events of five seconds and adds none while full. Plimsoll drops the oldest events
-//! instead, so that no response time has more than five seconds of backlog.
+//! instead, so that a backlog adds at most five seconds to a response time, or the time between two events if that time
+//! is longer.
 
 use crate::worker_id::WorkerId;
 use plimsoll_measure::{Nanos, ScheduleCounts, WindowBounds};
@@ -10,8 +11,8 @@ use plimsoll_runtime::sync::atomic::AtomicU64;
 use plimsoll_runtime::sync::atomic::Ordering::Relaxed;
 use std::ops::Range;
 
-/// Maximum delay of an operation of a mix in nanoseconds. Operations with a longer delay are dropped, so that a server
-/// does not get all delayed operations at once after a stall.
+/// Maximum delay of an operation of a mix in nanoseconds. Operations with a longer delay are dropped, except the latest
+/// due operation, so that a server does not get all delayed operations at once after a stall.
 pub(crate) const MAX_MIX_BACKLOG_NS: Nanos = 1_000_000_000;
 
 /// Maximum delay of an event in nanoseconds: Filebench's queue holds the events of five seconds.

@@ -1,8 +1,8 @@
 //! Stages of a pattern: the progress of its ranks, and the results of a stage.
 //!
 //! The ranks agree on their progress after every stage, so that a cleanup deletes the files that exist even when a
-//! stonewall has let ranks drift apart. After a stonewall all ranks continue to the largest number of rounds that a
-//! rank has proposed: ranks of one process agree through [`StageRun`], processes through the controllers.
+//! stonewall has let ranks drift apart. After a stonewall with wear-out, all ranks continue to the largest number of
+//! rounds that a rank has proposed: ranks of one process agree through [`StageRun`], processes through the controllers.
 
 use crate::sync::{BlockedCount, Broadcast, ControllerWakeup, lock};
 use plimsoll_lane::{Lane, Stopped};

@@ -107,7 +107,7 @@ impl Guard {
         is_port && is_ours
     }
 
-    /// Whether a request has the token or the session cookie; true if no token is set.
+    /// Whether a request has the token or, without a bearer token, the session cookie; true if no token is set.
     fn has_token(&self, headers: &HeaderMap) -> bool {
         if self.token.is_none() {
             return true;

@@ -15,7 +15,7 @@ use std::time::Duration;
 /// Minimum length of a token in characters.
 pub const MIN_TOKEN_CHARS: usize = 16;
 
-/// Maximum wait at shutdown for a request that changes files.
+/// Maximum wait at shutdown for requests that block a thread, such as requests that change files.
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Settings of a results browser: what the server shows, and to whom.
@@ -73,6 +73,9 @@ pub struct Server {
 
 impl Server {
     /// Reads the results below the root, and listens on the address.
+    ///
+    /// # Errors
+    /// Every [`ServeError`]; nothing is listening then.
     pub fn bind(listen: SocketAddr, settings: Settings) -> Result<Self, ServeError> {
         if !listen.ip().is_loopback() && settings.token.is_none() {
             return Err(ServeError::NeedsToken(listen));
@@ -91,6 +94,9 @@ impl Server {
     }
 
     /// Address that the server listens on, with the port that the system chose for port 0.
+    ///
+    /// # Errors
+    /// The system's error if the address of the socket cannot be read.
     pub fn address(&self) -> std::io::Result<SocketAddr> {
         self.listener.local_addr()
     }
@@ -130,7 +136,7 @@ impl Server {
 /// Routes of a server without a socket. `port` is the port for which cookies are named.
 ///
 /// # Errors
-/// As [`Server::bind`], except for the errors of listening.
+/// As [`Server::bind`], except [`ServeError::NeedsToken`] and [`ServeError::Listen`].
 pub fn routes(settings: Settings, port: u16) -> Result<axum::Router, ServeError> {
     let results = open_results(&settings)?;
     Ok(router(&app(settings, port, results)?))

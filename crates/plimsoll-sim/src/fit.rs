@@ -31,7 +31,8 @@ const BOUND_TOLERANCE: f64 = 0.002;
 /// Number of significant digits to which a fitted figure is rounded in the system file.
 const FITTED_DIGITS: i32 = 4;
 
-/// Maximum number of additional digits of a figure whose rounded value would violate a bound.
+/// Maximum number of precisions for a figure, each with one digit more than the last, before a figure whose rounded
+/// value violates a bound is set to the bound.
 const MORE_DIGITS: i32 = 8;
 
 /// A figure of a system file with bounds for fitting.
@@ -63,7 +64,8 @@ impl FreeFigure {
             .any(|bound| (factor / bound - 1.0).abs() < BOUND_TOLERANCE)
     }
 
-    /// Value times `factor` in the notation of the text: rounded to four digits and within the bounds.
+    /// Value times `factor` in the notation of the text, within the bounds: rounded to four significant digits, or to
+    /// more digits if the rounded value would violate a bound.
     #[must_use]
     pub fn scaled(&self, factor: f64) -> String {
         let (number, unit) = split(&self.text);

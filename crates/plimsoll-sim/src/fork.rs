@@ -10,7 +10,7 @@ const MAX_PIECES: u64 = 65_536;
 
 impl Simulation {
     /// Starts a copy on every node of a group that is up. Other nodes miss the copy and catch up when they are up
-    /// again.
+    /// again. If fewer nodes are up than `wait` requires, the flow fails, or waits for a node of the group.
     pub(crate) fn replicate(&mut self, id: FlowId, group: u8, wait: Acknowledgement, after: u32) {
         let g = group as usize;
         let count = self.system.groups[g].count;
@@ -48,7 +48,7 @@ impl Simulation {
         }
     }
 
-    /// Starts a branch for each piece; pieces end at multiples of `unit`.
+    /// Starts a branch for each piece; all pieces except the last end at multiples of `unit` bytes.
     pub(crate) fn stripe(&mut self, id: FlowId, unit: u64, after: u32) {
         let (offset, bytes) = (self.flows[id].operation.offset, self.flows[id].bytes);
         let end = offset.saturating_add(bytes);

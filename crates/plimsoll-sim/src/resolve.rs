@@ -23,7 +23,7 @@ use std::sync::Arc;
 /// Maximum number of nodes of a group, or of equal elements under one name.
 const MAX_COUNT: u32 = 1 << 20;
 
-/// Maximum number of stations, links, caches, logs, limits and groups of a system.
+/// Maximum number of stations, links, caches, logs, limits, token tables and groups of a system.
 const MAX_ELEMENTS: usize = 10_000;
 
 /// Maximum number of instances of all stations, all caches, all logs or all limits of a system.
@@ -355,7 +355,8 @@ impl<'a> Resolver<'a> {
         number
     }
 
-    /// Creates the stations of a link: in each direction a station for transmission and a station for latency.
+    /// Creates the stations of a link: in each direction a station for transmission if the link has a bandwidth, and a
+    /// station for latency if the latency is above 0.
     fn link(&mut self, name: &'a Spanned<String>, link: &'a Link) {
         if link.latency.is_none() && link.bandwidth.is_none() {
             self.problem(
@@ -444,7 +445,7 @@ impl<'a> Resolver<'a> {
         self.elements();
     }
 
-    /// Allocates element numbers for everything but stations.
+    /// Allocates element numbers for groups, buffers and limits.
     fn elements(&mut self) {
         let System {
             elements,

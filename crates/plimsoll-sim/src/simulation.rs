@@ -271,7 +271,7 @@ impl Simulation {
         }
     }
 
-    /// Number of operations and background flows in flight.
+    /// Number of flows in flight: operations, their branches, and background flows.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.flows.live()

@@ -193,7 +193,7 @@ pub(crate) struct CacheSpec {
     pub(crate) capacity: u64,
     /// Block size in bytes; `None` if blocks are whole files.
     pub(crate) block: Option<u64>,
-    /// Whether the cache begins with as much of the data set as fits.
+    /// Whether the cache begins with as much of the working set as fits.
     pub(crate) begins_full: bool,
     /// Whether the contents of the cache are lost when the node goes down.
     pub(crate) volatile: bool,

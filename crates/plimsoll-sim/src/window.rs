@@ -67,7 +67,7 @@ impl Simulation {
     /// Figures since the snapshot `begin`.
     ///
     /// # Panics
-    /// If `begin` belongs to another simulation.
+    /// If `begin` belongs to a simulation of another system.
     #[must_use]
     pub fn figures_since(&self, begin: &Snapshot) -> SimulatedWindow {
         let end = self.snapshot();

@@ -124,10 +124,12 @@ impl Bed {
         line.run(SETUP_TIMEOUT)
     }
 
-    /// Waits until a command succeeds.
+    /// Waits until a command succeeds and `is_done` returns true for the standard output of the command, at most
+    /// [`SETUP_TIMEOUT`].
     ///
     /// # Errors
-    /// If a daemon ends before the command succeeds, or if the time limit passes: with the last error of the command.
+    /// If a daemon ends before, if the start of the bed is interrupted, or if the time limit passes: with the last
+    /// output or error of the command.
     pub fn wait_until(
         &mut self,
         what: &str,

@@ -282,7 +282,7 @@ impl TestBed {
     /// The default target of loads: the first target.
     ///
     /// # Panics
-    /// Never: a bed that is up has a target.
+    /// If the bed is still being started: only a bed that is up has a target.
     #[must_use]
     pub fn target(&self) -> &BedTarget {
         self.state

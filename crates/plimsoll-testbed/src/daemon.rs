@@ -222,7 +222,8 @@ pub struct ForeignProcess {
     pub ready: Ready,
 }
 
-/// Daemon of a node; a kill ends the daemon's whole process group.
+/// Daemon of a node. A kill ends the whole process group of a daemon that the keeper has started, and only the process
+/// of any other daemon.
 pub(crate) struct Daemon {
     line: CommandLine,
     ready: Ready,
@@ -419,7 +420,8 @@ impl Daemon {
         sent.map_err(|e| BedError::failed(self.line.shown(), e))
     }
 
-    /// Kills the daemon's process group with SIGKILL, and waits for the daemon's end; no effect on an ended daemon.
+    /// Kills the daemon as [`signal`](Self::signal) does, with SIGKILL, and waits for the daemon's end; no effect on an
+    /// ended daemon.
     pub(crate) fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             // The process may have ended already.
@@ -436,7 +438,7 @@ impl Daemon {
         self.wait(given_up)
     }
 
-    /// Output since the last start.
+    /// The first MiB of the output since the last start.
     fn written(&self) -> String {
         self.log_text(false)
     }

@@ -58,7 +58,7 @@ impl Default for Bench {
 }
 
 impl Bench {
-    /// A directory in memory, without the peculiarities of most file systems.
+    /// A directory on tmpfs (`/dev/shm`), so that the test does not depend on a disk.
     pub fn on_tmpfs() -> Self {
         Self::below(Path::new("/dev/shm"))
     }

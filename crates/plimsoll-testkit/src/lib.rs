@@ -39,7 +39,7 @@
 //! changing the user. Test beds have a network of their own; servers of this crate are in the network of the test, and
 //! tests control the servers through Rust types.
 
-// The names of these test functions suffice as documentation.
+// The names of the helper functions in `bench` suffice as documentation.
 #[allow(missing_docs)]
 pub mod bench;
 pub mod crash_points;

@@ -1,6 +1,7 @@
 /*
- * Whether the registers of AVX (SSE, where there is no AVX) survive page faults, at each of which User-Mode Linux
- * gets and sets the state of the process. Says in how many they did not; ends with 1 if there was one.
+ * Checks whether AVX registers (SSE registers without AVX) survive page faults, at each of which User-Mode Linux gets
+ * and sets the state of the process. Prints the number of lost registers; exits with 1 if a register was lost, with 2
+ * if memory cannot be mapped.
  */
 #include <stdio.h>
 #include <string.h>

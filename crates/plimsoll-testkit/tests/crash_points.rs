@@ -1,4 +1,4 @@
-//! Real programs are recorded, and what crashes leave of their files is computed by hand here.
+//! Recordings of real programs: the files that crashes leave, compared with files computed by hand.
 
 use plimsoll_testkit::crash_points::{Change, Crash, CrashState, Fault, Recorder, Recording};
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ fn record(dir: &Path, script: &str) -> Recording {
     recording
 }
 
-/// A state as text: names, and contents behind a colon.
+/// A crash state as text: each path, followed by `:` and the content for a file, or by `/` for a directory.
 fn text(state: &CrashState) -> String {
     let entry = |(path, content): (&std::path::PathBuf, &Option<std::sync::Arc<Vec<u8>>>)| {
         let path = path.display();
@@ -116,7 +116,7 @@ fn changes_fail_as_on_a_full_or_broken_disk() {
         let left = std::fs::read_to_string(dir.path().join("g")).unwrap_or_default();
         (recording, left)
     };
-    // The first is the creation of the file.
+    // The first change that needs space is the creation of the file.
     let (full, left) = of(Fault::FullFrom(2));
     assert_eq!((full.failed.len(), left.as_str()), (2, "a"));
     assert!(full.stderr.contains("No space left"), "{}", full.stderr);

@@ -1,4 +1,4 @@
-//! The servers start, serve, and end with their owner.
+//! Test servers start, serve, and end with the process of their test.
 
 use plimsoll_testkit::{Ganesha, GaneshaOptions, Knfsd, MOUNT_PORT, NFS_PORT, needs_root};
 use std::io::{BufRead, BufReader};
@@ -15,12 +15,13 @@ fn pid_of(server: &Ganesha) -> String {
     pid.trim().to_owned()
 }
 
-/// Whether a process runs: what nobody collects stays as a number without a program.
+/// Whether a process runs; a zombie has an empty command line, and does not run.
 fn runs(pid: &str) -> bool {
     std::fs::read(format!("/proc/{pid}/cmdline")).is_ok_and(|line| !line.is_empty())
 }
 
-/// The number of a network device, which no other has after it. Names are used again.
+/// Number of a network device, which the kernel does not reuse, unlike the device's name; `None` if no device has the
+/// name.
 fn device(name: &str) -> Option<String> {
     let link = Command::new("ip")
         .args(["-o", "link", "show", name])
@@ -100,7 +101,7 @@ fn fails() {
     panic!("on purpose, as {}", String::from_utf8_lossy(&uid));
 }
 
-/// Wherever it runs: an ordinary user's runs elsewhere.
+/// A failing test fails, whether this process is root or runs the test as root of new namespaces.
 #[test]
 fn a_test_that_fails_as_root_fails() {
     let done = Command::new(std::env::current_exe().unwrap())
@@ -122,7 +123,7 @@ fn holder() {
     std::thread::sleep(Duration::from_secs(600));
 }
 
-/// When the process of a test is killed, nothing stays.
+/// When the process of a test is killed, its servers, namespaces and network devices end.
 #[test]
 fn servers_die_with_their_process() {
     needs_root!();

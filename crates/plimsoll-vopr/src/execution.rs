@@ -365,8 +365,9 @@ struct RankMain {
 }
 
 impl Execution {
-    /// Everything that follows from the seed, as text: the end of each rank, with its windows and intervals.
-    /// Measurements of the real machine are left out.
+    /// Everything that follows from the seed, as text: the end of the simulation, times of disturbances, the end of
+    /// each rank with its windows and intervals, the other run, the results, the files and the calls. Measurements of
+    /// the real machine are left out.
     #[must_use]
     pub fn digest(&self) -> String {
         let mut text = format!("{:?} {:?}", self.end, self.applied);

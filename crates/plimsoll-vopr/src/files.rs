@@ -125,7 +125,8 @@ impl FilesSpec {
         this
     }
 
-    /// Makes calls of the load fail from its beginning.
+    /// Makes calls of the load fail from its beginning, with a drawn error and probability; draws whether the run
+    /// counts errors.
     pub(crate) fn fail_calls_of_load(&mut self, rng: &mut Xoshiro256PlusPlus) {
         let error = ERRORS[rng.random_range(0..ERRORS.len())];
         let probability = [1000, 10_000, 100_000][rng.random_range(0..3)];

@@ -1,8 +1,8 @@
 //! Filebench's profiles: a text with `DEFAULTS` and `CONFIG` blocks becomes a list of runs.
 //!
-//! [`parse`] reads the text into a [`Profile`]. [`Profile::cases`] makes a [`Case`] of every configuration, every value
-//! of its lists, every load of its function and every file system. A [`Library`] supplies the parameters of workloads,
-//! so this module is independent of workloads.
+//! [`parse`] reads the text into a [`Profile`]. [`Profile::cases`] makes a [`Case`] of every combination of a
+//! configuration, a value from each of its lists, a load of its function, and a file system. A [`Library`] supplies the
+//! parameters of workloads, so this module is independent of workloads.
 //!
 //! ```
 //! use plimsoll_plan::Parameter;

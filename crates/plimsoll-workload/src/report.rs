@@ -9,7 +9,7 @@ pub(crate) struct Reported;
 
 /// A parser or lowering step that collects errors and continues after an error.
 pub(crate) trait Report {
-    /// Adds an error to the errors that the parser or lowering step collects.
+    /// Adds an error to the collected errors.
     fn problem(&mut self, problem: Problem) -> Reported;
 
     fn fail<T>(

@@ -3,7 +3,8 @@
 use plimsoll_runtime::sync::atomic::AtomicU64;
 use plimsoll_runtime::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, SeqCst};
 
-/// Words per cache line of a processor. Blocks in which different threads work do not share a cache line.
+/// Words per cache line of a processor. The blocks of a large set are whole cache lines, so that threads that work in
+/// different blocks write different cache lines.
 #[cfg(not(loom))]
 const LINE: usize = 8;
 

@@ -4,7 +4,8 @@ use super::bits::{Bits, LINE_BITS};
 use plimsoll_runtime::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
 use plimsoll_runtime::sync::atomic::{AtomicU32, AtomicU64};
 
-/// Minimum number of blocks of a set, so that every worker visits the whole set.
+/// Minimum number of blocks of a set with at least as many entries, so that every worker visits the whole set. A
+/// smaller set has one block per entry.
 const MIN_BLOCKS_PER_SET: u32 = 64;
 
 /// Kind of an entry: on the target, the file or directory of the entry exists or is missing.
@@ -94,7 +95,7 @@ pub(crate) struct Entries {
     count: AtomicU64,
     /// Incremented whenever an entry is created or deleted.
     changes: AtomicU64,
-    /// For each kind of entry, the block of entries that the shared cursor hands to the next worker.
+    /// For each kind of entry, the number, modulo the number of blocks, of the block that the next worker searches.
     cursors: [SharedPosition; 2],
     block: u32,
     part: RankPart,
@@ -237,7 +238,8 @@ impl Entries {
         self.nothing(kind)
     }
 
-    /// Takes entry `i` if the entry exists and is idle; `Choice::None` if the entry is missing.
+    /// Takes entry `i` if the entry exists and is idle. `Choice::None` if the entry is missing and idle, or belongs to
+    /// another rank; `Choice::AllBusy` if the entry is busy.
     pub(crate) fn claim(&self, i: u32) -> Choice {
         if self.idle_existing.take(i) {
             Choice::Taken(i)

@@ -124,7 +124,7 @@ impl FilesetState {
         self.open.get(file.0)
     }
 
-    /// Ends the work on a file, which becomes idle again.
+    /// Ends the work on a file, which becomes idle with the existence `now`, and serves the waiters.
     #[inline]
     pub(crate) fn release(&self, file: FileId, now: Existence) {
         self.files.release(file.0, now);

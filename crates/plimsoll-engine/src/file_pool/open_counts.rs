@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::{AcqRel, Acquire};
 
-/// Files per chunk: the counts of a chunk fill four pages.
+/// Files per chunk: the counts of a chunk fill 16 KiB, four pages of 4 KiB.
 const CHUNK: usize = 4096;
 
 type Chunk = Box<[AtomicU32; CHUNK]>;

@@ -48,7 +48,7 @@ struct Queues {
 struct Request {
     /// Number of the request in the order of arrival in all queues.
     arrival: u64,
-    /// Entry with which the search begins.
+    /// Entry with which the search begins; `None` if the worker has no preference.
     from: Option<u64>,
     /// Number of retries left before the worker is handed an entry.
     tries_left: u32,
@@ -59,7 +59,7 @@ struct Request {
 pub(crate) enum Want {
     /// Request for any entry of a kind; with a number, for the entry with the number or the next entry of the kind.
     Any(Existence, Option<u64>),
-    /// Request for the entry with the given number; the wait ends without an entry if the entry is deleted.
+    /// Request for the entry with the given number; the wait ends without an entry if the entry is missing.
     This(u32),
 }
 
@@ -243,7 +243,7 @@ impl EntryPool {
         }
     }
 
-    /// Ends the work on a taken entry, and hands the entry to the first waiter for the entry.
+    /// Makes the taken entry `i` idle with the existence `now`, and serves the waiters for the entry and for its kind.
     #[inline]
     pub(crate) fn release(&self, i: u32, now: Existence) {
         self.entries.put(i, now);
@@ -259,7 +259,7 @@ impl EntryPool {
         self.waiting.0.load(SeqCst) > 0
     }
 
-    /// Hands entry `i`, released as one of the kind `now`, to a waiter.
+    /// Serves the waiters after the release of entry `i` with the existence `now`.
     #[cold]
     #[inline(never)]
     fn hand_over(&self, i: u32, now: Existence) {

@@ -4,7 +4,7 @@ use plimsoll_measure::Nanos;
 use plimsoll_plan::{Mix, MixOp, Pool, Rng, WorkerGroup};
 use rand::RngExt;
 
-/// Maximum number of files that a worker keeps open.
+/// Maximum number of descriptor slots of a worker of a mix.
 const OPEN_FILES: u64 = 32;
 
 /// Maximum number of descriptors that an operation of a mix holds open beside the slots: a copy opens two files.
@@ -149,7 +149,7 @@ mod tests {
             seen[at] += 1;
         }
         assert_eq!(seen[1], 0);
-        // Six standard deviations of a binomial of 40 000 and a quarter are 520.
+        // Six standard deviations of a binomial distribution of 40 000 draws with probability 1/4 are 520.
         assert!(seen[0].abs_diff(10_000) < 520, "{seen:?}");
     }
 

@@ -20,8 +20,8 @@ use std::sync::Arc;
 /// process of another machine, which may be running.
 ///
 /// # Errors
-/// [`EngineError::Refused`] if the directory has neither a marker nor remains of a claim, or if a run is using the
-/// directory.
+/// [`EngineError::Refused`] if the target cannot be reached, if the directory has neither a marker nor remains of a
+/// claim, if the directory was moved since, or if a run may be using the directory.
 pub fn clean(
     dir: &Path,
     settings: &Settings,
@@ -40,7 +40,8 @@ pub fn clean(
 /// run has claimed the directory.
 ///
 /// # Errors
-/// [`EngineError::Refused`] if another run is using the directory.
+/// [`EngineError::Refused`] if the target cannot be reached, if the directory was moved since, or if another run is
+/// using the directory.
 pub fn end_claim(
     dir: &Path,
     settings: &Settings,
@@ -157,8 +158,8 @@ fn claim_with_room<'a>(
     unreachable!("the attempts end with their time")
 }
 
-/// Removes the files of one directory of a tree that the marker lists, so that a full file system has room for a claim.
-/// Returns whether a file was removed.
+/// Removes one directory of a fileset's tree, or the whole tree of a pattern, that the marker lists, so that a full
+/// file system has room for a claim. Returns whether a directory with entries was removed without an error.
 ///
 /// No run uses the files: a run has a claim, and `look` finds no claim. A run that claims the directory in the short
 /// time until the end of the removal finds its files incomplete, and fails.

@@ -215,7 +215,7 @@ impl PatternFiles<'_> {
     }
 }
 
-/// Merges overlapping ranges.
+/// Sorts ranges, and merges ranges that overlap or touch.
 fn merged(mut all: Vec<ObjectRange>) -> Vec<ObjectRange> {
     all.sort();
     let mut out: Vec<ObjectRange> = Vec::new();

@@ -120,7 +120,8 @@ fn wants_terminal(child: &Child) -> bool {
     signal.is_some_and(|s| of_terminal.contains(&s))
 }
 
-/// Ends a command and its descendants.
+/// Ends a command and its descendants by SIGTERM, and by SIGKILL once the command has ended, at the latest after
+/// [`COMMAND_KILL_DELAY`].
 fn end(child: &mut Child) -> io::Result<()> {
     let group = Pid::from_raw(child.id() as i32);
     let signal = |signal| {
@@ -142,7 +143,7 @@ fn end(child: &mut Child) -> io::Result<()> {
 }
 
 /// Runs a shell command of the workload; the front end has allowed shell commands. When the run is stopped, the command
-/// and its descendants are ended too.
+/// and its descendants are ended too. A command that fails or is ended becomes a note of the outcome.
 pub(super) fn run_shell(
     command: &str,
     stopped: &dyn Fn() -> bool,

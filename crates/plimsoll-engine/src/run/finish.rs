@@ -10,7 +10,8 @@ use plimsoll_measure::{Cleanup, Outcome};
 use plimsoll_plan::{Failure, Plan};
 
 /// The outcome of a run before the run's files are removed. Measurements are kept, whatever failed later, and the first
-/// failure is reported. Of a run that measured nothing, only rank 0 has an outcome.
+/// failure is reported. If a run failed or was interrupted before a measurement, only rank 0 has an outcome; a run that
+/// was refused has no outcome.
 pub(super) fn outcome_or_refusal(
     ran: Result<(), EngineError>,
     plan: &Plan,

@@ -89,7 +89,7 @@ impl Host {
     }
 
     /// Fraction of the processors that the ranks used, or of a CPU quota that a control group used, whichever is
-    /// largest, in a window of `seconds`. `None` for an unknown window.
+    /// largest, in a window of `seconds`. `None` for an unknown window, or a window without length.
     pub(super) fn cpu_share(&self, window: usize, seconds: f64) -> Option<f64> {
         let all = (*self.used_s.get(window)?, self.processors());
         let groups = self.groups.values().filter_map(|g| {

@@ -20,7 +20,8 @@ impl ClaimedWorkDir<'_> {
         self.tree_at(&root)?.files_made(layout)
     }
 
-    /// Creates the missing directories of a growing tree, and restores the tree's leaf directories.
+    /// Creates the missing directories of a growing tree, and restores the tree's leaf directories. Removes the
+    /// existing tree first if the run is verified, or if the marker does not record the tree as growing.
     pub(super) fn begin_growth(
         &mut self,
         id: FilesetId,
@@ -43,7 +44,8 @@ impl ClaimedWorkDir<'_> {
         self.setup_pool.all(used.end - first, &repair, tell)
     }
 
-    /// Records in the marker that the first `made` files of a growing tree exist.
+    /// Records in the marker that at least the first `made` files of a growing tree exist; the recorded number never
+    /// decreases.
     pub(super) fn note_growth(
         &mut self,
         id: FilesetId,

@@ -206,8 +206,8 @@ impl RankMemory {
     }
 }
 
-/// Reasons, as sentences, why the memory of a machine does not suffice for all its ranks: of each such machine the
-/// limit that leaves the least.
+/// Reasons, as sentences, why the memory of a machine does not suffice for all its ranks: one sentence per machine, on
+/// the limit that leaves the least. A limit for a single rank is left out, because each rank checks its own memory.
 pub(super) fn memory_of_hosts(ranks: &[RankMemory]) -> Vec<String> {
     // The ranks of a machine share its memory, and the ranks in a control group share the memory of the group.
     let mut shared: BTreeMap<_, (u64, u128, &AvailableMemory)> = BTreeMap::new();

@@ -36,7 +36,7 @@ const DEADLOCK_POLLS: u32 = 250;
 
 /// An open window, with the clocks and counters that were read at its start.
 struct ActiveWindow {
-    /// The machine's counters at the start of the window.
+    /// The machine's counters at the start of the window; `None` until they are read.
     system: Option<Snapshot>,
     started: SystemTime,
     instant: Instant,
@@ -333,8 +333,8 @@ impl<'a> LoadPhase<'a> {
         Ok(())
     }
 
-    /// Opens the first window before the workers start, if the begin and end of the window depend on time alone, so
-    /// that all workers see the same begin and end.
+    /// Opens the first window before the workers start, if the begin of the window depends on time alone, so that all
+    /// workers see the same begin.
     fn schedule(&mut self, phases: &[Phase]) {
         let mut at = self.cursor;
         for (i, phase) in phases.iter().enumerate() {
@@ -385,7 +385,7 @@ impl<'a> LoadPhase<'a> {
         });
     }
 
-    /// Whether the run ended before the end of its script.
+    /// Whether the run was interrupted, has failed, or has exhausted a fileset, as far as this rank knows.
     fn is_cut_short(&self) -> bool {
         self.outcome.interrupted || lock(&self.shared.failure).is_some() || self.has_run_out()
     }

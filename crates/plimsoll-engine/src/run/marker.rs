@@ -1,7 +1,7 @@
 //! The marker file: the proof that a directory is Plimsoll's, and the record of its trees.
 //!
 //! A tree is reused if its fingerprint is the layout's, its state is `whole`, and a check finds every file with its
-//! size (`trusttree` skips the check). Only trees in the marker's list are ever replaced.
+//! size (with `trusttree`, the check covers only the directories). Only trees in the marker's list are ever replaced.
 
 use super::claim::{self, CLAIM, Found, OwnerProcess, OwnerState, RemoteOwner, SessionDir};
 use super::path_in;
@@ -233,7 +233,7 @@ pub(crate) enum TreeState {
     Whole,
     /// State of a tree that a run has changed or may have changed.
     Used,
-    /// State of a tree with all directories and a part of the files, which runs may have changed.
+    /// State of a tree with all directories and a number of leading files, which runs may have changed.
     Growing,
 }
 
@@ -242,7 +242,7 @@ pub(crate) enum TreeState {
 pub(crate) enum GuardState {
     /// The directory is missing.
     Nothing,
-    /// The directory is empty, except for remains of a run that ended before marking the directory.
+    /// The directory is empty, except for `lost+found` and remains of a run that ended before marking the directory.
     Empty {
         /// Whether the directory has remains of a run.
         has_remains: bool,

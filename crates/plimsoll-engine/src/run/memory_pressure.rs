@@ -15,8 +15,9 @@ pub(crate) struct PressureAllocation {
 }
 
 impl PressureAllocation {
-    /// Allocates memory until only `leave` bytes are available to this process, an allocation fails, or the run is to
-    /// stop. Other processes may allocate at the same time, so the available memory is checked before every allocation.
+    /// Allocates memory in steps of [`ALLOCATION_STEP_BYTES`] as long as more than `leave` bytes stay available to this
+    /// process, until an allocation fails or the run is to stop. Allocates nothing if the available memory is unknown.
+    /// Other processes may allocate at the same time, so the available memory is checked before every allocation.
     pub(crate) fn fill_until_available(leave: u64, stop: &Stop) -> Self {
         let mut pieces = Vec::new();
         while !stop.is_requested()

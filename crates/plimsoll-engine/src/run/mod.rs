@@ -237,7 +237,7 @@ pub enum Event<'a> {
     },
     /// A fileset is populated.
     PopulateEnd(&'a PopulatedFileset),
-    /// Workers have started.
+    /// Workers are about to start.
     Started {
         /// Number of workers at all ranks.
         workers: u64,
@@ -322,7 +322,8 @@ pub fn run(
 /// its own part.
 ///
 /// # Errors
-/// The errors of [`run`] at rank 0. Any other rank also returns an error instead of an outcome without a window.
+/// The errors of [`run`] at rank 0. Any other rank also returns an error if the run failed or was interrupted before a
+/// measurement.
 pub fn run_ranks(
     plan: &Plan,
     settings: &Settings,

@@ -532,7 +532,7 @@ impl Runner<'_> {
         })
     }
 
-    /// Drops the files that the Plan wants cold from the page cache.
+    /// Drops the files that the Plan wants cold from the page cache, or all caches of the machine.
     fn make_cold(&self, pool: &SetupPool, states: &[Arc<FilesetState>]) -> Result<(), EngineError> {
         if !pool.target.keeps_files() {
             return Ok(());
@@ -550,7 +550,7 @@ impl Runner<'_> {
         }
     }
 
-    /// Drops the objects that the Plan wants cold before a stage of a pattern.
+    /// Drops the objects that the Plan wants cold, or all caches of the machine, before a stage of a pattern.
     fn make_stage_cold(&self, pool: &SetupPool) -> Result<(), EngineError> {
         let Some(pattern) = self.plan.pattern().filter(|_| pool.target.keeps_files()) else {
             return Ok(());
@@ -580,7 +580,8 @@ impl Runner<'_> {
 /// Interval at which a wait of the script checks for a stop.
 const STOP_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// Sleep of the script while no worker runs; ends early when a stop is requested.
+/// Sleep of the script while no worker runs; ends early when a stop is requested. A wait for the end of workers returns
+/// at once.
 fn idle_wait(until: plimsoll_plan::Until, stop: &Stop, team: &RankTeam<'_>) {
     let plimsoll_plan::Until::Elapsed { time } = until else {
         return;

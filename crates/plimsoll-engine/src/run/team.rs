@@ -136,8 +136,8 @@ impl<'a> RankTeam<'a> {
         self.size() == 1
     }
 
-    /// Waits for all ranks. If a rank has an error, every rank returns an error: its own error, or the first error of
-    /// the highest precedence.
+    /// Waits for all ranks. If a rank has an error, every rank returns an error: its own error unless `Interrupted`, or
+    /// else the first error of the highest precedence.
     pub(crate) fn agree_on_outcome<T>(
         &self,
         result: Result<T, EngineError>,
@@ -256,7 +256,7 @@ impl<'a> RankTeam<'a> {
         rank.map_or(0, |rank| share(total, rank, self.worker_ranks()))
     }
 
-    /// At rank 0, the values of all ranks in rank order.
+    /// At rank 0, the values of all ranks in rank order; no values at any other rank.
     pub(crate) fn gather<V: Serialize + DeserializeOwned>(
         &self,
         mine: V,

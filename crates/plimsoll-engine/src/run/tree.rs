@@ -297,7 +297,7 @@ impl BulkTask for CheckDirs<'_> {
 
 /// Whether the tree is exactly as it was laid out: every file with its size, and no other entries. Of a `trusted` tree
 /// only the directories are checked: each directory must exist, not be a symbolic link, and have as many entries as
-/// planned.
+/// planned. Always `false` for a tree with leaf directories.
 pub(crate) fn is_whole(
     pool: &SetupPool,
     layout: &Layout,

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 /// Throttled fraction of a window above which a CPU quota makes the result invalid.
 const CLIENT_THROTTLED_SHARE: f64 = 0.05;
 
-/// Used fraction of all processors above which the client counts as the bottleneck.
+/// Used fraction of all processors, or of a CPU quota, above which the client counts as the bottleneck.
 const CLIENT_SATURATED_SHARE: f64 = 0.95;
 
 /// The reason that a server stopped replying.

@@ -436,7 +436,7 @@ impl WorkerContext {
     }
 
     /// Records an operation that failed. Returns whether the failure ends the run; otherwise the failure is only
-    /// counted.
+    /// counted. After the deadline, returns `NotDone` as an error.
     pub(crate) fn record_failure(
         &mut self,
         row: u32,

@@ -35,7 +35,7 @@ pub(crate) fn whole_file_buffer(plan: &Plan, group: &WorkerGroup) -> u64 {
     sizes.max().unwrap_or(0)
 }
 
-/// A chosen file, on which no other worker works.
+/// A chosen file. No other worker chooses the file before its release.
 #[derive(Clone, Copy)]
 pub(crate) struct Chosen {
     /// Index of the file's fileset.

@@ -6,8 +6,8 @@ use crate::spanned::Spanned;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl<'a> Resolver<'a> {
-    /// All buffers with their drain paths; a buffer that a drain path fills comes before the buffer that the path
-    /// drains.
+    /// Buffers with their drain paths; a buffer that a drain path fills comes before the buffer that the path drains. A
+    /// buffer that is drained into itself, perhaps by way of other buffers, is left out and reported.
     pub(super) fn buffers_in_order(&mut self) -> Vec<(u16, &'a Spanned<String>)> {
         let file = self.file;
         let mut drains = BTreeMap::new();

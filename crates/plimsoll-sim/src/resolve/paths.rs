@@ -471,7 +471,8 @@ impl<'a> Resolver<'a> {
         }
     }
 
-    /// Expands a path after a placeholder step, which the caller fills in. Returns the placeholder's number.
+    /// Expands a path after a placeholder step, which the caller fills in; if `ends`, adds [`Step::End`] after the
+    /// path. Returns the placeholder's number.
     fn body(&mut self, path: &'a Spanned<String>, context: &mut Context<'a>, ends: bool) -> usize {
         let at = self.system.steps.len();
         self.system.steps.push(Step::End);

@@ -8,7 +8,7 @@ use crate::spanned::Spanned;
 use plimsoll_diagnostics::Problem;
 
 impl Resolver<'_> {
-    /// Checks that a time is positive; returns nanoseconds.
+    /// Checks that a time is above 0; returns nanoseconds, at least 1.
     fn above_zero(&mut self, figure: &Spanned<Figure<Time>>, what: &str) -> f64 {
         let value = figure.get_ref().value.0;
         if value <= 0.0 {

@@ -1,6 +1,6 @@
 /*
- * Opens files by their handles without the right that takes, below the directory that it is given. What is
- * not as it is for root is said, and the exit code is 1 then.
+ * Tests handles.c: opens files by their handles without CAP_DAC_READ_SEARCH, below the directory in the first
+ * argument. If a result differs from the result for root, prints the failed check and exits with 1.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -52,7 +52,7 @@ static int opened(struct handle *handle, int flags)
 	return open_by_handle_at(root, &handle->head, flags);
 }
 
-/* Makes a file of one letter. */
+/* Creates a file with one letter. */
 static void make(const char *name, char letter)
 {
 	int fd = openat(root, name, O_WRONLY | O_CREAT | O_EXCL, 0600);
@@ -84,14 +84,14 @@ int main(int count, char **given)
 	dir = handle_of("d");
 	EXPECT(letter_in(opened(&f, O_RDONLY)) == 'f');
 
-	/* It is elsewhere, and another is where it was. */
+	/* The file was moved, and another file has the old name. */
 	EXPECT(renameat(root, "d/f", root, "d/e/g") == 0);
 	make("d/f", 'x');
 	EXPECT(letter_in(opened(&f, O_RDWR)) == 'f');
 	other = handle_of("d/f");
 	EXPECT(letter_in(opened(&other, O_RDONLY)) == 'x');
 
-	/* So is the directory above it. */
+	/* The parent directory was renamed. */
 	EXPECT(renameat(root, "d", root, "h") == 0);
 	EXPECT(letter_in(opened(&f, O_RDONLY)) == 'f');
 	fd = opened(&dir, O_RDONLY | O_DIRECTORY);
@@ -99,14 +99,14 @@ int main(int count, char **given)
 	dir = handle_of(".");
 	EXPECT(opened(&dir, O_RDONLY | O_DIRECTORY) >= 0);
 
-	/* A link is a place, and cannot be read. */
+	/* A symbolic link can be opened with O_PATH only. */
 	EXPECT(symlinkat("h/f", root, "l") == 0);
 	link = handle_of("l");
 	fd = opened(&link, O_PATH | O_NOFOLLOW);
 	EXPECT(fd >= 0 && fstat(fd, &found) == 0 && S_ISLNK(found.st_mode));
 	EXPECT(opened(&link, O_RDONLY) < 0 && errno == ELOOP);
 
-	/* Without a name it is there as long as it is open, and then nowhere. */
+	/* A file without a name is found while the file is open; then its handle is stale. */
 	make("m", 'm');
 	other = handle_of("m");
 	EXPECT(letter_in(opened(&other, O_RDONLY)) == 'm');

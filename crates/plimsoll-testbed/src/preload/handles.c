@@ -1,15 +1,16 @@
 /*
- * open_by_handle_at for nfs-ganesha, loaded before the C library's.
+ * open_by_handle_at(2) for nfs-ganesha, loaded before the function of the C library.
  *
- * A server has to find a file by its handle, whatever has become of its name. The kernel does that for root of
- * the machine only (CAP_DAC_READ_SEARCH where no namespace is), and root of a namespace is told EPERM; handles of
- * names it gives to everybody. This library finds the file by what the kernel does not refuse. It remembers the
- * path of each handle that is made, and looks whether what lies there has that handle still; else it walks through
- * the file system, as far as files are open in this process also through those, whose names may be gone. A file
- * that is nowhere is ESTALE. Where the kernel does not refuse, its answer is the result.
+ * A server must find a file by its handle, even after the file was renamed. The kernel opens handles only for root
+ * of the machine (CAP_DAC_READ_SEARCH in the initial user namespace); root of a user namespace gets EPERM. Any
+ * user can get the handle of a name (name_to_handle_at). This library records the path of each handle that
+ * name_to_handle_at returns, and checks whether the file at the recorded path still has the handle. If not, the
+ * library searches the file system, and then the files that this process has open, which may have lost their
+ * names. If no file has the handle, the result is ESTALE. If the kernel does not return EPERM, the kernel's result
+ * is the result.
  *
- * Walking takes time by the number of files: it is for file systems of tests. If the exports are below one
- * directory of a larger file system, the variable PLIMSOLL_EXPORTS names it, and nothing else is walked through.
+ * The duration of a search grows with the number of files, so the library suits file systems of tests only. The
+ * environment variable PLIMSOLL_EXPORTS restricts the search to the directory that contains all exports.
  */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -28,13 +29,14 @@
 
 #define EXPORTED __attribute__((visibility("default")))
 
-/* Lists of what is remembered; more handles make them longer. */
+/* Number of hash lists of recorded handles; the length of a list has no limit. */
 enum { LISTS = 1 << 14 };
 
-/* A file may be moved while it is looked for, from where nobody has looked to where somebody has. */
+/* Maximum number of searches: during a search, a file may be moved from a directory that the search has not
+ * reached into a directory that the search has left. */
 enum { WALKS = 3 };
 
-/* Longest path below /proc/self/fd. */
+/* Bytes of a path below /proc/self/fd, with the final null byte. */
 enum { LINK_SIZE = 64 };
 
 struct handle {
@@ -57,7 +59,7 @@ static bool is_same(const struct file_handle *one, const struct file_handle *oth
 	       memcmp(one->f_handle, other->f_handle, one->handle_bytes) == 0;
 }
 
-/* The handle of a name, or with an empty one, of what is open. */
+/* Gets the handle of a name in a directory; with an empty name, the handle of the open file `dir`. */
 static bool handle_of(int dir, const char *name, struct handle *found)
 {
 	int mount;
@@ -73,7 +75,7 @@ static bool is_handle_of(int fd, const struct file_handle *handle)
 	return handle_of(fd, "", &found) && is_same(&found.head, handle);
 }
 
-/* The list that a handle is in (FNV-1a). */
+/* Hash list of a handle (FNV-1a). */
 static struct known **list_of(const struct file_handle *handle)
 {
 	unsigned long hash = 0xcbf29ce484222325;
@@ -92,7 +94,7 @@ static struct known *known(const struct file_handle *handle)
 	return entry;
 }
 
-/* Remembers the path of a handle. What there is no memory for is not remembered. */
+/* Records the path of a handle; has no effect if memory is exhausted. */
 static void remember(const struct file_handle *handle, const char *path)
 {
 	char *copy = strdup(path);
@@ -118,7 +120,8 @@ static void remember(const struct file_handle *handle, const char *path)
 	free(copy);
 }
 
-/* Composes the path of a name in an open directory. False if it is too long, or the directory has none. */
+/* Composes the path of a name in an open directory. Returns false if the path is too long, or if the path of the
+ * directory cannot be read. */
 static bool path_of(int dir, const char *name, char path[PATH_MAX])
 {
 	char link[LINK_SIZE];
@@ -136,7 +139,7 @@ static bool path_of(int dir, const char *name, char path[PATH_MAX])
 	return snprintf(path + length, PATH_MAX - length, "/%s", name) < PATH_MAX - length;
 }
 
-/* Opens a name if it has that handle, as a place only. */
+/* Opens a name with O_PATH if its file has the handle; returns -1 otherwise. */
 static int place_at(int dir, const char *name, const struct file_handle *handle)
 {
 	int fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -147,8 +150,7 @@ static int place_at(int dir, const char *name, const struct file_handle *handle)
 	return -1;
 }
 
-/* Apart from its callers, of which there is one for each directory on the way: a stack has no room for as many
- * paths. */
+/* Not inlined: the caller is recursive, and a path buffer in each of its stack frames would exhaust the stack. */
 __attribute__((noinline)) static void remember_name(int dir, const char *name, const struct file_handle *handle)
 {
 	char path[PATH_MAX];
@@ -170,7 +172,7 @@ static int place_known(const struct file_handle *handle)
 	return *path ? place_at(AT_FDCWD, path, handle) : -1;
 }
 
-/* Looks for a handle in a directory, which is closed, and in those below it. */
+/* Searches a directory and its subdirectories for a handle; closes `dir_fd`. */
 static int place_below(int dir_fd, const struct file_handle *handle)
 {
 	DIR *dir = dir_fd < 0 ? NULL : fdopendir(dir_fd);
@@ -202,7 +204,7 @@ static int place_below(int dir_fd, const struct file_handle *handle)
 	return place;
 }
 
-/* Looks for a handle among the files that this process has open. */
+/* Searches the open files of this process for a handle. */
 static int place_open(const struct file_handle *handle)
 {
 	DIR *dir = opendir("/proc/self/fd");
@@ -213,7 +215,7 @@ static int place_open(const struct file_handle *handle)
 		int fd = atoi(entry->d_name);
 
 		if (*entry->d_name != '.' && fd != dirfd(dir) && is_handle_of(fd, handle)) {
-			/* Another thread may have closed it meanwhile, and opened something else. */
+			/* Another thread may have closed the descriptor, and opened another file with its number. */
 			place = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 			if (place >= 0 && !is_handle_of(place, handle)) {
 				close(place);
@@ -226,7 +228,8 @@ static int place_open(const struct file_handle *handle)
 	return place;
 }
 
-/* The directory of a mounted file system below which all files are; it is to be closed. */
+/* Opens the directory at which a search begins: the directory of PLIMSOLL_EXPORTS if it is on the file system of
+ * `mount`, else `mount` itself. The caller closes the descriptor. */
 static int top_of(int mount)
 {
 	const char *exports = getenv("PLIMSOLL_EXPORTS");
@@ -255,7 +258,8 @@ static int place_of(int mount, const struct file_handle *handle)
 	return place;
 }
 
-/* nfs-ganesha loads its file systems so that they find the C library before what is preloaded. */
+/* nfs-ganesha loads its FSAL modules with RTLD_DEEPBIND, by which a module finds the functions of the C library
+ * before preloaded functions. */
 EXPORTED void *dlopen(const char *file, int mode)
 {
 	void *(*next)(const char *, int) = (void *(*)(const char *, int))dlsym(RTLD_NEXT, "dlopen");
@@ -289,7 +293,7 @@ EXPORTED int open_by_handle_at(int mount, struct file_handle *handle, int flags)
 		errno = ESTALE;
 		return -1;
 	}
-	/* A symbolic link cannot be opened but as a place. */
+	/* A symbolic link can be opened with O_PATH only. */
 	if (flags & O_PATH) {
 		fd = fcntl(place, flags & O_CLOEXEC ? F_DUPFD_CLOEXEC : F_DUPFD, 0);
 	} else {

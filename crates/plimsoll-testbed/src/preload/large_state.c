@@ -1,7 +1,7 @@
 /*
- * The kernel as it is to User-Mode Linux on a processor whose extended state is 8 KiB larger than this one's,
- * as that of AMX is: a test, on any processor, of what is to cope with that. It stands where the C library
- * calls the kernel, and behind whatever defines ptrace before it.
+ * Simulates, for tests on any processor, a kernel whose processor has an extended state that is 8 KiB larger than
+ * this processor's state, as with AMX. Replaces the functions syscall and ptrace of the C library; a library that
+ * is preloaded before this library and defines ptrace, such as ptrace.c, calls this library's syscall.
  */
 #include <errno.h>
 #include <string.h>
@@ -13,7 +13,7 @@ enum { MORE_BYTES = 8192, ROOM_BYTES = 64 * 1024 };
 
 static unsigned char bytes[ROOM_BYTES];
 
-/* The kernel itself: its result, or an error as a negative number. */
+/* Calls the kernel; returns the result, or an error as a negative number. */
 static long kernel(long number, long a, long b, long c, long d, long e, long f)
 {
 	register long r10 __asm__("r10") = d;

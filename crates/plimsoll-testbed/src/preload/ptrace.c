@@ -1,19 +1,19 @@
 /*
- * ptrace for User-Mode Linux, loaded before the C library's.
+ * ptrace(2) for User-Mode Linux, loaded before the function of the C library.
  *
- * User-Mode Linux 6.1 reserves 2696 bytes for the extended state of a processor (XSAVE: x87, SSE, AVX and so
- * on), and hands the kernel that many when it sets the state of a process. The kernel takes the state whole or
- * not at all, and it is larger on newer processors: AMX alone has tiles of 8 KiB. So setting it fails, and
- * User-Mode Linux panics as it starts its first process.
+ * User-Mode Linux 6.1 reserves 2696 bytes for the extended state of a processor (XSAVE: x87, SSE, AVX and so on),
+ * and passes 2696 bytes to the kernel when it sets the state of a process. The kernel accepts only the whole state,
+ * which is larger on newer processors: AMX alone has tiles of 8 KiB. Setting the state then fails, and User-Mode
+ * Linux panics at the start of its first process.
  *
- * This library has room for all of the state. Who gets it is given as much as they have room for; what they
- * set is the beginning, and the rest stays as it is. Everything else goes to the kernel unchanged, and results
- * and errno are those of the C library's ptrace. An iovec that is to be used must be memory of the caller: here
- * the program crashes where the kernel would say EFAULT.
+ * This library has a buffer for the whole state. A caller that gets the state receives as many bytes as its buffer
+ * holds; a caller that sets the state sets the beginning, and the rest stays unchanged. All other requests go to
+ * the kernel unchanged, and results and errno are as with the C library's ptrace. The iovec of a caller must be
+ * readable and writable memory: otherwise the program crashes, whereas the kernel would return EFAULT.
  *
- * User-Mode Linux calls it on stacks of a few pages that are its own, so the state is not on the stack; and it
- * does not call it from handlers of signals, so one buffer a thread will do. That buffer has its place when the
- * program starts (initial-exec), and touching it allocates nothing.
+ * User-Mode Linux calls ptrace on stacks of a few pages, so the buffer is not on the stack; and User-Mode Linux
+ * does not call ptrace in signal handlers, so one buffer per thread suffices. The buffer exists from the start of
+ * the thread (TLS model initial-exec), so an access allocates nothing.
  */
 #include <errno.h>
 #include <string.h>
@@ -26,7 +26,7 @@
 #error "User-Mode Linux is a program of x86-64."
 #endif
 
-/* Requests and the kind of state, as the kernel numbers them. */
+/* Requests of ptrace, and the type of the extended state (NT_X86_XSTATE), by the kernel's numbers. */
 enum {
 	PEEK_TEXT = 1,
 	PEEK_USER = 3,
@@ -35,19 +35,19 @@ enum {
 	EXTENDED_STATE = 0x202,
 };
 
-/* More than any processor has: the kernel says how much of it there is. */
+/* Buffer size, larger than the state of any processor; the kernel reports the actual size. */
 enum { ROOM_BYTES = 64 * 1024 };
 
 static __thread unsigned char whole[ROOM_BYTES]
 	__attribute__((aligned(64), tls_model("initial-exec")));
 
-/* The system call: -1 and errno where it fails. */
+/* The system call; returns -1 and sets errno if the call fails. */
 static long kernel(int request, pid_t pid, long address, void *data)
 {
 	return syscall(SYS_ptrace, (long)request, (long)pid, address, data);
 }
 
-/* The state as far as it fits; the caller's length becomes what was written. */
+/* Gets the beginning of the state, as far as the caller's buffer holds; sets `own->iov_len` to the bytes written. */
 static long get_state(pid_t pid, struct iovec *own)
 {
 	struct iovec all = {whole, sizeof whole};
@@ -61,7 +61,7 @@ static long get_state(pid_t pid, struct iovec *own)
 	return result;
 }
 
-/* The beginning of the state; the caller's length becomes what was used of it. */
+/* Sets the beginning of the state, and keeps the rest; sets `own->iov_len` to the bytes used. */
 static long set_state(pid_t pid, struct iovec *own)
 {
 	struct iovec all = {whole, sizeof whole};
@@ -80,8 +80,8 @@ static long set_state(pid_t pid, struct iovec *own)
 }
 
 /*
- * The C library declares it with a variable number of arguments. They come in the same registers as these four
- * words; of a request and a process only the lower half of the word counts.
+ * The C library declares ptrace with a variable number of arguments, which are passed in the same registers as
+ * these four words. Of the words of the request and of the process number, only the lower half is valid.
  */
 __attribute__((visibility("default")))
 long ptrace(long request_word, long pid_word, long address, long data)
@@ -90,13 +90,13 @@ long ptrace(long request_word, long pid_word, long address, long data)
 	pid_t pid = (pid_t)pid_word;
 
 	if (request >= PEEK_TEXT && request <= PEEK_USER) {
-		/* The kernel writes the word through the pointer; it is the result here. */
+		/* The kernel stores the word at the pointer; the C library's ptrace returns the word. */
 		long word;
 		long result = kernel(request, pid, address, &word);
 
 		if (result < 0)
 			return result;
-		/* The word may be -1. */
+		/* A result of -1 is an error only if errno is not 0. */
 		errno = 0;
 		return word;
 	}

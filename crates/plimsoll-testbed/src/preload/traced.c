@@ -1,7 +1,7 @@
 /*
- * Traces a process of its own by ptrace, with room for a part of the processor's extended state. What is got
- * and set is compared with what the kernel says of the whole. Ends with 0, or with 1 and the check that failed:
- * by the C library's ptrace, that is the first that sets a part.
+ * Traces a child process by ptrace, with buffers for a part of the processor's extended state, and compares the
+ * parts with the whole state, which the program reads by system calls. Exits with 0, or with 1 after printing the
+ * failed check. With the C library's ptrace, the first check that sets a part of the state fails.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -21,7 +21,8 @@
 
 enum { EXTENDED_STATE = 0x202, GENERAL = 1, ROOM_BYTES = 64 * 1024, STACK_BYTES = 8192, GUARD_BYTES = 4 * ROOM_BYTES };
 
-/* Places in the state: the registers xmm, each of 16 bytes; what follows the areas that all processors have. */
+/* Offsets in the state: the xmm registers, each of 16 bytes; the XSAVE header; the area that depends on the
+ * processor. */
 enum { XMM_AT = 160, HEADER_AT = 512, MORE_AT = 576 };
 
 #define REGISTERS 16
@@ -55,19 +56,20 @@ static long in_child = 0x123456789abcdef0, minus_one = -1;
 	"memory", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", \
 		"xmm11", "xmm12", "xmm13", "xmm14", "xmm15"
 
-/* How many bytes of a register this processor has. */
+/* Size of a vector register of this processor in bytes: 32 with AVX, otherwise 16. */
 static size_t register_bytes(void)
 {
 	return __builtin_cpu_supports("avx") ? 32 : 16;
 }
 
-/* The byte that the tracer sets in xmm1, which is another in each process. */
+/* The byte that the tracer stores in xmm1; differs between the traced processes. */
 static unsigned char set_byte(size_t length)
 {
 	return (unsigned char)(0x80 | (length & 0x3f));
 }
 
-/* The traced process: registers are loaded, and looked at after the tracer has set the lower half of one. */
+/* The traced process: loads the registers, and compares them after the tracer has set xmm1, the lower half of
+ * ymm1. */
 static int traced(size_t length)
 {
 	size_t known = register_bytes();
@@ -94,7 +96,7 @@ static int traced(size_t length)
 	return 0;
 }
 
-/* All of the state, from the kernel. */
+/* Reads the whole state from the kernel; returns its size in bytes. */
 static size_t state(unsigned char *to)
 {
 	struct iovec all = {to, ROOM_BYTES};
@@ -169,7 +171,7 @@ static void check_others(void)
 static void check_errors(void)
 {
 	struct iovec own = {part, 512};
-	/* The parent of this process is not traced by it. */
+	/* This process does not trace its own parent. */
 	pid_t other = getppid();
 
 	errno = 0;
@@ -200,7 +202,7 @@ static void on_small_stack(void)
 	length_on_small_stack = got == 0 && set == 0 ? 0 : length_on_small_stack;
 }
 
-/* Gets and sets on a stack that has less room than the state, with nothing below it. */
+/* Gets and sets the state on a stack that is smaller than the buffers, above inaccessible memory. */
 static void check_small_stack(size_t length)
 {
 	size_t all = GUARD_BYTES + STACK_BYTES;
@@ -247,7 +249,7 @@ static void check(size_t length)
 
 int main(void)
 {
-	/* First what no kernel takes: a part of the state. */
+	/* First a part of the state, which no kernel accepts. */
 	check(HEADER_AT);
 	check(MORE_AT);
 	check(whole - 8);

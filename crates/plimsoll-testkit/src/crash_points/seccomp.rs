@@ -216,7 +216,7 @@ impl Listener {
         }
     }
 
-    /// Executes a call, or fails the call with an error number.
+    /// Lets the kernel execute a call, or fails the call with an error number.
     pub(crate) fn answer(&self, call: &Call, error: Option<i32>) -> io::Result<()> {
         // SAFETY: the structure is plain numbers.
         let mut answer: libc::seccomp_notif_resp = unsafe { zeroed() };

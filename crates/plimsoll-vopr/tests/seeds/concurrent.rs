@@ -4,7 +4,7 @@ use crate::calm;
 use plimsoll_engine::EngineError;
 use plimsoll_vopr::{FilesSpec, Scenario, check, run};
 
-/// The other run begins at some instant from the begin of the processes until they have ended.
+/// The other run begins at different instants, from the start of the ranks' processes until after their end.
 #[test]
 fn of_two_runs_in_a_directory_one_is_refused() {
     let mut scenario = Scenario {
@@ -14,7 +14,7 @@ fn of_two_runs_in_a_directory_one_is_refused() {
     (scenario.workload.warmup_ms, scenario.workload.time_ms) = (0, 200);
     let alone = run(&scenario).ranks[0].as_ref().unwrap().at / 1000;
     let (mut ranks_refused, mut other_refused, mut both) = (0, 0, 0);
-    // Most of them while the ranks claim the directory.
+    // Most of the other runs begin while the ranks claim the directory.
     let early = (0..40).map(|n| n * 10);
     for at_us in early.chain((1..=12).map(|n| alone * n / 10)) {
         let scenario = Scenario {
@@ -32,7 +32,8 @@ fn of_two_runs_in_a_directory_one_is_refused() {
             ends => panic!("{ends:?}"),
         }
     }
-    // The first ones begin before the ranks have the directory, and the last ones after they have released it.
+    // The first of the other runs begin before the ranks have the directory, the last after the ranks have released the
+    // directory.
     assert!(
         ranks_refused > 5 && other_refused > 20 && both > 1,
         "{ranks_refused} {other_refused} {both}"

@@ -1,4 +1,4 @@
-//! Curves that are resumed.
+//! Load curves that are resumed.
 
 use crate::mix;
 use plimsoll_results::SeriesState;
@@ -8,8 +8,8 @@ use plimsoll_vopr::{
     FilesSpec, Load, MixSpec, check_curve, run_curve,
 };
 
-/// Two ranks measure three loads. Rank 0 is killed while it measures the second one, and rank 1 while the curve that is
-/// resumed does.
+/// A curve of three loads on two ranks. Rank 0 is killed while the first attempt measures the second load, and rank 1
+/// while the second attempt measures the second load.
 fn killed_curve() -> CurveScenario {
     let mut scenario = mix(false);
     scenario.files = Some(FilesSpec::calm(100));
@@ -48,7 +48,7 @@ fn a_curve_goes_on_after_kills_with_the_points_and_the_files_that_it_has() {
         |attempt: &Attempt| -> Vec<u64> { attempt.measured.iter().map(|m| m.load).collect() };
     assert_eq!(loads(killed), [1]);
     assert!(killed.end.is_none() && killed.tree.len() > 20);
-    // The run that has lost a rank failed, and is measured again.
+    // The run that lost a rank has failed, and its load is measured again.
     assert_eq!(loads(lost), [2]);
     assert!(lost.measured[0].outcome.failure.is_some());
     assert_eq!(lost.series.runs.len(), 1);
@@ -58,7 +58,7 @@ fn a_curve_goes_on_after_kills_with_the_points_and_the_files_that_it_has() {
         .iter()
         .map(|(_, run)| run.as_ref().unwrap().summary.ops)
         .collect();
-    // 50 a second of each of the two processes of a metric, in a second.
+    // Each of the two processes of a business metric does 50 operations per second, in a window of one second.
     for (load, ops) in (1..).zip(ops) {
         assert!(ops.abs_diff(100 * load) <= 4 * load, "{ops} at load {load}");
     }
@@ -110,7 +110,7 @@ fn what_a_curve_must_not_do_breaks_rules() {
         breaks(&|e| e.attempts[2].tree.extend([file.clone()])),
         "a curve removes its files in the end"
     );
-    // The tree of the end has only foreign files.
+    // The tree after the last attempt has only foreign files.
     assert_eq!(
         breaks(&|e| e.attempts[1].tree = e.tree.clone()),
         "the files of a curve stay while they are needed"
@@ -135,12 +135,12 @@ fn what_a_curve_must_not_do_breaks_rules() {
     }
     let mut made_again = run_curve(&calm);
     check_curve(&calm, &made_again).unwrap();
-    // 20 for each of the two processes of three metrics.
+    // Each of the two processes of three business metrics has 20 files.
     assert_eq!(made_again.created, 120);
     made_again.created += 1;
     let rule = check_curve(&calm, &made_again).unwrap_err().rule;
     assert_eq!(rule, "a curve makes each file once");
-    // The same points in fewer attempts.
+    // The smallest curve that takes two attempts has one disturbed attempt, two loads and one lane.
     let mut unfinished = curve.clone();
     unfinished.attempts.truncate(1);
     let smallest = unfinished.shrink(|c| run_curve(c).attempts.len() == 2);
@@ -148,7 +148,7 @@ fn what_a_curve_must_not_do_breaks_rules() {
     assert_eq!((smallest.loads.len(), smallest.scenario.lanes), (2, 1));
 }
 
-/// Of each of 14 disks, which fail at some call in the first attempt, the curve can be resumed.
+/// The curve can be resumed after each of 14 disks has failed, each at another call of the first attempt.
 #[test]
 fn a_curve_goes_on_after_its_disk_has_failed() {
     let mut lost = 0;

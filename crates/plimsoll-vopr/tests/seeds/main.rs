@@ -1,4 +1,4 @@
-//! Seeds, and scenarios that once failed.
+//! Seeds, scenarios that once failed, and rules.
 
 mod concurrent;
 mod curves;
@@ -14,7 +14,8 @@ use rustix::io::Errno;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Other seeds than those of `make test`, which begin at 1, and of `make vopr`, which begin at the time.
+/// First seed of `no_seed_breaks_a_rule`: the seeds of `make test` begin at 1, and the seeds of `make vopr` at the
+/// current time.
 const FIRST_SEED: u64 = 1_000_000;
 
 #[test]
@@ -26,8 +27,8 @@ fn no_seed_breaks_a_rule() {
     }
 }
 
-/// The seeds of `make test`, from 1 on, for a minute of processor time: a simulation executes one thread at a time. A test,
-/// because what it needs has been compiled for the other ones.
+/// Executes the seeds of `make test`, from 1 on, for about a minute of processor time: each simulation executes one
+/// thread at a time. The function is a test, so that no further program must be compiled.
 #[test]
 #[ignore = "make test runs it by itself"]
 fn seeds_for_a_minute() {
@@ -88,7 +89,7 @@ fn calm() -> Scenario {
     }
 }
 
-/// Six processes at 50 operations per second, in two ranks, for a second.
+/// A mix of six processes with 50 operations per second each, on two ranks, for one second.
 fn mix(poisson: bool) -> Scenario {
     let mut scenario = calm();
     scenario.workload.load = Load::Mix(MixSpec {
@@ -101,7 +102,7 @@ fn mix(poisson: bool) -> Scenario {
     scenario
 }
 
-/// Something happens at half of the planned time.
+/// Makes `kind`, at half of the planned time, the only disturbance of the scenario.
 fn disturb_in_the_middle(scenario: &mut Scenario, kind: DisturbanceKind) {
     let at_us = scenario.planned_us() / 2;
     scenario.disturbances = vec![Disturbance { at_us, kind }];
@@ -112,7 +113,7 @@ fn kill_in_the_middle(scenario: &mut Scenario) {
     disturb_in_the_middle(scenario, DisturbanceKind::Kill { rank: 0 });
 }
 
-/// What is measured in a calm scenario by calculation: four workers, a latency of 1 ms, five calls in four
+/// An undisturbed run has the calculated number of operations: four workers, a latency of 1 ms, and five calls per four
 /// operations.
 #[test]
 fn a_calm_run_is_what_arithmetic_says() {
@@ -142,7 +143,8 @@ fn a_calm_mix_keeps_its_rate() {
     assert_eq!(rule, "operations of mixes have an intended start");
 }
 
-/// 300 operations, half of which have one name and a fifth another, which are exchanged.
+/// Exchanges the figures of two operations of a mix with 300 operations: `stat` with a fraction of a half, and `access`
+/// with a fraction of a fifth.
 #[test]
 fn a_mix_has_the_fractions_of_its_operations() {
     let scenario = mix(true);
@@ -163,8 +165,8 @@ fn a_mix_has_the_fractions_of_its_operations() {
     assert_eq!(rule, "operations of mixes have their fractions");
 }
 
-/// The clock of rank 0 runs fast by half a millisecond in the window, and that of rank 1 slow: each measures a second
-/// of its own.
+/// The clock of rank 0 gains half a millisecond in the window, and the clock of rank 1 loses half a millisecond: each
+/// rank measures a second by its own clock.
 #[test]
 fn ranks_may_have_clocks_that_drift_apart() {
     let mut scenario = calm();
@@ -179,7 +181,6 @@ fn ranks_may_have_clocks_that_drift_apart() {
     }
 }
 
-/// The rules are broken by figures that are wrong.
 #[test]
 fn wrong_figures_break_rules() {
     let scenario = calm();
@@ -211,8 +212,8 @@ fn wrong_figures_break_rules() {
     assert_eq!(rule, "only killed ranks have no end");
 }
 
-/// Found by seed 82: while one rank was stopped, the others ended, and the interval in which they did kept
-/// their shorter length.
+/// Found by seed 82: the other ranks ended while one rank was stopped, and the merged interval kept the shorter length
+/// of the ranks that had ended.
 #[test]
 fn intervals_of_ranks_that_end_earlier_have_the_whole_length() {
     let scenario = Scenario {
@@ -273,7 +274,8 @@ fn a_failure_is_shrunk_to_what_it_needs() {
     assert_eq!(threads.threads[0], (2, vec![Step::ReadWhole]));
 }
 
-/// Two ranks with two data sets of three objects each, five rounds of an iteration, on files.
+/// A pattern of two ranks with two data sets of three objects each, and one iteration of five rounds, on a target with
+/// files.
 fn pattern() -> Scenario {
     Scenario {
         workload: WorkloadSpec {
@@ -311,7 +313,7 @@ fn a_pattern_executes_what_arithmetic_says() {
         let windows = root.outcome.as_ref().unwrap().windows.iter();
         windows.map(|w| w.totals.rows[row].ops).collect()
     };
-    // Precreation, the iteration, and the removal.
+    // The stages are the precreation, the iteration, and the removal.
     assert_eq!(ops("create"), [12, 20, 0]);
     assert_eq!(ops("read"), [0, 20, 0]);
     assert_eq!(ops("delete"), [0, 20, 12]);
@@ -336,7 +338,8 @@ fn a_pattern_executes_what_arithmetic_says() {
     );
 }
 
-/// Found by seed 60448: the others read objects that the lost rank would have created, which is not a fault of the run.
+/// Found by seed 60448: after the loss of a rank, other ranks read objects that the lost rank has not created; the
+/// failed reads break no rule.
 #[test]
 fn a_pattern_that_loses_a_rank_lacks_its_objects() {
     let mut scenario = Scenario {
@@ -373,7 +376,8 @@ fn a_pattern_that_loses_a_rank_lacks_its_objects() {
     );
 }
 
-/// Found by seed 810089: the ranks below the one that is killed worked on files that rank 0 removed, before they noticed.
+/// Found by seed 810089: rank 0 removed files on which the ranks below a killed rank still worked, before these ranks
+/// noticed the loss.
 #[test]
 fn files_stay_where_ranks_below_a_lost_one_may_work_on_them() {
     let mut scenario = Scenario {
@@ -401,7 +405,7 @@ fn files_stay_where_ranks_below_a_lost_one_may_work_on_them() {
     }
 }
 
-/// A rank is killed in the middle: what the run leaves the next one takes over.
+/// Rank 0 is killed in the middle of the run, and the next run takes over the remaining files.
 #[test]
 fn a_second_run_takes_over_what_a_kill_has_left() {
     let mut scenario = Scenario {
@@ -425,7 +429,8 @@ fn a_second_run_takes_over_what_a_kill_has_left() {
     assert_eq!(rule, "another run takes the files over");
 }
 
-/// Objects of a pattern may be those of a phase that another run continues.
+/// A second run refuses the remaining objects of a pattern, because the objects may belong to a phase that a later run
+/// continues.
 #[test]
 fn a_second_run_of_a_pattern_says_how_to_remove_what_a_kill_has_left() {
     let mut scenario = pattern();
@@ -484,7 +489,7 @@ fn failed_calls_are_errors_of_operations() {
     assert_eq!(rule, "workers go on after errors");
 }
 
-/// The window of rank 0 ends a second later than it did.
+/// The execution with an end of rank 0's window that is one second later.
 fn with_later_end(execution: &Execution) -> Execution {
     let mut later = execution.clone();
     let end = later.ranks[0].as_mut().unwrap();

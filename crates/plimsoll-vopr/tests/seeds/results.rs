@@ -8,7 +8,7 @@ use plimsoll_vopr::{
 };
 use std::time::Duration;
 
-/// A calm run that writes results to this disk.
+/// A calm scenario that writes results to `disk`.
 fn on_disk(disk: SimulatedDisk) -> Scenario {
     Scenario {
         results: Some(disk),
@@ -16,7 +16,8 @@ fn on_disk(disk: SimulatedDisk) -> Scenario {
     }
 }
 
-/// The same of one rank: the figures of several are put together when all have ended.
+/// A calm scenario of one rank that writes results to `disk`: with several ranks, intervals are written only when all
+/// ranks have ended.
 fn of_one_rank(disk: SimulatedDisk) -> Scenario {
     Scenario {
         ranks: 1,
@@ -31,7 +32,7 @@ fn with_fault(fault: DiskFault) -> Scenario {
     })
 }
 
-/// The same, killed in the middle of its window.
+/// The scenario of [`of_one_rank`], whose rank is killed in the middle of the run.
 fn killed(disk: SimulatedDisk) -> Scenario {
     let mut scenario = of_one_rank(disk);
     kill_in_the_middle(&mut scenario);
@@ -49,7 +50,7 @@ fn end(execution: &Execution) -> &ResultsEnd {
     execution.results.as_ref().unwrap()
 }
 
-/// The rule that an execution breaks after this change of its results.
+/// The rule that the execution breaks after `change` has changed its results.
 fn broken(scenario: &Scenario, from: &Execution, change: impl Fn(&mut ResultsEnd)) -> &'static str {
     let mut wrong = from.clone();
     change(wrong.results.as_mut().unwrap());
@@ -102,14 +103,14 @@ fn results_are_whole_whatever_happens() {
     }
 }
 
-/// Each interval takes two calls of 40 ms to write, and one of 100 ms to measure.
+/// Writing an interval takes two calls of 40 ms; measuring an interval takes 100 ms.
 #[test]
 fn a_killed_run_keeps_what_its_slow_disk_has() {
     let mut scenario = killed(SimulatedDisk {
         latency: Duration::from_millis(40),
         fault: None,
     });
-    // That of the draft, before the run begins.
+    // The draft takes 22 calls before the run begins.
     scenario.disturbances[0].at_us += 22 * 40_000;
     let execution = run(&scenario);
     check(&scenario, &execution).unwrap();
@@ -121,7 +122,8 @@ fn a_killed_run_keeps_what_its_slow_disk_has() {
     assert_eq!(lost, "a killed run keeps the intervals that were written");
 }
 
-/// 100 ms for each call, of which publishing makes some ten: at two of them `run.json` is there, and has no other name.
+/// Each call to the disk takes 100 ms, and publishing takes about ten calls. A kill at a few of the calls leaves
+/// complete results under a hidden name.
 #[test]
 fn a_run_that_is_killed_while_it_publishes_its_results_has_them() {
     let mut whole = 0;
@@ -164,14 +166,14 @@ fn a_disk_that_takes_a_second_does_not_hold_up_a_run() {
             "{slow_ops:?} {fast_ops:?}"
         );
     }
-    // 10 intervals of two calls, and what comes before and after them.
+    // The run writes 10 intervals with two calls each, and makes calls before and after the intervals.
     let took = slow.ranks[0].as_ref().unwrap().at - fast.ranks[0].as_ref().unwrap().at;
     assert!((40..70).contains(&(took / 1_000_000_000)), "{took} ns");
 }
 
 #[test]
 fn a_full_disk_ends_a_run_and_leaves_nothing() {
-    // The first call, one of the draft, one of the intervals.
+    // The disk fails at the first call, at a call of the draft, or at a call of an interval.
     for call in [0, 15, 30] {
         for fault in [DiskFault::FullFrom, DiskFault::BrokenFrom] {
             let scenario = with_fault(fault(call));
@@ -203,7 +205,7 @@ fn a_full_disk_ends_a_run_and_leaves_nothing() {
     }
 }
 
-/// Whichever call fails, what is there is whole, or nothing is there.
+/// Whichever call fails, the results are complete or missing.
 #[test]
 fn a_disk_may_fail_at_any_call() {
     let (mut published, mut lost) = (0, 0);
@@ -220,7 +222,8 @@ fn a_disk_may_fail_at_any_call() {
             _ => lost += 1,
         }
     }
-    // It is not known whether the disk has the name.
+    // After the failure of one call, it is unknown whether the disk has the final name, so the results may be
+    // published.
     assert_eq!(published, 1);
     assert!(lost > 40, "{lost}");
 }

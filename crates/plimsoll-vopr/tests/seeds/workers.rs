@@ -1,11 +1,12 @@
-//! What each worker does, call by call.
+//! Rules for the calls of each worker.
 
 use crate::calm;
 use plimsoll_target::simulated::{Call, CallKind};
 use plimsoll_vopr::{Execution, FilesSpec, Load, Scenario, Step, ThreadsSpec, check, run};
 use rustix::io::Errno;
 
-/// Six workers on three files that answer in a millisecond, of which three open them and three request attributes.
+/// Six workers on three files of a target with a latency of 1 ms: three workers open the files, and three request
+/// attributes.
 fn crowded() -> Scenario {
     let mut scenario = Scenario {
         ranks: 1,
@@ -23,7 +24,7 @@ fn crowded() -> Scenario {
     scenario
 }
 
-/// The rule that is broken if the calls of the load are these.
+/// Checks the execution after `change` has changed the calls of the load; the error is the broken rule.
 fn rule_of_calls(
     scenario: &Scenario,
     execution: &Execution,
@@ -36,7 +37,7 @@ fn rule_of_calls(
     check(scenario, &wrong).map_err(|violation| violation.rule)
 }
 
-/// The number of the call of this kind in the middle of the run.
+/// Index of the first call of the kind in the second half of the calls.
 fn in_the_middle(calls: &[Call], kind: CallKind) -> usize {
     let half = calls.len() / 2;
     let at = calls[half..].iter().position(|call| call.kind == kind);
@@ -64,7 +65,7 @@ fn workers_follow_their_program() {
     assert_eq!(exchanged, Err("workers follow their program"));
 }
 
-/// A failed open leaves out the calls on the file, and nothing else.
+/// A failed open omits the calls on its file, and no other calls.
 #[test]
 fn a_worker_whose_open_fails_goes_on_after_the_close() {
     let mut scenario = crowded();

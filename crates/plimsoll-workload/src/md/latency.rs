@@ -15,8 +15,10 @@ use std::path::{Path, PathBuf};
 /// First line of each file; both columns are in seconds.
 const HEADER: &str = "time,runtime";
 
-/// Writes `PREFIX-FACTOR-ITERATION-OPERATION.csv` files in MD-Workbench's format: one for each stage
-/// and kind of operation, with a line for every operation.
+/// Writes one CSV file for each measured stage and kind of operation, with a line for every operation. The file names
+/// are `PREFIX-FACTOR-ITERATION-OPERATION.csv` for MD-Workbench's pattern, as in MD-Workbench, and
+/// `PREFIX-0.00-0-STAGE-OPERATION.csv` for other patterns; with `--latency-all`, `-all` precedes `.csv`. In
+/// MD-Workbench's pattern, operations on data sets have no file.
 #[derive(Debug)]
 pub struct LatencyFiles {
     /// Files of each stage, by row.
@@ -128,7 +130,8 @@ fn begin(path: &Path) -> io::Result<BufWriter<File>> {
     Ok(file)
 }
 
-/// Stage and operation in the name of a file; `None` for operations without a file.
+/// Stage and operation in the name of a file, as `FACTOR-ITERATION-OPERATION` or `0.00-0-STAGE-OPERATION`; `None` for
+/// operations without a file.
 fn name(options: &Options, stage: &Stage, operation: &Operation) -> Option<String> {
     match &options.pattern {
         PatternOptions::Workbench(w) => workbench_name(w, stage, &operation.name),

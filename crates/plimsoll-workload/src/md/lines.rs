@@ -79,7 +79,8 @@ impl<'a> Report<'a> {
     }
 
     /// Lines of a completed stage: `ranks` has the ranks in order, `rows` the rows merged over all ranks. Empty for a
-    /// warm-up, and without failed operations also for an mdtest stage that creates or removes directories.
+    /// warm-up. For an mdtest stage that creates or removes directories, the only line is the line of the errors, which
+    /// needs `-v` and a failed operation.
     #[must_use]
     pub fn stage(&self, stage: u32, ranks: &[RankStage], rows: &[OpTotals]) -> String {
         let pattern = self.plan.pattern().expect("the Plan has a pattern");
@@ -118,7 +119,7 @@ impl<'a> Report<'a> {
                 ..
             }) = ranks.first()
         {
-            // Rank 0 prints the time of its own stonewall.
+            // MD-Workbench prints the stonewall time of rank 0.
             let after = seconds(*ns);
             let _ = writeln!(out, "stonewall wear out {after:.6}s ({rounds} iter)");
         }
@@ -133,7 +134,7 @@ impl<'a> Report<'a> {
         out
     }
 
-    /// Appends the error counts of failed operations, by row and error.
+    /// Appends one line with the numbers of failed operations by row and error; no line without failed operations.
     fn errors(&self, out: &mut String, stage: &Stage, rows: &[OpTotals]) {
         let failed = self.plan.operations.iter().zip(rows).flat_map(|(op, row)| {
             let codes = row.errors.iter();
@@ -274,7 +275,8 @@ impl PhaseLine<'_> {
     }
 
     fn benchmark_rates(&self, out: &mut String, c: &Counts) -> std::fmt::Result {
-        // Stat, read, delete and create; a read-only phase only stats and reads.
+        // A round has four operations (stat, read, delete and create); a round of a read-only phase has two (stat and
+        // read).
         let per_object = if self.w.read_only { 2.0 } else { 4.0 };
         let rate = ratio(c.read.ops as f64, seconds(c.time));
         write!(
@@ -349,7 +351,7 @@ fn spread(out: &mut String, times: &[f64]) {
     );
 }
 
-/// Appends the seven quantiles of one kind of operation, unless all are 0.
+/// Appends the seven quantiles of one kind of operation in seconds, unless the maximum is 0.
 fn vector(out: &mut String, name: &str, count: &Count) {
     if count.quantiles[6] > 0 {
         let numbers = count.quantiles.map(|q| exponential(seconds(q)) + "s");
@@ -357,7 +359,8 @@ fn vector(out: &mut String, name: &str, count: &Count) {
     }
 }
 
-/// IO500's line of a stage: thousands of files per second, or GiB per second.
+/// IO500's line of a stage: thousands of files per second if `files`, else GiB per second. Empty for a stage of
+/// directories. `[INVALID]` marks a writing stage that is shorter than the stonewall.
 fn io500(stage: &Stage, c: &Counts, stonewall: Option<Duration>, files: bool) -> String {
     if stage.name.ends_with("directories") {
         return String::new();

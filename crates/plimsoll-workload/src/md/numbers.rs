@@ -15,7 +15,7 @@ pub(crate) fn ratio(a: f64, b: f64) -> f64 {
     if b > 0.0 { a / b } else { 0.0 }
 }
 
-/// Formats a number with four decimal digits and an exponent of at least two, as C's `%.4e`.
+/// Formats a finite number with four decimal digits and an exponent of at least two digits, as C's `%.4e`.
 pub(crate) fn exponential(x: f64) -> String {
     let text = format!("{x:.4e}");
     let (digits, exponent) = text

@@ -414,7 +414,7 @@ fn target(interface: &str, url: bool) -> Result<String, String> {
     }
 }
 
-/// Work directory and root directory; `--dir` is refused with an absolute root.
+/// Work directory and root directory. A root that is given twice, or an absolute root beside `--dir`, is refused.
 fn place(args: &Arguments) -> Result<Place, String> {
     let default = match args.pattern {
         PatternName::MdWorkbench => "out",
@@ -464,7 +464,8 @@ fn split(root: &Path) -> Result<(&Path, RelPath), String> {
     Ok((root.parent().unwrap_or(Path::new("")), name))
 }
 
-/// The root directory from the plug-in options after `--`; `None` if they have none.
+/// The root directory from the plug-in options after `--`; `None` without options. The last option counts; an unknown
+/// option is an error.
 fn plugin_root(options: &[OsString]) -> Result<Option<PathBuf>, String> {
     let mut root = None;
     let mut rest = options.iter().map(|o| o.as_bytes());

@@ -119,7 +119,8 @@ fn index(plan: &Plan, name: &str) -> Option<usize> {
 /// Returns the positions after a run: each stage that advances positions adds its completed rounds to the positions
 /// before the run.
 ///
-/// `done` has the results of the ranks for each stage. The result is `None` if not every stage was run.
+/// `done` has the results of the ranks for each stage. The result is `None` if the Plan has no pattern, a stage was not
+/// run, or a result is from a rank that the pattern does not have.
 #[must_use]
 pub fn position_after(plan: &Plan, done: &[Vec<RankStage>]) -> Option<Position> {
     let pattern = plan.groups.first()?.program.pattern()?;

@@ -12,7 +12,7 @@ use plimsoll_diagnostics::{Diagnostics, MAX_ERRORS, Problem, Source, Span};
 use std::sync::LazyLock;
 
 /// Number of operations of each workload in a custom workload file: the operations of [`plimsoll_plan::MixOp::ALL`] up
-/// to `Trunc`, in the order of `ALL`, and two operations of a user's own program.
+/// to `Truncate`, in the order of `ALL`, and two operations of a user's own program.
 const OPERATIONS: usize = 28;
 
 /// Number of operations that netmist itself executes, without the two operations of a user's own program.
@@ -167,8 +167,9 @@ impl NetmistWorkload {
     }
 }
 
-/// Whether a key fits entry `number` of [`KEYS`]. The key of an operation may have any words after `Percent `, because
-/// a file identifies operations by their position.
+/// Whether a key fits entry `number` of [`KEYS`]; case is ignored. The key of an operation may have any words after
+/// `Percent `, because a file identifies operations by their position; only keys of the fields after the size tables do
+/// not fit.
 fn fits(number: usize, key: &str) -> bool {
     let lower = key.to_ascii_lowercase();
     let expected = KEYS[number].to_ascii_lowercase();

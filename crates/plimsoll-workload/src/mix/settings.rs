@@ -5,7 +5,10 @@ use plimsoll_diagnostics::{Diagnostics, Problem, Source, Span, read_toml};
 use plimsoll_plan::Parameter;
 use toml::{Table, Value};
 
-/// Applies settings to a workload; returns the changed workload and the changed parameters.
+/// Applies settings to a workload in order; returns the changed workload and the changed parameters.
+///
+/// # Errors
+/// The first setting that names an unknown table, or after which the workload is invalid.
 pub(crate) fn apply(
     workload: &Workload,
     sets: &[(String, String)],
@@ -55,7 +58,7 @@ struct UnknownTable {
     known: Vec<String>,
 }
 
-/// Sets a value; returns the previous one.
+/// Sets the value at the path `name` of keys; returns the previous value, `None` for a new key.
 fn set(table: &mut Table, name: &str, value: &str) -> Result<Option<Value>, UnknownTable> {
     let mut parts: Vec<&str> = name.split('.').collect();
     let key = parts.pop().expect("a split text has a last part");
@@ -118,7 +121,8 @@ fn plain(value: &Value) -> String {
 }
 
 impl Workload {
-    /// Returns the parameters that `--set` can change: every key of the workload with a single value.
+    /// Returns the parameters that `--set` can change: every key of the workload with a single value, except the title
+    /// and the names of the components.
     #[must_use]
     pub fn parameters(&self) -> Vec<Parameter> {
         fn walk(path: &str, value: &Value, out: &mut Vec<Parameter>) {

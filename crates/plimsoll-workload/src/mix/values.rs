@@ -49,7 +49,7 @@ impl Serialize for Size {
     }
 }
 
-/// Formats a size with the largest unit that divides it; `None` if no unit does.
+/// Formats a size with the largest unit that divides the size; `None` if no unit divides the size, and for 0.
 fn short(n: u64) -> Option<String> {
     let units = [(40, 't'), (30, 'g'), (20, 'm'), (10, 'k')];
     let fits = |(shift, _): &&(u32, char)| n > 0 && n.is_multiple_of(1 << shift);

@@ -91,7 +91,7 @@ pub struct SkippedConfiguration {
 pub struct CaseList {
     /// Runs in their order: configuration by configuration, and each run on all file systems before the next run.
     pub cases: Vec<Case>,
-    /// Configurations that are left out, because their workload or function is unknown.
+    /// Configurations and runs that are left out, because their workload or function is unknown.
     pub not_run: Vec<SkippedConfiguration>,
     /// Value of the profile's `description`; may be empty.
     pub description: String,
@@ -344,8 +344,8 @@ impl<'a> CaseLister<'a> {
         }
     }
 
-    /// Entries for a configuration: its own, and the defaults that it does not override; without keys that the command
-    /// line sets.
+    /// Entries for a configuration: its own entries, and the defaults that the configuration does not override; without
+    /// keys that the command line sets, and without the keys of [`PASSED_APART`].
     fn entries<'c>(&self, config: &'c Config) -> Vec<&'c Entry>
     where
         'a: 'c,
@@ -468,7 +468,7 @@ impl<'a> CaseLister<'a> {
         case
     }
 
-    /// Parameters of a personality.
+    /// Parameters of a personality; the library is asked once for each personality.
     fn known(&mut self, personality: &str) -> LookupResult {
         let library = self.library;
         let known = self

@@ -28,7 +28,8 @@ pub fn directory_name(name: &str) -> String {
 /// Keys that may have a value for each file system.
 const OF_SYSTEM: [&str; 3] = ["filesystem", "dir", "target"];
 
-/// The file systems of a configuration, from its entries and the defaults, with the first value of every other list.
+/// The file systems of the command line, else the file systems of a configuration, from its entries and the defaults,
+/// with the first value of every other list.
 ///
 /// # Errors
 /// If lists have different lengths, or two file systems have the same name or the same directory and target.
@@ -58,7 +59,8 @@ pub(crate) fn places(
     Ok(found)
 }
 
-/// Index of the entry's value for file system number `i`; `None` if the key is not about file systems.
+/// Index of the entry's value for file system number `i`: the last value if the entry has fewer values; `None` if the
+/// key is not about file systems.
 pub(crate) fn at_system(entry: &Entry, i: usize) -> Option<usize> {
     OF_SYSTEM
         .contains(&entry.key.as_str())

@@ -1,6 +1,8 @@
 //! Keys of a profile, and changed names of parameters and workloads.
 
-/// Keys that apply to runs and are not passed to workloads.
+/// Keys that Plimsoll interprets. A workload that has a parameter with the same name also gets the keys of
+/// [`TAKEN_AND_PASSED`], `stats` and `description`; `eventrate` goes to such a workload only, and otherwise to the
+/// limiters.
 pub(crate) const KEYS: [&str; 11] = [
     "runtime",
     "duration",

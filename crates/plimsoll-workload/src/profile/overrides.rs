@@ -18,7 +18,7 @@ pub struct CaseFilesystem {
 pub struct ProfileOverrides {
     /// File systems; empty: the profile's file systems.
     pub places: Vec<CaseFilesystem>,
-    /// Directory of the files; only for a profile with one file system.
+    /// Directory of the files, only for a profile with one file system; `None`: the profile's directories.
     pub dir: Option<PathBuf>,
     /// Whether the command line has a target.
     pub has_target: bool,
@@ -26,7 +26,7 @@ pub struct ProfileOverrides {
     pub has_time: bool,
     /// Whether the command line has the length of the warm-up.
     pub has_warmup: bool,
-    /// Names and values of parameters.
+    /// Names and values of parameters, which replace the values, lists and sweeps of the profile.
     pub sets: Vec<(String, String)>,
     /// Names of the configurations to run; empty: all configurations.
     pub only: Vec<String>,

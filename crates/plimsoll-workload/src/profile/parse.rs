@@ -237,7 +237,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// After an error, skips to the end of the block (its closing brace), or to the next block if that comes first.
+    /// After an error, skips to the end of the block (its closing brace) or to the next block, whichever is first;
+    /// without both, to the end of the text.
     fn skip_block(&mut self) {
         let rest = self.rest();
         let line_begins = |word: &str| {
@@ -306,7 +307,8 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Parses `{ name name }`: configurations whose keys are in separate files.
+    /// Parses `{ name name }`, also with commas or semicolons between the names: configurations whose keys are in
+    /// separate files.
     fn list(&mut self, head: Span) -> Read<()> {
         self.open("CONFIG")?;
         let mut any = false;
@@ -477,7 +479,7 @@ impl<'a> Reader<'a> {
         })
     }
 
-    /// Reads a text in quotes; a backslash escapes the next character.
+    /// Reads a text in quotes, which ends on the same line; a backslash escapes the next character.
     fn quoted(&mut self) -> Read<Value> {
         let rest = self.rest();
         let mut text = String::new();

@@ -7,7 +7,7 @@ use plimsoll_diagnostics::Problem;
 pub(crate) struct ChosenValue<'a> {
     /// Entries, each with the index of its chosen value, in the order of the configuration.
     entries: Vec<(&'a Entry, usize)>,
-    /// Keys whose values depend on the file system, such as its label.
+    /// Keys whose values depend on the file system, with their values, such as `filesystem` with the label.
     fixed: Vec<(&'static str, String)>,
 }
 

@@ -147,7 +147,7 @@ pub(crate) enum StatementKind {
     CreateProcesses,
     Run(Option<Expr>),
     PsRun {
-        /// Seconds; statistics are cleared in each period if negative.
+        /// Period in seconds; a negative period clears the statistics in each period.
         period: Expr,
         time: Option<Expr>,
     },

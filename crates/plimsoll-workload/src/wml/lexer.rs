@@ -224,7 +224,8 @@ impl Lexer<'_> {
         self.problem(problem.help(help))
     }
 
-    /// Whether a slash after a number or a variable is a division; any other slash begins a path.
+    /// Whether the slash at the current position is a division: after a number or a variable, and not before a letter,
+    /// `/` or `.`. Any other slash begins a path.
     fn is_division(&self) -> bool {
         let after_operand = matches!(
             self.out.tokens.last().map(|t| &t.kind),
@@ -264,7 +265,7 @@ impl Lexer<'_> {
         self.problem(problem.help(format!("the maximum is {}", i64::MAX)))
     }
 
-    /// A number with a unit of time.
+    /// The token of a number with a unit of time; a time that is too long is reported.
     fn time(&mut self, start: usize, text: &str) -> Kind {
         match parse_duration(text) {
             Ok(time) => Kind::Time(time),

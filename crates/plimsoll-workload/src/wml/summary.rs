@@ -1,4 +1,4 @@
-//! Title, parameters and usage of a workload, without lowering it.
+//! Title, parameters and usage of a workload, without lowering of the workload.
 
 use crate::wml::Workload;
 use crate::wml::ast::{ExprKind, Statement, StatementKind};
@@ -145,7 +145,8 @@ pub(crate) fn meaning(workload: &Workload, name: &str, set: Span) -> String {
     above(&lines, text)
 }
 
-/// Meanings of parameters by name, from comment lines `# $name - meaning`, as in Filebench's files.
+/// Meanings of parameters by name, from comment lines `# $name - meaning` or `# $name: meaning`; Filebench's files have
+/// the first form.
 pub(crate) fn listed(comments: &[Comment]) -> HashMap<String, String> {
     let pairs = comments.iter().rev().filter_map(|c| {
         let rest = c.text.strip_prefix('$')?;
@@ -174,7 +175,8 @@ fn between(text: &str, start: u32, end: u32) -> &str {
     &text[start as usize..end as usize]
 }
 
-/// Returns the texts of the workload's `usage` statements, in which parameters are replaced by their defaults.
+/// Returns the texts of the workload's `usage` statements outside loops, in which parameters are replaced by their
+/// defaults. A longer text than 16 KiB ends with the variable, or the text between variables, that exceeds 16 KiB.
 #[must_use]
 pub fn usage(workload: &Workload) -> Vec<String> {
     let parameters = parameters(workload);
@@ -282,7 +284,7 @@ mod tests {
             ),
             ["a=1 (beside a)", "b=2 (above b)", "c=3 ()", "d=4 ()"]
         );
-        // A comment beside another statement and a blank line end the comment above a `set`.
+        // A comment beside another statement, or a blank line, ends the comment above a `set`.
         assert_eq!(
             shown("set $z=0\nrun 1 # beside run\n# of a\nset $a=1\n# far\n\n# near\nset $b=2\n"),
             ["z=0 ()", "a=1 (of a)", "b=2 (near)"]

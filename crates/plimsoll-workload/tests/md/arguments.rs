@@ -1,4 +1,4 @@
-//! Command lines, as MD-Workbench's users write them and as ours do.
+//! Command lines in the forms of MD-Workbench and of Plimsoll.
 
 use super::common;
 
@@ -239,7 +239,7 @@ fn a_stonewall_that_lets_ranks_differ_warns_where_their_positions_are_kept() {
     };
     assert!(warned("-1 -2 -w=5", 2));
     assert!(warned("-2 -w=5 --start-item=0", 2));
-    // Ranks do the same rounds, or the run itself removes the objects.
+    // All ranks do the same rounds, or the run itself removes the objects.
     for line in ["-1 -2 -w=5 -W", "-w=5", "-2 -3 -w=5", "-2 -w=5 --read-only"] {
         assert!(!warned(line, 2), "{line}");
     }

@@ -122,7 +122,7 @@ proptest! {
             let took = *took as f64 / 1e9;
             prop_assert!((runtime - took).abs() <= took * 0.51e-4);
         }
-        // Kinds of operation that nothing was done of have a file too.
+        // A kind of operation that was never executed has a file too.
         let read = std::fs::read_to_string(dir.path().join("lat-0.00-0-read-all.csv")).unwrap();
         prop_assert_eq!(read, "time,runtime\n");
     }

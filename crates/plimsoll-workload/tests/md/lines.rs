@@ -1,5 +1,4 @@
-//! The lines that are printed: golden ones, and whether a script reads out of them what was put
-//! in.
+//! Output lines: golden outputs, and the values that a script reads from the lines.
 
 use super::common;
 
@@ -24,7 +23,7 @@ fn ramp(from: u64, step: u64, n: u64) -> Vec<u64> {
     (0..n).map(|i| from + i * step).collect()
 }
 
-/// Two ranks that do the phases of a small run.
+/// Results of two ranks for the stages of a small run.
 fn two_ranks(plan: &Plan) -> Vec<(Vec<RankStage>, Vec<OpTotals>)> {
     let precreate = |t| {
         let sets = did("make set", &[20_000, 30_000], 0);
@@ -79,7 +78,7 @@ fn the_whole_output_is_md_workbenchs() {
     insta::assert_snapshot!("waiting", all_lines("-q -t=0.25"));
 }
 
-/// Expressions of the kind that scripts use on MD-Workbench's output.
+/// The number that a regular expression finds in a line, as scripts parse MD-Workbench's output.
 fn number(line: &str, expression: &str) -> f64 {
     let found = Regex::new(expression).unwrap().captures(line);
     let found = found.unwrap_or_else(|| panic!("`{expression}` is not in `{line}`"));
@@ -144,7 +143,7 @@ proptest! {
             prop_assert!(!line.contains("waiting_factor"));
         }
 
-        // Every rank has the same samples, so that together they have each so often.
+        // Every rank has the same samples, so all ranks together have each sample once per rank.
         let mut all: Vec<u64> = samples.iter().flat_map(|s| vec![*s; times.len()]).collect();
         all.sort_unstable();
         let at = |q: f64| {
@@ -280,7 +279,7 @@ fn io500_lines_are_io500s() {
         "io500_ior",
         lines("--pattern=ior-easy -w=2", 3 * second, &["write"], 3 << 30)
     );
-    // 100 files of both ranks in the second of the slower one.
+    // Both ranks stat 100 files in total; the slower rank takes one second.
     let text = lines("--pattern=mdtest-easy -q -w=0", second, &["stat"], 0);
     let score = number(
         &text,

@@ -1,4 +1,4 @@
-//! The Plans that options become, against rules worked out again here.
+//! The Plans that options become, checked against rules that the tests calculate independently.
 
 use super::common;
 
@@ -150,7 +150,7 @@ fn stages_follow_the_options() {
     }
 }
 
-/// Plays the stages of a pattern without time: which objects there are after each.
+/// Plays the stages of a pattern without time; returns the objects that exist after each stage.
 fn play(plan: &plimsoll_plan::Plan) -> Vec<BTreeSet<(u32, u32, u64)>> {
     let p = pattern(plan);
     let mut there = BTreeSet::new();
@@ -196,7 +196,7 @@ fn play(plan: &plimsoll_plan::Plan) -> Vec<BTreeSet<(u32, u32, u64)>> {
 }
 
 proptest! {
-    /// Worked out from the rules: each data set is a queue of P objects.
+    /// Each data set is a queue of P objects.
     #[test]
     fn each_set_is_a_queue(
         ranks in 1u32..9, p in 1u64..7, share in 0.0f64..=1.0, d in 1u32..5, o in -9i64..10,
@@ -220,8 +220,8 @@ proptest! {
         }
     }
 
-    /// The reader of an object lies as far behind its set's owner as the one who adds to it lies
-    /// before.
+    /// The rank that reads the objects of a data set is as many ranks after the owner of the data set as the rank that
+    /// adds objects is before the owner.
     #[test]
     fn readers_and_writers_are_where_the_rule_says(
         ranks in 1u32..9, d in 1u32..5, o in -9i64..10,
@@ -250,8 +250,8 @@ proptest! {
         }
     }
 
-    /// Cleaning up knows who removed from a set and who added to it, should they have come to
-    /// different positions.
+    /// The cleanup finds the remaining objects of a data set, even if the ranks that removed objects and added objects
+    /// are at different positions.
     #[test]
     fn cleanup_finds_what_is_left(
         ranks in 1u32..9, d in 1u32..5, o in -9i64..10, at in prop::collection::vec(0u64..6, 8),
@@ -263,7 +263,7 @@ proptest! {
         let Rounds::Left { window, deleted_by, made_by } = work.rounds else {
             panic!("{:?}", work.rounds);
         };
-        // After each rank has done a number of rounds of its own.
+        // Each rank has done its own number of rounds.
         let n = i64::from(ranks);
         let mut there = BTreeSet::new();
         for owner in 0..ranks {
@@ -328,7 +328,7 @@ fn a_plan_says_what_it_takes_on_the_file_system() {
 }
 
 proptest! {
-    /// The model that plays the stages knows how many objects there are.
+    /// The calculated needs of a Plan equal the maximum number of objects in the model that plays the stages.
     #[test]
     fn what_is_taken_is_what_there_is_at_most(
         ranks in 1u32..9, p in 1u64..7, d in 1u32..5, r in 0u32..4, o in -9i64..10,

@@ -1,4 +1,4 @@
-//! What is said of workloads that are wrong: where, what, and what helps.
+//! Diagnostics of invalid workloads: location, message and help.
 
 use super::common;
 
@@ -57,7 +57,7 @@ fn every_key_that_is_not_known_is_shown() {
             "16:1 unknown key `stta` | did you mean `stat`?",
         ]
     );
-    // Values of the wrong kind too, and what the reader would have come to after them.
+    // Values of a wrong type are shown beside unknown keys.
     let negative = "size = \"4k\"\nturnover = -1";
     let text = changed("rate = 50", "raet = 50").replacen("size = \"4k\"", negative, 1);
     assert_eq!(
@@ -144,7 +144,7 @@ fn what_makes_no_sense_is_shown_at_its_place() {
     );
 }
 
-/// The errors of the small workload with a change, and options.
+/// The errors of the small workload with a change and with options.
 fn errors_of(
     from: &str,
     to: &str,
@@ -206,7 +206,7 @@ fn bounds_of_options_are_possible_themselves() {
         let all = errors_of("count = 100", "count = 1", change);
         assert!(all.len() == 1 && all[0].contains(message), "{all:?}");
     }
-    // The time of the command line counts, not that of the workload.
+    // A time on the command line replaces the invalid time of the workload.
     let no_time = errors_of("time = \"1m\"", "time = 0", |_| ());
     assert!(
         no_time[0].ends_with("run.time must be above 0"),
@@ -246,7 +246,7 @@ fn bounds_of_values_are_possible_themselves() {
 
 #[test]
 fn data_may_differ_by_a_twentieth() {
-    // Two processes with a hundred files each.
+    // Two processes have 100 files each.
     for (stated, size, fits) in [
         (1_000_000, 4750, true),
         (1_000_000, 4749, false),
@@ -296,7 +296,7 @@ fn values_of_another_type_are_described() {
             assert_eq!(errors_of(from, to, |_| ()), [message], "{to}");
         },
     );
-    // What else is wrong beside it does not.
+    // An error beside the invalid size is shown.
     let two = "size = [{ size = true, percent = 100 }]\nshared = 1";
     let all = errors_of("size = \"4k\"", two, |_| ());
     assert_eq!(all.len(), 2, "{all:?}");
@@ -348,7 +348,7 @@ fn settings_that_lead_nowhere_are_shown() {
     assert_eq!(message, "1:1 there is no `time` to change");
     let (_, says) = with(("looker.rate", "fast"));
     assert_eq!(says, "1:1 expected a number, found string \"fast\"");
-    // What is wrong only in the whole is shown in the text as it is then.
+    // An error of the whole workload is shown in the text after the change.
     let (file, says) = with(("looker.mix.stat", "50"));
     assert!(file.starts_with("test.toml with --set"), "{file}");
     assert!(says.contains("sum to 50"), "{says}");

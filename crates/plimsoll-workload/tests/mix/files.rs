@@ -1,4 +1,4 @@
-//! What filesets, groups and choices become of the files of a component.
+//! Filesets, groups and choices that lowering makes of a component's files.
 
 use super::common;
 
@@ -9,7 +9,7 @@ use plimsoll_plan::{
     Value,
 };
 
-/// A fileset's name, entries, leaf directories, percentage that exists at first, and constant size.
+/// A fileset's name, entries, leaf directories, percentage of preallocated files, and constant size.
 type Set<'a> = (&'a str, u64, u64, u8, Option<u64>);
 
 fn sets(plan: &Plan) -> Vec<Set<'_>> {
@@ -113,7 +113,7 @@ fn sizes_of_a_table_shrink_but_not_to_nothing() {
     let slots = r#"[{ size = 0, percent = 10 }, { size = 1, percent = 20 }, { min = "1k", max = "2k", percent = 70 }]"#;
     let text = SMALL.replacen("\"4k\"", slots, 1);
     let row = |percent, min, max| Row { percent, min, max };
-    // A hundred files become eight, which is twice as many as a twenty-fifth.
+    // At a scale of 0.04, 100 files become 8 instead of 4, so the sizes are halved.
     for (scale, factor) in [(1.0, 1.0), (0.5, 1.0), (0.04, 0.5)] {
         let plan = plan(&text, scaled(scale));
         let Value::Draw(id) = plan.filesets[0].size else {

@@ -29,7 +29,7 @@ fn mix(plan: &Plan, at: usize) -> &Mix {
     plan.groups[at].program.mix().unwrap()
 }
 
-/// The sample with the `nth` line of this key given another value.
+/// The sample with another value in line number `nth`, from 0, of the lines with this key.
 fn with(key: &str, nth: usize, value: &str) -> String {
     let mut seen = 0;
     let mut found = false;
@@ -271,7 +271,7 @@ proptest! {
         percents in prop::collection::vec(0u32..20, 26), align in 0u32..100_000,
         direct in 0u32..=100, geometric in 0u32..=100, lru in 0u32..=1,
     ) {
-        // The percentages of the operations of the first workload, made to sum to 100.
+        // The percentages of the first workload's operations are made to sum to 100.
         let sum: u32 = percents.iter().sum();
         prop_assume!(sum > 0);
         let mut text = String::new();

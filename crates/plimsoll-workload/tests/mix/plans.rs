@@ -1,4 +1,4 @@
-//! What Plans become of workloads, loads and scales.
+//! Plans of workloads at different loads and scales.
 
 use super::common;
 #[path = "plans/schema.rs"]
@@ -31,7 +31,7 @@ fn mixes(plan: &Plan) -> Vec<(&str, u64, &Mix)> {
         .collect()
 }
 
-/// Operations a second that all processes are to do.
+/// Scheduled rate of all processes together, in operations per second.
 fn rate(plan: &Plan) -> f64 {
     let all = mixes(plan).into_iter();
     all.map(|(_, workers, m)| workers as f64 * m.pacing.unwrap().rate)
@@ -117,7 +117,7 @@ fn scaling_shrinks_data_and_rates_together() {
             let is_exact = (rates / scale - 1.0).abs() < 1e-9;
             assert!(is_exact, "{name}: {rates} of {scale}");
             let bytes = data(&part) as f64 / data(&whole) as f64;
-            // Sizes are drawn, so that of few files the sum varies.
+            // Sizes are drawn, so the sum over few files varies.
             let is_near = (bytes / scale - 1.0).abs() < 0.1;
             assert!(is_near, "{name}: {bytes} of {scale}");
             let metric = part.metric.unwrap();
@@ -230,7 +230,7 @@ fn a_plan_has_the_seed_and_the_options_of_the_command_line() {
     );
 }
 
-/// Operations have the names of their components where there are several.
+/// With several components, the name of a row begins with the name of the component.
 #[test]
 fn rows_are_named_by_operation_and_component() {
     let rows =
@@ -356,7 +356,8 @@ fn what_is_not_stated_has_a_default() {
     assert_eq!(plan.script, expected);
 }
 
-/// Two kinds of process: what each has per metric is multiplied by its number.
+/// The rate and the data of a metric are sums over the processes of all components; a component without a rate adds no
+/// rate.
 #[test]
 fn rates_and_data_are_sums_over_all_processes() {
     let (head, component) = SMALL.split_once("[[component]]").unwrap();
@@ -466,7 +467,7 @@ fn a_plan_of_the_greatest_load_holds_those_of_the_others() {
             assert_eq!(point, of(load, 7), "{} at {load}", b.name);
         }
         assert_eq!(greatest.at_load(8), None);
-        // A run of its own has trees of its own.
+        // Without a maximum load, filesets do not grow.
         let alone = builtin(b.name, |o| o.load = Some(7));
         assert!(alone.filesets.iter().all(|f| !f.grows));
     }

@@ -1,12 +1,11 @@
-//! What is said of a text that is no profile, as a person reads it; and that any text is read
-//! without harm.
+//! Diagnostics of invalid profiles, as users read them; every text is parsed or refused without a panic.
 
 use plimsoll_plan::Parameter;
 use plimsoll_workload::NamedText;
 use plimsoll_workload::profile::{Library, ProfileOverrides, Unavailable, parse};
 use proptest::prelude::*;
 
-/// Knows one workload.
+/// A library with one workload.
 struct One;
 
 fn named(name: &str) -> Parameter {
@@ -106,7 +105,7 @@ fn what_profiles_of_older_versions_hold_is_shown_with_its_place() {
     );
 }
 
-/// A text made of what profiles are made of, in any order.
+/// A text of words from profiles, in any order.
 fn jumbled() -> impl Strategy<Value = String> {
     let words = "DEFAULTS CONFIG MULTICLIENT own function rateloop memsizeloop maxrate warmuptime { } \
         = ; , # $ ${ ( ) personality randomread nthreads $nthreads filesystem dir runtime 60 \
@@ -116,7 +115,7 @@ fn jumbled() -> impl Strategy<Value = String> {
     prop::collection::vec(words, 0..60).prop_map(|w| w.join(" "))
 }
 
-/// A value that needs no quotes, and one that does.
+/// A value as written and as parsed: without quotes, or with quotes and escapes.
 fn value() -> impl Strategy<Value = (String, String)> {
     prop_oneof![
         "[a-z0-9/._-]{1,12}".prop_map(|v| (v.clone(), v)),
@@ -144,7 +143,7 @@ proptest! {
         spaces in prop::sample::select(vec!["", " ", "\n\t", " # a comment\n"]),
     ) {
         let written: Vec<String> = values.iter().map(|(w, _)| w.clone()).collect();
-        // In front of a comment stands white space, or the sign would be of the value.
+        // White space precedes a comment; otherwise `#` would belong to the value.
         let list = written.join(&format!("{spaces},{spaces}"));
         let text = format!(
             "CONFIG c {{{spaces}personality = randomread;{spaces}iosize ={spaces} {list} {spaces};}}"

@@ -1,4 +1,4 @@
-//! Test tables that are written as text, one row a line.
+//! Test tables that are written as text, with one row per line.
 
 /// Calls `check` with the input and the expectation of each row `input => expected`. The expectation of a long row is
 /// on the next line, after `=> `. `\n` in an input is replaced by a line end; lines that begin with `//` are comments.

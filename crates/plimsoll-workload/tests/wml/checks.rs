@@ -199,12 +199,12 @@ fn open_slots_are_offered() {
             "6:8 `c` works on fd=5, which no flowop of its thread opens (opened by this thread: fd=1, fd=3)"
         ]
     );
-    // Slots of another thread are others.
+    // Each thread has its own slots.
     let text = format!(
         "{SET}define process {{ thread {{\n{open}}} thread {{\nflowop fsync name=f,fd=3\n}} }}"
     );
     assert_eq!(findings(&text).len(), 1);
-    // An invalid flowop may have opened any; one that opens none changes nothing.
+    // An invalid flowop that may open a slot ends the check of slots; an invalid flowop that opens no slot does not.
     assert_eq!(
         thread("flowop openfile filesetname=seet,fd=4\nflowop fsync name=f,fd=4"),
         ["3:29 no file or fileset is named `seet` (did you mean `set`?)"]

@@ -1,8 +1,8 @@
-//! Golden tests of what a person sees for bad input: each `tests/wml/diagnostics/*.f` has its picture
-//! beside it. A line `# --set name=value` stands for that option of the command line.
+//! Golden tests of the diagnostics: each `tests/wml/diagnostics/*.f` has a file with the expected output beside it. A
+//! line `# --set name=value` stands for an option of the command line.
 //!
-//! `BLESS=1 cargo test -p plimsoll-workload wml::diagnostics` rewrites the pictures; read the
-//! difference before committing.
+//! `BLESS=1 cargo test -p plimsoll-workload wml::diagnostics` rewrites the expected outputs; read the difference before
+//! committing.
 
 use super::common;
 
@@ -10,7 +10,7 @@ use plimsoll_plan::Overrides;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// At least this many kinds of mistakes have a picture.
+/// Minimum number of invalid workloads with an expected output.
 const LEAST_CASES: usize = 60;
 
 fn cases() -> Vec<PathBuf> {

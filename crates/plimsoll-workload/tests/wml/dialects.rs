@@ -1,4 +1,4 @@
-//! One workload in the style of each dialect, and what becomes of it.
+//! One workload in the style of each dialect, and the Plan of the workload.
 
 use super::common;
 
@@ -63,7 +63,7 @@ fn release_1_4() {
     assert_eq!(plan.variables.len(), 2);
     let kinds: Vec<OpKind> = plan.operations.iter().map(|o| o.kind).collect();
     assert_eq!(kinds.len(), 9, "{kinds:?}");
-    // No `run`: one of the default length is added.
+    // The workload has no `run`, so lowering adds a run of the default length.
     let time = Duration::from_secs(60);
     assert!(plan.script.contains(&Phase::Wait {
         until: Until::Elapsed { time },

@@ -1,4 +1,4 @@
-//! Filesets, paths and the work place.
+//! Filesets, paths and the work directory.
 
 use super::common;
 
@@ -63,7 +63,7 @@ fn a_width_below_two_is_one_flat_directory() {
                 format!("define fileset name=f,path=/d,entries={entries},dirwidth={width}{more}");
             let plan = filesets(&text);
             let layout = Layout::new(&plan, FilesetId(0)).unwrap();
-            // The root and the directory of the files.
+            // The two directories are the root and the directory of the files.
             assert_eq!((layout.files(), layout.dirs()), (entries, 2), "{text}");
             let note =
                 format!("fileset `f` has a `dirwidth` of {width}: its files are in one directory");

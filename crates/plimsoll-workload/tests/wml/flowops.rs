@@ -231,7 +231,7 @@ fn slots_are_checked_through_composites_and_rotation() {
     plan(&thread(
         "openfile name=o,filesetname=set,opennext\nclosefile name=c,fd=9",
     ));
-    // A fileset on a close opens nothing.
+    // A `filesetname` does not make `closefile` open a slot, nor does `srcfd`.
     for (flowops, name, slot) in [
         (
             "openfile name=o,filesetname=set,fd=1\nwritewholefile name=w,fd=1,srcfd=2",

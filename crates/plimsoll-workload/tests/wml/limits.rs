@@ -1,4 +1,4 @@
-//! Limits of a workload: what is just allowed, and what is one too many.
+//! Limits of a workload: the maximum itself, and one above the maximum.
 
 use super::common;
 
@@ -22,7 +22,8 @@ fn statements_of_all_loops_count() {
             "echo x\n".repeat(n)
         )
     };
-    // The process, the loop, its statements twice; the run is one too many.
+    // With 9999 statements in the loop, the process, the loop and two repetitions are 20 000 statements; the `run`
+    // exceeds the limit.
     assert_eq!(findings(&text(9_998)), [""; 0]);
     assert_eq!(
         findings(&text(9_999)),
@@ -42,7 +43,7 @@ fn filesets_have_a_maximum() {
     assert_eq!(sets(1001), ["1001:1 more than 1000 filesets are defined"]);
 }
 
-/// A composite of `n` steps, and a thread that uses it `times` times.
+/// A composite of `n` steps, and a thread with the flowops `uses`.
 fn steps(n: usize, uses: &str) -> String {
     let flowops = "flowop hog name=h,value=1\n".repeat(n);
     format!("define flowop name=c {{\n{flowops}}}\ndefine process {{ thread {{\n{uses}}} }}\n")
@@ -51,7 +52,7 @@ fn steps(n: usize, uses: &str) -> String {
 #[test]
 fn steps_of_all_threads_have_a_maximum() {
     let uses = "flowop c name=u\n";
-    // Each use is a step too.
+    // Each use of a composite is a step too.
     assert_eq!(findings(&steps(999, &uses.repeat(100))), [""; 0]);
     let over = format!("{}flowop hog value=1\n", uses.repeat(100));
     assert_eq!(
@@ -73,7 +74,8 @@ fn steps_of_all_threads_have_a_maximum() {
 
 #[test]
 fn work_of_all_runs_has_a_maximum() {
-    // Steps of 20 runs, 50 uses and 50 times 999 in them, are a million; the next is the first use.
+    // 20 runs lower 50 uses with 999 steps each, 1 000 000 steps in total; the first use of the next run exceeds the
+    // limit.
     let text = steps(999, &"flowop c name=u\n".repeat(50));
     assert_eq!(
         findings(&format!("{text}{}", "run 1\n".repeat(21))),

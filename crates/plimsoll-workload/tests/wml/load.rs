@@ -1,4 +1,4 @@
-//! `load`: what it finds, and what it refuses.
+//! The statement `load`: loaded workloads and errors.
 
 use super::common;
 

@@ -1,4 +1,4 @@
-//! Nothing that anybody writes makes the front end panic, hang, or answer with nonsense.
+//! The front end neither panics nor hangs on any text, and returns well-formed results.
 
 use super::common;
 
@@ -7,7 +7,7 @@ use plimsoll_plan::Overrides;
 use plimsoll_workload::wml::{BUILTINS, Diagnostics, parameters, parse, title, usage};
 use proptest::prelude::*;
 
-/// Words of the language and their surroundings, so that soups of them get far.
+/// Words of the language and values, so that random sequences of the words parse in part.
 const WORDS: &str = "\
     set define create run psrun sleep warmup echo usage system stats load foreach shutdown quit \
     eventgen enable mode file fileset process thread flowop randvar cvar clear snap in processes \
@@ -42,7 +42,7 @@ fn words() -> impl Strategy<Value = &'static str> {
     prop::sample::select(words.collect::<Vec<_>>())
 }
 
-/// Reads and lowers a text; whatever comes of it must be well-formed.
+/// Parses and lowers a text; results and errors must be well-formed.
 fn survives(text: &str) {
     let checked = |e: &Diagnostics| {
         let findings = e.findings();
@@ -66,7 +66,7 @@ fn survives(text: &str) {
     }
 }
 
-/// A cut at a character boundary.
+/// Index of a character boundary in the text, at or before `at` modulo the length.
 fn cut(text: &str, at: usize) -> usize {
     text.floor_char_boundary(at % (text.len() + 1))
 }

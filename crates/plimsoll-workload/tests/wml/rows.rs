@@ -1,4 +1,4 @@
-//! Rows of the results: their names, kinds and order; which of them targets mean.
+//! Rows of the results: names, kinds and order, and the rows that targets name.
 
 use super::common;
 

@@ -1,4 +1,4 @@
-//! Statements that make the controller's script, and what the command line changes of it.
+//! Statements that become phases of the script, and changes of the script by the command line.
 
 use super::common;
 
@@ -284,7 +284,7 @@ fn statements_that_find_nothing_to_do_are_noted() {
     );
     let unmeasured = notes("create processes\nsleep 2\nstats clear");
     assert!(unmeasured.len() == 1 && unmeasured[0].ends_with("since measuring began"));
-    // Results that were shown already may be shown again.
+    // Results that have been shown may be shown again.
     assert_eq!(notes("run 1\nstats snap\nstats snap"), [""; 0]);
 }
 

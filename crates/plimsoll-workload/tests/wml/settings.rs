@@ -133,7 +133,7 @@ fn a_wrong_value_is_reported_once_for_each_way_in_which_it_is_wrong() {
         common::findings(text),
         ["2:47 `size` takes a whole number; `$n` is the text `abc`"]
     );
-    // As written without a variable, every place is reported.
+    // An invalid value that is written without a variable is reported at every place.
     let written = text
         .replace("$n,", "x,")
         .replace("$n }", "x }")
@@ -213,7 +213,7 @@ fn a_missing_variable_offers_the_nearest_one() {
         "{}",
         found[1]
     );
-    // Locals are known where they are.
+    // The locals of a composite flowop are suggested in its body.
     let local = "define flowop name=c,$many=2 { flowop hog value=$mny }\n\
                  define process { thread { flowop c } }";
     assert!(common::findings(local)[0].contains("did you mean `$many`?"));
@@ -246,12 +246,12 @@ fn draws_that_are_taken_once_follow_from_the_seed_and_not_from_each_other() {
         one.iter().zip(numbers(&text(""), 6)).all(|(a, b)| *a != b),
         "{one:?}"
     );
-    // Each draw is one of its own.
+    // All draws differ.
     let mut distinct = one.clone();
     distinct.sort_unstable();
     distinct.dedup();
     assert_eq!(distinct.len(), one.len(), "{one:?}");
-    // Another draw of the first fileset leaves those of others as they are.
+    // An additional draw of the first fileset does not change the draws of other filesets.
     let more = text("").replace("path=/d,entries=$n,", "path=/d,entries=$n,leafdirs=$n,");
     let changed = numbers(&more, 5);
     assert_eq!((changed[0], &changed[1..]), (one[0], &one[1..]));

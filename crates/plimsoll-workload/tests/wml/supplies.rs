@@ -1,4 +1,4 @@
-//! What workloads use up, and which end by themselves.
+//! Supplies that workloads exhaust, and workloads that end by themselves.
 
 use super::common;
 

@@ -40,7 +40,7 @@ fn an_unknown_statement_is_skipped_with_its_blocks_and_lines() {
             "6:7 expected a statement, found the number 2 (a statement begins with a word such as set, define or run)",
         ]
     );
-    // The closing brace of a block around it is not part of it.
+    // An unknown statement ends before the closing brace of its block.
     let in_loop = "foreach $x in 1 {\n rn { a }\n}\n rn\n";
     assert_eq!(
         findings(in_loop),
@@ -291,13 +291,13 @@ fn loops_nest_up_to_their_limit() {
         findings(&nested(33)),
         ["35:9 loops lie more than 32 deep in each other"]
     );
-    // Beside each other any number is allowed.
+    // The limit does not apply to loops that follow each other.
     let beside = format!("{STAT}{}", "foreach $v in 1 { echo \"in\" }\n".repeat(40));
     let plan = common::plan(&beside);
     assert_eq!(plan.script.iter().filter(|p| **p == echo).count(), 40);
 }
 
-/// A value may stand on the next line, but a statement on the next line is not taken for a value.
+/// A value may be on the next line, but a statement on the next line is not taken for a value.
 #[test]
 fn a_missing_value_does_not_swallow_the_next_line() {
     let with = |head: &str| format!("{head}\n{STAT}run 5\n");

@@ -8,7 +8,7 @@ use plimsoll_plan::{Overrides, Value};
 
 const SET: &str = "define fileset name=set,path=/data,entries=10,dirwidth=5\n";
 
-/// What a workload with this `set` of `$x` in line 1 reports.
+/// The findings of a workload with `set $x=…` in line 1.
 fn set(value: &str) -> Vec<String> {
     findings(&format!(
         "set $x={value}\ndefine process {{ thread {{ flowop hog value=1 }} }}"
@@ -233,7 +233,7 @@ fn definitions_of_random_variables_are_checked() {
         "#,
         |value, want| assert_eq!(set(value), [want], "{value}"),
     );
-    // What has no effect on a table is noted.
+    // Attributes without an effect on a table are noted.
     let text = "set $x=randvar(type=tabular,gamma=5,randtable={{100,0,2}},randsrc=rand48)\n\
                 define process { thread { flowop hog value=1 } }";
     let notes: Vec<String> = plan(text).notes.into_iter().map(|n| n.text).collect();

@@ -464,7 +464,7 @@ struct Model {
     preemptions: Option<u32>,
 }
 
-/// Ends of the processes, in each execution with different ends.
+/// The distinct combinations of the processes' ends over all executions.
 type Ends = HashSet<Vec<Option<End>>>;
 
 impl Model {

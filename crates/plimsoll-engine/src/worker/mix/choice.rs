@@ -5,7 +5,7 @@ use rand::RngExt;
 use rand_distr::{Distribution as _, Zipf};
 use std::ops::Range;
 
-/// Mean of the geometric distribution, as a fraction of its range.
+/// Mean of the geometric distribution before truncation, as a fraction of its range.
 const GEOMETRIC_MEAN_SHARE: f64 = 0.1;
 
 /// Chooses files of a worker's part of the working set.

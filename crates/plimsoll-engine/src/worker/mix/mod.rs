@@ -137,7 +137,7 @@ impl<S: Session> Worker<S> {
         }
     }
 
-    /// Waits for the scheduled time of the next operation, and executes the operation.
+    /// Waits for the scheduled time of the next operation, executes the operation, and waits for the delay of the mix.
     async fn mix_turn(&mut self, state: &mut MixState) -> Result<(), WorkerExit> {
         if let Some(due) = self.await_due(state).await? {
             self.context.intended = Some(due);

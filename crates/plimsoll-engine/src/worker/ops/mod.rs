@@ -117,7 +117,8 @@ impl<S: Session> Worker<S> {
     }
 
     /// The slot of a transfer, opened first if the slot is closed. `None` if the open failed and failures are counted:
-    /// the failed open in its own row, and the transfer as not issued.
+    /// the failed open in its own row, and the transfer as not issued. An open without a row of its own is counted
+    /// once, in the transfer's row.
     #[inline]
     pub(super) async fn ready_slot(
         &mut self,

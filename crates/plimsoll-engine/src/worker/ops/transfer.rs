@@ -6,8 +6,8 @@ use plimsoll_plan::{FileRef, FilesetId, Io, OperationId, Value};
 use plimsoll_target::{AioDone, OpError, Session, WritePlace};
 use rand::RngExt;
 
-/// Maximum size in bytes of a call that reads or writes a whole file, if the workload sets no size. Every worker has a
-/// buffer of this size.
+/// Maximum size in bytes of a call that reads or writes a whole file, if the workload sets no size. The buffer of a
+/// worker that reads whole files may have this size.
 pub(in crate::worker) const MAX_WHOLE_FILE_CALL_BYTES: u64 = 64 << 20;
 
 impl<S: Session> Worker<S> {

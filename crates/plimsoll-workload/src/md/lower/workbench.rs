@@ -22,7 +22,7 @@ const MAX_ITERATIONS: u128 = 10_000;
 /// Name of iterations that are not measured.
 const WARM_UP: &str = "warm-up";
 
-/// Waiting factors of an iteration with adaptive waiting: 0, then doubled six times.
+/// Waiting factors of an iteration with adaptive waiting: 0, and 0.0625 doubled up to six times.
 pub(crate) const ADAPTIVE: [f64; 8] = [0.0, 0.0625, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0];
 
 pub(super) fn lower(

@@ -57,7 +57,8 @@ impl Lowerer<'_> {
         }
     }
 
-    /// A number of files at the scale, but at least [`MIN_FILES`] or `count`, whichever is smaller.
+    /// A number of files at the scale, rounded, but at most `count`, and at least the smaller of [`MIN_FILES`] and
+    /// `count`.
     pub(super) fn scaled(&self, count: u64) -> u64 {
         let scaled = (count as f64 * self.scale).round() as u64;
         scaled.clamp(count.min(MIN_FILES), count)
@@ -129,7 +130,7 @@ impl Lowerer<'_> {
         Some(())
     }
 
-    /// Adds a fileset with `count` files per process at full scale.
+    /// Adds a fileset with `count` files per process at full scale, for `parts` processes.
     fn fileset(
         &self,
         plan: &mut Plan,
@@ -163,7 +164,8 @@ impl Lowerer<'_> {
     }
 }
 
-/// A file size drawn from a table, multiplied by `factor`, which is at most 1.
+/// A file size drawn from a table and multiplied by `factor`, which is at most 1. Sizes are rounded, and sizes above 0
+/// stay at least 1 byte.
 fn size_value(plan: &mut Plan, name: &str, sizes: &SizeTable, factor: f64) -> Value {
     let scaled = |n: u64| match factor {
         f if f >= 1.0 => n as f64,

@@ -116,7 +116,7 @@ impl Reader<'_> {
         self.whole(key, 1) == 1
     }
 
-    /// Refuses a field with a value other than 0, which is not supported.
+    /// Refuses every value of a field other than 0; `why` completes the message.
     fn must_be_zero(&mut self, key: &str, why: &str) {
         let value = self.number(key).value;
         if value != 0.0 {
@@ -236,7 +236,7 @@ impl Reader<'_> {
         mix
     }
 
-    /// The size table number `which`; an unused table may be empty.
+    /// The size table number `which`; `None` if the table is unused and empty, or after an error.
     fn table(&mut self, which: usize, used: bool) -> Option<SizeTable> {
         let mut slots = Vec::new();
         let raw = self.raw;
@@ -329,7 +329,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Numbers of letters before and after a file's number.
+    /// Numbers of letters before and after a file's number; `None` if all bounds are 0.
     fn names(&mut self) -> Option<model::Names> {
         let limit = u64::from(plimsoll_plan::MAX_NAME_LETTERS);
         let mut bounds = |min: &str, max: &str| -> [u8; 2] {
@@ -411,7 +411,7 @@ impl Reader<'_> {
         ] {
             self.must_be_zero(key, why);
         }
-        // Pattern versions above 1 have contents that are not described by percentages.
+        // No percentages describe the contents of pattern versions above 1.
         let version = self.whole("Pattern version", 1 << 20);
         if version > 1 {
             let message = format!(

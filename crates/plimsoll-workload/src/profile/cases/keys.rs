@@ -10,7 +10,8 @@ use plimsoll_plan::{Parameter, parse_duration};
 use std::time::Duration;
 
 impl<'a> CaseLister<'a> {
-    /// Applies the values of all keys to a run. An invalid value is reported, and the other keys are still applied.
+    /// Applies the values of all keys to a run. An invalid value is reported, and the other keys are still applied. A
+    /// value whose variables cannot be replaced ends the run with an error.
     pub(super) fn take_keys(
         &mut self,
         case: &mut Case,
@@ -26,7 +27,7 @@ impl<'a> CaseLister<'a> {
         for key in ["stats", "description"] {
             if has(known, key) && self.default_of(key).is_some() {
                 self.used.insert(key.to_owned());
-                // The value may contain blanks and is a text in any case.
+                // The value may contain blanks, and is always a text.
                 case.sets.push((key.into(), quoted(&self.joined(key))));
             }
         }
@@ -144,7 +145,8 @@ impl<'a> CaseLister<'a> {
         defaults.any(|d| std::ptr::eq(d, entry))
     }
 
-    /// A suggestion for a key that is no parameter of any workload; empty without one.
+    /// A suggestion for a key that is no parameter of any workload; empty if a workload has the parameter, or no name
+    /// is similar.
     fn hint(&mut self, key: &str, names: &[&str]) -> String {
         if self.is_known_anywhere(key) {
             return String::new();
@@ -160,7 +162,7 @@ impl<'a> CaseLister<'a> {
         parameter(key, &names).is_some()
     }
 
-    /// Notes the keys of the defaults that no workload has as parameters.
+    /// Notes the keys of the defaults that no workload of the profile has as parameters.
     pub(super) fn check_defaults(&mut self) {
         if !self.problems.is_empty() || !self.changes.only.is_empty() {
             // Workloads of other configurations, which were not looked up, may use the keys.
@@ -204,13 +206,14 @@ fn time(value: &Value, text: &str, zero: bool) -> Result<Duration, Problem> {
     })
 }
 
-/// A duration as a number of whole seconds, as a workload's statements take it; `None` for a fraction.
+/// A duration as a number of whole seconds, as statements of workloads need; `None` for a fraction or an invalid
+/// duration.
 fn seconds(text: &str) -> Option<String> {
     let time = parse_duration(text).ok()?;
     (time.subsec_nanos() == 0).then(|| time.as_secs().to_string())
 }
 
-/// A text in quotes, escaped for a workload.
+/// A WML text in quotes, with a backslash before each `"`, `\` and `$`.
 fn quoted(text: &str) -> String {
     let mut out = String::from("\"");
     for c in text.chars() {

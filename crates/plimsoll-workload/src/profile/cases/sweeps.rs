@@ -15,12 +15,13 @@ pub(super) struct Function {
     /// Span of the function's name, or of the configuration if it names no function.
     pub(super) span: Span,
     pub(super) sweep: Sweep,
-    /// Workload of a configuration without a personality: the workload with the function's name, if it has one.
+    /// Workload of a configuration without a personality: the workload with the function's name; `None` if the function
+    /// belongs to no workload.
     pub(super) personality: Option<String>,
 }
 
 impl Function {
-    /// Maximum number of runs of one combination of values.
+    /// Maximum number of runs of one combination of values on one file system.
     pub(super) fn most_steps(&self) -> usize {
         match self.sweep {
             Sweep::None => 1,
@@ -78,7 +79,8 @@ impl<'a> CaseLister<'a> {
         Ok(None)
     }
 
-    /// Steps of a sweep; `None` for a function that runs the workload once.
+    /// Steps of a sweep; `None` for a function that runs the workload once, and if a command-line setting replaces the
+    /// sweep.
     pub(super) fn steps(
         &mut self,
         ground: &CaseInput<'_, '_>,

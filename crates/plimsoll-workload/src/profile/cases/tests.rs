@@ -4,7 +4,8 @@ use super::*;
 use crate::profile::parse;
 use plimsoll_diagnostics::Finding;
 
-/// A library of two workloads, with the file of one configuration and a parameter that only other workloads have.
+/// A library of three workloads, one unreadable workload, the files of several configurations, and a parameter that
+/// only other workloads have.
 struct Two;
 
 /// A parameter and its default.
@@ -414,7 +415,7 @@ fn a_profile_with_nothing_left_to_run_is_refused_with_all_reasons() {
 
 #[test]
 fn what_a_profile_cannot_ask_for_is_refused_at_its_place() {
-    // `READ` stands for the begin of a configuration, `CLIENTS` for that of a block with clients.
+    // `READ` stands for the begin of a configuration, `CLIENTS` for the begin of a block with clients.
     let rows = r#"
         READ runtime = soon; } => `soon` is not a time
         READ runtime = 0; } => `0` is not a time

@@ -38,7 +38,7 @@ impl Profile {
         (*ours != theirs.text).then(|| (Path::new(ours), PathBuf::from(&theirs.text)))
     }
 
-    /// The error that the clients' names are no host names; `reason` says why.
+    /// The error that the names of the clients are no host names; `reason` states the cause.
     ///
     /// # Panics
     /// If the profile has no clients.
@@ -90,7 +90,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Uses the clients' directory as the profile's `dir` too, unless the profile has a `dir`.
+    /// Uses the clients' directory as the profile's `dir` too, unless the profile has a `dir`. It is an error if
+    /// configurations have a `dir`, or the profile's `dir` is a list or has a variable.
     pub(super) fn share_client_dir(&mut self) {
         let Some(theirs) = self.clients.as_ref().and_then(|c| c.dir.clone()) else {
             return;

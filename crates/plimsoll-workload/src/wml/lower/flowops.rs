@@ -368,7 +368,8 @@ impl Lowerer<'_> {
 
     /// Checks that flowops of the thread open every slot on which another flowop works.
     pub(super) fn check_slots(&mut self) -> LowerResult<()> {
-        // If the flowop that opens a slot is invalid, the users of the slot would repeat its error.
+        // The users of a slot would repeat the error of an invalid flowop that opens the slot; a flowop that opens
+        // slots in rotation may open any slot.
         let uses = std::mem::take(&mut self.thread.uses);
         if self.thread.slots_unknown || uses.iter().any(|u| u.any) {
             return Ok(());
@@ -398,7 +399,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// Whether a flowop may open a slot; an unknown or composite flowop may.
+/// Whether a flowop may open a slot; an unknown or composite flowop may open a slot.
 fn may_open(f: &Flowop) -> bool {
     match flowop(&f.kind.value) {
         Some(info) => {

@@ -51,7 +51,7 @@ pub struct Context<'a> {
     pub current_dir: PathBuf,
     /// Returns the workload that a `load` statement names; `None` if the workload does not exist.
     pub load: &'a dyn Fn(&str) -> Option<NamedText>,
-    /// Value of `$(date)`.
+    /// Value of `$(date)`, such as `2026-01-02`.
     pub date: String,
     /// Value of `$(hostname)`.
     pub hostname: String,

@@ -132,7 +132,7 @@ impl Lowerer<'_> {
         Ok(n.map(|n| n as u8))
     }
 
-    /// The file of a flowop. The use of its slot is recorded.
+    /// The file of a flowop; the use of the flowop's slot is recorded.
     pub(super) fn file(&mut self, u: &FlowopContext<'_>, slot_use: Slot) -> LowerResult<FileRef> {
         let fileset = match slot_use {
             Slot::Opens => Some(self.needed_fileset(u)?),
@@ -184,7 +184,8 @@ impl Lowerer<'_> {
         self.note(attr.name_span, text);
     }
 
-    /// Bytes of a transfer; at least 1 if `required`.
+    /// Bytes of a transfer, a constant or a random variable. If `required`, a missing size or a constant 0 is an error;
+    /// otherwise a missing size is 0.
     pub(super) fn io_size(&mut self, u: &FlowopContext<'_>, required: bool) -> LowerResult<Value> {
         let size = match self.value(u.attrs, Key::IoSize)? {
             Some(Value::Const(0)) if required => {
@@ -211,7 +212,7 @@ impl Lowerer<'_> {
         value.map_or_else(|| self.lacks(u, key, why), Ok)
     }
 
-    /// The required attribute `value`; a random variable is drawn once.
+    /// The number in the required attribute `value`; a random variable is drawn once.
     pub(super) fn needed_value(&mut self, u: &FlowopContext<'_>, why: &str) -> LowerResult<Value> {
         let count = self.needed(u, Key::Value, why, Self::count_of)?;
         Ok(Value::Const(count))

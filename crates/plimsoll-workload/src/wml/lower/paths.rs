@@ -31,7 +31,8 @@ impl Lowerer<'_> {
         RelPath::new(text).or_else(|e| self.fail(span, format!("`{what}`: {e}"), "refused"))
     }
 
-    /// Refuses raw devices, which a run would overwrite.
+    /// Refuses a directory below `/dev`, except `/dev/shm`, because a run would overwrite a raw device. With `--dir`,
+    /// and for a built-in workload, the run is in another directory, so every directory is accepted.
     pub(super) fn refuse_device(&mut self, dir: &[OsString], span: Span) -> LowerResult<()> {
         let moved = self.overrides.dir.is_some() || self.context.kind == SourceKind::Builtin;
         let in_dev = dir.first().is_some_and(|d| d == "dev");

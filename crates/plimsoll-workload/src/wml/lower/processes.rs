@@ -13,7 +13,7 @@ use plimsoll_plan::{Phase, Program, WorkerGroup};
 pub(crate) const DEFAULT_MEMORY: u64 = 1 << 20;
 
 impl Lowerer<'_> {
-    /// Starts all threads. Every later start must start the same threads as the first start.
+    /// Starts all threads. Every later start must have the same threads, event rate and quit mode as the first start.
     pub(super) fn start(&mut self, span: Span) -> LowerResult<()> {
         self.populate();
         let before = self.problems.len();
@@ -85,7 +85,8 @@ impl Lowerer<'_> {
         groups
     }
 
-    /// Collects the flowop names of the workload, which generated names must not repeat.
+    /// Collects the literal flowop names of the workload, which generated names must not repeat; names with variables
+    /// are not collected.
     fn collect_names(&mut self) {
         let threads = self.processes.iter().flat_map(|p| &p.threads);
         let in_threads = threads.flat_map(|t| &t.flowops);
@@ -138,7 +139,8 @@ impl Lowerer<'_> {
         Ok(n.unwrap_or(1) as u32)
     }
 
-    /// Buffer size in bytes: the requested or default size, but at least the largest constant transfer.
+    /// Buffer size in bytes: the requested size, or the default without a request or for 0, but at least the largest
+    /// constant transfer.
     fn memory(&mut self, attrs: &Attrs) -> LowerResult<u64> {
         let largest = self.thread.largest_io;
         let requested = self.count(attrs, Key::MemSize)?.filter(|m| *m > 0);

@@ -59,11 +59,11 @@ impl Lowerer<'_> {
         Ok(sampler.draw(&mut self.once_stream().rng()))
     }
 
-    /// Checks the definitions from which no value draws.
+    /// Checks the definitions of random variables from which no value draws.
     pub(super) fn check_unused_randoms(&mut self) {
         for def in 0..self.randoms.len() {
             if self.randoms[def].id.is_none() {
-                // Any error has been reported.
+                // `define` reports any error.
                 let _reported = self.define(def);
             }
         }
@@ -255,7 +255,7 @@ impl Lowerer<'_> {
         }
     }
 
-    /// Scales a table's values around `min` to the mean `mean`.
+    /// Scales a table's values around `min` to the mean `mean`; the table's own mean must be above `min`.
     fn stretch(
         &mut self,
         attrs: &Attrs,
@@ -336,7 +336,8 @@ impl Lowerer<'_> {
         })
     }
 
-    /// An Erlang distribution is a gamma distribution with a whole shape.
+    /// Lowers an Erlang distribution to a gamma distribution; `shape` must be a whole number of at least 1, and `rate`
+    /// above 0.
     fn erlang(&mut self, shape: f64, rate: f64, span: Span) -> LowerResult<Distribution> {
         if shape >= 1.0 && shape.fract() == 0.0 && rate > 0.0 {
             return Ok(Distribution::Gamma {
@@ -353,7 +354,8 @@ impl Lowerer<'_> {
             "these parameters")
     }
 
-    /// Parses `key:value;key:value`; returns the values in the order of `known`.
+    /// Parses `key:value;key:value`; returns the values in the order of `known`, with the default for each missing
+    /// parameter.
     fn cvar_parameters(
         &mut self,
         kind: &str,

@@ -99,7 +99,8 @@ fn until(time: Duration) -> Until {
     }
 }
 
-/// Sets the length of every measured window. A window with several waits keeps only the first.
+/// Sets the length of every measured window. A window with several waits keeps only the first; a wait for the end of
+/// the work ends after `time` at the latest.
 fn set_time(phases: &mut Vec<Phase>, time: Duration) {
     for window in windows(phases).into_iter().rev() {
         let is_wait = |i: &usize| matches!(phases[*i], Phase::Wait { .. });
@@ -120,7 +121,8 @@ fn set_time(phases: &mut Vec<Phase>, time: Duration) {
     }
 }
 
-/// Adds a warm-up before every measured window.
+/// Adds a warm-up before every measured window, or lengthens the wait right before the window if the wait has no
+/// snapshots.
 fn add_warmup(phases: &mut Vec<Phase>, warmup: Duration) {
     for window in windows(phases).into_iter().rev() {
         let before = window.start.checked_sub(1).map(|i| &mut phases[i]);

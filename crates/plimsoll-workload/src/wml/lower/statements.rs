@@ -19,7 +19,7 @@ const MAX_LOADS: usize = 8;
 /// Maximum number of filesets of a workload, each pair of which is checked for overlap.
 const MAX_FILESETS: usize = 1000;
 
-/// Maximum number of texts of a run, because spans have 16 bits for the number of a text.
+/// Maximum number of texts of a workload, because spans have 16 bits for the number of a text.
 const MAX_SOURCES: usize = 1000;
 
 /// `Break` ends the script.
@@ -45,7 +45,7 @@ impl Lowerer<'_> {
                 return self.fail(statement.span, message, "too many with this one");
             }
             self.statements_left -= 1;
-            // The statement's error has been reported; later statements may have other errors.
+            // An error of the statement has been reported; later statements may have other errors.
             if let Ok(ControlFlow::Break(())) = self.statement(statement, of) {
                 return Ok(ControlFlow::Break(()));
             }

@@ -42,7 +42,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Records the target of a flowop, if any; the returned list is filled in later.
+    /// Records the target of a flowop, if the flowop has a target; `resolve_targets` fills in the returned list.
     pub(super) fn optional_target(
         &mut self,
         u: &FlowopContext<'_>,
@@ -83,7 +83,7 @@ impl Lowerer<'_> {
         let rows = self.rows.get(&target.name).into_iter().flatten();
         let rows: Vec<(OperationId, OpKind)> = rows
             .map(|id| (*id, self.operations[id.0 as usize].kind))
-            // The name does not stand for implicit opens, which have separate rows.
+            // A target does not name the rows of implicit opens.
             .filter(|(id, _)| self.counted.contains(id))
             .collect();
         let fit: Vec<OperationId> = rows
@@ -122,7 +122,7 @@ impl Lowerer<'_> {
     }
 }
 
-/// The list to fill in, if the operation has a target.
+/// The list of targets to fill in; `None` for an operation without a target.
 fn open_targets(op: &mut Op) -> Option<&mut Vec<OperationId>> {
     match op {
         Op::SemPost { targets, .. } | Op::Wakeup { targets } => Some(targets),

@@ -30,7 +30,7 @@ pub(super) enum LoweredValue {
 }
 
 impl LoweredValue {
-    /// The value as a whole number; `None` for other values.
+    /// The value as a whole number; `None` for values of other types.
     fn number(&self) -> Option<i64> {
         match self {
             LoweredValue::Int(n) => Some(*n),
@@ -53,7 +53,7 @@ impl LoweredValue {
         }
     }
 
-    /// The value as part of a text; `None` for a random variable and an invalid value.
+    /// The value as part of a text, numbers in decimal form; `None` for a random variable and an invalid value.
     pub(super) fn to_text(&self) -> Option<String> {
         match self {
             LoweredValue::Int(_) | LoweredValue::Mega(_) => self.number().map(|n| n.to_string()),
@@ -103,13 +103,13 @@ impl Lowerer<'_> {
 
 /// Evaluation of expressions.
 impl<'a> Lowerer<'a> {
-    /// Text of the command line's last setting of a parameter; `None` if the command line does not set it.
+    /// Text of the command line's last setting of a parameter; `None` without a setting.
     pub(super) fn setting(&self, name: &str) -> Option<&'a str> {
         let mut sets = self.overrides.sets.iter().rev();
         sets.find(|(n, _)| n == name).map(|(_, text)| text.as_str())
     }
 
-    /// Calls `work` while `locals` are the visible locals; `work` may change them.
+    /// Calls `work` while `locals` are the visible locals; `work` may change the locals.
     pub(super) fn with_locals<T>(
         &mut self,
         locals: &mut Locals,
@@ -192,7 +192,8 @@ impl<'a> Lowerer<'a> {
         )
     }
 
-    /// A text value, with the maximum length checked: each variable may have twice the length of another variable.
+    /// A text value, with the maximum length checked: a chain of variables, each with the previous variable twice,
+    /// would double the length in each step.
     fn bounded_text(&mut self, text: String, span: Span) -> LowerResult<LoweredValue> {
         if text.len() <= MAX_TEXT_BYTES {
             return Ok(LoweredValue::Text(text));
@@ -278,7 +279,7 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// The number of a value, or the random variable from which a run draws it.
+    /// The number of a value, or the random variable from which a run draws numbers.
     pub(super) fn value_of(&mut self, what: &str, expr: &Expr) -> LowerResult<Value> {
         match self.eval(expr)? {
             LoweredValue::Random(def) => self.intern(def).map(Value::Draw),
@@ -294,7 +295,8 @@ impl<'a> Lowerer<'a> {
         }
     }
 
-    /// Evaluates a time: a number of seconds, or a number with a unit.
+    /// Evaluates a time: a number of seconds, a number with a unit (`m`: minutes), or a random variable, which is drawn
+    /// once, in seconds.
     pub(super) fn time_of(&mut self, what: &str, expr: &Expr) -> LowerResult<Duration> {
         match self.eval(expr)? {
             LoweredValue::Time(time) => Ok(time),
@@ -360,7 +362,7 @@ impl<'a> Lowerer<'a> {
         self.fail(expr.span, message, "expected a name or a text")
     }
 
-    /// Evaluates a flag: `true` or `false`; old files have 1 and 0.
+    /// Evaluates a flag: `true` or `false`; old workloads have 1 and 0.
     fn flag_of(&mut self, what: &str, expr: &Expr) -> LowerResult<bool> {
         match self.eval(expr)? {
             LoweredValue::Bool(b) => Ok(b),
@@ -377,7 +379,7 @@ impl<'a> Lowerer<'a> {
 
 /// Reads attributes by key.
 impl Lowerer<'_> {
-    /// Evaluates every attribute to report all errors.
+    /// Evaluates every attribute, so that all errors are reported; fails if an attribute is invalid.
     pub(super) fn probe(&mut self, attrs: &Attrs) -> LowerResult<()> {
         let mut outcome = Ok(());
         for attr in &attrs.list {

@@ -219,7 +219,7 @@ impl Parser {
         self.problem(problem)
     }
 
-    /// Skips the rest of an invalid thread, unless its closing brace was read.
+    /// Skips the rest of an invalid thread, unless the closing brace of the thread has been read.
     fn recover_in_block(&mut self, words: &[&str]) {
         if self.at > 0 && self.tokens[self.at - 1].kind == Kind::Sign('}') {
             return;
@@ -227,7 +227,8 @@ impl Parser {
         self.recover(words);
     }
 
-    /// Skips a token that cannot be in the block, and continues after it.
+    /// Skips a token that cannot be in the block, and continues at the next of `words`, statement or closing brace;
+    /// fails at the end of the text.
     fn step_over(&mut self, _reported: Reported, words: &[&str]) -> Parsed<()> {
         if self.at_end() {
             return Err(Reported);

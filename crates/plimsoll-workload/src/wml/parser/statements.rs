@@ -148,7 +148,7 @@ impl Parser {
         Err(self.expected(what))
     }
 
-    /// Parses a single number without arithmetic: `psrun -10 60` has two numbers.
+    /// Parses a single number, time or variable without arithmetic: `psrun -10 60` has two numbers.
     fn operand_number(&mut self, what: &str) -> Parsed<Expr> {
         if self.at_sign('-') {
             let sign = self.next().span;
@@ -251,7 +251,7 @@ impl Parser {
         }))
     }
 
-    /// Parses one of the words `known`, in either case.
+    /// Parses one of the words `known`, in upper or lower case; `nousagestats` is another spelling of `nousestats`.
     fn keyword<'w>(&mut self, what: &str, known: &[&'w str]) -> Parsed<&'w str> {
         if let Kind::Word(w) = &self.peek().kind {
             let mut lower = w.to_ascii_lowercase();

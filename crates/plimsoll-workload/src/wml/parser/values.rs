@@ -175,7 +175,7 @@ impl Parser {
         }
     }
 
-    /// Whether the next token must be a value and cannot begin a statement.
+    /// Whether the next token must be part of a value, because it cannot begin a statement.
     pub(super) fn at_number(&self) -> bool {
         matches!(
             self.peek().kind,

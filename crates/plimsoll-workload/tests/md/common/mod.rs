@@ -1,4 +1,4 @@
-//! Command lines, and what ranks did that never ran.
+//! Command lines, and results of ranks that never ran.
 
 use clap::{Args, Command, FromArgMatches};
 use plimsoll_measure::{OpTotals, RankRow, RankStage};
@@ -15,7 +15,7 @@ pub fn parse(line: &str) -> Result<Arguments, String> {
     Arguments::from_arg_matches(&matches).map_err(|e| e.to_string())
 }
 
-/// What a command line means, or why it is refused.
+/// The options of a command line; the error is the reason for a refusal.
 pub fn options(line: &str) -> Result<Options, String> {
     Options::new(&parse(line)?)
 }
@@ -32,7 +32,7 @@ pub fn pattern(plan: &Plan) -> &Pattern {
     plan.groups[0].program.pattern().unwrap()
 }
 
-/// What was done of one operation by one rank.
+/// Results of one kind of operation on one rank.
 pub struct Did {
     pub row: &'static str,
     pub times_ns: Vec<u64>,
@@ -40,7 +40,7 @@ pub struct Did {
     pub errors: u64,
 }
 
-/// A stage as the engine would tell of it: for each rank its time and what it did.
+/// Results of a stage, as the engine reports them, from the time in nanoseconds and the operations of each rank.
 pub fn stage(plan: &Plan, ranks: Vec<(u64, Vec<Did>)>) -> (Vec<RankStage>, Vec<OpTotals>) {
     let rows = plan.operations.len();
     let mut merged = vec![OpTotals::default(); rows];

@@ -1,10 +1,10 @@
-//! Lowers texts.
+//! Lowering of workload texts.
 
 use plimsoll_diagnostics::Diagnostics;
 use plimsoll_plan::{Overrides, Plan, SourceKind};
 use plimsoll_workload::mix::{Context, lower, parse};
 
-/// A workload of one component that does nothing but look at files.
+/// A workload with one component, whose only operation is `stat`.
 pub const SMALL: &str = r#"title = "looks"
 
 [metric]
@@ -45,7 +45,7 @@ pub fn plan(text: &str, change: impl FnOnce(&mut Overrides)) -> Plan {
     try_plan(text, change).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// What is said of a text that is wrong.
+/// The diagnostics of a text, which must be invalid.
 #[track_caller]
 pub fn refusal(text: &str) -> Diagnostics {
     match try_plan(text, |_| ()) {

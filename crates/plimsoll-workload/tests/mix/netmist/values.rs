@@ -1,4 +1,4 @@
-//! Values of netmist's files: their bounds, where they are wrong, and what follows from them.
+//! Values of netmist's files: bounds, locations of errors, and effects.
 
 use super::{SAMPLE, errors, mix, plan_of, with};
 use crate::tables::each_row;
@@ -33,7 +33,7 @@ fn a_value_that_is_not_a_number_is_shown_with_its_key() {
     }
 }
 
-/// The sample with the lines of these keys given other values, in both workloads.
+/// The sample with other values for these keys, in both workloads.
 fn with_both(changes: &[(&str, &str)]) -> String {
     let lines = SAMPLE.lines().map(|line| {
         let words = line.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -59,7 +59,7 @@ fn blocks_of_contents_are_those_that_are_used() {
         })
     };
     let (no_dedup, no_compress) = (("Percent dedup", "0"), ("Percent compress", "0"));
-    // Where nothing is made of blocks or repeated, their figures do not matter.
+    // Without compression and deduplication, block sizes and the number of groups have no effect.
     let unused = [
         ("Dedup Granule size", "1000"),
         ("Comp Granule size", "1000"),
@@ -302,7 +302,7 @@ fn spots_and_geometric_choices_may_be_absent() {
     let files = &parsed.file().component[0].files;
     assert_eq!((files.spots, &files.geometric), (None, &None));
     assert_eq!(files.choice, plimsoll_workload::mix::model::Choice::Uniform);
-    // A spot that nothing goes to has no other error.
+    // If no transfer goes to a spot, the values of the spot cause no further error.
     let without = [
         ("Percent affinity", "0"),
         ("Min acc_per_spot", "0"),

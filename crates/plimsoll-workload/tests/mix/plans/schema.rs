@@ -1,4 +1,4 @@
-//! The schema and the example that the documents have.
+//! The schema and the example in the documents.
 
 use super::*;
 

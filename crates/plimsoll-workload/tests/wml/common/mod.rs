@@ -1,4 +1,4 @@
-//! What the tests share: a context without surprises, and short ways to a Plan.
+//! Shared functions of the tests: a constant context, and functions that parse and lower texts.
 
 use plimsoll_plan::{Overrides, Plan, SourceKind};
 use plimsoll_workload::NamedText;
@@ -32,7 +32,7 @@ pub fn plan(text: &str) -> Plan {
     lower_with(text, &Overrides::default()).unwrap_or_else(|e| panic!("{e}"))
 }
 
-/// The messages of a workload that must fail.
+/// The messages of a workload, which must be invalid.
 pub fn messages(text: &str) -> Vec<String> {
     let Err(e) = lower_with(text, &Overrides::default()) else {
         panic!("accepted: {text}");
@@ -49,7 +49,7 @@ pub fn shown(finding: plimsoll_workload::wml::Finding) -> String {
     }
 }
 
-/// The errors of a workload in their order; none if it is accepted.
+/// The errors of a workload in their order; empty for a valid workload.
 pub fn findings(text: &str) -> Vec<String> {
     match lower_with(text, &Overrides::default()) {
         Ok(_) => vec![],

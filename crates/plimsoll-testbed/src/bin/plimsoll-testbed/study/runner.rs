@@ -58,6 +58,8 @@ impl StepEnd {
 }
 
 impl StudyRunner {
+    /// Prepares the run of a study, and begins to catch signals.
+    ///
     /// # Errors
     /// If signals cannot be caught.
     pub(super) fn new(writer: StudyWriter, output: &StudyOutput) -> Result<Self, BedError> {
@@ -361,7 +363,7 @@ fn new_directory(root: &Path, name: &str) -> Result<PathBuf, BedError> {
     unreachable!("there are more numbers than attempts")
 }
 
-/// The output of a command.
+/// The standard error of a command, from the beginning.
 fn said(errors: &mut File) -> std::io::Result<String> {
     let mut text = Vec::new();
     errors.rewind()?;
