@@ -58,7 +58,8 @@ fn statements_name_what_they_need() {
         sleep => 1:6 expected the seconds to sleep, found the end of the file
         warmup "x" => 1:8 expected the seconds to warm up, found a quoted text
         psrun => 1:6 expected the period in seconds, found the end of the file
-        psrun - 1s => 1:9 a sign needs a number after it
+        psrun - 1s => 1:9 expected a number after `-`, found the time 1s
+        psrun --1 => 1:8 expected a number after `-`, found `-`
         log => 1:4 expected a text to print, found the end of the file
         echo 5 => 1:6 expected a text to print, found the number 5
         debug => 1:6 expected the level, found the end of the file

@@ -151,18 +151,7 @@ impl Parser {
     /// Parses a single number, time or variable without arithmetic: `psrun -10 60` has two numbers.
     fn operand_number(&mut self, what: &str) -> Parsed<Expr> {
         if self.at_sign('-') {
-            let sign = self.next().span;
-            let mut value = self.operand_number(what)?;
-            let ExprKind::Int(n) = &mut value.kind else {
-                return self.fail(
-                    value.span,
-                    "a sign needs a number after it",
-                    "expected a whole number",
-                );
-            };
-            *n = n.wrapping_neg();
-            value.span = sign.to(value.span);
-            return Ok(value);
+            return self.negative();
         }
         let token = self.peek().clone();
         self.reads(&token.kind);

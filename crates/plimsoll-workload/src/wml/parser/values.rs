@@ -89,7 +89,8 @@ impl Parser {
         })
     }
 
-    fn negative(&mut self) -> Parsed<Expr> {
+    /// Parses a minus sign and the whole number after the sign.
+    pub(super) fn negative(&mut self) -> Parsed<Expr> {
         let sign = self.next().span;
         let n = match self.peek().kind {
             Kind::Int(n) => n,
