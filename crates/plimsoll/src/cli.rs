@@ -3,6 +3,7 @@
 mod documents;
 mod events;
 mod examples;
+pub mod foreign_options;
 mod hosts;
 mod live;
 mod load_points;

@@ -161,7 +161,8 @@ fn lost_output() -> ExitCode {
 /// Parses a command line.
 fn arguments(line: &[OsString]) -> Result<Cli, Error> {
     let mut definition = cli::definition().term_width(Stream::Out.help_width());
-    let mut matches = definition.try_get_matches_from_mut(line)?;
+    let matches = definition.try_get_matches_from_mut(line);
+    let mut matches = matches.map_err(cli::foreign_options::advise)?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut definition))
 }
 

@@ -1,4 +1,4 @@
-//! The first help page, with grouped commands: clap cannot group subcommands.
+//! The help pages: the first page, with grouped commands, which clap cannot group; and the options that `-h` shows.
 
 use super::{Cli, STYLES};
 use clap::{Command, CommandFactory};
@@ -16,9 +16,49 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("Systems", &["systems", "emulate", "hosts"]),
 ];
 
+/// Options that `-h` of the commands of the first group shows; `--help` shows all options.
+const DAILY_OPTIONS: &[&str] = &[
+    "confirm_runs",
+    "data_sets",
+    "dir",
+    "dry_run",
+    "files",
+    "filesystem",
+    "format",
+    "hosts",
+    "iterations",
+    "keep",
+    "latency_limit",
+    "live",
+    "load",
+    "max_load",
+    "obj_per_proc",
+    "object_size",
+    "only",
+    "pattern",
+    "precreate_per_set",
+    "processes",
+    "repeat",
+    "results",
+    "set",
+    "stonewall_timer",
+    "target",
+    "time",
+    "warmup",
+];
+
 /// Definition of the command line, including the grouped first help page.
 pub fn definition() -> Command {
-    let cli = Cli::command();
+    let (_, measuring) = GROUPS[0];
+    let shorten = |cli: Command, name: &&str| {
+        cli.mut_subcommand(name, |command| {
+            command.mut_args(|arg| {
+                let is_daily = arg.is_positional() || DAILY_OPTIONS.contains(&arg.get_id().as_str());
+                arg.hide_short_help(!is_daily)
+            })
+        })
+    };
+    let cli = measuring.iter().fold(Cli::command(), shorten);
     let page = format!(
         "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{}{header}Options:{header:#}\n{{options}}{{after-help}}",
         groups(&cli),
@@ -65,6 +105,28 @@ mod tests {
         assert_eq!(grouped.iter().copied().collect::<BTreeSet<_>>(), visible);
         assert_eq!(grouped.len(), visible.len());
         assert!(grouped.len() <= 16, "{}", grouped.len());
+    }
+
+    #[test]
+    fn short_help_has_the_options_of_daily_use() {
+        let mut shown = BTreeSet::new();
+        for name in GROUPS[0].1 {
+            let mut definition = definition();
+            let command = definition.find_subcommand_mut(name).unwrap();
+            let options = command.get_opts().map(|o| o.get_id().to_string());
+            shown.extend(options.filter(|id| DAILY_OPTIONS.contains(&&**id)));
+            let [short, long] = [command.render_help(), command.render_long_help()];
+            let count = |page: String| {
+                let lines = page.lines().map(str::trim_start);
+                lines.filter(|line| line.starts_with('-')).count()
+            };
+            let (short, long) = (count(short.to_string()), count(long.to_string()));
+            assert!(short <= 18, "{name}: {short}");
+            assert!(short < long || *name == "resume", "{name}: {short} of {long}");
+        }
+        let flags = ["dry_run", "keep", "live"].map(String::from);
+        shown.extend(flags);
+        assert!(shown.iter().eq(DAILY_OPTIONS), "{shown:?}");
     }
 
     #[test]
