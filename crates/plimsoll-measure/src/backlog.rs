@@ -17,7 +17,7 @@ const MIN_GROWTH_RATIO: f64 = 1.5;
 /// Minimum growth in mean service times. Shorter queues come and go below the load line too.
 const MIN_GROWTH_SERVICE_TIMES: f64 = 5.0;
 
-/// Backlogs of operations in equal parts of the latest measured window, by the operations' intended starts.
+/// Backlogs of operations in equal parts of the latest measured window, by the operations' starts.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WindowBacklog {
     /// Number of the window, from 1; 0 before the first window.
@@ -43,10 +43,10 @@ pub struct BacklogGrowth {
 }
 
 impl WindowBacklog {
-    /// Adds an operation with an intended start `due` that begins `backlog` behind the schedule. Forgets an earlier
-    /// window, and ignores an operation outside the window and in a window without a known end.
-    pub fn record(&mut self, window: WindowBounds, due: Nanos, backlog: Nanos) {
-        if !window.contains(due) || window.end == Nanos::MAX {
+    /// Adds an operation that starts at `start`, `backlog` behind the schedule. Forgets an earlier window, and ignores an
+    /// operation outside the window and in a window without a known end.
+    pub fn record(&mut self, window: WindowBounds, start: Nanos, backlog: Nanos) {
+        if !window.contains(start) || window.end == Nanos::MAX {
             return;
         }
         if window.number != self.window {
@@ -56,7 +56,7 @@ impl WindowBacklog {
             };
         }
         let length = u128::from(window.end - window.start);
-        let part = u128::from(due - window.start) * PARTS as u128 / length;
+        let part = u128::from(start - window.start) * PARTS as u128 / length;
         let part = &mut self.parts[part as usize];
         part.operations += 1;
         part.sum_ns = part.sum_ns.saturating_add(backlog);
@@ -167,8 +167,8 @@ mod tests {
     fn operations_outside_the_window_do_not_count() {
         let mut backlog = of([0, 10, 20, 30, 40, 50, 60, 70, 80, 90]);
         let before = backlog.clone();
-        for due in [0, 499, 1500, 9000] {
-            backlog.record(WINDOW, due * MS, 1000 * MS);
+        for start in [0, 499, 1500, 9000] {
+            backlog.record(WINDOW, start * MS, 1000 * MS);
         }
         let endless = WindowBounds {
             end: Nanos::MAX,

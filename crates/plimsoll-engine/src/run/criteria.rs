@@ -39,18 +39,10 @@ pub(super) fn reasons(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
         let mean = (latency.count() > 0).then(|| Duration::from_nanos(latency.mean() as u64));
         let missed = metric.criteria.missed(&processes, mean);
         reasons.extend(missed.into_iter().map(|m| Reason::new(m.code, m.text)));
+        if metric.criteria.refuses_queue_growth() {
+            reasons.extend(queue_growth(outcome, service.mean()));
+        }
     }
-    let growth = outcome.backlog.growth(service.mean());
-    reasons.extend(growth.map(|BacklogGrowth { first_ns, last_ns }| {
-        let text = format!(
-            "the queue of the target grew through the measured window: processes were behind their schedules by \
-             {:.1} ms in the first tenth of the window and by {:.1} ms in the last, with a mean service time of {:.1} ms",
-            first_ns / 1e6,
-            last_ns / 1e6,
-            service.mean() / 1e6
-        );
-        Reason::new("queue_growth", text)
-    }));
     let events: Vec<(u64, u64)> = outcome.schedules.iter().map(achieved).collect();
     let missed = Criteria::default().missed_total(
         &events,
@@ -73,6 +65,19 @@ pub(super) fn reasons(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
         reasons.push(Reason::new("client_start_delay", text));
     }
     reasons
+}
+
+/// The reason if the queue of the target grew through the last window.
+fn queue_growth(outcome: &Outcome, mean_service_ns: f64) -> Option<Reason> {
+    let BacklogGrowth { first_ns, last_ns } = outcome.backlog.growth(mean_service_ns)?;
+    let text = format!(
+        "the queue of the target grew through the measured window: processes were behind their schedules by {:.1} ms \
+         in the first tenth of the window and by {:.1} ms in the last, with a mean service time of {:.1} ms",
+        first_ns / 1e6,
+        last_ns / 1e6,
+        mean_service_ns / 1e6
+    );
+    Some(Reason::new("queue_growth", text))
 }
 
 /// Numbers of scheduled and completed operations or events of a schedule.

@@ -16,7 +16,7 @@ fn dropping_caches_where_there_are_none_is_refused() {
     let (memory, disk) = (Bench::on_tmpfs(), Bench::on_disk());
     let refused = |more: &[&str]| {
         let more = [&SMALL[..], &["--drop-caches"], more].concat();
-        memory.run_in_work("varmail", &more).refusal()
+        memory.run_in_work("varmail", &more).expect_code(2).stderr
     };
     for (more, why) in [
         (&[][..], "the files of tmpfs"),

@@ -183,7 +183,7 @@ impl<S: Session> Worker<S> {
             counts.dropped += dropped;
         });
         let due = pacer.due();
-        backlog.record(window, due, pacer.backlog(now, counts.dropped));
+        backlog.record(window, due.max(now), pacer.backlog(now, counts.dropped));
         pacer.advance(rng);
         if due > now {
             self.context.lane.sleep_until(due).await?;
