@@ -9,8 +9,8 @@ use crate::worker_ends::WorkerEnds;
 use crate::worker_id::WorkerId;
 use plimsoll_lane::Deadline;
 use plimsoll_measure::{
-    Clock, LaneProgress, Nanos, ProcessCounts, RanOut, ScheduleCounts, VariableStats, WindowBounds,
-    WindowState,
+    Clock, LaneProgress, Nanos, ProcessCounts, RanOut, ScheduleCounts, VariableStats,
+    WindowBacklog, WindowBounds, WindowState,
 };
 use plimsoll_plan::{
     Failure, FilesetId, Layout, OperationId, OpsLimit, Pattern, Plan, QuitMode, RootHandling,
@@ -82,6 +82,8 @@ pub(crate) struct RunState {
     pub(crate) explain: Explain,
     /// Scheduled and completed operations of each worker of a mix.
     pub(crate) processes: Mutex<Vec<ProcessCounts>>,
+    /// Backlogs of all workers of mixes that have ended.
+    pub(crate) backlog: Mutex<WindowBacklog>,
     /// Sizes of the files of each group that runs a mix.
     sizes: Vec<Option<Arc<MixFileSizes>>>,
     /// The stage in progress, if the workers are ranks of a pattern.
@@ -153,6 +155,7 @@ impl RunState {
             notes: Mutex::default(),
             explain: Box::new(|e| e.to_string()),
             processes: Mutex::default(),
+            backlog: Mutex::default(),
             sizes: sizes.collect(),
             stage,
             ends: WorkerEnds::default(),

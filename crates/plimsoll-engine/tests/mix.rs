@@ -447,7 +447,37 @@ fn what_falls_behind_by_more_than_a_second_is_given_up_and_counted() {
     let max = row.response.max() as f64 / MS;
     assert!((1000.0..=1016.0).contains(&max), "{max}");
     assert!((row.response.mean() / MS - 1000.0).abs() < 30.0);
-    assert_eq!(codes(&outcome), ["process_rate", "total_rate", "latency"]);
+    assert_eq!(
+        codes(&outcome),
+        ["process_rate", "total_rate", "latency", "queue_growth"]
+    );
+}
+
+#[test]
+fn a_load_just_above_the_service_rate_makes_the_queue_grow() {
+    let dir = tmpfs();
+    // A worker with a latency of 10 ms completes 100 operations per second.
+    let of_rate = |rate: f64| {
+        let mut plan = plan(dir.path(), 2, &[(MixOp::Stat, 100.0)], |_| ());
+        plan.metric = Some(BusinessMetric {
+            name: "users".into(),
+            load: 2,
+            scale: 1.0,
+            data: 1,
+            rate: Some(rate),
+            criteria: Criteria::default(),
+        });
+        let plan = paced(plan, rate, Arrivals::Constant);
+        run_virtually(&lasting(plan, Duration::from_secs(60)), "10ms")
+    };
+    assert_eq!(codes(&of_rate(98.0)), [""; 0]);
+    // All but 2 % of the operations complete, which is enough for the rates. After t seconds, a worker is behind by
+    // 0.02 t: by 60 ms in the middle of the first tenth, and by 1140 ms in the middle of the last.
+    let outcome = of_rate(102.0);
+    assert_eq!(codes(&outcome), ["queue_growth"]);
+    let growth = outcome.backlog.growth(10e6).unwrap();
+    assert!((growth.first_ns / 1e6 - 60.0).abs() < 10.0, "{growth:?}");
+    assert!((growth.last_ns / 1e6 - 1140.0).abs() < 30.0, "{growth:?}");
 }
 
 #[test]

@@ -29,6 +29,7 @@
 //! the workers. At a window end the process counters are read first, so that the machine counters contain the process's
 //! use. At the end of a run, the run's clock is compared with the system's clock, and a drift is reported.
 
+mod backlog;
 mod call_spans;
 mod cells;
 pub mod clock;
@@ -61,6 +62,7 @@ mod upper_half;
 mod window;
 mod workers_done;
 
+pub use backlog::{BacklogGrowth, WindowBacklog};
 pub use call_spans::{BusySpans, CallShape, CallSpans, Gap, STALL_NS};
 pub use clock::{Clock, Nanos};
 pub use clock_kind::ClockKind;

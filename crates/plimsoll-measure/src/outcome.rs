@@ -4,7 +4,7 @@
 use crate::system::SystemUse;
 use crate::{
     HostCounts, LongReplies, ProcessCounts, RankStage, ScheduleCounts, SimulatedWindow,
-    StartFigures, WindowTotals,
+    StartFigures, WindowBacklog, WindowTotals,
 };
 use plimsoll_plan::{Failure, PopulatedFileset, Reason, SourcePosition, Verification};
 use serde::{Deserialize, Serialize};
@@ -51,6 +51,8 @@ pub struct Outcome {
     pub notes: Vec<String>,
     /// Figures of each process of an operation mix in the last window.
     pub processes: Vec<ProcessCounts>,
+    /// Backlogs of the processes of an operation mix over the last window.
+    pub backlog: WindowBacklog,
     /// Counts of the event schedule of each rank in the last window; empty without `eventlimit` and an event rate.
     pub schedules: Vec<ScheduleCounts>,
     /// Statistics of the random numbers that each `testrandvar` operation drew.

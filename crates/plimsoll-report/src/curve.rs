@@ -8,6 +8,7 @@ use crate::percentiles::{PercentileKind, shown};
 use crate::series::{append, head, load_of, rate_and_mean, reasons, runs, state};
 use crate::simulation::saturation;
 use crate::text::reason_codes;
+use plimsoll_measure::curve::Curve;
 use plimsoll_plan::{Count, counted};
 use plimsoll_results::{LoadCurve, Percentile, SeriesOf, SeriesRun};
 
@@ -124,25 +125,43 @@ fn achieved(curve: SeriesOf<'_, LoadCurve>) -> Vec<Block> {
     if !ort.is_empty() {
         blocks.push(Line::result("overall response time", ort.join(", ")));
     }
-    if let Some(knee) = curve.figures.knee {
-        let text = format!("{} {metric}, where the response time turns up", rate(knee));
-        blocks.push(Line::result("knee", text));
-    }
+    let points = curve.points();
+    blocks.extend(points.iter().map(|points| knee(points, metric)));
     if let Some(text) = saturation(&curve) {
         blocks.push(Line::of("bottleneck", text));
     }
-    if let Some(usl) = &curve.figures.usl {
-        let peak = usl
-            .peak_load()
-            .map(|p| format!("a peak at {} {metric}", rate(p)));
-        let peak = peak.unwrap_or("no peak".into());
-        let text = format!(
-            "contention {:.4}, coherency {:.6}, {peak}; it explains {:.1} % of the variance",
-            usl.sigma,
-            usl.kappa,
-            100.0 * usl.r_squared
-        );
-        blocks.push(Line::of("scalability law", text));
-    }
+    blocks.extend(points.iter().map(|points| scalability_law(points, metric)));
     blocks
+}
+
+/// Line on the knee of the load points, or on the reason why they have none.
+fn knee(points: &Curve, metric: &str) -> Block {
+    let text = match points.knee() {
+        Ok(knee) => format!(
+            "{} {metric}, where the response time turns up",
+            rate(knee.load)
+        ),
+        Err(reason) => return Line::of("knee", format!("not determined: {reason}")),
+    };
+    Line::result("knee", text)
+}
+
+/// Line on the Universal Scalability Law of the load points, or on the reason why they have none.
+fn scalability_law(points: &Curve, metric: &str) -> Block {
+    let text = match points.fit_usl() {
+        Ok(usl) => {
+            let peak = usl.peak_load();
+            let peak = peak.map_or("no peak".into(), |p| {
+                format!("a peak at {} {metric}", rate(p))
+            });
+            format!(
+                "contention {:.4}, coherency {:.6}, {peak}; within {:.1} % of every load point",
+                usl.sigma,
+                usl.kappa,
+                100.0 * usl.max_deviation(points)
+            )
+        }
+        Err(reason) => format!("not determined: {reason}"),
+    };
+    Line::of("scalability law", text)
 }

@@ -523,6 +523,66 @@ fn rates_of_open_loads_are_not_tested() {
     }
 }
 
+#[test]
+fn a_comparison_names_the_circumstances_that_differ() {
+    use plimsoll_report::compare::{RunSet, of_runs};
+    let warnings = |before: &Run, after: &Run| {
+        let set = |name, run| RunSet {
+            name,
+            runs: std::slice::from_ref(run),
+        };
+        let all = of_runs(&[set("before", before), set("after", after)], None).warnings;
+        let differences = all.into_iter().filter(|w| w.contains(" differs: "));
+        differences.collect::<Vec<String>>()
+    };
+    let mut before = Run::assemble(measured());
+    assert_eq!(warnings(&before, &before), [""; 0]);
+    let mut after = before.clone();
+    after.target.url = "posix:?io=uring".into();
+    after.environment.kernel = "Linux 7.0".into();
+    after.environment.cpu_quota = Some(0.5);
+    let dir = after.environment.work_dir.get_or_insert_default();
+    dir.fs_type = Some("zfs".into());
+    dir.mount_options = vec!["noatime".into(), "rw".into()];
+    let all = warnings(&before, &after);
+    for (name, value) in [
+        ("the target", "posix:?io=uring"),
+        ("the file system", "zfs"),
+        ("the mount options", "noatime,rw"),
+        ("the kernel", "Linux 7.0"),
+        ("the CPU quota in processors", "0.5"),
+    ] {
+        let of = |w: &&String| w.starts_with(&format!("{name} differs: "));
+        let warning = all
+            .iter()
+            .find(of)
+            .unwrap_or_else(|| panic!("{name}: {all:?}"));
+        assert!(
+            warning.ends_with(&format!("but {value} of after")),
+            "{warning}"
+        );
+    }
+    // Of 4 processors for 10 s, others used 50 % less the 4 s of the process, which are 10 %; and 4 % more.
+    let mut after = before.clone();
+    for (run, busy_share) in [(&mut before, 0.5), (&mut after, 0.54)] {
+        run.ranks = 1;
+        run.system.seconds = 10.0;
+        run.system.machine = Some(MachineUse {
+            cpus: 4,
+            busy_share,
+            ..MachineUse::default()
+        });
+        let process = run.system.process.get_or_insert_default();
+        (process.user_s, process.system_s) = (3.0, 1.0);
+    }
+    assert_eq!(warnings(&before, &after), [""; 0]);
+    after.system.machine.as_mut().unwrap().busy_share = 0.9;
+    assert_eq!(
+        warnings(&before, &after),
+        ["the use of the processors by other processes differs: 40 %, but 80 % of after"]
+    );
+}
+
 /// Runs of a closed load in real time, one every `step` minutes from `minute` on, with the given operations per window.
 fn minutely(minute: usize, step: usize, ops: &[u64]) -> Vec<Run> {
     let run = |(i, ops): (usize, &u64)| {

@@ -69,6 +69,32 @@ fn curve_markdown() {
     ));
 }
 
+/// The latency turns up at load 6, with two points beyond, and throughput falls short of 20 operations per second and
+/// stream from load 4 on.
+#[test]
+fn a_bent_curve_has_a_knee_and_a_scalability_law() {
+    let bent = made(curve(), |next| {
+        Some(match next.load.unwrap() {
+            2 => (400, 2, &[]),
+            4 => (780, 2, &[]),
+            6 => (1090, 2, &[]),
+            8 => (1280, 16, &[]),
+            _ => (1400, 30, &[]),
+        })
+    });
+    let text = text(&curve::document(curve_of(&bent)));
+    let line = |name: &str| text.lines().find(|line| line.starts_with(name)).unwrap();
+    assert_eq!(
+        line("knee"),
+        "knee: 6.00 streams, where the response time turns up"
+    );
+    // On a grid of coefficients, a contention of 0 and a coherency of 0.0054 fit best.
+    assert!(
+        line("scalability law").contains("contention 0.0000, coherency 0.0054"),
+        "{text}"
+    );
+}
+
 #[test]
 fn curve_csv() {
     let made = stopped_curve();

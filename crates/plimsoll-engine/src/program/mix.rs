@@ -7,9 +7,6 @@ use rand::RngExt;
 /// Maximum number of descriptor slots of a worker of a mix.
 const OPEN_FILES: u64 = 32;
 
-/// Maximum number of descriptors that an operation of a mix holds open beside the slots: a copy opens two files.
-pub(super) const OPERATION_DESCRIPTORS: u32 = 2;
-
 /// A compiled mix, shared by the workers of its group.
 pub(crate) struct MixProgram {
     pub(crate) mix: Mix,
@@ -49,13 +46,33 @@ impl MixProgram {
     /// Number of descriptor slots of each worker, for a fileset of `files` data files.
     pub(crate) fn slots(&self, files: u64) -> u32 {
         // A file may be open twice: with direct I/O, and without.
+        let ways = if self.mix.flags.direct_percent > 0.0 {
+            2
+        } else {
+            1
+        };
         let members = self.mix.working_set.size(files);
         let own = self.mix.files.data_of(0, self.workers, members);
         let open = match self.mix.flags.keep_open {
-            true => 2 * (own.end - own.start + 1),
+            true => ways * (own.end - own.start + 1),
             false => 1,
         };
         open.min(OPEN_FILES) as u32
+    }
+
+    /// Maximum number of descriptors that a worker holds open, for a fileset of `files` data files: the data files in
+    /// slots, if an operation of the table works on them, and the files that one operation opens for itself.
+    pub(super) fn descriptors(&self, files: u64) -> u32 {
+        let ops = || self.table.iter().map(|(_, op, _)| *op);
+        let kept = match ops().any(uses_slot) {
+            true => self.slots(files),
+            false => 0,
+        };
+        let own = ops().map(|op| match op {
+            MixOp::Copyfile => 2,
+            op => u32::from(!uses_slot(op)),
+        });
+        kept + own.max().unwrap_or(0)
     }
 
     pub(crate) fn draw(&self, rng: &mut Rng) -> (MixOp, u32) {
@@ -66,6 +83,24 @@ impl MixProgram {
         let (_, op, row) = found.expect("a Plan's check refuses a mix without operations");
         (*op, *row)
     }
+}
+
+/// Whether an operation works on a data file in a slot. Other operations open a file for themselves, or none.
+fn uses_slot(op: MixOp) -> bool {
+    matches!(
+        op,
+        MixOp::Read
+            | MixOp::Write
+            | MixOp::ReadRand
+            | MixOp::WriteRand
+            | MixOp::Rmw
+            | MixOp::MmapRead
+            | MixOp::MmapWrite
+            | MixOp::Lock
+            | MixOp::Append
+            | MixOp::Truncate
+            | MixOp::Fsync
+    )
 }
 
 #[cfg(test)]
@@ -182,22 +217,37 @@ mod tests {
 
     #[test]
     fn slots_are_for_the_files_of_a_worker_up_to_a_maximum() {
-        let slots = |files: u64, shared: bool, keep_open: bool| {
+        let slots = |files: u64, shared: bool, keep_open: bool, direct_percent: f64| {
             let mut mix = mix(&[(MixOp::Read, 100.0)]);
             mix.files.shared = shared;
             mix.flags.keep_open = keep_open;
+            mix.flags.direct_percent = direct_percent;
             program(&mix).slots(files)
         };
-        // The slots are two for each file of a worker, and two more because the parts of workers differ by one file.
+        // The slots are those of the files of a worker, and one more because the parts of workers differ by one file;
+        // with direct I/O, two of each.
         for (files, own) in [(4, 1), (8, 2), (20, 5), (56, 14)] {
-            assert_eq!(slots(files, false, true), 2 * (own + 1), "{files}");
+            assert_eq!(slots(files, false, true, 0.0), own + 1, "{files}");
+            assert_eq!(slots(files, false, true, 30.0), 2 * (own + 1), "{files}");
         }
-        assert_eq!(slots(60, false, true), 32);
-        assert_eq!(slots(1_000_000, false, true), 32);
-        assert_eq!(slots(8, true, true), 2 * (8 + 1));
-        assert_eq!(
-            (slots(8, false, false), slots(1_000_000, true, false)),
-            (1, 1)
-        );
+        assert_eq!(slots(60, false, true, 30.0), 32);
+        assert_eq!(slots(1_000_000, false, true, 0.0), 32);
+        assert_eq!(slots(8, true, true, 0.0), 8 + 1);
+        assert_eq!(slots(8, false, false, 30.0), 1);
+        assert_eq!(slots(1_000_000, true, false, 0.0), 1);
+    }
+
+    #[test]
+    fn descriptors_are_those_of_the_operations_in_the_table() {
+        use MixOp as O;
+        let of = |ops: &[MixOp]| {
+            let table: Vec<(MixOp, f64)> = ops.iter().map(|op| (*op, 10.0)).collect();
+            program(&mix(&table)).descriptors(1_000_000)
+        };
+        assert_eq!(of(&[O::Read, O::Write]), 32);
+        assert_eq!(of(&[O::Read, O::ReadFile]), 33);
+        assert_eq!(of(&[O::Read, O::Copyfile]), 34);
+        assert_eq!(of(&[O::Stat, O::ReadFile, O::WriteFile]), 1);
+        assert_eq!(of(&[O::Stat, O::Copyfile]), 2);
     }
 }

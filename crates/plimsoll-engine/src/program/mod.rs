@@ -2,9 +2,9 @@
 
 mod mix;
 mod mix_sizes;
+mod open_files;
 
 pub(crate) use mix::MixProgram;
-use mix::OPERATION_DESCRIPTORS;
 pub(crate) use mix_sizes::MixFileSizes;
 
 use plimsoll_plan::{FilesetId, LimitKind, Op, OpKind, Plan, Program, Step, Value, WorkerGroup};
@@ -48,8 +48,7 @@ pub(crate) struct Cap {
 pub(crate) struct Compiled {
     pub(crate) code: Vec<Instr>,
     pub(crate) slots: u32,
-    /// Maximum number of descriptors that a worker holds open: one descriptor in each slot, and the descriptors of one
-    /// operation.
+    /// Maximum number of descriptors that a worker holds open, in slots and by one operation.
     pub(crate) descriptors: u32,
     pub(crate) rotations: Vec<Rotation>,
     /// Row and high water of each semblock.
@@ -86,17 +85,23 @@ impl Compiled {
             mix: None,
         };
         match &group.program {
-            Program::Sequence(steps) => compiled.steps(steps, 0),
+            Program::Sequence(steps) => {
+                compiled.steps(steps, 0);
+                compiled.descriptors = open_files::of_sequence(steps);
+            }
             Program::Mix(mix) => {
                 let program = MixProgram::new(mix, group);
                 compiled.rows.extend(mix.rows().map(|r| r.0));
-                compiled.slots = program.slots(plan.fileset(mix.files.data).entries);
-                compiled.descriptors = OPERATION_DESCRIPTORS;
+                let files = plan.fileset(mix.files.data).entries;
+                compiled.slots = program.slots(files);
+                compiled.descriptors = program.descriptors(files);
                 compiled.mix = Some(Arc::new(program));
             }
             // Ranks of a pattern generate their steps.
             Program::Pattern(pattern) => {
                 pattern.for_each_row(&mut |row| compiled.rows.push(row.0));
+                // A rank has one object open at a time.
+                compiled.descriptors = 1;
             }
         }
         compiled.assign_slots(plan);
@@ -176,7 +181,6 @@ impl Compiled {
                 continue;
             };
             let properties = op.properties();
-            self.descriptors = self.descriptors.max(properties.descriptors);
             let slots = properties.slot.into_iter();
             let slots = slots.chain(properties.file.map(|f| f.slot));
             self.slots = slots.map(|s| u32::from(s) + 1).fold(self.slots, u32::max);
@@ -196,8 +200,9 @@ impl Compiled {
                 count,
             });
             self.slots += count;
+            // The files of a rotation stay open.
+            self.descriptors += count;
         }
-        self.descriptors += self.slots;
     }
 }
 
@@ -231,7 +236,7 @@ mod tests {
     use plimsoll_plan::{FileRef, Fileset, OperationId};
 
     #[test]
-    fn descriptors_are_those_of_the_slots_and_of_one_operation() {
+    fn slots_are_those_that_operations_name_and_those_of_rotations() {
         let mut plan = Plan::empty("descriptors");
         plan.filesets = vec![Fileset::new("set", 10, 0.into())];
         let of = |ops: &[Op]| {
@@ -246,10 +251,18 @@ mod tests {
             (compiled.slots, compiled.descriptors)
         };
         let in_slot = |slot| Op::Fsync(FileRef::in_slot(slot));
-        let (fileset, index) = (FilesetId(0), None);
-        let list = Op::ListDir { fileset, index };
-        assert_eq!(of(&[in_slot(0)]), (1, 1));
-        assert_eq!(of(&[in_slot(3), in_slot(1)]), (4, 4));
-        assert_eq!(of(&[list.clone(), in_slot(3), list]), (4, 5));
+        assert_eq!(of(&[in_slot(0)]), (1, 0));
+        assert_eq!(of(&[in_slot(3), in_slot(1)]), (4, 0));
+        // Of the slots 0 to 3, only slot 2 has a file; the ten files of the rotation stay open.
+        let rotating = Op::Open(FileRef {
+            fileset: Some(FilesetId(0)),
+            open_next: true,
+            ..FileRef::in_slot(1)
+        });
+        let open = Op::Open(FileRef {
+            fileset: Some(FilesetId(0)),
+            ..FileRef::in_slot(2)
+        });
+        assert_eq!(of(&[open, in_slot(3), rotating]), (14, 11));
     }
 }

@@ -1,6 +1,6 @@
 //! Criteria of a result: schedules were achieved, the load of a mix was sustained, and the client caused no failure.
 
-use plimsoll_measure::{Latency, Outcome, ScheduleCounts};
+use plimsoll_measure::{BacklogGrowth, Latency, Outcome, ScheduleCounts};
 use plimsoll_plan::{Criteria, OperationId, Plan, Reason};
 use std::time::Duration;
 
@@ -21,11 +21,12 @@ pub(super) fn reasons(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
     };
     let rows = window.totals.rows.iter().zip(&plan.operations);
     let counted = rows.filter(|(_, operation)| operation.kind.counts());
-    let (mut latency, mut response) = (Latency::default(), Latency::default());
+    let [mut latency, mut response, mut service] = std::array::from_fn(|_| Latency::default());
     for (row, _) in counted {
         latency.add(row.latency());
         if row.paced > 0 {
             response.add(&row.response);
+            service.add(&row.service);
         }
     }
     let mut reasons = Vec::new();
@@ -38,6 +39,9 @@ pub(super) fn reasons(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
         let mean = (latency.count() > 0).then(|| Duration::from_nanos(latency.mean() as u64));
         let missed = metric.criteria.missed(&processes, mean);
         reasons.extend(missed.into_iter().map(|m| Reason::new(m.code, m.text)));
+        if metric.criteria.refuses_queue_growth() {
+            reasons.extend(queue_growth(outcome, service.mean()));
+        }
     }
     let events: Vec<(u64, u64)> = outcome.schedules.iter().map(achieved).collect();
     let missed = Criteria::default().missed_total(
@@ -61,6 +65,19 @@ pub(super) fn reasons(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
         reasons.push(Reason::new("client_start_delay", text));
     }
     reasons
+}
+
+/// The reason if the queue of the target grew through the last window.
+fn queue_growth(outcome: &Outcome, mean_service_ns: f64) -> Option<Reason> {
+    let BacklogGrowth { first_ns, last_ns } = outcome.backlog.growth(mean_service_ns)?;
+    let text = format!(
+        "the queue of the target grew through the measured window: processes were behind their schedules by {:.1} ms \
+         in the first tenth of the window and by {:.1} ms in the last, with a mean service time of {:.1} ms",
+        first_ns / 1e6,
+        last_ns / 1e6,
+        mean_service_ns / 1e6
+    );
+    Some(Reason::new("queue_growth", text))
 }
 
 /// Numbers of scheduled and completed operations or events of a schedule.

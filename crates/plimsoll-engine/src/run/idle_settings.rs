@@ -1,20 +1,23 @@
-//! Settings without effect on this target or machine, which are reported before a run.
+//! Settings without effect on this target or machine: options of the command line are refused, settings of a workload
+//! file are noted.
 
 use super::host;
 use plimsoll_plan::{Bytes, Cold, OpKind, Phase, Plan, Until};
 use plimsoll_target::Target;
 
-/// Sentences on the Plan's settings that have no effect on this target and machine.
-pub(super) fn notes(target: &dyn Target, plan: &Plan) -> Vec<String> {
+/// Reasons to refuse the run: options of the command line that have no effect on this target and machine, as sentences.
+pub(super) fn refusals(target: &dyn Target, plan: &Plan) -> Vec<String> {
     let available = host::available_memory().map(|m| m.bytes);
-    cold(target, plan)
-        .into_iter()
-        .chain(memory(plan, available))
-        .chain(rate(plan))
-        .chain(limit(plan))
-        .collect()
+    let options = cold(target, plan).into_iter();
+    options.chain(memory(plan, available)).collect()
 }
 
+/// Sentences on settings of the workload that have no effect.
+pub(super) fn notes(plan: &Plan) -> Vec<String> {
+    rate(plan).into_iter().chain(limit(plan)).collect()
+}
+
+/// A refusal if caches are to be dropped and the target has none.
 fn cold(target: &dyn Target, plan: &Plan) -> Option<String> {
     let option = match plan.options.drop_caches {
         Cold::No => return None,
@@ -22,10 +25,12 @@ fn cold(target: &dyn Target, plan: &Plan) -> Option<String> {
         Cold::System => "--drop-caches=system",
     };
     let why = target.uncacheable_reason()?;
-    Some(format!("{option} changes nothing: {why}"))
+    Some(format!(
+        "{option} has no effect: {why}; the option is for the target `posix` on a file system of a disk or a server"
+    ))
 }
 
-/// A note if a pattern is to leave more memory free than is available.
+/// A refusal if a pattern is to leave more memory free than is available.
 fn memory(plan: &Plan, available: Option<u64>) -> Option<String> {
     let (pattern, available) = (plan.pattern()?, available?);
     let squeezed = pattern.stages.iter().filter_map(|s| s.squeeze_memory);
@@ -35,7 +40,7 @@ fn memory(plan: &Plan, available: Option<u64>) -> Option<String> {
         .chain(squeezed.map(|bytes| ("-M", bytes)))
         .find(|(_, leave)| *leave > available)?;
     Some(format!(
-        "{option} allocates no memory: {} must stay free, and only {} are available",
+        "{option} has no effect: {} must stay free, and only {} are available; a smaller size takes memory",
         Bytes(leave),
         Bytes(available)
     ))

@@ -44,7 +44,7 @@ pub struct Preflight {
     pub target: String,
     /// Reasons why the run would be refused, as sentences; empty if the run may begin.
     pub refusals: Vec<String>,
-    /// Settings without effect, as sentences.
+    /// Settings of the workload without effect, and remarks of the target, as sentences.
     pub notes: Vec<String>,
     /// Server replies that were longer than the protocol allows.
     pub long_replies: Vec<LongReplies>,
@@ -102,7 +102,9 @@ pub(crate) fn inspect(
     found.direct(pool, plan);
     found.limits(pool, plan, ranks);
     found.settings(pool, plan, settings);
-    found.notes = super::idle_settings::notes(&*pool.target, plan);
+    let idle_options = super::idle_settings::refusals(&*pool.target, plan);
+    found.refusals.extend(idle_options);
+    found.notes = super::idle_settings::notes(plan);
     let data_set = || data_set(plan, found.layouts.iter().map(|layout| &**layout));
     let remarks = pool.target.remarks(&data_set);
     found.notes.extend(remarks);

@@ -5,7 +5,8 @@
 //! and a [fit](Curve::fit_usl) of the Universal Scalability Law.
 //!
 //! Figures of the system (overall response time, [peak](Curve::peak)) use only valid points. The shape of the curve
-//! (knee, fit) uses all points: most invalid points have too high a load, where the curve bends.
+//! (knee, fit) uses all points: most invalid points have too high a load, where the curve bends. Both are refused with a
+//! reason where the bend has too few points or is within the errors of the points.
 
 mod knee;
 mod ort;
@@ -14,6 +15,7 @@ mod usl;
 #[cfg(test)]
 mod tests;
 
+pub use knee::KneeError;
 pub use ort::Rule;
 pub use usl::{UslError, UslFit};
 

@@ -247,25 +247,85 @@ fn numbers_out_of_range_are_refused() {
 fn knees_of_published_curves() {
     // The expected knees were computed independently, by the largest distance from the chord.
     let knee = |p: &Published| curve(p.points).knee().map(|k| k.load);
-    assert_eq!(knee(&NFS_2008[0]), Some(1160562.0));
-    assert_eq!(knee(&NFS_2008[1]), Some(125280.0));
-    assert_eq!(knee(&VDA_2014), Some(1530.0));
+    assert_eq!(knee(&NFS_2008[0]), Ok(1160562.0));
+    assert_eq!(knee(&NFS_2008[1]), Ok(125280.0));
+    // The latency of the last point alone determines the knee.
+    let (load, have) = (1530.0, 1);
+    assert_eq!(knee(&VDA_2014), Err(KneeError::TooFewBeyond { load, have }));
 }
 
 #[test]
-fn no_knee_where_there_is_none() {
+fn scatter_of_flat_latencies_is_no_knee() {
+    let scatter = [
+        (50.0, 0.428),
+        (100.0, 0.379),
+        (150.0, 0.284),
+        (200.0, 0.358),
+        (250.0, 0.338),
+    ];
+    let Err(KneeError::WithinErrors {
+        load,
+        distance_ms,
+        error_ms,
+    }) = curve(&scatter).knee()
+    else {
+        panic!("a knee: {:?}", curve(&scatter).knee());
+    };
+    // The third point is half a latency range of 0.144 ms below the line, and the latency falls by the whole range.
+    assert_eq!(load, 150.0);
+    assert!((distance_ms - 0.072).abs() < 1e-12, "{distance_ms}");
+    assert!((error_ms - 0.144).abs() < 1e-12, "{error_ms}");
+}
+
+#[test]
+fn a_knee_is_farther_from_the_line_than_twice_the_error_of_the_points() {
+    // The knee is 50 ms below the line (half of a range of 100 ms); the fourth point is above the line between its
+    // neighbours by its latency less 50 ms.
+    let knee = |fourth| {
+        curve(&[
+            (1.0, 0.0),
+            (2.0, 0.0),
+            (3.0, 0.0),
+            (4.0, fourth),
+            (5.0, 100.0),
+        ])
+        .knee()
+        .map(|p| p.load)
+    };
+    assert_eq!(knee(74.0), Ok(3.0));
+    let (load, distance_ms, error_ms) = (3.0, 50.0, 26.0);
+    let error = KneeError::WithinErrors {
+        load,
+        distance_ms,
+        error_ms,
+    };
+    assert_eq!(knee(76.0), Err(error));
+}
+
+#[test]
+fn a_curve_without_a_turn_has_no_knee() {
     let of = |ys: &[f64]| {
         let xs = (1..).map(f64::from);
         let points: Vec<(f64, f64)> = xs.zip(ys.iter().copied()).collect();
         curve(&points).knee().map(|p| p.load)
     };
-    assert_eq!(of(&[1.0, 1.0, 9.0]), None, "three points");
-    assert_eq!(of(&[1.0, 1.0, 1.0, 9.0]), Some(3.0), "four points");
-    assert_eq!(of(&[2.0; 8]), None, "flat");
-    assert_eq!(of(&[1.0, 2.0, 3.0, 4.0, 5.0]), None, "straight");
-    assert_eq!(of(&[1.0, 6.0, 8.0, 9.0, 9.5]), None, "bends the other way");
+    let beyond = |load, have| Err(KneeError::TooFewBeyond { load, have });
+    assert_eq!(of(&[1.0, 1.0, 9.0]), Err(KneeError::TooFew { have: 3 }));
+    assert_eq!(of(&[1.0, 1.0, 1.0, 9.0]), beyond(3.0, 1));
+    assert_eq!(of(&[1.0, 1.0, 5.0, 9.0]), Ok(2.0), "four points");
+    assert_eq!(of(&[2.0; 8]), Err(KneeError::NoTurn), "flat");
+    assert_eq!(
+        of(&[1.0, 2.0, 3.0, 4.0, 5.0]),
+        Err(KneeError::NoTurn),
+        "straight"
+    );
+    assert_eq!(
+        of(&[1.0, 6.0, 8.0, 9.0, 9.5]),
+        Err(KneeError::NoTurn),
+        "bends the other way"
+    );
     // A dent without a return by a load step is no knee; the bend after the dent is.
-    assert_eq!(of(&[1.0, 1.0, 1.3, 1.3, 1.3, 1.3, 9.0]), Some(6.0));
+    assert_eq!(of(&[1.0, 1.0, 1.3, 1.3, 1.3, 1.3, 5.0, 9.0]), Ok(6.0));
 }
 
 fn usl_curve(lambda: f64, sigma: f64, kappa: f64, loads: &[f64]) -> Curve {
@@ -324,7 +384,9 @@ fn a_published_fit_is_reproduced() {
 fn the_published_vda_curve_scales_all_but_linearly() {
     let points = VDA_2014.points.iter().zip(VDA_OPS);
     let points = points.map(|((load, ms), ops)| point(*load, ops, *ms));
-    let fit = Curve::new(points.collect()).unwrap().fit_usl().unwrap();
+    let vda = Curve::new(points.collect()).unwrap();
+    assert_eq!(vda.fit_usl(), Err(UslError::TooFewBent { have: 0 }));
+    let fit = vda.least_squares_law().unwrap();
     // The law has about ten operations per second per stream, and 0.1 % less at the end.
     assert!((fit.throughput(1000.0) - 10_003.0).abs() < 15.0, "{fit:?}");
     assert!(fit.sigma * 1700.0 < 0.01, "{fit:?}");
@@ -338,7 +400,7 @@ fn parameters_stay_in_their_ranges() {
     // For superlinear throughput σ would be negative, so σ is zero.
     let up = [(1.0, 1.0), (2.0, 2.2), (3.0, 3.4), (4.0, 4.8)];
     let points = up.map(|(n, x)| point(n, x, 1.0)).to_vec();
-    let fit = Curve::new(points).unwrap().fit_usl().unwrap();
+    let fit = Curve::new(points).unwrap().least_squares_law().unwrap();
     assert_eq!((fit.sigma, fit.kappa), (0.0, 0.0), "{fit:?}");
     assert_eq!(fit.peak_load(), None);
     // Best λ of X = λN by hand: ΣNX / ΣN² = 34.8 / 30.
@@ -346,7 +408,7 @@ fn parameters_stay_in_their_ranges() {
     // Throughput that falls from the first point on is explained by contention alone.
     let down = [(1.0, 9.0), (2.0, 5.0), (3.0, 3.0), (4.0, 2.0)];
     let points = down.map(|(n, x)| point(n, x, 1.0)).to_vec();
-    let fit = Curve::new(points).unwrap().fit_usl().unwrap();
+    let fit = Curve::new(points).unwrap().least_squares_law().unwrap();
     assert!(
         (0.0..=1.0).contains(&fit.sigma) && fit.kappa > 0.0,
         "{fit:?}"
@@ -368,7 +430,7 @@ fn no_law_on_a_grid_fits_better() {
     for curve in curves {
         let measured: Vec<(f64, f64)> = (1..).map(f64::from).zip(curve.iter().copied()).collect();
         let points = measured.iter().map(|(n, x)| point(*n, *x, 1.0)).collect();
-        let fit = Curve::new(points).unwrap().fit_usl().unwrap();
+        let fit = Curve::new(points).unwrap().least_squares_law().unwrap();
         let left: f64 = fit.residuals.iter().map(|r| r * r).sum();
         for sigma in (0..=50).map(|i| f64::from(i) / 50.0) {
             for kappa in (0..=100).map(|i| f64::from(i) / 50.0) {
@@ -393,12 +455,49 @@ fn no_law_on_a_grid_fits_better() {
 }
 
 #[test]
+fn scatter_of_proportional_throughput_is_no_law() {
+    // About 10 operations per second per unit, with errors of up to 8 %. The law fits 99 % of the variance.
+    let scatter = [
+        (10.0, 92.0),
+        (20.0, 215.0),
+        (30.0, 310.0),
+        (40.0, 380.0),
+        (50.0, 475.0),
+    ];
+    let scatter = Curve::new(scatter.map(|(n, x)| point(n, x, 1.0)).to_vec()).unwrap();
+    let fit = scatter.least_squares_law().unwrap();
+    assert!(fit.r_squared > 0.98, "{fit:?}");
+    let Err(UslError::WithinErrors { chance }) = scatter.fit_usl() else {
+        panic!("{:?}", scatter.fit_usl());
+    };
+    // The best line is ΣNX / ΣN² = 53 470 / 5 500 = 9.7218 per unit, and leaves a sum of squares of 988.38; with five
+    // points the probability is the ratio of the sums of squares to the power of 1.
+    let left: f64 = fit.residuals.iter().map(|r| r * r).sum();
+    assert!((chance - left / 988.38).abs() < 1e-4, "{chance}, {left}");
+}
+
+#[test]
 fn reasons_are_stated_in_words() {
     let actual = [
         UslError::TooFew { have: 3 }.to_string(),
         UslError::NothingAchieved { load: 2.5 }.to_string(),
         UslError::Flat.to_string(),
         UslError::NoFit.to_string(),
+        UslError::TooFewBent { have: 1 }.to_string(),
+        UslError::WithinErrors { chance: 0.314 }.to_string(),
+        KneeError::TooFew { have: 2 }.to_string(),
+        KneeError::NoTurn.to_string(),
+        KneeError::TooFewBeyond {
+            load: 30.0,
+            have: 1,
+        }
+        .to_string(),
+        KneeError::WithinErrors {
+            load: 150.0,
+            distance_ms: 0.072,
+            error_ms: 0.144,
+        }
+        .to_string(),
         CurveError::OutOfRange { index: 0 }.to_string(),
         CurveError::TooFew { have: 0, need: 2 }.to_string(),
     ];
@@ -407,6 +506,14 @@ fn reasons_are_stated_in_words() {
         "nothing was achieved at load 2.5",
         "throughput is the same at every load",
         "no parameters of the law fit these points",
+        "2 load points are needed whose throughput is at least 5 % less than in proportion to load, there is 1",
+        "deviations of the load points from the law make a straight line appear as bent with a probability of 31 %, \
+         and at most 1 % are allowed",
+        "4 load points are needed, there are 2",
+        "the response time does not turn up",
+        "the response time turns up at load 30, but 2 load points are needed beyond the turn, there is 1",
+        "at load 150 the response time is 0.072 ms below a straight line, but load points deviate from a rising curve \
+         by up to 0.144 ms",
         "load point 1 has a number that is negative, infinite or not a number, or a load of zero",
         "2 valid load points are needed, there are 0",
     ];

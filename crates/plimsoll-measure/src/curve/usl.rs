@@ -21,6 +21,17 @@ use std::fmt;
 /// Minimum number of points for a fit: the number of parameters plus one.
 const MIN_POINTS: usize = 4;
 
+/// Minimum number of points that achieve less than in proportion to load, by at least [`MIN_SHORTFALL`].
+const MIN_POINTS_BENT: usize = 2;
+
+/// Fraction of λN by which the law must fall short of λN at a point beyond the bend. Nearer to the straight line, the
+/// coefficients of the law describe the line, whatever the coefficient of determination.
+const MIN_SHORTFALL: f64 = 0.05;
+
+/// Maximum probability that points of a straight line, with normally distributed errors, fit the law as well as the
+/// measured points do.
+const MAX_CHANCE: f64 = 0.01;
+
 /// Maximum number of iterations; a handful suffices after the first guess.
 const MAX_FIT_STEPS: usize = 200;
 
@@ -56,6 +67,15 @@ impl UslFit {
         self.lambda * load / (1.0 + self.sigma * (load - 1.0) + self.kappa * pairs)
     }
 
+    /// The largest difference between law and measurement at a point of the `curve` of the fit, as a fraction of the
+    /// measured throughput.
+    #[must_use]
+    pub fn max_deviation(&self, curve: &Curve) -> f64 {
+        let points = curve.points().iter();
+        let deviations = points.map(|p| (self.throughput(p.load) / p.achieved - 1.0).abs());
+        deviations.fold(0.0, f64::max)
+    }
+
     /// The load of the law's maximum throughput, √((1−σ)/κ); `None` if κ is 0 and throughput grows
     /// without limit.
     #[must_use]
@@ -64,7 +84,7 @@ impl UslFit {
     }
 }
 
-/// Reason why a curve has no fit.
+/// Reason why a curve has no fit, or why the points do not determine the coefficients of the fit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum UslError {
     /// Fewer than four points cannot determine three parameters.
@@ -81,6 +101,16 @@ pub enum UslError {
     Flat,
     /// The iteration did not converge to valid parameters.
     NoFit,
+    /// Throughput is in proportion to load at too many points.
+    TooFewBent {
+        /// Number of load points whose throughput is less than in proportion to load, which is less than two.
+        have: usize,
+    },
+    /// Throughput differs from a straight line by an amount that errors of the points can cause.
+    WithinErrors {
+        /// Probability that errors of the points make a straight line appear as bent.
+        chance: f64,
+    },
 }
 
 impl fmt::Display for UslError {
@@ -92,6 +122,20 @@ impl fmt::Display for UslError {
             Self::NothingAchieved { load } => write!(f, "nothing was achieved at load {load}"),
             Self::Flat => f.write_str("throughput is the same at every load"),
             Self::NoFit => f.write_str("no parameters of the law fit these points"),
+            Self::TooFewBent { have } => write!(
+                f,
+                "{MIN_POINTS_BENT} load points are needed whose throughput is at least {} % less than in proportion \
+                 to load, there {} {have}",
+                100.0 * MIN_SHORTFALL,
+                if *have == 1 { "is" } else { "are" }
+            ),
+            Self::WithinErrors { chance } => write!(
+                f,
+                "deviations of the load points from the law make a straight line appear as bent with a probability of \
+                 {:.0} %, and at most {} % are allowed",
+                100.0 * chance,
+                100.0 * MAX_CHANCE
+            ),
         }
     }
 }
@@ -99,13 +143,45 @@ impl fmt::Display for UslError {
 impl std::error::Error for UslError {}
 
 impl Curve {
-    /// Fits the Universal Scalability Law to throughput over load, by least squares over all points. All numbers of a
-    /// fit are finite.
+    /// Fits the Universal Scalability Law to throughput over load, by least squares over all points, where the points
+    /// determine its coefficients. All numbers of a fit are finite.
+    ///
+    /// Of a straight line, a law fits any part: at least two points must fall short of λN. Scatter bends a line too: by
+    /// the F test with the two coefficients that the law adds to a line from the origin, the sum of squares that the
+    /// law leaves must be too small for chance.
     ///
     /// # Errors
-    /// [`UslError`] if the curve has too few points, no throughput at a point or constant throughput, or if the
-    /// iteration does not converge.
+    /// [`UslError`] if the curve has too few points, no throughput at a point or constant throughput, if the
+    /// iteration does not converge, or if the curve is not bent, or is bent within the errors of the points.
     pub fn fit_usl(&self) -> Result<UslFit, UslError> {
+        let fit = self.least_squares_law()?;
+        let points = self.points();
+        let is_bent = |load| fit.throughput(load) <= (1.0 - MIN_SHORTFALL) * fit.lambda * load;
+        let have = points.iter().filter(|p| is_bent(p.load)).count();
+        if have < MIN_POINTS_BENT {
+            return Err(UslError::TooFewBent { have });
+        }
+        let chance = self.chance_of_bend(&fit);
+        if chance > MAX_CHANCE {
+            return Err(UslError::WithinErrors { chance });
+        }
+        Ok(fit)
+    }
+
+    /// Probability that points of a straight line from the origin leave a law as small a sum of squares, relative to
+    /// the sum that the line leaves: the F test with 2 and n − 3 degrees of freedom, whose upper tail is the ratio of
+    /// the two sums to the power (n − 3)/2.
+    fn chance_of_bend(&self, fit: &UslFit) -> f64 {
+        let points = self.points();
+        let sum = |of: &dyn Fn(&super::Point) -> f64| points.iter().map(of).sum::<f64>();
+        let slope = sum(&|p| p.load * p.achieved) / sum(&|p| p.load * p.load);
+        let line = sum(&|p| (p.achieved - slope * p.load).powi(2));
+        let law: f64 = fit.residuals.iter().map(|r| r * r).sum();
+        (law / line).powf((points.len() - MAX_FIT_PARAMETERS) as f64 / 2.0)
+    }
+
+    /// The law with the smallest sum of squares over all points.
+    pub(super) fn least_squares_law(&self) -> Result<UslFit, UslError> {
         let data = Scaled::of(self)?;
         let n1 = 1.0 / data.max_load;
         // Coefficients of 1, n and n² in each term of d(n), by family.

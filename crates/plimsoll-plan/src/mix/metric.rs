@@ -74,6 +74,13 @@ pub struct FailedCriterion {
 }
 
 impl Criteria {
+    /// Whether a load at which the queue of the target grows is not valid. A minimum total percentage below the usual
+    /// minimum accepts loads that the target does not sustain, whose queue always grows.
+    #[must_use]
+    pub fn refuses_queue_growth(&self) -> bool {
+        self.total_percent >= Self::default().total_percent
+    }
+
     /// Criteria of a valid load point that a run does not meet; empty if the run meets all criteria.
     ///
     /// `processes` has the scheduled and the completed operations of each process; `mean` is the mean response time of

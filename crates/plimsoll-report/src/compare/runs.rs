@@ -5,9 +5,11 @@ use super::{ALL, ComparedResult, Comparison, Metric, Row, Value, distinct};
 use crate::format::MIB;
 use crate::percentiles::PercentileKind;
 use crate::standstill;
+use plimsoll_plan::Bytes;
 use plimsoll_results::{
-    LatencyKind, OperationFigures, Percentile, PercentileFigure, Percentiles, Run,
+    LatencyKind, OperationFigures, Percentile, PercentileFigure, Percentiles, Run, WorkDir,
 };
+use std::time::Duration;
 
 /// Runs that together form one of the compared results.
 #[derive(Debug, Clone, Copy)]
@@ -206,7 +208,7 @@ pub(super) fn side(set: &RunSet<'_>) -> ComparedResult {
 type Fact = (&'static str, fn(&Run) -> String);
 
 /// Circumstances that should be equal in all compared runs; a difference is a warning.
-const FACTS: [Fact; 8] = [
+const FACTS: [Fact; 23] = [
     ("the workload", |r| r.workload.clone()),
     ("the kind of latency", |r| {
         r.summary.latency_kind().words().to_owned()
@@ -214,7 +216,36 @@ const FACTS: [Fact; 8] = [
     ("the number of workers", |r| r.workers.to_string()),
     ("the number of ranks", |r| r.ranks.to_string()),
     ("the clock", |r| r.clock.to_string()),
+    ("the version of Plimsoll", |r| r.program.version.clone()),
+    ("the target", |r| r.target.url.clone()),
+    ("the target's description", |r| r.target.description.clone()),
+    ("the file system", |r| of_work_dir(r, |d| d.fs_type.clone())),
+    ("the device", |r| of_work_dir(r, |d| d.device.clone())),
+    ("the mount options", |r| {
+        of_work_dir(r, |d| Some(d.mount_options.join(",")))
+    }),
+    ("the length of the warm-up", |r| seconds(r.plan.times().0)),
+    ("the length of the measured window", |r| {
+        seconds(r.plan.times().1)
+    }),
     ("the host", |r| r.environment.host.clone()),
+    ("the kernel", |r| r.environment.kernel.clone()),
+    ("the architecture", |r| r.environment.machine.clone()),
+    ("the processor model", |r| {
+        known(r.environment.cpu_model.clone())
+    }),
+    ("the number of processors", |r| {
+        r.environment.cpus.to_string()
+    }),
+    ("the CPU quota in processors", |r| {
+        limit(r.environment.cpu_quota)
+    }),
+    ("the memory of the machine", |r| {
+        known(r.environment.memory_bytes.map(Bytes))
+    }),
+    ("the memory limit", |r| {
+        limit(r.environment.memory_limit_bytes.map(Bytes))
+    }),
     ("the scale", |r| {
         r.mix.as_ref().map_or(1.0, |m| m.scale).to_string()
     }),
@@ -222,6 +253,58 @@ const FACTS: [Fact; 8] = [
         r.mix.as_ref().map_or(0, |m| m.load).to_string()
     }),
 ];
+
+/// Minimum difference between the fractions of the processors that other processes used, for a warning.
+const MIN_DIFFERENCE_OF_OTHERS: f64 = 0.05;
+
+/// Text of a fact that may be unknown.
+fn known(fact: Option<impl ToString>) -> String {
+    fact.map_or("unknown".into(), |fact| fact.to_string())
+}
+
+/// Text of a limit that may be absent.
+fn limit(limit: Option<impl ToString>) -> String {
+    limit.map_or("none".into(), |limit| limit.to_string())
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{} s", time.as_secs_f64())
+}
+
+/// Text of a fact about the work directory's file system.
+fn of_work_dir(run: &Run, fact: fn(&WorkDir) -> Option<String>) -> String {
+    match &run.environment.work_dir {
+        Some(dir) => known(fact(dir)),
+        None => "none".into(),
+    }
+}
+
+/// Fraction of the machine's processor time that processes other than Plimsoll used; `None` if unknown, and in a run of
+/// several ranks, whose processor times are those of several machines.
+fn share_of_others(run: &Run) -> Option<f64> {
+    let machine = run.system.machine.as_ref().filter(|_| run.ranks == 1)?;
+    let process = run.system.process.as_ref()?;
+    let capacity_s = run.system.seconds * f64::from(machine.cpus);
+    let own = (process.user_s + process.system_s) / capacity_s;
+    (capacity_s > 0.0).then(|| (machine.busy_share - own).max(0.0))
+}
+
+/// A warning if other processes used clearly different fractions of the processors in the first runs of two sets.
+fn others(sets: &[RunSet<'_>]) -> Option<String> {
+    let shares: Vec<(&str, f64)> = sets
+        .iter()
+        .filter_map(|s| Some((s.name, share_of_others(s.runs.first()?)?)))
+        .collect();
+    let (_, first) = *shares.first()?;
+    let (other, share) = shares
+        .iter()
+        .find(|(_, share)| (share - first).abs() >= MIN_DIFFERENCE_OF_OTHERS)?;
+    Some(format!(
+        "the use of the processors by other processes differs: {:.0} %, but {:.0} % of {other}",
+        100.0 * first,
+        100.0 * share
+    ))
+}
 
 /// Warnings about differences between the sets that impair the comparison.
 pub(super) fn warnings_of(sets: &[RunSet<'_>]) -> Vec<String> {
@@ -244,6 +327,7 @@ pub(super) fn warnings_of(sets: &[RunSet<'_>]) -> Vec<String> {
         Some(format!("{name} differs: {first}, but {value} of {other}"))
     };
     warnings.extend(FACTS.iter().filter_map(|(name, of)| differ(name, *of)));
+    warnings.extend(others(sets));
     warnings.extend(parameters(sets));
     warnings
 }

@@ -39,8 +39,8 @@ impl Disclosure {
     /// Lines on knee and Universal Scalability Law of the curve.
     fn shape(&self, curve: &Curve) -> Vec<Block> {
         let knee = match curve.knee() {
-            Some(p) => format!("{} {} at {} ms (Kneedle)", p.load, self.unit, p.latency_ms),
-            None => "none".into(),
+            Ok(p) => format!("{} {} at {} ms (Kneedle)", p.load, self.unit, p.latency_ms),
+            Err(reason) => format!("not determined: {reason}"),
         };
         let mut lines = vec![Line::of("knee", knee)];
         // If the report has one figure for both load and throughput, the throughput cannot deviate from the load.
@@ -50,7 +50,7 @@ impl Disclosure {
                     "lambda {:.2}, sigma {:.2e}, kappa {:.2e}, R2 {:.4}",
                     f.lambda, f.sigma, f.kappa, f.r_squared
                 ),
-                Err(e) => format!("no fit: {e}"),
+                Err(reason) => format!("not determined: {reason}"),
             };
             lines.push(Line::of("scaling law (USL)", law));
         }

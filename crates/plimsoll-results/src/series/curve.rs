@@ -31,9 +31,10 @@ pub struct LoadCurve {
     /// the lowest measured load was not valid.
     pub load_line: Option<u64>,
     /// Knee in business metrics: the load at which the response time turns up, by the Kneedle algorithm; null without a
-    /// knee.
+    /// knee, with fewer than two points beyond the knee, and if the turn is within the errors of the points.
     pub knee: Option<f64>,
-    /// Universal Scalability Law fitted to throughput over load; null if the points permit no fit.
+    /// Universal Scalability Law fitted to throughput over load; null if the points permit no fit, if fewer than two
+    /// points fall short of throughput in proportion to load, and if the difference is within the errors of the points.
     pub usl: Option<UslFit>,
 }
 
@@ -107,7 +108,7 @@ impl Strategy for LoadCurve {
         let ort = |rule| curve.as_ref()?.overall_response_time(rule).ok();
         self.ort_ms = ort(Rule::Sfs2014);
         self.ort_2008_ms = ort(Rule::Sfs2008);
-        self.knee = curve.as_ref().and_then(|c| Some(c.knee()?.load));
+        self.knee = curve.as_ref().and_then(|c| Some(c.knee().ok()?.load));
         self.usl = curve.as_ref().and_then(|c| c.fit_usl().ok());
     }
 

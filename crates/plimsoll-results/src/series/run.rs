@@ -277,6 +277,11 @@ fn results(run: &Run, criteria: &Criteria) -> Vec<CriterionResult> {
         );
         met.push(("client_start_delay", text));
     }
+    let is_paced = mix.is_some_and(|m| m.total.offered_ops_per_s.is_some());
+    if is_paced && criteria.refuses_queue_growth() {
+        let text = "the queue of the target did not grow steadily through the measured window";
+        met.push(("queue_growth", text.to_owned()));
+    }
     let text = "the target did not stall at the end, nor for more than a twentieth of the time";
     met.push(("stalled", text.to_owned()));
     let missed = |code: &str| run.validity.reasons.iter().find(|r| r.code == code);

@@ -17,12 +17,12 @@ fn a_curve_is_written_run_by_run_and_its_figures_follow() {
     let mut writer = create(&root.path().join("made/on/the/way"), curve());
     let dir: SeriesDir = writer.dir().clone();
     assert_eq!(dir.read().unwrap(), curve());
-    // The runs achieve 40, 80, 120, 150 and 140 operations per second.
+    // The runs achieve 40, 78, 109, 128 and 140 operations per second.
     let points = [
         (2, 400, 2, vec![]),
-        (4, 800, 2, vec![]),
-        (6, 1200, 4, vec!["errors"]),
-        (8, 1500, 4, vec![]),
+        (4, 780, 2, vec![]),
+        (6, 1090, 2, vec!["errors"]),
+        (8, 1280, 16, vec![]),
         (10, 1400, 30, vec!["latency"]),
     ];
     for (number, (load, done, ms, reasons)) in (1..).zip(&points) {
@@ -41,11 +41,11 @@ fn a_curve_is_written_run_by_run_and_its_figures_follow() {
         (figures.load_line, figures.highest_valid_load),
         (Some(4), Some(8))
     );
-    // The valid points are (2, 2 ms), (4, 2 ms) and (8, 4 ms): areas of 4 and 12 over a load range of 6.
-    assert!((figures.ort_ms.unwrap() - 16.0 / 6.0).abs() < 1e-9);
-    // The area over 0, 40, 80 and 150 operations per second is 40 + 80 + 210, over a range of 150.
-    assert!((figures.ort_2008_ms.unwrap() - 330.0 / 150.0).abs() < 1e-9);
-    assert_eq!(figures.knee, Some(8.0));
+    // The valid points are (2, 2 ms), (4, 2 ms) and (8, 16 ms): areas of 4 and 36 over a load range of 6.
+    assert!((figures.ort_ms.unwrap() - 40.0 / 6.0).abs() < 1e-9);
+    // The area over 0, 40, 78 and 128 operations per second is 40 + 76 + 450, over a range of 128.
+    assert!((figures.ort_2008_ms.unwrap() - 566.0 / 128.0).abs() < 1e-9);
+    assert_eq!(figures.knee, Some(6.0));
     let usl = figures.usl.as_ref().unwrap();
     assert_eq!(usl.residuals.len(), 5);
 }

@@ -65,6 +65,7 @@ fn an_entry_has_the_figures_of_its_run() {
             ("latency", false),
             ("client_saturated", true),
             ("client_start_delay", true),
+            ("queue_growth", true),
             ("stalled", true)
         ]
     );

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 /// Stonewall of IO500's patterns.
-const IO500_STONEWALL: Duration = Duration::from_secs(300);
+pub(super) const IO500_STONEWALL: Duration = Duration::from_secs(300);
 
 /// Bytes of an ior-hard transfer, and of an mdtest-hard file, in IO500.
 const IOR_HARD_SIZE: u64 = 47_008;

@@ -273,11 +273,11 @@ fn io500_lines_are_io500s() {
     let second = 1_000_000_000;
     insta::assert_snapshot!(
         "io500_mdtest",
-        lines("--pattern=mdtest-hard -w=2", second, &["create"], 0)
+        lines("--pattern=mdtest-hard -w=2", 3 * second, &["create"], 0)
     );
     insta::assert_snapshot!(
         "io500_ior",
-        lines("--pattern=ior-easy -w=2", 3 * second, &["write"], 3 << 30)
+        lines("--pattern=ior-easy", 300 * second, &["write"], 3 << 30)
     );
     // Both ranks stat 100 files in total; the slower rank takes one second.
     let text = lines("--pattern=mdtest-easy -q -w=0", second, &["stat"], 0);
@@ -286,7 +286,6 @@ fn io500_lines_are_io500s() {
         r"\[RESULT\] +mdtest-easy-stat +([0-9.]+) kIOPS : time 1.000 seconds",
     );
     assert!(near(score, 0.1, 6));
-    assert!(!text.contains("INVALID"));
 }
 
 #[test]

@@ -278,14 +278,15 @@ fn a_number_of_operations_is_done_exactly() {
 
 #[test]
 fn options_are_in_the_plan() {
-    let bench = Bench::on_tmpfs();
+    let bench = Bench::on_disk();
+    let dir = format!("--dir={}", bench.path("work").display());
     let text = LOOKER.replace("set $nfiles", "set mode quit timeout\nset $nfiles");
     let args = [
         "run",
         &bench.workload(&text),
         "--dry-run",
         "--format=json",
-        "--target=null",
+        &dir,
         "--ops=5/worker",
         "--drop-caches",
         "--cpus=0",

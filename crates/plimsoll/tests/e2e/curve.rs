@@ -136,7 +136,7 @@ fn points_that_are_not_sustained_are_kept_with_their_reasons() {
     for p in &curve.runs {
         assert_eq!(p.verdict, Verdict::Invalid);
         let codes: Vec<&str> = p.reasons.iter().map(|r| r.code.as_str()).collect();
-        assert_eq!(codes, ["process_rate", "total_rate"]);
+        assert_eq!(codes, ["process_rate", "total_rate", "queue_growth"]);
         let slowest = p.slowest_process_percent.unwrap();
         assert!((slowest - 66.6).abs() < 1.0, "{p:?}");
     }

@@ -184,7 +184,7 @@ fn a_second_interrupt_kills_the_command_and_what_it_started() {
 /// The command after a phase stops what the command before the phase started, even if the phase cannot begin.
 #[test]
 fn a_command_after_a_phase_runs_although_the_phase_failed() {
-    let bench = Bench::on_tmpfs();
+    let bench = Bench::on_disk();
     let before = "--event=before load sh rm -r \"$PLIMSOLL_DIR\"/s || true";
     let both = [before, "--event=after sh true", "--drop-caches=files"];
     let run = short(&bench, &both).expect_code(1);

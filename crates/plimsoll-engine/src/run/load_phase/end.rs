@@ -269,6 +269,7 @@ impl LoadPhase<'_> {
         self.outcome.notes.append(&mut lock(&self.shared.notes));
         self.outcome.processes = std::mem::take(&mut *lock(&self.shared.processes));
         self.outcome.processes.sort_by_key(|p| (p.group, p.number));
+        self.outcome.backlog = std::mem::take(&mut *lock(&self.shared.backlog));
         let schedule = self.shared.event_counts(self.shared.window.bounds());
         self.outcome.schedules = Vec::from_iter(schedule);
         self.outcome.failure = lock(&self.shared.failure).take();

@@ -59,6 +59,7 @@ impl RankReport {
                 lanes: outcome.lanes,
                 variables: outcome.variables.clone(),
                 processes: outcome.processes.clone(),
+                backlog: outcome.backlog.clone(),
                 schedules: outcome.schedules.clone(),
                 long_replies: std::mem::take(&mut outcome.long_replies),
                 ..Outcome::default()
@@ -134,6 +135,7 @@ impl RankReport {
         outcome.variables = all.variables;
         outcome.processes = all.processes;
         outcome.processes.sort_by_key(|p| (p.group, p.number));
+        outcome.backlog = all.backlog;
         outcome.schedules = all.schedules;
         outcome.long_replies = all.long_replies;
     }
@@ -218,6 +220,7 @@ impl RankReport {
             }
         }
         mine.processes.extend(theirs.processes);
+        mine.backlog.add(&theirs.backlog);
         mine.schedules.extend(theirs.schedules);
         LongReplies::add(&mut mine.long_replies, theirs.long_replies);
         Ok(())

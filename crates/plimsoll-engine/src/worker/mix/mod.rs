@@ -17,7 +17,7 @@ use choice::{FileChooser, Hotspot};
 use handles::Handles;
 use owned_names::OwnedNames;
 use pacer::Pacer;
-use plimsoll_measure::{Nanos, OpTimes, ProcessCounts, WindowBounds};
+use plimsoll_measure::{Nanos, OpTimes, ProcessCounts, WindowBacklog, WindowBounds};
 use plimsoll_plan::{MixOp, Rng};
 use plimsoll_target::Session;
 use std::pin::Pin;
@@ -49,6 +49,7 @@ struct MixState {
     /// Names that this worker creates and removes, by [`owned_names::NameKind`].
     names: Box<[OwnedNames; 3]>,
     counts: WindowCounts,
+    backlog: Box<WindowBacklog>,
 }
 
 const _: () = assert!(size_of::<MixState>() <= 288);
@@ -78,6 +79,7 @@ impl<S: Session> Worker<S> {
         if is_over {
             state.end(self.context.shared.window.bounds());
         }
+        lock(&self.context.shared.backlog).add(&state.backlog);
         lock(&self.context.shared.processes).push(ProcessCounts {
             group: self.context.id.group,
             number: self.context.id.number,
@@ -132,6 +134,7 @@ impl<S: Session> Worker<S> {
                 OwnedNames::new(spare, |at| data.layout.initial_leaf_dirs(at)),
             ]),
             counts: WindowCounts::default(),
+            backlog: Box::default(),
             rng,
             program,
         }
@@ -166,7 +169,11 @@ impl<S: Session> Worker<S> {
         let now = self.context.lane.now();
         let window = self.context.shared.window.bounds();
         let MixState {
-            pacer, rng, counts, ..
+            pacer,
+            rng,
+            counts,
+            backlog,
+            ..
         } = state;
         let counts = counts.in_window(window);
         let pacer = pacer.as_mut().expect("starts are paced");
@@ -176,6 +183,7 @@ impl<S: Session> Worker<S> {
             counts.dropped += dropped;
         });
         let due = pacer.due();
+        backlog.record(window, due.max(now), pacer.backlog(now, counts.dropped));
         pacer.advance(rng);
         if due > now {
             self.context.lane.sleep_until(due).await?;

@@ -76,6 +76,12 @@ impl Pacer {
         }
     }
 
+    /// Backlog of the next operation at `now`: its delay, and the time of the `dropped` operations, which the schedule
+    /// would otherwise still have to start.
+    pub(super) fn backlog(&self, now: Nanos, dropped: u64) -> Nanos {
+        now.saturating_sub(self.due()) + (dropped as f64 * self.gap) as Nanos
+    }
+
     /// Number of operations from the next operation until before `end`; for Poisson arrivals, the mean number.
     pub(super) fn left_until(&self, end: Nanos) -> u64 {
         let left = (end as f64 - self.next) / self.gap;
@@ -177,6 +183,20 @@ mod tests {
             assert_eq!(due, first)
         });
         assert!(slow.due() > first);
+    }
+
+    #[test]
+    fn a_backlog_is_as_long_as_if_nothing_had_been_dropped() {
+        let mut rng = Stream::new(1).rng();
+        let mut pacer = Pacer::new(100.0, Arrivals::Constant, 0, &mut rng);
+        let first = pacer.due();
+        assert_eq!(pacer.backlog(0, 0), 0);
+        let now = first + 3 * SECOND;
+        assert_eq!(pacer.backlog(now, 0), 3 * SECOND);
+        let mut dropped = 0;
+        pacer.catch_up(now, &mut rng, |_| dropped += 1);
+        assert!(dropped >= 199, "{dropped}");
+        assert!(pacer.backlog(now, dropped).abs_diff(3 * SECOND) <= 2);
     }
 
     #[test]

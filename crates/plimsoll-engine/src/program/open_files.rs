@@ -1,0 +1,162 @@
+//! Maximum number of files that a program holds open, computed along the program.
+
+use plimsoll_plan::{Op, Step, Value};
+
+/// Slots that may hold an open file at a place of a sequence, and the maximum number of descriptors so far.
+#[derive(Default)]
+struct OpenFiles {
+    /// One bit for each slot that a program can name.
+    slots: u128,
+    most: u32,
+}
+
+/// Maximum number of descriptors that a worker of the sequence holds open, in slots with numbers and by an operation.
+/// The number is exact if every open and close is executed, and an upper bound otherwise. Slots of rotating opens do not
+/// count.
+pub(super) fn of_sequence(steps: &[Step]) -> u32 {
+    let mut files = OpenFiles::default();
+    files.repeat(steps);
+    files.most
+}
+
+impl OpenFiles {
+    /// Repeats steps until a repetition begins with no further open file.
+    fn repeat(&mut self, steps: &[Step]) {
+        loop {
+            let begin = self.slots;
+            self.steps(steps);
+            if self.slots | begin == begin {
+                return;
+            }
+            // Any number of repetitions may precede.
+            self.slots |= begin;
+        }
+    }
+
+    fn steps(&mut self, steps: &[Step]) {
+        for step in steps {
+            match step {
+                Step::Do { iters, op, .. } => self.operation(*iters, op),
+                Step::Block { iters, steps, .. } => {
+                    let before = self.slots;
+                    self.repeat(steps);
+                    if !is_certain(*iters) {
+                        self.slots |= before;
+                    }
+                }
+            }
+        }
+    }
+
+    fn operation(&mut self, iters: Value, op: &Op) {
+        let properties = op.properties();
+        if let Some(file) = properties.file.filter(|file| !file.open_next) {
+            // An operation that names a fileset opens a closed slot, except those that work on a name.
+            let opens = file.fileset.is_some() && !matches!(op, Op::Stat(_) | Op::Delete(_));
+            self.slots |= u128::from(opens) << file.slot;
+        }
+        self.most = self
+            .most
+            .max(self.slots.count_ones() + properties.descriptors);
+        if let Op::Close { slot } = op
+            && is_certain(iters)
+        {
+            self.slots &= !(1 << slot);
+        }
+    }
+}
+
+/// Whether a step with this number of executions is executed at least once.
+fn is_certain(iters: Value) -> bool {
+    iters.constant().is_some_and(|n| n > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use plimsoll_plan::{FileRef, FilesetId, OperationId, VariableId};
+
+    fn file(slot: u8) -> FileRef {
+        FileRef {
+            fileset: Some(FilesetId(0)),
+            ..FileRef::in_slot(slot)
+        }
+    }
+
+    fn times(iters: Value, op: Op) -> Step {
+        Step::Do {
+            row: OperationId(0),
+            iters,
+            op,
+        }
+    }
+
+    fn open(slot: u8) -> Step {
+        times(1.into(), Op::Open(file(slot)))
+    }
+
+    fn close(slot: u8) -> Step {
+        times(1.into(), Op::Close { slot })
+    }
+
+    fn block(iters: Value, steps: Vec<Step>) -> Step {
+        Step::Block {
+            name: "block".into(),
+            iters,
+            steps,
+        }
+    }
+
+    const DRAWN: Value = Value::Draw(VariableId(0));
+
+    #[test]
+    fn files_are_open_from_open_to_close() {
+        assert_eq!(of_sequence(&[]), 0);
+        assert_eq!(of_sequence(&[open(33), close(33)]), 1);
+        let one_by_one: Vec<Step> = (1..34).flat_map(|slot| [open(slot), close(slot)]).collect();
+        assert_eq!(of_sequence(&one_by_one), 1);
+        let two = [open(1), open(33), close(1), open(2), close(2), close(33)];
+        assert_eq!(of_sequence(&two), 2);
+    }
+
+    #[test]
+    fn a_file_that_a_repetition_leaves_open_is_open_in_the_next() {
+        // The first repetition has one open file at a time, the second has the file in slot 2 from the first.
+        assert_eq!(of_sequence(&[open(1), close(1), open(2)]), 2);
+        assert_eq!(of_sequence(&[close(2), open(1), close(1), open(2)]), 1);
+        let inner = block(
+            3.into(),
+            vec![close(3), open(1), open(2), close(1), open(3)],
+        );
+        // The files in slots 1 to 3 are never open together, because each repetition begins with the close of 3; the
+        // file in slot 2 stays open.
+        assert_eq!(of_sequence(&[inner]), 2);
+    }
+
+    #[test]
+    fn what_may_not_be_executed_closes_nothing() {
+        for iters in [DRAWN, 0.into()] {
+            let drawn_close = times(iters, Op::Close { slot: 1 });
+            assert_eq!(of_sequence(&[open(1), drawn_close, open(2), close(2)]), 2);
+            let drawn_block = block(iters, vec![close(1)]);
+            assert_eq!(of_sequence(&[open(1), drawn_block, open(2), close(2)]), 2);
+        }
+        let certain = block(2.into(), vec![close(1)]);
+        assert_eq!(of_sequence(&[open(1), certain, open(2), close(2)]), 1);
+    }
+
+    #[test]
+    fn operations_open_files_implicitly_and_for_themselves() {
+        let flush = |file| times(1.into(), Op::Fsync(file));
+        assert_eq!(of_sequence(&[flush(file(1))]), 1);
+        assert_eq!(of_sequence(&[flush(FileRef::in_slot(1))]), 0);
+        let (fileset, index) = (FilesetId(0), None);
+        let list = || times(1.into(), Op::ListDir { fileset, index });
+        assert_eq!(of_sequence(&[list()]), 1);
+        assert_eq!(
+            of_sequence(&[open(1), list(), close(1), open(2), close(2)]),
+            2
+        );
+        assert_eq!(of_sequence(&[times(1.into(), Op::Stat(file(7)))]), 0);
+    }
+}
