@@ -269,7 +269,7 @@ mod tests {
     /// Calls `test` on a processor that two other threads use too, so that the test is preempted all the time. A
     /// hypervisor may stop the processor, and the kernel charges the stop to the thread: one of five attempts must
     /// succeed.
-    fn on_a_busy_processor(test: impl Fn() -> Result<(), String> + Send) {
+    fn on_a_busy_processor(test: impl Fn() -> Result<(), String> + Sync) {
         let cpu = plimsoll_lane::os::processors().next().unwrap();
         let is_over = AtomicBool::new(false);
         std::thread::scope(|scope| {
