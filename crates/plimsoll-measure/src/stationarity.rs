@@ -231,14 +231,24 @@ impl Stationarity {
         };
         if whole.number < MIN_INTERVALS {
             let intervals = counted(whole.number, "interval", "intervals");
-            return Some(doubt(format!("{intervals}, of at least {MIN_INTERVALS}")));
+            return Some(doubt(format!(
+                "the window has {intervals}, fewer than {MIN_INTERVALS}"
+            )));
         }
         let (ops, needed) = (whole.all_ops(), MIN_SLICE_OPS * MIN_INTERVALS);
         if ops < needed {
             let operations = counted(ops, "operation", "operations");
-            return Some(doubt(format!("{operations}, of at least {needed}")));
+            return Some(doubt(format!(
+                "the window has {operations}, fewer than {needed}"
+            )));
         }
         Some(unjudged.judged(&whole))
+    }
+
+    /// Whether the rate had a trend or two levels.
+    #[must_use]
+    pub fn has_changed(&self) -> bool {
+        matches!(self.judgement, RateJudgement::Trend | RateJudgement::Levels)
     }
 
     /// The judgement of a window with enough intervals and operations.
@@ -267,8 +277,8 @@ impl Stationarity {
         };
         let doubt = (judgement == RateJudgement::Unknown).then(|| {
             format!(
-                "the rate changes so slowly that {} slices of the window are worth {:.1} independent ones, of at \
-                 least {MIN_INDEPENDENT}",
+                "the rate changes so slowly that {} slices of the window are worth {:.1} independent slices, \
+                 fewer than {MIN_INDEPENDENT}",
                 slices.len(),
                 trend.independent
             )
@@ -353,10 +363,10 @@ fn range(values: &[f64]) -> f64 {
 }
 
 impl fmt::Display for Stationarity {
-    /// The judgement with its figures, as a phrase: `steady: trend +0.1 % a minute …`.
+    /// The judgement with its figures, as a phrase: `steady, trend +0.1 % a minute …`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(doubt) = &self.doubt {
-            write!(f, "cannot tell: {doubt}")?;
+            write!(f, "cannot tell, because {doubt}")?;
         } else if let Some(levels) = &self.levels {
             let rates = [levels.before_ops_per_s, levels.after_ops_per_s].map(three_digits);
             let [before, after] = rates;
@@ -372,7 +382,7 @@ impl fmt::Display for Stationarity {
             })?;
             write!(
                 f,
-                ": trend {} % a minute (95 % confidence: {} to {} %)",
+                ", trend {} % a minute (95 % confidence: {} to {} %)",
                 signed(trend.percent_per_minute),
                 signed(low),
                 signed(high)

@@ -75,7 +75,7 @@ pub use needs::PatternNeeds;
 pub use operation::{
     FileRef, Io, LimitKind, Op, OpClass, OpKind, OpProperties, Operation, SupplyKind,
 };
-pub use options::{Cold, OnError, OpsLimit, Overrides, RunOptions};
+pub use options::{Cold, OnError, OpsLimit, Overrides, Requirement, RunOptions};
 pub use outcome::{Failure, PopulatedFileset, Reason, Verification, VerificationFailure};
 pub use pattern::{
     NamePiece, NameTemplate, ObjectLoop, ObjectOp, ObjectStep, Pattern, RankShift, RootHandling,

@@ -205,12 +205,12 @@ fn a_trend_is_told_per_minute_and_over_the_window() {
     assert_eq!(judged.judgement, RateJudgement::Trend);
     assert_eq!(
         judged.to_string(),
-        "falling: trend -40.0 % a minute (95 % confidence: -40.0 to -40.0 %), -20.0 % over the window; greatest \
+        "falling, trend -40.0 % a minute (95 % confidence: -40.0 to -40.0 %), -20.0 % over the window; greatest \
          excursion +9.7 % at 0.0 s"
     );
     let rising = judge((0..30).map(|n| 3000.0 + 20.0 * f64::from(n)));
     assert!(
-        rising.to_string().starts_with("rising: trend +"),
+        rising.to_string().starts_with("rising, trend +"),
         "{rising}"
     );
 }
@@ -245,11 +245,11 @@ fn too_few_intervals_or_operations_are_no_judgement() {
     };
     assert_eq!(
         text(judge([500.0; 9])),
-        "cannot tell: 9 intervals, of at least 10"
+        "cannot tell, because the window has 9 intervals, fewer than 10"
     );
     assert_eq!(
         text(judge([9.0; 11])),
-        "cannot tell: 99 operations, of at least 100"
+        "cannot tell, because the window has 99 operations, fewer than 100"
     );
     assert_eq!(Stationarity::of(&IntervalCounts::default(), 0), None);
     // The last interval is shorter than the others.
@@ -257,7 +257,10 @@ fn too_few_intervals_or_operations_are_no_judgement() {
     (0..9).for_each(|n| counts.add_ops(n, SECOND, 500));
     counts.add_ops(9, SECOND / 2, 250);
     let judged = Stationarity::of(&counts, 9 * SECOND + SECOND / 2).unwrap();
-    assert_eq!(text(judged), "cannot tell: 9 intervals, of at least 10");
+    assert_eq!(
+        text(judged),
+        "cannot tell, because the window has 9 intervals, fewer than 10"
+    );
 }
 
 #[test]
@@ -266,7 +269,7 @@ fn rates_that_change_slowly_are_no_judgement() {
     assert_eq!(wave.judgement, RateJudgement::Unknown, "{wave}");
     assert!(
         wave.to_string()
-            .starts_with("cannot tell: the rate changes so slowly that 60 slices"),
+            .starts_with("cannot tell, because the rate changes so slowly that 60 slices"),
         "{wave}"
     );
     // A wave of less than 5 % is neither a trend nor a change of level that matters.
