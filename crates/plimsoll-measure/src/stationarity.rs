@@ -144,11 +144,12 @@ pub struct Stationarity {
     /// were too few intervals or operations.
     pub slices: u64,
     /// Number of independent slices that have as much information as the slices of the window, whose rates depend on
-    /// each other: the effective sample size by the lag-1 autocorrelation of the residuals of the trend. Null without
-    /// slices.
+    /// each other: the effective sample size by the lag-1 autocorrelation of the residuals of the two levels, or else
+    /// of the trend. Null without slices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub independent_slices: Option<f64>,
-    /// Linear trend of the rate, also if the trend may be due to chance; null with fewer than three independent slices.
+    /// Linear trend of the rate, also if the trend may be due to chance; null if the residuals of the trend have fewer
+    /// than three independent slices.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trend: Option<RateTrend>,
     /// Change of the level of the rate; null unless the judgement is `levels`.
@@ -296,7 +297,11 @@ impl Stationarity {
             judgement,
             doubt,
             slices: slices.len() as u64,
-            independent_slices: Some(trend.independent),
+            independent_slices: Some(if judgement == RateJudgement::Levels {
+                levels.independent
+            } else {
+                trend.independent
+            }),
             trend: trend.interval(CONFIDENCE).map(|(low, high)| RateTrend {
                 percent_per_minute: per_minute(trend.slope),
                 low: per_minute(low),

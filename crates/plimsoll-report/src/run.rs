@@ -4,7 +4,7 @@ use crate::document::{Block, Document, Figure, Line, Table, Tone};
 use crate::format::{clock_note, duration_text, latency, mib_per_s, rate};
 use crate::html::chart::Chart;
 use crate::operation_table::{call_table, latency_figures, operation_table};
-use crate::series::RATE_OVER_TIME;
+use crate::series::{RATE_OVER_TIME, states_rate};
 use crate::text::{error_counts, list};
 use crate::{client, events, filebench, hosts, mix, simulation, stages, standstill, verification};
 use plimsoll_measure::{RankStage, Stationarity};
@@ -47,7 +47,9 @@ pub fn with_charts(run: &Run, charts: Vec<Chart>) -> Document {
 
 fn head(run: &Run) -> Vec<Block> {
     let mut head: Vec<Block> = Block::reasons(&run.validity.reasons).collect();
-    head.extend(run.stationarity.as_ref().map(rate_over_time));
+    let rate = run.stationarity.as_ref();
+    let rate = rate.filter(|_| !states_rate(&run.validity.reasons));
+    head.extend(rate.map(rate_over_time));
     let mut facts = vec![match run.window_number {
         0 => Figure::unit("nothing", "measured"),
         _ => {

@@ -8,8 +8,8 @@ use crate::{client, curve, find, profile, repeats};
 use plimsoll_measure::Stationarity;
 use plimsoll_plan::{Count, scaled};
 use plimsoll_results::{
-    Percentile, ResultsError, Series, SeriesDir, SeriesKind, SeriesOf, SeriesRun, SeriesState,
-    read_runs,
+    Percentile, Reason, ResultsError, Series, SeriesDir, SeriesKind, SeriesOf, SeriesRun,
+    SeriesState, read_runs,
 };
 
 /// Label of the judgement whether the rate stayed the same during a run.
@@ -160,6 +160,11 @@ fn time(ms: Option<f64>) -> String {
     ms.map_or("-".into(), latency)
 }
 
+/// Whether a reason already states the rate over time.
+pub(crate) fn states_rate(reasons: &[Reason]) -> bool {
+    reasons.iter().any(|reason| reason.code == "unsteady")
+}
+
 /// Lines on single runs of a curve or a search: reasons against a run, and a rate that changed during the run.
 pub(crate) fn remarks(series: &Series) -> Vec<Block> {
     let mut remarks = Vec::new();
@@ -175,7 +180,8 @@ pub(crate) fn remarks(series: &Series) -> Vec<Block> {
             let reasons = run.reasons.iter();
             reasons.for_each(|reason| remark(&reason.code, &reason.text));
         }
-        if let Some(rate) = run.stationarity.as_ref().filter(|r| r.has_changed()) {
+        let rate = run.stationarity.as_ref().filter(|r| r.has_changed());
+        if let Some(rate) = rate.filter(|_| !states_rate(&run.reasons)) {
             remark(RATE_OVER_TIME, &rate.to_string());
         }
     }
