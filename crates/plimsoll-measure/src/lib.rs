@@ -91,7 +91,8 @@ pub use simulated::{
     SimulatedWindow, StationFigures,
 };
 pub use stationarity::{
-    IntervalCounts, RateExcursion, RateJudgement, RateLevels, RateTrend, Stationarity,
+    IntervalCounts, MIN_INTERVALS, RateExcursion, RateJudgement, RateLevels, RateTrend,
+    Stationarity,
 };
 pub use window::{WindowBounds, WindowState};
 pub use workers_done::WorkersDone;

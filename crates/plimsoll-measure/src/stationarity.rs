@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Minimum number of intervals for a judgement.
-const MIN_INTERVALS: u64 = 10;
+/// Minimum number of intervals of a window for a judgement of the rate.
+pub const MIN_INTERVALS: u32 = 10;
 
 /// Maximum number of slices in which a window is judged. Slices of several intervals are less dependent on each other
 /// than intervals.
@@ -96,7 +96,7 @@ impl WholeIntervals {
         let for_ops = MIN_SLICE_OPS.saturating_mul(self.number);
         let for_ops = for_ops.div_ceil(self.all_ops().max(1));
         let at_least = self.number.div_ceil(MAX_SLICES).max(for_ops);
-        at_least.min(self.number / MIN_INTERVALS)
+        at_least.min(self.number / u64::from(MIN_INTERVALS))
     }
 
     /// Numbers of operations in slices of `size` intervals; the last, shorter slice is left out.
@@ -230,13 +230,13 @@ impl Stationarity {
             doubt: Some(doubt),
             ..unjudged.clone()
         };
-        if whole.number < MIN_INTERVALS {
+        if whole.number < MIN_INTERVALS.into() {
             let intervals = counted(whole.number, "interval", "intervals");
             return Some(doubt(format!(
                 "the window has {intervals}, fewer than {MIN_INTERVALS}"
             )));
         }
-        let (ops, needed) = (whole.all_ops(), MIN_SLICE_OPS * MIN_INTERVALS);
+        let (ops, needed) = (whole.all_ops(), MIN_SLICE_OPS * u64::from(MIN_INTERVALS));
         if ops < needed {
             let operations = counted(ops, "operation", "operations");
             return Some(doubt(format!(

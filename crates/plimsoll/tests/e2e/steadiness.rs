@@ -121,50 +121,54 @@ metadata_change = [\"serve\"]
 }
 
 #[test]
-fn a_window_of_few_intervals_does_not_meet_the_requirement() {
+fn a_requirement_that_a_short_window_cannot_meet_is_refused() {
     let bench = Bench::on_tmpfs();
     let workload = bench.workload(LOOKERS);
-    let short = ["--time=2s", STEADY, "--require=steady"];
-    let run = bench.run(&workload, &short).result(3);
-    assert_eq!(codes(&run), ["unsteady"]);
+    let short = ["--time=2s", STEADY];
+    let run = bench.run(&workload, &short).result(0);
     let rate = run.stationarity.unwrap();
     assert_eq!(rate.judgement, RateJudgement::Unknown);
     let doubt = "the window has 2 intervals, fewer than 10";
     assert_eq!(rate.doubt.as_deref(), Some(doubt));
-    let finer = [&short[..], &["--interval=100ms"]].concat();
+    let required = [&short[..], &["--require=steady"]].concat();
+    let refusal = bench.run(&workload, &required).refusal();
+    let expected = "--require steady needs at least 10 intervals of 1s in the measured window, which is 2s long";
+    assert!(refusal.contains(expected), "{refusal}");
+    let finer = [&required[..], &["--interval=100ms"]].concat();
     let run = bench.run(&workload, &finer).result(0);
     assert_eq!(run.stationarity.unwrap().intervals, 20);
+}
+
+/// Work that ends by itself has no planned length.
+#[test]
+fn a_run_that_ends_after_few_intervals_misses_the_requirement() {
+    let bench = Bench::on_tmpfs();
+    let args = [STEADY, "--quit=firstdone", "--require=steady"];
+    let run = bench.run(&bench.workload(&ending()), &args).result(3);
+    assert_eq!(codes(&run), ["unsteady"]);
 }
 
 #[test]
 fn a_curve_states_the_rate_of_each_point_and_whether_the_requirement_is_met() {
     let bench = Bench::on_tmpfs();
-    let curve = |time: &str, code| {
-        let args = [
-            "curve",
-            "vda",
-            "--load=5,10",
-            "--warmup=0s",
-            time,
-            STEADY,
-            "--require=steady",
-            "--format=json",
-        ];
-        let printed = Ended::of(bench.plimsoll(args)).expect_code(code).stdout;
-        let series: Value = serde_json::from_str(&printed).unwrap();
-        let points = series["runs"].as_array().unwrap().clone();
-        assert_eq!(points.len(), 2);
-        points
-    };
-    for (time, code, is_met, judgement) in [
-        ("--time=30s", 0, true, "steady"),
-        ("--time=5s", 3, false, "unknown"),
-    ] {
-        for point in curve(time, code) {
-            assert_eq!(point["stationarity"]["judgement"], judgement, "{point}");
-            let criteria = point["criteria"].as_array().unwrap();
-            let unsteady = criteria.iter().find(|c| c["code"] == "unsteady").unwrap();
-            assert_eq!(unsteady["met"], is_met, "{point}");
-        }
+    let args = [
+        "curve",
+        "vda",
+        "--load=5,10",
+        "--warmup=0s",
+        "--time=30s",
+        STEADY,
+        "--require=steady",
+        "--format=json",
+    ];
+    let printed = Ended::of(bench.plimsoll(args)).expect_code(0).stdout;
+    let series: Value = serde_json::from_str(&printed).unwrap();
+    let points = series["runs"].as_array().unwrap();
+    assert_eq!(points.len(), 2);
+    for point in points {
+        assert_eq!(point["stationarity"]["judgement"], "steady", "{point}");
+        let criteria = point["criteria"].as_array().unwrap();
+        let unsteady = criteria.iter().find(|c| c["code"] == "unsteady").unwrap();
+        assert_eq!(unsteady["met"], true, "{point}");
     }
 }
