@@ -378,24 +378,19 @@ impl fmt::Display for Stationarity {
             let at = levels.changed_at_s;
             write!(f, "two levels: {before}, then {after} ops/s from {at:.1} s")?;
         } else if let Some(trend) = &self.trend {
-            let RateTrend { low, high, .. } = *trend;
-            let is_trend = self.judgement == RateJudgement::Trend;
-            f.write_str(match is_trend {
-                true if trend.percent_per_minute < 0.0 => "falling",
-                true => "rising",
-                false => "steady",
+            f.write_str(match self.judgement {
+                RateJudgement::Trend if trend.percent_per_minute < 0.0 => "falling",
+                RateJudgement::Trend => "rising",
+                _ => "steady",
             })?;
             write!(
                 f,
-                ", trend {} % a minute (95 % confidence: {} to {} %)",
+                ", trend {} % a minute (95 % confidence: {} to {} %), {} % over the window",
                 signed(trend.percent_per_minute),
-                signed(low),
-                signed(high)
+                signed(trend.low),
+                signed(trend.high),
+                signed(trend.percent_of_window)
             )?;
-            if is_trend {
-                let whole = signed(trend.percent_of_window);
-                write!(f, ", {whole} % over the window")?;
-            }
         } else {
             f.write_str("steady")?;
         }
