@@ -4,7 +4,9 @@ use crate::call_spans::CallSpans;
 use crate::completions::{Completions, slot_shift};
 use crate::gaps::{GapWatch, Gaps, RankStall, Stall, stalls};
 use crate::recorder::{Delivery, LaneProgress};
-use crate::{InFlightAges, Interval, Nanos, OpTotals, WindowBounds, WindowState, WorkersDone};
+use crate::{
+    InFlightAges, Interval, IntervalCounts, Nanos, OpTotals, WindowBounds, WindowState, WorkersDone,
+};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -24,6 +26,8 @@ pub struct WindowTotals {
     pub end: Nanos,
     /// Totals of the operations in the window, one entry for each row of the results.
     pub rows: Vec<OpTotals>,
+    /// Numbers of operations of the counted rows together, by interval.
+    pub counts: IntervalCounts,
     /// Longest times without completions in the window, by row, and times without completions that may be stalls.
     pub gaps: Gaps,
     /// Time spans with long calls in flight, and with frequent call completions.
@@ -104,7 +108,7 @@ impl Collector {
         }
     }
 
-    /// Restricts the search for stalls to the rows that are set in `counted`: rows of operations on the target.
+    /// Restricts the search for stalls, and the counts by interval, to the rows that are set in `counted`: rows of operations on the target.
     #[must_use]
     pub fn counting(mut self, counted: Vec<bool>) -> Self {
         assert_eq!(counted.len(), self.rows, "one entry per row");
@@ -259,6 +263,7 @@ impl Collector {
             completions,
         };
         self.gaps.add(&interval);
+        self.totals.counts.add(&interval, &self.is_counted_row);
         Some(interval)
     }
 }

@@ -11,6 +11,7 @@
 //! | `recorder`, `interval_buffer`, `counts`, `upper_half`, `completions`, `lane_notes`, `in_flight`, `call_spans` | records of one lane |
 //! | `collector`, `interval`, `latency`, `workers_done`, `ranks` | all lanes together: intervals, totals, stages |
 //! | `gaps` | times without a completion, and stalls |
+//! | `stationarity` | whether the rate stayed the same during a window |
 //! | `event_effects` | effects of events on a run's throughput |
 //! | `curve`, `compare` | load curves; significance of differences between repeated runs |
 //! | `outcome` | the outcome of a run: windows, figures of ranks, failures, notes |
@@ -57,6 +58,7 @@ mod process_counts;
 mod ranks;
 mod recorder;
 mod simulated;
+mod stationarity;
 pub mod system;
 mod upper_half;
 mod window;
@@ -89,6 +91,10 @@ pub use recorder::{LaneProgress, Recorder};
 pub use simulated::{
     Bottleneck, BufferFigures, CacheFigures, ElementTotal, RowTime, SATURATED_UTILISATION,
     SimulatedWindow, StationFigures,
+};
+pub use stationarity::{
+    IntervalCounts, MIN_INTERVALS, RateExcursion, RateJudgement, RateLevels, RateTrend,
+    Stationarity,
 };
 pub use window::{WindowBounds, WindowState};
 pub use workers_done::WorkersDone;

@@ -7,8 +7,8 @@ mod pattern;
 mod programs;
 
 use crate::{
-    Cold, Content, Distribution, Layout, OnError, OpsLimit, Phase, Plan, QuitMode, Snapshots,
-    SourceKind, Until, counted, show_duration,
+    Cold, Content, Distribution, Layout, OnError, OpsLimit, Phase, Plan, QuitMode, Requirement,
+    Snapshots, SourceKind, Until, counted, show_duration,
 };
 use std::fmt::{self, Display, Formatter};
 
@@ -347,6 +347,9 @@ fn options(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
         let cpus: Vec<String> = o.cpus.iter().map(u32::to_string).collect();
         say.push(format!("bind workers to processors {}", cpus.join(", ")));
     }
+    say.extend(o.require.iter().map(|requirement| match requirement {
+        Requirement::Steady => "require a steady rate".into(),
+    }));
     if o.keep {
         say.push("keep the files".into());
     }

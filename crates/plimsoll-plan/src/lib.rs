@@ -75,7 +75,7 @@ pub use needs::PatternNeeds;
 pub use operation::{
     FileRef, Io, LimitKind, Op, OpClass, OpKind, OpProperties, Operation, SupplyKind,
 };
-pub use options::{Cold, OnError, OpsLimit, Overrides, RunOptions};
+pub use options::{Cold, OnError, OpsLimit, Overrides, Requirement, RunOptions};
 pub use outcome::{Failure, PopulatedFileset, Reason, Verification, VerificationFailure};
 pub use pattern::{
     NamePiece, NameTemplate, ObjectLoop, ObjectOp, ObjectStep, Pattern, RankShift, RootHandling,
@@ -93,7 +93,7 @@ pub use source::SourcePosition;
 pub use supply::Supply;
 pub use units::{
     ByteSum, Bytes, Count, MAX_TIME, counted, parse_duration, parse_size, show_duration,
-    show_exactly, time_of_seconds,
+    show_exactly, three_digits, time_of_seconds,
 };
 pub use variable::{Distribution, Row, Sampler, Value, Variable};
 

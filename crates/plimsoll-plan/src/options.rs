@@ -4,6 +4,7 @@ use crate::content::Content;
 use crate::script::QuitMode;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -57,6 +58,20 @@ pub struct RunOptions {
     /// Verification: whether file contents follow from file and offset, reads are checked, and all files are read again
     /// after the run.
     pub verify: bool,
+    /// Requirements of the user; a run that does not meet a requirement is invalid.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub require: BTreeSet<Requirement>,
+}
+
+/// Requirement of the user on a run, in addition to the rules that every valid run meets.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Requirement {
+    /// The rate of operations is steady during the measured window: neither a trend nor two levels, and a judgement is
+    /// possible.
+    Steady,
 }
 
 /// Number of operations that ends a run, of the kinds that the summary counts.

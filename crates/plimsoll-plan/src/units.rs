@@ -83,6 +83,16 @@ impl fmt::Display for Count {
     }
 }
 
+/// Number that is not negative, with at least three significant digits: `0.50`, `1.25`, `99.9`, `12 345`.
+#[must_use]
+pub fn three_digits(value: f64) -> String {
+    match value {
+        v if v < 9.995 => format!("{v:.2}"),
+        v if v < 99.95 => format!("{v:.1}"),
+        v => Count(v.round() as u64).to_string(),
+    }
+}
+
 /// Maximum time in a workload or on the command line: 10⁹ s, about 31 years. A 64-bit clock of nanoseconds counts 18
 /// times as far, so sums of a few times do not overflow.
 pub const MAX_TIME: Duration = Duration::from_secs(1_000_000_000);

@@ -5,7 +5,7 @@ use crate::format::{latency, rate};
 use crate::html::charts;
 use crate::html::page::UNDISCLOSED;
 use crate::percentiles::{PercentileKind, shown};
-use crate::series::{append, head, load_of, rate_and_mean, reasons, runs, state};
+use crate::series::{append, head, load_of, rate_and_mean, remarks, runs, state};
 use crate::simulation::saturation;
 use crate::text::reason_codes;
 use plimsoll_measure::curve::Curve;
@@ -35,7 +35,7 @@ pub fn document(curve: SeriesOf<'_, LoadCurve>) -> Document {
         vec![load_of(p).to_string(), p.verdict.to_string()]
     });
     let table = Block::table(table).into_iter();
-    let points = table.chain(reasons(&curve)).collect();
+    let points = table.chain(remarks(&curve)).collect();
     document
         .section("charts", "Load curve", charts)
         .section("points", "Load points", points);

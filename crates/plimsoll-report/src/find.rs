@@ -2,7 +2,7 @@
 
 use crate::document::{Block, Document, Line, LineKind, Tone};
 use crate::html::charts;
-use crate::series::{append, head, load_of, rate_and_mean, reasons, runs, state};
+use crate::series::{append, head, load_of, rate_and_mean, remarks, runs, state};
 use crate::simulation;
 use crate::text::reason_codes;
 use plimsoll_plan::{Count, counted};
@@ -53,7 +53,7 @@ pub fn document(search: SeriesOf<'_, LoadSearch>) -> Document {
         ]
     });
     let table = Block::table(table).into_iter();
-    let runs = table.chain(reasons(&search)).collect();
+    let runs = table.chain(remarks(&search)).collect();
     document
         .section("charts", "Loads", charts)
         .section("runs", "Runs", runs);

@@ -1,6 +1,6 @@
 //! Formats of numbers and times.
 
-use plimsoll_plan::{Count, show_duration};
+use plimsoll_plan::{show_duration, three_digits};
 use plimsoll_results::ClockKind;
 use std::time::Duration;
 
@@ -54,14 +54,6 @@ pub fn mib_per_s(bytes_per_s: f64) -> String {
 /// Table cell of a figure; `-` if the figure is not known.
 pub(crate) fn or_dash(known: Option<String>) -> String {
     known.unwrap_or_else(|| "-".to_owned())
-}
-
-fn three_digits(value: f64) -> String {
-    match value {
-        v if v < 9.995 => format!("{v:.2}"),
-        v if v < 99.95 => format!("{v:.1}"),
-        v => Count(v.round() as u64).to_string(),
-    }
 }
 
 /// Formats a fraction as a percentage.

@@ -1,12 +1,13 @@
 //! Report on a run.
 
-use crate::document::{Block, Document, Figure, Line, Table};
+use crate::document::{Block, Document, Figure, Line, Table, Tone};
 use crate::format::{clock_note, duration_text, latency, mib_per_s, rate};
 use crate::html::chart::Chart;
 use crate::operation_table::{call_table, latency_figures, operation_table};
+use crate::series::{RATE_OVER_TIME, states_rate};
 use crate::text::{error_counts, list};
 use crate::{client, events, filebench, hosts, mix, simulation, stages, standstill, verification};
-use plimsoll_measure::RankStage;
+use plimsoll_measure::{RankStage, Stationarity};
 use plimsoll_plan::{Bytes, Count, counted, scaled};
 use plimsoll_results::{CompletedFigures, Percentile, Run, Stage};
 
@@ -46,6 +47,9 @@ pub fn with_charts(run: &Run, charts: Vec<Chart>) -> Document {
 
 fn head(run: &Run) -> Vec<Block> {
     let mut head: Vec<Block> = Block::reasons(&run.validity.reasons).collect();
+    let rate = run.stationarity.as_ref();
+    let rate = rate.filter(|_| !states_rate(&run.validity.reasons));
+    head.extend(rate.map(rate_over_time));
     let mut facts = vec![match run.window_number {
         0 => Figure::unit("nothing", "measured"),
         _ => {
@@ -80,6 +84,20 @@ fn head(run: &Run) -> Vec<Block> {
     facts.push(Figure::new(&run.program.name, &run.program.version));
     head.push(Block::facts(facts));
     head
+}
+
+/// Line on the rate during the measured window.
+fn rate_over_time(rate: &Stationarity) -> Block {
+    Block::Line(Line {
+        label: RATE_OVER_TIME.into(),
+        text: rate.to_string(),
+        tone: if rate.has_changed() {
+            Tone::Doubtful
+        } else {
+            Tone::Plain
+        },
+        ..Line::default()
+    })
 }
 
 /// The figures of all operations together.

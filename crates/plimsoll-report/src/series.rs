@@ -2,14 +2,18 @@
 
 use crate::compare::ProfileSet;
 use crate::document::{Block, Document, Figure, Line, Table, Tone};
-use crate::format::{clock_note, duration_text, latency, mib_per_s, rate};
+use crate::format::{clock_note, duration_text, latency, mib_per_s, or_dash, rate};
 use crate::percentiles::{PercentileKind, UNCERTAIN_NOTE, any_doubtful, bounded, shown};
 use crate::{client, curve, find, profile, repeats};
+use plimsoll_measure::Stationarity;
 use plimsoll_plan::{Count, scaled};
 use plimsoll_results::{
-    Percentile, ResultsError, Series, SeriesDir, SeriesKind, SeriesOf, SeriesRun, SeriesState,
-    read_runs,
+    Percentile, Reason, ResultsError, Series, SeriesDir, SeriesKind, SeriesOf, SeriesRun,
+    SeriesState, read_runs,
 };
+
+/// Label of the judgement whether the rate stayed the same during a run.
+pub(crate) const RATE_OVER_TIME: &str = "rate over time";
 
 /// Default percentiles of the tables of runs.
 const PERCENTILES: [Percentile; 1] = [Percentile::P99];
@@ -132,7 +136,7 @@ pub(crate) fn runs(
 
 /// A table of further figures, for which the table of [`runs`] has no room, and of the directory of each run.
 fn details(series: &Series) -> Table {
-    let head = "run|load|p50|p95|service mean|slowest process|results";
+    let head = "run|load|p50|p95|service mean|slowest process|rate over time|results";
     let percentile = |run: &SeriesRun, at| shown(run.percentile(at), PercentileKind::Latency);
     let row = |(number, run): (usize, &SeriesRun)| {
         let process = run.slowest_process_percent;
@@ -143,6 +147,7 @@ fn details(series: &Series) -> Table {
             percentile(run, Percentile::P95),
             time(run.service_mean_ms),
             process.map_or("-".into(), |s| format!("{s:.1} %")),
+            or_dash(run.stationarity.as_ref().map(Stationarity::to_string)),
             run.directory.clone(),
         ]
     };
@@ -155,17 +160,32 @@ fn time(ms: Option<f64>) -> String {
     ms.map_or("-".into(), latency)
 }
 
-/// Reasons against the runs of the series.
-pub(crate) fn reasons(series: &Series) -> Vec<Block> {
-    let mut reasons = Vec::new();
-    for (number, run) in (1..).zip(series.measured()).filter(|(_, r)| !r.is_valid()) {
-        for reason in &run.reasons {
+/// Whether a reason already states the rate over time.
+pub(crate) fn states_rate(reasons: &[Reason]) -> bool {
+    reasons.iter().any(|reason| reason.code == "unsteady")
+}
+
+/// Lines on single runs of a curve or a search: reasons against a run, and a rate that changed during the run.
+pub(crate) fn remarks(series: &Series) -> Vec<Block> {
+    let mut remarks = Vec::new();
+    for (number, run) in (1..).zip(series.measured()) {
+        let mut remark = |subject: &str, text: &str| {
             let load = load_of(run);
-            let label = format!("run {number}, load {load}, {}", reason.code);
-            reasons.push(Line::of(label, &reason.text));
+            remarks.push(Line::of(
+                format!("run {number}, load {load}, {subject}"),
+                text,
+            ));
+        };
+        if !run.is_valid() {
+            let reasons = run.reasons.iter();
+            reasons.for_each(|reason| remark(&reason.code, &reason.text));
+        }
+        let rate = run.stationarity.as_ref().filter(|r| r.has_changed());
+        if let Some(rate) = rate.filter(|_| !states_rate(&run.reasons)) {
+            remark(RATE_OVER_TIME, &rate.to_string());
         }
     }
-    reasons
+    remarks
 }
 
 /// Offered load of a run of a curve or a search.

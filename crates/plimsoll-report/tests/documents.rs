@@ -1,10 +1,11 @@
 //! Every text of a report appears in its terminal, Markdown and HTML rendering.
 
-use crate::fixtures::{curve, profile, repeats, search};
+use crate::fixtures::{SECOND, curve, profile, repeats, search};
 use crate::formats::{measured, system};
 use crate::series::{Made, made, of_curve, of_search};
-use plimsoll_measure::StartFigures;
-use plimsoll_measure::{Bottleneck, CacheFigures, StationFigures};
+use plimsoll_measure::{
+    Bottleneck, CacheFigures, IntervalCounts, StartFigures, StationFigures, Stationarity,
+};
 use plimsoll_plan::{Verification, VerificationFailure};
 use plimsoll_report::compare::{self, ProfileSet, RunSet, of_profiles, of_runs};
 use plimsoll_report::document::{Block, Document, LineKind};
@@ -109,6 +110,13 @@ fn assert_same(document: &Document) {
     }
 }
 
+/// A rate that falls for 20 s.
+fn falling() -> Option<Stationarity> {
+    let mut counts = IntervalCounts::default();
+    (0..20).for_each(|n| counts.add_ops(n, SECOND, 1000 - 10 * n));
+    Stationarity::of(&counts, 20 * SECOND)
+}
+
 /// A run with everything that a report has a place for.
 fn full() -> Run {
     let mut run = Run::assemble(measured());
@@ -136,6 +144,7 @@ fn full() -> Run {
             sent_bytes: None,
         })
         .into();
+    run.stationarity = falling();
     run.ranks = 4;
     run.starts = Some(StartFigures {
         spread_ms: 0.5,
@@ -226,8 +235,13 @@ fn a_run_is_the_same_in_all_formats() {
 
 #[test]
 fn a_series_is_the_same_in_all_formats() {
-    let of = made(curve(), of_curve);
-    assert_same(&curve::document(of.series.as_curve().unwrap()));
+    let mut of = made(curve(), of_curve);
+    of.series.runs[1].stationarity = falling();
+    let document = curve::document(of.series.as_curve().unwrap());
+    assert_same(&document);
+    let is_remark = |block: &Block| matches!(block, Block::Line(line) if line.label == "run 2, load 4, rate over time");
+    let remarks = document.sections.iter().flat_map(|s| &s.blocks);
+    assert_eq!(remarks.filter(|block| is_remark(block)).count(), 1);
     let of = made(search(), of_search);
     assert_same(&find::document(of.series.as_search().unwrap()));
     let of = made(repeats(2), |_| Some((1000, 10, &[])));

@@ -18,7 +18,7 @@ use crate::standstill::{AgeFigure, StallFigure, gaps_ms, oldest_ms};
 use crate::{Document, Environment};
 use plimsoll_measure::{
     ClockKind, Gap, InFlightAges, IntervalSummary, Latency, MeasuredWindow, Nanos, OpTotals,
-    Outcome, RankStall, StageOutcome, Stall, WindowTotals, WorkersDone,
+    Outcome, RankStall, StageOutcome, Stall, Stationarity, WindowTotals, WorkersDone,
 };
 use plimsoll_plan::{Note, OnError, OpKind, Operation, OperationId, Pattern, Plan, Reason};
 use std::collections::BTreeSet;
@@ -110,8 +110,9 @@ impl Run {
         let (last, stages) = match m.plan.pattern() {
             Some(pattern) => {
                 let mut whole = whole(&m, &kept);
-                // Each stage has its own simulation figures.
+                // Each stage has its own simulation figures and its own rate.
                 whole.simulation = None;
+                whole.stationarity = None;
                 whole.client_cache =
                     ClientCache::sum(windows.iter().filter_map(|w| w.client_cache));
                 let windows = std::mem::take(&mut windows);
@@ -151,6 +152,7 @@ impl Run {
             window_s: last.window_s,
             validity,
             summary: last.summary,
+            stationarity: last.stationarity,
             operations: last.operations,
             procedures: last.procedures,
             completion_delay: last.completion_delay,
@@ -363,7 +365,8 @@ fn operation(
 fn window(measured: &MeasuredRun, window: &MeasuredWindow, kept: &Percentiles) -> Window {
     let plan = &measured.plan;
     let (totals, system) = (&window.totals, &window.system);
-    let seconds = totals.end.saturating_sub(totals.start) as f64 / 1e9;
+    let length = totals.end.saturating_sub(totals.start);
+    let seconds = length as f64 / 1e9;
     let (rows, gaps) = (&totals.rows, &totals.gaps.rows);
     let (operations, procedures, completion_delay) = tables(plan, rows, gaps, seconds, kept);
     let mut summary = summary(plan, rows, seconds, kept);
@@ -387,6 +390,7 @@ fn window(measured: &MeasuredRun, window: &MeasuredWindow, kept: &Percentiles) -
         start_s: totals.start as f64 / 1e9,
         window_s: seconds,
         summary,
+        stationarity: Stationarity::of(&totals.counts, length),
         operations,
         procedures,
         completion_delay,

@@ -399,6 +399,12 @@ impl CompleteIntervals {
         }
         let window = &mut self.windows.last_mut()?.totals;
         window.end = window.start + ns(first.start_s + first.length_s);
+        let rows = totals.iter().zip(&plan.operations);
+        let counted = rows.filter(|(_, operation)| operation.kind.counts());
+        let ops = counted.map(|(total, _)| total.ops).sum();
+        window
+            .counts
+            .add_ops(first.interval, ns(first.length_s), ops);
         for (sum, total) in window.rows.iter_mut().zip(&totals) {
             sum.add(total);
         }

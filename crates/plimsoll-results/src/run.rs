@@ -12,7 +12,7 @@ use crate::schedule::EventSchedule;
 use crate::simulation::SimulationFigures;
 use crate::standstill::{AgeFigure, StallFigure, has_latencies};
 use plimsoll_measure::system::SystemUse;
-use plimsoll_measure::{ClockKind, DrawnVariable, RankStage, StartFigures};
+use plimsoll_measure::{ClockKind, DrawnVariable, RankStage, StartFigures, Stationarity};
 use plimsoll_plan::{Failure, Note, OpClass, OpKind, Plan, PopulatedFileset, Reason, Verification};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -37,6 +37,10 @@ pub struct Run {
     pub validity: Validity,
     /// Figures of all counted operations together, over the measured window, or over all stages of a pattern.
     pub summary: Summary,
+    /// Whether the rate of all counted operations together stayed the same during the measured window. Null if no
+    /// interval has a completed operation, and for a pattern, whose stages have figures of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stationarity: Option<Stationarity>,
     /// Figures of each operation of the workload: one entry per name and kind of operation.
     pub operations: Vec<OperationFigures>,
     /// Figures of the procedures that the target called on a server: opening a file is one operation, but several
@@ -382,6 +386,10 @@ pub struct Window {
     pub window_s: f64,
     /// Figures of all counted operations of the window together.
     pub summary: Summary,
+    /// Whether the rate of all counted operations together stayed the same during the window; null if no interval
+    /// has a completed operation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stationarity: Option<Stationarity>,
     /// Figures of each operation of the workload: one entry per name and kind of operation.
     pub operations: Vec<OperationFigures>,
     /// Figures of the procedures that the target called on a server: opening a file is one operation, but several

@@ -255,6 +255,7 @@ pub fn changes_at(
             allow_commands: args.allow_commands,
             keep: args.keep,
             verify: args.verify,
+            require: args.require.iter().map(|r| (*r).into()).collect(),
         },
         ..changes_of_files(&args.files, workload, dir, target)
     }

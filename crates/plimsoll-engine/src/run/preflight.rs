@@ -7,8 +7,11 @@ use super::setup_pool::SetupPool;
 use super::tree::initial_dirs;
 use super::{EngineError, Settings};
 use crate::run_state::data_set;
-use plimsoll_measure::{ClockKind, LongReplies};
-use plimsoll_plan::{ByteSum, Bytes, Cold, FilesetId, Layout, Phase, Plan, SizeSummary};
+use plimsoll_measure::{ClockKind, LongReplies, MIN_INTERVALS};
+use plimsoll_plan::{
+    ByteSum, Bytes, Cold, FilesetId, Layout, Phase, Plan, Requirement, SizeSummary, Until,
+    show_duration,
+};
 use plimsoll_target::{DirectIo, Purpose, Space};
 use std::sync::Arc;
 use std::time::Duration;
@@ -347,6 +350,32 @@ impl Preflight {
         }
         if plan.options.drop_caches == Cold::System && !rustix::process::geteuid().is_root() {
             self.refuse("--drop-caches=system drops the whole machine's caches and needs root");
+        }
+        self.requirements(plan, settings);
+    }
+
+    /// Refuses requirements that a run of the planned length cannot meet.
+    fn requirements(&mut self, plan: &Plan, settings: &Settings) {
+        let is_until_done = |phase: &Phase| {
+            matches!(
+                phase,
+                Phase::Wait {
+                    until: Until::Done { .. },
+                    ..
+                }
+            )
+        };
+        let (_, window) = plan.times();
+        if plan.options.require.contains(&Requirement::Steady)
+            && !plan.script.iter().any(is_until_done)
+            && window < settings.interval * MIN_INTERVALS
+        {
+            self.refuse(format!(
+                "--require steady needs at least {MIN_INTERVALS} intervals of {} in the measured window, which is {} \
+                 long: choose a longer --time or a shorter --interval",
+                show_duration(settings.interval),
+                show_duration(window)
+            ));
         }
     }
 }

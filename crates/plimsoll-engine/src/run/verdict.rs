@@ -2,8 +2,8 @@
 
 use super::{criteria, stalls};
 use plimsoll_measure::control_groups::QuotaUse;
-use plimsoll_measure::{MeasuredWindow, Outcome};
-use plimsoll_plan::{Plan, Reason, counted};
+use plimsoll_measure::{MeasuredWindow, Outcome, RateJudgement, Stationarity};
+use plimsoll_plan::{Plan, Reason, Requirement, counted};
 use std::collections::BTreeSet;
 
 /// Throttled fraction of a window above which a CPU quota makes the result invalid.
@@ -166,6 +166,20 @@ fn lost_data(outcome: &Outcome) -> Vec<Reason> {
     reasons
 }
 
+/// The reason that the rate was not steady although the user required a steady rate.
+fn unsteady(plan: &Plan, outcome: &Outcome) -> Option<Reason> {
+    let is_required = plan.options.require.contains(&Requirement::Steady);
+    if !is_required || outcome.failure.is_some() || outcome.interrupted {
+        return None;
+    }
+    let totals = &outcome.windows.last()?.totals;
+    let rate = Stationarity::of(&totals.counts, totals.end.saturating_sub(totals.start))?;
+    (rate.judgement != RateJudgement::Steady).then(|| {
+        let text = format!("the rate was required to be steady: {rate}");
+        Reason::new("unsteady", text)
+    })
+}
+
 /// All reasons why the result is invalid; empty for a valid result.
 pub(super) fn verdict(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
     let mut reasons = completions(plan, outcome);
@@ -177,6 +191,7 @@ pub(super) fn verdict(plan: &Plan, outcome: &Outcome) -> Vec<Reason> {
     reasons.extend(client_saturated(plan, outcome));
     reasons.extend(criteria::reasons(plan, outcome));
     reasons.extend(stalls::reasons(plan, outcome));
+    reasons.extend(unsteady(plan, outcome));
     if !outcome.hung_workers.is_empty() {
         let text = format!(
             "{} did not return from a system call within 10 s of the end",
@@ -236,6 +251,37 @@ mod tests {
         // Only the last window is the result.
         let earlier = window(Some(throttling(0.5)));
         assert_eq!(text(vec![earlier, window(None)]), None);
+    }
+
+    #[test]
+    fn a_rate_that_was_not_steady_is_a_reason_only_if_required() {
+        const SECOND: u64 = 1_000_000_000;
+        let outcome = |rate: fn(u64) -> u64, seconds| {
+            let mut window = window(None);
+            (0..seconds).for_each(|n| window.totals.counts.add_ops(n, SECOND, rate(n)));
+            window.totals.end = seconds * SECOND;
+            Outcome {
+                windows: vec![window],
+                ..Outcome::default()
+            }
+        };
+        let mut plan = Plan::empty("w");
+        let falling = outcome(|n| 1000 - 10 * n, 20);
+        assert_eq!(unsteady(&plan, &falling), None);
+        plan.options.require.insert(Requirement::Steady);
+        let reason = unsteady(&plan, &falling).unwrap();
+        assert_eq!(reason.code, "unsteady");
+        let expected = "the rate was required to be steady: falling, trend ";
+        assert!(reason.text.starts_with(expected), "{reason:?}");
+        assert_eq!(unsteady(&plan, &outcome(|_| 1000, 20)), None);
+        let short = unsteady(&plan, &outcome(|_| 1000, 5)).unwrap();
+        assert!(short.text.contains("cannot tell"), "{short:?}");
+        // The figures of an interrupted run are of a part of the window.
+        let interrupted = Outcome {
+            interrupted: true,
+            ..falling
+        };
+        assert_eq!(unsteady(&plan, &interrupted), None);
     }
 
     #[test]

@@ -50,6 +50,23 @@ fn an_operation_belongs_to_the_window_it_completes_in() {
 }
 
 #[test]
+fn counts_by_interval_are_those_of_the_counted_rows() {
+    let (window, lanes, collector) = bench(2);
+    let mut collector = collector.counting(vec![false, true]);
+    window.open(0, 3 * SECOND);
+    for (lane, row, end) in [(0, 1, 1), (1, 1, 1), (0, 0, SECOND), (1, 1, 2 * SECOND)] {
+        lanes[lane].record(row, OpTimes::unpaced(end - 1, end), 1);
+    }
+    lanes.iter().for_each(Recorder::finish);
+    let (_, totals) = collector.finish();
+    let mut expected = IntervalCounts::default();
+    for (second, ops) in [(0, 2), (1, 0), (2, 1)] {
+        expected.add_ops(second, SECOND, ops);
+    }
+    assert_eq!(totals.counts, expected);
+}
+
+#[test]
 fn operations_that_are_abandoned_at_the_end_are_counted() {
     let (window, lanes, mut collector) = bench(1);
     window.open(0, SECOND);

@@ -205,6 +205,11 @@ fn intervals_that_are_whole_add_up_to_their_windows() {
     assert_eq!(figures(&of(0).rows[0]), figures(&first));
     assert_eq!(figures(&of(0).rows[1]), figures(&row(&[500], &[700], 3)));
     assert_eq!(figures(&of(1).rows[1]), figures(&row(&[900], &[950], 0)));
+    let mut counts = plimsoll_measure::IntervalCounts::default();
+    [(0, SECOND, 3), (1, SECOND / 2, 1)]
+        .into_iter()
+        .for_each(|(index, length, ops)| counts.add_ops(index, length, ops));
+    assert_eq!(of(0).counts, counts);
 }
 
 #[test]

@@ -7,8 +7,8 @@ use crate::{
     CommandRun, MixFigures, OperationFigures, Percentile, PercentileFigure, Percentiles, Reason,
     ResultsError, Run, RunDir, Verdict,
 };
-use plimsoll_measure::Bottleneck;
-use plimsoll_plan::{Criteria, OpKind};
+use plimsoll_measure::{Bottleneck, Stationarity};
+use plimsoll_plan::{Criteria, OpKind, Requirement};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -77,6 +77,10 @@ pub struct SeriesRun {
     pub errors: u64,
     /// Length of the run's measured window in seconds; 0 if nothing was measured.
     pub window_s: f64,
+    /// Whether the rate of all counted operations together stayed the same during the measured window; null as in
+    /// `run.json`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stationarity: Option<Stationarity>,
     /// Mean time of an operation at each element of a simulated system. The rest of the mean response time was spent at
     /// the client, before the operation was sent. Empty if the target is real.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -162,6 +166,7 @@ impl SeriesRun {
             bytes_per_s: summary.bytes_per_s,
             errors: summary.errors,
             window_s: run.window_s,
+            stationarity: run.stationarity.clone(),
             time_at: simulation.map_or_else(Vec::new, |s| s.mean_times(&run.operations)),
             bottleneck: simulation.and_then(|s| s.bottleneck.clone()),
             commands: run.commands.clone(),
@@ -284,6 +289,14 @@ fn results(run: &Run, criteria: &Criteria) -> Vec<CriterionResult> {
     }
     let text = "the target did not stall at the end, nor for more than a twentieth of the time";
     met.push(("stalled", text.to_owned()));
+    if let Some(rate) = &run.stationarity
+        && run.plan.options.require.contains(&Requirement::Steady)
+    {
+        met.push((
+            "unsteady",
+            format!("the rate was steady, as required: {rate}"),
+        ));
+    }
     let missed = |code: &str| run.validity.reasons.iter().find(|r| r.code == code);
     let result = |(code, text): (&str, String)| CriterionResult {
         code: code.into(),

@@ -3,7 +3,7 @@
 use clap::ValueEnum;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 pub(super) use plimsoll_plan::option_values::{age, ops_limit, setting, window};
-use plimsoll_plan::{Cold, OnError, QuitMode, option_values, parse_duration};
+use plimsoll_plan::{Cold, OnError, QuitMode, Requirement, option_values, parse_duration};
 use plimsoll_results::MAX_REPEATS;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -49,6 +49,21 @@ impl From<ErrorPolicy> for OnError {
         match e {
             ErrorPolicy::Stop => Self::Stop,
             ErrorPolicy::Count => Self::Count,
+        }
+    }
+}
+
+/// Values of `--require`.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum RequirementWord {
+    /// The rate of operations neither rises nor falls, and has one level
+    Steady,
+}
+
+impl From<RequirementWord> for Requirement {
+    fn from(word: RequirementWord) -> Self {
+        match word {
+            RequirementWord::Steady => Self::Steady,
         }
     }
 }

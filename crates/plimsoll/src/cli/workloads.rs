@@ -1,8 +1,8 @@
 //! Arguments of commands that take workloads.
 
 use super::values::{
-    ColdKind, CpuList, ErrorPolicy, Quit, cpu_list, duration, interval, load, ops_limit, scale,
-    seed, setting, window,
+    ColdKind, CpuList, ErrorPolicy, Quit, RequirementWord, cpu_list, duration, interval, load,
+    ops_limit, scale, seed, setting, window,
 };
 use super::{EventArgs, Format};
 use clap::{Args, Subcommand, ValueHint};
@@ -106,6 +106,10 @@ pub struct CommonRunArgs {
     /// the run; a result with lost acknowledged data is invalid
     #[arg(long, conflicts_with = "content", help_heading = "Behaviour")]
     pub verify: bool,
+    /// Requirements that a valid result must meet
+    #[arg(long, value_name = "LIST", value_enum, value_delimiter = ',')]
+    #[arg(help_heading = "Criteria")]
+    pub require: Vec<RequirementWord>,
     /// Drop cached data before the run: of the files, or of the whole system (needs root)
     #[arg(long, value_name = "WHAT", value_enum, num_args = 0..=1, require_equals = true)]
     #[arg(default_missing_value = "files", help_heading = "Behaviour")]

@@ -67,6 +67,7 @@ mod serve;
 mod signals;
 mod simulated;
 mod stalls;
+mod steadiness;
 mod sut;
 mod systems;
 mod terminal;

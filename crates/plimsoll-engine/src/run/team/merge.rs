@@ -150,7 +150,7 @@ impl RankReport {
         windows: usize,
         merged: &mut MergedPhase,
     ) {
-        self.find_stalls(&counted(plan));
+        self.follow_time(&counted(plan));
         let intervals = std::mem::take(&mut self.intervals);
         merged.intervals = intervals.into_values().collect();
         self.apply_to(outcome, windows);

@@ -5,7 +5,8 @@ use crate::run::EngineError;
 use crate::run::host::{self, Host, Hosts};
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{
-    GapWatch, HostCounts, LongReplies, MeasuredWindow, OpTotals, Outcome, RankStall, WindowTotals,
+    GapWatch, HostCounts, IntervalCounts, LongReplies, MeasuredWindow, OpTotals, Outcome,
+    RankStall, WindowTotals,
 };
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -86,6 +87,8 @@ impl RankReport {
         MeasuredWindow {
             totals: WindowTotals {
                 rank_stalls: stalls.map(|s| RankStall { rank, stall: *s }).collect(),
+                // Rank 0 counts the operations in the merged intervals.
+                counts: IntervalCounts::default(),
                 ..totals.clone()
             },
             system: SystemUse {
@@ -140,15 +143,17 @@ impl RankReport {
         outcome.long_replies = all.long_replies;
     }
 
-    /// Finds the gaps and stalls of all ranks together, in the merged report.
-    pub(super) fn find_stalls(&mut self, counted: &[bool]) {
+    /// Computes the gaps, the stalls and the counts by interval of all ranks together, in the merged report.
+    pub(super) fn follow_time(&mut self, counted: &[bool]) {
         self.extend_intervals();
         for totals in self.outcome.windows.iter_mut().map(|w| &mut w.totals) {
             let mut watch = GapWatch::new(counted.to_vec());
             let intervals = self.intervals.values();
-            intervals
-                .filter(|i| i.window == totals.number)
-                .for_each(|i| watch.add(&i.unpack()));
+            for interval in intervals.filter(|i| i.window == totals.number) {
+                let interval = interval.unpack();
+                watch.add(&interval);
+                totals.counts.add(&interval, counted);
+            }
             totals.gaps = watch.finish(totals.end.saturating_sub(totals.start));
             totals
                 .rank_stalls
@@ -303,12 +308,25 @@ mod tests {
         }
     }
 
+    /// A rank that is held up from second 2 to second 4 completes one operation in that time, in second 3.
+    #[test]
+    fn operations_of_all_ranks_are_counted_by_interval() {
+        let mut all = report(0, false);
+        all.add(report(1, true)).unwrap();
+        all.follow_time(&[true]);
+        let mut expected = IntervalCounts::default();
+        for (second, ops) in (0..).zip([200, 200, 100, 101, 200, 200, 200, 200, 200, 200]) {
+            expected.add_ops(second, SECOND, ops);
+        }
+        assert_eq!(all.outcome.windows[0].totals.counts, expected);
+    }
+
     #[test]
     fn a_stall_of_one_rank_is_its_own_and_one_of_all_is_of_all() {
         for (others, of_all, of_ranks) in [(false, 0, 1), (true, 1, 2)] {
             let mut all = report(0, others);
             all.add(report(1, true)).unwrap();
-            all.find_stalls(&[true]);
+            all.follow_time(&[true]);
             let totals = &all.outcome.windows[0].totals;
             assert_eq!(totals.stalls.len(), of_all, "{:?}", totals.stalls);
             assert_eq!(totals.rank_stalls.len(), of_ranks);

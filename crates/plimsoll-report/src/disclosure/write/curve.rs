@@ -251,6 +251,7 @@ mod tests {
             bytes_per_s: 0.0,
             errors: 0,
             window_s: 4.0,
+            stationarity: None,
             time_at: vec![],
             bottleneck: None,
             commands: vec![],

@@ -1,0 +1,194 @@
+//! Linear regression of a series whose residuals depend on each other.
+//!
+//! The standard error is computed with the effective sample size `n (1 − r) / (1 + r)`, where `r` is the lag-1
+//! autocorrelation of the residuals, and so are the degrees of freedom of Student's t distribution.
+//!
+//! B. D. Santer et al.: Statistical significance of trends and trend differences in layer-average atmospheric
+//! temperature time series (2000).
+
+/// Maximum autocorrelation: at 1, the series would have no independent value.
+const MAX_CORRELATION: f64 = 0.99;
+
+/// Fraction of the sum of squares below which residuals are rounding errors.
+const ROUNDING: f64 = 1e-24;
+
+/// Maximum degrees of freedom for which Student's distribution is computed: with more, the distribution is normal for
+/// all purposes.
+const MAX_FREEDOM: u32 = 1000;
+
+/// Linear regression of a series.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Regression {
+    /// Change of the series per unit of the regressor.
+    pub(super) slope: f64,
+    /// Sum of the squared residuals.
+    pub(super) squares: f64,
+    /// Effective sample size.
+    pub(super) independent: f64,
+    /// Standard error of the slope; infinite with too few independent values.
+    error: f64,
+    /// Degrees of freedom of the slope's distribution, rounded down.
+    freedom: u32,
+}
+
+impl Regression {
+    /// Regression of `series` on `regressor`, which is not constant. `parameters` is the number of parameters that were
+    /// fitted to the series.
+    pub(super) fn of(regressor: &[f64], series: &[f64], parameters: f64) -> Self {
+        assert_eq!(regressor.len(), series.len(), "a value for each value");
+        let n = series.len() as f64;
+        let middle = |values: &[f64]| values.iter().sum::<f64>() / n;
+        let (x0, y0) = (middle(regressor), middle(series));
+        let pairs = || regressor.iter().zip(series).map(|(x, y)| (x - x0, y - y0));
+        let spread: f64 = pairs().map(|(x, _)| x * x).sum();
+        let slope = pairs().map(|(x, y)| x * y).sum::<f64>() / spread;
+        let residuals: Vec<f64> = pairs().map(|(x, y)| y - slope * x).collect();
+        let all: f64 = series.iter().map(|y| y * y).sum();
+        let squares: f64 = residuals.iter().map(|e| e * e).sum();
+        let squares = if squares > ROUNDING * all {
+            squares
+        } else {
+            0.0
+        };
+        let correlation = if squares > 0.0 {
+            let products: f64 = residuals.windows(2).map(|e| e[0] * e[1]).sum();
+            let measured = products / squares;
+            // The residuals of a fit alternate more than the errors of the series (Marriott and Pope 1954).
+            (measured + (parameters + 4.0 * measured) / n).clamp(0.0, MAX_CORRELATION)
+        } else {
+            0.0
+        };
+        let independent = n * (1.0 - correlation) / (1.0 + correlation);
+        let left = independent - parameters;
+        Self {
+            slope,
+            squares,
+            independent,
+            error: if left > 0.0 {
+                (squares / left / spread).sqrt()
+            } else {
+                f64::INFINITY
+            },
+            freedom: left.clamp(0.0, MAX_FREEDOM.into()) as u32,
+        }
+    }
+
+    /// Probability that chance makes the slope at least as steep if the series has no slope.
+    pub(super) fn p(&self) -> f64 {
+        if self.slope == 0.0 {
+            return 1.0;
+        }
+        beyond((self.slope / self.error).abs(), self.freedom)
+    }
+
+    /// Confidence interval of the slope; `None` without a degree of freedom.
+    pub(super) fn interval(&self, confidence: f64) -> Option<(f64, f64)> {
+        if self.freedom == 0 {
+            return None;
+        }
+        let half = self.error * quantile(confidence, self.freedom);
+        Some((self.slope - half, self.slope + half))
+    }
+}
+
+/// Probability that a value of Student's t distribution is at least `t` away from 0; 1 with 0 degrees of freedom.
+///
+/// M. Abramowitz, I. A. Stegun: Handbook of Mathematical Functions (1964), 26.7.3 and 26.7.4.
+fn beyond(t: f64, freedom: u32) -> f64 {
+    if freedom == 0 {
+        return 1.0;
+    }
+    let angle = (t / f64::from(freedom).sqrt()).atan();
+    let (sin, cos) = angle.sin_cos();
+    let is_odd = freedom % 2 == 1;
+    let (mut term, mut k) = if is_odd { (cos, 3) } else { (1.0, 2) };
+    let mut sum = 0.0;
+    while k <= freedom {
+        sum += term;
+        term *= cos * cos * f64::from(k - 1) / f64::from(k);
+        k += 2;
+    }
+    let within = if is_odd {
+        (angle + sin * sum) * std::f64::consts::FRAC_2_PI
+    } else {
+        sin * sum
+    };
+    (1.0 - within).max(0.0)
+}
+
+/// Distance from 0 within which a value of Student's t distribution lies with the probability `confidence`, by
+/// bisection; `freedom` is at least 1.
+fn quantile(confidence: f64, freedom: u32) -> f64 {
+    let (mut low, mut high) = (0.0, 1e6);
+    for _ in 0..100 {
+        let middle = f64::midpoint(low, high);
+        if beyond(middle, freedom) > 1.0 - confidence {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    high
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Values of Student's table: the 97.5 % and 99.5 % points.
+    #[test]
+    fn quantiles_are_those_of_the_table() {
+        for (freedom, of_95, of_99) in [
+            (1, 12.7062, 63.6567),
+            (2, 4.3027, 9.9248),
+            (3, 3.1824, 5.8409),
+            (10, 2.2281, 3.1693),
+            (29, 2.0452, 2.7564),
+            (100, 1.9840, 2.6259),
+        ] {
+            for (confidence, expected) in [(0.95, of_95), (0.99, of_99)] {
+                let actual = quantile(confidence, freedom);
+                assert!((actual - expected).abs() < 1e-4, "{freedom}: {actual}");
+            }
+        }
+        assert_eq!(beyond(1e9, 0), 1.0);
+    }
+
+    /// Hand-computed: slope 0.6, residuals -0.2, 0.2, 0.6, -1, 0.4, with the squares 1.6 and the sum of products -0.92.
+    #[test]
+    fn the_slope_of_independent_values_has_the_textbook_error() {
+        let x = [1.0, 2.0, 3.0, 4.0, 5.0];
+        let r = Regression::of(&x, &[1.0, 2.0, 3.0, 2.0, 4.0], 2.0);
+        assert!((r.slope - 0.6).abs() < 1e-12 && (r.squares - 1.6).abs() < 1e-12);
+        assert_eq!(r.independent, 5.0);
+        let (low, high) = r.interval(0.95).unwrap();
+        let half = 3.182_446 * (1.6f64 / 3.0 / 10.0).sqrt();
+        assert!((low - 0.6 + half).abs() < 1e-5 && (high - 0.6 - half).abs() < 1e-5);
+        assert!((r.p() - beyond(0.6 / (1.6f64 / 30.0).sqrt(), 3)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn values_that_depend_on_each_other_count_as_fewer() {
+        let times: Vec<f64> = (0..400).map(f64::from).collect();
+        let pairs: Vec<f64> = (0..400).map(|n| f64::from(n / 2 % 2)).collect();
+        let paired = Regression::of(&times, &pairs, 2.0);
+        // Of two neighbours, as many are equal as different.
+        assert!((paired.independent - 400.0).abs() < 10.0, "{paired:?}");
+        let blocks: Vec<f64> = (0..400).map(|n| f64::from(n / 20 % 2)).collect();
+        let blocks = Regression::of(&times, &blocks, 2.0);
+        // Of 20 neighbours, 19 are equal: the correlation is 0.9, and 400 × 0.1 / 1.9 values are independent.
+        assert!((blocks.independent - 21.0).abs() < 4.0, "{blocks:?}");
+    }
+
+    #[test]
+    fn a_series_on_a_line_has_no_error() {
+        let times: Vec<f64> = (0..50).map(f64::from).collect();
+        let line: Vec<f64> = times.iter().map(|t| 1000.1 - 0.3 * t).collect();
+        let r = Regression::of(&times, &line, 2.0);
+        assert_eq!((r.squares, r.independent, r.p()), (0.0, 50.0, 0.0));
+        let (low, high) = r.interval(0.95).unwrap();
+        assert!((low + 0.3).abs() < 1e-9 && (high + 0.3).abs() < 1e-9);
+        let constant = Regression::of(&times, &[7.0; 50], 2.0);
+        assert_eq!((constant.slope, constant.p()), (0.0, 1.0));
+    }
+}
