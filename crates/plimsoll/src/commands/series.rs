@@ -143,8 +143,18 @@ fn check_jobs(series: &Series, jobs: usize) -> Result<(), CommandError> {
         return Ok(());
     }
     let refused = |why: &str| Err(CommandError::usage(format!("--jobs {jobs}: {why}")));
-    if matches!(series.kind, SeriesKind::Search(_)) {
-        return refused("each load of a search follows from the runs before: expected --jobs 1");
+    match &series.kind {
+        SeriesKind::Search(_) => {
+            return refused(
+                "each load of a search follows from the runs before: expected --jobs 1",
+            );
+        }
+        SeriesKind::Ab(figures) if figures.until.is_some() => {
+            return refused(
+                "with --until, the number of pairs follows from the runs before: expected --jobs 1",
+            );
+        }
+        _ => {}
     }
     if series.clock == ClockKind::Real {
         return refused(

@@ -253,6 +253,7 @@ mod tests {
             window_s: 4.0,
             time_at: vec![],
             bottleneck: None,
+            settling: None,
             commands: vec![],
             started_at: String::new(),
         };
