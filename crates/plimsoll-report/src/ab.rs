@@ -1,7 +1,7 @@
 //! Report on a paired comparison: the answer in a sentence, and the effect on every figure.
 
 use crate::client;
-use crate::compare::{Effect, Metric, PairedEffects, letter, of_pairs};
+use crate::compare::{ALL, Effect, Metric, PairedEffects, letter, of_pairs};
 use crate::document::{self, Block, Cell, Document, Figure, Line, Table, Tone};
 use crate::format::{clock_note, duration_text};
 use crate::html::chart::Chart;
@@ -242,17 +242,19 @@ fn primary_answer(primary: Metric, effect: &PairedRatio) -> String {
     )
 }
 
-/// The largest real change of a latency other than the primary figure, in words.
+/// The largest real change of a percentile of the latency, or else of a mean latency, other than the primary figure, in
+/// words.
 fn largest_latency_change(primary: Metric, effects: &PairedEffects) -> Option<String> {
-    let is_latency = |m: Metric| m == Metric::MeanMs || matches!(m, Metric::PercentileMs(_));
     let size = |row: &&Effect| row.ratio.ratio.ln().abs();
-    let row = effects
-        .rows
-        .iter()
-        .filter(|row| row.is_real && is_latency(row.metric))
-        .filter(|row| row.operation != crate::compare::ALL || row.metric != primary)
-        .max_by(|a, b| size(a).total_cmp(&size(b)))?;
-    let of = match row.operation == crate::compare::ALL {
+    let largest = |is_it: fn(Metric) -> bool| {
+        let rows = effects.rows.iter();
+        let real = rows.filter(|row| row.is_real && is_it(row.metric));
+        real.filter(|row| row.operation != ALL || row.metric != primary)
+            .max_by(|a, b| size(a).total_cmp(&size(b)))
+    };
+    let row = largest(|m| matches!(m, Metric::PercentileMs(_)))
+        .or_else(|| largest(|m| m == Metric::MeanMs))?;
+    let of = match row.operation == ALL {
         true => "all operations".to_owned(),
         false => format!("`{}`", row.operation),
     };
@@ -269,10 +271,11 @@ fn largest_latency_change(primary: Metric, effects: &PairedEffects) -> Option<St
     ))
 }
 
-/// A ratio with as many decimals as the width of its interval justifies.
+/// A ratio with as many decimals as the width of its interval justifies, and none from 100 on.
 fn ratio_text(effect: &PairedRatio, ratio: f64) -> String {
     let half = effect.ratio * effect.half_width();
     let decimals = match half > 0.0 {
+        _ if ratio >= 100.0 => 0,
         true => (-half.log10()).ceil().clamp(2.0, 4.0) as usize,
         false => 2,
     };

@@ -101,14 +101,19 @@ fn until_rest(
         if settling.remaining.is_empty() || host.stop().is_requested() {
             return settling;
         }
+        let kinds = settling.waited_for.len();
         for unrest in &settling.remaining {
             Unrest::add(&mut settling.waited_for, unrest.clone());
         }
         if waited >= limit {
             return settling;
         }
-        let causes: Vec<String> = settling.remaining.iter().map(ToString::to_string).collect();
-        host.progress(&format!("waiting for {}", causes.join(", ")));
+        // Amounts change with each sample; the user sees each cause once.
+        if settling.waited_for.len() > kinds {
+            let causes = settling.remaining.iter().map(ToString::to_string);
+            let causes: Vec<String> = causes.collect();
+            host.progress(&format!("waiting for {}", causes.join(", ")));
+        }
     }
 }
 
@@ -160,16 +165,21 @@ mod tests {
     #[test]
     fn a_wait_ends_at_rest_and_records_the_largest_unrest() {
         let host = Recorder::default();
-        let mut samples = [vec![3, 7], vec![5], vec![]].into_iter();
+        let mut samples = [vec![7], vec![5], vec![]].into_iter();
         let sample = || {
             let mib = samples.next().unwrap();
-            mib.into_iter().map(Unrest::DirtyBytes).collect()
+            mib.into_iter()
+                .map(|mib| Unrest::DirtyBytes(mib << 20))
+                .collect()
         };
         let settling = until_rest(&host, plimsoll_runtime::now(), HOUR, sample);
-        assert_eq!(settling.waited_for, [Unrest::DirtyBytes(7)]);
+        assert_eq!(settling.waited_for, [Unrest::DirtyBytes(7 << 20)]);
         assert_eq!(settling.remaining, []);
         assert_eq!(samples.next(), None);
-        assert_eq!(host.progress.lock().unwrap().len(), 2);
+        assert_eq!(
+            *host.progress.lock().unwrap(),
+            ["waiting for dirty pages (7 MiB)"]
+        );
     }
 
     #[test]

@@ -168,6 +168,11 @@ fn check_jobs(series: &Series, jobs: usize) -> Result<(), CommandError> {
             "--event runs commands around the phases of a point, which are made one point at a time: expected --jobs 1",
         );
     }
+    if series.configurations.iter().any(|c| !c.before.is_empty()) {
+        return refused(
+            "--before runs commands before a run, which are made one run at a time: expected --jobs 1",
+        );
+    }
     if series.ranks > 1 {
         return refused("virtual time supports only one process for each point: run with one rank");
     }
