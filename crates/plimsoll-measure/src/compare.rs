@@ -5,8 +5,11 @@
 //! Mann–Whitney test if the interval excludes zero, and 1 otherwise. [`significant`] controls the false discovery rate
 //! among all figures that are tested together.
 
+mod paired;
+mod student;
 mod trend;
 
+pub use paired::{POWER, PairedRatio};
 pub use trend::Trend;
 
 use rand::{RngExt, SeedableRng};

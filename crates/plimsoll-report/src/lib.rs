@@ -3,7 +3,7 @@
 //! # Modules
 //! - [`document`] is a report as data; [`terminal`], [`markdown`] and [`html::page`] render a report;
 //! - builders of reports: [`run`] (with `client`, `mix`, [`events`], `hosts`, `stages`, [`simulation`],
-//!   `standstill` and [`verification`]), [`series`] ([`curve`], [`find`], [`repeats`] and [`profile`]),
+//!   `standstill` and [`verification`]), [`series`] ([`curve`], [`find`], [`repeats`], [`profile`] and [`ab`]),
 //!   [`compare`] and [`fit`];
 //! - exports: [`csv`] and [`points`], [`parquet`], [`disclosure`] (full disclosure reports, read and written, and
 //!   descriptions of the system under test, `sut.toml`), and [`filebench`] (Filebench's line);
@@ -21,6 +21,7 @@
 //! standard output goes through [`console`], and tables and excerpts escape earlier, for the width of their
 //! columns.
 
+pub mod ab;
 pub mod compare;
 pub mod console;
 pub mod csv;

@@ -1,10 +1,11 @@
 //! Report on a series of any kind, and parts that reports on all kinds share.
 
+use crate::ab::CountedPairs;
 use crate::compare::ProfileSet;
 use crate::document::{Block, Document, Figure, Line, Table, Tone};
 use crate::format::{clock_note, duration_text, latency, mib_per_s, or_dash, rate};
 use crate::percentiles::{PercentileKind, UNCERTAIN_NOTE, any_doubtful, bounded, shown};
-use crate::{client, curve, find, profile, repeats};
+use crate::{ab, client, curve, find, profile, repeats};
 use plimsoll_measure::Stationarity;
 use plimsoll_plan::{Count, scaled};
 use plimsoll_results::{
@@ -34,6 +35,10 @@ pub fn document(series: &Series, dir: &SeriesDir) -> Result<Document, ResultsErr
         SeriesKind::Profile(figures) => {
             let results = SeriesOf { series, figures };
             profile::document(results, &ProfileSet::read(results, dir, shown)?)
+        }
+        SeriesKind::Ab(figures) => {
+            let of = SeriesOf { series, figures };
+            ab::document(of, &CountedPairs::read(of, dir, shown)?, vec![])
         }
     };
     Ok(document.of_series(series, Some(dir)))

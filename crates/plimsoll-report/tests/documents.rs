@@ -1,12 +1,13 @@
 //! Every text of a report appears in its terminal, Markdown and HTML rendering.
 
-use crate::fixtures::{SECOND, curve, profile, repeats, search};
+use crate::fixtures::{SECOND, curve, paired, profile, repeats, search};
 use crate::formats::{measured, system};
 use crate::series::{Made, made, of_curve, of_search};
 use plimsoll_measure::{
     Bottleneck, CacheFigures, IntervalCounts, StartFigures, StationFigures, Stationarity,
 };
 use plimsoll_plan::{Verification, VerificationFailure};
+use plimsoll_report::ab::{self, CountedPairs};
 use plimsoll_report::compare::{self, ProfileSet, RunSet, of_profiles, of_runs};
 use plimsoll_report::document::{Block, Document, LineKind};
 use plimsoll_report::html::{RunData, page};
@@ -274,6 +275,43 @@ fn a_profile_and_a_comparison_are_the_same_in_all_formats() {
     let runs = [Run::assemble(measured())];
     let sets = ["a|b", "<c>"].map(|name| RunSet { name, runs: &runs });
     assert_same(&compare::document(&of_runs(&sets, None)));
+}
+
+#[test]
+fn a_paired_comparison_is_the_same_in_all_formats() {
+    let made = made(paired(4, None), |next| {
+        Some(match (next.directory.as_str(), next.configuration) {
+            ("pair-03-B", _) => (2000, 10, &["errors"]),
+            (_, 0) => (1000, 10, &[]),
+            _ => (2000, 20, &[]),
+        })
+    });
+    let of = made.series.as_paired().unwrap();
+    let pairs = CountedPairs::read(of, &made.dir, None).unwrap();
+    assert_eq!(pairs.runs.len(), 3);
+    let document = ab::document(of, &pairs, vec![]);
+    assert_same(&document);
+    let text = terminal::render(&document, LAYOUT);
+    assert!(
+        text.contains("B is 2.00 times as fast as A (95 % interval 2.00 to 2.00, 3 pairs)"),
+        "{text}"
+    );
+    assert!(text.contains("rises from 10.0 ms to 20.0 ms"), "{text}");
+    assert!(
+        text.contains("pair 3 does not count: the run of B is invalid"),
+        "{text}"
+    );
+    // The primary figure is tested by itself.
+    assert!(
+        text.contains("other figures were tested with a false discovery rate of 5 %"),
+        "{text}"
+    );
+    let data = RunData::read(made.dir.path(), None).unwrap();
+    let ids: Vec<String> = data.charts().into_iter().map(|c| c.id).collect();
+    assert!(
+        ids.contains(&"effect-ops-per-s".to_owned()) && ids.contains(&"order".to_owned()),
+        "{ids:?}"
+    );
 }
 
 /// Each chart that is exported as a picture is also on the HTML page of the report.

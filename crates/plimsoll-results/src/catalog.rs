@@ -146,7 +146,9 @@ impl Entry {
     pub fn read(dir: &Path) -> Result<Self, ResultsError> {
         let mut entry = match Kind::of(dir)? {
             Kind::Run => of_run(dir)?,
-            Kind::Curve | Kind::Search | Kind::Repeats | Kind::Profile => of_series(dir)?,
+            Kind::Curve | Kind::Search | Kind::Repeats | Kind::Profile | Kind::Ab => {
+                of_series(dir)?
+            }
         };
         entry.name = dir
             .file_name()
@@ -195,7 +197,7 @@ fn of_series(dir: &Path) -> Result<Entry, ResultsError> {
     let (load_line, ort_ms) = match &series.kind {
         SeriesKind::Curve(curve) => (curve.load_line, curve.ort_ms),
         SeriesKind::Search(search) => (search.load_line.sustained.map(|s| s.load), None),
-        SeriesKind::Repeats(_) | SeriesKind::Profile(_) => (None, None),
+        SeriesKind::Repeats(_) | SeriesKind::Profile(_) | SeriesKind::Ab(_) => (None, None),
     };
     let has_loads = matches!(kind, Kind::Curve | Kind::Search);
     Ok(Entry {

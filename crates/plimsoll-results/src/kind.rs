@@ -22,6 +22,8 @@ pub enum Kind {
     Repeats,
     /// A series of runs of all configurations of a Filebench profile, on each file system.
     Profile,
+    /// A paired comparison: a series of pairs of runs of two variants.
+    Ab,
 }
 
 impl Kind {
@@ -30,7 +32,7 @@ impl Kind {
     pub fn file(self) -> &'static str {
         match self {
             Self::Run => RUN_FILE,
-            Self::Curve | Self::Search | Self::Repeats | Self::Profile => SERIES_FILE,
+            Self::Curve | Self::Search | Self::Repeats | Self::Profile | Self::Ab => SERIES_FILE,
         }
     }
 
@@ -43,6 +45,7 @@ impl Kind {
             Self::Search => "a search for a load line",
             Self::Repeats => "a series of repeated runs",
             Self::Profile => "a profile",
+            Self::Ab => "a paired comparison",
         }
     }
 

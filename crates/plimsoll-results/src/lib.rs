@@ -105,9 +105,11 @@ pub use run::{
 pub use schedule::EventSchedule;
 pub use series::{
     Agreement, Configuration, CriterionResult, LoadCurve, LoadLine, LoadSearch, Loads, MAX_LOAD,
-    MAX_POINTS, MAX_REPEATS, NextRun, Profile, Purpose, Repeats, STOP_AFTER_INVALID, SearchEnd,
-    SearchRules, SearchStep, Series, SeriesDir, SeriesKind, SeriesOf, SeriesRun, SeriesState,
-    SeriesWriter, SkippedConfiguration, Step, Strategy, TrialRun, read_runs, run_dirs,
+    MAX_PAIRS, MAX_POINTS, MAX_REPEATS, MIN_PAIRS_UNTIL, NextRun, Pair, PairedComparison,
+    PrimaryFigure, Profile, Purpose, Repeats, STOP_AFTER_INVALID, SearchEnd, SearchRules,
+    SearchStep, Series, SeriesDir, SeriesKind, SeriesOf, SeriesRun, SeriesState, SeriesWriter,
+    SettingDifference, SettleRule, Settling, Side, SkippedConfiguration, Step, Strategy, TrialRun,
+    Unrest, read_runs, run_dirs,
 };
 pub use simulation::{ElementTime, OperationTime, SimulationFigures, client_ms};
 pub use sparse::SparseHistogram;

@@ -1,8 +1,10 @@
-//! A series of runs in `series.json`: repeated runs, a load curve, a search for a load line, a profile.
+//! A series of runs in `series.json`: repeated runs, a load curve, a search for a load line, a profile, a paired
+//! comparison.
 //!
 //! The next run of a series is a function of its runs so far: [`Series::next`] asks the [`Strategy`] of the series'
 //! kind. An interrupted or killed series is therefore resumed by reading its document.
 
+mod ab;
 mod curve;
 mod loads;
 mod margin;
@@ -11,9 +13,13 @@ mod profile;
 mod repeats;
 mod run;
 mod search;
+mod settle;
 mod stop;
 mod writer;
 
+pub use ab::{
+    MAX_PAIRS, MIN_PAIRS_UNTIL, Pair, PairedComparison, PrimaryFigure, SettingDifference, Side,
+};
 pub use curve::LoadCurve;
 pub use loads::{Loads, MAX_LOAD, MAX_POINTS};
 pub use next::{MAX_REPEATS, NextRun, Step, Strategy};
@@ -23,6 +29,7 @@ pub use run::{CriterionResult, SeriesRun};
 pub use search::{
     Agreement, LoadLine, LoadSearch, Purpose, SearchEnd, SearchRules, SearchStep, TrialRun,
 };
+pub use settle::{SettleRule, Settling, Unrest};
 pub use stop::STOP_AFTER_INVALID;
 pub use writer::SeriesWriter;
 
@@ -56,7 +63,8 @@ pub struct Series {
     pub kind: SeriesKind,
     /// Entries of the finished runs, in the order in which the rule of the series chooses the runs.
     pub runs: Vec<SeriesRun>,
-    /// Configurations of the series: the configurations of a profile, and a single configuration in other series.
+    /// Configurations of the series: the configurations of a profile, the variants A and B of a paired comparison, and a
+    /// single configuration in other series.
     pub configurations: Vec<Configuration>,
     /// Percentiles that `plimsoll report --percentiles` requested for tables; null if tables show the default
     /// percentiles.
@@ -91,6 +99,8 @@ pub enum SeriesKind {
     Search(LoadSearch),
     /// The configurations of a Filebench profile, on each file system.
     Profile(Profile),
+    /// A paired comparison of two variants.
+    Ab(PairedComparison),
 }
 
 /// State of a series, which says whether runs are missing and what ended the series.
@@ -121,11 +131,12 @@ impl SeriesState {
     }
 }
 
-/// Plan and target that some runs of a series share; in a profile, one workload on one file system.
+/// Plan and target that some runs of a series share; in a profile, one workload on one file system, and in a paired
+/// comparison, one variant.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Configuration {
     /// Name of the configuration in a profile, with the values that differ between the configurations, such as
-    /// `read,nthreads=4`; empty in other series.
+    /// `read,nthreads=4`; `A` or `B` in a paired comparison; empty in other series.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub name: String,
     /// Name of the configuration's file system in a profile, such as `ext4`; null in other series.
@@ -135,6 +146,9 @@ pub struct Configuration {
     /// the series itself.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub directory: String,
+    /// Shell commands that run before each run of the configuration, in order; empty except in paired comparisons.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub before: Vec<String>,
     /// Target of the load of the configuration's runs.
     pub target: Target,
     /// Plan of the configuration's runs. In a series with several loads, the Plan has the highest load, and runs at
@@ -195,6 +209,15 @@ impl Series {
         }
     }
 
+    /// The series with its rule and figures as a paired comparison; `None` for other kinds.
+    #[must_use]
+    pub fn as_paired(&self) -> Option<SeriesOf<'_, PairedComparison>> {
+        match &self.kind {
+            SeriesKind::Ab(figures) => Some(self.with(figures)),
+            _ => None,
+        }
+    }
+
     /// The series with its rule and figures as a profile; `None` for other kinds.
     #[must_use]
     pub fn as_profile(&self) -> Option<SeriesOf<'_, Profile>> {
@@ -206,12 +229,14 @@ impl Series {
 }
 
 impl Configuration {
-    /// Name and file system of the configuration, such as `read,nthreads=4 on ext4`; `None` without a file system, as
-    /// in every series but a profile.
+    /// Name of the configuration, with the file system of a profile, such as `read,nthreads=4 on ext4`; `None` for the
+    /// only configuration of a series, which has no name.
     #[must_use]
     pub fn label(&self) -> Option<String> {
-        let filesystem = self.filesystem.as_ref()?;
-        Some(format!("{} on {filesystem}", self.name))
+        match &self.filesystem {
+            Some(filesystem) => Some(format!("{} on {filesystem}", self.name)),
+            None => Some(self.name.clone()).filter(|name| !name.is_empty()),
+        }
     }
 }
 
@@ -224,6 +249,7 @@ impl SeriesKind {
             Self::Curve(curve) => curve,
             Self::Search(search) => search,
             Self::Profile(profile) => profile,
+            Self::Ab(paired) => paired,
         }
     }
 
@@ -233,6 +259,7 @@ impl SeriesKind {
             Self::Curve(curve) => curve,
             Self::Search(search) => search,
             Self::Profile(profile) => profile,
+            Self::Ab(paired) => paired,
         }
     }
 
@@ -244,6 +271,7 @@ impl SeriesKind {
             Self::Curve(_) => Kind::Curve,
             Self::Search(_) => Kind::Search,
             Self::Profile(_) => Kind::Profile,
+            Self::Ab(_) => Kind::Ab,
         }
     }
 }
@@ -292,13 +320,15 @@ impl Series {
         &self.configurations[number as usize]
     }
 
-    /// The Plan of the first configuration, the only configuration unless the series is a profile.
+    /// The Plan of the first configuration, the only configuration unless the series is a profile or a paired
+    /// comparison.
     #[must_use]
     pub fn first_plan(&self) -> &Plan {
         &self.configuration(0).plan
     }
 
-    /// The target of the first configuration, the only configuration unless the series is a profile.
+    /// The target of the first configuration, the only configuration unless the series is a profile or a paired
+    /// comparison.
     #[must_use]
     pub fn first_target(&self) -> &Target {
         &self.configuration(0).target

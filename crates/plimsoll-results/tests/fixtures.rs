@@ -8,9 +8,9 @@ use plimsoll_plan::{
 };
 use plimsoll_results::{
     ClockKind, Configuration, Document, Environment, LoadCurve, LoadSearch, MeasuredRun, NextRun,
-    Outcome, ProcessCounts, Profile, Reason, Repeats, Run, RunDir, STOP_AFTER_INVALID,
-    ScheduleCounts, SearchRules, Series, SeriesKind, SeriesRun, SeriesState, SeriesWriter,
-    SparseInterval, Step, Target, Verdict,
+    Outcome, PairedComparison, PrimaryFigure, ProcessCounts, Profile, Reason, Repeats, Run, RunDir,
+    STOP_AFTER_INVALID, ScheduleCounts, SearchRules, Series, SeriesKind, SeriesRun, SeriesState,
+    SeriesWriter, Side, SparseInterval, Step, Target, Verdict,
 };
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -228,6 +228,7 @@ pub fn configuration(plan: Plan) -> Configuration {
         name: String::new(),
         filesystem: None,
         directory: String::new(),
+        before: vec![],
         target: target("null"),
         plan,
     }
@@ -268,6 +269,16 @@ pub fn profile(repeat: u32, configurations: &[(&str, &str)]) -> Series {
         not_run: vec![],
     });
     series(kind, configurations.iter().map(of).collect())
+}
+
+/// A paired comparison of two variants of [`plan`] by operations per second, without runs.
+pub fn paired(pairs: u32, until: Option<f64>) -> Series {
+    let variant = |side: Side| Configuration {
+        name: side.to_string(),
+        ..configuration(plan())
+    };
+    let comparison = PairedComparison::new(PrimaryFigure::OpsPerS, SEED, pairs, until, None);
+    series(SeriesKind::Ab(comparison), Side::BOTH.map(variant).into())
 }
 
 /// The next run of a series.

@@ -1,4 +1,4 @@
-//! Hooks: the user's commands before and after the phases of a run.
+//! Hooks: the user's commands before and after the phases of a run, and before a run of a series.
 
 use crate::command_output::CommandOutput;
 use plimsoll_engine::{Limits, PhaseInfo};
@@ -13,6 +13,9 @@ use std::time::{Duration, Instant};
 
 /// Maximum duration of a hook's command without a timeout of its own.
 const COMMAND_TIMEOUT: Duration = Duration::from_secs(600);
+
+/// Name of the phase in the record of a command before a whole run.
+const WHOLE_RUN: &str = "run";
 
 /// Maximum remaining duration of a command after a phase once the user has requested the end of the run.
 const HOOK_STOP_TIMEOUT: Duration = Duration::from_secs(10);
@@ -34,7 +37,8 @@ pub struct RunFacts {
     /// Number of the run among the runs of one result, from 1; `None` for a single run, and for a run that another
     /// process makes.
     pub number: Option<u64>,
-    /// Name and file system of the run's configuration in a profile; `None` in other series.
+    /// Label of the run's configuration: name and file system in a profile, the variant in a paired comparison; `None`
+    /// in other series.
     pub configuration: Option<String>,
 }
 
@@ -120,10 +124,53 @@ impl HookRunner {
         results: &Path,
         stopped: &dyn Fn() -> bool,
     ) -> Vec<String> {
+        let due = self.commands(when, phase).into_iter();
+        let due = due.map(|(command, timeout)| {
+            let run = CommandRun {
+                when,
+                phase: phase.name().into(),
+                iteration: phase.iteration(),
+                command,
+                end: CommandResult::default(),
+                seconds: 0.0,
+            };
+            (run, timeout)
+        });
+        self.run_all(due.collect(), results, stopped)
+    }
+
+    /// Runs commands before a whole run one after another, appends the output of each command to `commands.log` in the
+    /// directory `results`, and returns a sentence about the first command that failed, after which no command runs.
+    pub fn run_before_run(
+        &mut self,
+        commands: &[String],
+        results: &Path,
+        stopped: &dyn Fn() -> bool,
+    ) -> Vec<String> {
+        let due = commands.iter().map(|command| {
+            let run = CommandRun {
+                when: HookTime::Before,
+                phase: WHOLE_RUN.into(),
+                iteration: None,
+                command: command.clone(),
+                end: CommandResult::default(),
+                seconds: 0.0,
+            };
+            (run, COMMAND_TIMEOUT)
+        });
+        self.run_all(due.collect(), results, stopped)
+    }
+
+    fn run_all(
+        &mut self,
+        due: Vec<(CommandRun, Duration)>,
+        results: &Path,
+        stopped: &dyn Fn() -> bool,
+    ) -> Vec<String> {
         let mut failures = Vec::new();
-        for (command, timeout) in self.commands(when, phase) {
-            let ran = self.run_one(command, timeout, when, phase, results, stopped);
-            failures.extend(ran.err());
+        for (run, timeout) in due {
+            let when = run.when;
+            failures.extend(self.run_one(run, timeout, results, stopped).err());
             if when == HookTime::Before && !failures.is_empty() {
                 break;
             }
@@ -133,21 +180,11 @@ impl HookRunner {
 
     fn run_one(
         &mut self,
-        command: String,
+        mut run: CommandRun,
         timeout: Duration,
-        when: HookTime,
-        phase: PhaseInfo<'_>,
         results: &Path,
         stopped: &dyn Fn() -> bool,
     ) -> Result<(), String> {
-        let mut run = CommandRun {
-            when,
-            phase: phase.name().into(),
-            iteration: phase.iteration(),
-            command,
-            end: CommandResult::default(),
-            seconds: 0.0,
-        };
         let begun = Instant::now();
         let log = self.call(&mut run, timeout, results, stopped);
         run.seconds = begun.elapsed().as_secs_f64();
@@ -158,7 +195,7 @@ impl HookRunner {
         let said = match run.failure() {
             Some(failure) => Err(failure),
             None => kept.map_err(|e| {
-                let (command, phase) = (&run.command, run.phase_name());
+                let (command, when, phase) = (&run.command, run.when, run.phase_name());
                 format!("what the command `{command}` {when} {phase} printed was not kept: {e}")
             }),
         };

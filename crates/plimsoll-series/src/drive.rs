@@ -7,6 +7,7 @@ use crate::config::RunConfig;
 use crate::error::SeriesError;
 use crate::events;
 use crate::host::{Host, ListedRun, StateChange};
+use crate::prepare::{Preparation, prepare};
 use crate::results_writer::Written;
 use crate::run::RunContext;
 use crate::system_text;
@@ -14,7 +15,7 @@ use plimsoll_engine::Settings;
 use plimsoll_plan::{Note, Reason};
 use plimsoll_results::{
     CommandRun, NextRun, ResultsError, Series, SeriesDir, SeriesRun, SeriesState, SeriesWriter,
-    Step,
+    Settling, Step,
 };
 use std::num::NonZeroUsize;
 
@@ -240,13 +241,48 @@ impl<'a> SeriesDriver<'a> {
                         return Ok(writer.end(SeriesState::Interrupted, None)?);
                     }
                 },
-                _ => self.make(writer, &next)?,
+                _ => {
+                    let preparation = self.prepare(writer, &next)?;
+                    if self.host().stop().is_requested() {
+                        return Ok(writer.end(SeriesState::Interrupted, None)?);
+                    }
+                    if let Some(failure) = preparation.failure() {
+                        let text = format!("{}: {failure}", label(writer.series(), &next));
+                        let reason = Reason::new("failed", text);
+                        return Ok(writer.end(SeriesState::Failed, Some(reason))?);
+                    }
+                    self.make(writer, &next, preparation)?;
+                }
             }
         }
     }
 
-    /// Makes a run and lists the run in the series.
-    fn make(&mut self, writer: &mut SeriesWriter, next: &NextRun) -> Result<(), Abort> {
+    /// Runs the commands of a run's configuration, and waits for the machine to come to rest, if the series does so
+    /// before its runs. The other ranks wait for the run meanwhile.
+    fn prepare(&self, writer: &SeriesWriter, next: &NextRun) -> Result<Preparation, Abort> {
+        let series = writer.series();
+        let config = config(series, next).map_err(Abort::Refused)?;
+        let preparation = prepare(
+            self.host(),
+            writer.dir().path(),
+            &config,
+            (&facts(series, next), series.ranks),
+            &series.configuration(next.configuration).before,
+            series.kind.strategy().settle(),
+        );
+        if let Some(words) = preparation.settling.as_ref().and_then(Settling::words) {
+            self.host().settled(&words);
+        }
+        Ok(preparation)
+    }
+
+    /// Makes a run after its preparation, and lists the run in the series.
+    fn make(
+        &mut self,
+        writer: &mut SeriesWriter,
+        next: &NextRun,
+        preparation: Preparation,
+    ) -> Result<(), Abort> {
         let written = self.run(writer, next).map_err(Abort::Refused)?;
         let Written {
             run,
@@ -262,7 +298,9 @@ impl<'a> SeriesDriver<'a> {
             notes.extend(unremoved.iter().map(|text| format!("{label}: {text}")));
         }
         let results = dir?;
-        let entry = SeriesRun::of(&run, next, &writer.name_of(&results));
+        let mut entry = SeriesRun::of(&run, next, &writer.name_of(&results));
+        entry.settling = preparation.settling;
+        entry.commands.splice(0..0, preparation.commands);
         writer.change(|series| {
             series.runs.push(entry);
             series.notes.extend(notes.into_iter().map(Note::from));
@@ -280,11 +318,7 @@ impl<'a> SeriesDriver<'a> {
         self.context.events =
             events::read(&series.events, &config.target.url).map_err(SeriesError::Refused)?;
         next_config(self.context.communicator, || Ok(Some(config.clone())))?;
-        let facts = RunFacts {
-            load: next.load,
-            number: Some(series.runs.len() as u64 + 1),
-            configuration: series.configuration(next.configuration).label(),
-        };
+        let facts = facts(series, next);
         let written = self.context.run_as_root(&config, &facts, |started| {
             writer
                 .dir()
@@ -396,12 +430,21 @@ fn beyond_end(writer: &SeriesWriter) -> Option<String> {
     ))
 }
 
-/// Name of a run in the notes of the series: the load, the configuration, or the results directory.
+/// Facts about the next run of a series, which is made in its turn.
+fn facts(series: &Series, next: &NextRun) -> RunFacts {
+    RunFacts {
+        load: next.load,
+        number: Some(series.runs.len() as u64 + 1),
+        configuration: series.configuration(next.configuration).label(),
+    }
+}
+
+/// Name of a run in the notes of the series: the load, the configuration of a profile, or the results directory.
 fn label(series: &Series, next: &NextRun) -> String {
     let configuration = series.configuration(next.configuration);
-    match (next.load, configuration.label()) {
+    match (next.load, &configuration.filesystem) {
         (Some(load), _) => format!("load {load}"),
-        (None, Some(label)) => label,
+        (None, Some(_)) => configuration.label().unwrap_or_default(),
         (None, None) => next.directory.clone(),
     }
 }

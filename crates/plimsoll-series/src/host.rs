@@ -31,6 +31,12 @@ pub trait Host {
         let _ = line;
     }
 
+    /// Reports a wait for the machine to come to rest before a run, in a phrase such as `waited 4.5 s for dirty pages (120
+    /// MiB)`.
+    fn settled(&self, words: &str) {
+        let _ = words;
+    }
+
     /// Warns the user about a condition that may need action, such as files that could not be removed.
     fn warn(&self, line: &str) {
         let _ = line;

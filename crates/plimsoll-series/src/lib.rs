@@ -1,14 +1,15 @@
 //! Execution of runs and of series of runs, with their results, hooks and events.
 //!
 //! A run is the execution of a Plan on a target by all ranks ([`RunContext`]). A series makes one run after another:
-//! repeated runs, load curves, searches for the load line, profiles. [`drive`] is the loop for all kinds of series; the
+//! repeated runs, load curves, searches for the load line, profiles, paired comparisons. [`drive`] is the loop for all kinds of series; the
 //! rule of a kind is a [`Strategy`](plimsoll_results::Strategy), a function from the runs so far to the next run.
 //!
 //! The crate does not depend on a console, signals or a command line: the surrounding program, or the simulator,
 //! implements [`Host`].
 //!
 //! - `run`, `conductor`: one run with its results, hooks and events: `results_writer`, `commands`, `events`;
-//! - `drive`, `ahead`: the driver loop, and processes for independent concurrent runs (`process_pool`);
+//! - `drive`, `ahead`: the driver loop, and processes for independent concurrent runs (`process_pool`); `prepare`: the
+//!   commands and the wait before a run;
 //! - `resume`, `system_text`: checks before a series is resumed;
 //! - `communicator`: the ranks.
 //!
@@ -36,6 +37,7 @@ mod drive;
 mod error;
 pub mod events;
 mod host;
+mod prepare;
 mod process_pool;
 mod results_writer;
 mod resume;

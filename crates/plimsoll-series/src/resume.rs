@@ -45,8 +45,8 @@ pub fn resume(dir: &Path, ranks: u32, allowed: bool) -> Result<SeriesWriter, Ser
     Ok(writer)
 }
 
-/// Shell commands that a series document contains in events and in `system` statements, each once, in order of
-/// appearance. Texts that are not events are left out: `events::read` refuses such texts.
+/// Shell commands that a series document contains in events, before runs and in `system` statements, each once, in
+/// order of appearance. Texts that are not events are left out: `events::read` refuses such texts.
 fn commands(series: &Series) -> Vec<String> {
     let events = series.events.iter().filter_map(|text| text.parse().ok());
     let of_events = events.filter_map(|event: EventSpec| match event.action {
@@ -58,8 +58,9 @@ fn commands(series: &Series) -> Vec<String> {
         Phase::System { command } => Some(command.clone()),
         _ => None,
     });
+    let before_runs = series.configurations.iter().flat_map(|c| &c.before);
     let mut seen = HashSet::new();
-    let all = of_events.chain(of_plans);
+    let all = of_events.chain(before_runs.cloned()).chain(of_plans);
     all.filter(|command| seen.insert(command.clone())).collect()
 }
 

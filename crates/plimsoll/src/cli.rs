@@ -1,5 +1,6 @@
 //! Command line of `plimsoll` for clap: subcommands, their arguments, and the help.
 
+mod ab;
 mod documents;
 mod events;
 mod examples;
@@ -17,6 +18,7 @@ mod systems;
 mod values;
 mod workloads;
 
+pub use ab::{AbArgs, Settle};
 pub use documents::{DocsCommand, SchemaForm};
 pub use events::EventArgs;
 pub use hosts::{HostsCheckArgs, HostsCommand};
@@ -36,8 +38,8 @@ pub use workloads::{
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 use examples::{
-    CURVE_EXAMPLES, FIND_EXAMPLES, HOSTS_EXAMPLES, MD_EXAMPLES, PROFILE_EXAMPLES, RESUME_EXAMPLES,
-    RUN_EXAMPLES, SERVE_EXAMPLES,
+    AB_EXAMPLES, CURVE_EXAMPLES, FIND_EXAMPLES, HOSTS_EXAMPLES, MD_EXAMPLES, PROFILE_EXAMPLES,
+    RESUME_EXAMPLES, RUN_EXAMPLES, SERVE_EXAMPLES,
 };
 use std::path::PathBuf;
 
@@ -83,13 +85,16 @@ pub enum Command {
     /// Find the load line: the highest load that passes the criteria
     #[command(after_help = FIND_EXAMPLES)]
     Find(Box<FindArgs>),
+    /// Compare two variants of a run in pairs of runs
+    #[command(after_help = AB_EXAMPLES)]
+    Ab(Box<AbArgs>),
     /// Run a Filebench profile on one or several file systems
     #[command(after_help = PROFILE_EXAMPLES)]
     Profile(Box<ProfileArgs>),
     /// Measure metadata and small objects: MD-Workbench, mdtest and IOR
     #[command(args_override_self = true, after_help = MD_EXAMPLES)]
     Md(Box<MdArgs>),
-    /// Make the missing runs of repeats, a curve, a search or a profile
+    /// Make the missing runs of a series, such as a curve or a profile
     #[command(after_help = RESUME_EXAMPLES)]
     Resume(Box<ResumeArgs>),
     /// Be a rank; started by `--hosts` on other machines
@@ -227,7 +232,7 @@ pub struct ResultsRoot {
     pub results: PathBuf,
 }
 
-/// Options of `run`, `curve`, `find`, `profile` and `resume` for the printed report and for the ranks of runs.
+/// Options of `run`, `curve`, `find`, `ab`, `profile` and `resume` for the printed report and for the ranks of runs.
 #[derive(Debug, Args)]
 pub struct OutputArgs {
     /// Output format of the report; json prints the results file alone: run.json, or series.json

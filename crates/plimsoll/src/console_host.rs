@@ -112,6 +112,10 @@ impl Host for ConsoleHost {
         self.output.report_progress(line);
     }
 
+    fn settled(&self, words: &str) {
+        self.output.print_message(words);
+    }
+
     fn warn(&self, line: &str) {
         console::err(&format!("warning: {line}\n"));
     }

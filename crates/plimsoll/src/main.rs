@@ -109,6 +109,7 @@ fn run(command: Command) -> Result<Exit, CommandError> {
         Command::Run(args) => commands::run::run(&args),
         Command::Curve(args) => commands::curve::run(&args),
         Command::Find(args) => commands::find::run(&args),
+        Command::Ab(args) => commands::ab::run(&args),
         Command::Md(args) => commands::md::run(&args),
         Command::Profile(args) => commands::profile::run(*args),
         Command::Resume(args) => commands::series::resume(&args),

@@ -66,27 +66,40 @@ pub fn series(
     }
 }
 
+/// A configuration without a name, for runs of a Plan on the target of `how`.
+///
+/// # Errors
+/// If the target's system is unknown, the Plan lacks the phase of an event, or the process has no current directory.
+pub fn configuration(
+    mut plan: Plan,
+    how: &CommonRunArgs,
+    events: &EventArgs,
+) -> Result<Configuration, CommandError> {
+    workload::make_absolute(&mut plan, &how.files.target)?;
+    check_phases(&events.event, &plan, &how.files.target).map_err(CommandError::usage)?;
+    Ok(Configuration {
+        name: String::new(),
+        filesystem: None,
+        directory: String::new(),
+        before: vec![],
+        target: target(&io_choice::target_of(&how.files.target, &plan))?,
+        plan,
+    })
+}
+
 /// A new series of one workload, whose only configuration has the Plan of the highest load.
 ///
 /// # Errors
 /// If the target's system is unknown, the Plan lacks the phase of an event, or the process has no current directory.
 pub fn of_workload(
     kind: SeriesKind,
-    mut plan: Plan,
+    plan: Plan,
     how: &CommonRunArgs,
     events: &EventArgs,
     ranks: u32,
 ) -> Result<Series, CommandError> {
-    workload::make_absolute(&mut plan, &how.files.target)?;
-    check_phases(&events.event, &plan, &how.files.target).map_err(CommandError::usage)?;
     let name = plan.name.clone();
-    let only = Configuration {
-        name: String::new(),
-        filesystem: None,
-        directory: String::new(),
-        target: target(&io_choice::target_of(&how.files.target, &plan))?,
-        plan,
-    };
+    let only = configuration(plan, how, events)?;
     Ok(series(kind, &name, vec![only], how, events, ranks))
 }
 
@@ -99,19 +112,24 @@ pub fn settings(configuration: &Configuration, how: &CommonRunArgs) -> Settings 
     }
 }
 
-/// Checks the needs of a series' only configuration, and adds the description of its target and notes.
+/// Checks the needs of a series' configurations, and adds the descriptions of their targets and their notes.
 ///
 /// # Errors
 /// If a run would be refused, or the results below `root` would be among the run's files.
 pub fn check(series: &mut Series, how: &CommonRunArgs, root: &Path) -> Result<(), CommandError> {
-    let only = &series.configurations[0];
-    refuse_results_among_files(root, &only.plan, &only.target.url)?;
-    let look = preflight(only, how)?;
-    if !look.refusals.is_empty() {
-        return Err(CommandError::usage(look.refusals.join("\n")));
+    for configuration in &mut series.configurations {
+        refuse_results_among_files(root, &configuration.plan, &configuration.target.url)?;
+        let look = preflight(configuration, how)?;
+        if !look.refusals.is_empty() {
+            return Err(CommandError::usage(look.refusals.join("\n")));
+        }
+        for note in &configuration.plan.notes {
+            if !series.notes.contains(note) {
+                series.notes.push(note.clone());
+            }
+        }
+        configuration.target.description = look.target;
     }
-    series.notes.clone_from(&only.plan.notes);
-    series.configurations[0].target.description = look.target;
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! Texts that `curve`, `find`, `profile`, `resume` and `run --repeat` print: first line, a line per run, and the
+//! Texts that `curve`, `find`, `ab`, `profile`, `resume` and `run --repeat` print: first line, a line per run, and the
 //! report.
 
 use crate::console_host::{files_of, ranks_of};
@@ -9,10 +9,10 @@ use plimsoll_report::compare::{self, ProfileSet, of_profiles};
 use plimsoll_report::html::page;
 use plimsoll_report::series::document;
 use plimsoll_report::terminal::{self, Layout};
-use plimsoll_report::{curve, find, profile};
+use plimsoll_report::{ab, curve, find, profile};
 use plimsoll_results::{
-    COMPARISON_FILE, LoadCurve, LoadSearch, NextRun, Profile, ResultsError, Series, SeriesKind,
-    SeriesOf, SeriesWriter,
+    COMPARISON_FILE, LoadCurve, LoadSearch, NextRun, PairedComparison, Profile, ResultsError,
+    Series, SeriesKind, SeriesOf, SeriesWriter,
 };
 use std::time::Duration;
 
@@ -35,6 +35,7 @@ pub fn headline(series: &Series, jobs: usize) -> String {
         SeriesKind::Curve(figures) => curve_headline(SeriesOf { series, figures }, jobs),
         SeriesKind::Search(figures) => search_headline(SeriesOf { series, figures }),
         SeriesKind::Profile(figures) => profile_headline(SeriesOf { series, figures }),
+        SeriesKind::Ab(figures) => paired_headline(SeriesOf { series, figures }),
     }
 }
 
@@ -53,6 +54,7 @@ pub fn line(series: &Series, number: usize, how: RunLine) -> String {
         SeriesKind::Curve(_) => curve::line(run),
         SeriesKind::Search(_) => find::line(series.metric_name(), number + 1, run),
         SeriesKind::Profile(figures) => profile::line(SeriesOf { series, figures }, number),
+        SeriesKind::Ab(figures) => ab::line(SeriesOf { series, figures }, number),
     };
     match how {
         RunLine::New => line,
@@ -186,6 +188,43 @@ fn profile_headline(profile: SeriesOf<'_, Profile>) -> String {
         profile.name,
         show_duration(missing_length(&profile)),
         clock_of(&profile),
+    )
+}
+
+fn paired_headline(of: SeriesOf<'_, PairedComparison>) -> String {
+    let pairs = counted(of.figures.first.len() as u64, "pair", "pairs");
+    let (pairs, total) = match of.figures.until {
+        None => {
+            let length = show_duration(missing_length(&of));
+            (pairs, format!(", together about {length}{}", clock_of(&of)))
+        }
+        Some(until) => (
+            format!(
+                "at most {pairs}, until the interval is ±{} %",
+                100.0 * until
+            ),
+            String::new(),
+        ),
+    };
+    let made = match of.runs.len() {
+        0 => String::new(),
+        n => format!(", {} made before", counted(n as u64, "run", "runs")),
+    };
+    let alike = match of.is_like_with_like() {
+        true => " (like against like)",
+        false => "",
+    };
+    let (warmup_s, window_s) = of.times_s();
+    format!(
+        "{}{}: A against B{alike}, {pairs} of runs{made}, each run {} of warm-up and {} measured{total}; primary figure {}, \
+         order within the pairs from seed {}{}",
+        of.name,
+        scaled(&of),
+        length(warmup_s),
+        length(window_s),
+        of.figures.primary,
+        of.figures.seed,
+        ranks_of(of.ranks),
     )
 }
 

@@ -275,8 +275,8 @@ fn changes_of_files(
             None => None,
         },
         sets: args.set.clone(),
-        seed: args.seed,
-        scale: args.scale,
+        seed: args.data.seed,
+        scale: args.data.scale,
         content: args.content,
         options: RunOptions {
             content: args.content.unwrap_or_default(),

@@ -8,6 +8,7 @@ use plimsoll_report::compare::{ProfileSet, Results};
 use plimsoll_report::document::Document;
 use plimsoll_report::html::{RunData, page};
 use plimsoll_report::terminal::{self, Layout};
+use plimsoll_report::ab::{self, CountedPairs};
 use plimsoll_report::{curve, find, markdown, points, profile, repeats};
 use plimsoll_results::{
     Entry, Kind, SERIES_FILE, Series, SeriesDir, SeriesKind, SeriesOf, Step, read_runs,
@@ -81,6 +82,13 @@ fn show(series: &Series, dir: &SeriesDir) {
                 black_box(profile::line(of, number));
             }
         }
+        SeriesKind::Ab(figures) => {
+            let of = SeriesOf { series, figures };
+            show_document(ab::document(of, &CountedPairs::default(), vec![]), series, dir);
+            for number in 0..series.runs.len() {
+                black_box(ab::line(of, number));
+            }
+        }
     }
 }
 
@@ -94,9 +102,10 @@ fn show_document(document: Document, series: &Series, dir: &SeriesDir) {
 }
 
 /// One document for each kind of series, to which the edits in an input with a leading digit are applied.
-const SAMPLES: [&str; 4] = [
+const SAMPLES: [&str; 5] = [
     include_str!("../../corpus/series_json/curve.json"),
     include_str!("../../corpus/series_json/search.json"),
     include_str!("../../corpus/series_json/repeats.json"),
     include_str!("../../corpus/series_json/profile.json"),
+    include_str!("../../corpus/series_json/ab.json"),
 ];

@@ -23,7 +23,8 @@ impl Results {
     /// comparison.
     ///
     /// # Errors
-    /// A sentence if the directory holds no results, damaged results, or a search, which is not one result.
+    /// A sentence if the directory holds no results, damaged results, or a search or a paired comparison, which is not
+    /// one result.
     pub fn read(
         path: &Path,
         name: &str,
@@ -42,6 +43,12 @@ impl Results {
                 SeriesKind::Search(_) => {
                     return Err(format!(
                         "{name} is a search for a load line; compare the runs in it, or load curves"
+                    ));
+                }
+                SeriesKind::Ab(_) => {
+                    return Err(format!(
+                        "{name} is a paired comparison, which compares its two variants itself; \
+                         `plimsoll report` prints the answer"
                     ));
                 }
                 SeriesKind::Repeats(repeats) => {

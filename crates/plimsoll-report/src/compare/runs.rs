@@ -48,19 +48,21 @@ pub(super) fn of_all_metrics(percentiles: Option<&Percentiles>, paced: bool) -> 
 }
 
 /// Compared figures of one row of a run: one operation, or all operations together.
-struct Figures<'a> {
+pub(super) struct Figures<'a> {
     ops: u64,
     /// Operations per second, bytes per second, and number of errors; `None` if the run measured nothing.
     measured: Option<(f64, f64, u64)>,
     mean_ms: f64,
     service_mean_ms: f64,
     cpu_us_per_op: Option<f64>,
-    latency_kind: LatencyKind,
+    /// Whether operations of the row were paced, so that response and service times differ.
+    is_paced: bool,
+    pub(super) latency_kind: LatencyKind,
     percentile: Box<dyn Fn(Percentile) -> Option<PercentileFigure> + 'a>,
 }
 
 impl<'a> Figures<'a> {
-    fn of_all(run: &'a Run) -> Self {
+    pub(super) fn of_all(run: &'a Run) -> Self {
         let s = &run.summary;
         Self {
             ops: s.ops,
@@ -68,9 +70,17 @@ impl<'a> Figures<'a> {
             mean_ms: s.mean_ms,
             service_mean_ms: s.service().mean_ms,
             cpu_us_per_op: s.cpu_us_per_op,
+            is_paced: s.service.is_some(),
             latency_kind: s.latency_kind(),
             percentile: Box::new(|p| s.percentile(p)),
         }
+    }
+
+    /// Figures of an operation by name and kind; `None` if the run has no such operation.
+    pub(super) fn of_operation(run: &'a Run, (name, kind): &(String, String)) -> Option<Self> {
+        let mut found = run.operations.iter();
+        let found = found.find(|o| o.name == *name && o.kind.to_string() == *kind);
+        found.map(Self::of_one)
     }
 
     fn of_one(o: &'a OperationFigures) -> Self {
@@ -80,9 +90,21 @@ impl<'a> Figures<'a> {
             mean_ms: o.latency.mean_ms,
             service_mean_ms: o.service().mean_ms,
             cpu_us_per_op: o.cpu_us_per_op,
+            is_paced: o.service.is_some(),
             latency_kind: o.latency_kind(),
             percentile: Box::new(|p| o.percentile(p)),
         }
+    }
+
+    /// A figure above 0 that is known exactly; `None` for a percentile of too few operations, and for a lower bound.
+    pub(super) fn exact(&self, metric: Metric) -> Option<f64> {
+        if let Some(percentile) = metric.percentile() {
+            let figure = (self.percentile)(percentile)?;
+            if !figure.enough_samples || kind_of(metric).at_least(&figure) {
+                return None;
+            }
+        }
+        self.get(metric).filter(|v| v.is_finite() && *v > 0.0)
     }
 
     fn get(&self, metric: Metric) -> Option<f64> {
@@ -102,6 +124,14 @@ impl<'a> Figures<'a> {
     }
 }
 
+/// Kind of the percentiles of a figure.
+fn kind_of(metric: Metric) -> PercentileKind {
+    match metric.is_service() {
+        true => PercentileKind::Service,
+        false => PercentileKind::Latency,
+    }
+}
+
 /// A row of a figure, with marks for too few operations, for lower bounds and for offered rates.
 fn row_of<'a>(
     name: &str,
@@ -114,10 +144,7 @@ fn row_of<'a>(
         let kind = of.as_ref().map(|of| of.latency_kind);
         kind == Some(LatencyKind::Response) && !fell_short(run)
     };
-    let of = match metric.is_service() {
-        true => PercentileKind::Service,
-        false => PercentileKind::Latency,
-    };
+    let of = kind_of(metric);
     let of_set = |runs: &&'a [Run]| {
         let verdict = runs.iter().map(|r| r.validity.verdict).max()?;
         let all: Vec<Option<Figures<'_>>> = runs.iter().map(&figures).collect();
@@ -138,7 +165,7 @@ fn row_of<'a>(
 }
 
 /// Whether a run missed its offered rate, so that its rate is a measurement of the target.
-fn fell_short(run: &Run) -> bool {
+pub(super) fn fell_short(run: &Run) -> bool {
     let mut reasons = run.validity.reasons.iter();
     reasons.any(|r| ["process_rate", "total_rate"].contains(&r.code.as_str()))
 }
@@ -159,19 +186,11 @@ pub fn of_runs<'a>(sets: &[RunSet<'a>], percentiles: Option<&Percentiles>) -> Co
     for metric in of_all_metrics(percentiles, paced) {
         rows.extend(row_of_all(ALL, metric, &of_sets));
     }
-    for key in operations(sets) {
-        let name = match runs().any(|r| is_shared(r, &key.0)) {
-            true => format!("{} ({})", key.0, key.1),
-            false => key.0.clone(),
-        };
-        let found = |r: &'a Run| {
-            let mut found = r.operations.iter();
-            found.find(|o| o.name == key.0 && o.kind.to_string() == key.1)
-        };
-        let paced = runs().filter_map(found).any(|o| o.service.is_some());
+    for (name, key) in operation_names(runs()) {
+        let figures = |r: &'a Run| Figures::of_operation(r, &key);
+        let paced = runs().filter_map(figures).any(|f| f.is_paced);
         let shown = Percentiles::shown_percentiles(percentiles, &OPERATION_PERCENTILES);
         for metric in metrics(shown, paced) {
-            let figures = |r| found(r).map(Figures::of_one);
             rows.extend(row_of(&name, metric, &of_sets, figures));
         }
     }
@@ -179,11 +198,22 @@ pub fn of_runs<'a>(sets: &[RunSet<'a>], percentiles: Option<&Percentiles>) -> Co
     Comparison::new(sides, warnings_of(sets), None, rows)
 }
 
-/// Names and kinds of all operations that count, in the order of their first occurrence.
-fn operations(sets: &[RunSet<'_>]) -> Vec<(String, String)> {
-    let all = sets.iter().flat_map(|s| s.runs).flat_map(|r| &r.operations);
+/// All operations that count, in the order of their first occurrence: the name in tables, and name and kind. The name in
+/// tables has the kind if operations of a run share the name.
+pub(super) fn operation_names<'a>(
+    runs: impl Iterator<Item = &'a Run> + Clone,
+) -> Vec<(String, (String, String))> {
+    let all = runs.clone().flat_map(|r| &r.operations);
     let occurred = all.filter(|o| o.kind.counts() && o.ops + o.errors + o.in_flight > 0);
-    distinct(occurred.map(|o| (o.name.clone(), o.kind.to_string())))
+    let keys = distinct(occurred.map(|o| (o.name.clone(), o.kind.to_string())));
+    let named = |key: (String, String)| {
+        let name = match runs.clone().any(|r| is_shared(r, &key.0)) {
+            true => format!("{} ({})", key.0, key.1),
+            false => key.0.clone(),
+        };
+        (name, key)
+    };
+    keys.into_iter().map(named).collect()
 }
 
 fn is_shared(run: &Run, name: &str) -> bool {

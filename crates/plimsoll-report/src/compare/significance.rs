@@ -221,15 +221,15 @@ impl Comparison {
         if states(ChangeVerdict::Drift) {
             remarks.push(
                 "no statement on whether a difference is real: the runs drift; remove the cause of the \
-                 drift, or measure the results in turns"
+                 drift, or measure pairs in random order with plimsoll ab"
                     .into(),
             );
         }
         if states(ChangeVerdict::MeasuredApart) {
             remarks.push(
                 "no statement on whether a difference is real: the results were measured one after the \
-                 other, and drift of the machine and the difference cannot be told apart; measure the \
-                 results in turns"
+                 other, and drift of the machine and the difference cannot be told apart; measure pairs in \
+                 random order with plimsoll ab"
                     .into(),
             );
         }

@@ -1,11 +1,15 @@
 //! Results of any kind, as pages show them: a run or a series.
 
+use crate::ab::{self, CountedPairs};
 use crate::document::Document;
 use crate::html::chart::Chart;
 use crate::html::charts;
 use crate::html::loaded_result::{LoadedResult, name_of};
 use crate::{curve, find, run};
-use plimsoll_results::{Annotations, Percentiles, ResultsError, RunDir, Series, SeriesDir};
+use plimsoll_results::{
+    Annotations, Distribution, PairedComparison, Percentiles, ResultsError, RunDir, Series,
+    SeriesDir, SeriesOf, Side,
+};
 use std::path::Path;
 
 /// The content of a results directory of any kind.
@@ -13,7 +17,7 @@ use std::path::Path;
 pub enum RunData {
     /// A run.
     Run(Box<LoadedResult>),
-    /// A load curve, or a search for a load line.
+    /// A load curve, a search for a load line, or a paired comparison.
     Series {
         /// Name of the results directory.
         name: String,
@@ -21,7 +25,45 @@ pub enum RunData {
         series: Box<Series>,
         /// The user's tags and note.
         annotations: Box<Annotations>,
+        /// The pairs that count; `None` unless the series is a paired comparison.
+        pairs: Option<Box<LoadedPairs>>,
     },
+}
+
+/// The pairs of a paired comparison that count, with their latencies, for pages.
+#[derive(Debug, Clone)]
+pub struct LoadedPairs {
+    /// Runs and effects of the pairs.
+    pairs: CountedPairs,
+    /// Latencies of all operations in the runs of A and of B.
+    distributions: [Distribution; 2],
+}
+
+impl LoadedPairs {
+    fn read(
+        of: SeriesOf<'_, PairedComparison>,
+        dir: &SeriesDir,
+        percentiles: Option<&Percentiles>,
+    ) -> Result<Self, ResultsError> {
+        let mut distributions = [Distribution::default(), Distribution::default()];
+        for pair in of.figures.pairs(&of.runs) {
+            if pair.figures(of.figures.primary).is_none() {
+                continue;
+            }
+            for (side, distribution) in Side::BOTH.into_iter().zip(&mut distributions) {
+                let run = pair.run(side).and_then(|run| dir.run(run));
+                let Some(run) = run else { continue };
+                let loaded = LoadedResult::read(&run, percentiles)?;
+                for operation in &loaded.distributions {
+                    distribution.merge(&operation.latency);
+                }
+            }
+        }
+        Ok(Self {
+            pairs: CountedPairs::read(of, dir, percentiles)?,
+            distributions,
+        })
+    }
 }
 
 impl RunData {
@@ -32,9 +74,15 @@ impl RunData {
     pub fn read(path: &Path, percentiles: Option<&Percentiles>) -> Result<Self, ResultsError> {
         let dir = SeriesDir::at(path);
         if dir.exists() {
+            let series = dir.read_with(percentiles)?;
+            let shown = series.percentiles_shown.as_ref();
+            let pairs = series
+                .as_paired()
+                .map(|of| LoadedPairs::read(of, &dir, shown));
             return Ok(Self::Series {
                 name: name_of(path),
-                series: Box::new(dir.read_with(percentiles)?),
+                pairs: pairs.transpose()?.map(Box::new),
+                series: Box::new(series),
                 annotations: Box::new(Annotations::read(path)?),
             });
         }
@@ -67,13 +115,24 @@ impl RunData {
     pub fn document(&self) -> Document {
         let document = match self {
             Self::Run(loaded) => run::with_charts(&loaded.run, charts::of_run(loaded)),
-            Self::Series { series, .. } => match (series.as_curve(), series.as_search()) {
-                (Some(curve), _) => curve::document(curve),
-                (_, Some(search)) => find::document(search),
-                // The page of repeated runs or of a profile shows a report for each run instead of one report on the
-                // series.
-                (None, None) => Document::default(),
-            },
+            Self::Series { series, pairs, .. } => {
+                let paired = series.as_paired().zip(pairs.as_ref());
+                match (series.as_curve(), series.as_search(), paired) {
+                    (Some(curve), ..) => curve::document(curve),
+                    (_, Some(search), _) => find::document(search),
+                    (.., Some((of, loaded))) => {
+                        let LoadedPairs {
+                            pairs,
+                            distributions,
+                        } = &**loaded;
+                        let charts = charts::of_pairs(of, &pairs.effects, distributions);
+                        ab::document(of, pairs, charts)
+                    }
+                    // The page of repeated runs or of a profile shows a report for each run instead of one report on
+                    // the series.
+                    (None, None, None) => Document::default(),
+                }
+            }
         };
         document.named(self.name())
     }

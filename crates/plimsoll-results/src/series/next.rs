@@ -1,6 +1,6 @@
 //! Rule of a series: the choice of the next run.
 
-use crate::series::{Configuration, Purpose, Series, SeriesRun, SeriesState};
+use crate::series::{Configuration, Purpose, Series, SeriesRun, SeriesState, SettleRule};
 use plimsoll_plan::Reason;
 use std::collections::HashSet;
 
@@ -66,9 +66,14 @@ pub trait Strategy {
         false
     }
 
-    /// Whether a failed run ends the series: true except for a profile.
+    /// Whether a failed run ends the series: true except for a profile and a paired comparison.
     fn ends_with_a_failed_run(&self) -> bool {
         true
+    }
+
+    /// Rule of the wait before each run; `None` for runs without a wait, as in every series but a paired comparison.
+    fn settle(&self) -> Option<SettleRule> {
+        None
     }
 
     /// Checks a series document of the kind for faults that editing or damage can cause.

@@ -1,7 +1,7 @@
 //! A run of a series, with the figures for tables of the series.
 
 use crate::series::margin::margin;
-use crate::series::{NextRun, Purpose};
+use crate::series::{NextRun, Purpose, Settling};
 use crate::simulation::ElementTime;
 use crate::{
     CommandRun, MixFigures, OperationFigures, Percentile, PercentileFigure, Percentiles, Reason,
@@ -89,7 +89,12 @@ pub struct SeriesRun {
     /// the target is real.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bottleneck: Option<Bottleneck>,
-    /// Hooks that ran: the user's commands before and after phases of the run, in order.
+    /// Wait before the run for the machine to come to rest; null without such a wait, and if the process of the run ended
+    /// before it listed the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settling: Option<Settling>,
+    /// The user's commands that ran before the run, whose phase is `run`, and before and after phases of the run, in
+    /// order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commands: Vec<CommandRun>,
     /// Time of day at which the run began: RFC 3339, in UTC.
@@ -169,6 +174,7 @@ impl SeriesRun {
             stationarity: run.stationarity.clone(),
             time_at: simulation.map_or_else(Vec::new, |s| s.mean_times(&run.operations)),
             bottleneck: simulation.and_then(|s| s.bottleneck.clone()),
+            settling: None,
             commands: run.commands.clone(),
             started_at: run.started_at.clone(),
         };

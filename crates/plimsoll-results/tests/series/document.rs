@@ -1,6 +1,6 @@
 //! The permitted content of `series.json`.
 
-use crate::fixtures::{create, curve, list, profile, repeats, search};
+use crate::fixtures::{create, curve, list, paired, profile, repeats, search};
 use plimsoll_results::{
     Document, Kind, ResultsError, RunDir, SERIES_FILE, Series, SeriesDir, SeriesKind, SeriesWriter,
     Verdict, run_dirs,
@@ -15,6 +15,7 @@ fn every_kind_is_read_back() {
         (curve(), Kind::Curve),
         (search(), Kind::Search),
         (profile(1, &[("a", "ext4")]), Kind::Profile),
+        (paired(2, None), Kind::Ab),
     ];
     for (mut series, kind) in kinds {
         list(&mut series, Verdict::Valid);

@@ -1,5 +1,6 @@
 //! Series of runs: the document, the rule of each kind, and the directory.
 
+mod ab;
 mod curve;
 mod document;
 mod entry;

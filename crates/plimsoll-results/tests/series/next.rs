@@ -1,6 +1,6 @@
 //! The rule of each kind, which derives the next run or the end from the listed runs.
 
-use crate::fixtures::{SEED, curve, list, next, plan, profile, repeats, search};
+use crate::fixtures::{SEED, curve, list, next, paired, plan, profile, repeats, search};
 use plimsoll_results::{
     NextRun, Purpose, SearchEnd, Series, SeriesKind, SeriesState, Status, Step, Verdict,
 };
@@ -198,12 +198,13 @@ fn a_profile_goes_on_after_a_failed_run_and_has_failed() {
 }
 
 #[test]
-fn an_interruption_ends_every_kind_and_a_failure_ends_all_but_a_profile() {
-    let kinds: [fn() -> Series; 4] = [
+fn an_interruption_ends_every_kind_and_a_failure_ends_all_but_profiles_and_paired_comparisons() {
+    let kinds: [fn() -> Series; 5] = [
         || repeats(3),
         curve,
         search,
         || profile(1, &[("a", "ext4"), ("b", "ext4")]),
+        || paired(2, None),
     ];
     for kind in kinds {
         let mut interrupted = kind();
@@ -212,9 +213,10 @@ fn an_interruption_ends_every_kind_and_a_failure_ends_all_but_a_profile() {
         assert_eq!(status(interrupted), Status::Interrupted);
         let mut failed = kind();
         list(&mut failed, Failed);
-        match failed.as_profile() {
-            Some(_) => assert_eq!(next(&failed).configuration, 1),
-            None => {
+        match &failed.kind {
+            SeriesKind::Profile(_) => assert_eq!(next(&failed).configuration, 1),
+            SeriesKind::Ab(_) => assert_eq!(next(&failed).seed, failed.runs[0].seed),
+            _ => {
                 let expected = (SeriesState::Failed, Some("failed".to_owned()));
                 assert_eq!(end(&failed), expected);
                 assert_eq!(status(failed), Status::Failed);
@@ -239,6 +241,7 @@ fn independent_runs_are_those_that_next_chooses() {
         repeats(3),
         curve(),
         profile(2, &[("a", "ext4"), ("b", "xfs")]),
+        paired(3, None),
     ];
     for mut series in kinds {
         loop {

@@ -142,6 +142,7 @@ fn document(curve: &CurveScenario, plan: &Plan, url: String) -> Series {
             name: String::new(),
             filesystem: None,
             directory: String::new(),
+            before: vec![],
             target: Target {
                 url,
                 description: String::new(),

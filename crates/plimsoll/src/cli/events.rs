@@ -8,7 +8,7 @@ use plimsoll_series::events::{self, Action, EventSpec};
 use plimsoll_sim::SystemEvent;
 
 /// Option `--event`: commands of the user, and events of a simulated system, in the order given.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub struct EventArgs {
     /// Run a shell command: 'TIME sh COMMAND' beside the load, at a time after the beginning of the run, warm-up
     /// included; 'before PHASE sh COMMAND' or 'after PHASE sh COMMAND' around a phase (populate, load, a phase of md),
@@ -67,8 +67,8 @@ impl Command {
             Self::Run(args) => (&mut args.workload.events, &mut args.workload.how),
             Self::Curve(args) => (&mut args.events, &mut args.how),
             Self::Find(args) => (&mut args.events, &mut args.how),
-            // `md` and `profile` add the events to their targets later: the target of `md` is known only after the
-            // options of `md` are read, and the targets of `profile` only when each run begins.
+            // `md`, `profile` and `ab` add the events to their targets later: the target of `md` is known only after the
+            // options of `md` are read, the targets of `profile` only when each run begins, and `ab` has two targets.
             _ => return Ok(()),
         };
         events.event = events.add_to(&mut how.files.target)?;

@@ -57,6 +57,22 @@ A fit that was interrupted is resumed by the same command.
 Exit codes: 0 the fit is good, 1 failed, 2 bad usage or input, 3 the fit is not good: there are not more \
 points than free figures, or it did not converge; 130 interrupted by a signal.";
 
+pub(super) const AB_EXAMPLES: &str = "\
+Examples:
+  plimsoll ab varmail --dir A=/mnt/ext4/t --dir B=/mnt/xfs/t --time 20s
+      eight pairs of runs; in each pair, the seed decides which file system is first
+  plimsoll ab webserver --dir ./t --set B:nthreads=50 --until 2%
+      pairs until the ratio is known to 2 %, at most 100
+  plimsoll ab randomread --target A=posix --target 'B=posix:?io=uring' --set nthreads=32 --primary p99
+  plimsoll ab varmail --dir /mnt/t --before A='mount -o remount,relatime /mnt' --before B='mount -o remount,noatime /mnt'
+  plimsoll ab varmail --dir ./t
+      like against like: shows which differences are chance on this machine
+
+A value with A= or B= before it (A: or B: in --set) is for this variant, any other value for both. The answer is the \
+ratio of the primary figure, B by A, with a 95 % confidence interval. A pair with a run that is not valid does not count.
+Exit codes: 0 at least two pairs count, 1 failed, 2 bad usage or input, 3 fewer pairs count, 130 \
+interrupted by a signal.";
+
 pub(super) const PROFILE_EXAMPLES: &str = "\
 Examples:
   plimsoll profile fileio --dry-run

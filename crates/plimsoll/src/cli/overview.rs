@@ -8,7 +8,7 @@ use std::fmt::Write;
 const GROUPS: [(&str, &[&str]); 5] = [
     (
         "Measure",
-        &["run", "curve", "find", "profile", "md", "resume"],
+        &["run", "curve", "find", "ab", "profile", "md", "resume"],
     ),
     ("Files", &["populate", "clean"]),
     ("Workloads", &["workloads"]),
@@ -104,7 +104,7 @@ mod tests {
             .collect();
         assert_eq!(grouped.iter().copied().collect::<BTreeSet<_>>(), visible);
         assert_eq!(grouped.len(), visible.len());
-        assert!(grouped.len() <= 16, "{}", grouped.len());
+        assert!(grouped.len() <= 17, "{}", grouped.len());
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub struct WorkloadArgs {
 }
 
 /// Help on targets, with the URL form of each target.
-fn target_help() -> String {
+pub(super) fn target_help() -> String {
     let forms = plimsoll_target::registry::SCHEMES.iter().map(|s| s.form);
     let forms: Vec<&str> = forms.collect();
     format!(
@@ -62,18 +62,11 @@ pub struct FilesArgs {
     )]
     pub target: String,
 
-    /// Fraction of the data and rates of a workload with business metrics; the result is marked as not
-    /// comparable [default: 1]
-    #[arg(long, value_name = "FRACTION", value_parser = scale)]
-    #[arg(allow_hyphen_values = true, help_heading = "Load")]
-    pub scale: Option<f64>,
+    #[command(flatten)]
+    pub data: DataArgs,
     /// Change a parameter of the workload; repeatable
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting, help_heading = "Load")]
     pub set: Vec<(String, String)>,
-    /// Seed of all random choices [default: 1]
-    #[arg(long, value_name = "N", value_parser = seed)]
-    #[arg(allow_hyphen_values = true, help_heading = "Load")]
-    pub seed: Option<u64>,
 
     /// Content of writes, instead of the workload's content: random, zero, or comma-separated parts: compressible:RATIO
     /// (or PERCENT%), duplicate:PERCENT, block:SIZE, groups:N [default: random]
@@ -81,11 +74,26 @@ pub struct FilesArgs {
     pub content: Option<Content>,
 }
 
-/// Options of every command that runs workloads.
+/// Options for the amount and the random choices of a workload's data.
+#[derive(Debug, Clone, Args)]
+pub struct DataArgs {
+    /// Fraction of the data and rates of a workload with business metrics; the result is marked as not
+    /// comparable [default: 1]
+    #[arg(long, value_name = "FRACTION", value_parser = scale)]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
+    pub scale: Option<f64>,
+    /// Seed of all random choices [default: 1]
+    #[arg(long, value_name = "N", value_parser = seed)]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
+    pub seed: Option<u64>,
+}
+
+/// Options of every command that runs workloads. `F`: the options that determine the files, which `ab` has for two
+/// variants.
 #[derive(Debug, Args)]
-pub struct CommonRunArgs {
+pub struct CommonRunArgs<F: Args = FilesArgs> {
     #[command(flatten)]
-    pub files: FilesArgs,
+    pub files: F,
     /// Keep the workload's files after the run
     #[arg(long, help_heading = "Target")]
     pub keep: bool,
@@ -205,6 +213,25 @@ pub struct ConvertArgs {
     /// New file for the operation mix, instead of standard output
     #[arg(allow_hyphen_values = true, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub output: Option<PathBuf>,
+}
+
+impl<F: Args> CommonRunArgs<F> {
+    /// The same options with other files.
+    pub fn with_files<G: Args>(&self, files: G) -> CommonRunArgs<G> {
+        CommonRunArgs {
+            files,
+            keep: self.keep,
+            time: self.time,
+            warmup: self.warmup,
+            on_error: self.on_error,
+            verify: self.verify,
+            drop_caches: self.drop_caches,
+            cpus: self.cpus.clone(),
+            allow_commands: self.allow_commands,
+            interval: self.interval,
+            dry_run: self.dry_run,
+        }
+    }
 }
 
 impl CommonRunArgs {

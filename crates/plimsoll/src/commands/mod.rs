@@ -1,5 +1,6 @@
 //! Subcommands, one module each.
 
+pub mod ab;
 pub mod annotate;
 pub mod clean;
 pub mod compare;

@@ -38,8 +38,8 @@ pub(super) fn show(plan: &Plan, settings: &Settings, format: Format) -> Result<E
     verdict(&look)
 }
 
-/// Prints `summary`, and the Plan of the series' highest load with the resources that its run needs; as JSON, prints
-/// `series.json` as it is before the first run.
+/// Prints `summary`, and the Plan of each configuration with the resources that its run needs, at the highest load if the
+/// series has several loads; as JSON, prints `series.json` as it is before the first run.
 pub(super) fn show_series(
     series: &Series,
     how: &CommonRunArgs,
@@ -47,19 +47,28 @@ pub(super) fn show_series(
     format: Format,
     summary: &str,
 ) -> Result<Exit, CommandError> {
-    let only = &series.configurations[0];
-    refuse_results_among_files(root, &only.plan, &only.target.url)?;
+    for configuration in &series.configurations {
+        refuse_results_among_files(root, &configuration.plan, &configuration.target.url)?;
+    }
     match format {
         Format::Text => {
-            print(&format!("{summary}\n\nat the highest load\n"))?;
-            show(&only.plan, &new_series::settings(only, how), format)
+            print(&format!("{summary}\n"))?;
+            for configuration in &series.configurations {
+                let label = configuration.label();
+                let label = label.unwrap_or_else(|| "at the highest load".into());
+                print(&format!("\n{label}\n"))?;
+                let settings = new_series::settings(configuration, how);
+                show(&configuration.plan, &settings, format)?;
+            }
         }
         Format::Json => {
-            let look = new_series::preflight(only, how)?;
             print(&series.to_json())?;
-            verdict(&look)
+            for configuration in &series.configurations {
+                verdict(&new_series::preflight(configuration, how)?)?;
+            }
         }
     }
+    Ok(Exit::Valid)
 }
 
 /// Usage error with the reasons of preflight for refusing a run; `Exit::Valid` without reasons.

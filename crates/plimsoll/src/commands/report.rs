@@ -15,7 +15,7 @@ use plimsoll_report::html::chart::standalone;
 use plimsoll_report::html::{RunData, page};
 use plimsoll_report::{csv, markdown, points, profile, repeats, terminal};
 use plimsoll_results::{Document as _, Percentiles, Run, SeriesDir};
-use results::{LoadedResult, ResultKind, of_profile, subjects};
+use results::{LoadedResult, ResultKind, runs_below, subjects};
 use std::path::{Path, PathBuf};
 
 /// Reads the results given to `report`, with `--recover` recovered from killed runs, and writes a report in the
@@ -134,7 +134,7 @@ fn measured(
             && format == "html"
         {
             let shown = percentiles.or(series.percentiles_shown.as_ref());
-            let runs = of_profile(&result.path, shown)?;
+            let runs = runs_below(&result.path, shown)?;
             all.extend(runs.iter().map(RunData::document));
         }
     }

@@ -143,8 +143,18 @@ fn check_jobs(series: &Series, jobs: usize) -> Result<(), CommandError> {
         return Ok(());
     }
     let refused = |why: &str| Err(CommandError::usage(format!("--jobs {jobs}: {why}")));
-    if matches!(series.kind, SeriesKind::Search(_)) {
-        return refused("each load of a search follows from the runs before: expected --jobs 1");
+    match &series.kind {
+        SeriesKind::Search(_) => {
+            return refused(
+                "each load of a search follows from the runs before: expected --jobs 1",
+            );
+        }
+        SeriesKind::Ab(figures) if figures.until.is_some() => {
+            return refused(
+                "with --until, the number of pairs follows from the runs before: expected --jobs 1",
+            );
+        }
+        _ => {}
     }
     if series.clock == ClockKind::Real {
         return refused(
@@ -156,6 +166,11 @@ fn check_jobs(series: &Series, jobs: usize) -> Result<(), CommandError> {
     if !series.events.is_empty() {
         return refused(
             "--event runs commands around the phases of a point, which are made one point at a time: expected --jobs 1",
+        );
+    }
+    if series.configurations.iter().any(|c| !c.before.is_empty()) {
+        return refused(
+            "--before runs commands before a run, which are made one run at a time: expected --jobs 1",
         );
     }
     if series.ranks > 1 {

@@ -3,6 +3,7 @@
 //! All of it is one program, since linking one for each file costs minutes and gigabytes.
 //! `launchers.rs` is another, built once more with each MPI library.
 
+mod ab;
 mod book;
 mod browser;
 mod builtins;

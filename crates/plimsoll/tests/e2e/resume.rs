@@ -57,7 +57,13 @@ const REPEATS: Kind = Kind {
     shares_files: false,
 };
 
-const KINDS: [&Kind; 4] = [&CURVE, &SEARCH, &PROFILES, &REPEATS];
+const PAIRS: Kind = Kind {
+    arguments: &["ab", "w.f", "--pairs=2", "--set=B:nthreads=3"],
+    first: "pair-01-B",
+    shares_files: false,
+};
+
+const KINDS: [&Kind; 5] = [&CURVE, &SEARCH, &PROFILES, &REPEATS, &PAIRS];
 
 impl Kind {
     /// The command that begins the series, with JSON on standard output.
@@ -146,6 +152,8 @@ fn a_series_that_was_killed_is_resumed_to_the_same_end() {
         (&PROFILES, "--jobs=2"),
         (&REPEATS, "--jobs=1"),
         (&REPEATS, "--jobs=2"),
+        (&PAIRS, "--jobs=1"),
+        (&PAIRS, "--jobs=2"),
     ] {
         let bench = Bench::on_tmpfs();
         let dir = kind.complete(&bench);

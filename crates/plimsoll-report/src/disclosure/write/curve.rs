@@ -254,6 +254,7 @@ mod tests {
             stationarity: None,
             time_at: vec![],
             bottleneck: None,
+            settling: None,
             commands: vec![],
             started_at: String::new(),
         };

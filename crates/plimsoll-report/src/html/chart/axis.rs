@@ -50,6 +50,8 @@ pub enum Unit {
     Share,
     /// A whole number.
     Count,
+    /// A ratio of two figures.
+    Ratio,
 }
 
 impl Unit {
@@ -62,6 +64,7 @@ impl Unit {
             Self::Milliseconds => latency(value),
             Self::Share => format!("{} %", short(value * 100.0)),
             Self::Count => Count(value.max(0.0).round() as u64).to_string(),
+            Self::Ratio => format!("{value:.4}"),
         }
     }
 
@@ -70,7 +73,7 @@ impl Unit {
         match self {
             Self::Seconds => short(value),
             Self::Number | Self::Count if value.abs() >= 10_000.0 => thousands(value),
-            Self::Number | Self::Count => short(value),
+            Self::Number | Self::Count | Self::Ratio => short(value),
             Self::Milliseconds if value <= 0.0 => "0".into(),
             Self::Milliseconds => {
                 let (value, unit) = match value * 1e6 {
@@ -162,6 +165,11 @@ impl Axis {
                     false => (min, min + min.abs().max(1.0)),
                 }
             }
+            // Intervals of ratios are often narrow, and far from the next power of ten.
+            Scale::Log if self.unit == Unit::Ratio => {
+                let margin = (max / min).powf(0.05).max(1.005);
+                (min / margin, max * margin)
+            }
             Scale::Log if max > min * 1.5 => (min / 1.1, max * 1.1),
             Scale::Log => (min / 2.0, max * 2.0),
             Scale::Tail => (min, max.max(0.9)),
@@ -174,6 +182,9 @@ impl Axis {
         let max = max.max(2);
         let ticks = match self.scale {
             Scale::Linear => linear_ticks(start, end, max),
+            Scale::Log if self.unit == Unit::Ratio && end < 3.0 * start => {
+                linear_ticks(start, end, max)
+            }
             Scale::Log => log_ticks(start, end, max),
             Scale::Tail => tail_ticks(max),
         };
@@ -255,6 +266,20 @@ mod tests {
         assert_eq!(Unit::Milliseconds.show(2000.0), "2.00 s");
         assert_eq!(Unit::Count.show(12345.0), "12 345");
         assert_eq!(Unit::Number.tick(250_000.0), "250 k");
+        assert_eq!(Unit::Ratio.show(1.0 / 3.0), "0.3333");
+    }
+
+    #[test]
+    fn ratios_near_1_have_a_narrow_axis_with_round_ticks() {
+        let axis = Axis::scaled("B / A", Unit::Ratio, Scale::Log);
+        let (start, end) = axis.bounds(&[0.95, 1.0, 1.1]);
+        assert!(start > 0.9 && start < 0.95 && end > 1.1 && end < 1.15);
+        let labels: Vec<String> = axis
+            .ticks((start, end), 4)
+            .into_iter()
+            .map(|t| axis.tick(t))
+            .collect();
+        assert_eq!(labels, ["0.95", "1", "1.05", "1.1"]);
     }
 
     proptest! {

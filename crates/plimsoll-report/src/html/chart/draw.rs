@@ -158,7 +158,11 @@ fn paint(
         paint_header(chart, root)?;
     }
     let (x, y) = chart.bounds();
-    let (mut x_ticks, y_ticks) = (ticks(&chart.x, x, size.width / 80), ticks(&chart.y, y, 6));
+    let mut x_ticks = ticks(&chart.x, x, size.width / 80);
+    let y_ticks = match chart.extra {
+        ChartOverlay::Intervals(_) => vec![],
+        _ => ticks(&chart.y, y, 6),
+    };
     let span = chart.x.scale.position(x.1) - chart.x.scale.position(x.0);
     let pixels = f64::from(size.width.saturating_sub(90)) / span;
     without_overlap(&mut x_ticks, pixels);
@@ -173,7 +177,7 @@ fn paint(
             line(&chart.y, y, y_ticks.iter().map(|t| t.0)),
         )?;
     paint_mesh(chart, &mut plot, &x_ticks, &y_ticks)?;
-    paint_overlay(chart, &mut plot, y)?;
+    paint_overlay(chart, &mut plot, x, y)?;
     paint_marks(chart, &mut plot, x, y)?;
     match chart.is_stacked {
         true => paint_areas(chart, &mut plot)?,
@@ -193,7 +197,12 @@ fn paint(
     ])
 }
 
-fn paint_overlay(chart: &Chart, plot: &mut Plot<'_, '_>, y: (f64, f64)) -> Fallible<()> {
+fn paint_overlay(
+    chart: &Chart,
+    plot: &mut Plot<'_, '_>,
+    x: (f64, f64),
+    y: (f64, f64),
+) -> Fallible<()> {
     let at = |x, y| (chart.x.scale.position(x), chart.y.scale.position(y));
     match &chart.extra {
         ChartOverlay::Heat(cells) => {
@@ -209,6 +218,20 @@ fn paint_overlay(chart: &Chart, plot: &mut Plot<'_, '_>, y: (f64, f64)) -> Falli
                     Rectangle::new([at(*from, y.0), at(*to, y.1)], color.filled())
                 }),
             )?;
+        }
+        ChartOverlay::Intervals(rows) => {
+            let color = Role::Series(SeriesStyle::Series(0)).placeholder();
+            let style = color.stroke_width(2 * UNITS);
+            let name_font = font(MAIN).pos(Pos::new(HPos::Left, VPos::Bottom));
+            let heights = (1..=rows.len()).rev().map(|row| row as f64);
+            for (row, height) in rows.iter().zip(heights) {
+                let ends = vec![at(row.low, height), at(row.high, height)];
+                plot.draw_series([PathElement::new(ends, style)])?;
+                let dot = Circle::new(at(row.middle, height), 4 * UNITS, color.filled());
+                plot.draw_series([dot])?;
+                let name = format!("\u{a0}{}", shorten(&row.name, MAX_MARK_CHARS));
+                plot.draw_series([Text::new(name, at(x.0, height), name_font.clone())])?;
+            }
         }
         ChartOverlay::None => {}
     }

@@ -97,6 +97,22 @@ pub enum ChartOverlay {
     Heat(Vec<Cell>),
     /// Ranges of the first axis that are shaded behind the lines.
     Shaded(Vec<(f64, f64)>),
+    /// Intervals of a forest plot, from top to bottom: one for each position in [`Chart::at`]. The second axis has no
+    /// values.
+    Intervals(Vec<Interval>),
+}
+
+/// A row of a forest plot: a value and its interval on the first axis.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Interval {
+    /// Name of the row, which may be foreign.
+    pub name: String,
+    /// Lower bound of the interval.
+    pub low: f64,
+    /// Value inside the interval.
+    pub middle: f64,
+    /// Upper bound of the interval.
+    pub high: f64,
 }
 
 /// A vertical line with a text beside it.
@@ -153,6 +169,10 @@ impl Chart {
                 ys.extend(cells.iter().flat_map(|c| [c.y.0, c.y.1]));
             }
             ChartOverlay::Shaded(times) => xs.extend(times.iter().flat_map(|t| [t.0, t.1])),
+            ChartOverlay::Intervals(rows) => {
+                xs.extend(rows.iter().flat_map(|row| [row.low, row.high]));
+                ys.extend([0.5, rows.len() as f64 + 0.5]);
+            }
             ChartOverlay::None => {}
         }
         xs.extend(self.marks.iter().map(|mark| mark.at));

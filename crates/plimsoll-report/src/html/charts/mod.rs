@@ -1,10 +1,12 @@
-//! Charts of runs, load curves and searches.
+//! Charts of runs, load curves, searches and paired comparisons.
 
+mod ab;
 mod comparison;
 mod curve;
 mod loads;
 mod search;
 
+pub use ab::of_pairs;
 pub use comparison::of_comparison;
 
 use curve::of_curve;

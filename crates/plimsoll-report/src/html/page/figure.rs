@@ -5,7 +5,11 @@ use maud::{Markup, PreEscaped, html};
 
 /// A chart with key and table; `id` is the id of the element.
 pub(crate) fn figure(chart: &Chart, id: &str) -> Markup {
-    let needs_key = !matches!(chart.extra, ChartOverlay::Heat(_)) && chart.lines().count() != 1;
+    let has_lines = !matches!(
+        chart.extra,
+        ChartOverlay::Heat(_) | ChartOverlay::Intervals(_)
+    );
+    let needs_key = has_lines && chart.lines().count() != 1;
     html! {
         figure.chart id=(id) {
             figcaption {
@@ -46,6 +50,11 @@ fn drawing(drawing: &Drawing, class: &str) -> Markup {
 fn values(chart: &Chart) -> Markup {
     let (x, _) = chart.bounds();
     let (start, end) = (chart.x.scale.position(x.0), chart.x.scale.position(x.1));
+    let names = match &chart.extra {
+        ChartOverlay::Intervals(rows) => Some(rows),
+        _ => None,
+    };
+    let head = names.map_or(chart.x.label.as_str(), |_| "operation");
     let fraction = |at: f64| (chart.x.scale.position(at) - start) / (end - start);
     html! {
         details.data {
@@ -53,13 +62,18 @@ fn values(chart: &Chart) -> Markup {
             div.scroll tabindex="0" role="region" aria-label=(format!("Values of {}", chart.title)) {
                 table {
                     thead { tr {
-                        th scope="col" { (chart.x.label) }
+                        th scope="col" { (head) }
                         @for c in &chart.columns { th scope="col" { (c.name) } }
                     } }
                     tbody {
                         @for (i, at) in chart.at.iter().enumerate() {
                             tr data-at=(format!("{:.5}", fraction(*at))) {
-                                th scope="row" { (chart.x.unit.show(*at)) }
+                                th scope="row" {
+                                    @match names {
+                                        Some(rows) => (rows[i].name),
+                                        None => (chart.x.unit.show(*at)),
+                                    }
+                                }
                                 @for c in &chart.columns {
                                     td { @if let Some(v) = c.values[i] { (c.unit.show(v)) } }
                                 }

@@ -176,6 +176,7 @@ impl WorkloadCatalog {
             name: case.name.clone(),
             filesystem: Some(case.place.label.clone()),
             directory: format!("{directory}/{}", case.name),
+            before: vec![],
             target,
             plan,
         })

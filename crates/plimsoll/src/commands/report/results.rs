@@ -23,7 +23,7 @@ pub(super) struct LoadedResult {
 
 /// Results of which `report` makes a report, by kind: measured, repeated, of a profile, or published.
 pub(super) enum ResultKind {
-    /// A run, a load curve, or a search for a load line.
+    /// A run, a load curve, a search for a load line, or a paired comparison.
     Measured(RunData),
     /// Series of runs of one workload, as `run --repeat` makes.
     Repeats {
@@ -84,7 +84,7 @@ impl LoadedResult {
                     series: Box::new(series),
                 }
             }
-            SeriesKind::Curve(_) | SeriesKind::Search(_) => {
+            SeriesKind::Curve(_) | SeriesKind::Search(_) | SeriesKind::Ab(_) => {
                 return Self::measured(dir.path(), annotations, percentiles);
             }
             SeriesKind::Profile(figures) => {
@@ -106,7 +106,7 @@ impl LoadedResult {
         })
     }
 
-    /// Reads the results directory of a run, a curve or a search; percentiles `None` selects the default percentiles.
+    /// Reads the results directory of a run, a curve, a search or a paired comparison; percentiles `None` selects the default percentiles.
     fn measured(
         dir: &Path,
         annotations: Annotations,
@@ -204,8 +204,8 @@ fn published(path: &Path) -> Result<LoadedResult, CommandError> {
     })
 }
 
-/// The runs, curves and searches among the results, including the runs of repeated runs and profiles. `format` needs
-/// measured data, so a published report is refused.
+/// The runs, curves, searches and paired comparisons among the results, including the runs of repeated runs and profiles.
+/// A table in CSV has the runs of a paired comparison. `format` needs measured data, so a published report is refused.
 pub(super) fn subjects(
     found: Vec<LoadedResult>,
     format: &str,
@@ -215,11 +215,16 @@ pub(super) fn subjects(
     for f in found {
         f.check_measured(format)?;
         match f.what {
+            ResultKind::Measured(RunData::Series { series, .. })
+                if format == "csv" && series.as_paired().is_some() =>
+            {
+                all.extend(runs_below(&f.path, percentiles)?);
+            }
             ResultKind::Measured(subject) => all.push(subject),
             ResultKind::Repeats { runs, .. } => all.extend(runs),
             ResultKind::Profile { series, .. } => {
                 let shown = percentiles.or(series.percentiles_shown.as_ref());
-                all.extend(of_profile(&f.path, shown)?);
+                all.extend(runs_below(&f.path, shown)?);
             }
             ResultKind::Published(_) => {}
         }
@@ -227,9 +232,9 @@ pub(super) fn subjects(
     Ok(all)
 }
 
-/// The runs of a profile, in profile order. Run names are paths relative to the profile's directory: runs on different
-/// file systems have equal directory names.
-pub(super) fn of_profile(
+/// The runs of a profile or a paired comparison, in the order of the series. Run names are paths relative to the
+/// directory of the series: runs of a profile on different file systems have equal directory names.
+pub(super) fn runs_below(
     path: &Path,
     percentiles: Option<&Percentiles>,
 ) -> Result<Vec<RunData>, CommandError> {

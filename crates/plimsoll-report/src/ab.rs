@@ -1,0 +1,499 @@
+//! Report on a paired comparison: the answer in a sentence, and the effect on every figure.
+
+use crate::client;
+use crate::compare::{ALL, Effect, Metric, PairedEffects, letter, of_pairs};
+use crate::document::{self, Block, Cell, Document, Figure, Line, Table, Tone};
+use crate::format::{clock_note, duration_text};
+use crate::html::chart::Chart;
+use crate::series::{rate_and_mean, runs, state};
+use crate::text::reason_codes;
+use plimsoll_measure::compare::{FALSE_DISCOVERY_RATE, PairedRatio};
+use plimsoll_plan::{counted, scaled};
+use plimsoll_results::{
+    PairedComparison, Percentiles, PrimaryFigure, ResultsError, Run, SeriesDir, SeriesOf,
+    SeriesRun, Settling, Side,
+};
+
+/// Explanation below the heading of the effects.
+const ABOUT: &str = "A ratio is the geometric mean of the ratios within the pairs, B by A. Interval and test are \
+                     Student's t on the logarithms of the ratios.";
+
+/// The runs of the pairs that count, and the effects on their figures.
+#[derive(Debug, Clone, Default)]
+pub struct CountedPairs {
+    /// Runs of each pair that counts, A before B.
+    pub runs: Vec<(Run, Run)>,
+    /// Effects on all figures of the pairs that count.
+    pub effects: PairedEffects,
+}
+
+impl CountedPairs {
+    /// Reads the runs of the pairs that count, with the requested percentiles.
+    ///
+    /// # Errors
+    /// An error if a run cannot be read.
+    pub fn read(
+        of: SeriesOf<'_, PairedComparison>,
+        dir: &SeriesDir,
+        percentiles: Option<&Percentiles>,
+    ) -> Result<Self, ResultsError> {
+        let mut pairs = Vec::new();
+        for pair in of.figures.pairs(&of.runs) {
+            if pair.figures(of.figures.primary).is_none() {
+                continue;
+            }
+            let (a, b) = pair.runs().expect("a pair with figures has runs");
+            // Plimsoll writes no run outside of the directory of its series.
+            if let (Some(a), Some(b)) = (dir.run(a), dir.run(b)) {
+                pairs.push((a.read_with(percentiles)?, b.read_with(percentiles)?));
+            }
+        }
+        Ok(Self::of(pairs, of.figures.primary, percentiles))
+    }
+
+    /// Compares runs in pairs, with the requested percentiles, which the runs must have.
+    #[must_use]
+    pub fn of(
+        runs: Vec<(Run, Run)>,
+        primary: PrimaryFigure,
+        percentiles: Option<&Percentiles>,
+    ) -> Self {
+        let pairs: Vec<(&Run, &Run)> = runs.iter().map(|(a, b)| (a, b)).collect();
+        let effects = of_pairs(&pairs, Some(metric(primary)), percentiles);
+        Self { runs, effects }
+    }
+}
+
+/// The compared figure of the tables that is the primary figure.
+#[must_use]
+pub fn metric(primary: PrimaryFigure) -> Metric {
+    match primary {
+        PrimaryFigure::OpsPerS => Metric::OpsPerS,
+        PrimaryFigure::BytesPerS => Metric::MibPerS,
+        PrimaryFigure::MeanMs => Metric::MeanMs,
+        PrimaryFigure::Percentile(percentile) => Metric::PercentileMs(percentile),
+    }
+}
+
+/// The primary figure in the unit of the tables.
+#[must_use]
+pub(crate) fn in_unit(primary: PrimaryFigure, value: f64) -> f64 {
+    match primary {
+        PrimaryFigure::BytesPerS => value / crate::format::MIB,
+        _ => value,
+    }
+}
+
+/// The report on a paired comparison, with its charts.
+#[must_use]
+pub fn document(
+    of: SeriesOf<'_, PairedComparison>,
+    counted_pairs: &CountedPairs,
+    charts: Vec<Chart>,
+) -> Document {
+    let (state, tone) = state(&of);
+    let pairs = of.figures.pairs(&of.runs);
+    let counting = pairs
+        .iter()
+        .filter(|p| p.figures(of.figures.primary).is_some());
+    let state = format!(
+        "{state}, {} of {} counted",
+        counting.count(),
+        counted(pairs.len() as u64, "pair", "pairs")
+    );
+    let tone = match (tone, of.figures.effect) {
+        (Tone::Good, None) => Tone::Doubtful,
+        _ => tone,
+    };
+    let mut document = Document::new(format!("{}, A against B", of.name), state, tone);
+    document.head = head(of, &counted_pairs.effects);
+    let faults = pairs.iter().filter_map(|p| p.fault(of.figures.primary));
+    document.head.extend(faults.map(Block::warning));
+    document.head.extend(circumstances(of));
+    document.section("charts", "Effects and distributions", Block::charts(charts));
+    let before = document.sections.len();
+    document.section("effects", "Effects", effects(of, &counted_pairs.effects));
+    if let Some(section) = document.sections.get_mut(before) {
+        section.about = ABOUT;
+    }
+    let table = runs(
+        &of,
+        "Runs, in their order",
+        &["run", "pair", "variant", "verdict"],
+        |number, run| {
+            vec![
+                number.to_string(),
+                of.figures.pair_number(run).to_string(),
+                variant(run),
+                run.verdict.to_string(),
+            ]
+        },
+    );
+    let settled = settled(of);
+    document.section(
+        "runs",
+        "Runs",
+        Block::table(table).into_iter().chain(settled).collect(),
+    );
+    let source = &of.first_plan().source;
+    let text = (!source.text.is_empty()).then(|| Block::Source(source.clone()));
+    document
+        .append(
+            "environment",
+            "Environment",
+            vec![client::environment(&of.environment)],
+        )
+        .append("source", "Workload", text.into_iter().collect());
+    document
+}
+
+/// The answer, and warnings about its limits.
+fn head(of: SeriesOf<'_, PairedComparison>, effects: &PairedEffects) -> Vec<Block> {
+    let mut head = vec![Line::result("", answer(of, effects))];
+    head.extend(Block::reasons(of.stop_reason.as_slice()));
+    if of.is_like_with_like() {
+        head.push(Block::sentence(
+            "like against like: A and B have the same settings, so that every difference is chance",
+        ));
+    }
+    if !of.is_comparable() {
+        head.push(Block::warning(scaled(of.scale())));
+    }
+    if let (Some(until), Some(effect)) = (of.figures.until, of.figures.effect)
+        && effect.half_width() > until
+    {
+        head.push(Block::warning(format!(
+            "the interval reaches {} above the ratio; {} were requested",
+            percent(effect.half_width()),
+            percent(until)
+        )));
+    }
+    head
+}
+
+/// The variants and their differences, and facts about the series.
+fn circumstances(of: SeriesOf<'_, PairedComparison>) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    for difference in of.differences() {
+        let (a, b) = (&difference.a, &difference.b);
+        blocks.push(Line::of(difference.what, format!("A: {a}; B: {b}")));
+    }
+    let (warmup_s, window_s) = of.times_s();
+    let each = format!(
+        "measured after {} of warm-up{} in each run",
+        duration_text(warmup_s),
+        clock_note(of.clock)
+    );
+    let requested = match of.figures.until {
+        None => counted(of.figures.first.len() as u64, "pair", "pairs"),
+        Some(until) => format!("an interval of ±{}", percent(until)),
+    };
+    let mut facts = vec![
+        Figure::new("requested", requested),
+        Figure::unit(duration_text(window_s), each),
+        Figure::new("primary figure", of.figures.primary.to_string()),
+        Figure::new("seed of the order", of.figures.seed.to_string()),
+    ];
+    if of.ranks > 1 {
+        facts.push(Figure::count(of.ranks.into(), "rank", "ranks"));
+    }
+    facts.push(Figure::new("started", &of.started_at));
+    facts.push(Figure::new(&of.program.name, &of.program.version));
+    blocks.push(Block::facts(facts));
+    blocks.extend(Block::notes(&of.notes));
+    blocks
+}
+
+/// The answer in a sentence: the ratio of the primary figure with its interval, or the size of a difference that would
+/// have been found; then the largest real change of a latency.
+#[must_use]
+pub fn answer(of: SeriesOf<'_, PairedComparison>, effects: &PairedEffects) -> String {
+    let primary = metric(of.figures.primary);
+    let Some(effect) = of.figures.effect else {
+        return format!(
+            "no answer: {} of B by A is not known, because fewer than two pairs count",
+            primary.title()
+        );
+    };
+    let first = primary_answer(primary, &effect);
+    match largest_latency_change(primary, effects) {
+        Some(change) => format!("{first}; {change}"),
+        None => first,
+    }
+}
+
+fn primary_answer(primary: Metric, effect: &PairedRatio) -> String {
+    let figure = primary.title();
+    let pairs = counted(effect.pairs.into(), "pair", "pairs");
+    let interval = interval(effect);
+    if effect.is_significant() {
+        let ratio = ratio_text(effect, effect.ratio);
+        let what = match primary {
+            Metric::OpsPerS => format!("B is {ratio} times as fast as A"),
+            _ => format!("{figure} of B is {ratio} times that of A"),
+        };
+        return format!("{what} (95 % interval {interval}, {pairs})");
+    }
+    let largest = percent(effect.largest_difference());
+    let detectable = percent(effect.detectable);
+    format!(
+        "no difference of {figure} larger than {largest} was found (95 % interval of the ratio {interval}); {pairs} would \
+         have shown one of {detectable}"
+    )
+}
+
+/// The largest real change of a percentile of the latency, or else of a mean latency, other than the primary figure, in
+/// words.
+fn largest_latency_change(primary: Metric, effects: &PairedEffects) -> Option<String> {
+    let size = |row: &&Effect| row.ratio.ratio.ln().abs();
+    let largest = |is_it: fn(Metric) -> bool| {
+        let rows = effects.rows.iter();
+        let real = rows.filter(|row| row.is_real && is_it(row.metric));
+        real.filter(|row| row.operation != ALL || row.metric != primary)
+            .max_by(|a, b| size(a).total_cmp(&size(b)))
+    };
+    let row = largest(|m| matches!(m, Metric::PercentileMs(_)))
+        .or_else(|| largest(|m| m == Metric::MeanMs))?;
+    let of = match row.operation == ALL {
+        true => "all operations".to_owned(),
+        false => format!("`{}`", row.operation),
+    };
+    let verb = if row.ratio.ratio > 1.0 {
+        "rises"
+    } else {
+        "falls"
+    };
+    let (a, b) = row.means;
+    let (a, b) = (row.metric.show(a), row.metric.show(b));
+    Some(format!(
+        "{} of {of} {verb} from {a} to {b}",
+        row.metric.title()
+    ))
+}
+
+/// A ratio with as many decimals as the width of its interval justifies, and none from 100 on.
+fn ratio_text(effect: &PairedRatio, ratio: f64) -> String {
+    let half = effect.ratio * effect.half_width();
+    let decimals = match half > 0.0 {
+        _ if ratio >= 100.0 => 0,
+        true => (-half.log10()).ceil().clamp(2.0, 4.0) as usize,
+        false => 2,
+    };
+    format!("{ratio:.decimals$}")
+}
+
+fn interval(effect: &PairedRatio) -> String {
+    let [low, high] = [effect.interval.0, effect.interval.1].map(|r| ratio_text(effect, r));
+    format!("{low} to {high}")
+}
+
+/// A fraction as a percentage with about two digits.
+fn percent(fraction: f64) -> String {
+    match 100.0 * fraction {
+        p if p >= 9.95 => format!("{p:.0} %"),
+        p if p >= 0.095 || p == 0.0 => format!("{p:.1} %"),
+        p => format!("{p:.2} %"),
+    }
+}
+
+/// A table for each figure, and sentences on the tests.
+fn effects(of: SeriesOf<'_, PairedComparison>, effects: &PairedEffects) -> Vec<Block> {
+    let mut metrics: Vec<Metric> = effects.rows.iter().map(|row| row.metric).collect();
+    metrics.sort_unstable();
+    metrics.dedup();
+    let mut blocks: Vec<Block> = Vec::new();
+    for metric in metrics {
+        let title = metric.title();
+        let head = [
+            &title,
+            &letter(0),
+            &letter(1),
+            "B / A",
+            "95 % interval",
+            "p",
+            "pairs",
+        ];
+        let mut table = Table::new(&title, head);
+        let rows = effects.rows.iter().filter(|row| row.metric == metric);
+        table.rows.extend(rows.map(row));
+        blocks.extend(Block::table(table));
+    }
+    if blocks.is_empty() {
+        return blocks;
+    }
+    let primary = metric(of.figures.primary).title();
+    let percent = 100.0 * FALSE_DISCOVERY_RATE;
+    blocks.push(Block::sentence(format!(
+        "the primary figure, {primary} of all operations, was chosen before the runs and is tested by itself (paired t-test \
+         of the logarithms, 5 %)"
+    )));
+    if effects.tested > 0 {
+        let figures = counted(
+            effects.tested as u64,
+            "other figure was",
+            "other figures were",
+        );
+        blocks.push(Block::sentence(format!(
+            "{figures} tested with a false discovery rate of {percent} % for all of them together (Benjamini-Hochberg)"
+        )));
+    }
+    if effects.rows.iter().any(|row| row.is_real) {
+        blocks.push(Block::sentence(format!(
+            "* the difference is real: of all that are marked so, at most {percent} % are expected to be chance"
+        )));
+    }
+    blocks
+}
+
+fn row(effect: &Effect) -> document::Row {
+    let (a, b) = effect.means;
+    let show = |value| effect.metric.show(value);
+    let ratio = &effect.ratio;
+    let mark = if effect.is_real { " *" } else { "" };
+    let p = match ratio.p {
+        p if p < 0.001 => "< 0.001".to_owned(),
+        p => format!("{p:.3}"),
+    };
+    let changed = Cell {
+        text: format!("{}{mark}", ratio_text(ratio, ratio.ratio)),
+        tone: match (effect.is_real, effect.is_better()) {
+            (true, true) => Tone::Good,
+            (true, false) => Tone::Bad,
+            (false, _) => Tone::Plain,
+        },
+    };
+    let plain = |text: String| Cell::from(text);
+    document::Row {
+        cells: vec![
+            plain(effect.operation.clone()),
+            plain(show(a)),
+            plain(show(b)),
+            changed,
+            plain(interval(ratio)),
+            plain(p),
+            plain(ratio.pairs.to_string()),
+        ],
+        nested: false,
+    }
+}
+
+/// Variant of a run, as a letter.
+fn variant(run: &SeriesRun) -> String {
+    letter(run.configuration as usize)
+}
+
+/// A line for each run before which the machine was not at rest.
+fn settled(of: SeriesOf<'_, PairedComparison>) -> Vec<Block> {
+    let line = |run: &SeriesRun| {
+        let settling: &Settling = run.settling.as_ref()?;
+        let restless = !(settling.waited_for.is_empty() && settling.remaining.is_empty());
+        let words = settling.words().filter(|_| restless)?;
+        let pair = of.figures.pair_number(run);
+        Some(Line::of(
+            format!("before pair {pair}, {}", variant(run)),
+            words,
+        ))
+    };
+    of.runs.iter().filter_map(line).collect()
+}
+
+/// One line on a completed run; `number` is its index in the document, from 0.
+#[must_use]
+pub fn line(of: SeriesOf<'_, PairedComparison>, number: usize) -> String {
+    let run = &of.runs[number];
+    let pairs = match of.figures.until {
+        None => format!(" of {}", of.figures.first.len()),
+        Some(_) => String::new(),
+    };
+    let line = format!(
+        "pair {}{pairs}, {}: {}: {}{}",
+        of.figures.pair_number(run),
+        variant(run),
+        rate_and_mean(run),
+        run.verdict,
+        reason_codes(&run.reasons)
+    );
+    // The ratio so far tells the user whether more pairs are needed.
+    let pairs = of.figures.pairs(&of.runs[..=number]);
+    let so_far: Vec<(f64, f64)> = pairs
+        .iter()
+        .filter_map(|p| p.figures(of.figures.primary))
+        .collect();
+    let completes = pairs.iter().any(|p| {
+        p.number == of.figures.pair_number(run) && p.figures(of.figures.primary).is_some()
+    });
+    match PairedRatio::of(&so_far).filter(|_| completes) {
+        Some(effect) => format!(
+            "{line}; B / A {} ({}) so far",
+            ratio_text(&effect, effect.ratio),
+            interval(&effect)
+        ),
+        None => line,
+    }
+}
+
+/// Values of the primary figure by variant, in the order of the runs; `None` for a run of the other variant and for a run
+/// without the figure.
+pub(crate) fn primary_in_order(of: SeriesOf<'_, PairedComparison>, side: Side) -> Vec<Option<f64>> {
+    let primary = of.figures.primary;
+    let of_side = |run: &SeriesRun| {
+        let value = primary
+            .of(run)
+            .filter(|_| run.configuration == side.configuration());
+        value.map(|v| in_unit(primary, v))
+    };
+    of.runs.iter().map(of_side).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn effect(pairs: &[(f64, f64)]) -> PairedRatio {
+        PairedRatio::of(pairs).unwrap()
+    }
+
+    #[test]
+    fn a_real_difference_is_stated_with_its_interval() {
+        let pairs = [
+            (100.0, 128.0),
+            (100.0, 130.0),
+            (100.0, 129.0),
+            (100.0, 129.5),
+        ];
+        let said = primary_answer(Metric::OpsPerS, &effect(&pairs));
+        assert_eq!(
+            said,
+            "B is 1.29 times as fast as A (95 % interval 1.28 to 1.30, 4 pairs)"
+        );
+        let p99 = Metric::of_name("p99").unwrap();
+        let said = primary_answer(p99, &effect(&pairs));
+        assert!(
+            said.starts_with("p99 latency of B is 1.29 times that of A ("),
+            "{said}"
+        );
+    }
+
+    #[test]
+    fn without_a_difference_the_detectable_one_is_stated() {
+        let pairs = [(100.0, 103.0), (100.0, 98.0), (100.0, 101.0), (100.0, 97.0)];
+        let said = primary_answer(Metric::OpsPerS, &effect(&pairs));
+        // Logarithms 0.02956, -0.02020, 0.00995, -0.03046 with mean -0.00279, standard error 0.01377, and quantiles of
+        // Student's t with three degrees of freedom 3.182 and 0.978: -0.0466 to 0.0410, and 0.0573 detectable.
+        let expected = "no difference of ops/s larger than 4.6 % was found (95 % interval of the ratio 0.95 to 1.04); 4 \
+                        pairs would have shown one of 5.9 %";
+        assert_eq!(said, expected);
+    }
+
+    #[test]
+    fn a_ratio_has_the_decimals_that_its_interval_justifies() {
+        let narrow = effect(&[(1000.0, 1002.0), (1000.0, 1002.4), (1000.0, 1002.2)]);
+        assert_eq!(ratio_text(&narrow, narrow.ratio), "1.0022");
+        let equal = effect(&[(1.0, 2.0), (2.0, 4.0)]);
+        assert_eq!(interval(&equal), "2.00 to 2.00");
+        assert_eq!(
+            [percent(0.125), percent(0.031), percent(0.0004)],
+            ["12 %", "3.1 %", "0.04 %"]
+        );
+    }
+}

@@ -1,0 +1,203 @@
+//! Preparation of a run of a series: the commands of the run's configuration, and the wait for the machine to come to
+//! rest.
+//!
+//! Both precede everything that belongs to the run, such as the claim of the work directory: a command can mount another
+//! file system at the work directory.
+
+use crate::commands::{HookRunner, RunFacts};
+use crate::config::RunConfig;
+use crate::host::Host;
+use plimsoll_measure::system::Snapshot;
+use plimsoll_results::{CommandRun, SettleRule, Settling, Unrest};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Length of the period over which the use of disks and processors is measured during a wait.
+const SAMPLE: Duration = Duration::from_millis(500);
+
+/// Longest sleep during a wait, after which a stop request of the user is noticed.
+const STOP_POLL: Duration = Duration::from_millis(50);
+
+/// What preceded a run.
+#[derive(Debug, Default)]
+pub(crate) struct Preparation {
+    /// The user's commands that ran, in order.
+    pub(crate) commands: Vec<CommandRun>,
+    /// Wait after the commands; `None` without a rule for a wait.
+    pub(crate) settling: Option<Settling>,
+}
+
+impl Preparation {
+    /// Sentence about the failed command; `None` if all commands succeeded.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.commands.iter().find_map(CommandRun::failure)
+    }
+}
+
+/// Runs the commands before a run, up to the first that fails, and waits by the rule `settle`. The output of the commands
+/// is appended to `commands.log` in the directory of the series, `dir`. Ends early when the user stops the series.
+pub(crate) fn prepare(
+    host: &dyn Host,
+    dir: &Path,
+    config: &RunConfig,
+    (facts, ranks): (&RunFacts, u32),
+    commands: &[String],
+    settle: Option<SettleRule>,
+) -> Preparation {
+    let stopped = || host.stop().is_requested();
+    let mut hooks = HookRunner::new(&[], &config.plan, &config.target.url, ranks, facts);
+    if !commands.is_empty() {
+        host.progress("running the command before the run");
+    }
+    let failed = hooks.run_before_run(commands, dir, &stopped);
+    let mut preparation = Preparation {
+        commands: hooks.into_done(),
+        settling: None,
+    };
+    if failed.is_empty() && !stopped() {
+        preparation.settling = settle.map(|rule| wait(host, rule));
+    }
+    preparation
+}
+
+/// Waits by a rule, or until the user stops the series.
+fn wait(host: &dyn Host, rule: SettleRule) -> Settling {
+    match rule {
+        SettleRule::Fixed(seconds) => {
+            if seconds > 0.0 {
+                host.progress("waiting before the run");
+            }
+            let begun = plimsoll_runtime::now();
+            sleep(host, duration(seconds));
+            Settling {
+                seconds: plimsoll_runtime::elapsed(begun).as_secs_f64(),
+                ..Settling::default()
+            }
+        }
+        SettleRule::Auto(limit_s) => {
+            let sample = || {
+                let before = Snapshot::take();
+                sleep(host, SAMPLE);
+                Unrest::of(&before.until(&Snapshot::take_at_end()))
+            };
+            let begun = plimsoll_runtime::now();
+            until_rest(host, begun, duration(limit_s), sample)
+        }
+    }
+}
+
+/// Takes samples until one shows no unrest, the limit has passed since `begun`, or the user stops the series.
+fn until_rest(
+    host: &dyn Host,
+    begun: Instant,
+    limit: Duration,
+    mut sample: impl FnMut() -> Vec<Unrest>,
+) -> Settling {
+    let mut settling = Settling::default();
+    loop {
+        settling.remaining = sample();
+        let waited = plimsoll_runtime::elapsed(begun);
+        settling.seconds = waited.as_secs_f64();
+        if settling.remaining.is_empty() || host.stop().is_requested() {
+            return settling;
+        }
+        let kinds = settling.waited_for.len();
+        for unrest in &settling.remaining {
+            Unrest::add(&mut settling.waited_for, unrest.clone());
+        }
+        if waited >= limit {
+            return settling;
+        }
+        // Amounts change with each sample; the user sees each cause once.
+        if settling.waited_for.len() > kinds {
+            let causes = settling.remaining.iter().map(ToString::to_string);
+            let causes: Vec<String> = causes.collect();
+            host.progress(&format!("waiting for {}", causes.join(", ")));
+        }
+    }
+}
+
+/// Sleeps, or ends early when the user stops the series.
+fn sleep(host: &dyn Host, time: Duration) {
+    let begun = plimsoll_runtime::now();
+    while !host.stop().is_requested()
+        && let left = time.saturating_sub(plimsoll_runtime::elapsed(begun))
+        && !left.is_zero()
+    {
+        plimsoll_runtime::sleep(left.min(STOP_POLL));
+    }
+}
+
+fn duration(seconds: f64) -> Duration {
+    Duration::try_from_secs_f64(seconds).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::{RunBegin, RunView};
+    use plimsoll_engine::Stop;
+    use std::sync::Mutex;
+
+    /// Host that records progress.
+    #[derive(Default)]
+    struct Recorder {
+        stop: Stop,
+        progress: Mutex<Vec<String>>,
+    }
+
+    impl Host for Recorder {
+        fn stop(&self) -> &Stop {
+            &self.stop
+        }
+
+        fn view<'a>(&'a self, _: RunBegin<'a>) -> Box<dyn RunView + 'a> {
+            unreachable!("no run begins")
+        }
+
+        fn progress(&self, line: &str) {
+            self.progress.lock().unwrap().push(line.to_owned());
+        }
+    }
+
+    const HOUR: Duration = Duration::from_secs(3600);
+
+    #[test]
+    fn a_wait_ends_at_rest_and_records_the_largest_unrest() {
+        let host = Recorder::default();
+        let mut samples = [vec![7], vec![5], vec![]].into_iter();
+        let sample = || {
+            let mib = samples.next().unwrap();
+            mib.into_iter()
+                .map(|mib| Unrest::DirtyBytes(mib << 20))
+                .collect()
+        };
+        let settling = until_rest(&host, plimsoll_runtime::now(), HOUR, sample);
+        assert_eq!(settling.waited_for, [Unrest::DirtyBytes(7 << 20)]);
+        assert_eq!(settling.remaining, []);
+        assert_eq!(samples.next(), None);
+        assert_eq!(
+            *host.progress.lock().unwrap(),
+            ["waiting for dirty pages (7 MiB)"]
+        );
+    }
+
+    #[test]
+    fn a_wait_ends_at_its_limit_with_what_remains() {
+        let host = Recorder::default();
+        let busy = || vec![Unrest::OtherPrograms(2.0)];
+        let settling = until_rest(&host, plimsoll_runtime::now(), Duration::ZERO, busy);
+        assert_eq!(settling.remaining, [Unrest::OtherPrograms(2.0)]);
+        assert_eq!(settling.waited_for, settling.remaining);
+    }
+
+    #[test]
+    fn a_stop_of_the_user_ends_a_wait() {
+        let host = Recorder::default();
+        host.stop.request();
+        let settling = wait(&host, SettleRule::Fixed(3600.0));
+        assert!(settling.seconds < 3600.0);
+        let busy = || vec![Unrest::OtherPrograms(2.0)];
+        until_rest(&host, plimsoll_runtime::now(), HOUR, busy);
+    }
+}
