@@ -230,6 +230,7 @@ impl<F: Args> CommonRunArgs<F> {
             allow_commands: self.allow_commands,
             interval: self.interval,
             dry_run: self.dry_run,
+            require: self.require.clone(),
         }
     }
 }
