@@ -149,7 +149,7 @@ pub fn document(
 
 /// The answer, and warnings about its limits.
 fn head(of: SeriesOf<'_, PairedComparison>, effects: &PairedEffects) -> Vec<Block> {
-    let mut head = vec![Line::result("", answer(of, effects))];
+    let mut head = vec![Block::sentence(answer(of, effects))];
     head.extend(Block::reasons(of.stop_reason.as_slice()));
     if of.is_like_with_like() {
         head.push(Block::sentence(

@@ -63,7 +63,8 @@ impl CommandResult {
 pub struct CommandRun {
     /// Whether the hook's command ran before or after the phase.
     pub when: HookTime,
-    /// Name of the hook's phase: `populate`, `load`, or the name of a stage of a pattern.
+    /// Name of the hook's phase: `populate`, `load`, or the name of a stage of a pattern; `run` for a command before a whole
+    /// run of a series.
     pub phase: String,
     /// Number of the iteration of the stage, from 0; null for phases that are not stages.
     pub iteration: Option<u32>,

@@ -1,8 +1,9 @@
 //! Execution of runs and of series of runs, with their results, hooks and events.
 //!
 //! A run is the execution of a Plan on a target by all ranks ([`RunContext`]). A series makes one run after another:
-//! repeated runs, load curves, searches for the load line, profiles, paired comparisons. [`drive`] is the loop for all kinds of series; the
-//! rule of a kind is a [`Strategy`](plimsoll_results::Strategy), a function from the runs so far to the next run.
+//! repeated runs, load curves, searches for the load line, profiles, paired comparisons. [`drive`] is the loop for all
+//! kinds of series; the rule of a kind is a [`Strategy`](plimsoll_results::Strategy), a function from the runs so far to
+//! the next run.
 //!
 //! The crate does not depend on a console, signals or a command line: the surrounding program, or the simulator,
 //! implements [`Host`].

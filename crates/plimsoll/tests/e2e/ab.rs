@@ -2,7 +2,7 @@
 
 use crate::common::series::{self, only, parsed, run_of};
 use crate::common::{Bench, Ended, schema};
-use plimsoll_results::{HookTime, PairedComparison, Series, SeriesDir, SeriesState, Side, Status};
+use plimsoll_results::{HookTime, PairedComparison, Series, SeriesDir, SeriesState, Status};
 use std::process::Command;
 
 /// Variants of 1 ms and of 2 ms per operation, in virtual time.

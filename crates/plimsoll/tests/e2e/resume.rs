@@ -20,6 +20,8 @@ const PROFILE: &str = "CONFIG lookers { personality = w; nthreads = 1, 2; }\n";
 /// A kind of series, with the command that begins the series.
 struct Kind {
     arguments: &'static [&'static str],
+    /// Further arguments of a series in real time.
+    in_real_time: &'static [&'static str],
     /// Directory of the first run.
     first: &'static str,
     /// Whether the runs share files, which stay until the series is complete.
@@ -28,6 +30,7 @@ struct Kind {
 
 const CURVE: Kind = Kind {
     arguments: &["curve", "users.toml", "--load=1..4"],
+    in_real_time: &[],
     first: "point-01-load-1",
     shares_files: true,
 };
@@ -41,25 +44,29 @@ const SEARCH: Kind = Kind {
         "--start-load=18",
         "--resolution=1",
     ],
+    in_real_time: &[],
     first: "run-01-load-18",
     shares_files: true,
 };
 
 const PROFILES: Kind = Kind {
     arguments: &["profile", "p.prof", "--repeat=2"],
+    in_real_time: &[],
     first: "local/lookers,nthreads=1/run-01",
     shares_files: false,
 };
 
 const REPEATS: Kind = Kind {
     arguments: &["run", "w.f", "--repeat=3"],
+    in_real_time: &[],
     first: "run-01",
     shares_files: false,
 };
 
 const PAIRS: Kind = Kind {
     arguments: &["ab", "w.f", "--pairs=2", "--set=B:nthreads=3"],
-    first: "pair-01-B",
+    in_real_time: &["--settle=0s"],
+    first: "pair-01-A",
     shares_files: false,
 };
 
@@ -87,7 +94,8 @@ impl Kind {
 
     /// Interrupts a series in the first run, with files in the directory `work`.
     fn interrupted(&self, bench: &Bench) -> SeriesDir {
-        let command = self.command(bench, &["--time=1h", "--dir=work"]);
+        let more = [&["--time=1h", "--dir=work"], self.in_real_time].concat();
+        let command = self.command(bench, &more);
         let going = started(command, "measuring");
         going.interrupt();
         let ended = going.end().expect_code(130);

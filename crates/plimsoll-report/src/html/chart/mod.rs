@@ -16,6 +16,9 @@ pub(crate) fn variable(series: SeriesStyle) -> &'static str {
 /// Maximum number of series of a chart with distinct colours.
 pub const MAX_SERIES: usize = 8;
 
+/// Length of the logarithmic axis left of the intervals of a forest plot, as a fraction of the length of the rest.
+const NAMES_SHARE: f64 = 0.3;
+
 /// A chart: columns of values over an axis.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Chart {
@@ -98,7 +101,7 @@ pub enum ChartOverlay {
     /// Ranges of the first axis that are shaded behind the lines.
     Shaded(Vec<(f64, f64)>),
     /// Intervals of a forest plot, from top to bottom: one for each position in [`Chart::at`]. The second axis has no
-    /// values.
+    /// values, and the first axis is logarithmic.
     Intervals(Vec<Interval>),
 }
 
@@ -171,11 +174,16 @@ impl Chart {
             ChartOverlay::Shaded(times) => xs.extend(times.iter().flat_map(|t| [t.0, t.1])),
             ChartOverlay::Intervals(rows) => {
                 xs.extend(rows.iter().flat_map(|row| [row.low, row.high]));
-                ys.extend([0.5, rows.len() as f64 + 0.5]);
+                ys.extend([0.5, rows.len() as f64 + 1.0]);
             }
             ChartOverlay::None => {}
         }
         xs.extend(self.marks.iter().map(|mark| mark.at));
-        (self.x.bounds(&xs), self.y.bounds(&ys))
+        let (mut x, y) = (self.x.bounds(&xs), self.y.bounds(&ys));
+        if matches!(self.extra, ChartOverlay::Intervals(_)) {
+            // The names of the rows are left of the intervals.
+            x.0 /= (x.1 / x.0).powf(NAMES_SHARE);
+        }
+        (x, y)
     }
 }

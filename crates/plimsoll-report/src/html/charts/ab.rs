@@ -127,7 +127,7 @@ fn in_order(of: SeriesOf<'_, PairedComparison>) -> Option<Chart> {
         title: format!("Runs in their order, {}", primary.title()),
         about: "A run that does not count is left out.".into(),
         x: Axis::linear("run", Unit::Count),
-        y: Axis::linear(&primary.title(), unit),
+        y: Axis::scaled(&primary.title(), unit, Scale::Linear),
         at: (1..=of.runs.len()).map(|n| n as f64).collect(),
         columns,
         ..Chart::default()
