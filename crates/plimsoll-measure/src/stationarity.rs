@@ -256,6 +256,13 @@ impl Stationarity {
     fn judged(self, whole: &WholeIntervals) -> Self {
         let size = whole.slice_size();
         let slices = whole.slices(size);
+        if slices.iter().all(|ops| *ops == 0.0) {
+            // A rate of 0 has no relative change.
+            return Self {
+                doubt: Some("operations completed only at the end of the window".into()),
+                ..self
+            };
+        }
         let (farthest, distance) = whole.farthest();
         let (n, mean) = (slices.len() as f64, mean(&slices));
         let seconds = self.interval_s * size as f64;

@@ -252,6 +252,12 @@ fn too_few_intervals_or_operations_are_no_judgement() {
         "cannot tell, because the window has 99 operations, fewer than 100"
     );
     assert_eq!(Stationarity::of(&IntervalCounts::default(), 0), None);
+    // Slices of two intervals leave the last of 199 intervals out.
+    let late = judge((0..199).map(|n| if n == 198 { 1000.0 } else { 0.0 }));
+    assert_eq!(
+        text(late),
+        "cannot tell, because operations completed only at the end of the window"
+    );
     // The last interval is shorter than the others.
     let mut counts = IntervalCounts::default();
     (0..9).for_each(|n| counts.add_ops(n, SECOND, 500));
