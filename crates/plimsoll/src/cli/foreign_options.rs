@@ -38,10 +38,7 @@ const FOREIGN_OPTIONS: &[(&[&str], &str)] = &[
         &["--directory", "--filename", "--path"],
         "`--dir DIR` is the directory of the files, whose names follow from the workload",
     ),
-    (
-        &["--direct"],
-        "`--set directio=1` bypasses the page cache",
-    ),
+    (&["--direct"], "`--set directio=1` bypasses the page cache"),
     (
         &["--ioengine"],
         "`--target 'posix:?io=uring'` uses io_uring; without `--target`, each operation is a system \

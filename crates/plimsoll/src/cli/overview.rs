@@ -18,6 +18,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
 
 /// Options that `-h` of the commands of the first group shows; `--help` shows all options.
 const DAILY_OPTIONS: &[&str] = &[
+    "before",
     "confirm_runs",
     "data_sets",
     "dir",
@@ -35,15 +36,19 @@ const DAILY_OPTIONS: &[&str] = &[
     "obj_per_proc",
     "object_size",
     "only",
+    "pairs",
     "pattern",
     "precreate_per_set",
+    "primary",
     "processes",
     "repeat",
     "results",
     "set",
+    "settle",
     "stonewall_timer",
     "target",
     "time",
+    "until",
     "warmup",
 ];
 
@@ -53,7 +58,8 @@ pub fn definition() -> Command {
     let shorten = |cli: Command, name: &&str| {
         cli.mut_subcommand(name, |command| {
             command.mut_args(|arg| {
-                let is_daily = arg.is_positional() || DAILY_OPTIONS.contains(&arg.get_id().as_str());
+                let is_daily =
+                    arg.is_positional() || DAILY_OPTIONS.contains(&arg.get_id().as_str());
                 arg.hide_short_help(!is_daily)
             })
         })
@@ -122,7 +128,10 @@ mod tests {
             };
             let (short, long) = (count(short.to_string()), count(long.to_string()));
             assert!(short <= 18, "{name}: {short}");
-            assert!(short < long || *name == "resume", "{name}: {short} of {long}");
+            assert!(
+                short < long || *name == "resume",
+                "{name}: {short} of {long}"
+            );
         }
         let flags = ["dry_run", "keep", "live"].map(String::from);
         shown.extend(flags);
