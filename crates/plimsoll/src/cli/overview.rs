@@ -39,7 +39,6 @@ const DAILY_OPTIONS: &[&str] = &[
     "pairs",
     "pattern",
     "precreate_per_set",
-    "primary",
     "processes",
     "repeat",
     "results",
