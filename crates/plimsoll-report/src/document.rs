@@ -330,7 +330,10 @@ impl Block {
     }
 
     /// A line for each qualifier that no reason states, to be read with care unless each single run has the qualifier.
-    pub fn qualifiers(qualifiers: &[Qualifier], reasons: &[Reason]) -> impl Iterator<Item = Self> {
+    pub fn qualifiers<'a>(
+        qualifiers: &'a [Qualifier],
+        reasons: &'a [Reason],
+    ) -> impl Iterator<Item = Self> + use<'a> {
         Qualifier::beside(qualifiers, reasons).map(|q| {
             Self::Line(Line {
                 label: q.kind.to_string(),

@@ -6,7 +6,7 @@
 use crate::client_cache::{bytes_moved, percent};
 use crate::{ClockKind, OperationFigures, ReadSource, Reason, Run, Verdict};
 use plimsoll_measure::CLIENT_SATURATED_SHARE;
-use plimsoll_measure::system::{DiskUse, SystemUse};
+use plimsoll_measure::system::{DiskUse, MachineUse, SystemUse};
 use plimsoll_plan::{Bytes, Cold, Requirement};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -113,12 +113,12 @@ impl Qualifier {
             return vec![];
         }
         let measured = Measured::of(run);
-        let mut all = measured.memory().unwrap_or_default();
-        all.extend(measured.sharing().unwrap_or_default());
+        let judged = measured.memory().into_iter().chain(measured.sharing());
+        let mut all: Vec<Self> = judged.filter_map(Result::ok).collect();
         let rate = run.stationarity.as_ref().filter(|rate| rate.has_changed());
         all.extend(rate.map(|rate| Self::new(QualifierKind::NotSteady, None, rate.to_string())));
         all.extend(measured.client_limit());
-        let text = "the spread between runs is unknown; --repeat shows the spread";
+        let text = "the spread between runs is unknown without repeated runs";
         all.push(Self::new(QualifierKind::OneRun, None, text));
         all
     }
@@ -139,16 +139,21 @@ impl Qualifier {
                 // The engine judges the rate.
                 Requirement::Steady => return vec![],
             };
-            let texts = match found {
-                Ok(qualifiers) => qualifiers.into_iter().map(|q| q.text).collect(),
-                Err(unknown) => vec![format!("cannot tell, because {unknown}")],
+            let reason = |finding: Finding| {
+                let text = match finding {
+                    Ok(qualifier) => qualifier.text,
+                    Err(unknown) => format!("cannot tell, because {unknown}"),
+                };
+                Reason::new(code, text)
             };
-            let reasons = texts.into_iter().map(|text| Reason::new(code, text));
-            reasons.collect::<Vec<Reason>>()
+            found.into_iter().map(reason).collect::<Vec<Reason>>()
         });
         unmet.collect()
     }
 }
+
+/// A qualifier, or the reason why the figures do not tell whether the run has the qualifier.
+type Finding = Result<Qualifier, String>;
 
 /// The measured window of a run, or the windows of all stages, with the facts that decide on qualifiers.
 struct Measured<'a> {
@@ -196,21 +201,20 @@ impl<'a> Measured<'a> {
         }
     }
 
-    /// The qualifiers on reads that came from memory and on writes that stayed in memory.
-    ///
-    /// # Errors
-    /// Why the source of the reads or the end of the writes is unknown.
-    fn memory(&self) -> Result<Vec<Qualifier>, String> {
-        self.unknown_to_kernel()?;
-        let unknown = || "no counter tells which data the storage served".to_owned();
-        match self.run.environment.read_source.ok_or_else(unknown)? {
-            ReadSource::Memory => Ok(vec![self.files_in_memory()]),
+    /// The qualifiers on reads that came from memory and on writes that stayed in memory. An error states why the source
+    /// of the reads or the destination of the writes is unknown.
+    fn memory(&self) -> Vec<Finding> {
+        if let Err(unknown) = self.unknown_to_kernel() {
+            return vec![Err(unknown)];
+        }
+        match self.run.environment.read_source {
+            None => vec![Err("no counter tells which data the storage served".into())],
+            Some(ReadSource::Memory) => vec![Ok(self.files_in_memory())],
             // The client's cache is a setting of the target, and writes are sent to the server.
-            ReadSource::NfsClient => Ok(vec![]),
-            source @ (ReadSource::ProcessIo | ReadSource::NfsMount) => {
-                let mut found = Vec::from_iter(self.reads()?);
-                found.extend(self.writes(source)?);
-                Ok(found)
+            Some(ReadSource::NfsClient) => vec![],
+            Some(source @ (ReadSource::ProcessIo | ReadSource::NfsMount)) => {
+                let found = [self.reads(), self.writes(source)];
+                found.into_iter().filter_map(Result::transpose).collect()
             }
         }
     }
@@ -321,58 +325,60 @@ impl<'a> Measured<'a> {
         (seconds >= MIN_SECONDS && all > 0.0).then_some((all, seconds))
     }
 
-    /// The qualifiers on processors, quotas and disks that were not Plimsoll's alone.
-    ///
-    /// # Errors
-    /// Why it is unknown whether the machine was shared.
-    fn sharing(&self) -> Result<Vec<Qualifier>, String> {
-        self.unknown_to_kernel()?;
+    /// The qualifiers on processors, quotas and disks that were not Plimsoll's alone. An error states why the use by
+    /// others is unknown.
+    fn sharing(&self) -> Vec<Finding> {
+        if let Err(unknown) = self.unknown_to_kernel() {
+            return vec![Err(unknown)];
+        }
         if self.has_several_hosts() {
-            return Err("the use by others is known of one host only".into());
+            return vec![Err("the use by others is known of one host only".into())];
         }
-        let short =
-            || format!("the processors were not counted for at least {MIN_SECONDS} s of real time");
-        let (all, _) = self.processor_s().ok_or_else(short)?;
-        let own = self.sum(|s| Some(s.process.as_ref()?.cpu_s()));
-        let own = own.ok_or("Plimsoll's own processor time is unknown")?;
-        let of_machine = |share: fn(&SystemUse) -> f64| {
-            let seconds = |s: &SystemUse| {
-                let cpus = f64::from(s.machine.as_ref()?.cpus);
-                Some(share(s) * s.seconds * cpus)
-            };
-            self.sum(seconds).unwrap_or(0.0)
-        };
-        let busy = of_machine(|s| s.machine.as_ref().map_or(0.0, |m| m.busy_share));
-        let steal = of_machine(|s| s.machine.as_ref().map_or(0.0, |m| m.steal_share));
-        let others = (busy - own) / all;
-        let steal = steal / all;
-        let mut found = Vec::new();
-        let mut shared = |share: f64, text: String| {
-            found.push(Qualifier::new(QualifierKind::MachineShared, share, text));
-        };
-        if others >= OTHERS_SHARE {
-            let others_percent = percent(others);
-            let text =
-                format!("other programs and the kernel used {others_percent} of the processors");
-            shared(others, text);
-        }
-        if steal >= STEAL_SHARE {
-            let steal_percent = percent(steal);
-            let text = format!(
-                "the hypervisor gave {steal_percent} of the processors' time to other guests"
-            );
-            shared(steal, text);
-        }
-        if let Some((share, text)) = self.throttling() {
-            shared(share, text);
-        }
-        if let Some((share, text)) = self.reads_of_others() {
-            shared(share, text);
-        }
-        Ok(found)
+        let mut found = self.processors_of_others();
+        let others = [self.throttling(), self.reads_of_others()];
+        found.extend(others.into_iter().flatten().map(Ok));
+        found
     }
 
-    fn throttling(&self) -> Option<(f64, String)> {
+    fn processors_of_others(&self) -> Vec<Finding> {
+        let Some((all, _)) = self.processor_s() else {
+            let unknown = format!(
+                "the processors were not counted for at least {MIN_SECONDS} s of real time"
+            );
+            return vec![Err(unknown)];
+        };
+        let Some(own) = self.sum(|s| Some(s.process.as_ref()?.cpu_s())) else {
+            return vec![Err("Plimsoll's own processor time is unknown".into())];
+        };
+        let of_machine = |share: fn(&MachineUse) -> f64| {
+            let seconds = |s: &SystemUse| {
+                let machine = s.machine.as_ref()?;
+                Some(share(machine) * s.seconds * f64::from(machine.cpus))
+            };
+            self.sum(seconds).unwrap_or_default()
+        };
+        let others = (of_machine(|m| m.busy_share) - own) / all;
+        let steal = of_machine(|m| m.steal_share) / all;
+        let others = (others >= OTHERS_SHARE).then(|| {
+            let used = percent(others);
+            let text = format!("other programs and the kernel used {used} of the processors");
+            Qualifier::new(QualifierKind::MachineShared, others, text)
+        });
+        let steal = (steal >= STEAL_SHARE).then(|| {
+            let taken = percent(steal);
+            let text =
+                format!("the hypervisor gave {taken} of the processors' time to other guests");
+            Qualifier::new(QualifierKind::MachineShared, steal, text)
+        });
+        [others, steal].into_iter().flatten().map(Ok).collect()
+    }
+
+    /// The qualifier on a CPU quota, unless a reason of the verdict says more.
+    fn throttling(&self) -> Option<Qualifier> {
+        let mut reasons = self.run.validity.reasons.iter();
+        if reasons.any(|r| r.code == "client_throttled") {
+            return None;
+        }
         let quotas = || self.windows.iter().filter_map(|(_, s)| s.quota.as_ref());
         let periods: u64 = quotas().map(|q| q.periods).sum();
         let used_up: u64 = quotas().map(|q| q.throttled_periods).sum();
@@ -382,12 +388,12 @@ impl<'a> Measured<'a> {
                 "the CPU quota was used up in {} of its periods",
                 percent(share)
             );
-            (share, text)
+            Qualifier::new(QualifierKind::MachineShared, share, text)
         })
     }
 
     /// Reads of others from the disk of the work directory. Writes have no owner: the kernel writes dirty pages later.
-    fn reads_of_others(&self) -> Option<(f64, String)> {
+    fn reads_of_others(&self) -> Option<Qualifier> {
         let environment = &self.run.environment;
         let is_counted = environment.read_source == Some(ReadSource::ProcessIo);
         let dir = environment.work_dir.as_ref().filter(|_| is_counted)?;
@@ -418,7 +424,7 @@ impl<'a> Measured<'a> {
                 Bytes(others),
                 percent(share)
             );
-            (share, text)
+            Qualifier::new(QualifierKind::MachineShared, share, text)
         })
     }
 

@@ -309,6 +309,15 @@ fn figures_that_are_unknown_do_not_meet_a_requirement() {
         assert!(found[0].1.starts_with("cannot tell, because "), "{found:?}");
         assert_eq!(of_kind(&m, QualifierKind::MeasuresMemory), []);
     }
+    // What is known of the reads is said.
+    let rows = [
+        (OpKind::WriteWhole, 10, 100 * MIB),
+        (OpKind::Read, 10, 200 * MIB),
+    ];
+    let mut half = measured(Some(ReadSource::ProcessIo), &rows, alone());
+    half.environment.work_dir.as_mut().unwrap().mount_options = vec!["compress=lzo".into()];
+    assert_eq!(of_kind(&half, QualifierKind::MeasuresMemory).len(), 1);
+    assert_eq!(against(half, Requirement::Storage).len(), 2);
     let found = against(small(SystemUse::default()), Requirement::Quiet);
     assert_eq!((found.len(), &*found[0].0), (1, "machine_shared"));
     assert!(found[0].1.starts_with("cannot tell, because "), "{found:?}");
