@@ -152,6 +152,15 @@ impl Qualifier {
     }
 }
 
+impl Run {
+    /// Fraction of the processors' time that other programs and the kernel used during the run; `None` if unknown, such
+    /// as in virtual time and of several hosts.
+    #[must_use]
+    pub fn processor_share_of_others(&self) -> Option<f64> {
+        Measured::of(self).share_of_others().ok()
+    }
+}
+
 /// A qualifier, or the reason why the figures do not tell whether the run has the qualifier.
 type Finding = Result<Qualifier, String>;
 
@@ -328,37 +337,48 @@ impl<'a> Measured<'a> {
     /// The qualifiers on processors, quotas and disks that were not Plimsoll's alone. An error states why the use by
     /// others is unknown.
     fn sharing(&self) -> Vec<Finding> {
-        if let Err(unknown) = self.unknown_to_kernel() {
-            return vec![Err(unknown)];
-        }
-        if self.has_several_hosts() {
-            return vec![Err("the use by others is known of one host only".into())];
-        }
         let mut found = self.processors_of_others();
+        if self.has_several_hosts() || self.run.clock == ClockKind::Virtual {
+            return found;
+        }
         let others = [self.throttling(), self.reads_of_others()];
         found.extend(others.into_iter().flatten().map(Ok));
         found
     }
 
+    /// Mean fraction of the time of all processors in the windows; `None` if unknown, or known for too short a time.
+    fn processor_share(&self, share: fn(&MachineUse) -> f64) -> Option<f64> {
+        let used = |s: &SystemUse| {
+            let machine = s.machine.as_ref()?;
+            Some(share(machine) * s.seconds * f64::from(machine.cpus))
+        };
+        Some(self.sum(used)? / self.processor_s()?.0)
+    }
+
+    /// Fraction of the processors that neither idled nor worked for Plimsoll.
+    ///
+    /// # Errors
+    /// Why the fraction is unknown.
+    fn share_of_others(&self) -> Result<f64, String> {
+        self.unknown_to_kernel()?;
+        if self.has_several_hosts() {
+            return Err("the use by others is known of one host only".into());
+        }
+        let (all, _) = self.processor_s().ok_or_else(|| {
+            format!("the processors were not counted for at least {MIN_SECONDS} s of real time")
+        })?;
+        let own = self.sum(|s| Some(s.process.as_ref()?.cpu_s()));
+        let own = own.ok_or("Plimsoll's own processor time is unknown")?;
+        let busy = self.processor_share(|m| m.busy_share).unwrap_or_default();
+        Ok((busy - own / all).max(0.0))
+    }
+
     fn processors_of_others(&self) -> Vec<Finding> {
-        let Some((all, _)) = self.processor_s() else {
-            let unknown = format!(
-                "the processors were not counted for at least {MIN_SECONDS} s of real time"
-            );
-            return vec![Err(unknown)];
+        let others = match self.share_of_others() {
+            Ok(share) => share,
+            Err(unknown) => return vec![Err(unknown)],
         };
-        let Some(own) = self.sum(|s| Some(s.process.as_ref()?.cpu_s())) else {
-            return vec![Err("Plimsoll's own processor time is unknown".into())];
-        };
-        let of_machine = |share: fn(&MachineUse) -> f64| {
-            let seconds = |s: &SystemUse| {
-                let machine = s.machine.as_ref()?;
-                Some(share(machine) * s.seconds * f64::from(machine.cpus))
-            };
-            self.sum(seconds).unwrap_or_default()
-        };
-        let others = (of_machine(|m| m.busy_share) - own) / all;
-        let steal = of_machine(|m| m.steal_share) / all;
+        let steal = self.processor_share(|m| m.steal_share).unwrap_or_default();
         let others = (others >= OTHERS_SHARE).then(|| {
             let used = percent(others);
             let text = format!("other programs and the kernel used {used} of the processors");
