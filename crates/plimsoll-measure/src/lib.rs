@@ -82,8 +82,8 @@ pub use latency::{ErrorCode, Latency, OpTotals, quantile_rank};
 pub use long_replies::LongReplies;
 pub use op_times::OpTimes;
 pub use outcome::{
-    Cleanup, DrawnVariable, MeasuredWindow, Outcome, RanOut, StageOutcome, Throttling,
-    VariableStats,
+    CLIENT_SATURATED_SHARE, Cleanup, DrawnVariable, MeasuredWindow, Outcome, RanOut, StageOutcome,
+    Throttling, VariableStats,
 };
 pub use process_counts::{ProcessCounts, ScheduleCounts};
 pub use ranks::{RankRow, RankStage, RankTotals, seven_number_summary};

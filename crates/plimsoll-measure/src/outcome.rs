@@ -11,6 +11,9 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::SystemTime;
 
+/// Used fraction of all processors, or of a CPU quota, above which the client counts as the bottleneck.
+pub const CLIENT_SATURATED_SHARE: f64 = 0.95;
+
 /// Everything measured and noted in a run.
 ///
 /// Ranks report the serialised fields to rank 0.

@@ -72,6 +72,12 @@ pub enum Requirement {
     /// The rate of operations is steady during the measured window: neither a trend nor two levels, and a judgement is
     /// possible.
     Steady,
+    /// The figures are of the storage: the client's memory neither served most of the reads nor kept most of the
+    /// writes, and a judgement is possible.
+    Storage,
+    /// Others used neither the processors nor the disk of the client, no CPU quota was used up, and a judgement is
+    /// possible.
+    Quiet,
 }
 
 /// Number of operations that ends a run, of the kinds that the summary counts.

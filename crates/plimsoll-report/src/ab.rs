@@ -5,7 +5,7 @@ use crate::compare::{ALL, Effect, Metric, PairedEffects, letter, of_pairs};
 use crate::document::{self, Block, Cell, Document, Figure, Line, Table, Tone};
 use crate::format::{clock_note, duration_text};
 use crate::html::chart::Chart;
-use crate::series::{rate_and_mean, runs, state};
+use crate::series::{self, rate_and_mean, runs, state};
 use crate::text::reason_codes;
 use plimsoll_measure::compare::{FALSE_DISCOVERY_RATE, PairedRatio};
 use plimsoll_plan::{counted, scaled};
@@ -151,6 +151,7 @@ pub fn document(
 fn head(of: SeriesOf<'_, PairedComparison>, effects: &PairedEffects) -> Vec<Block> {
     let mut head = vec![Block::sentence(answer(of, effects))];
     head.extend(Block::reasons(of.stop_reason.as_slice()));
+    head.extend(series::qualifiers(&of));
     if of.is_like_with_like() {
         head.push(Block::sentence(
             "like against like: A and B have the same settings, so that every difference is chance",

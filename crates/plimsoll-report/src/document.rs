@@ -12,7 +12,7 @@ use crate::html::name_of;
 use crate::markdown::SCALED;
 use crate::text::list;
 use plimsoll_plan::{Note, Source, counted};
-use plimsoll_results::{Annotations, Reason, Series, SeriesDir, Verdict};
+use plimsoll_results::{Annotations, Qualifier, QualifierKind, Reason, Series, SeriesDir, Verdict};
 use std::path::{Path, PathBuf};
 
 /// Report on results of any kind: the one source of the terminal, Markdown and HTML renderings.
@@ -327,6 +327,25 @@ impl Block {
     /// A line for each reason.
     pub fn reasons(reasons: &[Reason]) -> impl Iterator<Item = Self> {
         reasons.iter().map(|r| Line::of(&r.code, &r.text))
+    }
+
+    /// A line for each qualifier that no reason states, to be read with care unless each single run has the qualifier.
+    pub fn qualifiers<'a>(
+        qualifiers: &'a [Qualifier],
+        reasons: &'a [Reason],
+    ) -> impl Iterator<Item = Self> + use<'a> {
+        Qualifier::beside(qualifiers, reasons).map(|q| {
+            Self::Line(Line {
+                label: q.kind.to_string(),
+                text: q.text.clone(),
+                tone: if q.kind == QualifierKind::OneRun {
+                    Tone::Plain
+                } else {
+                    Tone::Doubtful
+                },
+                ..Line::default()
+            })
+        })
     }
 
     /// A line for each note.

@@ -4,7 +4,7 @@ use crate::compare::{self, Metric, ProfileSet, of_profiles};
 use crate::document::{Block, Document, Line, Table};
 use crate::format::{latency, mib_per_s, rate};
 use crate::percentiles::{PercentileKind, UNCERTAIN_MARK, UNCERTAIN_NOTE, any_doubtful, bounded};
-use crate::series::state;
+use crate::series::{self, state};
 use crate::text::reason_codes;
 use plimsoll_plan::counted;
 use plimsoll_results::{
@@ -60,6 +60,7 @@ fn new(profile: SeriesOf<'_, Profile>) -> Document {
     }
     let stopped = profile.stop_reason.as_slice();
     document.head.extend(Block::reasons(stopped));
+    document.head.extend(series::qualifiers(&profile));
     document.head.extend(Block::notes(&profile.notes));
     document
 }

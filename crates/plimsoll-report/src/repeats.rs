@@ -3,6 +3,7 @@
 use crate::document::{Block, Document, Tone};
 use crate::format::{latency, rate};
 use crate::percentiles::{LOWER_BOUND_MARK, PercentileKind, UNCERTAIN_MARK};
+use crate::series;
 use plimsoll_plan::counted;
 use plimsoll_results::{Percentile, Percentiles, Run, Series, SeriesKind, Verdict};
 
@@ -30,6 +31,7 @@ pub fn document(series: &Series, runs: &[&Run]) -> Document {
     let mut document = Document::new(format!("{}, repeated", series.name), state, tone);
     let spread = (!measured.is_empty())
         .then(|| Block::sentence(line(&measured, series.percentiles_shown.as_ref())));
+    document.head = series::qualifiers(series);
     document.section("spread", "Spread", spread.into_iter().collect());
     document
 }

@@ -1,13 +1,12 @@
 //! Report on a run.
 
-use crate::document::{Block, Document, Figure, Line, Table, Tone};
+use crate::document::{Block, Document, Figure, Line, Table};
 use crate::format::{clock_note, duration_text, latency, mib_per_s, rate};
 use crate::html::chart::Chart;
 use crate::operation_table::{call_table, latency_figures, operation_table};
-use crate::series::{RATE_OVER_TIME, states_rate};
 use crate::text::{error_counts, list};
 use crate::{client, events, filebench, hosts, mix, simulation, stages, standstill, verification};
-use plimsoll_measure::{RankStage, Stationarity};
+use plimsoll_measure::RankStage;
 use plimsoll_plan::{Bytes, Count, counted, scaled};
 use plimsoll_results::{CompletedFigures, Percentile, Run, Stage};
 
@@ -47,9 +46,12 @@ pub fn with_charts(run: &Run, charts: Vec<Chart>) -> Document {
 
 fn head(run: &Run) -> Vec<Block> {
     let mut head: Vec<Block> = Block::reasons(&run.validity.reasons).collect();
+    head.extend(Block::qualifiers(&run.qualifiers, &run.validity.reasons));
+    // A qualifier or a reason states a rate that changed, and a reason an unknown rate that was required to be steady.
+    let is_stated = run.validity.reasons.iter().any(|r| r.code == "unsteady");
     let rate = run.stationarity.as_ref();
-    let rate = rate.filter(|_| !states_rate(&run.validity.reasons));
-    head.extend(rate.map(rate_over_time));
+    let rate = rate.filter(|rate| !rate.has_changed() && !is_stated);
+    head.extend(rate.map(|rate| Line::of("rate over time", rate.to_string())));
     let mut facts = vec![match run.window_number {
         0 => Figure::unit("nothing", "measured"),
         _ => {
@@ -84,20 +86,6 @@ fn head(run: &Run) -> Vec<Block> {
     facts.push(Figure::new(&run.program.name, &run.program.version));
     head.push(Block::facts(facts));
     head
-}
-
-/// Line on the rate during the measured window.
-fn rate_over_time(rate: &Stationarity) -> Block {
-    Block::Line(Line {
-        label: RATE_OVER_TIME.into(),
-        text: rate.to_string(),
-        tone: if rate.has_changed() {
-            Tone::Doubtful
-        } else {
-            Tone::Plain
-        },
-        ..Line::default()
-    })
 }
 
 /// The figures of all operations together.

@@ -9,12 +9,10 @@ use crate::{ab, client, curve, find, profile, repeats};
 use plimsoll_measure::Stationarity;
 use plimsoll_plan::{Count, scaled};
 use plimsoll_results::{
-    Percentile, Reason, ResultsError, Series, SeriesDir, SeriesKind, SeriesOf, SeriesRun,
-    SeriesState, read_runs,
+    Percentile, Qualifier, QualifierKind, ResultsError, Series, SeriesDir, SeriesKind, SeriesOf,
+    SeriesRun, SeriesState, read_runs,
 };
-
-/// Label of the judgement whether the rate stayed the same during a run.
-pub(crate) const RATE_OVER_TIME: &str = "rate over time";
+use std::collections::BTreeSet;
 
 /// Default percentiles of the tables of runs.
 const PERCENTILES: [Percentile; 1] = [Percentile::P99];
@@ -165,12 +163,7 @@ fn time(ms: Option<f64>) -> String {
     ms.map_or("-".into(), latency)
 }
 
-/// Whether a reason already states the rate over time.
-pub(crate) fn states_rate(reasons: &[Reason]) -> bool {
-    reasons.iter().any(|reason| reason.code == "unsteady")
-}
-
-/// Lines on single runs of a curve or a search: reasons against a run, and a rate that changed during the run.
+/// Lines on single runs of a curve or a search: reasons against a run, and qualifiers.
 pub(crate) fn remarks(series: &Series) -> Vec<Block> {
     let mut remarks = Vec::new();
     for (number, run) in (1..).zip(series.measured()) {
@@ -185,12 +178,35 @@ pub(crate) fn remarks(series: &Series) -> Vec<Block> {
             let reasons = run.reasons.iter();
             reasons.for_each(|reason| remark(&reason.code, &reason.text));
         }
-        let rate = run.stationarity.as_ref().filter(|r| r.has_changed());
-        if let Some(rate) = rate.filter(|_| !states_rate(&run.reasons)) {
-            remark(RATE_OVER_TIME, &rate.to_string());
+        for qualifier in Qualifier::beside(&run.qualifiers, &run.reasons) {
+            remark(&qualifier.kind.to_string(), &qualifier.text);
         }
     }
     remarks
+}
+
+/// A line for each kind of qualifier of the runs: the number of runs, and the qualifier with the largest figure.
+pub(crate) fn qualifiers(series: &Series) -> Vec<Block> {
+    let numbered = || (1..).zip(series.measured());
+    let all = || {
+        let of_runs =
+            numbered().map(|(n, run)| (n, Qualifier::beside(&run.qualifiers, &run.reasons)));
+        of_runs.flat_map(|(number, qualifiers): (usize, _)| qualifiers.map(move |q| (number, q)))
+    };
+    let kinds: BTreeSet<QualifierKind> = all().map(|(_, q)| q.kind).collect();
+    let line = |kind: QualifierKind| {
+        let of_kind = || all().filter(|(_, q)| q.kind == kind);
+        let runs: BTreeSet<usize> = of_kind().map(|(number, _)| number).collect();
+        let largest = |a: &(usize, &Qualifier), b: &(usize, &Qualifier)| {
+            let share = |q: &Qualifier| q.share.unwrap_or_default();
+            share(a.1).total_cmp(&share(b.1))
+        };
+        let (number, most) = of_kind().max_by(largest)?;
+        let (count, measured) = (runs.len(), numbered().count());
+        let text = format!("{count} of {measured} runs; run {number}: {}", most.text);
+        Some(Line::of(kind.to_string(), text))
+    };
+    kinds.into_iter().filter_map(line).collect()
 }
 
 /// Offered load of a run of a curve or a search.

@@ -15,7 +15,8 @@ use plimsoll_report::markdown::{self, escaped};
 use plimsoll_report::terminal::{self, Layout};
 use plimsoll_report::{curve, find, profile, repeats, run};
 use plimsoll_results::{
-    Annotations, HostFigures, MixFigures, Run, ScheduledFigures, SimulationFigures, read_runs,
+    Annotations, HostFigures, MixFigures, Qualifier, QualifierKind, Run, ScheduledFigures,
+    SimulationFigures, read_runs,
 };
 
 /// No line is wrapped and no table broken.
@@ -112,10 +113,18 @@ fn assert_same(document: &Document) {
 }
 
 /// A rate that falls for 20 s.
-fn falling() -> Option<Stationarity> {
+fn steady() -> Option<Stationarity> {
     let mut counts = IntervalCounts::default();
-    (0..20).for_each(|n| counts.add_ops(n, SECOND, 1000 - 10 * n));
+    (0..20).for_each(|n| counts.add_ops(n, SECOND, 1000));
     Stationarity::of(&counts, 20 * SECOND)
+}
+
+fn not_steady() -> Qualifier {
+    Qualifier {
+        kind: QualifierKind::NotSteady,
+        share: None,
+        text: "falling, <5 %> a minute | *".into(),
+    }
 }
 
 /// A run with everything that a report has a place for.
@@ -145,7 +154,8 @@ fn full() -> Run {
             sent_bytes: None,
         })
         .into();
-    run.stationarity = falling();
+    run.stationarity = steady();
+    run.qualifiers.insert(0, not_steady());
     run.ranks = 4;
     run.starts = Some(StartFigures {
         spread_ms: 0.5,
@@ -237,20 +247,28 @@ fn a_run_is_the_same_in_all_formats() {
 #[test]
 fn a_series_is_the_same_in_all_formats() {
     let mut of = made(curve(), of_curve);
-    of.series.runs[1].stationarity = falling();
+    of.series.runs[1].qualifiers = vec![not_steady()];
     let document = curve::document(of.series.as_curve().unwrap());
     assert_same(&document);
-    let is_remark = |block: &Block| matches!(block, Block::Line(line) if line.label == "run 2, load 4, rate over time");
+    let is_remark = |block: &Block| matches!(block, Block::Line(line) if line.label == "run 2, load 4, not steady");
     let remarks = document.sections.iter().flat_map(|s| &s.blocks);
     assert_eq!(remarks.filter(|block| is_remark(block)).count(), 1);
     let of = made(search(), of_search);
     assert_same(&find::document(of.series.as_search().unwrap()));
-    let of = made(repeats(2), |_| Some((1000, 10, &[])));
+    let mut of = made(repeats(2), |_| Some((1000, 10, &[])));
+    for (run, share) in of.series.runs.iter_mut().zip([0.6, 0.7]) {
+        run.qualifiers = vec![Qualifier {
+            kind: QualifierKind::MachineShared,
+            share: Some(share),
+            text: format!("{share} of the processors"),
+        }];
+    }
     let runs = read_runs(of.dir.path(), None).unwrap();
-    assert_same(&repeats::document(
-        &of.series,
-        &runs.iter().collect::<Vec<_>>(),
-    ));
+    let document = repeats::document(&of.series, &runs.iter().collect::<Vec<_>>());
+    assert_same(&document);
+    let text = terminal::render(&document, LAYOUT);
+    let expected = "machine shared: 2 of 2 runs; run 2: 0.7 of the processors";
+    assert!(text.contains(expected), "{text}");
 }
 
 fn profiled(systems: &[(&str, &str)]) -> (Made, Vec<ProfileSet>) {

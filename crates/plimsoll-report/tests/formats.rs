@@ -263,8 +263,8 @@ fn the_report_says_what_of_the_reads_the_cache_served() {
     let shown = show(m, 140);
     let line = "\nreads: 125 MiB, 96 % from the client's page cache (5 MiB from the storage)\n";
     assert!(shown.contains(line), "{shown}");
-    let note = "\nnote: 96 % of the 125 MiB read came from this machine's memory";
-    assert!(shown.contains(note), "{shown}");
+    let qualifier = "\n  measures memory: 96 % of the 125 MiB read came from this machine's memory";
+    assert!(shown.contains(qualifier), "{shown}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Computation of the figures of a [`Run`] from the measurements.
 
-use crate::client_cache::{CacheDoubt, ClientCache};
+use crate::client_cache::ClientCache;
 use crate::events::{self, RunEvent};
 use crate::hooks::CommandRun;
 use crate::hosts::HostFigures;
@@ -8,6 +8,7 @@ use crate::latency::{LatencyFigures, SummaryLatency, per_second};
 use crate::mix::MixFigures;
 use crate::percentile::{PercentileFigure, Percentiles};
 use crate::publish::timestamp;
+use crate::qualifier::Qualifier;
 use crate::run::{
     CompletedFigures, OperationFigures, Program, Run, Stage, Summary, Target, Validity,
     VariableFigures, Verdict, Window,
@@ -135,22 +136,14 @@ impl Run {
         notes.extend(HostFigures::slow(&hosts).into_iter().map(Note::from));
         notes.extend(m.events.iter().filter_map(RunEvent::remark).map(Note::from));
         let events = RunEvent::judged(m.events, &m.outcome.windows, &m.summaries);
-        let doubt = last.client_cache.and_then(|c| {
-            c.doubt(&CacheDoubt {
-                plan: &m.plan,
-                clock: m.clock,
-                populated: &m.outcome.populated,
-                memory: m.environment.usable_memory(),
-            })
-        });
-        notes.extend(doubt.map(Note::from));
-        Run {
+        let mut run = Run {
             schema_version: Self::SCHEMA,
             workload: m.plan.name.clone(),
             seed: m.plan.seed,
             started_at: rfc3339(m.started),
             window_s: last.window_s,
             validity,
+            qualifiers: vec![],
             summary: last.summary,
             stationarity: last.stationarity,
             operations: last.operations,
@@ -192,7 +185,19 @@ impl Run {
             notes,
             environment: m.environment,
             plan: m.plan,
+        };
+        run.judge_circumstances();
+        run
+    }
+
+    /// Adds the reasons of requirements on the run's circumstances, and computes the qualifiers.
+    fn judge_circumstances(&mut self) {
+        let unmet = Qualifier::unmet_requirements(self);
+        if !unmet.is_empty() && self.validity.verdict == Verdict::Valid {
+            self.validity.verdict = Verdict::Invalid;
         }
+        self.validity.reasons.extend(unmet);
+        self.qualifiers = Qualifier::all(self);
     }
 }
 

@@ -2,10 +2,11 @@
 
 use crate::document::read_part;
 use crate::{
-    Annotations, Kind, Percentile, ResultsError, Run, SeriesDir, SeriesKind, SeriesRun, Summary,
-    Validity, Verdict,
+    Annotations, Kind, Percentile, Qualifier, QualifierKind, ResultsError, Run, SeriesDir,
+    SeriesKind, SeriesRun, Summary, Validity, Verdict,
 };
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use strum::{Display, IntoStaticStr, VariantArray};
@@ -92,6 +93,8 @@ pub struct Entry {
     pub started_at: String,
     /// Whether the figures may be used, and whether the result is complete.
     pub status: Status,
+    /// Kinds of the qualifiers of the run, or of the runs of the series, in the order of kinds.
+    pub qualifiers: BTreeSet<QualifierKind>,
     /// Number of runs: 1 for a single run, otherwise the runs that the series lists.
     pub runs: u64,
     /// Operations per second of a run, or the mean over repeated runs; `None` for other series, and without a measured
@@ -128,6 +131,8 @@ struct RunPart {
     workload: String,
     started_at: String,
     validity: Validity,
+    #[serde(default)]
+    qualifiers: Vec<Qualifier>,
     summary: Summary,
     target: TargetPart,
     window_number: u32,
@@ -169,6 +174,7 @@ fn of_run(dir: &Path) -> Result<Entry, ResultsError> {
         kind: Kind::Run,
         workload: run.workload,
         status: run.validity.verdict.into(),
+        qualifiers: run.qualifiers.iter().map(|q| q.kind).collect(),
         runs: 1,
         target: run.target.url,
         started_at: run.started_at,
@@ -199,11 +205,13 @@ fn of_series(dir: &Path) -> Result<Entry, ResultsError> {
         SeriesKind::Search(search) => (search.load_line.sustained.map(|s| s.load), None),
         SeriesKind::Repeats(_) | SeriesKind::Profile(_) | SeriesKind::Ab(_) => (None, None),
     };
+    let qualifiers = series.runs.iter().flat_map(|run| &run.qualifiers);
     let has_loads = matches!(kind, Kind::Curve | Kind::Search);
     Ok(Entry {
         kind,
         workload: series.name.clone(),
         status: series.status(),
+        qualifiers: qualifiers.map(|q| q.kind).collect(),
         target: if same { first.clone() } else { String::new() },
         started_at: series.started_at.clone(),
         runs: series.runs.len() as u64,

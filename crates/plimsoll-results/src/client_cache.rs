@@ -2,20 +2,11 @@
 
 use crate::Environment;
 use crate::read_source::ReadSource;
+use plimsoll_measure::OpTotals;
 use plimsoll_measure::system::SystemUse;
-use plimsoll_measure::{ClockKind, OpTotals};
-use plimsoll_plan::{Bytes, CACHED_DATA, Cold, OpKind, Plan, PopulatedFileset};
+use plimsoll_plan::{Bytes, CACHED_DATA, OpKind, Plan};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-/// Hit ratio of the client's cache from which a run that should measure storage gets a note.
-const DOUBTFUL_CACHE_SHARE: f64 = 0.5;
-
-/// Minimum number of bytes read for the note on a high hit ratio. `SUBSTANTIAL_READS` is the alternative condition.
-const SUBSTANTIAL_BYTES: u128 = 64 << 20;
-
-/// Minimum number of read operations for the note on a high hit ratio.
-const SUBSTANTIAL_READS: u64 = 1000;
 
 /// Reads of a window: bytes that the workload read, and the part of the bytes that the client's own cache served.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -48,11 +39,7 @@ impl ClientCache {
         let (mut reads, mut read_bytes) = (0, 0u128);
         for (op, t) in rows().filter(|(op, _)| op.kind.reads()) {
             reads += t.ops;
-            // The bytes of a copy are the sum of the bytes read and the bytes written.
-            read_bytes += match op.kind {
-                OpKind::CopyFile => t.bytes / 2,
-                _ => t.bytes,
-            };
+            read_bytes += bytes_moved(op.kind, t.bytes);
         }
         let storage = match source {
             ReadSource::Memory => None,
@@ -91,59 +78,18 @@ impl ClientCache {
         };
         windows.into_iter().reduce(add)
     }
+}
 
-    /// Note on a run that should measure storage but mostly measured this machine's memory.
-    pub(crate) fn doubt(&self, circumstances: &CacheDoubt<'_>) -> Option<String> {
-        let CacheDoubt {
-            plan,
-            clock,
-            populated,
-            memory,
-        } = *circumstances;
-        let of_storage = matches!(self.source, ReadSource::ProcessIo | ReadSource::NfsMount);
-        let substantial = self.read_bytes >= SUBSTANTIAL_BYTES || self.reads >= SUBSTANTIAL_READS;
-        // A workload may ask for cached files.
-        let wanted = plan.filesets.iter().any(|f| f.cached == Some(true));
-        let share = self.hit_ratio.filter(|s| *s >= DOUBTFUL_CACHE_SHARE)?;
-        if !of_storage || !substantial || wanted || clock != ClockKind::Real {
-            return None;
-        }
-        let files: u128 = populated.iter().map(|p| p.bytes).sum();
-        let fit = match memory {
-            Some(memory) if files > 0 && files <= memory.into() => {
-                format!(
-                    "the file sets ({}) fit in it ({}); ",
-                    Bytes(files),
-                    Bytes(memory)
-                )
-            }
-            _ => String::new(),
-        };
-        let cold = match plan.options.drop_caches {
-            Cold::No => "--drop-caches, ",
-            Cold::Files | Cold::System => "",
-        };
-        Some(format!(
-            "{} of the {} read came from this machine's memory and not from the storage: {fit}{cold}direct \
-             I/O or larger file sets measure the storage",
-            percent(share),
-            Bytes(self.read_bytes),
-        ))
+/// Bytes that an operation of the kind moved in one direction: of a copy, half of the bytes read and written.
+pub(crate) fn bytes_moved(kind: OpKind, bytes: u128) -> u128 {
+    match kind {
+        OpKind::CopyFile => bytes / 2,
+        _ => bytes,
     }
 }
 
-/// Facts that decide whether a cache hit ratio gets a note.
-pub(crate) struct CacheDoubt<'a> {
-    pub(crate) plan: &'a Plan,
-    pub(crate) clock: ClockKind,
-    /// Filesets that were created, or found and reused, before the workers started.
-    pub(crate) populated: &'a [PopulatedFileset],
-    /// Memory in bytes that programs and page cache may use together.
-    pub(crate) memory: Option<u64>,
-}
-
 /// A fraction as whole percent, rounded down, so that only a fraction of 1 is 100 %.
-fn percent(share: f64) -> String {
+pub(crate) fn percent(share: f64) -> String {
     format!("{} %", (share * 100.0).floor())
 }
 

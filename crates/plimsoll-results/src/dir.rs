@@ -6,6 +6,7 @@ use crate::histograms::{self, SparseInterval};
 use crate::interval_series::IntervalSeriesWriter;
 use crate::intervals::{self, IntervalRow};
 use crate::publish::{CreatedRoot, name_of, publish, timestamp};
+use crate::qualifier::Qualifier;
 use crate::staging::StagingDir;
 use crate::whole_file::{create_dirs, replace, sync_dir, sync_if_there, write_new};
 use crate::{
@@ -260,4 +261,9 @@ impl Document for Run {
     const FILE: &str = RUN_FILE;
     const SCHEMA: u32 = 1;
     const KIND_NAME: &str = "run";
+
+    fn with_derived(self) -> Self {
+        let qualifiers = Qualifier::all(&self);
+        Self { qualifiers, ..self }
+    }
 }

@@ -24,6 +24,12 @@ pub trait Document: Serialize + DeserializeOwned + JsonSchema + Clone {
         Ok(())
     }
 
+    /// Computes the fields that the document may lack but that follow from other fields.
+    #[must_use]
+    fn with_derived(self) -> Self {
+        self
+    }
+
     /// The document as its file holds it: pretty-printed, with a newline at the end.
     #[must_use]
     fn to_json(&self) -> String {
@@ -107,7 +113,7 @@ pub(crate) fn read<D: Document>(path: &Path) -> Result<D, ResultsError> {
         path: path.to_owned(),
         source: serde::de::Error::custom(fault),
     })?;
-    Ok(document)
+    Ok(document.with_derived())
 }
 
 /// Reads the fields `T` of a document, which is faster than reading all fields, with the errors of [`Directory::read`].

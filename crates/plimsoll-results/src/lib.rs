@@ -12,7 +12,8 @@
 //!
 //! Modules, from the lowest: `file_names`, `error`, `whole_file` and `publish` (files and directories), `staging`
 //! (hidden directories of results being written), `document` (JSON with a version); `run` and its parts (`latency`,
-//! `percentile`, `mix`, `schedule`, `standstill`, `events`, `client_cache`, `environment`), computed by `assemble`;
+//! `percentile`, `mix`, `schedule`, `standstill`, `events`, `client_cache`, `environment`), computed by `assemble`; `qualifier` (limits of
+//! the meaning of a run's figures);
 //! `interval_series` and `histograms` (time series), `recompute` and `recover` (figures from the time-series files);
 //! `dir` (one run), and `series` (several runs) with the rule of each kind.
 //!
@@ -52,6 +53,7 @@ mod mix;
 mod mounts;
 mod percentile;
 mod publish;
+mod qualifier;
 mod read_source;
 mod recompute;
 mod recover;
@@ -94,6 +96,7 @@ pub use percentile::{NotAPercentile, NotPercentiles, Percentile, PercentileFigur
 pub use plimsoll_measure::{ClockKind, Outcome, ProcessCounts, ScheduleCounts};
 pub use plimsoll_plan::{Failure, PopulatedFileset, Reason};
 pub use publish::timestamp;
+pub use qualifier::{Qualifier, QualifierKind};
 pub use read_source::ReadSource;
 pub use recover::{AbandonedRun, recover};
 pub use regular_file::{open_regular, read_regular};

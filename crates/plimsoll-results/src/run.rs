@@ -8,6 +8,7 @@ use crate::hosts::HostFigures;
 use crate::latency::{LatencyFigures, LatencyKind, SummaryLatency};
 use crate::mix::MixFigures;
 use crate::percentile::{Percentile, PercentileFigure, Percentiles};
+use crate::qualifier::Qualifier;
 use crate::schedule::EventSchedule;
 use crate::simulation::SimulationFigures;
 use crate::standstill::{AgeFigure, StallFigure, has_latencies};
@@ -35,6 +36,9 @@ pub struct Run {
     pub window_s: f64,
     /// Verdict on the run (valid, invalid, failed or interrupted), with the reasons why the run is not valid.
     pub validity: Validity,
+    /// Qualifiers: facts that limit what the figures mean, valid or not, by kind. Empty if nothing was measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub qualifiers: Vec<Qualifier>,
     /// Figures of all counted operations together, over the measured window, or over all stages of a pattern.
     pub summary: Summary,
     /// Whether the rate of all counted operations together stayed the same during the measured window. Null if no

@@ -1,4 +1,4 @@
-//! Hit ratio of the client's own cache, and the note on a high hit ratio.
+//! Hit ratio of the client's own cache, and the qualifier on a high hit ratio.
 
 use plimsoll_measure::system::{NfsMountUse, ProcessUse, SystemUse};
 use plimsoll_measure::{Latency, MeasuredWindow, OpTotals, WindowTotals};
@@ -6,13 +6,13 @@ use plimsoll_plan::{
     Access, CACHED_DATA, Cold, EntriesPerDir, Fileset, OpKind, Operation, Plan, RelPath, Value,
 };
 use plimsoll_results::{
-    ClientCache, ClockKind, Environment, MeasuredRun, Outcome, PopulatedFileset, ReadSource, Run,
-    Target, WorkDir,
+    ClientCache, ClockKind, Environment, MeasuredRun, Outcome, PopulatedFileset, QualifierKind,
+    ReadSource, Run, Target, WorkDir,
 };
 use std::collections::BTreeMap;
 use std::time::SystemTime;
 
-const MIB: u64 = 1 << 20;
+pub(crate) const MIB: u64 = 1 << 20;
 
 /// Totals of rows, each with a kind, a number of operations and a number of bytes.
 fn totals(rows: &[(OpKind, u64, u64)]) -> Vec<OpTotals> {
@@ -25,7 +25,7 @@ fn totals(rows: &[(OpKind, u64, u64)]) -> Vec<OpTotals> {
     rows.iter().map(row).collect()
 }
 
-fn measured(
+pub(crate) fn measured(
     source: Option<ReadSource>,
     rows: &[(OpKind, u64, u64)],
     system: SystemUse,
@@ -104,9 +104,11 @@ fn cache(m: MeasuredRun) -> Option<ClientCache> {
     Run::assemble(m).client_cache
 }
 
-fn notes(m: MeasuredRun) -> Vec<String> {
-    let notes = Run::assemble(m).notes;
-    notes.into_iter().map(|n| n.text).collect()
+/// Texts of the qualifiers on memory.
+fn texts(m: MeasuredRun) -> Vec<String> {
+    let all = Run::assemble(m).qualifiers.into_iter();
+    let of_memory = all.filter(|q| q.kind == QualifierKind::MeasuresMemory);
+    of_memory.map(|q| q.text).collect()
 }
 
 #[test]
@@ -114,14 +116,14 @@ fn files_fit_in_the_memory_that_the_control_group_leaves() {
     let fits = |limit: Option<u64>| {
         let mut m = local(&[(OpKind::Read, 2000, 500 * MIB)], 0);
         m.environment.memory_limit_bytes = limit.map(|mib| mib * MIB);
-        let notes = notes(m);
-        assert_eq!(notes.len(), 1, "{notes:?}");
+        let texts = texts(m);
+        assert_eq!(texts.len(), 1, "{texts:?}");
         let shown =
-            |memory| notes[0].contains(&format!("the file sets (100 MiB) fit in it ({memory})"));
+            |memory| texts[0].contains(&format!("the file sets (100 MiB) fit in it ({memory})"));
         (
             shown("1 GiB"),
             shown("200 MiB"),
-            notes[0].contains("fit in it"),
+            texts[0].contains("fit in it"),
         )
     };
     assert_eq!(fits(None), (true, false, true));
@@ -219,38 +221,41 @@ fn each_source_has_its_own_counter() {
 fn memory_measured_instead_of_storage_is_reported() {
     let reads = [(OpKind::Read, 10, 100 * MIB)];
     assert_eq!(
-        notes(local(&reads, 3 * MIB)),
+        texts(local(&reads, 3 * MIB)),
         [
             "97 % of the 100 MiB read came from this machine's memory and not from the storage: the file \
              sets (100 MiB) fit in it (1 GiB); --drop-caches, direct I/O or larger file sets measure the storage"
         ]
     );
-    // The note does not advise `--drop-caches` if caches were dropped, and does not say that files fit into memory if
+    // The text does not advise `--drop-caches` if caches were dropped, and does not say that files fit into memory if
     // the files do not fit.
     let mut cold = local(&reads, 50 * MIB);
     cold.plan.options.drop_caches = Cold::Files;
     cold.environment.memory_bytes = Some(99 * MIB);
     assert_eq!(
-        notes(cold),
+        texts(cold),
         [
             "50 % of the 100 MiB read came from this machine's memory and not from the storage: direct \
              I/O or larger file sets measure the storage"
         ]
     );
-    assert_eq!(notes(local(&[(OpKind::Read, 1000, MIB)], 0)).len(), 1);
+    assert_eq!(texts(local(&[(OpKind::Read, 1000, MIB)], 0)).len(), 1);
 }
 
 #[test]
-fn bounds_of_the_note_belong_to_it() {
-    let note = |reads, bytes, from_storage| {
-        notes(local(&[(OpKind::Read, reads, bytes)], from_storage)).len()
+fn bounds_of_the_qualifier_belong_to_it() {
+    let number = |reads, bytes, from_storage| {
+        texts(local(&[(OpKind::Read, reads, bytes)], from_storage)).len()
     };
-    assert_eq!((note(10, 64 * MIB, 0), note(10, 64 * MIB - 1, 0)), (1, 0));
-    assert_eq!((note(1000, MIB, 0), note(999, MIB, 0)), (1, 0));
+    assert_eq!(
+        (number(10, 64 * MIB, 0), number(10, 64 * MIB - 1, 0)),
+        (1, 0)
+    );
+    assert_eq!((number(1000, MIB, 0), number(999, MIB, 0)), (1, 0));
     assert_eq!(
         (
-            note(10, 100 * MIB, 50 * MIB),
-            note(10, 100 * MIB, 50 * MIB + 1)
+            number(10, 100 * MIB, 50 * MIB),
+            number(10, 100 * MIB, 50 * MIB + 1)
         ),
         (1, 0)
     );
@@ -258,7 +263,7 @@ fn bounds_of_the_note_belong_to_it() {
         let mut m = local(&[(OpKind::Read, 10, 100 * MIB)], 0);
         m.environment.memory_bytes = memory;
         m.outcome.populated[0].bytes = files.into();
-        notes(m)[0].contains("fit in it")
+        texts(m)[0].contains("fit in it")
     };
     assert!(fits(Some(MIB), MIB) && !fits(Some(MIB), MIB + 1));
     assert!(!fits(Some(MIB), 0) && !fits(None, MIB));
@@ -301,15 +306,11 @@ fn little_else_is_said() {
         ("cached=true of the workload", wanted),
         ("virtual time", simulated),
         (
-            "memory",
-            measured(Some(ReadSource::Memory), &reads, from_storage(0)),
-        ),
-        (
             "cache= of the target",
             measured(Some(ReadSource::NfsClient), &reads, from_storage(0)),
         ),
     ];
     for (what, m) in quiet {
-        assert_eq!(notes(m), Vec::<String>::new(), "{what}");
+        assert_eq!(texts(m), Vec::<String>::new(), "{what}");
     }
 }

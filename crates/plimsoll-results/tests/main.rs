@@ -4,6 +4,7 @@ mod catalog;
 mod client_cache;
 mod fixtures;
 mod live;
+mod qualifiers;
 mod recover;
 mod removal;
 mod results;

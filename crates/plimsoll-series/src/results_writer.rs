@@ -250,8 +250,12 @@ impl RunFrame<'_> {
         let (own, lanes) = (std::mem::take(&mut outcome.own), outcome.own_lanes);
         let measured = self.measured(outcome);
         let ranks = self.each.map(|communicator| {
-            let mine = Run::assemble(of_rank(&measured, own, lanes)).to_json();
-            write_ranks(dir, communicator, mine)
+            let mine = Run {
+                // The counters of the machine are of all its ranks.
+                qualifiers: vec![],
+                ..Run::assemble(of_rank(&measured, own, lanes))
+            };
+            write_ranks(dir, communicator, mine.to_json())
         });
         // Only the results per rank are incomplete; the combined results are complete.
         let missing = ranks.and_then(Result::err);
@@ -300,6 +304,8 @@ fn of_rank(all: &MeasuredRun, own: Vec<WindowTotals>, lanes: usize) -> MeasuredR
     // Mount counters and intervals are sums over all ranks, so the results of a single rank contain neither.
     mine.environment.read_source = None;
     mine.summaries = vec![];
+    // Requirements on the client are judged for all ranks together.
+    mine.plan.options.require.clear();
     let outcome = &mut mine.outcome;
     outcome.lanes = lanes;
     outcome.starts = None;

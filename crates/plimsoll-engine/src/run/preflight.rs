@@ -365,6 +365,24 @@ impl Preflight {
                 }
             )
         };
+        let required = &plan.options.require;
+        let of_client = [
+            (Requirement::Storage, "storage"),
+            (Requirement::Quiet, "quiet"),
+        ];
+        let of_client = of_client.into_iter().filter(|(r, _)| required.contains(r));
+        for (_, word) in of_client.filter(|_| settings.clock() == ClockKind::Virtual) {
+            self.refuse(format!("--require {word} needs a target in real time"));
+        }
+        let mut cached = plan.filesets.iter().filter(|f| f.cached == Some(true));
+        if required.contains(&Requirement::Storage)
+            && let Some(fileset) = cached.next()
+        {
+            self.refuse(format!(
+                "--require storage excludes cached files, which fileset `{}` requests",
+                fileset.name
+            ));
+        }
         let (_, window) = plan.times();
         if plan.options.require.contains(&Requirement::Steady)
             && !plan.script.iter().any(is_until_done)

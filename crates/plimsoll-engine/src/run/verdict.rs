@@ -2,15 +2,14 @@
 
 use super::{criteria, stalls};
 use plimsoll_measure::control_groups::QuotaUse;
-use plimsoll_measure::{MeasuredWindow, Outcome, RateJudgement, Stationarity};
+use plimsoll_measure::{
+    CLIENT_SATURATED_SHARE, MeasuredWindow, Outcome, RateJudgement, Stationarity,
+};
 use plimsoll_plan::{Plan, Reason, Requirement, counted};
 use std::collections::BTreeSet;
 
 /// Throttled fraction of a window above which a CPU quota makes the result invalid.
 const CLIENT_THROTTLED_SHARE: f64 = 0.05;
-
-/// Used fraction of all processors, or of a CPU quota, above which the client counts as the bottleneck.
-const CLIENT_SATURATED_SHARE: f64 = 0.95;
 
 /// The reason that a server stopped replying.
 fn unanswered(outcome: &Outcome) -> Option<Reason> {

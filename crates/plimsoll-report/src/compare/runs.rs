@@ -309,21 +309,11 @@ fn of_work_dir(run: &Run, fact: fn(&WorkDir) -> Option<String>) -> String {
     }
 }
 
-/// Fraction of the machine's processor time that processes other than Plimsoll used; `None` if unknown, and in a run of
-/// several ranks, whose processor times are those of several machines.
-fn share_of_others(run: &Run) -> Option<f64> {
-    let machine = run.system.machine.as_ref().filter(|_| run.ranks == 1)?;
-    let process = run.system.process.as_ref()?;
-    let capacity_s = run.system.seconds * f64::from(machine.cpus);
-    let own = (process.user_s + process.system_s) / capacity_s;
-    (capacity_s > 0.0).then(|| (machine.busy_share - own).max(0.0))
-}
-
 /// A warning if other processes used clearly different fractions of the processors in the first runs of two sets.
 fn others(sets: &[RunSet<'_>]) -> Option<String> {
     let shares: Vec<(&str, f64)> = sets
         .iter()
-        .filter_map(|s| Some((s.name, share_of_others(s.runs.first()?)?)))
+        .filter_map(|s| Some((s.name, s.runs.first()?.processor_share_of_others()?)))
         .collect();
     let (_, first) = *shares.first()?;
     let (other, share) = shares

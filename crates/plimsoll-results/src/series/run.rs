@@ -4,8 +4,8 @@ use crate::series::margin::margin;
 use crate::series::{NextRun, Purpose, Settling};
 use crate::simulation::ElementTime;
 use crate::{
-    CommandRun, MixFigures, OperationFigures, Percentile, PercentileFigure, Percentiles, Reason,
-    ResultsError, Run, RunDir, Verdict,
+    CommandRun, MixFigures, OperationFigures, Percentile, PercentileFigure, Percentiles, Qualifier,
+    QualifierKind, Reason, ResultsError, Run, RunDir, Verdict,
 };
 use plimsoll_measure::{Bottleneck, Stationarity};
 use plimsoll_plan::{Criteria, OpKind, Requirement};
@@ -41,6 +41,9 @@ pub struct SeriesRun {
     pub verdict: Verdict,
     /// Reasons why the run is not valid; empty for a valid run.
     pub reasons: Vec<Reason>,
+    /// Qualifiers of the run as in `run.json`, except that the series consists of one run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub qualifiers: Vec<Qualifier>,
     /// Results of the criteria of a valid load point; empty without a business metric, and if nothing was measured.
     pub criteria: Vec<CriterionResult>,
     /// Offered rate: operations per second that the schedule starts; null if the workload is not a paced operation mix.
@@ -135,6 +138,9 @@ impl SeriesRun {
             (Some(metric), 1..) => results(run, &metric.criteria),
             _ => vec![],
         };
+        // Runs beside the run may show the spread.
+        let qualifiers = run.qualifiers.iter();
+        let qualifiers = qualifiers.filter(|q| q.kind != QualifierKind::OneRun);
         // Without completed operations there are no latencies.
         let of_done = |ms: f64| (summary.ops > 0).then_some(ms);
         // An operation in flight at the end gives a lower bound of percentiles, but no mean.
@@ -154,6 +160,7 @@ impl SeriesRun {
             mean_ms: of_done(summary.mean_ms),
             verdict: run.validity.verdict,
             reasons,
+            qualifiers: qualifiers.cloned().collect(),
             criteria,
             offered_ops_per_s: total.and_then(|t| t.offered_ops_per_s),
             slowest_process_percent: total.and_then(|t| t.slowest_process_percent),
@@ -302,6 +309,19 @@ fn results(run: &Run, criteria: &Criteria) -> Vec<CriterionResult> {
             "unsteady",
             format!("the rate was steady, as required: {rate}"),
         ));
+    }
+    for requirement in &run.plan.options.require {
+        met.push(match requirement {
+            Requirement::Storage => (
+                "measures_memory",
+                "the figures are of the storage, as required".to_owned(),
+            ),
+            Requirement::Quiet => (
+                "machine_shared",
+                "the machine was not shared, as required".to_owned(),
+            ),
+            Requirement::Steady => continue,
+        });
     }
     let missed = |code: &str| run.validity.reasons.iter().find(|r| r.code == code);
     let result = |(code, text): (&str, String)| CriterionResult {

@@ -11,7 +11,12 @@ use std::collections::BTreeMap;
 use strum::Display;
 
 /// Codes of reasons that blame the measuring machine.
-const CLIENT_REASONS: [&str; 3] = ["client_saturated", "client_start_delay", "client_throttled"];
+const CLIENT_REASONS: [&str; 4] = [
+    "client_saturated",
+    "client_start_delay",
+    "client_throttled",
+    "machine_shared",
+];
 
 /// Limit to which margins are clamped before their spread is computed: the amount of overload says nothing about the
 /// variation near the criteria.

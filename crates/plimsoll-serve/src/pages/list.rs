@@ -12,7 +12,7 @@ use axum::response::Html;
 use maud::{Markup, html};
 use plimsoll_plan::Count;
 use plimsoll_report::{latency, mib_per_s, rate};
-use plimsoll_results::{Entry, Status};
+use plimsoll_results::{Entry, QualifierKind, Status};
 
 pub(crate) async fn show(
     State(app): State<Shared>,
@@ -117,6 +117,12 @@ fn row(e: &Entry) -> Markup {
     let load = e
         .load_line
         .map(|l| format!("{} {}", Count(l), e.metric.as_deref().unwrap_or_default()));
+    // The list shows the number of runs.
+    let qualifiers = e
+        .qualifiers
+        .iter()
+        .filter(|kind| **kind != QualifierKind::OneRun);
+    let qualifiers = Vec::from_iter(qualifiers.map(QualifierKind::to_string)).join(", ");
     html! {
         tr {
             td.tick { input type="checkbox" name="with" value=(e.name) aria-label=(format!("Compare {}", e.name)); }
@@ -127,7 +133,10 @@ fn row(e: &Entry) -> Markup {
                 @if !e.note.is_empty() { div.about { (shortened(&e.note)) } }
             }
             td data-head="started" { (time(&e.started_at)) }
-            td data-head="status" { (status(e.status)) }
+            td data-head="status" {
+                (status(e.status))
+                @if !qualifiers.is_empty() { div.about { (qualifiers) } }
+            }
             td data-head="ops/s" { (e.ops_per_s.map_or(String::new(), rate)) }
             td data-head="MiB/s" { (e.bytes_per_s.map_or(String::new(), mib_per_s)) }
             td data-head="mean" { (time_of(e.mean_ms)) (service(e.service_mean_ms)) }

@@ -58,12 +58,18 @@ impl From<ErrorPolicy> for OnError {
 pub enum RequirementWord {
     /// The rate of operations neither rises nor falls, and has one level
     Steady,
+    /// The client's memory neither serves most of the reads nor keeps most of the writes
+    Storage,
+    /// Others do not use the processors and the disk of this machine
+    Quiet,
 }
 
 impl From<RequirementWord> for Requirement {
     fn from(word: RequirementWord) -> Self {
         match word {
             RequirementWord::Steady => Self::Steady,
+            RequirementWord::Storage => Self::Storage,
+            RequirementWord::Quiet => Self::Quiet,
         }
     }
 }

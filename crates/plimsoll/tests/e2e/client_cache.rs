@@ -66,7 +66,8 @@ fn of_disk(run: &Run) -> Option<ClientCache> {
 #[track_caller]
 fn warnings(run: &Run) -> usize {
     let of_memory = |text: &str| text.contains("came from this machine's memory");
-    run.notes.iter().filter(|n| of_memory(&n.text)).count()
+    let texts = run.qualifiers.iter().map(|q| &q.text);
+    texts.filter(|text| of_memory(text)).count()
 }
 
 #[test]
@@ -80,7 +81,7 @@ fn reads_of_a_disk_that_its_page_cache_served() {
     // Bytes of a file that the run itself has just written come from the page cache; the few bytes from the disk are
     // metadata.
     assert!(c.hit_ratio.unwrap() > 0.9, "{c:?}");
-    assert_eq!(warnings(&warm), 1, "{:?}", warm.notes);
+    assert_eq!(warnings(&warm), 1, "{:?}", warm.qualifiers);
 
     // With `--drop-caches`, one pass over the file reads all bytes from the disk.
     let one = format!("--ops={PASS}");
@@ -90,7 +91,7 @@ fn reads_of_a_disk_that_its_page_cache_served() {
     let c = of_disk(&cold).unwrap();
     assert_eq!(c.read_bytes, u128::from(FILE));
     assert!(c.hit_ratio.unwrap() < 0.1, "{c:?}");
-    assert_eq!(warnings(&cold), 0, "{:?}", cold.notes);
+    assert_eq!(warnings(&cold), 0, "{:?}", cold.qualifiers);
 }
 
 /// Direct reads of two ranks have a hit ratio near 0. The results of a single rank (`--per-rank`) have no hit ratio,
@@ -109,7 +110,7 @@ fn direct_reads_of_several_ranks_are_all_from_the_disk() {
         assert!(c.hit_ratio.unwrap() < 0.1, "{more:?}: {c:?}");
         let storage = c.storage_bytes.unwrap();
         assert!(storage < c.read_bytes * 3 / 2, "{more:?}: {c:?}");
-        assert_eq!(warnings(&run), 0, "{more:?}: {:?}", run.notes);
+        assert_eq!(warnings(&run), 0, "{more:?}: {:?}", run.qualifiers);
     }
     let mut files = 0;
     for dir in bench.results() {

@@ -55,6 +55,7 @@ mod percentiles;
 mod profile;
 mod profile_events;
 mod python_module;
+mod qualifiers;
 mod ran_out;
 mod ranks;
 mod reliability;

@@ -252,6 +252,7 @@ mod tests {
             errors: 0,
             window_s: 4.0,
             stationarity: None,
+            qualifiers: vec![],
             time_at: vec![],
             bottleneck: None,
             settling: None,
