@@ -26,9 +26,10 @@ const PERCENTILES: [Percentile; 1] = [Percentile::P99];
 pub fn document(series: &Series, dir: &SeriesDir) -> Result<Document, ResultsError> {
     let shown = series.percentiles_shown.as_ref();
     let document = match &series.kind {
-        SeriesKind::Repeats(_) => {
+        SeriesKind::Repeats(figures) => {
             let runs = read_runs(dir.path(), shown)?;
-            repeats::document(series, &runs.iter().collect::<Vec<_>>())
+            let of = SeriesOf { series, figures };
+            repeats::document(of, &runs.iter().collect::<Vec<_>>())
         }
         SeriesKind::Curve(figures) => curve::document(SeriesOf { series, figures }),
         SeriesKind::Search(figures) => find::document(SeriesOf { series, figures }),
@@ -147,7 +148,8 @@ fn details(series: &Series) -> Table {
         let process = run.slowest_process_percent;
         vec![
             number.to_string(),
-            load_of(run).to_string(),
+            run.load
+                .map_or_else(|| "-".into(), |load| Count(load).to_string()),
             percentile(run, Percentile::P50),
             percentile(run, Percentile::P95),
             time(run.service_mean_ms),
@@ -170,16 +172,15 @@ pub(crate) fn states_rate(reasons: &[Reason]) -> bool {
     reasons.iter().any(|reason| reason.code == "unsteady")
 }
 
-/// Lines on single runs of a curve or a search: reasons against a run, and a rate that changed during the run.
+/// Lines on single runs of a series: reasons against a run, and a rate that changed during the run.
 pub(crate) fn remarks(series: &Series) -> Vec<Block> {
     let mut remarks = Vec::new();
     for (number, run) in (1..).zip(series.measured()) {
         let mut remark = |subject: &str, text: &str| {
-            let load = load_of(run);
-            remarks.push(Line::of(
-                format!("run {number}, load {load}, {subject}"),
-                text,
-            ));
+            let load = run
+                .load
+                .map_or_else(String::new, |load| format!(", load {}", Count(load)));
+            remarks.push(Line::of(format!("run {number}{load}, {subject}"), text));
         };
         if !run.is_valid() {
             let reasons = run.reasons.iter();
@@ -191,6 +192,18 @@ pub(crate) fn remarks(series: &Series) -> Vec<Block> {
         }
     }
     remarks
+}
+
+/// A line for each run before which the machine was not at rest; `label` makes the label of the line from the run's
+/// number in the document, from 1, and the run.
+pub(crate) fn settled(series: &Series, label: impl Fn(usize, &SeriesRun) -> String) -> Vec<Block> {
+    let line = |(number, run): (usize, &SeriesRun)| {
+        let settling = run.settling.as_ref()?;
+        let restless = !(settling.waited_for.is_empty() && settling.remaining.is_empty());
+        let words = settling.words().filter(|_| restless)?;
+        Some(Line::of(label(number, run), words))
+    };
+    (1..).zip(&series.runs).filter_map(line).collect()
 }
 
 /// Offered load of a run of a curve or a search.

@@ -248,7 +248,7 @@ fn a_series_is_the_same_in_all_formats() {
     let of = made(repeats(2), |_| Some((1000, 10, &[])));
     let runs = read_runs(of.dir.path(), None).unwrap();
     assert_same(&repeats::document(
-        &of.series,
+        of.series.as_repeats().unwrap(),
         &runs.iter().collect::<Vec<_>>(),
     ));
 }

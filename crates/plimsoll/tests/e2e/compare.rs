@@ -1,6 +1,6 @@
 //! `compare` with runs and with series of `run --repeat`, and the SVG pictures of `report`.
 
-use crate::common::series::runs_of;
+use crate::common::series::{parsed, runs_of};
 use crate::common::{Bench, Ended};
 use plimsoll_results::SeriesDir;
 use serde_json::Value;
@@ -114,6 +114,30 @@ fn repeated_runs_are_one_result_and_are_judged() {
     ] {
         assert!(text.contains(said), "{said}: {text}");
     }
+}
+
+#[test]
+fn repeated_runs_wait_before_each_run_if_asked() {
+    let bench = Bench::on_tmpfs();
+    let runs = |wait: &[&str]| {
+        let args = [
+            "run",
+            "randomread",
+            "--repeat=2",
+            "--target=null",
+            "--time=50ms",
+        ];
+        let mut command = bench.plimsoll(args);
+        command
+            .args(["--results=results", "--format=json"])
+            .args(wait);
+        parsed(&Ended::of(command).expect_code(0)).runs
+    };
+    for run in runs(&["--settle=10ms"]) {
+        let settling = run.settling.unwrap();
+        assert!(settling.seconds >= 0.01 && settling.waited_for.is_empty());
+    }
+    assert!(runs(&[]).iter().all(|run| run.settling.is_none()));
 }
 
 #[test]
