@@ -6,10 +6,12 @@
 //! among all figures that are tested together.
 
 mod paired;
+mod spread;
 mod student;
 mod trend;
 
 pub use paired::{POWER, PairedRatio};
+pub use spread::{Deviation, Spread};
 pub use trend::Trend;
 
 use rand::{RngExt, SeedableRng};

@@ -5,13 +5,13 @@ use crate::compare::{ALL, Effect, Metric, PairedEffects, letter, of_pairs};
 use crate::document::{self, Block, Cell, Document, Figure, Line, Table, Tone};
 use crate::format::{clock_note, duration_text};
 use crate::html::chart::Chart;
-use crate::series::{self, rate_and_mean, runs, state};
+use crate::series::{self, rate_and_mean, runs, settled, state};
 use crate::text::reason_codes;
 use plimsoll_measure::compare::{FALSE_DISCOVERY_RATE, PairedRatio};
 use plimsoll_plan::{counted, scaled};
 use plimsoll_results::{
     PairedComparison, Percentiles, PrimaryFigure, ResultsError, Run, SeriesDir, SeriesOf,
-    SeriesRun, Settling, Side,
+    SeriesRun, Side,
 };
 
 /// Explanation below the heading of the effects.
@@ -129,7 +129,10 @@ pub fn document(
             ]
         },
     );
-    let settled = settled(of);
+    let settled = settled(&of, |_, run| {
+        let pair = of.figures.pair_number(run);
+        format!("before pair {pair}, {}", variant(run))
+    });
     document.section(
         "runs",
         "Runs",
@@ -381,21 +384,6 @@ fn row(effect: &Effect) -> document::Row {
 /// Variant of a run, as a letter.
 fn variant(run: &SeriesRun) -> String {
     letter(run.configuration as usize)
-}
-
-/// A line for each run before which the machine was not at rest.
-fn settled(of: SeriesOf<'_, PairedComparison>) -> Vec<Block> {
-    let line = |run: &SeriesRun| {
-        let settling: &Settling = run.settling.as_ref()?;
-        let restless = !(settling.waited_for.is_empty() && settling.remaining.is_empty());
-        let words = settling.words().filter(|_| restless)?;
-        let pair = of.figures.pair_number(run);
-        Some(Line::of(
-            format!("before pair {pair}, {}", variant(run)),
-            words,
-        ))
-    };
-    of.runs.iter().filter_map(line).collect()
 }
 
 /// One line on a completed run; `number` is its index in the document, from 0.

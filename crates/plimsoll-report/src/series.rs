@@ -24,9 +24,10 @@ const PERCENTILES: [Percentile; 1] = [Percentile::P99];
 pub fn document(series: &Series, dir: &SeriesDir) -> Result<Document, ResultsError> {
     let shown = series.percentiles_shown.as_ref();
     let document = match &series.kind {
-        SeriesKind::Repeats(_) => {
+        SeriesKind::Repeats(figures) => {
             let runs = read_runs(dir.path(), shown)?;
-            repeats::document(series, &runs.iter().collect::<Vec<_>>())
+            let of = SeriesOf { series, figures };
+            repeats::document(of, &runs.iter().collect::<Vec<_>>())
         }
         SeriesKind::Curve(figures) => curve::document(SeriesOf { series, figures }),
         SeriesKind::Search(figures) => find::document(SeriesOf { series, figures }),
@@ -145,7 +146,8 @@ fn details(series: &Series) -> Table {
         let process = run.slowest_process_percent;
         vec![
             number.to_string(),
-            load_of(run).to_string(),
+            run.load
+                .map_or_else(|| "-".into(), |load| Count(load).to_string()),
             percentile(run, Percentile::P50),
             percentile(run, Percentile::P95),
             time(run.service_mean_ms),
@@ -163,22 +165,36 @@ fn time(ms: Option<f64>) -> String {
     ms.map_or("-".into(), latency)
 }
 
-/// Lines on single runs of a curve or a search: reasons against a run, and qualifiers.
+/// Lines on single runs of a series: reasons against a run.
+pub(crate) fn reasons(series: &Series) -> Vec<Block> {
+    remarks_of(series, |_| Vec::new())
+}
+
+/// Lines on single runs of a series: reasons against a run, and qualifiers.
 pub(crate) fn remarks(series: &Series) -> Vec<Block> {
+    remarks_of(series, |run| {
+        Qualifier::beside(&run.qualifiers, &run.reasons).collect()
+    })
+}
+
+/// Lines on single runs of a series: reasons against a run, and the qualifiers that `qualifiers` selects.
+fn remarks_of<'s>(
+    series: &'s Series,
+    qualifiers: impl Fn(&'s SeriesRun) -> Vec<&'s Qualifier>,
+) -> Vec<Block> {
     let mut remarks = Vec::new();
     for (number, run) in (1..).zip(series.measured()) {
         let mut remark = |subject: &str, text: &str| {
-            let load = load_of(run);
-            remarks.push(Line::of(
-                format!("run {number}, load {load}, {subject}"),
-                text,
-            ));
+            let load = run
+                .load
+                .map_or_else(String::new, |load| format!(", load {}", Count(load)));
+            remarks.push(Line::of(format!("run {number}{load}, {subject}"), text));
         };
         if !run.is_valid() {
             let reasons = run.reasons.iter();
             reasons.for_each(|reason| remark(&reason.code, &reason.text));
         }
-        for qualifier in Qualifier::beside(&run.qualifiers, &run.reasons) {
+        for qualifier in qualifiers(run) {
             remark(&qualifier.kind.to_string(), &qualifier.text);
         }
     }
@@ -207,6 +223,18 @@ pub(crate) fn qualifiers(series: &Series) -> Vec<Block> {
         Some(Line::of(kind.to_string(), text))
     };
     kinds.into_iter().filter_map(line).collect()
+}
+
+/// A line for each run before which the machine was not at rest; `label` makes the label of the line from the run's
+/// number in the document, from 1, and the run.
+pub(crate) fn settled(series: &Series, label: impl Fn(usize, &SeriesRun) -> String) -> Vec<Block> {
+    let line = |(number, run): (usize, &SeriesRun)| {
+        let settling = run.settling.as_ref()?;
+        let restless = !(settling.waited_for.is_empty() && settling.remaining.is_empty());
+        let words = settling.words().filter(|_| restless)?;
+        Some(Line::of(label(number, run), words))
+    };
+    (1..).zip(&series.runs).filter_map(line).collect()
 }
 
 /// Offered load of a run of a curve or a search.

@@ -264,7 +264,10 @@ fn a_series_is_the_same_in_all_formats() {
         }];
     }
     let runs = read_runs(of.dir.path(), None).unwrap();
-    let document = repeats::document(&of.series, &runs.iter().collect::<Vec<_>>());
+    let document = repeats::document(
+        of.series.as_repeats().unwrap(),
+        &runs.iter().collect::<Vec<_>>(),
+    );
     assert_same(&document);
     let text = terminal::render(&document, LAYOUT);
     let expected = "machine shared: 2 of 2 runs; run 2: 0.7 of the processors";

@@ -615,9 +615,7 @@ fn the_order_of_the_runs_must_allow_a_statement() {
         (
             minutely(1, 2, &drifting),
             ChangeVerdict::Drift,
-            &[
-                "b drifts: ops/s falls from 231 to 215 over its 5 runs (Mann-Kendall test, p = 0.017)",
-            ],
+            &["b drifts: ops/s falls from 231 to 215 over 5 runs (Mann-Kendall test, p = 0.017)"],
         ),
     ] {
         let set = |name, runs| RunSet { name, runs };
@@ -659,17 +657,34 @@ fn the_order_of_the_runs_must_allow_a_statement() {
     assert_eq!(gate.check(&c, false).unwrap(), [""; 0]);
 }
 
+/// The report on repeated runs, as text for a terminal.
+fn repeats_text(runs: &[Run]) -> String {
+    let series = crate::fixtures::repeats(runs.len() as u32);
+    let runs: Vec<&Run> = runs.iter().collect();
+    let report = plimsoll_report::repeats::document(series.as_repeats().unwrap(), &runs);
+    let layout = Layout {
+        width: 1000,
+        color: false,
+    };
+    render(&report, layout)
+}
+
+/// The cells of the row of a figure in a text, which at least two spaces separate.
+fn figure_cells(text: &str, figure: &str) -> Vec<String> {
+    let row = text.lines().find(|line| line.starts_with(figure));
+    let row = row.unwrap_or_else(|| panic!("no row {figure}: {text}"));
+    let cells = row.split("  ").map(str::trim).filter(|c| !c.is_empty());
+    cells.map(str::to_owned).collect()
+}
+
 #[test]
 fn a_repeated_run_without_operations_has_no_latency_of_zero() {
-    use plimsoll_report::repeats::line;
     let mut runs = repeated(1_000_000);
-    let line = |runs: &[Run]| line(&runs.iter().collect::<Vec<_>>(), None);
-    let whole = line(&runs);
-    assert!(
-        whole.starts_with("5 runs: 206 (206 to 206) ops/s, mean 2.65 ms (2.6"),
-        "{whole}"
+    let whole = repeats_text(&runs);
+    assert_eq!(
+        figure_cells(&whole, "ops/s"),
+        ["ops/s", "206", "0", "206 to 206", "206", "206", "5"]
     );
-    assert!(!whole.contains("of 5 runs"), "{whole}");
     let mut nothing = measured();
     nothing.outcome.windows[0]
         .totals
@@ -677,14 +692,55 @@ fn a_repeated_run_without_operations_has_no_latency_of_zero() {
         .iter_mut()
         .for_each(|r| *r = OpTotals::default());
     runs[4] = Run::assemble(nothing);
-    let part = line(&runs);
-    assert!(
-        part.starts_with("5 runs: 165 (0 to 206) ops/s, mean 2.65 ms (2.6"),
-        "{part}"
+    let part = repeats_text(&runs);
+    let rates = figure_cells(&part, "ops/s");
+    assert_eq!((&*rates[4], &*rates[5], &*rates[6]), ("0", "206", "5"));
+    for latency in ["mean latency", "p99 latency"] {
+        let [with, without] = [&whole, &part].map(|text| figure_cells(text, latency));
+        assert_eq!(
+            (with.last().unwrap(), without.last().unwrap()),
+            (&"5".to_owned(), &"4".to_owned())
+        );
+        assert_eq!(with[4], without[4], "the smallest {latency}");
+    }
+    let none = repeats_text(&runs[4..]);
+    assert_eq!(
+        figure_cells(&none, "mean latency"),
+        ["mean latency", "-", "-", "-", "-", "-", "0"]
     );
-    assert_eq!(part.matches(", 4 of 5 runs)").count(), 2, "{part}");
-    let none = line(&runs[4..]);
-    assert_eq!(none, "1 runs: 0 (0 to 0) ops/s, mean -, p99 -");
+}
+
+/// Of the 720 orders of six runs, the falling and the rising order are as extreme: p = 2 / 720.
+#[test]
+fn repeated_runs_that_fall_are_told_with_their_figures() {
+    let falling = [2900, 2400, 2100, 1700, 1300, 800];
+    let mixed = [2400, 800, 2900, 1300, 2100, 1700];
+    let warning = |runs: &[Run]| {
+        let text = repeats_text(runs);
+        let line = text.lines().find(|line| line.contains("drift"));
+        line.map(|line| line.trim().to_owned())
+    };
+    let runs = minutely(0, 1, &falling);
+    let rates = [&runs[0], &runs[5]].map(|run| run.summary.ops_per_s.round());
+    let expected = format!(
+        "the runs drift: ops/s falls from {} to {} over 6 runs (Mann-Kendall test, p = 0.003); figures of these runs are \
+         not of one state; let the machine come to rest with --settle auto, or compare two variants with plimsoll ab",
+        plimsoll_plan::Count(rates[0] as u64),
+        plimsoll_plan::Count(rates[1] as u64),
+    );
+    assert_eq!(warning(&runs), Some(expected));
+    assert_eq!(warning(&minutely(0, 1, &mixed)), None);
+    assert_eq!(warning(&runs[..4]), None);
+    // The order in time decides, not the order of the list.
+    let mut reversed = runs.clone();
+    reversed.reverse();
+    assert_eq!(warning(&reversed), warning(&runs));
+    // A machine cannot drift in virtual time.
+    let mut virtual_time = runs;
+    for run in &mut virtual_time {
+        run.clock = ClockKind::Virtual;
+    }
+    assert_eq!(warning(&virtual_time), None);
 }
 
 /// A run in which no worker that looked at a file came back, for three seconds.

@@ -6,8 +6,8 @@ use plimsoll_report::document::Document;
 use plimsoll_report::terminal::{self, Layout};
 use plimsoll_report::{curve, find, markdown, points, profile, repeats};
 use plimsoll_results::{
-    NextRun, Percentiles, Reason, Series, SeriesDir, SeriesKind, SeriesOf, SeriesState,
-    SkippedConfiguration, read_runs,
+    NextRun, Percentiles, Reason, Series, SeriesDir, SeriesKind, SeriesOf, SeriesState, Settling,
+    SkippedConfiguration, Unrest, read_runs,
 };
 use std::path::Path;
 
@@ -176,7 +176,8 @@ fn a_series_with_missing_runs_says_how_to_resume_it() {
         "{text}"
     );
     let unfinished = repeats(2);
-    let text = text_of(repeats::document(&unfinished, &[]), &unfinished);
+    let report = repeats::document(unfinished.as_repeats().unwrap(), &[]);
+    let text = text_of(report, &unfinished);
     assert!(text.ends_with(hint), "{text}");
 }
 
@@ -260,15 +261,35 @@ fn an_unfinished_search_says_where_the_load_line_lies() {
 #[test]
 fn repeats_text() {
     let mut done = [1000, 1100, 1200].into_iter();
-    let made = made(repeats(3), |_| {
+    let mut made = made(repeats(3), |next| {
         let done = done.next().unwrap();
-        Some((done, done / 100, &[]))
+        let reasons: &[_] = if next.directory == "run-02" {
+            &["stalled"]
+        } else {
+            &[]
+        };
+        Some((done, done / 100, reasons))
     });
+    let settling = |seconds, waited_for: &[Unrest]| {
+        Some(Settling {
+            seconds,
+            waited_for: waited_for.to_vec(),
+            remaining: vec![],
+        })
+    };
+    made.series.runs[0].settling = settling(0.5, &[]);
+    made.series.runs[2].settling = settling(4.5, &[Unrest::DirtyBytes(120 << 20)]);
     let runs = read_runs(made.dir.path(), None).unwrap();
+    let of = made.series.as_repeats().unwrap();
     insta::assert_snapshot!(text(&repeats::document(
-        &made.series,
+        of,
         &runs.iter().collect::<Vec<_>>()
     )));
+    let lines: Vec<String> = (0..3).map(|number| repeats::line(of, number)).collect();
+    assert_eq!(
+        lines[1],
+        "run 2 of 3, seed 42: 110 of 200 ops/s, mean 11.0 ms: invalid (stalled)"
+    );
 }
 
 fn profile_text(made: &Made) -> String {

@@ -191,6 +191,15 @@ impl Series {
         }
     }
 
+    /// The series with its rule as repeated runs; `None` for other kinds.
+    #[must_use]
+    pub fn as_repeats(&self) -> Option<SeriesOf<'_, Repeats>> {
+        match &self.kind {
+            SeriesKind::Repeats(figures) => Some(self.with(figures)),
+            _ => None,
+        }
+    }
+
     /// The series with its rule and figures as a load curve; `None` for other kinds.
     #[must_use]
     pub fn as_curve(&self) -> Option<SeriesOf<'_, LoadCurve>> {

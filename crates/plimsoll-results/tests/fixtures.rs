@@ -236,7 +236,10 @@ pub fn configuration(plan: Plan) -> Configuration {
 
 /// A series of repeated runs of [`plan`], without runs.
 pub fn repeats(requested_runs: u32) -> Series {
-    let kind = SeriesKind::Repeats(Repeats { requested_runs });
+    let kind = SeriesKind::Repeats(Repeats {
+        requested_runs,
+        settle: None,
+    });
     series(kind, vec![configuration(plan())])
 }
 

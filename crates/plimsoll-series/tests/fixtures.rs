@@ -77,7 +77,11 @@ fn configuration(url: &str) -> Configuration {
 pub fn repeats(requested_runs: u32) -> Series {
     let mut only = configuration(CAPACITY_OF_10);
     only.plan = only.plan.at_load(4).unwrap();
-    series(SeriesKind::Repeats(Repeats { requested_runs }), vec![only])
+    let kind = SeriesKind::Repeats(Repeats {
+        requested_runs,
+        settle: None,
+    });
+    series(kind, vec![only])
 }
 
 /// A load curve on a target with a capacity of 10 streams: higher loads are invalid.

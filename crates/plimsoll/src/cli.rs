@@ -14,11 +14,12 @@ mod profile;
 mod ranks;
 mod results;
 mod results_management;
+mod settle;
 mod systems;
 mod values;
 mod workloads;
 
-pub use ab::{AbArgs, Settle};
+pub use ab::AbArgs;
 pub use documents::{DocsCommand, SchemaForm};
 pub use events::EventArgs;
 pub use hosts::{HostsCheckArgs, HostsCommand};
@@ -29,6 +30,7 @@ pub use profile::{FileSystem, ProfileArgs};
 pub use ranks::{HostArgs, RankArgs, RankCommandArgs};
 pub use results::{CompareArgs, CompareFormat, ImportArgs, ReportArgs, ReportFormat, SutCommand};
 pub use results_management::{NoteArgs, PruneArgs, ResultsCommand, ServeArgs, TagArgs};
+pub use settle::Settle;
 pub use systems::{FitArgs, SystemsCommand, SystemsListArgs};
 pub use workloads::{
     CommonRunArgs, ConvertArgs, FilesArgs, ListArgs, PopulateArgs, ShowArgs, WorkloadArgs,
@@ -221,6 +223,11 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", value_parser = values::repeats)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub repeat: Option<u32>,
+    /// Wait before each run of --repeat: a time, or auto: until dirty pages, disks and other programs are at rest, at
+    /// most 60s [default: 0s]
+    #[arg(long, value_name = "TIME|auto", value_parser = Settle::parse, requires = "repeat")]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
+    pub settle: Option<Settle>,
 }
 
 /// Option `--results`: parent directory of the results directory that a command creates.

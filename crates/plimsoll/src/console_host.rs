@@ -1,7 +1,5 @@
 //! Host of runs and series on the user's console, with interrupts.
 
-use crate::cli::Format;
-use crate::commands::print;
 use crate::output_options::OutputOptions;
 use crate::progress_display::{ProgressDisplay, RunTitle};
 use crate::series_text::{self, RunLine};
@@ -9,8 +7,7 @@ use crate::{console, hosts, signals, workload};
 use plimsoll_diagnostics::foreign;
 use plimsoll_engine::{ClockKind, Settings, Stop};
 use plimsoll_plan::{Plan, show_duration};
-use plimsoll_report::{run, terminal};
-use plimsoll_results::{Kind, Series};
+use plimsoll_results::Series;
 use plimsoll_series::{Host, ListedRun, RunBegin, RunConfig, RunView, StateChange};
 use std::sync::MutexGuard;
 
@@ -97,15 +94,6 @@ impl Host for ConsoleHost {
         };
         let line = series_text::line(series, number, how);
         self.output.print_message(&line);
-        if let ListedRun::Now(run, dir) = run
-            && series.kind.kind() == Kind::Repeats
-            && self.output.format == Format::Text
-        {
-            let layout = console::Stream::Out.layout();
-            // A closed output does not end the series.
-            let report = run::document(run).at(Some(dir));
-            let _ = print(&format!("\n{}", terminal::render(&report, layout)));
-        }
     }
 
     fn progress(&self, line: &str) {

@@ -4,12 +4,12 @@
 use crate::console_host::{files_of, ranks_of};
 use crate::exit::CommandError;
 use plimsoll_engine::ClockKind;
-use plimsoll_plan::{Bytes, Count, counted, show_duration};
+use plimsoll_plan::{Bytes, counted, show_duration};
 use plimsoll_report::compare::{self, ProfileSet, of_profiles};
 use plimsoll_report::html::page;
 use plimsoll_report::series::document;
 use plimsoll_report::terminal::{self, Layout};
-use plimsoll_report::{ab, curve, find, profile};
+use plimsoll_report::{ab, curve, find, profile, repeats};
 use plimsoll_results::{
     COMPARISON_FILE, LoadCurve, LoadSearch, NextRun, PairedComparison, Profile, ResultsError,
     Series, SeriesKind, SeriesOf, SeriesWriter,
@@ -43,14 +43,7 @@ pub fn headline(series: &Series, jobs: usize) -> String {
 pub fn line(series: &Series, number: usize, how: RunLine) -> String {
     let run = &series.runs[number];
     let line = match &series.kind {
-        SeriesKind::Repeats(repeats) => {
-            let seed = Count(run.seed);
-            format!(
-                "run {} of {}, seed {seed}",
-                number + 1,
-                repeats.requested_runs
-            )
-        }
+        SeriesKind::Repeats(figures) => repeats::line(SeriesOf { series, figures }, number),
         SeriesKind::Curve(_) => curve::line(run),
         SeriesKind::Search(_) => find::line(series.metric_name(), number + 1, run),
         SeriesKind::Profile(figures) => profile::line(SeriesOf { series, figures }, number),

@@ -62,7 +62,11 @@ fn next_run(series: &Series) {
 
 fn show(series: &Series, dir: &SeriesDir) {
     match &series.kind {
-        SeriesKind::Repeats(_) => show_document(repeats::document(series, &[]), series, dir),
+        SeriesKind::Repeats(figures) => {
+            let of = SeriesOf { series, figures };
+            show_document(repeats::document(of, &[]), series, dir);
+            (0..series.runs.len()).for_each(|number| _ = black_box(repeats::line(of, number)));
+        }
         SeriesKind::Curve(figures) => {
             let of = SeriesOf { series, figures };
             show_document(curve::document(of), series, dir);

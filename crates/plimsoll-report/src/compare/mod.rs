@@ -14,6 +14,7 @@ mod significance;
 pub use condition::Condition;
 pub use curves::{CurveSet, of_curves};
 pub use metric::Metric;
+pub(crate) use order::Drift;
 pub use pairs::{Effect, PairedEffects, of_pairs};
 pub use profiles::{ProfileSet, of_profiles};
 pub use results::{Results, side_by_side};

@@ -8,74 +8,89 @@ use plimsoll_measure::ClockKind;
 use plimsoll_measure::compare::Trend;
 use plimsoll_plan::counted;
 use plimsoll_results::{LatencyKind, Run};
+use std::borrow::Borrow;
+use std::fmt;
 
-/// Figure by which a drift of runs is judged: name, formatter, and the value of each run in order of time.
-struct Primary {
+/// Significant trend of runs in their order in time, by the Mann–Kendall test of one figure: throughput of all operations
+/// together, or the mean response time if a schedule set the throughput of every run.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Drift {
+    /// Figure of the test.
     name: &'static str,
     show: fn(f64) -> String,
-    values: Vec<f64>,
+    /// Figure of the first run and of the last run.
+    ends: (f64, f64),
+    /// Number of runs.
+    runs: usize,
+    trend: Trend,
+}
+
+impl Drift {
+    /// Tests runs, in any order, for a trend; `None` without a significant trend, and if a run has no start time in real
+    /// time.
+    pub(crate) fn of(runs: &[impl Borrow<Run>]) -> Option<Self> {
+        let starts = starts(runs)?.into_iter();
+        let mut in_order: Vec<(Timestamp, &Run)> =
+            starts.zip(runs.iter().map(Borrow::borrow)).collect();
+        in_order.sort_by_key(|(start, _)| *start);
+        let runs = in_order.into_iter().map(|(_, run)| run);
+        let offered = runs
+            .clone()
+            .all(|r| r.summary.latency_kind() == LatencyKind::Response);
+        let (name, show): (_, fn(f64) -> String) = match offered {
+            true => ("the mean response time", latency),
+            false => ("ops/s", rate),
+        };
+        let value = |run: &Run| match offered {
+            true => run.summary.mean_ms,
+            false => run.summary.ops_per_s,
+        };
+        let values: Vec<f64> = runs.map(value).collect();
+        let trend = Trend::of(&values).filter(Trend::is_significant)?;
+        Some(Self {
+            name,
+            show,
+            ends: (*values.first()?, *values.last()?),
+            runs: values.len(),
+            trend,
+        })
+    }
+}
+
+impl fmt::Display for Drift {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let direction = if self.trend.s > 0 { "rises" } else { "falls" };
+        write!(
+            f,
+            "{} {direction} from {} to {} over {} (Mann-Kendall test, p = {:.3})",
+            self.name,
+            (self.show)(self.ends.0),
+            (self.show)(self.ends.1),
+            counted(self.runs as u64, "run", "runs"),
+            self.trend.p
+        )
+    }
 }
 
 /// Start times of runs in real time; `None` if a run was made in virtual time, where a machine cannot drift, or has no
 /// readable time.
-fn starts(runs: &[Run]) -> Option<Vec<Timestamp>> {
+fn starts(runs: &[impl Borrow<Run>]) -> Option<Vec<Timestamp>> {
     let start = |run: &Run| match run.clock {
         ClockKind::Real => run.started_at.parse().ok(),
         ClockKind::Virtual => None,
     };
-    runs.iter().map(start).collect()
-}
-
-/// Throughput of all operations together, or the mean response time if a schedule set the throughput of every run;
-/// `None` if a run has no start time in real time.
-fn primary(runs: &[Run]) -> Option<Primary> {
-    let mut in_order: Vec<(Timestamp, &Run)> = starts(runs)?.into_iter().zip(runs).collect();
-    in_order.sort_by_key(|(start, _)| *start);
-    let offered = runs
-        .iter()
-        .all(|r| r.summary.latency_kind() == LatencyKind::Response);
-    let value = |run: &Run| match offered {
-        true => run.summary.mean_ms,
-        false => run.summary.ops_per_s,
-    };
-    Some(Primary {
-        name: if offered {
-            "the mean response time"
-        } else {
-            "ops/s"
-        },
-        show: if offered { latency } else { rate },
-        values: in_order.into_iter().map(|(_, run)| value(run)).collect(),
-    })
-}
-
-/// Primary figure of runs, with its significant trend (Mann–Kendall test) in order of time; `None` if no trend is
-/// significant.
-fn drift(runs: &[Run]) -> Option<(Primary, Trend)> {
-    let primary = primary(runs)?;
-    let trend = Trend::of(&primary.values).filter(Trend::is_significant)?;
-    Some((primary, trend))
+    runs.iter().map(|run| start(run.borrow())).collect()
 }
 
 /// Warning that the runs of a result drift; `None` without a significant trend.
 pub(super) fn drift_warning(set: &RunSet<'_>) -> Option<String> {
-    let (Primary { name, show, values }, trend) = drift(set.runs)?;
-    let (first, last) = (values.first()?, values.last()?);
-    let direction = if trend.s > 0 { "rises" } else { "falls" };
-    Some(format!(
-        "{} drifts: {name} {direction} from {} to {} over its {} (Mann-Kendall test, p = {:.3})",
-        set.name,
-        show(*first),
-        show(*last),
-        counted(values.len() as u64, "run", "runs"),
-        trend.p
-    ))
+    Drift::of(set.runs).map(|drift| format!("{} drifts: {drift}", set.name))
 }
 
 /// Reason why the order in time of two results' runs allows no statement on a difference between the results; `None`
 /// if the order allows a statement.
 pub(super) fn confounder(first: &[Run], second: &[Run]) -> Option<ChangeVerdict> {
-    if drift(first).or_else(|| drift(second)).is_some() {
+    if Drift::of(first).or_else(|| Drift::of(second)).is_some() {
         return Some(ChangeVerdict::Drift);
     }
     measured_apart(first, second).then_some(ChangeVerdict::MeasuredApart)

@@ -71,7 +71,7 @@ pub trait Strategy {
         true
     }
 
-    /// Rule of the wait before each run; `None` for runs without a wait, as in every series but a paired comparison.
+    /// Rule of the wait before each run; `None` for runs without a wait. Only repeated runs and paired comparisons wait.
     fn settle(&self) -> Option<SettleRule> {
         None
     }

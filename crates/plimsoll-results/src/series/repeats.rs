@@ -1,16 +1,19 @@
 //! Repeated runs: rule of a series of runs of one workload with consecutive seeds.
 
 use crate::series::next::{check_repeats, missing_runs};
-use crate::series::{NextRun, Series, Strategy};
+use crate::series::{NextRun, Series, SettleRule, Strategy};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Rule of repeated runs: one workload with consecutive seeds, so that random choices differ between the runs, as
 /// between runs on different days.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Repeats {
     /// Number of runs that the user requested.
     pub requested_runs: u32,
+    /// Wait before each run for the machine to come to rest; null for runs without a wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settle: Option<SettleRule>,
 }
 
 impl Strategy for Repeats {
@@ -20,7 +23,12 @@ impl Strategy for Repeats {
         })
     }
 
+    fn settle(&self) -> Option<SettleRule> {
+        self.settle
+    }
+
     fn check(&self, _: &Series) -> Result<(), String> {
-        check_repeats(self.requested_runs)
+        check_repeats(self.requested_runs)?;
+        self.settle.map_or(Ok(()), SettleRule::check)
     }
 }

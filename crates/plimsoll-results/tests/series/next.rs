@@ -2,7 +2,8 @@
 
 use crate::fixtures::{SEED, curve, list, next, paired, plan, profile, repeats, search};
 use plimsoll_results::{
-    NextRun, Purpose, SearchEnd, Series, SeriesKind, SeriesState, Status, Step, Verdict,
+    NextRun, Purpose, Repeats, SearchEnd, Series, SeriesKind, SeriesState, SettleRule, Status,
+    Step, Verdict,
 };
 
 use Verdict::{Failed, Interrupted, Invalid, Valid};
@@ -45,6 +46,27 @@ fn repeated_runs_have_seeds_and_directories_that_follow_each_other() {
     let mut valid = repeats(2);
     list_all(&mut valid, &[Valid, Valid]);
     assert_eq!(status(valid), Status::Valid);
+}
+
+#[test]
+fn repeated_runs_wait_as_their_document_says() {
+    let mut series = repeats(2);
+    assert_eq!(series.kind.strategy().settle(), None);
+    let of = |settle| {
+        SeriesKind::Repeats(Repeats {
+            requested_runs: 2,
+            settle: Some(settle),
+        })
+    };
+    series.kind = of(SettleRule::Auto(60.0));
+    assert_eq!(
+        series.kind.strategy().settle(),
+        Some(SettleRule::Auto(60.0))
+    );
+    assert_eq!(series.kind.strategy().check(&series), Ok(()));
+    series.kind = of(SettleRule::Fixed(-1.0));
+    let fault = series.kind.strategy().check(&series).unwrap_err();
+    assert!(fault.contains("a settling time of -1 s"), "{fault}");
 }
 
 #[test]

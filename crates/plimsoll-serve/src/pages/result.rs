@@ -125,7 +125,7 @@ fn report(path: &FilePath, kind: Kind) -> Result<Markup, Problem> {
             let dir = SeriesDir::at(path);
             let runs = run_dirs(path)?.into_iter();
             let runs = runs.map(|r| run(r.path())).collect::<Result<Vec<_>, _>>()?;
-            [runs, vec![series::document(&dir.read()?, &dir)?]].concat()
+            [vec![series::document(&dir.read()?, &dir)?], runs].concat()
         }
     };
     Ok(page::body(&documents))

@@ -1,6 +1,7 @@
 //! Arguments of `ab`, with values for one of the two variants or for both.
 
-use super::values::{Quit, duration, load, ops_limit, setting};
+use super::settle::Settle;
+use super::values::{Quit, load, ops_limit, setting};
 use super::workloads::{DataArgs, target_help};
 use super::{CommonRunArgs, EventArgs, FilesArgs, OutputArgs, ResultsRoot, WorkloadArgs};
 use crate::exit::CommandError;
@@ -12,7 +13,6 @@ use plimsoll_results::{MAX_PAIRS, MIN_PAIRS_UNTIL, PrimaryFigure, Side};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
-use std::time::Duration;
 
 /// Minimum number of pairs: one pair has no spread.
 const MIN_PAIRS: u32 = 2;
@@ -62,7 +62,7 @@ pub struct AbArgs {
     pub primary: Option<PrimaryFigure>,
     /// Wait before each run: a time, or auto: until dirty pages, disks and other programs are at rest, at most 60s
     /// [default: auto; none in virtual time]
-    #[arg(long, value_name = "TIME|auto", value_parser = settle)]
+    #[arg(long, value_name = "TIME|auto", value_parser = Settle::parse)]
     #[arg(allow_hyphen_values = true, help_heading = "Pairs")]
     pub settle: Option<Settle>,
     /// Shell command to run before each run, outside of the measurement; a failure ends the series
@@ -107,15 +107,6 @@ pub struct ForSide<T> {
     /// Variant of the value; `None` for both variants.
     side: Option<Side>,
     value: T,
-}
-
-/// Value of `--settle`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Settle {
-    /// Wait until the machine is at rest.
-    Auto,
-    /// Wait of a fixed time.
-    Fixed(Duration),
 }
 
 /// Splits a variant and `separator` from the begin of a value; a value that begins with another letter and the
@@ -210,13 +201,6 @@ fn half_width(text: &str) -> Result<f64, String> {
 fn primary(text: &str) -> Result<PrimaryFigure, String> {
     PrimaryFigure::of_name(text)
         .ok_or_else(|| format!("expected one of {}", PrimaryFigure::names().join(", ")))
-}
-
-fn settle(text: &str) -> Result<Settle, String> {
-    match text {
-        "auto" => Ok(Settle::Auto),
-        _ => duration(text).map(Settle::Fixed),
-    }
 }
 
 /// Value of an option for a variant: the variant's own value, or else the value for both; `None` if the option is not

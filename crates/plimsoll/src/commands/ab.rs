@@ -12,10 +12,6 @@ use plimsoll_results::{
     Configuration, PairedComparison, Percentile, PrimaryFigure, Series, SeriesKind, SettleRule,
     Side,
 };
-use std::time::Duration;
-
-/// Maximum wait before a run for the machine to come to rest.
-const SETTLE_LIMIT: Duration = Duration::from_secs(60);
 
 /// Makes the pairs of runs, writes the results and prints the answer.
 pub fn run(args: &AbArgs) -> Result<Exit, CommandError> {
@@ -88,14 +84,6 @@ fn series(
 fn settle(args: &AbArgs) -> Result<Option<SettleRule>, CommandError> {
     match (args.settle, args.clock()) {
         (None, ClockKind::Virtual) => Ok(None),
-        (Some(_), ClockKind::Virtual) => Err(CommandError::usage(
-            "--settle waits in real time, and the time of the targets is virtual",
-        )),
-        (None | Some(Settle::Auto), ClockKind::Real) => {
-            Ok(Some(SettleRule::Auto(SETTLE_LIMIT.as_secs_f64())))
-        }
-        (Some(Settle::Fixed(time)), ClockKind::Real) => {
-            Ok(Some(SettleRule::Fixed(time.as_secs_f64())))
-        }
+        (settle, clock) => settle.unwrap_or(Settle::Auto).rule(clock).map(Some),
     }
 }

@@ -115,12 +115,13 @@ pub fn write_output(text: &str, output: Option<&Path>) -> Result<Exit, CommandEr
 fn text(found: &[LoadedResult], args: &ReportArgs) -> String {
     let mut layout = Stream::Out.layout();
     layout.color &= args.output.is_none();
-    let documents = found.iter().flat_map(documents);
+    let documents = found.iter().map(document);
     let each = documents.map(|document| terminal::render(&document, layout));
     each.collect::<Vec<_>>().join("\n")
 }
 
-/// Report on results that Plimsoll measured. For an HTML page, the runs of a profile are read too, for the charts.
+/// Report on results that Plimsoll measured. An HTML page also has the reports on repeated runs and on the runs of a
+/// profile, for the charts.
 fn measured(
     found: &[LoadedResult],
     format: &str,
@@ -129,49 +130,43 @@ fn measured(
     let mut all = Vec::new();
     for result in found {
         result.check_measured(format)?;
-        all.extend(documents(result));
-        if let ResultKind::Profile { series, .. } = &result.what
-            && format == "html"
-        {
-            let shown = percentiles.or(series.percentiles_shown.as_ref());
-            let runs = runs_below(&result.path, shown)?;
-            all.extend(runs.iter().map(RunData::document));
+        all.push(document(result));
+        if format != "html" {
+            continue;
+        }
+        match &result.what {
+            ResultKind::Repeats { runs, .. } => all.extend(runs.iter().map(RunData::document)),
+            ResultKind::Profile { series, .. } => {
+                let shown = percentiles.or(series.percentiles_shown.as_ref());
+                let runs = runs_below(&result.path, shown)?;
+                all.extend(runs.iter().map(RunData::document));
+            }
+            ResultKind::Measured(_) | ResultKind::Published(_) => {}
         }
     }
     Ok(all)
 }
 
-/// Report documents of results: one document, or for repeated runs a document per run and a summary.
-fn documents(found: &LoadedResult) -> Vec<Document> {
+/// Report document of results, with the user's tags and note.
+fn document(found: &LoadedResult) -> Document {
     let dir = SeriesDir::at(&found.path);
-    let mut all = match &found.what {
-        ResultKind::Measured(data @ RunData::Run(_)) => {
-            vec![data.document().at(Some(&found.path))]
-        }
+    let document = match &found.what {
+        ResultKind::Measured(data @ RunData::Run(_)) => data.document().at(Some(&found.path)),
         ResultKind::Measured(data @ RunData::Series { series, .. }) => {
-            vec![data.document().of_series(series, Some(&dir))]
+            data.document().of_series(series, Some(&dir))
         }
         ResultKind::Repeats { series, runs } => {
-            let dirs = series.runs.iter().filter_map(|run| dir.run(run));
-            let each = runs.iter().zip(dirs);
-            let mut all: Vec<Document> = each
-                .map(|(run, dir)| run.document().at(Some(dir.path())))
-                .collect();
+            let repeated = series.as_repeats().expect("the series of repeated runs");
             let runs: Vec<&Run> = runs.iter().filter_map(as_run).collect();
-            let spread = repeats::document(series, &runs);
-            all.push(spread.of_series(series, Some(&dir)));
-            all
+            repeats::document(repeated, &runs).of_series(series, Some(&dir))
         }
         ResultKind::Profile { series, sets } => {
             let profile = series.as_profile().expect("the series of a profile");
-            vec![profile::document(profile, sets).of_series(series, Some(&dir))]
+            profile::document(profile, sets).of_series(series, Some(&dir))
         }
-        ResultKind::Published(report) => vec![report.document()],
+        ResultKind::Published(report) => report.document(),
     };
-    if let Some(last) = all.pop() {
-        all.push(last.annotated(&found.annotations));
-    }
-    all
+    document.annotated(&found.annotations)
 }
 
 fn as_run(data: &RunData) -> Option<&Run> {

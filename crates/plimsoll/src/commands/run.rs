@@ -12,7 +12,7 @@ use crate::output_options::OutputOptions;
 use crate::workload;
 use plimsoll_plan::Plan;
 use plimsoll_report::terminal;
-use plimsoll_results::{Document, Repeats, Run, RunDir, RunWriter, SeriesKind, Target};
+use plimsoll_results::{Document, Repeats, Run, RunDir, RunWriter, SeriesKind, SettleRule, Target};
 use plimsoll_series::events::check_phases;
 use plimsoll_series::{
     RunConfig, RunContext, RunFacts, Written, fingerprint, refuse_results_among_files,
@@ -29,6 +29,7 @@ pub fn run(args: &RunArgs) -> Result<Exit, CommandError> {
         let plan = plan(args)?;
         let settings = workload::settings(&args.workload.how, &plan);
         refuse_results_among_files(&args.root.results, &plan, &settings.target)?;
+        settle(args)?;
         if let (Some(times), Format::Text) = (args.repeat, args.manner.format) {
             super::print(&format!("{times} runs, each with the next seed\n\n"))?;
         }
@@ -57,12 +58,19 @@ fn repeat(args: &RunArgs, times: u32) -> Result<Exit, CommandError> {
         let (how, events) = (&args.workload.how, &args.workload.events);
         let kind = SeriesKind::Repeats(Repeats {
             requested_runs: times,
+            settle: settle(args)?,
         });
         let ranks = communicator.working();
         let mut series = new_series::of_workload(kind, plan, how, events, ranks)?;
         new_series::check(&mut series, how, &args.root.results)?;
         ReadySeries::new(series, &args.root.results)
     })
+}
+
+/// Rule of the wait before each repeated run; `None` without `--settle`.
+fn settle(args: &RunArgs) -> Result<Option<SettleRule>, CommandError> {
+    let clock = plimsoll_target::clock(&args.workload.how.files.target);
+    args.settle.map(|settle| settle.rule(clock)).transpose()
 }
 
 fn run_once(args: &RunArgs) -> Result<Exit, CommandError> {

@@ -251,6 +251,18 @@ fn mistakes_are_named_with_a_suggestion() {
             &["run", "varmail", "--repeat=1"],
             "expected a number from 2 to ",
         ),
+        (&["run", "varmail", "--settle=1s"], "--repeat"),
+        (&["run", "varmail", "--repeat=2", "--settle=soon"], "'soon'"),
+        (
+            &[
+                "run",
+                "varmail",
+                "--repeat=2",
+                "--settle=auto",
+                "--target=null:?latency=1ms&clock=virtual",
+            ],
+            "the time of the targets is virtual",
+        ),
     ] {
         let said = Ended::of(bench.plimsoll(args)).refusal();
         assert!(said.contains(suggestion), "{args:?}: {said}");

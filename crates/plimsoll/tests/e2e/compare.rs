@@ -1,6 +1,6 @@
 //! `compare` with runs and with series of `run --repeat`, and the SVG pictures of `report`.
 
-use crate::common::series::runs_of;
+use crate::common::series::{parsed, runs_of};
 use crate::common::{Bench, Ended};
 use plimsoll_results::SeriesDir;
 use serde_json::Value;
@@ -97,7 +97,9 @@ fn repeated_runs_are_one_result_and_are_judged() {
     let value = figure(&comparison, "all", "mean_ms", 1);
     assert_eq!(value["statement"], "real", "{value}");
     assert_eq!(value["runs"].as_array().unwrap().len(), 4);
-    assert_eq!(comparison["warnings"], Value::Array(vec![]));
+    let warnings = comparison["warnings"].as_array().unwrap();
+    let of_target = |warning: &Value| warning.as_str().unwrap().starts_with("the target");
+    assert!(warnings.iter().all(of_target), "{warnings:?}");
     // A series of `run --repeat` whose process was killed lists fewer runs than were requested.
     let file = slow.join("series.json");
     let listed = std::fs::read_to_string(&file).unwrap();
@@ -114,6 +116,30 @@ fn repeated_runs_are_one_result_and_are_judged() {
     ] {
         assert!(text.contains(said), "{said}: {text}");
     }
+}
+
+#[test]
+fn repeated_runs_wait_before_each_run_if_asked() {
+    let bench = Bench::on_tmpfs();
+    let runs = |wait: &[&str]| {
+        let args = [
+            "run",
+            "randomread",
+            "--repeat=2",
+            "--target=null",
+            "--time=50ms",
+        ];
+        let mut command = bench.plimsoll(args);
+        command
+            .args(["--results=results", "--format=json"])
+            .args(wait);
+        parsed(&Ended::of(command).expect_code(0)).runs
+    };
+    for run in runs(&["--settle=10ms"]) {
+        let settling = run.settling.unwrap();
+        assert!(settling.seconds >= 0.01 && settling.waited_for.is_empty());
+    }
+    assert!(runs(&[]).iter().all(|run| run.settling.is_none()));
 }
 
 #[test]

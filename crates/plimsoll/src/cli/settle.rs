@@ -1,0 +1,43 @@
+//! Option `--settle`: the wait before each run of a series for the machine to come to rest.
+
+use super::values::duration;
+use crate::exit::CommandError;
+use plimsoll_engine::ClockKind;
+use plimsoll_results::SettleRule;
+use std::time::Duration;
+
+/// Maximum wait before a run for the machine to come to rest.
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// Value of `--settle`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Settle {
+    /// Wait until the machine is at rest.
+    Auto,
+    /// Wait of a fixed time.
+    Fixed(Duration),
+}
+
+impl Settle {
+    /// Parses a time, or the word `auto`.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            _ => duration(text).map(Self::Fixed),
+        }
+    }
+
+    /// Rule of the wait before each run of a series with the given clock.
+    ///
+    /// # Errors
+    /// In virtual time, in which the machine is not measured.
+    pub fn rule(self, clock: ClockKind) -> Result<SettleRule, CommandError> {
+        match (clock, self) {
+            (ClockKind::Virtual, _) => Err(CommandError::usage(
+                "--settle waits in real time, and the time of the targets is virtual",
+            )),
+            (ClockKind::Real, Self::Auto) => Ok(SettleRule::Auto(LIMIT.as_secs_f64())),
+            (ClockKind::Real, Self::Fixed(time)) => Ok(SettleRule::Fixed(time.as_secs_f64())),
+        }
+    }
+}
