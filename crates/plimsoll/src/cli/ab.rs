@@ -174,7 +174,7 @@ fn command(text: &str) -> Result<String, String> {
 }
 
 fn content(text: &str) -> Result<Content, String> {
-    text.parse().map_err(|e| format!("{e}"))
+    text.parse()
 }
 
 fn number_of_pairs(text: &str, least: u32) -> Result<u32, String> {

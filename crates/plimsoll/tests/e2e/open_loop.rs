@@ -240,7 +240,8 @@ fn repeated_runs_say_their_response_time() {
     let out = Ended::of(command).expect_code(0).stdout;
     let mean = |figure: &str| {
         let row = out.lines().find_map(|line| line.strip_prefix(figure));
-        row.and_then(|row| row.split_whitespace().next()).expect(&out)
+        row.and_then(|row| row.split_whitespace().next())
+            .expect(&out)
     };
     assert!(mean("p99 latency").starts_with('9'), "{out}");
     assert_eq!(mean("p99 service time"), "100", "{out}");
