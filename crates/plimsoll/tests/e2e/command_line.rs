@@ -440,7 +440,11 @@ fn only_files_that_take_descriptors_count_against_their_limit() {
     let bench = Bench::on_tmpfs();
     let many = ["--set=nthreads=200", "--set=nfiles=200", "--time=100ms"];
     let with_few = |more: &[&str]| {
-        let command = bench.command(&bench.workload(LOOKER), &[&many, more].concat());
+        let opener = LOOKER.replace(
+            "flowop statfile name=look,filesetname=s",
+            "flowop openfile name=look,filesetname=s\n    flowop closefile name=close",
+        );
+        let command = bench.command(&bench.workload(&opener), &[&many, more].concat());
         Ended::of(limited(&["--nofile=100:100"], &command))
     };
     let refusal = with_few(&[]).refusal();
