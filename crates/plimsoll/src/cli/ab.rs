@@ -183,7 +183,7 @@ fn command(text: &str) -> Result<String, String> {
 }
 
 fn content(text: &str) -> Result<Content, String> {
-    text.parse().map_err(|e| format!("{e}"))
+    text.parse::<Content>().map_err(|e| e.to_string())
 }
 
 fn number_of_pairs(text: &str, least: u32) -> Result<u32, String> {
