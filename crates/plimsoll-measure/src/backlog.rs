@@ -55,8 +55,8 @@ impl WindowBacklog {
                 ..Self::default()
             };
         }
-        let length = u128::from(window.end - window.start);
-        let part = u128::from(start - window.start) * PARTS as u128 / length;
+        let part_length = (window.end - window.start).div_ceil(PARTS as Nanos);
+        let part = (start - window.start) / part_length;
         let part = &mut self.parts[part as usize];
         part.operations += 1;
         part.sum_ns = part.sum_ns.saturating_add(backlog);

@@ -108,7 +108,8 @@ impl Collector {
         }
     }
 
-    /// Restricts the search for stalls, and the counts by interval, to the rows that are set in `counted`: rows of operations on the target.
+    /// Restricts the search for stalls, and the counts by interval, to the rows that are set in `counted`: rows of
+    /// operations on the target.
     #[must_use]
     pub fn counting(mut self, counted: Vec<bool>) -> Self {
         assert_eq!(counted.len(), self.rows, "one entry per row");

@@ -7,10 +7,9 @@
 
 mod paired;
 mod spread;
-mod student;
 mod trend;
 
-pub use paired::{POWER, PairedRatio};
+pub use paired::PairedRatio;
 pub use spread::{Deviation, Spread};
 pub use trend::Trend;
 

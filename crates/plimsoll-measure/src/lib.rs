@@ -11,9 +11,9 @@
 //! | `recorder`, `interval_buffer`, `counts`, `upper_half`, `completions`, `lane_notes`, `in_flight`, `call_spans` | records of one lane |
 //! | `collector`, `interval`, `latency`, `workers_done`, `ranks` | all lanes together: intervals, totals, stages |
 //! | `gaps` | times without a completion, and stalls |
-//! | `stationarity` | whether the rate stayed the same during a window |
+//! | `stationarity`, `backlog` | whether the rate stayed the same during a window, and whether the queue grew |
 //! | `event_effects` | effects of events on a run's throughput |
-//! | `curve`, `compare` | load curves; significance of differences between repeated runs |
+//! | `curve`, `compare`, `student` | load curves; differences between repeated runs, with Student's t distribution |
 //! | `outcome` | the outcome of a run: windows, figures of ranks, failures, notes |
 //! | `simulated` | figures of a simulated storage system |
 //! | `system` | counters of the process and the machine |
@@ -52,6 +52,8 @@ mod latency;
 mod long_replies;
 #[cfg(all(test, loom))]
 mod models;
+#[cfg(test)]
+mod normal;
 mod op_times;
 mod outcome;
 mod process_counts;
@@ -59,6 +61,7 @@ mod ranks;
 mod recorder;
 mod simulated;
 mod stationarity;
+mod student;
 pub mod system;
 mod upper_half;
 mod window;

@@ -349,7 +349,7 @@ fn options(f: &mut Formatter<'_>, plan: &Plan) -> fmt::Result {
     }
     say.extend(o.require.iter().map(|requirement| match requirement {
         Requirement::Steady => "require a steady rate".into(),
-        Requirement::Storage => "require figures of the storage".into(),
+        Requirement::Storage => "require figures of the storage, not of the client's memory".into(),
         Requirement::Quiet => "require a machine that is not shared".into(),
     }));
     if o.keep {

@@ -1,16 +1,14 @@
 //! Report on a paired comparison: the answer in a sentence, and the effect on every figure.
 
-use crate::client;
-use crate::compare::{ALL, Effect, Metric, PairedEffects, letter, of_pairs};
+use crate::compare::{ALL, Effect, Metric, PairedEffects, letter, note_on_real, of_pairs};
 use crate::document::{self, Block, Cell, Document, Figure, Line, Table, Tone};
-use crate::format::{clock_note, duration_text};
 use crate::html::chart::Chart;
-use crate::series::{self, rate_and_mean, runs, settled, state};
+use crate::series::{self, append, rate_and_mean, runs, settled, state};
 use crate::text::reason_codes;
 use plimsoll_measure::compare::{FALSE_DISCOVERY_RATE, PairedRatio};
 use plimsoll_plan::{counted, scaled};
 use plimsoll_results::{
-    PairedComparison, Percentiles, PrimaryFigure, ResultsError, Run, SeriesDir, SeriesOf,
+    PairedComparison, Percentiles, PrimaryFigure, ResultsError, Run, RunDir, SeriesDir, SeriesOf,
     SeriesRun, Side,
 };
 
@@ -37,36 +35,44 @@ impl CountedPairs {
         dir: &SeriesDir,
         percentiles: Option<&Percentiles>,
     ) -> Result<Self, ResultsError> {
-        let mut pairs = Vec::new();
-        for pair in of.figures.pairs(&of.runs) {
-            if pair.figures(of.figures.primary).is_none() {
-                continue;
-            }
-            let (a, b) = pair.runs().expect("a pair with figures has runs");
-            // Plimsoll writes no run outside of the directory of its series.
-            if let (Some(a), Some(b)) = (dir.run(a), dir.run(b)) {
-                pairs.push((a.read_with(percentiles)?, b.read_with(percentiles)?));
-            }
-        }
-        Ok(Self::of(pairs, of.figures.primary, percentiles))
+        let runs = read_pairs(of, dir, |run| run.read_with(percentiles))?;
+        Ok(Self::of(runs, of.figures.primary, percentiles))
     }
 
     /// Compares runs in pairs, with the requested percentiles, which the runs must have.
-    #[must_use]
-    pub fn of(
+    pub(crate) fn of(
         runs: Vec<(Run, Run)>,
         primary: PrimaryFigure,
         percentiles: Option<&Percentiles>,
     ) -> Self {
         let pairs: Vec<(&Run, &Run)> = runs.iter().map(|(a, b)| (a, b)).collect();
-        let effects = of_pairs(&pairs, Some(metric(primary)), percentiles);
+        let effects = of_pairs(&pairs, metric(primary), percentiles);
         Self { runs, effects }
     }
 }
 
+/// Reads both runs of each pair that counts, A before B, with `read`.
+pub(crate) fn read_pairs<T>(
+    of: SeriesOf<'_, PairedComparison>,
+    dir: &SeriesDir,
+    read: impl Fn(&RunDir) -> Result<T, ResultsError>,
+) -> Result<Vec<(T, T)>, ResultsError> {
+    let mut pairs = Vec::new();
+    for pair in of.figures.pairs(&of.runs) {
+        if pair.figures(of.figures.primary).is_none() {
+            continue;
+        }
+        let (a, b) = pair.runs().expect("a pair with figures has runs");
+        // Plimsoll writes no run outside of the directory of its series.
+        if let (Some(a), Some(b)) = (dir.run(a), dir.run(b)) {
+            pairs.push((read(&a)?, read(&b)?));
+        }
+    }
+    Ok(pairs)
+}
+
 /// The compared figure of the tables that is the primary figure.
-#[must_use]
-pub fn metric(primary: PrimaryFigure) -> Metric {
+pub(crate) fn metric(primary: PrimaryFigure) -> Metric {
     match primary {
         PrimaryFigure::OpsPerS => Metric::OpsPerS,
         PrimaryFigure::BytesPerS => Metric::MibPerS,
@@ -76,8 +82,7 @@ pub fn metric(primary: PrimaryFigure) -> Metric {
 }
 
 /// The primary figure in the unit of the tables.
-#[must_use]
-pub(crate) fn in_unit(primary: PrimaryFigure, value: f64) -> f64 {
+fn in_unit(primary: PrimaryFigure, value: f64) -> f64 {
     match primary {
         PrimaryFigure::BytesPerS => value / crate::format::MIB,
         _ => value,
@@ -111,11 +116,8 @@ pub fn document(
     document.head.extend(faults.map(Block::warning));
     document.head.extend(circumstances(of));
     document.section("charts", "Effects and distributions", Block::charts(charts));
-    let before = document.sections.len();
-    document.section("effects", "Effects", effects(of, &counted_pairs.effects));
-    if let Some(section) = document.sections.get_mut(before) {
-        section.about = ABOUT;
-    }
+    let effects = effects(of, &counted_pairs.effects);
+    document.explained_section("effects", "Effects", ABOUT, effects);
     let table = runs(
         &of,
         "Runs, in their order",
@@ -138,15 +140,7 @@ pub fn document(
         "Runs",
         Block::table(table).into_iter().chain(settled).collect(),
     );
-    let source = &of.first_plan().source;
-    let text = (!source.text.is_empty()).then(|| Block::Source(source.clone()));
-    document
-        .append(
-            "environment",
-            "Environment",
-            vec![client::environment(&of.environment)],
-        )
-        .append("source", "Workload", text.into_iter().collect());
+    append(&mut document, &of);
     document
 }
 
@@ -182,36 +176,21 @@ fn circumstances(of: SeriesOf<'_, PairedComparison>) -> Vec<Block> {
         let (a, b) = (&difference.a, &difference.b);
         blocks.push(Line::of(difference.what, format!("A: {a}; B: {b}")));
     }
-    let (warmup_s, window_s) = of.times_s();
-    let each = format!(
-        "measured after {} of warm-up{} in each run",
-        duration_text(warmup_s),
-        clock_note(of.clock)
-    );
     let requested = match of.figures.until {
         None => counted(of.figures.first.len() as u64, "pair", "pairs"),
         Some(until) => format!("an interval of ±{}", percent(until)),
     };
-    let mut facts = vec![
-        Figure::new("requested", requested),
-        Figure::unit(duration_text(window_s), each),
+    let own = [
         Figure::new("primary figure", of.figures.primary.to_string()),
         Figure::new("seed of the order", of.figures.seed.to_string()),
     ];
-    if of.ranks > 1 {
-        facts.push(Figure::count(of.ranks.into(), "rank", "ranks"));
-    }
-    facts.push(Figure::new("started", &of.started_at));
-    facts.push(Figure::new(&of.program.name, &of.program.version));
-    blocks.push(Block::facts(facts));
-    blocks.extend(Block::notes(&of.notes));
+    blocks.extend(series::facts(&of, requested, "in each run", own));
     blocks
 }
 
 /// The answer in a sentence: the ratio of the primary figure with its interval, or the size of a difference that would
 /// have been found; then the largest real change of a latency.
-#[must_use]
-pub fn answer(of: SeriesOf<'_, PairedComparison>, effects: &PairedEffects) -> String {
+fn answer(of: SeriesOf<'_, PairedComparison>, effects: &PairedEffects) -> String {
     let primary = metric(of.figures.primary);
     let Some(effect) = of.figures.effect else {
         return format!(
@@ -302,11 +281,8 @@ fn percent(fraction: f64) -> String {
 
 /// A table for each figure, and sentences on the tests.
 fn effects(of: SeriesOf<'_, PairedComparison>, effects: &PairedEffects) -> Vec<Block> {
-    let mut metrics: Vec<Metric> = effects.rows.iter().map(|row| row.metric).collect();
-    metrics.sort_unstable();
-    metrics.dedup();
     let mut blocks: Vec<Block> = Vec::new();
-    for metric in metrics {
+    for metric in effects.metrics() {
         let title = metric.title();
         let head = [
             &title,
@@ -342,9 +318,7 @@ fn effects(of: SeriesOf<'_, PairedComparison>, effects: &PairedEffects) -> Vec<B
         )));
     }
     if effects.rows.iter().any(|row| row.is_real) {
-        blocks.push(Block::sentence(format!(
-            "* the difference is real: of all that are marked so, at most {percent} % are expected to be chance"
-        )));
+        blocks.push(Block::sentence(note_on_real()));
     }
     blocks
 }

@@ -27,8 +27,7 @@ pub fn document(curve: SeriesOf<'_, LoadCurve>) -> Document {
     let mut document = Document::new(format!("{}, load curve", curve.name), state, tone);
     document.head = head(&curve, requested(curve));
     if measured > 0 {
-        document.section("achieved", "Achieved", achieved(curve));
-        document.sections[0].about = ABOUT;
+        document.explained_section("achieved", "Achieved", ABOUT, achieved(curve));
     }
     let charts = Block::charts(charts::of_series(&curve));
     let table = runs(&curve, "Load points", &["load", "verdict"], |_, p| {

@@ -192,6 +192,20 @@ impl Document {
         self
     }
 
+    /// Adds a section with an explanation of its figures, unless the section is empty.
+    pub fn explained_section(
+        &mut self,
+        id: &'static str,
+        title: &str,
+        about: &'static str,
+        blocks: Vec<Block>,
+    ) -> &mut Self {
+        let section = Section::new(id, title, blocks);
+        self.sections
+            .extend(section.map(|section| Section { about, ..section }));
+        self
+    }
+
     /// Adds a section to the appendix unless it is empty.
     pub fn append(&mut self, id: &'static str, title: &str, blocks: Vec<Block>) -> &mut Self {
         self.appendix.extend(Section::new(id, title, blocks));

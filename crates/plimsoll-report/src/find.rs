@@ -36,8 +36,7 @@ pub fn document(search: SeriesOf<'_, LoadSearch>) -> Document {
     );
     document.head = head(&search, requested);
     if measured > 0 {
-        document.section("achieved", "Load line", load_line(search));
-        document.sections[0].about = ABOUT;
+        document.explained_section("achieved", "Load line", ABOUT, load_line(search));
     }
     let charts = Block::charts(charts::of_series(&search));
     let columns = ["run", "load", "purpose", "verdict", "margin"];

@@ -20,14 +20,17 @@ pub const LOWER_BOUND_MARK: &str = "≥ ";
 pub const LOWER_BOUND_NOTE: &str = "≥: a lower bound; operations in flight at the end had taken that long, and none \
                                     that completed took longer";
 
+/// A formatted figure with the marks of a lower bound and of too few operations.
+pub(crate) fn marked(figure: &str, at_least: bool, enough_samples: bool) -> String {
+    let bound = if at_least { LOWER_BOUND_MARK } else { "" };
+    let doubt = if enough_samples { "" } else { UNCERTAIN_MARK };
+    format!("{bound}{figure}{doubt}")
+}
+
 /// Formats a time in milliseconds as [`latency`] does, with a mark for a lower bound.
 #[must_use]
 pub fn bounded(ms: f64, at_least: bool) -> String {
-    if at_least {
-        format!("{LOWER_BOUND_MARK}{}", latency(ms))
-    } else {
-        latency(ms)
-    }
+    marked(&latency(ms), at_least, true)
 }
 
 /// Choice between the latency and the service time of a percentile.
@@ -85,12 +88,8 @@ pub fn shown(figure: Option<PercentileFigure>, of: PercentileKind) -> String {
     let Some(figure) = figure else {
         return "-".into();
     };
-    let mark = if figure.enough_samples {
-        ""
-    } else {
-        UNCERTAIN_MARK
-    };
-    bounded(of.ms(&figure), of.at_least(&figure)) + mark
+    let time = latency(of.ms(&figure));
+    marked(&time, of.at_least(&figure), figure.enough_samples)
 }
 
 /// Whether any of the percentiles has too few operations.

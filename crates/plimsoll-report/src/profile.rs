@@ -3,7 +3,7 @@
 use crate::compare::{self, Metric, ProfileSet, of_profiles};
 use crate::document::{Block, Document, Line, Table};
 use crate::format::{latency, mib_per_s, rate};
-use crate::percentiles::{PercentileKind, UNCERTAIN_MARK, UNCERTAIN_NOTE, any_doubtful, bounded};
+use crate::percentiles::{PercentileKind, UNCERTAIN_NOTE, any_doubtful, marked};
 use crate::series::{self, state};
 use crate::text::reason_codes;
 use plimsoll_plan::counted;
@@ -132,8 +132,8 @@ fn figures(runs: &[Run], shown: &[Percentile], paced: bool) -> Vec<String> {
         };
         let ms = figures.iter().map(|f| of.ms(f)).sum::<f64>() / figures.len() as f64;
         let at_least = figures.iter().any(|f| of.at_least(f));
-        let doubt = any_doubtful(figures.into_iter().map(Some));
-        bounded(ms, at_least) + if doubt { UNCERTAIN_MARK } else { "" }
+        let enough_samples = figures.iter().all(|f| f.enough_samples);
+        marked(&latency(ms), at_least, enough_samples)
     };
     let cpu: Option<Vec<f64>> = runs.iter().map(|r| r.summary.cpu_us_per_op).collect();
     let cpu = cpu.map(|all| all.iter().sum::<f64>() / all.len() as f64);

@@ -1,15 +1,14 @@
 //! Report on repeated runs: mean and spread of each figure over the runs, and their trend.
 
-use crate::compare::{Drift, Metric};
+use crate::compare::{self, Drift, FigureOfRuns, Metric};
 use crate::document::{Block, Document, Table, Tone};
-use crate::percentiles::{
-    LOWER_BOUND_MARK, LOWER_BOUND_NOTE, PercentileKind, UNCERTAIN_MARK, UNCERTAIN_NOTE,
-};
+use crate::format::or_dash;
+use crate::percentiles::{LOWER_BOUND_NOTE, UNCERTAIN_NOTE, marked};
 use crate::series::{append, head, qualifiers, rate_and_mean, reasons, settled, state};
 use crate::text::reason_codes;
 use plimsoll_measure::compare::{Deviation, Spread};
 use plimsoll_plan::{Count, counted};
-use plimsoll_results::{Percentile, PercentileFigure, Percentiles, Repeats, Run, SeriesOf};
+use plimsoll_results::{Percentile, Percentiles, Repeats, Run, SeriesOf};
 
 /// Explanation below the heading of the table.
 const ABOUT: &str = "The deviation is the standard deviation of the runs. The interval is the confidence interval of the \
@@ -52,10 +51,7 @@ pub fn document(of: SeriesOf<'_, Repeats>, runs: &[&Run]) -> Document {
         .chain(reasons(&of))
         .chain(waits)
         .collect();
-    document.section("spread", "Mean and spread", spread);
-    if let Some(section) = document.sections.first_mut() {
-        section.about = ABOUT;
-    }
+    document.explained_section("spread", "Mean and spread", ABOUT, spread);
     append(&mut document, &of);
     document
 }
@@ -73,78 +69,6 @@ pub fn line(of: SeriesOf<'_, Repeats>, number: usize) -> String {
         run.verdict,
         reason_codes(&run.reasons)
     )
-}
-
-/// A row of the table: a figure, and its value in each run that has the figure.
-struct Figure {
-    metric: Metric,
-    values: Vec<f64>,
-    /// Whether a value is a percentile of too few operations.
-    is_uncertain: bool,
-    /// Whether a value is a lower bound.
-    is_bound: bool,
-}
-
-impl Figure {
-    fn of(metric: Metric, runs: &[&Run], value: impl Fn(&Run) -> Option<f64>) -> Self {
-        Self {
-            metric,
-            values: runs.iter().filter_map(|run| value(run)).collect(),
-            is_uncertain: false,
-            is_bound: false,
-        }
-    }
-
-    fn of_percentile(
-        metric: Metric,
-        percentile: Percentile,
-        runs: &[&Run],
-        kind: PercentileKind,
-    ) -> Self {
-        let figures = runs
-            .iter()
-            .filter_map(|run| run.summary.percentile(percentile));
-        let figures: Vec<PercentileFigure> = figures.collect();
-        Self {
-            metric,
-            values: figures.iter().map(|f| kind.ms(f)).collect(),
-            is_uncertain: figures.iter().any(|f| !f.enough_samples),
-            is_bound: figures.iter().any(|f| kind.at_least(f)),
-        }
-    }
-
-    fn show(&self, value: f64) -> String {
-        let bound = if self.is_bound { LOWER_BOUND_MARK } else { "" };
-        let doubt = if self.is_uncertain {
-            UNCERTAIN_MARK
-        } else {
-            ""
-        };
-        format!("{bound}{}{doubt}", self.metric.show(value))
-    }
-
-    /// Cells of the row; the deviation of inexact values is not known.
-    fn cells(&self) -> Vec<String> {
-        let is_exact = !self.is_uncertain && !self.is_bound;
-        let spread = Spread::of(&self.values);
-        let deviation = spread.and_then(|s| s.deviation).filter(|_| is_exact);
-        let dash = || "-".to_owned();
-        let of = |value: fn(Spread) -> f64| spread.map_or_else(dash, |s| self.show(value(s)));
-        let interval = |d: Deviation| {
-            // No figure is negative.
-            let (low, high) = (d.interval.0.max(0.0), d.interval.1);
-            format!("{} to {}", self.metric.show(low), self.metric.show(high))
-        };
-        vec![
-            self.metric.title(),
-            of(|s| s.mean),
-            deviation.map_or_else(dash, |d| self.metric.show(d.standard)),
-            deviation.map_or_else(dash, interval),
-            of(|s| s.min),
-            of(|s| s.max),
-            self.values.len().to_string(),
-        ]
-    }
 }
 
 /// Table with a row for each figure of all operations together, over the runs that have the figure: a run in which no
@@ -167,45 +91,56 @@ fn table(runs: &[&Run], percentiles: Option<&Percentiles>) -> Table {
         runs,
         Percentiles::shown_percentiles(percentiles, &PERCENTILES),
     );
-    table = table.with_rows(figures.iter().map(Figure::cells));
+    table = table.with_rows(
+        figures
+            .iter()
+            .map(|(metric, figure)| cells(*metric, figure)),
+    );
     let notes = [
-        (figures.iter().any(|f| f.is_uncertain), UNCERTAIN_NOTE),
-        (figures.iter().any(|f| f.is_bound), LOWER_BOUND_NOTE),
+        (
+            figures.iter().any(|(_, f)| !f.enough_samples),
+            UNCERTAIN_NOTE,
+        ),
+        (figures.iter().any(|(_, f)| f.at_least), LOWER_BOUND_NOTE),
     ];
     let notes = notes.into_iter().filter(|(applies, _)| *applies);
     table.notes.extend(notes.map(|(_, note)| note.to_owned()));
     table
 }
 
-fn figures(runs: &[&Run], percentiles: &[Percentile]) -> Vec<Figure> {
-    let completed = |run: &Run, ms: f64| (run.summary.ops > 0).then_some(ms);
-    let mut figures = vec![Figure::of(Metric::OpsPerS, runs, |run| {
-        Some(run.summary.ops_per_s)
-    })];
-    if runs.iter().any(|run| run.summary.bytes_per_s > 0.0) {
-        figures.push(Figure::of(Metric::MibPerS, runs, |run| {
-            Some(run.summary.bytes_per_s / crate::format::MIB)
-        }));
-    }
-    figures.push(Figure::of(Metric::MeanMs, runs, |run| {
-        completed(run, run.summary.mean_ms)
-    }));
-    figures.extend(percentiles.iter().map(|p| {
-        Figure::of_percentile(Metric::PercentileMs(*p), *p, runs, PercentileKind::Latency)
-    }));
-    if runs.iter().any(|run| run.summary.service.is_some()) {
-        figures.push(Figure::of(Metric::ServiceMeanMs, runs, |run| {
-            completed(run, run.summary.service().mean_ms)
-        }));
-        figures.extend(percentiles.iter().map(|p| {
-            let metric = Metric::ServicePercentileMs(*p);
-            Figure::of_percentile(metric, *p, runs, PercentileKind::Service)
-        }));
-    }
-    if runs.iter().any(|run| run.summary.errors > 0) {
-        figures.push(Figure::of(Metric::Errors, runs, |run| {
-            Some(run.summary.errors as f64)
-        }));
-    }
-    figures
+/// Figures of all operations together, as in comparisons of runs.
+fn figures(runs: &[&Run], percentiles: &[Percentile]) -> Vec<(Metric, FigureOfRuns)> {
+    let is_paced = runs.iter().any(|run| run.summary.service.is_some());
+    let is_zero = |figure: &FigureOfRuns| figure.values.iter().flatten().all(|v| *v == 0.0);
+    compare::metrics(percentiles, is_paced)
+        .into_iter()
+        // Processor time is sampled, so that any run may lack the figure by chance.
+        .filter(|metric| *metric != Metric::CpuUsPerOp)
+        .map(|metric| (metric, FigureOfRuns::of_all(metric, runs)))
+        .filter(|(metric, figure)| !(metric.is_hidden_at_zero() && is_zero(figure)))
+        .collect()
+}
+
+/// Cells of the row of a figure; the deviation of inexact values is not known.
+fn cells(metric: Metric, figure: &FigureOfRuns) -> Vec<String> {
+    let values: Vec<f64> = figure.values.iter().flatten().copied().collect();
+    let spread = Spread::of(&values);
+    let is_exact = figure.enough_samples && !figure.at_least;
+    let deviation = spread.and_then(|s| s.deviation).filter(|_| is_exact);
+    let show = |v: f64| marked(&metric.show(v), figure.at_least, figure.enough_samples);
+    let of = |value: fn(Spread) -> f64| or_dash(spread.map(|s| show(value(s))));
+    let interval = |d: Deviation| {
+        // No figure is negative.
+        let (low, high) = (d.interval.0.max(0.0), d.interval.1);
+        format!("{} to {}", metric.show(low), metric.show(high))
+    };
+    vec![
+        metric.title(),
+        of(|s| s.mean),
+        or_dash(deviation.map(|d| metric.show(d.standard))),
+        or_dash(deviation.map(interval)),
+        of(|s| s.min),
+        of(|s| s.max),
+        values.len().to_string(),
+    ]
 }

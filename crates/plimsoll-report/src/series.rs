@@ -9,8 +9,8 @@ use crate::{ab, client, curve, find, profile, repeats};
 use plimsoll_measure::Stationarity;
 use plimsoll_plan::{Count, scaled};
 use plimsoll_results::{
-    Percentile, Qualifier, QualifierKind, ResultsError, Series, SeriesDir, SeriesKind, SeriesOf,
-    SeriesRun, SeriesState, read_runs,
+    Percentile, Qualifier, QualifierKind, ResultsError, Series, SeriesDir, SeriesKind, SeriesRun,
+    SeriesState, read_runs,
 };
 use std::collections::BTreeSet;
 
@@ -26,17 +26,16 @@ pub fn document(series: &Series, dir: &SeriesDir) -> Result<Document, ResultsErr
     let document = match &series.kind {
         SeriesKind::Repeats(figures) => {
             let runs = read_runs(dir.path(), shown)?;
-            let of = SeriesOf { series, figures };
-            repeats::document(of, &runs.iter().collect::<Vec<_>>())
+            repeats::document(series.with(figures), &runs.iter().collect::<Vec<_>>())
         }
-        SeriesKind::Curve(figures) => curve::document(SeriesOf { series, figures }),
-        SeriesKind::Search(figures) => find::document(SeriesOf { series, figures }),
+        SeriesKind::Curve(figures) => curve::document(series.with(figures)),
+        SeriesKind::Search(figures) => find::document(series.with(figures)),
         SeriesKind::Profile(figures) => {
-            let results = SeriesOf { series, figures };
+            let results = series.with(figures);
             profile::document(results, &ProfileSet::read(results, dir, shown)?)
         }
         SeriesKind::Ab(figures) => {
-            let of = SeriesOf { series, figures };
+            let of = series.with(figures);
             ab::document(of, &CountedPairs::read(of, dir, shown)?, vec![])
         }
     };
@@ -54,32 +53,48 @@ pub(crate) fn state(series: &Series) -> (&'static str, Tone) {
     }
 }
 
-/// Lines on the reason of the end, on the request, and notes.
+/// Lines on the reason of the end, facts about the series, and notes.
 pub(crate) fn head(series: &Series, requested: String) -> Vec<Block> {
     let mut head: Vec<Block> = Block::reasons(series.stop_reason.as_slice()).collect();
     if !series.is_comparable() {
         head.push(Block::warning(scaled(series.scale())));
     }
+    let own = [
+        Figure::new("seed", series.seed().to_string()),
+        Figure::new("target", &series.first_target().url),
+    ];
+    head.extend(facts(series, requested, "in each", own));
+    head
+}
+
+/// A line with facts about a series, and the notes on the series. `per` ends the phrase on the times of each run, such as
+/// `in each run`; `own` are further facts, which depend on the kind of the series.
+pub(crate) fn facts(
+    series: &Series,
+    requested: String,
+    per: &str,
+    own: impl IntoIterator<Item = Figure>,
+) -> Vec<Block> {
     let (warmup_s, window_s) = series.times_s();
     let each = format!(
-        "measured after {} of warm-up{} in each",
+        "measured after {} of warm-up{} {per}",
         duration_text(warmup_s),
         clock_note(series.clock)
     );
     let mut facts = vec![
         Figure::new("requested", requested),
         Figure::unit(duration_text(window_s), each),
-        Figure::new("seed", series.seed().to_string()),
-        Figure::new("target", &series.first_target().url),
     ];
+    facts.extend(own);
     if series.ranks > 1 {
         facts.push(Figure::count(series.ranks.into(), "rank", "ranks"));
     }
     facts.push(Figure::new("started", &series.started_at));
     facts.push(Figure::new(&series.program.name, &series.program.version));
-    head.push(Block::facts(facts));
-    head.extend(Block::notes(&series.notes));
-    head
+    let line = Block::facts(facts);
+    std::iter::once(line)
+        .chain(Block::notes(&series.notes))
+        .collect()
 }
 
 /// Adds details of the runs, the environment and the text of the workload.

@@ -112,7 +112,7 @@ fn assert_same(document: &Document) {
     }
 }
 
-/// A rate that falls for 20 s.
+/// Judgement of a rate that is the same in each of 20 seconds.
 fn steady() -> Option<Stationarity> {
     let mut counts = IntervalCounts::default();
     (0..20).for_each(|n| counts.add_ops(n, SECOND, 1000));

@@ -78,8 +78,7 @@ pub enum QualifierKind {
 impl QualifierKind {
     /// Code of the reason that makes a run with a qualifier of the kind invalid, if the user requires the opposite;
     /// `None` for a kind that no requirement excludes.
-    #[must_use]
-    pub fn reason_code(self) -> Option<&'static str> {
+    fn reason_code(self) -> Option<&'static str> {
         match self {
             Self::MeasuresMemory => Some("measures_memory"),
             Self::MachineShared => Some("machine_shared"),
@@ -133,12 +132,13 @@ impl Qualifier {
         let measured = Measured::of(run);
         let required = run.plan.options.require.iter();
         let unmet = required.flat_map(|requirement| {
-            let (code, found) = match requirement {
-                Requirement::Storage => ("measures_memory", measured.memory()),
-                Requirement::Quiet => ("machine_shared", measured.sharing()),
+            let (kind, found) = match requirement {
+                Requirement::Storage => (QualifierKind::MeasuresMemory, measured.memory()),
+                Requirement::Quiet => (QualifierKind::MachineShared, measured.sharing()),
                 // The engine judges the rate.
                 Requirement::Steady => return vec![],
             };
+            let code = kind.reason_code().expect("a requirement excludes the kind");
             let reason = |finding: Finding| {
                 let text = match finding {
                     Ok(qualifier) => qualifier.text,

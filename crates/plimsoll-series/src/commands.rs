@@ -140,13 +140,14 @@ impl HookRunner {
     }
 
     /// Runs commands before a whole run one after another, appends the output of each command to `commands.log` in the
-    /// directory `results`, and returns a sentence about the first command that failed, after which no command runs.
+    /// directory `results`. Returns a sentence about the first command that failed, after which no command runs; `None`
+    /// if all commands succeeded.
     pub fn run_before_run(
         &mut self,
         commands: &[String],
         results: &Path,
         stopped: &dyn Fn() -> bool,
-    ) -> Vec<String> {
+    ) -> Option<String> {
         let due = commands.iter().map(|command| {
             let run = CommandRun {
                 when: HookTime::Before,
@@ -158,7 +159,7 @@ impl HookRunner {
             };
             (run, COMMAND_TIMEOUT)
         });
-        self.run_all(due.collect(), results, stopped)
+        self.run_all(due.collect(), results, stopped).pop()
     }
 
     fn run_all(

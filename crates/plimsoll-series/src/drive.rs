@@ -246,7 +246,7 @@ impl<'a> SeriesDriver<'a> {
                     if self.host().stop().is_requested() {
                         return Ok(writer.end(SeriesState::Interrupted, None)?);
                     }
-                    if let Some(failure) = preparation.failure() {
+                    if let Some(failure) = &preparation.failure {
                         let text = format!("{}: {failure}", label(writer.series(), &next));
                         let reason = Reason::new("failed", text);
                         return Ok(writer.end(SeriesState::Failed, Some(reason))?);

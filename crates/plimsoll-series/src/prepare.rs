@@ -23,15 +23,10 @@ const STOP_POLL: Duration = Duration::from_millis(50);
 pub(crate) struct Preparation {
     /// The user's commands that ran, in order.
     pub(crate) commands: Vec<CommandRun>,
-    /// Wait after the commands; `None` without a rule for a wait.
+    /// Sentence about the command that failed, or whose output was not kept; `None` if all commands succeeded.
+    pub(crate) failure: Option<String>,
+    /// Wait after the commands; `None` without a rule for a wait, and after a failed command.
     pub(crate) settling: Option<Settling>,
-}
-
-impl Preparation {
-    /// Sentence about the failed command; `None` if all commands succeeded.
-    pub(crate) fn failure(&self) -> Option<String> {
-        self.commands.iter().find_map(CommandRun::failure)
-    }
 }
 
 /// Runs the commands before a run, up to the first that fails, and waits by the rule `settle`. The output of the commands
@@ -49,15 +44,13 @@ pub(crate) fn prepare(
     if !commands.is_empty() {
         host.progress("running the command before the run");
     }
-    let failed = hooks.run_before_run(commands, dir, &stopped);
-    let mut preparation = Preparation {
+    let failure = hooks.run_before_run(commands, dir, &stopped);
+    let settle = settle.filter(|_| failure.is_none() && !stopped());
+    Preparation {
         commands: hooks.into_done(),
-        settling: None,
-    };
-    if failed.is_empty() && !stopped() {
-        preparation.settling = settle.map(|rule| wait(host, rule));
+        failure,
+        settling: settle.map(|rule| wait(host, rule)),
     }
-    preparation
 }
 
 /// Waits by a rule, or until the user stops the series.
@@ -129,7 +122,7 @@ fn sleep(host: &dyn Host, time: Duration) {
 }
 
 fn duration(seconds: f64) -> Duration {
-    Duration::try_from_secs_f64(seconds).unwrap_or_default()
+    Duration::try_from_secs_f64(seconds).expect("the time of a settle rule is from 0 s to a day")
 }
 
 #[cfg(test)]

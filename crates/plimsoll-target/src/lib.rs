@@ -40,9 +40,10 @@
 //!   file, so contents do not depend on the thread. The pool of contents is larger than the caches of a processor;
 //!   `Session::compose` prefetches the bytes before the write is timed, so that the fetch does not count as the
 //!   time of the target.
-//! - Workers are compiled for five types: the targets `posix`, `posix::uring` and `null`; `AnyTarget` (`any`) for other
-//!   targets, whose operations take much longer than a `match`; and `VerifyingTarget` (`verifying`), which wraps an
-//!   `AnyTarget` if a run verifies contents. A run without verification makes no check of contents.
+//! - Workers are compiled for the targets `posix`, `posix::uring`, `null` and `sim`; for `AnyTarget` (`any`), which is
+//!   every other target, with operations that take much longer than a `match`; and for `VerifyingTarget`
+//!   (`verifying`), which wraps an `AnyTarget` if a run verifies contents. A run without verification makes no check
+//!   of contents.
 //! - A ring (`posix::uring`) owns the memory that its operations in flight point to. The dropped future of a ring
 //!   operation leaves its slot to the ring, which cancels the operation. Operations that io_uring lacks run on a thread
 //!   pool.

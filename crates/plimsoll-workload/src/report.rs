@@ -12,6 +12,7 @@ pub(crate) trait Report {
     /// Adds an error to the collected errors.
     fn problem(&mut self, problem: Problem) -> Reported;
 
+    /// Adds an error at `span`, whose label stands below the span, and returns `Err`.
     fn fail<T>(
         &mut self,
         span: Span,
@@ -21,6 +22,7 @@ pub(crate) trait Report {
         Err(self.problem(Problem::new(span, message, label)))
     }
 
+    /// Adds an error at `span` with advice to the user, and returns `Err`.
     fn fail_with<T>(
         &mut self,
         span: Span,

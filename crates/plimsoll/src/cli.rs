@@ -223,9 +223,8 @@ pub struct RunArgs {
     #[arg(long, value_name = "N", value_parser = values::repeats)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub repeat: Option<u32>,
-    /// Wait before each run of --repeat: a time, or auto: until dirty pages, disks and other programs are at rest, at
-    /// most 60s [default: 0s]
-    #[arg(long, value_name = "TIME|auto", value_parser = Settle::parse, requires = "repeat")]
+    #[arg(long, help = settle::settle_help("before each run of --repeat", "0s"), requires = "repeat")]
+    #[arg(value_name = "TIME|auto", value_parser = Settle::parse)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub settle: Option<Settle>,
 }

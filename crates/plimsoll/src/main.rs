@@ -163,7 +163,10 @@ fn lost_output() -> ExitCode {
 fn arguments(line: &[OsString]) -> Result<Cli, Error> {
     let mut definition = cli::definition().term_width(Stream::Out.help_width());
     let matches = definition.try_get_matches_from_mut(line);
-    let mut matches = matches.map_err(cli::foreign_options::advise)?;
+    let command = line
+        .get(1)
+        .and_then(|name| definition.find_subcommand(name));
+    let mut matches = matches.map_err(|e| cli::foreign_options::advise(e, command))?;
     Cli::from_arg_matches_mut(&mut matches).map_err(|e| e.format(&mut definition))
 }
 

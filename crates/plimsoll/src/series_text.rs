@@ -194,7 +194,8 @@ fn paired_headline(of: SeriesOf<'_, PairedComparison>) -> String {
         Some(until) => (
             format!(
                 "at most {pairs}, until the interval is ±{} %",
-                100.0 * until
+                // The precision of `f32` hides the rounding error of the product, as of 7 %.
+                (100.0 * until) as f32
             ),
             String::new(),
         ),

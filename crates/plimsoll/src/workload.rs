@@ -220,9 +220,9 @@ pub fn place(plan: &Plan) -> String {
 
 fn overrides(args: &WorkloadArgs) -> Overrides {
     let mut overrides = changes(&args.how, &args.workload);
-    overrides.quit = args.quit.map(Into::into);
+    overrides.quit = args.end.quit.map(Into::into);
     overrides.load = args.load;
-    overrides.options.ops = args.ops;
+    overrides.options.ops = args.end.ops;
     overrides
 }
 

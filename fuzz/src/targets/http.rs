@@ -19,7 +19,10 @@ pub fn run(data: &[u8]) {
     let policy = value("content-security-policy").unwrap_or_default();
     assert!(policy.starts_with("default-src 'none'"), "{policy}");
     for other in ["http:", "https:", "*", "'unsafe-eval'"] {
-        assert!(!policy.split([' ', ';']).any(|word| word == other), "{policy}");
+        assert!(
+            !policy.split([' ', ';']).any(|word| word == other),
+            "{policy}"
+        );
     }
     for foreign in ["<script src=\"http", "<script src=\"//"] {
         assert!(!shown.contains(foreign), "{shown}");

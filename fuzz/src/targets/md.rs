@@ -40,7 +40,8 @@ fn position(text: &str) -> Option<Position> {
     Scratch::write(&dir, "run-info", text.as_bytes());
     let file = dir.join("run-info");
     let read = Position::read(&file).ok()?;
-    read.write(&file).expect("the scratch directory is writable");
+    read.write(&file)
+        .expect("the scratch directory is writable");
     assert_eq!(Position::read(&file).as_ref(), Ok(&read));
     Some(read)
 }

@@ -8,11 +8,19 @@ use plimsoll_nfs::xdr::Decoder;
 
 fn both<O: Operation>(bytes: &[u8]) {
     if let Some((taken, encoded)) = recoded::<O::Args<'_>>(bytes) {
-        assert!(encoded.len() <= taken, "{taken} bytes became {}", encoded.len());
+        assert!(
+            encoded.len() <= taken,
+            "{taken} bytes became {}",
+            encoded.len()
+        );
         check_same(&encoded, recoded::<O::Args<'_>>(&encoded));
     }
     if let Some((taken, encoded)) = recoded::<O::ResOk<'_>>(bytes) {
-        assert!(encoded.len() <= taken, "{taken} bytes became {}", encoded.len());
+        assert!(
+            encoded.len() <= taken,
+            "{taken} bytes became {}",
+            encoded.len()
+        );
         check_same(&encoded, recoded::<O::ResOk<'_>>(&encoded));
     }
     if let Ok(mut results) = Results::read(Decoder::new(bytes)) {

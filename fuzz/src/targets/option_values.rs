@@ -47,5 +47,8 @@ pub fn run(data: &[u8]) {
     if let Ok(tag) = text.parse::<Tag>() {
         assert_eq!(tag.as_str(), text);
     }
-    black_box((text.parse::<Status>().is_ok(), text.parse::<FaultRule>().is_ok()));
+    black_box((
+        text.parse::<Status>().is_ok(),
+        text.parse::<FaultRule>().is_ok(),
+    ));
 }

@@ -22,7 +22,14 @@ impl Library for FewParameters<'_> {
             default: "1".into(),
             meaning: String::new(),
         };
-        let names = ["dir", "nthreads", "nfiles", "filesize", "iosize", "workingset"];
+        let names = [
+            "dir",
+            "nthreads",
+            "nfiles",
+            "filesize",
+            "iosize",
+            "workingset",
+        ];
         Ok(names.into_iter().map(parameter).collect())
     }
 
@@ -44,7 +51,9 @@ pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };
-    let (text, configuration) = text.split_once('\u{c}').unwrap_or((text, "nthreads = 2;\n"));
+    let (text, configuration) = text
+        .split_once('\u{c}')
+        .unwrap_or((text, "nthreads = 2;\n"));
     let profile = match parse(text, "fuzz.prof") {
         Ok(profile) => profile,
         Err(errors) => return check_refusal(&errors),

@@ -81,7 +81,9 @@ fn owner_below(root: &Path) -> Vec<u8> {
         root,
         &Plan::empty("w"),
         SystemTime::UNIX_EPOCH,
-        ClockKind::Virtual, None);
+        ClockKind::Virtual,
+        None,
+    );
     let _begun = begun.expect("the scratch directory is writable");
     let mut entries = std::fs::read_dir(root).expect("it was created").flatten();
     let dir = entries.next().expect("a run has begun").path();

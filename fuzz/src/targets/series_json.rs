@@ -4,11 +4,11 @@
 
 use crate::documents::read;
 use crate::scratch::Scratch;
+use plimsoll_report::ab::{self, CountedPairs};
 use plimsoll_report::compare::{ProfileSet, Results};
 use plimsoll_report::document::Document;
 use plimsoll_report::html::{RunData, page};
 use plimsoll_report::terminal::{self, Layout};
-use plimsoll_report::ab::{self, CountedPairs};
 use plimsoll_report::{curve, find, markdown, points, profile, repeats};
 use plimsoll_results::{
     Entry, Kind, SERIES_FILE, Series, SeriesDir, SeriesKind, SeriesOf, Step, read_runs,
@@ -71,7 +71,10 @@ fn show(series: &Series, dir: &SeriesDir) {
             let of = SeriesOf { series, figures };
             show_document(curve::document(of), series, dir);
             black_box((points::csv(&[("curve", series)]), series.points().is_ok()));
-            series.runs.iter().for_each(|run| _ = black_box(curve::line(run)));
+            series
+                .runs
+                .iter()
+                .for_each(|run| _ = black_box(curve::line(run)));
         }
         SeriesKind::Search(figures) => {
             let of = SeriesOf { series, figures };
@@ -88,7 +91,11 @@ fn show(series: &Series, dir: &SeriesDir) {
         }
         SeriesKind::Ab(figures) => {
             let of = SeriesOf { series, figures };
-            show_document(ab::document(of, &CountedPairs::default(), vec![]), series, dir);
+            show_document(
+                ab::document(of, &CountedPairs::default(), vec![]),
+                series,
+                dir,
+            );
             for number in 0..series.runs.len() {
                 black_box(ab::line(of, number));
             }

@@ -19,7 +19,10 @@ pub fn run(data: &[u8]) {
         assert!(!e.to_string().is_empty());
     }
     black_box((scheme_of(url).is_some(), keeps_files(url), procedures(url)));
-    black_box((plimsoll_target::system_events(url), absolute(url, Path::new("a/../b")).is_ok()));
+    black_box((
+        plimsoll_target::system_events(url),
+        absolute(url, Path::new("a/../b")).is_ok(),
+    ));
     let limited = plimsoll_target::with_silence_limit(url, Duration::from_secs(4));
     if checked.is_ok() {
         check_url(&limited).expect("a limit on silence leaves the URL valid");

@@ -17,7 +17,11 @@ pub fn run(data: &[u8]) {
         Err(errors) => return check_refusal(&errors),
     };
     black_box((title(&workload), parameters(&workload), usage(&workload)));
-    match lower(&workload, &Overrides::default(), &WmlContext::default().get()) {
+    match lower(
+        &workload,
+        &Overrides::default(),
+        &WmlContext::default().get(),
+    ) {
         Ok(plan) => check_plan(&plan),
         Err(errors) => check_refusal(&errors),
     }

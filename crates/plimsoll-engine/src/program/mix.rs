@@ -68,11 +68,14 @@ impl MixProgram {
             true => self.slots(files),
             false => 0,
         };
+        // Mapped bytes are copied to a file in memory, which the worker keeps, or from such a file.
+        let sink = u32::from(ops().any(|op| matches!(op, MixOp::MmapRead)));
         let own = ops().map(|op| match op {
             MixOp::Copyfile => 2,
+            MixOp::MmapWrite => 1,
             op => u32::from(!uses_slot(op)),
         });
-        kept + own.max().unwrap_or(0)
+        kept + sink + own.max().unwrap_or(0)
     }
 
     pub(crate) fn draw(&self, rng: &mut Rng) -> (MixOp, u32) {
@@ -247,6 +250,9 @@ mod tests {
         assert_eq!(of(&[O::Read, O::Write]), 32);
         assert_eq!(of(&[O::Read, O::ReadFile]), 33);
         assert_eq!(of(&[O::Read, O::Copyfile]), 34);
+        assert_eq!(of(&[O::Read, O::MmapRead]), 33);
+        assert_eq!(of(&[O::Read, O::MmapWrite]), 33);
+        assert_eq!(of(&[O::MmapRead, O::MmapWrite]), 34);
         assert_eq!(of(&[O::Stat, O::ReadFile, O::WriteFile]), 1);
         assert_eq!(of(&[O::Stat, O::Copyfile]), 2);
     }

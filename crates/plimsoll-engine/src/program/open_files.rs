@@ -1,18 +1,38 @@
-//! Maximum number of files that a program holds open, computed along the program.
+//! Maximum number of descriptors that the open files of a program take, computed along the program.
 
 use plimsoll_plan::{Op, Step, Value};
 
-/// Slots that may hold an open file at a place of a sequence, and the maximum number of descriptors so far.
+/// Slots of a worker at a place of a sequence, with one bit for each slot that a program can name.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct OpenSlots {
+    /// Slots that may hold an open file.
+    files: u128,
+    /// Slots with an asynchronous write since their last close. `posix` duplicates the descriptor of the file.
+    doubled: u128,
+}
+
+impl OpenSlots {
+    fn descriptors(self) -> u32 {
+        self.files.count_ones() + (self.files & self.doubled).count_ones()
+    }
+
+    /// Adds the slots of another execution of the sequence, which may have taken place instead.
+    fn add(&mut self, other: Self) {
+        self.files |= other.files;
+        self.doubled |= other.doubled;
+    }
+}
+
+/// Slots at a place of a sequence, and the maximum number of descriptors so far.
 #[derive(Default)]
 struct OpenFiles {
-    /// One bit for each slot that a program can name.
-    slots: u128,
+    open: OpenSlots,
     most: u32,
 }
 
 /// Maximum number of descriptors that a worker of the sequence holds open, in slots with numbers and by an operation.
-/// The number is exact if every open and close is executed, and an upper bound otherwise. Slots of rotating opens do not
-/// count.
+/// The number is exact for `posix` without io_uring if every step is executed, and an upper bound otherwise. Slots of
+/// rotating opens do not count.
 pub(super) fn of_sequence(steps: &[Step]) -> u32 {
     let mut files = OpenFiles::default();
     files.repeat(steps);
@@ -20,16 +40,13 @@ pub(super) fn of_sequence(steps: &[Step]) -> u32 {
 }
 
 impl OpenFiles {
-    /// Repeats steps until a repetition begins with no further open file.
+    /// Follows two repetitions, or one if it leaves the slots as they were. Every repetition opens and closes the same
+    /// slots, so the third and all later repetitions begin as the second.
     fn repeat(&mut self, steps: &[Step]) {
-        loop {
-            let begin = self.slots;
+        let begin = self.open;
+        self.steps(steps);
+        if self.open != begin {
             self.steps(steps);
-            if self.slots | begin == begin {
-                return;
-            }
-            // Any number of repetitions may precede.
-            self.slots |= begin;
         }
     }
 
@@ -38,10 +55,13 @@ impl OpenFiles {
             match step {
                 Step::Do { iters, op, .. } => self.operation(*iters, op),
                 Step::Block { iters, steps, .. } => {
-                    let before = self.slots;
-                    self.repeat(steps);
+                    let before = self.open;
+                    match iters.constant() {
+                        Some(1) => self.steps(steps),
+                        _ => self.repeat(steps),
+                    }
                     if !is_certain(*iters) {
-                        self.slots |= before;
+                        self.open.add(before);
                     }
                 }
             }
@@ -53,15 +73,19 @@ impl OpenFiles {
         if let Some(file) = properties.file.filter(|file| !file.open_next) {
             // An operation that names a fileset opens a closed slot, except those that work on a name.
             let opens = file.fileset.is_some() && !matches!(op, Op::Stat(_) | Op::Delete(_));
-            self.slots |= u128::from(opens) << file.slot;
+            self.open.files |= u128::from(opens) << file.slot;
+            let doubles = matches!(op, Op::AioWrite { .. });
+            self.open.doubled |= u128::from(doubles) << file.slot;
         }
         self.most = self
             .most
-            .max(self.slots.count_ones() + properties.descriptors);
+            .max(self.open.descriptors() + properties.descriptors);
         if let Op::Close { slot } = op
             && is_certain(iters)
         {
-            self.slots &= !(1 << slot);
+            let others = !(1u128 << slot);
+            self.open.files &= others;
+            self.open.doubled &= others;
         }
     }
 }
@@ -74,7 +98,7 @@ fn is_certain(iters: Value) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use plimsoll_plan::{FileRef, FilesetId, OperationId, VariableId};
+    use plimsoll_plan::{FileRef, FilesetId, Io, OperationId, VariableId};
 
     fn file(slot: u8) -> FileRef {
         FileRef {
@@ -131,6 +155,40 @@ mod tests {
         // The files in slots 1 to 3 are never open together, because each repetition begins with the close of 3; the
         // file in slot 2 stays open.
         assert_eq!(of_sequence(&[inner]), 2);
+        // The first repetition closes the file in slot 1, before the second has the files in slots 2 and 3.
+        let inner = block(3.into(), vec![open(2), close(1), open(3)]);
+        assert_eq!(of_sequence(&[open(1), inner, close(2), close(3)]), 2);
+    }
+
+    #[test]
+    fn a_block_that_is_executed_once_is_not_repeated() {
+        let of = |iters: Value| {
+            let inner = block(iters, vec![open(1), close(1), open(2)]);
+            of_sequence(&[inner, close(2)])
+        };
+        assert_eq!(of(1.into()), 1);
+        assert_eq!(of(2.into()), 2);
+        assert_eq!(of(DRAWN), 2);
+    }
+
+    #[test]
+    fn asynchronous_writes_take_a_second_descriptor_until_the_close() {
+        let write = |slot| {
+            let io = Io {
+                file: FileRef::in_slot(slot),
+                size: 4096.into(),
+                random: true,
+                working_set: 0,
+            };
+            let completion = OperationId(1);
+            times(1.into(), Op::AioWrite { io, completion })
+        };
+        assert_eq!(of_sequence(&[open(1), write(1), close(1)]), 2);
+        let one_by_one = [open(1), write(1), close(1), open(2), write(2), close(2)];
+        assert_eq!(of_sequence(&one_by_one), 2);
+        let two = [open(1), open(2), write(2), close(1), close(2)];
+        assert_eq!(of_sequence(&two), 3);
+        assert_eq!(of_sequence(&[open(1), write(1)]), 2);
     }
 
     #[test]

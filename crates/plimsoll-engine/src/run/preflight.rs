@@ -366,13 +366,14 @@ impl Preflight {
             )
         };
         let required = &plan.options.require;
-        let of_client = [
-            (Requirement::Storage, "storage"),
-            (Requirement::Quiet, "quiet"),
-        ];
-        let of_client = of_client.into_iter().filter(|(r, _)| required.contains(r));
-        for (_, word) in of_client.filter(|_| settings.clock() == ClockKind::Virtual) {
-            self.refuse(format!("--require {word} needs a target in real time"));
+        if settings.clock() == ClockKind::Virtual {
+            let of_client = [
+                (Requirement::Storage, "storage"),
+                (Requirement::Quiet, "quiet"),
+            ];
+            for (_, word) in of_client.iter().filter(|(r, _)| required.contains(r)) {
+                self.refuse(format!("--require {word} needs a target in real time"));
+            }
         }
         let mut cached = plan.filesets.iter().filter(|f| f.cached == Some(true));
         if required.contains(&Requirement::Storage)
@@ -384,7 +385,7 @@ impl Preflight {
             ));
         }
         let (_, window) = plan.times();
-        if plan.options.require.contains(&Requirement::Steady)
+        if required.contains(&Requirement::Steady)
             && !plan.script.iter().any(is_until_done)
             && window < settings.interval * MIN_INTERVALS
         {

@@ -1,6 +1,7 @@
 //! Simulated comparisons of equal systems: every difference is due to chance.
 
 use super::*;
+use crate::normal::standard_normal;
 use std::collections::HashMap;
 
 /// Number of figures per comparison.
@@ -19,24 +20,14 @@ struct Figures {
     counts: bool,
 }
 
-/// Standard normal numbers (Box and Muller 1958).
-struct Normal(Xoshiro256PlusPlus);
-
-impl Normal {
-    fn draw(&mut self) -> f64 {
-        let (a, b): (f64, f64) = (self.0.random(), self.0.random());
-        (-2.0 * (1.0 - a).ln()).sqrt() * (std::f64::consts::TAU * b).cos()
-    }
-}
-
 impl Figures {
     /// Generates the figures of a run.
-    fn run(self, normal: &mut Normal) -> Vec<f64> {
+    fn run(self, random: &mut Xoshiro256PlusPlus) -> Vec<f64> {
         let (common, own) = (self.correlation.sqrt(), (1.0 - self.correlation).sqrt());
-        let factor = normal.draw();
+        let factor = standard_normal(random);
         let figure = |i: usize| {
             let sign = if i.is_multiple_of(3) { -1.0 } else { 1.0 };
-            let z = sign * common * factor + own * normal.draw();
+            let z = sign * common * factor + own * standard_normal(random);
             match self.counts && i.is_multiple_of(2) {
                 true => (z - 0.5).max(0.0).floor(),
                 false => (0.2 * z).exp(),
@@ -66,10 +57,10 @@ fn test_p(first: &[f64], second: &[f64], table: &mut HashMap<u64, f64>) -> f64 {
 fn p_values(
     figures: Figures,
     runs: usize,
-    normal: &mut Normal,
+    random: &mut Xoshiro256PlusPlus,
     table: &mut HashMap<u64, f64>,
 ) -> Vec<f64> {
-    let mut set = || -> Vec<Vec<f64>> { (0..runs).map(|_| figures.run(normal)).collect() };
+    let mut set = || -> Vec<Vec<f64>> { (0..runs).map(|_| figures.run(random)).collect() };
     let (first, second) = (set(), set());
     let of = |set: &[Vec<f64>], i: usize| set.iter().map(|run| run[i]).collect::<Vec<f64>>();
     let p = |i| test_p(&of(&first, i), &of(&second, i), table);
@@ -92,11 +83,11 @@ fn chance_is_found_in_at_most_one_of_twenty_comparisons() {
         of(0.5, true),
     ] {
         for runs in [4, 8, 16] {
-            let mut normal = Normal(Xoshiro256PlusPlus::seed_from_u64(33));
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(33);
             let mut table = HashMap::new();
             let (mut found, mut found_singly) = (0, 0);
             for _ in 0..COMPARISONS {
-                let p = p_values(figures, runs, &mut normal, &mut table);
+                let p = p_values(figures, runs, &mut random, &mut table);
                 found += usize::from(significant(&p).contains(&true));
                 found_singly += usize::from(p.iter().any(|p| *p <= FALSE_DISCOVERY_RATE));
             }

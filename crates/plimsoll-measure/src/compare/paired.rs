@@ -4,13 +4,13 @@
 //! their ratio. The effect is the geometric mean of the ratios; its interval and its test are Student's t on the
 //! logarithms of the ratios (Student: The Probable Error of a Mean, 1908).
 
-use super::{CONFIDENCE, MIN_RUNS};
-use crate::compare::student::{quantile, tail};
+use super::{CONFIDENCE, Spread};
+use crate::student::{quantile, tail};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Probability with which a difference of the detectable size is found significant.
-pub const POWER: f64 = 0.8;
+const POWER: f64 = 0.8;
 
 /// Effect of one variant against another, from pairs of measurements: geometric mean of the ratios, second measurement
 /// by first, with interval and test.
@@ -38,35 +38,28 @@ impl PairedRatio {
     #[must_use]
     pub fn of(pairs: &[(f64, f64)]) -> Option<Self> {
         let is_usable = |v: f64| v.is_finite() && v > 0.0;
-        if pairs.len() < MIN_RUNS || !pairs.iter().all(|(a, b)| is_usable(*a) && is_usable(*b)) {
+        if !pairs.iter().all(|(a, b)| is_usable(*a) && is_usable(*b)) {
             return None;
         }
         // The difference of the logarithms is finite even if the ratio of the measurements is not.
         let logs: Vec<f64> = pairs.iter().map(|(a, b)| b.ln() - a.ln()).collect();
-        let n = logs.len() as f64;
-        // Equal ratios have no spread: their mean must not differ from them by rounding.
-        let is_constant = logs.iter().all(|l| *l == logs[0]);
-        let mean = match is_constant {
-            true => logs[0],
-            false => logs.iter().sum::<f64>() / n,
-        };
-        let squares: f64 = logs.iter().map(|l| (l - mean).powi(2)).sum();
-        let error = (squares / (n - 1.0) / n).sqrt();
+        let spread = Spread::of(&logs)?;
+        let (mean, deviation) = (spread.mean, spread.deviation?);
+        let error = deviation.standard / (logs.len() as f64).sqrt();
         let freedom = u32::try_from(logs.len() - 1).ok()?;
-        let outside = (1.0 - CONFIDENCE) / 2.0;
-        let half = quantile(1.0 - outside, freedom) * error;
         let p = match error > 0.0 {
             true => tail(mean.abs() / error, freedom),
             false if mean == 0.0 => 1.0,
             false => 0.0,
         };
-        let detectable = half + quantile(POWER, freedom) * error;
+        let t = quantile(f64::midpoint(1.0, CONFIDENCE), freedom) + quantile(POWER, freedom);
+        let (low, high) = deviation.interval;
         let effect = Self {
             pairs: freedom + 1,
             ratio: mean.exp(),
-            interval: ((mean - half).exp(), (mean + half).exp()),
+            interval: (low.exp(), high.exp()),
             p,
-            detectable: detectable.exp_m1(),
+            detectable: (t * error).exp_m1(),
         };
         let (low, high) = effect.interval;
         let is_known = is_usable(low) && is_usable(high) && effect.detectable.is_finite();
@@ -98,25 +91,20 @@ impl PairedRatio {
 mod tests {
     use super::*;
     use crate::compare::significant;
-    use rand::{RngExt, SeedableRng};
+    use crate::normal::standard_normal;
+    use rand::SeedableRng;
     use rand_xoshiro::Xoshiro256PlusPlus;
 
     /// Number of simulated series of pairs.
     const SERIES: usize = 1000;
 
-    /// A standard normal number (Box and Muller 1958).
-    fn normal(rng: &mut Xoshiro256PlusPlus) -> f64 {
-        let (a, b): (f64, f64) = (rng.random(), rng.random());
-        (-2.0 * (1.0 - a).ln()).sqrt() * (std::f64::consts::TAU * b).cos()
-    }
-
     /// Pairs whose measurements share a drift of the machine of 30 %, and have a spread of 3 % of their own; the true
     /// ratio is `ratio`.
     fn series(rng: &mut Xoshiro256PlusPlus, pairs: usize, ratio: f64) -> Vec<(f64, f64)> {
         let pair = |_| {
-            let machine = 1000.0 * (0.3 * normal(rng)).exp();
-            let first = machine * (0.03 * normal(rng)).exp();
-            (first, machine * ratio * (0.03 * normal(rng)).exp())
+            let machine = 1000.0 * (0.3 * standard_normal(rng)).exp();
+            let first = machine * (0.03 * standard_normal(rng)).exp();
+            (first, machine * ratio * (0.03 * standard_normal(rng)).exp())
         };
         (0..pairs).map(pair).collect()
     }

@@ -1,7 +1,7 @@
 //! Mean and spread of repeated measurements.
 
 use super::{CONFIDENCE, MIN_RUNS};
-use crate::compare::student::quantile;
+use crate::student::quantile;
 
 /// Mean and spread of one figure over repeated measurements.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -1,7 +1,10 @@
 mod properties;
 
 use super::*;
+use crate::normal::standard_normal;
 use proptest::prelude::*;
+use rand::SeedableRng;
+use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// A published curve: name, points (load or throughput, mean latency in ms), published overall response time, and
 /// overall response time computed by hand to four digits.
@@ -275,6 +278,27 @@ fn scatter_of_flat_latencies_is_no_knee() {
     assert_eq!(load, 150.0);
     assert!((distance_ms - 0.072).abs() < 1e-12, "{distance_ms}");
     assert!((error_ms - 0.144).abs() < 1e-12, "{error_ms}");
+}
+
+/// Straight curves with normally distributed errors of 1 ms. The limit is four standard deviations above 6 % of 2000
+/// curves.
+#[test]
+fn errors_of_the_points_of_a_straight_curve_are_rarely_a_knee() {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(7);
+    for length in [4, 5, 6, 8, 12, 20] {
+        for rise_ms in [0.0, 0.5, 1.5, 3.0] {
+            let mut found = 0;
+            for _ in 0..2000 {
+                let point = |load: f64| {
+                    let latency_ms = 100.0 + rise_ms * load + standard_normal(&mut random);
+                    (load, latency_ms)
+                };
+                let points: Vec<(f64, f64)> = (1..=length).map(f64::from).map(point).collect();
+                found += u32::from(curve(&points).knee().is_ok());
+            }
+            assert!(found <= 162, "{length} points, {rise_ms} ms: {found}");
+        }
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Judgements of series whose truth is known.
 
 use super::*;
+use crate::normal::standard_normal;
 use rand::{RngExt, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::f64::consts::TAU;
@@ -45,10 +46,8 @@ impl Noise {
         self.random.random()
     }
 
-    /// A normal number of mean 0 and deviation 1 (Box and Muller 1958).
     fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
-        radius * (TAU * self.uniform()).cos()
+        standard_normal(&mut self.random)
     }
 
     /// The next number of an autoregressive series of mean 0 and deviation 1 with a lag-1 correlation of `r`.

@@ -4,7 +4,7 @@
 use super::message::{RpcError, result};
 use crate::xdr::{Decode, FieldPath, XdrError};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
-use std::sync::{OnceLock, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::OnceLock;
 
 /// The name of a procedure or operation and of its specification, for messages about deviations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -37,8 +37,8 @@ pub struct TrailingBytes {
     pub max_bytes: u32,
 }
 
-/// Counters of replies with bytes after the result. Workers add to the counters while operations are measured, so the
-/// counters are atomic and need no lock.
+/// Counters of replies with bytes after the result. Workers of all lanes add to the counters while operations are
+/// measured, so the counters are atomic, and workers do not exclude each other.
 #[derive(Debug)]
 struct SurplusCounters {
     replies: AtomicU64,
@@ -59,8 +59,13 @@ impl Default for SurplusCounters {
 impl SurplusCounters {
     fn add(&self, bytes: u32) {
         self.replies.fetch_add(1, Relaxed);
-        self.min_bytes.fetch_min(bytes, Relaxed);
-        self.max_bytes.fetch_max(bytes, Relaxed);
+        // Most replies have the surplus of earlier replies: loads leave the memory line shared.
+        if bytes < self.min_bytes.load(Relaxed) {
+            self.min_bytes.fetch_min(bytes, Relaxed);
+        }
+        if bytes > self.max_bytes.load(Relaxed) {
+            self.max_bytes.fetch_max(bytes, Relaxed);
+        }
     }
 
     fn take(&self) -> TrailingBytes {
@@ -81,12 +86,23 @@ struct ProcedureDeviations {
     malformed: OnceLock<String>,
 }
 
+/// Maximum number of procedures of a protocol version whose replies can deviate.
+const MAX_PROCEDURES: usize = 128;
+
 /// Deviations in the replies of a server to all of its clients.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Deviations {
-    /// The procedures whose replies deviated, in the order of their first deviations; locked for writing only when a
-    /// procedure deviates for the first time.
-    procedures: RwLock<Vec<ProcedureDeviations>>,
+    /// The procedures whose replies deviated, in the order of their first deviations, then empty entries. Workers find
+    /// an entry without a lock, because operations are measured meanwhile.
+    procedures: Box<[OnceLock<ProcedureDeviations>]>,
+}
+
+impl Default for Deviations {
+    fn default() -> Self {
+        Self {
+            procedures: (0..MAX_PROCEDURES).map(|_| OnceLock::new()).collect(),
+        }
+    }
 }
 
 impl Deviations {
@@ -118,39 +134,24 @@ impl Deviations {
     }
 
     fn with(&self, procedure: ProcedureName, change: impl FnOnce(&ProcedureDeviations)) {
-        let index = |all: &[ProcedureDeviations]| all.iter().position(|p| p.procedure == procedure);
-        let procedures = self.read();
-        if let Some(known) = index(&procedures) {
-            return change(&procedures[known]);
-        }
-        drop(procedures);
-        let mut procedures = self
-            .procedures
-            .write()
-            .unwrap_or_else(PoisonError::into_inner);
-        let known = index(&procedures).unwrap_or_else(|| {
-            procedures.push(ProcedureDeviations {
+        let entry = |at: &OnceLock<ProcedureDeviations>| {
+            at.get_or_init(|| ProcedureDeviations {
                 procedure,
                 surplus: SurplusCounters::default(),
                 malformed: OnceLock::new(),
-            });
-            procedures.len() - 1
-        });
-        change(&procedures[known]);
-    }
-
-    fn read(&self) -> RwLockReadGuard<'_, Vec<ProcedureDeviations>> {
-        self.procedures
-            .read()
-            .unwrap_or_else(PoisonError::into_inner)
+            })
+        };
+        let mut entries = self.procedures.iter().map(entry);
+        let known = entries.find(|p| p.procedure == procedure);
+        change(known.expect("no protocol version has more procedures than the table has entries"));
     }
 
     /// The statistics since the previous call of replies with bytes after the result, by procedure; procedures without
     /// such replies are left out.
     #[must_use]
     pub fn take_surplus(&self) -> Vec<(ProcedureName, TrailingBytes)> {
-        let procedures = self.read();
-        let all = procedures.iter().map(|p| (p.procedure, p.surplus.take()));
+        let known = self.procedures.iter().map_while(OnceLock::get);
+        let all = known.map(|p| (p.procedure, p.surplus.take()));
         all.filter(|(_, surplus)| surplus.replies > 0).collect()
     }
 
@@ -158,9 +159,9 @@ impl Deviations {
     /// procedure.
     #[must_use]
     pub fn malformed(&self) -> Vec<String> {
-        let procedures = self.read();
+        let known = self.procedures.iter().map_while(OnceLock::get);
         let mut all = Vec::new();
-        for why in procedures.iter().filter_map(|p| p.malformed.get()) {
+        for why in known.filter_map(|p| p.malformed.get()) {
             // The replies of several procedures may be malformed in one way, such as data that are no RPC reply.
             if !all.contains(why) {
                 all.push(why.clone());

@@ -1,6 +1,7 @@
 //! Head, parameters, random variables, script and options in a printed Plan, and the JSON form of a Plan.
 
 use super::*;
+use plimsoll_plan::Requirement;
 
 #[test]
 fn a_plan_of_several_places_names_them_all() {
@@ -203,6 +204,20 @@ fn options_are_printed_in_one_line() {
             o.keep = true;
         }),
         with("write random bytes; drop all caches of the machine first; keep the files")
+    );
+    assert_eq!(
+        options(|o| {
+            o.require = [
+                Requirement::Quiet,
+                Requirement::Storage,
+                Requirement::Steady,
+            ]
+            .into();
+        }),
+        with(
+            "write random bytes; require a steady rate; require figures of the storage, not of the \
+             client's memory; require a machine that is not shared"
+        )
     );
 }
 

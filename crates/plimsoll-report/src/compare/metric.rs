@@ -147,6 +147,11 @@ impl Metric {
         matches!(self, Self::ServiceMeanMs | Self::ServicePercentileMs(_))
     }
 
+    /// Whether tables leave the figure out if it is zero in all results.
+    pub(crate) fn is_hidden_at_zero(self) -> bool {
+        matches!(self, Self::Errors | Self::MibPerS)
+    }
+
     /// Whether a greater value is better.
     #[must_use]
     pub fn more_is_better(self) -> bool {

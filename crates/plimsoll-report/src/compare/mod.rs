@@ -18,8 +18,10 @@ pub(crate) use order::Drift;
 pub use pairs::{Effect, PairedEffects, of_pairs};
 pub use profiles::{ProfileSet, of_profiles};
 pub use results::{Results, side_by_side};
+pub(crate) use runs::{FigureOfRuns, metrics};
 pub use runs::{OPERATION_PERCENTILES, RunSet, TOTAL_PERCENTILES, of_runs};
 pub use show::{blocks, document, letter};
+pub(crate) use significance::note_on_real;
 pub use significance::{ChangeVerdict, Tests};
 
 use plimsoll_measure::compare::Difference;
@@ -166,7 +168,7 @@ impl Row {
     #[must_use]
     pub fn is_shown(&self) -> bool {
         let zero = self.values.iter().flatten().all(|v| v.mean == 0.0);
-        !(zero && matches!(self.metric, Metric::Errors | Metric::MibPerS))
+        !(zero && self.metric.is_hidden_at_zero())
     }
 }
 

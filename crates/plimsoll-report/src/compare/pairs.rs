@@ -4,6 +4,7 @@ use super::runs::{Figures, fell_short, of_all_metrics, operation_names};
 use super::{ALL, Metric};
 use plimsoll_measure::compare::{PairedRatio, significant};
 use plimsoll_results::{LatencyKind, Percentile, Percentiles, Run};
+use std::collections::BTreeSet;
 
 /// Effect on one figure of one operation: B by A.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +39,14 @@ pub struct PairedEffects {
     pub tested: usize,
 }
 
+impl PairedEffects {
+    /// The figures that have effects, in the order of the tables.
+    #[must_use]
+    pub fn metrics(&self) -> BTreeSet<Metric> {
+        self.rows.iter().map(|row| row.metric).collect()
+    }
+}
+
 /// Operation by name and kind; `None` for all operations together.
 type Key = Option<(String, String)>;
 
@@ -46,7 +55,7 @@ type Key = Option<(String, String)>;
 #[must_use]
 pub fn of_pairs(
     pairs: &[(&Run, &Run)],
-    primary: Option<Metric>,
+    primary: Metric,
     percentiles: Option<&Percentiles>,
 ) -> PairedEffects {
     let runs = || pairs.iter().flat_map(|(a, b)| [*a, *b]);
@@ -66,7 +75,7 @@ pub fn of_pairs(
         .into_iter()
         .filter_map(|(name, key, metric)| effect(name, &key, metric, pairs))
         .collect();
-    let is_primary = |row: &Effect| row.operation == ALL && Some(row.metric) == primary;
+    let is_primary = |row: &Effect| row.operation == ALL && row.metric == primary;
     let (mut first, mut others): (Vec<&mut Effect>, Vec<&mut Effect>) =
         rows.iter_mut().partition(|row| is_primary(row));
     for row in &mut first {

@@ -29,7 +29,7 @@ pub const OPERATION_PERCENTILES: [Percentile; 3] =
 
 /// Figures that tables of runs compare: throughput, latency with `percentiles`, service time (only of a paced load),
 /// processor time and errors.
-fn metrics(percentiles: &[Percentile], paced: bool) -> Vec<Metric> {
+pub(crate) fn metrics(percentiles: &[Percentile], paced: bool) -> Vec<Metric> {
     let mut metrics = vec![Metric::OpsPerS, Metric::MibPerS, Metric::MeanMs];
     let all = || percentiles.iter().copied();
     metrics.extend(all().map(Metric::PercentileMs));
@@ -132,6 +132,38 @@ fn kind_of(metric: Metric) -> PercentileKind {
     }
 }
 
+/// A figure over several runs, and whether its values are exact.
+pub(crate) struct FigureOfRuns {
+    /// Figure of each run; `None` for a run without the figure.
+    pub(crate) values: Vec<Option<f64>>,
+    /// Whether every run has enough operations for the figure, a percentile; true if the figure is not a percentile.
+    pub(crate) enough_samples: bool,
+    /// Whether the figure of any run is only a lower bound, because of operations in flight at the end.
+    pub(crate) at_least: bool,
+}
+
+impl FigureOfRuns {
+    /// A figure of all operations together.
+    pub(crate) fn of_all(metric: Metric, runs: &[&Run]) -> Self {
+        let all: Vec<Option<Figures<'_>>> =
+            runs.iter().map(|run| Some(Figures::of_all(run))).collect();
+        Self::of(metric, &all)
+    }
+
+    fn of(metric: Metric, runs: &[Option<Figures<'_>>]) -> Self {
+        let of = kind_of(metric);
+        let known = || runs.iter().flatten();
+        let percentiles = metric.percentile().into_iter();
+        let percentiles = percentiles.flat_map(|p| known().filter_map(move |f| (f.percentile)(p)));
+        let percentiles: Vec<PercentileFigure> = percentiles.collect();
+        Self {
+            values: runs.iter().map(|f| f.as_ref()?.get(metric)).collect(),
+            enough_samples: percentiles.iter().all(|f| f.enough_samples),
+            at_least: percentiles.iter().any(|f| of.at_least(f)),
+        }
+    }
+}
+
 /// A row of a figure, with marks for too few operations, for lower bounds and for offered rates.
 fn row_of<'a>(
     name: &str,
@@ -144,21 +176,16 @@ fn row_of<'a>(
         let kind = of.as_ref().map(|of| of.latency_kind);
         kind == Some(LatencyKind::Response) && !fell_short(run)
     };
-    let of = kind_of(metric);
     let of_set = |runs: &&'a [Run]| {
         let verdict = runs.iter().map(|r| r.validity.verdict).max()?;
         let all: Vec<Option<Figures<'_>>> = runs.iter().map(&figures).collect();
-        let known = || all.iter().flatten();
-        let percentiles = metric.percentile().into_iter();
-        let percentiles = percentiles.flat_map(|p| known().filter_map(move |f| (f.percentile)(p)));
-        let percentiles: Vec<PercentileFigure> = percentiles.collect();
-        let values = all.iter().map(|f| f.as_ref()?.get(metric));
+        let figure = FigureOfRuns::of(metric, &all);
         Some(Value {
             offered: is_rate && runs.iter().zip(&all).all(is_offered),
-            enough_samples: percentiles.iter().all(|f| f.enough_samples),
-            at_least: percentiles.iter().any(|f| of.at_least(f)),
+            enough_samples: figure.enough_samples,
+            at_least: figure.at_least,
             confounded: confounder(sets[0], runs),
-            ..Value::new(values.collect(), verdict)?
+            ..Value::new(figure.values, verdict)?
         })
     };
     Row::new(name, metric, sets.iter().map(of_set).collect())

@@ -3,7 +3,8 @@
 use super::{ChangeVerdict, ComparedResult, Comparison, Metric, Row, Value};
 use crate::document::{self, Block, Cell, Document, Line, Table, Tone};
 use crate::html::charts;
-use crate::percentiles::{LOWER_BOUND_MARK, UNCERTAIN_MARK};
+use crate::percentiles::{LOWER_BOUND_MARK, marked};
+use std::collections::BTreeSet;
 
 /// Letter of a result by its index: A for the first.
 #[must_use]
@@ -53,10 +54,8 @@ fn cells(row: &Row) -> Vec<Cell> {
     let mut cells = vec![Cell::from(row.operation.clone())];
     for (i, value) in row.values.iter().enumerate() {
         let shown = value.as_ref().map_or("-".into(), |v| {
-            let doubt = if v.enough_samples { "" } else { UNCERTAIN_MARK };
-            let bound = if v.at_least { LOWER_BOUND_MARK } else { "" };
-            let (shown, mark) = (row.metric.show(v.mean), v.statement.figure_mark());
-            format!("{bound}{shown}{doubt}{mark}")
+            let shown = marked(&row.metric.show(v.mean), v.at_least, v.enough_samples);
+            shown + v.statement.figure_mark()
         });
         cells.push(Cell::from(shown));
         if i > 0 {
@@ -69,9 +68,7 @@ fn cells(row: &Row) -> Vec<Cell> {
 /// A table for each figure.
 fn tables(comparison: &Comparison) -> impl Iterator<Item = Block> {
     let shown: Vec<&Row> = comparison.rows.iter().filter(|r| r.is_shown()).collect();
-    let mut metrics: Vec<Metric> = shown.iter().map(|r| r.metric).collect();
-    metrics.sort_unstable();
-    metrics.dedup();
+    let metrics: BTreeSet<Metric> = shown.iter().map(|r| r.metric).collect();
     let letters = (0..comparison.sets.len()).map(letter);
     let columns = letters.enumerate().flat_map(|(i, letter)| {
         let change = (i > 0).then(|| "change".to_owned());

@@ -197,6 +197,14 @@ fn untested(first: Option<&Value>, value: &Value, is_point: bool) -> Option<Chan
     }
 }
 
+/// Explanation of the mark of a significant difference.
+pub(crate) fn note_on_real() -> String {
+    format!(
+        "* the difference is real: of all that are marked so, at most {} % are expected to be chance",
+        100.0 * FALSE_DISCOVERY_RATE
+    )
+}
+
 impl Comparison {
     /// Explanations of the tests and of the marks in tables, as sentences.
     #[must_use]
@@ -274,10 +282,7 @@ impl Comparison {
             ));
         }
         if real > 0 {
-            remarks.push(format!(
-                "* the difference is real: of all that are marked so, at most {percent} % are expected \
-                 to be chance"
-            ));
+            remarks.push(note_on_real());
         }
         if tested > real {
             remarks.push("~ the difference may be chance".into());

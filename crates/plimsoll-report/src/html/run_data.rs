@@ -8,7 +8,7 @@ use crate::html::loaded_result::{LoadedResult, name_of};
 use crate::{curve, find, run};
 use plimsoll_results::{
     Annotations, Distribution, PairedComparison, Percentiles, ResultsError, RunDir, Series,
-    SeriesDir, SeriesOf, Side,
+    SeriesDir, SeriesKind, SeriesOf,
 };
 use std::path::Path;
 
@@ -45,22 +45,23 @@ impl LoadedPairs {
         dir: &SeriesDir,
         percentiles: Option<&Percentiles>,
     ) -> Result<Self, ResultsError> {
+        let loaded = ab::read_pairs(of, dir, |dir| {
+            let loaded = LoadedResult::read(dir, percentiles)?;
+            let mut latencies = Distribution::default();
+            for operation in &loaded.distributions {
+                latencies.merge(&operation.latency);
+            }
+            Ok((loaded.run, latencies))
+        })?;
         let mut distributions = [Distribution::default(), Distribution::default()];
-        for pair in of.figures.pairs(&of.runs) {
-            if pair.figures(of.figures.primary).is_none() {
-                continue;
-            }
-            for (side, distribution) in Side::BOTH.into_iter().zip(&mut distributions) {
-                let run = pair.run(side).and_then(|run| dir.run(run));
-                let Some(run) = run else { continue };
-                let loaded = LoadedResult::read(&run, percentiles)?;
-                for operation in &loaded.distributions {
-                    distribution.merge(&operation.latency);
-                }
-            }
+        let mut runs = Vec::new();
+        for ((a, of_a), (b, of_b)) in loaded {
+            runs.push((a, b));
+            distributions[0].merge(&of_a);
+            distributions[1].merge(&of_b);
         }
         Ok(Self {
-            pairs: CountedPairs::read(of, dir, percentiles)?,
+            pairs: CountedPairs::of(runs, of.figures.primary, percentiles),
             distributions,
         })
     }
@@ -116,21 +117,18 @@ impl RunData {
         let document = match self {
             Self::Run(loaded) => run::with_charts(&loaded.run, charts::of_run(loaded)),
             Self::Series { series, pairs, .. } => {
-                let paired = series.as_paired().zip(pairs.as_ref());
-                match (series.as_curve(), series.as_search(), paired) {
-                    (Some(curve), ..) => curve::document(curve),
-                    (_, Some(search), _) => find::document(search),
-                    (.., Some((of, loaded))) => {
-                        let LoadedPairs {
-                            pairs,
-                            distributions,
-                        } = &**loaded;
-                        let charts = charts::of_pairs(of, &pairs.effects, distributions);
+                match (&series.kind, pairs) {
+                    (SeriesKind::Curve(figures), _) => curve::document(series.with(figures)),
+                    (SeriesKind::Search(figures), _) => find::document(series.with(figures)),
+                    (SeriesKind::Ab(figures), Some(loaded)) => {
+                        let (of, pairs) = (series.with(figures), &loaded.pairs);
+                        let charts = charts::of_pairs(of, &pairs.effects, &loaded.distributions);
                         ab::document(of, pairs, charts)
                     }
-                    // The page of repeated runs or of a profile shows a report for each run instead of one report on
-                    // the series.
-                    (None, None, None) => Document::default(),
+                    // The report on repeated runs or on a profile has no charts and needs the runs:
+                    // `crate::series::document` makes it.
+                    (SeriesKind::Repeats(_) | SeriesKind::Profile(_), _)
+                    | (SeriesKind::Ab(_), None) => Document::default(),
                 }
             }
         };

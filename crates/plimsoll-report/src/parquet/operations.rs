@@ -7,7 +7,7 @@ use crate::percentiles::{PercentileKind, columns};
 use plimsoll_measure::{RankRow, RankStage};
 use plimsoll_plan::{OpKind, Operation};
 use plimsoll_results::{
-    OperationFigures, Percentile, PercentileFigure, Run, Stage, Summary, Window,
+    OperationFigures, Percentile, PercentileFigure, Run, Stage, Summary, Window, per_second,
 };
 
 const NS_PER_MS: f64 = 1e6;
@@ -201,18 +201,14 @@ fn add_rank(
 }
 
 fn rank_row(o: &Operation, row: &RankRow, seconds: f64) -> Vec<Cell> {
-    let per_s = |n: f64| match seconds {
-        0.0 => 0.0,
-        s => n / s,
-    };
     let known = |ns: u64| (row.ops > 0).then_some(ns as f64 / NS_PER_MS);
     let [min, _, p50, _, _, p99, max] = row.quantiles_ns.map(known);
     let mut cells = named(&o.name, o.kind);
     cells.extend([
         count("ops", row.ops),
-        real("ops_per_s", per_s(row.ops as f64)),
+        real("ops_per_s", per_second(row.ops, seconds)),
         real("bytes", row.bytes as f64),
-        real("bytes_per_s", per_s(row.bytes as f64)),
+        real("bytes_per_s", per_second(row.bytes, seconds)),
         count("errors", row.errors),
     ]);
     cells.extend(reals(LATENCIES, [None, min, p50, None, p99, None, max]));

@@ -3,6 +3,7 @@
 //! Both runs of a pair have one seed, and follow each other, so that a slow change of the machine affects both alike.
 //! In two successive pairs, each variant runs first once; a draw decides in which of the two.
 
+use crate::series::next::missing_of;
 use crate::series::{
     Configuration, NextRun, Series, SeriesOf, SeriesRun, SettleRule, Step, Strategy,
 };
@@ -290,12 +291,7 @@ impl PairedComparison {
 
     /// The missing runs of the first `pairs` pairs, in order.
     fn missing(&self, runs: &[SeriesRun], pairs: usize) -> Vec<NextRun> {
-        let is_made = |next: &NextRun| {
-            let mut made = runs.iter();
-            made.any(|run| (run.configuration, run.seed) == (next.configuration, next.seed))
-        };
-        let planned = self.planned(pairs);
-        planned.filter(|next| !is_made(next)).collect()
+        missing_of(self.planned(pairs), runs)
     }
 
     /// Effect on the primary figure over the pairs that count.
@@ -327,15 +323,9 @@ impl PairedComparison {
 
 impl Strategy for PairedComparison {
     fn next(&self, series: &Series) -> Step {
-        let runs = &series.runs;
-        let begun = self
-            .pairs(runs)
-            .last()
-            .map_or(0, |pair| pair.number as usize);
-        // A begun pair is completed before the interval is judged.
-        let missing = self.missing(runs, begun).into_iter().next();
-        let next = missing.or_else(|| self.missing(runs, self.wanted(runs)).into_iter().next());
-        match next {
+        // The wanted pairs include all begun pairs, so that a begun pair is completed before the next pair.
+        let missing = self.missing(&series.runs, self.wanted(&series.runs));
+        match missing.into_iter().next() {
             Some(run) => Step::Run(run),
             None => Step::End(SeriesState::Complete, None),
         }

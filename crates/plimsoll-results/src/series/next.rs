@@ -96,8 +96,6 @@ pub(super) fn missing_runs(
     repeat: u32,
     directory: impl Fn(&Configuration, u32) -> String,
 ) -> Vec<NextRun> {
-    let made = series.runs.iter().map(|run| (run.configuration, run.seed));
-    let made: HashSet<(u32, u64)> = made.collect();
     let numbers = (0..).zip(&series.configurations);
     let all = numbers.flat_map(|numbered| (0..repeat).map(move |i| (numbered, i)));
     let run = |((number, configuration), i): ((u32, &Configuration), u32)| NextRun {
@@ -107,8 +105,18 @@ pub(super) fn missing_runs(
         seed: configuration.plan.seed.wrapping_add(u64::from(i)),
         directory: directory(configuration, i + 1),
     };
+    missing_of(all.map(run), &series.runs)
+}
+
+/// The planned runs of which no run is listed, in order. A run is recognised by its configuration and its seed.
+pub(super) fn missing_of(
+    planned: impl Iterator<Item = NextRun>,
+    listed: &[SeriesRun],
+) -> Vec<NextRun> {
+    let made = listed.iter().map(|run| (run.configuration, run.seed));
+    let made: HashSet<(u32, u64)> = made.collect();
     let is_missing = |run: &NextRun| !made.contains(&(run.configuration, run.seed));
-    all.map(run).filter(is_missing).collect()
+    planned.filter(is_missing).collect()
 }
 
 /// Checks that the number of runs of a configuration is in range.

@@ -302,25 +302,21 @@ fn results(run: &Run, criteria: &Criteria) -> Vec<CriterionResult> {
     }
     let text = "the target did not stall at the end, nor for more than a twentieth of the time";
     met.push(("stalled", text.to_owned()));
-    if let Some(rate) = &run.stationarity
-        && run.plan.options.require.contains(&Requirement::Steady)
-    {
-        met.push((
-            "unsteady",
-            format!("the rate was steady, as required: {rate}"),
-        ));
-    }
     for requirement in &run.plan.options.require {
-        met.push(match requirement {
-            Requirement::Storage => (
+        met.push(match (requirement, &run.stationarity) {
+            (Requirement::Steady, Some(rate)) => (
+                "unsteady",
+                format!("the rate was steady, as required: {rate}"),
+            ),
+            (Requirement::Steady, None) => continue,
+            (Requirement::Storage, _) => (
                 "measures_memory",
                 "the figures are of the storage, as required".to_owned(),
             ),
-            Requirement::Quiet => (
+            (Requirement::Quiet, _) => (
                 "machine_shared",
                 "the machine was not shared, as required".to_owned(),
             ),
-            Requirement::Steady => continue,
         });
     }
     let missed = |code: &str| run.validity.reasons.iter().find(|r| r.code == code);

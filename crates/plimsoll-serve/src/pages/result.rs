@@ -78,11 +78,11 @@ pub(crate) async fn annotate(
 
 /// Head of the page on results: directory, status, tags and note.
 fn head(results: &Results) -> Markup {
-    let said = &results.entry;
+    let entry = &results.entry;
     html! {
         p.about { span.mono { (results.path.display()) } " " (status(results.entry.status)) }
-        @if !said.tags.is_empty() { p { @for t in &said.tags { (tag(t)) } } }
-        @if !said.note.is_empty() { p.note { (said.note) } }
+        @if !entry.tags.is_empty() { p { @for t in &entry.tags { (tag(t)) } } }
+        @if !entry.note.is_empty() { p.note { (entry.note) } }
     }
 }
 
@@ -133,7 +133,7 @@ fn report(path: &FilePath, kind: Kind) -> Result<Markup, Problem> {
 
 /// Form in which the user changes the tags and the note of results.
 fn annotations(results: &Results, form: &str) -> Markup {
-    let said = &results.entry;
+    let entry = &results.entry;
     let action = format!("{}/annotations", address(&results.entry.name));
     html! {
         section {
@@ -142,11 +142,11 @@ fn annotations(results: &Results, form: &str) -> Markup {
                 input type="hidden" name="form" value=(form);
                 p {
                     label.field for="tags" { "Tags, comma-separated" }
-                    input id="tags" name="tags" value=(said.tags.join(", ")) size="50" autocomplete="off";
+                    input id="tags" name="tags" value=(entry.tags.join(", ")) size="50" autocomplete="off";
                 }
                 p {
                     label.field for="note" { "Note" }
-                    textarea id="note" name="note" { (said.note) }
+                    textarea id="note" name="note" { (entry.note) }
                 }
                 div.actions { button type="submit" { "Save" } }
             }

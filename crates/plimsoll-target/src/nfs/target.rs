@@ -123,7 +123,7 @@ impl<V: NfsVersion> Target for NfsTarget<V> {
     }
 
     fn writable(&self) -> Result<(), OpError> {
-        match self.ask(|probe| probe.check_writable(self.work_dir.dir))? {
+        match self.ask(|probe| probe.is_writable(self.work_dir.dir))? {
             true => Ok(()),
             false => Err(OpError(Errno::ACCESS)),
         }

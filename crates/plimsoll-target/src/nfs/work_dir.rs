@@ -28,7 +28,7 @@ pub(crate) trait ServerProbe {
     fn remove_dir(&mut self, dir: Self::Handle, name: &[u8]) -> Result<(), OpError>;
 
     /// Whether this client may add and remove names in a directory.
-    fn check_writable(&mut self, dir: Self::Handle) -> Result<bool, OpError>;
+    fn is_writable(&mut self, dir: Self::Handle) -> Result<bool, OpError>;
 
     /// The free space; `None` if the server does not report space.
     fn space(&mut self, dir: Self::Handle) -> Result<Option<Space>, OpError>;

@@ -79,7 +79,7 @@ impl ServerProbe for Probe {
         Ok(self.call::<RmDir, _>(&Entry { dir, name }, |_| ())?)
     }
 
-    fn check_writable(&mut self, object: Handle) -> Result<bool, OpError> {
+    fn is_writable(&mut self, object: Handle) -> Result<bool, OpError> {
         let wanted = access::MODIFY | access::EXTEND | access::LOOKUP;
         let granted = self.call::<Access, _>(&AccessArgs { object, wanted }, |a| a.granted)?;
         Ok(granted & wanted == wanted)

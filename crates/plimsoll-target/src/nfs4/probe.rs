@@ -197,7 +197,7 @@ impl ServerProbe for Probe {
         Ok(self.client.call(build, success::<Remove>)?)
     }
 
-    fn check_writable(&mut self, dir: Handle) -> Result<bool, OpError> {
+    fn is_writable(&mut self, dir: Handle) -> Result<bool, OpError> {
         let wanted = access::MODIFY | access::EXTEND | access::LOOKUP;
         let build = on::<Access>(&dir, &wanted);
         let access = self.client.call(build, result::<Access>)?;

@@ -128,6 +128,7 @@ impl SystemCalls {
         };
         let write = || {
             write_all(bytes, |rest, at| rustix::io::pwrite(&fd, rest, at))?;
+            // The bytes must reach the device before the name: otherwise a power failure could leave an empty file.
             rustix::fs::fdatasync(&fd)?;
             let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
             let names = rustix::fs::openat(&parent, ".", flags, Mode::empty())?;

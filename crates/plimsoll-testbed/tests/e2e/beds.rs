@@ -313,8 +313,8 @@ fn a_directory_that_cannot_be_part_of_urls_is_refused() {
     assert!(!beds.bench.path("with a blank").exists());
 }
 
-/// `with` loads the bed's default target, keeps the user's own `--sut`, and leaves nothing of the bed, even after a
-/// refused command.
+/// `with` loads the bed's default target, keeps the user's own description of the system (`PLIMSOLL_SUT`), and leaves
+/// nothing of the bed, even after a refused command.
 #[test]
 fn a_bed_for_one_command_ends_with_it() {
     let beds = Beds::new();

@@ -78,9 +78,9 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Lines of a completed stage: `ranks` has the ranks in order, `rows` the rows merged over all ranks. Empty for a
-    /// warm-up. For an mdtest stage that creates or removes directories, the only line is the line of the errors, which
-    /// needs `-v` and a failed operation.
+    /// Lines of a completed stage: `ranks` has the ranks in order, `rows` the rows merged over all ranks. A warm-up has
+    /// no lines. Every other stage has its result, except an mdtest stage that creates or removes directories, for which
+    /// mdtest's results have no line. With `-v`, the last line lists the failed operations of the stage, if any.
     #[must_use]
     pub fn stage(&self, stage: u32, ranks: &[RankStage], rows: &[OpTotals]) -> String {
         let pattern = self.plan.pattern().expect("the Plan has a pattern");

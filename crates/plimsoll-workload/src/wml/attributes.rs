@@ -1,11 +1,24 @@
 //! Tables of all statements, attributes and flowops of WML, with a description of each for the reference.
 
-use crate::wml::lower::filesets::{
-    DEFAULT_DIR_GAMMA, DEFAULT_SIZE, DEFAULT_WIDTH, OLD_DEFAULT_ENTRIES,
-};
-use crate::wml::lower::processes::DEFAULT_MEMORY;
-use crate::wml::lower::random::DEFAULT_GAMMA;
 use plimsoll_plan::OpKind;
+
+/// Default `size` of a file in bytes.
+pub(crate) const DEFAULT_SIZE: u64 = 1024;
+
+/// Default `dirwidth` in entries per directory, as in Filebench 1.4.
+pub(crate) const DEFAULT_WIDTH: u64 = 1024;
+
+/// Default `entries` of a fileset without `leafdirs` and `dirwidth`, as in Filebench 1.4.
+pub(crate) const OLD_DEFAULT_ENTRIES: u64 = 1024;
+
+/// Default `dirgamma` in thousandths.
+pub(crate) const DEFAULT_DIR_GAMMA: u64 = 1500;
+
+/// Default buffer size in bytes of a thread without `memsize`.
+pub(crate) const DEFAULT_MEMORY: u64 = 1 << 20;
+
+/// Default `gamma` of a random variable: the shape in thousandths.
+pub(crate) const DEFAULT_GAMMA: f64 = 1500.0;
 
 /// Attributes; each key stands for all names of the attribute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -168,17 +181,17 @@ pub(crate) const FILESET: Table = table! {
 pub(crate) const FILE: Table = FILESET.split_at(FILESET.len() - 5).0;
 
 pub(crate) const PROCESS: Table = table! {
-    "name" Name Text "name of the process or thread";
-    "instances" Instances Number "number of them; default 1";
-    "nice" Nice Number "priority of the processor, as of nice(1)";
+    "name" Name Text "name of the process";
+    "instances" Instances Number "number of processes; default 1";
+    "nice" Nice Number "scheduling priority of the process, as of nice(1)";
 };
 
 pub(crate) const THREAD: Table = table! {
-    "name" Name Text "name of the process or thread";
+    "name" Name Text "name of the thread";
     "memsize" MemSize Number "bytes of a thread's buffer; default: at least {default}";
     "useism" UseIsm Flag "no effect";
-    "instances" Instances Number "number of them; default 1";
-    "ioprio" IoPrio Number "I/O priority, best effort: 0 to 7";
+    "instances" Instances Number "number of threads in each process; default 1";
+    "ioprio" IoPrio Number "I/O priority of the thread in the best-effort class: 0 to 7";
 };
 
 pub(crate) const FLOWOP: Table = table! {
@@ -188,22 +201,22 @@ pub(crate) const FLOWOP: Table = table! {
     "srcfd" SrcFd Number "descriptor slot of the file whose size is written";
     "iosize" IoSize Number "bytes of a transfer";
     "workingset" | "wss" WorkingSet Number "bytes of the file that random transfers access; default: all";
-    "random" Random Flag "transfers at random offsets instead of the next";
+    "random" Random Flag "transfers at random offsets, instead of at the next offset";
     "opennext" OpenNext Flag "open the next file at every use of the slot";
-    "iters" Iters Number "how often the flowop is repeated; default 1";
+    "iters" Iters Number "number of executions of the flowop at each turn; default 1";
     "dsync" Dsync Flag "open files with O_DSYNC";
     "directio" DirectIo Flag "open files with O_DIRECT";
     "noreadahead" NoReadAhead Flag "switch read-ahead off for opened files";
-    "indexed" Indexed Number "number of the entry to use, instead of the next";
+    "indexed" Indexed Number "number of the file or directory to use, instead of the next in order";
     "value" Value Number "the number, time or text that the flowop takes";
-    "target" Target Text "name of the flowops that this one refers to";
+    "target" Target Text "name of the flowops to which the flowop refers";
     "blocking" Blocking Flag "posts wait while the semblock has more than its `highwater`";
-    "highwater" HighWater Number "posts above which `blocking` ones wait; default 1";
+    "highwater" HighWater Number "number of posts above which `blocking` posts wait; default 1";
 };
 
 pub(crate) const COMPOSITE: Table = table! {
-    "name" Name Text "name of the row in the results; default: the flowop and a number";
-    "iters" Iters Number "how often the flowop is repeated; default 1";
+    "name" Name Text "name of this use of the composite; default: the flowop and a number";
+    "iters" Iters Number "number of executions of the flowop at each turn; default 1";
 };
 
 pub(crate) const RANDVAR: Table = table! {

@@ -1,14 +1,16 @@
 //! Arguments of `ab`, with values for one of the two variants or for both.
 
-use super::settle::Settle;
-use super::values::{Quit, load, ops_limit, setting};
-use super::workloads::{DataArgs, target_help};
+use super::settle::{Settle, settle_help};
+use super::values::{from_to, load, setting};
+use super::workloads::{
+    CONTENT_HELP, DIR_HELP, DataArgs, EndArgs, LOAD_HELP, SET_HELP, target_help,
+};
 use super::{CommonRunArgs, EventArgs, FilesArgs, OutputArgs, ResultsRoot, WorkloadArgs};
 use crate::exit::CommandError;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use clap::{Args, ValueHint};
 use plimsoll_engine::ClockKind;
-use plimsoll_plan::{Content, OpsLimit};
+use plimsoll_plan::Content;
 use plimsoll_results::{MAX_PAIRS, MIN_PAIRS_UNTIL, PrimaryFigure, Side};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -28,17 +30,12 @@ pub struct AbArgs {
     #[command(flatten)]
     pub events: EventArgs,
 
-    /// Load in business metrics, for workloads with business metrics, such as vda [default: 1]
-    #[arg(long, value_name = "[A=|B=]N", value_parser = |text: &str| of_side(text, '=', load))]
+    #[arg(long, help = LOAD_HELP, value_name = "[A=|B=]N")]
+    #[arg(value_parser = |text: &str| of_side(text, b'=', load))]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub load: Vec<ForSide<u64>>,
-    /// End each run after N operations in total, or N per worker
-    #[arg(long, value_name = "N[/worker]", value_parser = ops_limit)]
-    #[arg(allow_hyphen_values = true, help_heading = "Load")]
-    pub ops: Option<OpsLimit>,
-    /// Quit mode: what ends a run, instead of the workload's quit mode
-    #[arg(long, value_name = "MODE", value_enum, help_heading = "Load")]
-    pub quit: Option<Quit>,
+    #[command(flatten)]
+    pub end: EndArgs,
 
     /// Number of pairs of runs
     #[arg(long, value_name = "N", value_parser = pairs, default_value = "8")]
@@ -48,7 +45,8 @@ pub struct AbArgs {
         help_heading = "Pairs"
     )]
     pub pairs: u32,
-    /// Make pairs until the interval of the primary figure reaches so far above and below the ratio, such as 2%
+    /// Make pairs until the 95 % interval of the primary figure's ratio reaches at most PERCENT above the ratio, such as
+    /// 2%
     #[arg(long, value_name = "PERCENT", value_parser = half_width)]
     #[arg(allow_hyphen_values = true, help_heading = "Pairs")]
     pub until: Option<f64>,
@@ -60,13 +58,12 @@ pub struct AbArgs {
     /// ops/s; p99 of a load with a schedule]
     #[arg(long, value_name = "FIGURE", value_parser = primary, help_heading = "Pairs")]
     pub primary: Option<PrimaryFigure>,
-    /// Wait before each run: a time, or auto: until dirty pages, disks and other programs are at rest, at most 60s
-    /// [default: auto; none in virtual time]
-    #[arg(long, value_name = "TIME|auto", value_parser = Settle::parse)]
+    #[arg(long, help = settle_help("before each run", "auto; none in virtual time"))]
+    #[arg(value_name = "TIME|auto", value_parser = Settle::parse)]
     #[arg(allow_hyphen_values = true, help_heading = "Pairs")]
     pub settle: Option<Settle>,
     /// Shell command to run before each run, outside of the measurement; a failure ends the series
-    #[arg(long, value_name = "[A=|B=]COMMAND", value_parser = |text: &str| of_side(text, '=', command))]
+    #[arg(long, value_name = "[A=|B=]COMMAND", value_parser = |text: &str| of_side(text, b'=', command))]
     #[arg(help_heading = "Pairs")]
     pub before: Vec<ForSide<String>>,
 
@@ -79,25 +76,22 @@ pub struct AbArgs {
 /// Options that determine the files of two variants.
 #[derive(Debug, Args)]
 pub struct VariantFilesArgs {
-    /// Directory for the files; every path of the workload is re-rooted below it
-    #[arg(allow_hyphen_values = true, long, value_name = "[A=|B=]DIR", value_hint = ValueHint::DirPath)]
-    #[arg(value_parser = PathBufValueParser::new().try_map(dir_of_side), help_heading = "Target")]
+    #[arg(long, help = DIR_HELP, value_name = "[A=|B=]DIR", value_hint = ValueHint::DirPath)]
+    #[arg(value_parser = PathBufValueParser::new().try_map(dir_of_side))]
+    #[arg(allow_hyphen_values = true, help_heading = "Target")]
     pub dir: Vec<ForSide<PathBuf>>,
     #[arg(long, help = target_help(), value_name = "[A=|B=]URL")]
-    #[arg(value_parser = |text: &str| of_side(text, '=', some_text), help_heading = "Target")]
+    #[arg(value_parser = |text: &str| of_side(text, b'=', some_text), help_heading = "Target")]
     pub target: Vec<ForSide<String>>,
 
     #[command(flatten)]
     pub data: DataArgs,
-    /// Change a parameter of the workload; repeatable
-    #[arg(long, value_name = "[A:|B:]NAME=VALUE")]
-    #[arg(value_parser = |text: &str| of_side(text, ':', setting), help_heading = "Load")]
+    #[arg(long, help = SET_HELP, value_name = "[A:|B:]NAME=VALUE")]
+    #[arg(value_parser = |text: &str| of_side(text, b':', setting), help_heading = "Load")]
     pub set: Vec<ForSide<(String, String)>>,
 
-    /// Content of writes, instead of the workload's content: random, zero, or comma-separated parts: compressible:RATIO
-    /// (or PERCENT%), duplicate:PERCENT, block:SIZE, groups:N [default: random]
-    #[arg(long, value_name = "[A=|B=]KIND")]
-    #[arg(value_parser = |text: &str| of_side(text, '=', content), help_heading = "Behaviour")]
+    #[arg(long, help = CONTENT_HELP, value_name = "[A=|B=]KIND")]
+    #[arg(value_parser = |text: &str| of_side(text, b'=', content), help_heading = "Behaviour")]
     pub content: Vec<ForSide<Content>>,
 }
 
@@ -109,52 +103,47 @@ pub struct ForSide<T> {
     value: T,
 }
 
-/// Splits a variant and `separator` from the begin of a value; a value that begins with another letter and the
-/// separator is refused, because the letter is probably an error.
-fn split_side(text: &str, separator: char) -> Result<(Option<Side>, &str), String> {
-    let mut characters = text.chars();
-    let (letter, second) = (characters.next(), characters.next());
-    let rest = characters.as_str();
-    match (letter, second == Some(separator)) {
-        (Some('A'), true) => Ok((Some(Side::A), rest)),
-        (Some('B'), true) => Ok((Some(Side::B), rest)),
-        (Some(other), true) if other.is_ascii_alphabetic() => Err(format!(
-            "there is no variant {other}: expected A{separator} or B{separator} before the value, or no letter for both \
-             variants"
-        )),
-        _ => Ok((None, text)),
+/// Variant that a value names by a letter and `separator` at its begin; `None` for both variants. Another letter before
+/// the separator is refused, because the letter is probably an error.
+fn side_of(value: &[u8], separator: u8) -> Result<Option<Side>, String> {
+    match value {
+        [b'A', second, ..] if *second == separator => Ok(Some(Side::A)),
+        [b'B', second, ..] if *second == separator => Ok(Some(Side::B)),
+        [other, second, ..] if *second == separator && other.is_ascii_alphabetic() => {
+            let (other, separator) = (char::from(*other), char::from(separator));
+            Err(format!(
+                "there is no variant {other}: expected A{separator} or B{separator} before the value, or no letter for \
+                 both variants"
+            ))
+        }
+        _ => Ok(None),
     }
+}
+
+/// Number of bytes at the begin of a value that name its variant.
+fn prefix_length(side: Option<Side>) -> usize {
+    side.map_or(0, |_| 2)
 }
 
 fn of_side<T>(
     text: &str,
-    separator: char,
+    separator: u8,
     parse: impl FnOnce(&str) -> Result<T, String>,
 ) -> Result<ForSide<T>, String> {
-    let (side, rest) = split_side(text, separator)?;
-    let value = parse(rest)?;
+    let side = side_of(text.as_bytes(), separator)?;
+    let value = parse(&text[prefix_length(side)..])?;
     Ok(ForSide { side, value })
 }
 
 /// Splits the variant from a directory, whose bytes need not be valid UTF-8.
 fn dir_of_side(path: PathBuf) -> Result<ForSide<PathBuf>, String> {
     let bytes = path.as_os_str().as_bytes();
-    let is_prefixed = bytes.len() > 1 && bytes[0].is_ascii() && bytes[1] == b'=';
-    if !is_prefixed {
-        let side = None;
-        return Ok(ForSide { side, value: path });
-    }
-    let prefix = [char::from(bytes[0]), '='].iter().collect::<String>();
-    let (side, rest) = split_side(&prefix, '=')
+    let side = side_of(bytes, b'=')
         .map_err(|e| format!("{e}; a directory of this name is ./{}", path.display()))?;
-    let rest = match side {
-        Some(_) if bytes.len() == prefix.len() => return Err("expected a directory after =".into()),
-        Some(_) => &bytes[prefix.len()..],
-        None => {
-            debug_assert_eq!(rest, prefix);
-            bytes
-        }
-    };
+    let rest = &bytes[prefix_length(side)..];
+    if rest.is_empty() {
+        return Err("expected a directory after =".into());
+    }
     let value = OsStr::from_bytes(rest).into();
     Ok(ForSide { side, value })
 }
@@ -177,18 +166,12 @@ fn content(text: &str) -> Result<Content, String> {
     text.parse()
 }
 
-fn number_of_pairs(text: &str, least: u32) -> Result<u32, String> {
-    let number = text.parse().ok();
-    let number = number.filter(|n| (least..=MAX_PAIRS).contains(n));
-    number.ok_or_else(|| format!("expected a number of pairs from {least} to {MAX_PAIRS}"))
-}
-
 fn pairs(text: &str) -> Result<u32, String> {
-    number_of_pairs(text, MIN_PAIRS)
+    from_to(text, MIN_PAIRS, MAX_PAIRS)
 }
 
 fn max_pairs(text: &str) -> Result<u32, String> {
-    number_of_pairs(text, MIN_PAIRS_UNTIL)
+    from_to(text, MIN_PAIRS_UNTIL, MAX_PAIRS)
 }
 
 fn half_width(text: &str) -> Result<f64, String> {
@@ -254,8 +237,7 @@ impl AbArgs {
             }),
             events: EventArgs { event },
             load: value_of("--load", &self.load, side)?,
-            ops: self.ops,
-            quit: self.quit,
+            end: self.end.clone(),
         })
     }
 

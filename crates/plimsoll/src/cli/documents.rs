@@ -56,7 +56,7 @@ pub enum SchemaForm {
     /// run.json
     #[default]
     Run,
-    /// series.json: repeated runs, a load curve, a search for the load line, the runs of a profile
+    /// series.json: repeated runs, a load curve, a search for the load line, the runs of a profile, a paired comparison
     Series,
     /// Disclosure report, as printed by `results import --format json`
     Disclosure,

@@ -1,5 +1,6 @@
 //! Advice on options of other tools, such as fio and elbencho, that this program does not have.
 
+use clap::Command;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 
 /// Options of other tools, and the advice on what has the effect here.
@@ -68,8 +69,20 @@ fn advice(name: &str) -> Option<&'static str> {
     Some(row.1)
 }
 
-/// Replaces the suggestions of an error about an unknown option by advice, if the option is one of another tool.
-pub fn advise(mut error: Error) -> Error {
+/// Options of this program that an advice names, without `--`.
+fn named_options(advice: &str) -> impl Iterator<Item = &str> {
+    let words = advice.split([' ', '`']);
+    words.filter_map(|word| word.strip_prefix("--"))
+}
+
+fn has_option(command: &Command, name: &str) -> bool {
+    let mut all = command.get_arguments();
+    all.any(|argument| argument.get_long() == Some(name))
+}
+
+/// Replaces the suggestions of an error about an unknown option of `command` by advice, if the option is one of another
+/// tool, and `command` has the options that the advice names.
+pub fn advise(mut error: Error, command: Option<&Command>) -> Error {
     if error.kind() != ErrorKind::UnknownArgument {
         return error;
     }
@@ -77,7 +90,9 @@ pub fn advise(mut error: Error) -> Error {
         Some(ContextValue::String(name)) => name,
         _ => return error,
     };
-    if let Some(advice) = advice(name) {
+    if let (Some(advice), Some(command)) = (advice(name), command)
+        && named_options(advice).all(|option| has_option(command, option))
+    {
         let tips = match advice.contains("--set") {
             false => vec![advice.into()],
             true => vec![
@@ -99,17 +114,20 @@ mod tests {
     fn advice_names_options_of_this_program() {
         let definition = crate::cli::definition();
         let run = definition.find_subcommand("run").unwrap();
-        let is_own = |name: &str| {
-            let mut all = run.get_arguments().filter_map(|a| a.get_long());
-            all.any(|long| long == name.trim_start_matches('-'))
-        };
         for (names, advice) in FOREIGN_OPTIONS {
-            assert!(names.iter().all(|name| !is_own(name)), "{names:?}");
-            let words = advice.split([' ', '`']).filter(|w| w.starts_with("--"));
-            for word in words {
-                assert!(is_own(word), "{word}");
+            let mut foreign = names.iter().map(|name| name.trim_start_matches('-'));
+            assert!(foreign.all(|name| !has_option(run, name)), "{names:?}");
+            for option in named_options(advice) {
+                assert!(has_option(run, option), "{option}");
             }
         }
+    }
+
+    /// Message about a command line with an unknown option.
+    fn message(line: [&str; 4]) -> String {
+        let mut definition = crate::cli::definition();
+        let error = definition.try_get_matches_from_mut(line).unwrap_err();
+        advise(error, definition.find_subcommand(line[1])).to_string()
     }
 
     #[test]
@@ -119,15 +137,18 @@ mod tests {
             ("--ramp_time=5", "--warmup TIME"),
             ("--direct=1", "--set directio=1"),
         ] {
-            let line = ["plimsoll", "run", "randomread", option];
-            let error = crate::cli::definition().try_get_matches_from(line);
-            let text = advise(error.unwrap_err()).to_string();
+            let text = message(["plimsoll", "run", "randomread", option]);
             assert!(text.contains(&format!("tip: `{expected}`")), "{text}");
             assert!(!text.contains("as a value"), "{text}");
         }
-        let line = ["plimsoll", "run", "randomread", "--tme=5s"];
-        let error = crate::cli::definition().try_get_matches_from(line);
-        let text = advise(error.unwrap_err()).to_string();
+        let text = message(["plimsoll", "run", "randomread", "--tme=5s"]);
         assert!(text.contains("'--time'"), "{text}");
+    }
+
+    #[test]
+    fn a_command_without_the_option_that_has_the_effect_gets_no_advice() {
+        let text = message(["plimsoll", "clean", "there", "--directory=here"]);
+        assert!(text.contains("'--directory'"), "{text}");
+        assert!(!text.contains("--dir DIR"), "{text}");
     }
 }

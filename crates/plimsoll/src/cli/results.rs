@@ -20,7 +20,7 @@ pub struct ImportArgs {
 /// Arguments of `report`.
 #[derive(Debug, Args)]
 pub struct ReportArgs {
-    /// Results directories of runs, load curves or searches, or published reports
+    /// Results directories of runs or series, such as load curves, or published reports
     #[arg(value_name = "RESULTS", required = true, value_hint = ValueHint::AnyPath)]
     pub results: Vec<PathBuf>,
     /// Output format

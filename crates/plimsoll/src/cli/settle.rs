@@ -9,6 +9,15 @@ use std::time::Duration;
 /// Maximum wait before a run for the machine to come to rest.
 const LIMIT: Duration = Duration::from_secs(60);
 
+/// Help on `--settle`; `when`: before which runs the command waits.
+pub(super) fn settle_help(when: &str, default: &str) -> String {
+    format!(
+        "Wait {when}: a time, or auto: until dirty pages, disks and other programs are at rest, at most {}s \
+         [default: {default}]",
+        LIMIT.as_secs()
+    )
+}
+
 /// Value of `--settle`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Settle {

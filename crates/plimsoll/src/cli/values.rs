@@ -173,7 +173,8 @@ pub(super) fn times(text: &str) -> Result<u32, String> {
     from_to(text, 1, MAX_REPEATS)
 }
 
-fn from_to(text: &str, least: u32, most: u32) -> Result<u32, String> {
+/// Parses a number from `least` to `most`.
+pub(super) fn from_to(text: &str, least: u32, most: u32) -> Result<u32, String> {
     match text.parse() {
         Ok(n) if (least..=most).contains(&n) => Ok(n),
         _ => Err(format!("expected a number from {least} to {most}")),

@@ -23,18 +23,41 @@ pub struct WorkloadArgs {
     #[command(flatten)]
     pub events: EventArgs,
 
-    /// Load in business metrics, for workloads with business metrics, such as vda [default: 1]
-    #[arg(long, value_name = "N", value_parser = load)]
+    #[arg(long, help = LOAD_HELP, value_name = "N", value_parser = load)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub load: Option<u64>,
-    /// End the run after N operations in total, or N per worker
+    #[command(flatten)]
+    pub end: EndArgs,
+}
+
+/// Options that determine the end of a run, besides its time.
+#[derive(Debug, Clone, Args)]
+pub struct EndArgs {
+    /// End each run after N operations in total, or N per worker
     #[arg(long, value_name = "N[/worker]", value_parser = ops_limit)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub ops: Option<OpsLimit>,
-    /// Quit mode: what ends the run, instead of the workload's quit mode
+    /// Quit mode: what ends a run, instead of the workload's quit mode
     #[arg(long, value_name = "MODE", value_enum, help_heading = "Load")]
     pub quit: Option<Quit>,
 }
+
+/// Help on `--dir`. `ab` shares the help on `--dir`, `--load`, `--set`, `--content` and `--target`, whose values it takes
+/// for two variants.
+pub(super) const DIR_HELP: &str =
+    "Directory for the files; every path of the workload is re-rooted below it";
+
+/// Help on `--load` of a single load.
+pub(super) const LOAD_HELP: &str =
+    "Load in business metrics, for workloads with business metrics, such as vda [default: 1]";
+
+/// Help on `--set`.
+pub(super) const SET_HELP: &str = "Change a parameter of the workload; repeatable";
+
+/// Help on `--content`.
+pub(super) const CONTENT_HELP: &str = "\
+Content of writes, instead of the workload's content: random, zero, or comma-separated parts: compressible:RATIO \
+(or PERCENT%), duplicate:PERCENT, block:SIZE, groups:N [default: random]";
 
 /// Help on targets, with the URL form of each target.
 pub(super) fn target_help() -> String {
@@ -50,8 +73,8 @@ pub(super) fn target_help() -> String {
 /// Options that determine a workload's files: directory, target, scale, parameters, seed and content.
 #[derive(Debug, Args)]
 pub struct FilesArgs {
-    /// Directory for the files; every path of the workload is re-rooted below it
-    #[arg(allow_hyphen_values = true, long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Target")]
+    #[arg(long, help = DIR_HELP, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(allow_hyphen_values = true, help_heading = "Target")]
     pub dir: Option<PathBuf>,
     #[arg(
         long,
@@ -64,13 +87,10 @@ pub struct FilesArgs {
 
     #[command(flatten)]
     pub data: DataArgs,
-    /// Change a parameter of the workload; repeatable
-    #[arg(long, value_name = "NAME=VALUE", value_parser = setting, help_heading = "Load")]
+    #[arg(long, help = SET_HELP, value_name = "NAME=VALUE", value_parser = setting, help_heading = "Load")]
     pub set: Vec<(String, String)>,
 
-    /// Content of writes, instead of the workload's content: random, zero, or comma-separated parts: compressible:RATIO
-    /// (or PERCENT%), duplicate:PERCENT, block:SIZE, groups:N [default: random]
-    #[arg(long, value_name = "KIND", help_heading = "Behaviour")]
+    #[arg(long, help = CONTENT_HELP, value_name = "KIND", help_heading = "Behaviour")]
     pub content: Option<Content>,
 }
 
@@ -148,8 +168,7 @@ pub struct PopulateArgs {
     pub workload: OsString,
     #[command(flatten)]
     pub files: FilesArgs,
-    /// Load in business metrics, for workloads with business metrics, such as vda [default: 1]
-    #[arg(long, value_name = "N", value_parser = load)]
+    #[arg(long, help = LOAD_HELP, value_name = "N", value_parser = load)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub load: Option<u64>,
     /// Print the planned files without creating the files; exits with 2 and the reasons if `populate` would refuse

@@ -38,8 +38,8 @@ pub(super) fn show(plan: &Plan, settings: &Settings, format: Format) -> Result<E
     verdict(&look)
 }
 
-/// Prints `summary`, and the Plan of each configuration with the resources that its run needs, at the highest load if the
-/// series has several loads; as JSON, prints `series.json` as it is before the first run.
+/// Prints `summary`, and the Plan of each configuration with the resources that its run needs, at the highest load if
+/// the series has several loads; as JSON, prints `series.json` as it is before the first run.
 pub(super) fn show_series(
     series: &Series,
     how: &CommonRunArgs,

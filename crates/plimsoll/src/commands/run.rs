@@ -69,7 +69,7 @@ fn repeat(args: &RunArgs, times: u32) -> Result<Exit, CommandError> {
 
 /// Rule of the wait before each repeated run; `None` without `--settle`.
 fn settle(args: &RunArgs) -> Result<Option<SettleRule>, CommandError> {
-    let clock = plimsoll_target::clock(&args.workload.how.files.target);
+    let clock = args.workload.how.clock();
     args.settle.map(|settle| settle.rule(clock)).transpose()
 }
 

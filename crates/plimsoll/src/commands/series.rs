@@ -122,8 +122,10 @@ fn context<'a>(
     }
 }
 
-/// Refuses rank options that the series does not support, and several jobs if the runs are not independent.
+/// Refuses a series whose `series.json` could not be read again, such as a wait of more than a day before each run; rank
+/// options that the series does not support; and several jobs if the runs are not independent.
 pub(super) fn check(ranks: &RankArgs, series: &Series, jobs: usize) -> Result<(), CommandError> {
+    series.check().map_err(CommandError::usage)?;
     check_ranks(ranks, series)?;
     check_jobs(series, jobs)
 }
@@ -170,7 +172,7 @@ fn check_jobs(series: &Series, jobs: usize) -> Result<(), CommandError> {
     }
     if series.configurations.iter().any(|c| !c.before.is_empty()) {
         return refused(
-            "--before runs commands before a run, which are made one run at a time: expected --jobs 1",
+            "--before runs commands before each run, one run at a time: expected --jobs 1",
         );
     }
     if series.ranks > 1 {

@@ -1,8 +1,8 @@
 //! Runs whose rate is steady, falls or steps, in virtual time.
 
-use crate::common::{Bench, Ended};
+use crate::common::{Bench, Ended, codes};
 use plimsoll_measure::RateJudgement;
-use plimsoll_results::{Run, Verdict};
+use plimsoll_results::Verdict;
 use serde_json::Value;
 
 /// Two workers that look at files.
@@ -33,11 +33,6 @@ fn ending() -> String {
         "define fileset name=s,path=files,entries=100,dirwidth=100,prealloc\n\
          define process name=p {{\n{threads}}}\nrun 60\n"
     )
-}
-
-fn codes(run: &Run) -> Vec<&str> {
-    let reasons = run.validity.reasons.iter();
-    reasons.map(|r| r.code.as_str()).collect()
 }
 
 #[track_caller]

@@ -3,7 +3,7 @@
 
 use crate::common::series::{self, TO_THE_END};
 use crate::common::served::Served;
-use crate::common::{Bench, Ended, tree};
+use crate::common::{Bench, Ended, codes, tree};
 use plimsoll_plan::Verification;
 use plimsoll_results::{Run, Verdict};
 use plimsoll_testkit::{Ganesha, needs_root};
@@ -170,11 +170,6 @@ fn damaged(bench: &Bench, phase: &str, command: &str) -> Run {
     let after = format!("--event=after {phase} sh cd $PLIMSOLL_DIR && {command}");
     let more = ["--verify", "--time=300ms", &after];
     bench.run_in_work(&workload, &more).result(3)
-}
-
-fn codes(run: &Run) -> Vec<&str> {
-    let reasons = run.validity.reasons.iter();
-    reasons.map(|r| r.code.as_str()).collect()
 }
 
 #[test]

@@ -49,6 +49,7 @@ struct MixState {
     /// Names that this worker creates and removes, by [`owned_names::NameKind`].
     names: Box<[OwnedNames; 3]>,
     counts: WindowCounts,
+    /// Backlogs of the worker's scheduled operations; empty without a schedule.
     backlog: Box<WindowBacklog>,
 }
 

@@ -228,8 +228,8 @@ impl<S: Session> Worker<S> {
 
     /// Takes the next existing file that no worker has open; `None` if all files are open.
     ///
-    /// Filebench's delete has no effect if the next file is open, so that a workload that creates as many files as it
-    /// deletes fills its fileset.
+    /// The search replaces a rule of Filebench, whose delete has no effect if the next file is open: by that rule, a
+    /// workload that creates as many files as it deletes fills its fileset.
     async fn choose_closed(
         &mut self,
         row: u32,

@@ -5,7 +5,7 @@ use crate::compare::{Effect, Metric, PairedEffects};
 use crate::html::chart::{
     Axis, Chart, ChartOverlay, Column, Interval, Mark, Scale, SeriesStyle, Unit,
 };
-use crate::html::charts::percentile_positions;
+use crate::html::charts::{over_percentile, percentile_positions};
 use plimsoll_results::{Distribution, PairedComparison, PrimaryFigure, SeriesOf, Side};
 
 /// Maximum number of rows of a forest plot: more have no room.
@@ -19,25 +19,17 @@ pub fn of_pairs(
     effects: &PairedEffects,
     distributions: &[Distribution; 2],
 ) -> Vec<Chart> {
-    let forests = metrics(effects).into_iter();
-    let mut charts: Vec<Chart> = forests.filter_map(|m| forest(effects, m)).collect();
+    // Forest plots show throughput and the percentiles of the latency.
+    let is_shown = |m: &Metric| *m == Metric::OpsPerS || matches!(m, Metric::PercentileMs(_));
+    let shown = effects.metrics().into_iter().filter(is_shown);
+    let mut charts: Vec<Chart> = shown.map(|metric| forest(effects, metric)).collect();
     charts.extend(distribution(distributions));
     charts.extend(in_order(of));
     charts
 }
 
-/// Figures of the forest plots: throughput, and the percentiles of the latency.
-fn metrics(effects: &PairedEffects) -> Vec<Metric> {
-    let is_shown = |m: &Metric| *m == Metric::OpsPerS || matches!(m, Metric::PercentileMs(_));
-    let mut shown: Vec<Metric> = effects.rows.iter().map(|row| row.metric).collect();
-    shown.retain(is_shown);
-    shown.sort_unstable();
-    shown.dedup();
-    shown
-}
-
-/// Forest plot of a figure: the effect on each operation with its interval; `None` without effects.
-fn forest(effects: &PairedEffects, metric: Metric) -> Option<Chart> {
+/// Forest plot of a figure that has effects: the effect on each operation with its interval.
+fn forest(effects: &PairedEffects, metric: Metric) -> Chart {
     let rows = effects.rows.iter().filter(|row| row.metric == metric);
     let rows: Vec<&Effect> = rows.take(MAX_ROWS).collect();
     let interval = |row: &&Effect| Interval {
@@ -51,7 +43,7 @@ fn forest(effects: &PairedEffects, metric: Metric) -> Option<Chart> {
         Column::tabular(name, Unit::Ratio, values.collect())
     };
     let title = metric.title();
-    (!rows.is_empty()).then(|| Chart {
+    Chart {
         id: format!("effect-{}", String::from(metric).replace(['.', '_'], "-")),
         title: format!("Effect on {title}, B by A"),
         about: format!(
@@ -71,40 +63,23 @@ fn forest(effects: &PairedEffects, metric: Metric) -> Option<Chart> {
             text: "no difference".into(),
         }],
         ..Chart::default()
-    })
+    }
 }
 
 /// Latency over percentile, a line for each variant; `None` without samples.
 fn distribution(distributions: &[Distribution; 2]) -> Option<Chart> {
     let max = distributions.iter().map(Distribution::count).max();
     let at = percentile_positions(max.filter(|max| *max > 0)?);
-    let mut columns: Vec<Column> = Vec::new();
-    for (number, (side, of)) in Side::BOTH.iter().zip(distributions).enumerate() {
-        let style = SeriesStyle::Series(number);
-        let values = of.quantiles_ms(&at);
-        columns.push(Column::drawn(
-            &side.to_string(),
-            Unit::Milliseconds,
-            values,
-            style,
-        ));
-    }
-    let reached = |i: &usize| columns.iter().any(|c: &Column| c.values[*i].is_some());
-    let shown = (0..at.len()).take_while(reached).count();
-    for column in &mut columns {
-        column.values.truncate(shown);
-    }
-    Some(Chart {
-        id: "distributions".into(),
-        title: "Latency distributions of A and B".into(),
-        about: "The latency that the given percentage of all operations does not exceed, in all pairs that count together."
-            .into(),
-        x: Axis::scaled("percentage of the operations", Unit::Share, Scale::Tail),
-        y: Axis::scaled("latency", Unit::Milliseconds, Scale::Log),
-        at: at[..shown].to_vec(),
-        columns,
-        ..Chart::default()
-    })
+    let column = |(number, (side, of)): (usize, (Side, &Distribution))| {
+        let (style, values) = (SeriesStyle::Series(number), of.quantiles_ms(&at));
+        Column::drawn(&side.to_string(), Unit::Milliseconds, values, style)
+    };
+    let variants = Side::BOTH.into_iter().zip(distributions).enumerate();
+    let columns: Vec<Column> = variants.map(column).collect();
+    let about = "The latency that the given percentage of all operations does not exceed, in all pairs that count \
+                 together.";
+    let names = ("distributions", "Latency distributions of A and B");
+    Some(over_percentile(names, about.into(), at, columns))
 }
 
 /// The primary figure of each run, in the order of the runs; `None` without a run that has the figure.

@@ -317,24 +317,37 @@ pub fn percentiles(loaded: &LoadedResult) -> Option<Chart> {
     for (distribution, op) in shown().filter(|(d, _)| d.service.count() > 0) {
         push(format!("{}, service time", op.label), &distribution.service);
     }
-    let reached = |i: &usize| columns.iter().any(|c: &Column| c.values[*i].is_some());
+    let about = format!(
+        "The latency that the given percentage of operations does not exceed.{}",
+        omitted_note(&loaded.operations)
+    );
+    let names = ("percentiles", "Latency distribution");
+    Some(over_percentile(names, about, at, columns))
+}
+
+/// Chart of latency over percentile, up to the last position that any column reaches.
+fn over_percentile(
+    (id, title): (&str, &str),
+    about: String,
+    mut at: Vec<f64>,
+    mut columns: Vec<Column>,
+) -> Chart {
+    let reached = |i: &usize| columns.iter().any(|c| c.values[*i].is_some());
     let shown = (0..at.len()).take_while(reached).count();
-    for c in &mut columns {
-        c.values.truncate(shown);
+    at.truncate(shown);
+    for column in &mut columns {
+        column.values.truncate(shown);
     }
-    Some(Chart {
-        id: "percentiles".into(),
-        title: "Latency distribution".into(),
-        about: format!(
-            "The latency that the given percentage of operations does not exceed.{}",
-            omitted_note(&loaded.operations)
-        ),
+    Chart {
+        id: id.into(),
+        title: title.into(),
+        about,
         x: Axis::scaled("percentage of the operations", Unit::Share, Scale::Tail),
         y: Axis::scaled("latency", Unit::Milliseconds, Scale::Log),
-        at: at[..shown].to_vec(),
+        at,
         columns,
         ..Chart::default()
-    })
+    }
 }
 
 /// Heat maps of latency over time, one per operation; only for at least two columns.

@@ -181,7 +181,7 @@ const ON_HELP: &str = "\
 In a word of COMMAND, {} stands for the bed's first target and {NAME} for the bed's target of that name: a URL, or the \
 directory of a mounted file system. Options of a URL may follow: '{v3}?nconnect=2'. {{}} stands for {}. A command \
 that loads a target and has neither a placeholder nor a target of its own gets the bed's first target: --target URL, \
-or --dir DIRECTORY. The results of run, curve, find and profile get a description of the bed (PLIMSOLL_SUT).
+or --dir DIRECTORY. The results of run, curve, find, ab and profile get a description of the bed (PLIMSOLL_SUT).
 
 The command runs in the network of the bed and sees the mounts of the bed. The environment variable PLIMSOLL_TESTBED is \
 the bed's name.

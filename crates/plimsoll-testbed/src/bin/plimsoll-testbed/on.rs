@@ -125,8 +125,8 @@ fn names_target(command: &str, words: &[OsString]) -> bool {
         .any(|option| !values(words, option).is_empty())
 }
 
-/// Whether a command has `--dir`. Every directory of the command must be below `base`, the directory of a mounted file
-/// system.
+/// Whether `--dir` gives a directory for every run of a command; the runs of `ab` have two variants. Every directory of
+/// the command must be below `base`, the directory of a mounted file system.
 ///
 /// # Errors
 /// If a directory is not below `base`: the command would load another file system than the bed's.
@@ -137,9 +137,10 @@ fn are_below(base: &Path, command: &str, words: &[OsString]) -> Result<bool, Bed
             Path::new(dir).display()
         ))
     };
-    let dirs = values(words, "--dir");
-    if let Some(other) = dirs.iter().find(|dir| !Path::new(dir).starts_with(base)) {
-        return Err(elsewhere(other));
+    let given = values(words, "--dir");
+    let dirs: Vec<(Option<u8>, &Path)> = given.iter().map(|dir| of_variant(command, dir)).collect();
+    if let Some((_, other)) = dirs.iter().find(|(_, dir)| !dir.starts_with(base)) {
+        return Err(elsewhere(other.as_os_str()));
     }
     if command == "md" {
         // Relative directories are below `--dir`.
@@ -156,7 +157,20 @@ fn are_below(base: &Path, command: &str, words: &[OsString]) -> Result<bool, Bed
             return Err(elsewhere(other));
         }
     }
-    Ok(!dirs.is_empty())
+    let has = |variant: Option<u8>| dirs.iter().any(|(of, _)| *of == variant);
+    Ok(has(None) || has(Some(b'A')) && has(Some(b'B')))
+}
+
+/// The variant of `ab` for which a value of `--dir` is, such as `A=/mnt/work`, and the directory; `None` for both
+/// variants, and for other commands.
+fn of_variant<'a>(command: &str, dir: &'a OsStr) -> (Option<u8>, &'a Path) {
+    use std::os::unix::ffi::OsStrExt;
+    match dir.as_bytes() {
+        [variant @ (b'A' | b'B'), b'=', path @ ..] if command == "ab" => {
+            (Some(*variant), Path::new(OsStr::from_bytes(path)))
+        }
+        _ => (None, Path::new(dir)),
+    }
 }
 
 /// The values of an option before `--`: `--name VALUE` or `--name=VALUE`; `-nVALUE` too for an option of one letter.
@@ -238,6 +252,16 @@ mod tests {
                 &["edge"],
             ),
             (
+                "ab w --pairs 4",
+                "ab --target nfs3://e/x w --pairs 4",
+                &["edge"],
+            ),
+            (
+                "ab w --target B={core}",
+                "ab w --target B=nfs3://c/x",
+                &["core"],
+            ),
+            (
                 "run w --target {core}",
                 "run w --target nfs3://c/x",
                 &["core"],
@@ -287,6 +311,14 @@ mod tests {
             ("run w", "run --dir /b/mnt w"),
             ("run w --dir {}/x", "run w --dir /b/mnt/x"),
             ("run w --dir /b/mnt/x", "run w --dir /b/mnt/x"),
+            (
+                "ab w --dir A=/b/mnt/a --dir=B=/b/mnt/b",
+                "ab w --dir A=/b/mnt/a --dir=B=/b/mnt/b",
+            ),
+            (
+                "ab w --dir B=/b/mnt/b",
+                "ab --dir /b/mnt w --dir B=/b/mnt/b",
+            ),
             ("md -D 2 -o out2", "md --dir /b/mnt -D 2 -o out2"),
             (
                 "md -D 2 -- -D=/b/mnt/x",
@@ -302,6 +334,8 @@ mod tests {
         for line in [
             "run w --dir /x",
             "run w --dir=x",
+            "run w --dir A=/b/mnt/x",
+            "ab w --dir /b/mnt/a --dir B=/x",
             "md -o /x",
             "md --root-dir=/x",
             "md -P 2 -- -D=/x",

@@ -4,23 +4,13 @@ use super::values::LoweredValue;
 use super::{FilesetSlot, LowerResult, Lowerer};
 use crate::report::{Report, Reported};
 use crate::wml::ast::{Attrs, FilesetDef};
-use crate::wml::attributes::Key;
+use crate::wml::attributes::{
+    DEFAULT_DIR_GAMMA, DEFAULT_SIZE, DEFAULT_WIDTH, Key, OLD_DEFAULT_ENTRIES,
+};
 use crate::wml::diagnostics::{Problem, Span};
 use plimsoll_plan::{
     Access, Distribution, EntriesPerDir, Fileset, FilesetId, Phase, Value, Variable, VariableId,
 };
-
-/// Default `size` of a file in bytes.
-pub(crate) const DEFAULT_SIZE: u64 = 1024;
-
-/// Default `dirwidth` in entries per directory, as in Filebench 1.4.
-pub(crate) const DEFAULT_WIDTH: u64 = 1024;
-
-/// Default `entries` of a fileset without `leafdirs` and `dirwidth`, as in Filebench 1.4.
-pub(crate) const OLD_DEFAULT_ENTRIES: u64 = 1024;
-
-/// Default `dirgamma` in thousandths.
-pub(crate) const DEFAULT_DIR_GAMMA: u64 = 1500;
 
 /// A fileset before its path below the work directory is known.
 #[derive(Debug, Clone, PartialEq)]

@@ -3,12 +3,12 @@
 //! Variables are looked up late: the variables of a fileset at its creation, and the variables of a thread at its
 //! start. `load x`, `set $n=5`, `run` therefore works as in Filebench.
 
-pub(crate) mod filesets;
+mod filesets;
 mod flowops;
 mod operands;
 mod paths;
-pub(crate) mod processes;
-pub(crate) mod random;
+mod processes;
+mod random;
 mod script;
 mod statements;
 mod targets;

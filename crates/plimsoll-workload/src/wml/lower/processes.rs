@@ -4,13 +4,10 @@ use super::thread_state::ThreadState;
 use super::{LowerResult, Lowerer, StartState};
 use crate::report::{Report, Reported};
 use crate::wml::ast::{Attrs, ExprKind, Flowop, FlowopList, Process};
-use crate::wml::attributes::Key;
+use crate::wml::attributes::{DEFAULT_MEMORY, Key};
 use crate::wml::diagnostics::{Problem, Span};
 use crate::wml::lexer::Piece;
 use plimsoll_plan::{Phase, Program, WorkerGroup};
-
-/// Default buffer size in bytes of a thread without `memsize`.
-pub(crate) const DEFAULT_MEMORY: u64 = 1 << 20;
 
 impl Lowerer<'_> {
     /// Starts all threads. Every later start must have the same threads, event rate and quit mode as the first start.

@@ -4,15 +4,12 @@ use super::values::{Locals, LoweredValue};
 use super::{LowerResult, Lowerer};
 use crate::report::{Report, Reported};
 use crate::wml::ast::{AttrValue, Attrs, Expr, Family, Random};
-use crate::wml::attributes::{Key, RANDVAR_TYPES};
+use crate::wml::attributes::{DEFAULT_GAMMA, Key, RANDVAR_TYPES};
 use crate::wml::diagnostics::{Problem, Span};
 use plimsoll_plan::{Distribution, Row, Variable, VariableId};
 
 /// Divisor of the shape of a gamma distribution, which attributes give in thousandths.
 const GAMMA_UNIT: f64 = 1000.0;
-
-/// Default `gamma`: the shape in thousandths.
-pub(crate) const DEFAULT_GAMMA: f64 = 1500.0;
 
 /// Name of a `cvar` parameter, and its default in Filebench's libraries.
 type CvarParameter = (&'static str, f64);

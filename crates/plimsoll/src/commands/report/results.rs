@@ -106,7 +106,8 @@ impl LoadedResult {
         })
     }
 
-    /// Reads the results directory of a run, a curve, a search or a paired comparison; percentiles `None` selects the default percentiles.
+    /// Reads the results directory of a run, a curve, a search or a paired comparison; without `percentiles`, with the
+    /// default percentiles.
     fn measured(
         dir: &Path,
         annotations: Annotations,
@@ -204,8 +205,9 @@ fn published(path: &Path) -> Result<LoadedResult, CommandError> {
     })
 }
 
-/// The runs, curves, searches and paired comparisons among the results, including the runs of repeated runs and profiles.
-/// A table in CSV has the runs of a paired comparison. `format` needs measured data, so a published report is refused.
+/// The runs, curves, searches and paired comparisons among the results, including the runs of repeated runs and
+/// profiles; for CSV, the runs of a paired comparison instead of the comparison. `format` needs measured data, so a
+/// published report is refused.
 pub(super) fn subjects(
     found: Vec<LoadedResult>,
     format: &str,

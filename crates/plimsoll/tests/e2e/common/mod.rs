@@ -8,13 +8,19 @@ pub mod series;
 pub mod served;
 pub mod sshd;
 
-use plimsoll_results::{Distribution, RunDir, SparseInterval};
+use plimsoll_results::{Distribution, Run, RunDir, SparseInterval};
 pub use plimsoll_testkit::bench::{
     Bench, CLAIM, Ended, MARKER, PATIENCE, Started, find_row, row, signal, started, tree,
     wait_until,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
+
+/// Codes of the reasons of a run's verdict.
+pub fn codes(run: &Run) -> Vec<&str> {
+    let reasons = run.validity.reasons.iter();
+    reasons.map(|r| r.code.as_str()).collect()
+}
 
 /// Process id of rank `rank` among the descendants of the process `started`.
 pub fn rank_of(started: u32, rank: u32) -> i32 {
