@@ -79,6 +79,8 @@ pub(crate) fn head(series: &Series, requested: String) -> Vec<Block> {
     facts.push(Figure::new(&series.program.name, &series.program.version));
     head.push(Block::facts(facts));
     head.extend(Block::notes(&series.notes));
+    let unremoved = series.unremoved.iter();
+    head.extend(unremoved.map(|text| Line::of("note", text)));
     head
 }
 
