@@ -80,6 +80,18 @@ pub enum Requirement {
     Quiet,
 }
 
+impl Requirement {
+    /// Code of the reason that makes a run invalid if the run does not meet the requirement.
+    #[must_use]
+    pub const fn reason_code(self) -> &'static str {
+        match self {
+            Self::Steady => "unsteady",
+            Self::Storage => "measures_memory",
+            Self::Quiet => "machine_shared",
+        }
+    }
+}
+
 /// Number of operations that ends a run, of the kinds that the summary counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -2,6 +2,7 @@
 
 use crate::compare::{ALL, Effect, Metric, PairedEffects, letter, note_on_real, of_pairs};
 use crate::document::{self, Block, Cell, Document, Figure, Line, Table, Tone};
+use crate::format::precise_percent;
 use crate::html::chart::Chart;
 use crate::series::{self, append, rate_and_mean, runs, settled, state};
 use crate::text::reason_codes;
@@ -16,39 +17,27 @@ use plimsoll_results::{
 const ABOUT: &str = "A ratio is the geometric mean of the ratios within the pairs, B by A. Interval and test are \
                      Student's t on the logarithms of the ratios.";
 
-/// The runs of the pairs that count, and the effects on their figures.
-#[derive(Debug, Clone, Default)]
-pub struct CountedPairs {
-    /// Runs of each pair that counts, A before B.
-    pub runs: Vec<(Run, Run)>,
-    /// Effects on all figures of the pairs that count.
-    pub effects: PairedEffects,
+/// Reads the runs of the pairs that count, with the requested percentiles, and compares the runs.
+///
+/// # Errors
+/// An error if a run cannot be read.
+pub fn read_effects(
+    of: SeriesOf<'_, PairedComparison>,
+    dir: &SeriesDir,
+    percentiles: Option<&Percentiles>,
+) -> Result<PairedEffects, ResultsError> {
+    let runs = read_pairs(of, dir, |run| run.read_with(percentiles))?;
+    Ok(effects_of(&runs, of.figures.primary, percentiles))
 }
 
-impl CountedPairs {
-    /// Reads the runs of the pairs that count, with the requested percentiles.
-    ///
-    /// # Errors
-    /// An error if a run cannot be read.
-    pub fn read(
-        of: SeriesOf<'_, PairedComparison>,
-        dir: &SeriesDir,
-        percentiles: Option<&Percentiles>,
-    ) -> Result<Self, ResultsError> {
-        let runs = read_pairs(of, dir, |run| run.read_with(percentiles))?;
-        Ok(Self::of(runs, of.figures.primary, percentiles))
-    }
-
-    /// Compares runs in pairs, with the requested percentiles, which the runs must have.
-    pub(crate) fn of(
-        runs: Vec<(Run, Run)>,
-        primary: PrimaryFigure,
-        percentiles: Option<&Percentiles>,
-    ) -> Self {
-        let pairs: Vec<(&Run, &Run)> = runs.iter().map(|(a, b)| (a, b)).collect();
-        let effects = of_pairs(&pairs, metric(primary), percentiles);
-        Self { runs, effects }
-    }
+/// Compares runs in pairs, with the requested percentiles, which the runs must have.
+pub(crate) fn effects_of(
+    runs: &[(Run, Run)],
+    primary: PrimaryFigure,
+    percentiles: Option<&Percentiles>,
+) -> PairedEffects {
+    let pairs: Vec<(&Run, &Run)> = runs.iter().map(|(a, b)| (a, b)).collect();
+    of_pairs(&pairs, metric(primary), percentiles)
 }
 
 /// Reads both runs of each pair that counts, A before B, with `read`.
@@ -93,7 +82,7 @@ fn in_unit(primary: PrimaryFigure, value: f64) -> f64 {
 #[must_use]
 pub fn document(
     of: SeriesOf<'_, PairedComparison>,
-    counted_pairs: &CountedPairs,
+    effects: &PairedEffects,
     charts: Vec<Chart>,
 ) -> Document {
     let (state, tone) = state(&of);
@@ -111,13 +100,12 @@ pub fn document(
         _ => tone,
     };
     let mut document = Document::new(format!("{}, A against B", of.name), state, tone);
-    document.head = head(of, &counted_pairs.effects);
+    document.head = head(of, effects);
     let faults = pairs.iter().filter_map(|p| p.fault(of.figures.primary));
     document.head.extend(faults.map(Block::warning));
     document.head.extend(circumstances(of));
     document.section("charts", "Effects and distributions", Block::charts(charts));
-    let effects = effects(of, &counted_pairs.effects);
-    document.explained_section("effects", "Effects", ABOUT, effects);
+    document.explained_section("effects", "Effects", ABOUT, effect_tables(of, effects));
     let table = runs(
         &of,
         "Runs, in their order",
@@ -162,8 +150,8 @@ fn head(of: SeriesOf<'_, PairedComparison>, effects: &PairedEffects) -> Vec<Bloc
     {
         head.push(Block::warning(format!(
             "the interval reaches {} above the ratio; {} were requested",
-            percent(effect.half_width()),
-            percent(until)
+            precise_percent(effect.half_width()),
+            precise_percent(until)
         )));
     }
     head
@@ -178,7 +166,7 @@ fn circumstances(of: SeriesOf<'_, PairedComparison>) -> Vec<Block> {
     }
     let requested = match of.figures.until {
         None => counted(of.figures.first.len() as u64, "pair", "pairs"),
-        Some(until) => format!("an interval of ±{}", percent(until)),
+        Some(until) => format!("an interval of ±{}", precise_percent(until)),
     };
     let own = [
         Figure::new("primary figure", of.figures.primary.to_string()),
@@ -217,8 +205,8 @@ fn primary_answer(primary: Metric, effect: &PairedRatio) -> String {
         };
         return format!("{what} (95 % interval {interval}, {pairs})");
     }
-    let largest = percent(effect.largest_difference());
-    let detectable = percent(effect.detectable);
+    let largest = precise_percent(effect.largest_difference());
+    let detectable = precise_percent(effect.detectable);
     format!(
         "no difference of {figure} larger than {largest} was found (95 % interval of the ratio {interval}); {pairs} would \
          have shown one of {detectable}"
@@ -270,17 +258,8 @@ fn interval(effect: &PairedRatio) -> String {
     format!("{low} to {high}")
 }
 
-/// A fraction as a percentage with about two digits.
-fn percent(fraction: f64) -> String {
-    match 100.0 * fraction {
-        p if p >= 9.95 => format!("{p:.0} %"),
-        p if p >= 0.095 || p == 0.0 => format!("{p:.1} %"),
-        p => format!("{p:.2} %"),
-    }
-}
-
 /// A table for each figure, and sentences on the tests.
-fn effects(of: SeriesOf<'_, PairedComparison>, effects: &PairedEffects) -> Vec<Block> {
+fn effect_tables(of: SeriesOf<'_, PairedComparison>, effects: &PairedEffects) -> Vec<Block> {
     let mut blocks: Vec<Block> = Vec::new();
     for metric in effects.metrics() {
         let title = metric.title();
@@ -455,7 +434,11 @@ mod tests {
         let equal = effect(&[(1.0, 2.0), (2.0, 4.0)]);
         assert_eq!(interval(&equal), "2.00 to 2.00");
         assert_eq!(
-            [percent(0.125), percent(0.031), percent(0.0004)],
+            [
+                precise_percent(0.125),
+                precise_percent(0.031),
+                precise_percent(0.0004)
+            ],
             ["12 %", "3.1 %", "0.04 %"]
         );
     }

@@ -28,7 +28,8 @@ pub fn duration_text(seconds: f64) -> String {
 }
 
 /// The note that times are of the virtual clock; empty in real time.
-pub(crate) fn clock_note(clock: ClockKind) -> &'static str {
+#[must_use]
+pub fn clock_note(clock: ClockKind) -> &'static str {
     match clock {
         ClockKind::Real => "",
         ClockKind::Virtual => " of virtual time",
@@ -59,6 +60,16 @@ pub(crate) fn or_dash(known: Option<String>) -> String {
 /// Formats a fraction as a percentage.
 pub(crate) fn percent(fraction: f64) -> String {
     format!("{:.0} %", fraction * 100.0)
+}
+
+/// Formats a fraction as a percentage with about two digits.
+#[must_use]
+pub fn precise_percent(fraction: f64) -> String {
+    match 100.0 * fraction {
+        p if p >= 9.95 => format!("{p:.0} %"),
+        p if p >= 0.095 || p == 0.0 => format!("{p:.1} %"),
+        p => format!("{p:.2} %"),
+    }
 }
 
 #[cfg(test)]

@@ -56,5 +56,5 @@ mod stages;
 mod standstill;
 mod text;
 
-pub use format::{MIB, duration_text, latency, mib_per_s, rate};
+pub use format::{MIB, clock_note, duration_text, latency, mib_per_s, precise_percent, rate};
 pub use text::{Paint, paragraph, reason_codes};

@@ -7,7 +7,7 @@ use crate::operation_table::{call_table, latency_figures, operation_table};
 use crate::text::{error_counts, list};
 use crate::{client, events, filebench, hosts, mix, simulation, stages, standstill, verification};
 use plimsoll_measure::RankStage;
-use plimsoll_plan::{Bytes, Count, counted, scaled};
+use plimsoll_plan::{Bytes, Count, Requirement, counted, scaled};
 use plimsoll_results::{CompletedFigures, Percentile, Run, Stage};
 
 /// The report on a run, without charts.
@@ -48,7 +48,8 @@ fn head(run: &Run) -> Vec<Block> {
     let mut head: Vec<Block> = Block::reasons(&run.validity.reasons).collect();
     head.extend(Block::qualifiers(&run.qualifiers, &run.validity.reasons));
     // A qualifier or a reason states a rate that changed, and a reason an unknown rate that was required to be steady.
-    let is_stated = run.validity.reasons.iter().any(|r| r.code == "unsteady");
+    let code = Requirement::Steady.reason_code();
+    let is_stated = run.validity.reasons.iter().any(|r| r.code == code);
     let rate = run.stationarity.as_ref();
     let rate = rate.filter(|rate| !rate.has_changed() && !is_stated);
     head.extend(rate.map(|rate| Line::of("rate over time", rate.to_string())));

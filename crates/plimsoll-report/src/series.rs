@@ -1,6 +1,5 @@
 //! Report on a series of any kind, and parts that reports on all kinds share.
 
-use crate::ab::CountedPairs;
 use crate::compare::ProfileSet;
 use crate::document::{Block, Document, Figure, Line, Table, Tone};
 use crate::format::{clock_note, duration_text, latency, mib_per_s, or_dash, rate};
@@ -36,7 +35,7 @@ pub fn document(series: &Series, dir: &SeriesDir) -> Result<Document, ResultsErr
         }
         SeriesKind::Ab(figures) => {
             let of = series.with(figures);
-            ab::document(of, &CountedPairs::read(of, dir, shown)?, vec![])
+            ab::document(of, &ab::read_effects(of, dir, shown)?, vec![])
         }
     };
     Ok(document.of_series(series, Some(dir)))
@@ -91,9 +90,10 @@ pub(crate) fn facts(
     }
     facts.push(Figure::new("started", &series.started_at));
     facts.push(Figure::new(&series.program.name, &series.program.version));
-    let line = Block::facts(facts);
-    std::iter::once(line)
+    let unremoved = series.unremoved.iter();
+    std::iter::once(Block::facts(facts))
         .chain(Block::notes(&series.notes))
+        .chain(unremoved.map(|text| Line::of("note", text)))
         .collect()
 }
 

@@ -7,7 +7,7 @@ use plimsoll_measure::{
     Bottleneck, CacheFigures, IntervalCounts, StartFigures, StationFigures, Stationarity,
 };
 use plimsoll_plan::{Verification, VerificationFailure};
-use plimsoll_report::ab::{self, CountedPairs};
+use plimsoll_report::ab;
 use plimsoll_report::compare::{self, ProfileSet, RunSet, of_profiles, of_runs};
 use plimsoll_report::document::{Block, Document, LineKind};
 use plimsoll_report::html::{RunData, page};
@@ -308,9 +308,9 @@ fn a_paired_comparison_is_the_same_in_all_formats() {
         })
     });
     let of = made.series.as_paired().unwrap();
-    let pairs = CountedPairs::read(of, &made.dir, None).unwrap();
-    assert_eq!(pairs.runs.len(), 3);
-    let document = ab::document(of, &pairs, vec![]);
+    let effects = ab::read_effects(of, &made.dir, None).unwrap();
+    assert!(effects.rows.iter().all(|row| row.ratio.pairs == 3));
+    let document = ab::document(of, &effects, vec![]);
     assert_same(&document);
     let text = terminal::render(&document, LAYOUT);
     assert!(

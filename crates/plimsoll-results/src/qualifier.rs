@@ -76,13 +76,13 @@ pub enum QualifierKind {
 }
 
 impl QualifierKind {
-    /// Code of the reason that makes a run with a qualifier of the kind invalid, if the user requires the opposite;
-    /// `None` for a kind that no requirement excludes.
-    fn reason_code(self) -> Option<&'static str> {
+    /// The requirement that a run with a qualifier of the kind does not meet; `None` for a kind that no requirement
+    /// excludes.
+    fn requirement(self) -> Option<Requirement> {
         match self {
-            Self::MeasuresMemory => Some("measures_memory"),
-            Self::MachineShared => Some("machine_shared"),
-            Self::NotSteady => Some("unsteady"),
+            Self::MeasuresMemory => Some(Requirement::Storage),
+            Self::MachineShared => Some(Requirement::Quiet),
+            Self::NotSteady => Some(Requirement::Steady),
             Self::ClientLimited | Self::OneRun => None,
         }
     }
@@ -100,7 +100,7 @@ impl Qualifier {
     /// The qualifiers that no reason of the verdict already states.
     pub fn beside<'a>(all: &'a [Self], reasons: &'a [Reason]) -> impl Iterator<Item = &'a Self> {
         let is_stated = |q: &Self| {
-            let code = q.kind.reason_code();
+            let code = q.kind.requirement().map(Requirement::reason_code);
             reasons.iter().any(|r| Some(r.code.as_str()) == code)
         };
         all.iter().filter(move |q| !is_stated(q))
@@ -132,19 +132,18 @@ impl Qualifier {
         let measured = Measured::of(run);
         let required = run.plan.options.require.iter();
         let unmet = required.flat_map(|requirement| {
-            let (kind, found) = match requirement {
-                Requirement::Storage => (QualifierKind::MeasuresMemory, measured.memory()),
-                Requirement::Quiet => (QualifierKind::MachineShared, measured.sharing()),
+            let found = match requirement {
+                Requirement::Storage => measured.memory(),
+                Requirement::Quiet => measured.sharing(),
                 // The engine judges the rate.
                 Requirement::Steady => return vec![],
             };
-            let code = kind.reason_code().expect("a requirement excludes the kind");
             let reason = |finding: Finding| {
                 let text = match finding {
                     Ok(qualifier) => qualifier.text,
                     Err(unknown) => format!("cannot tell, because {unknown}"),
                 };
-                Reason::new(code, text)
+                Reason::new(requirement.reason_code(), text)
             };
             found.into_iter().map(reason).collect::<Vec<Reason>>()
         });

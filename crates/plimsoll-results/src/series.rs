@@ -81,8 +81,12 @@ pub struct Series {
     /// ./failover` or `before load sh sync`. Events of a simulated system are in the target's URL instead.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<String>,
-    /// Notes for people on the series, such as failed hooks and files that could not be removed.
+    /// Notes for people on the series, such as failed hooks and files of single runs that could not be removed.
     pub notes: Vec<Note>,
+    /// Sentences on shared files of the runs that the latest process of the series could not remove, and on a work
+    /// directory that the process could not release.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unremoved: Vec<String>,
     /// Client machine of rank 0; in a series with one configuration, also the file system of the work directory.
     pub environment: Environment,
 }

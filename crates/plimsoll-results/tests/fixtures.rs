@@ -219,6 +219,7 @@ pub fn series(kind: SeriesKind, configurations: Vec<Configuration>) -> Series {
         ranks: 1,
         events: vec![],
         notes: vec![],
+        unremoved: vec![],
         environment: Environment::default(),
     }
 }

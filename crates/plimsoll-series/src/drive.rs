@@ -332,13 +332,14 @@ impl<'a> SeriesDriver<'a> {
 impl SeriesDriver<'_> {
     /// Removes the shared files, unless the user asked to keep them or the series can be resumed. Files that a rank or
     /// worker may still be using are never removed, and this process keeps the claim of their directory; the next
-    /// process takes the claim over once this process has ended. Failed removals are noted in the series.
+    /// process takes the claim over once this process has ended. The series states what this process could not remove, in
+    /// place of what an earlier process could not remove.
     fn clean(&self, writer: &mut SeriesWriter) -> Result<(), ResultsError> {
         let unremoved = self.end_files(writer.series(), writer.series().state.can_resume());
-        if unremoved.is_empty() {
+        if writer.series().unremoved == unremoved {
             return Ok(());
         }
-        writer.change(|series| series.notes.extend(unremoved.into_iter().map(Note::from)))
+        writer.change(|series| series.unremoved = unremoved)
     }
 
     /// Ends the use of the files that the runs of the series share: removes the files, or only releases the work

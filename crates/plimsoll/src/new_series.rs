@@ -62,6 +62,7 @@ pub fn series(
         ranks,
         events: events.event.iter().map(ToString::to_string).collect(),
         notes: vec![],
+        unremoved: vec![],
         environment,
     }
 }

@@ -3,13 +3,14 @@
 
 use crate::console_host::{files_of, ranks_of};
 use crate::exit::CommandError;
-use plimsoll_engine::ClockKind;
 use plimsoll_plan::{Bytes, counted, show_duration};
 use plimsoll_report::compare::{self, ProfileSet, of_profiles};
 use plimsoll_report::html::page;
 use plimsoll_report::series::document;
 use plimsoll_report::terminal::{self, Layout};
-use plimsoll_report::{ab, curve, find, profile, repeats};
+use plimsoll_report::{
+    ab, clock_note, curve, duration_text, find, precise_percent, profile, repeats,
+};
 use plimsoll_results::{
     COMPARISON_FILE, LoadCurve, LoadSearch, NextRun, PairedComparison, Profile, ResultsError,
     Series, SeriesKind, SeriesOf, SeriesWriter,
@@ -75,17 +76,6 @@ fn render(writer: &SeriesWriter, layout: Layout) -> Result<String, ResultsError>
     Ok(terminal::render(&document(series, dir)?, layout))
 }
 
-fn length(s: f64) -> String {
-    show_duration(Duration::try_from_secs_f64(s).unwrap_or_default())
-}
-
-fn clock_of(series: &Series) -> &'static str {
-    match series.clock {
-        ClockKind::Virtual => " of virtual time",
-        ClockKind::Real => "",
-    }
-}
-
 fn scaled(series: &Series) -> &'static str {
     if series.is_comparable() {
         ""
@@ -126,10 +116,10 @@ fn curve_headline(curve: SeriesOf<'_, LoadCurve>, jobs: usize) -> String {
         "{}{}: {count}{range}, each {} of warm-up and {} measured: about {}{}{filling}; {}, target {target}{}{jobs}",
         curve.name,
         scaled(&curve),
-        length(warmup_s),
-        length(window_s),
-        length((warmup_s + window_s) * left.len() as f64),
-        clock_of(&curve),
+        duration_text(warmup_s),
+        duration_text(window_s),
+        duration_text((warmup_s + window_s) * left.len() as f64),
+        clock_note(curve.clock),
         files_of(plan, target),
         ranks_of(curve.ranks),
     )
@@ -152,9 +142,9 @@ fn search_headline(search: SeriesOf<'_, LoadSearch>) -> String {
         rules.max_load,
         search.metric_name(),
         rules.max_runs,
-        length(warmup_s),
-        length(window_s),
-        clock_of(&search),
+        duration_text(warmup_s),
+        duration_text(window_s),
+        clock_note(search.clock),
         files_of(search.first_plan(), target),
         ranks_of(search.ranks),
     )
@@ -180,7 +170,7 @@ fn profile_headline(profile: SeriesOf<'_, Profile>) -> String {
         "profile {}: {runs}: about {}{} plus the time to create the files",
         profile.name,
         show_duration(missing_length(&profile)),
-        clock_of(&profile),
+        clock_note(profile.clock),
     )
 }
 
@@ -189,13 +179,15 @@ fn paired_headline(of: SeriesOf<'_, PairedComparison>) -> String {
     let (pairs, total) = match of.figures.until {
         None => {
             let length = show_duration(missing_length(&of));
-            (pairs, format!(", together about {length}{}", clock_of(&of)))
+            (
+                pairs,
+                format!(", together about {length}{}", clock_note(of.clock)),
+            )
         }
         Some(until) => (
             format!(
-                "at most {pairs}, until the interval is ±{} %",
-                // The precision of `f32` hides the rounding error of the product, as of 7 %.
-                (100.0 * until) as f32
+                "at most {pairs}, until the interval is ±{}",
+                precise_percent(until)
             ),
             String::new(),
         ),
@@ -214,8 +206,8 @@ fn paired_headline(of: SeriesOf<'_, PairedComparison>) -> String {
          order within the pairs from seed {}{}",
         of.name,
         scaled(&of),
-        length(warmup_s),
-        length(window_s),
+        duration_text(warmup_s),
+        duration_text(window_s),
         of.figures.primary,
         of.figures.seed,
         ranks_of(of.ranks),

@@ -4,15 +4,13 @@
 
 use crate::documents::read;
 use crate::scratch::Scratch;
-use plimsoll_report::ab::{self, CountedPairs};
-use plimsoll_report::compare::{ProfileSet, Results};
+use plimsoll_report::ab;
+use plimsoll_report::compare::{PairedEffects, ProfileSet, Results};
 use plimsoll_report::document::Document;
 use plimsoll_report::html::{RunData, page};
 use plimsoll_report::terminal::{self, Layout};
 use plimsoll_report::{curve, find, markdown, points, profile, repeats};
-use plimsoll_results::{
-    Entry, Kind, SERIES_FILE, Series, SeriesDir, SeriesKind, SeriesOf, Step, read_runs,
-};
+use plimsoll_results::{Entry, Kind, SERIES_FILE, Series, SeriesDir, SeriesKind, Step, read_runs};
 use std::hint::black_box;
 
 const LAYOUT: Layout = Layout {
@@ -63,12 +61,12 @@ fn next_run(series: &Series) {
 fn show(series: &Series, dir: &SeriesDir) {
     match &series.kind {
         SeriesKind::Repeats(figures) => {
-            let of = SeriesOf { series, figures };
+            let of = series.with(figures);
             show_document(repeats::document(of, &[]), series, dir);
             (0..series.runs.len()).for_each(|number| _ = black_box(repeats::line(of, number)));
         }
         SeriesKind::Curve(figures) => {
-            let of = SeriesOf { series, figures };
+            let of = series.with(figures);
             show_document(curve::document(of), series, dir);
             black_box((points::csv(&[("curve", series)]), series.points().is_ok()));
             series
@@ -77,12 +75,12 @@ fn show(series: &Series, dir: &SeriesDir) {
                 .for_each(|run| _ = black_box(curve::line(run)));
         }
         SeriesKind::Search(figures) => {
-            let of = SeriesOf { series, figures };
+            let of = series.with(figures);
             show_document(find::document(of), series, dir);
             black_box(points::csv(&[("search", series)]));
         }
         SeriesKind::Profile(figures) => {
-            let of = SeriesOf { series, figures };
+            let of = series.with(figures);
             black_box(ProfileSet::read(of, dir, None).is_ok());
             show_document(profile::document(of, &[]), series, dir);
             for number in 0..series.runs.len() {
@@ -90,9 +88,9 @@ fn show(series: &Series, dir: &SeriesDir) {
             }
         }
         SeriesKind::Ab(figures) => {
-            let of = SeriesOf { series, figures };
+            let of = series.with(figures);
             show_document(
-                ab::document(of, &CountedPairs::default(), vec![]),
+                ab::document(of, &PairedEffects::default(), vec![]),
                 series,
                 dir,
             );

@@ -175,7 +175,7 @@ fn unsteady(plan: &Plan, outcome: &Outcome) -> Option<Reason> {
     let rate = Stationarity::of(&totals.counts, totals.end.saturating_sub(totals.start))?;
     (rate.judgement != RateJudgement::Steady).then(|| {
         let text = format!("the rate was required to be steady: {rate}");
-        Reason::new("unsteady", text)
+        Reason::new(Requirement::Steady.reason_code(), text)
     })
 }
 

@@ -3,8 +3,8 @@
 
 use super::message::{RpcError, result};
 use crate::xdr::{Decode, FieldPath, XdrError};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 /// The name of a procedure or operation and of its specification, for messages about deviations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -134,15 +134,14 @@ impl Deviations {
     }
 
     fn with(&self, procedure: ProcedureName, change: impl FnOnce(&ProcedureDeviations)) {
-        let entry = |at: &OnceLock<ProcedureDeviations>| {
-            at.get_or_init(|| ProcedureDeviations {
+        let mut entries = self.procedures.iter().map(|entry| {
+            entry.get_or_init(|| ProcedureDeviations {
                 procedure,
                 surplus: SurplusCounters::default(),
                 malformed: OnceLock::new(),
             })
-        };
-        let mut entries = self.procedures.iter().map(entry);
-        let known = entries.find(|p| p.procedure == procedure);
+        });
+        let known = entries.find(|entry| entry.procedure == procedure);
         change(known.expect("no protocol version has more procedures than the table has entries"));
     }
 

@@ -135,11 +135,8 @@ fn named<T: Copy>(what: &str, name: &str, known: Vec<(String, T)>) -> Result<T, 
         return Ok(*value);
     }
     let names: Vec<&str> = known.iter().map(|(n, _)| &**n).collect();
-    let near = names
-        .iter()
-        .map(|n| (strsim::damerau_levenshtein(n, &lower), n));
-    let hint = match near.filter(|(distance, _)| *distance <= 2).min() {
-        Some((_, near)) => format!(", did you mean `{near}`?"),
+    let hint = match plimsoll_diagnostics::nearest(&lower, names.iter().copied()) {
+        Some(near) => format!(", did you mean `{near}`?"),
         None => String::new(),
     };
     let names = names.join(", ");

@@ -1,6 +1,7 @@
 //! Results of any kind, as pages show them: a run or a series.
 
-use crate::ab::{self, CountedPairs};
+use crate::ab;
+use crate::compare::PairedEffects;
 use crate::document::Document;
 use crate::html::chart::Chart;
 use crate::html::charts;
@@ -33,8 +34,8 @@ pub enum RunData {
 /// The pairs of a paired comparison that count, with their latencies, for pages.
 #[derive(Debug, Clone)]
 pub struct LoadedPairs {
-    /// Runs and effects of the pairs.
-    pairs: CountedPairs,
+    /// Effects on the figures of the pairs.
+    effects: PairedEffects,
     /// Latencies of all operations in the runs of A and of B.
     distributions: [Distribution; 2],
 }
@@ -61,7 +62,7 @@ impl LoadedPairs {
             distributions[1].merge(&of_b);
         }
         Ok(Self {
-            pairs: CountedPairs::of(runs, of.figures.primary, percentiles),
+            effects: ab::effects_of(&runs, of.figures.primary, percentiles),
             distributions,
         })
     }
@@ -121,9 +122,9 @@ impl RunData {
                     (SeriesKind::Curve(figures), _) => curve::document(series.with(figures)),
                     (SeriesKind::Search(figures), _) => find::document(series.with(figures)),
                     (SeriesKind::Ab(figures), Some(loaded)) => {
-                        let (of, pairs) = (series.with(figures), &loaded.pairs);
-                        let charts = charts::of_pairs(of, &pairs.effects, &loaded.distributions);
-                        ab::document(of, pairs, charts)
+                        let (of, effects) = (series.with(figures), &loaded.effects);
+                        let charts = charts::of_pairs(of, effects, &loaded.distributions);
+                        ab::document(of, effects, charts)
                     }
                     // The report on repeated runs or on a profile has no charts and needs the runs:
                     // `crate::series::document` makes it.

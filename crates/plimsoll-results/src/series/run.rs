@@ -303,21 +303,15 @@ fn results(run: &Run, criteria: &Criteria) -> Vec<CriterionResult> {
     let text = "the target did not stall at the end, nor for more than a twentieth of the time";
     met.push(("stalled", text.to_owned()));
     for requirement in &run.plan.options.require {
-        met.push(match (requirement, &run.stationarity) {
-            (Requirement::Steady, Some(rate)) => (
-                "unsteady",
-                format!("the rate was steady, as required: {rate}"),
-            ),
+        let text = match (requirement, &run.stationarity) {
+            (Requirement::Steady, Some(rate)) => {
+                format!("the rate was steady, as required: {rate}")
+            }
             (Requirement::Steady, None) => continue,
-            (Requirement::Storage, _) => (
-                "measures_memory",
-                "the figures are of the storage, as required".to_owned(),
-            ),
-            (Requirement::Quiet, _) => (
-                "machine_shared",
-                "the machine was not shared, as required".to_owned(),
-            ),
-        });
+            (Requirement::Storage, _) => "the figures are of the storage, as required".into(),
+            (Requirement::Quiet, _) => "the machine was not shared, as required".into(),
+        };
+        met.push((requirement.reason_code(), text));
     }
     let missed = |code: &str| run.validity.reasons.iter().find(|r| r.code == code);
     let result = |(code, text): (&str, String)| CriterionResult {

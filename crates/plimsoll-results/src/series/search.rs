@@ -5,6 +5,7 @@
 
 use crate::series::next::check_metric;
 use crate::series::{NextRun, Series, SeriesRun, SeriesState, Step, Strategy};
+use plimsoll_plan::Requirement;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -15,7 +16,7 @@ const CLIENT_REASONS: [&str; 4] = [
     "client_saturated",
     "client_start_delay",
     "client_throttled",
-    "machine_shared",
+    Requirement::Quiet.reason_code(),
 ];
 
 /// Limit to which margins are clamped before their spread is computed: the amount of overload says nothing about the

@@ -30,7 +30,10 @@ pub enum SettleRule {
 
 impl SettleRule {
     /// Checks that the time is in range.
-    pub(super) fn check(self) -> Result<(), String> {
+    ///
+    /// # Errors
+    /// A sentence on a time above a day, or on a time that is negative or not a number.
+    pub fn check(self) -> Result<(), String> {
         let (Self::Fixed(seconds) | Self::Auto(seconds)) = self;
         match (0.0..=MAX_SETTLE_S).contains(&seconds) {
             true => Ok(()),

@@ -45,7 +45,7 @@ impl AttemptEnd {
         match made {
             Ok(ended) => {
                 let series = ended.series();
-                end.left = series.notes.iter().map(|note| note.text.clone()).collect();
+                end.left = series.unremoved.clone();
                 let reason = series.stop_reason.as_ref();
                 let reason = reason.filter(|reason| reason.code == "refused");
                 end.refusal = reason.map(|reason| reason.text.clone());

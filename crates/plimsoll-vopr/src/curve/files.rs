@@ -157,6 +157,7 @@ fn document(curve: &CurveScenario, plan: &Plan, url: String) -> Series {
         ranks: scenario.ranks,
         events: vec![],
         notes: vec![],
+        unremoved: vec![],
         environment: Environment::default(),
     }
 }

@@ -36,6 +36,27 @@ fn killed_curve() -> CurveScenario {
     }
 }
 
+/// Rank 1 of the chain of ranks 0, 1 and 2 is killed, so rank 0 does not know whether rank 2 still works.
+#[test]
+fn a_resumed_curve_forgets_the_files_that_an_earlier_attempt_left() {
+    let mut curve = killed_curve();
+    // Each rank needs a worker.
+    curve.loads.remove(0);
+    (curve.scenario.ranks, curve.scenario.fan_out) = (3, 1);
+    curve.temporary = true;
+    curve.attempts.remove(0);
+    curve.attempts[0].disturbances[0].at_us = 1_700_000;
+    let execution = run_curve(&curve);
+    check_curve(&curve, &execution).unwrap();
+    let [lost, last] = &execution.attempts[..] else {
+        panic!("{:?}", execution.attempts);
+    };
+    assert!(lost.end.as_ref().unwrap().are_busy);
+    assert_ne!(lost.series.unremoved, [""; 0]);
+    assert_eq!(last.series.state, SeriesState::Complete);
+    assert_eq!(last.series.unremoved, [""; 0]);
+}
+
 #[test]
 fn a_curve_goes_on_after_kills_with_the_points_and_the_files_that_it_has() {
     let curve = killed_curve();

@@ -39,14 +39,18 @@ impl Settle {
     /// Rule of the wait before each run of a series with the given clock.
     ///
     /// # Errors
-    /// In virtual time, in which the machine is not measured.
+    /// In virtual time, in which the machine is not measured; for a wait of more than a day.
     pub fn rule(self, clock: ClockKind) -> Result<SettleRule, CommandError> {
-        match (clock, self) {
-            (ClockKind::Virtual, _) => Err(CommandError::usage(
+        if clock == ClockKind::Virtual {
+            return Err(CommandError::usage(
                 "--settle waits in real time, and the time of the targets is virtual",
-            )),
-            (ClockKind::Real, Self::Auto) => Ok(SettleRule::Auto(LIMIT.as_secs_f64())),
-            (ClockKind::Real, Self::Fixed(time)) => Ok(SettleRule::Fixed(time.as_secs_f64())),
+            ));
         }
+        let rule = match self {
+            Self::Auto => SettleRule::Auto(LIMIT.as_secs_f64()),
+            Self::Fixed(time) => SettleRule::Fixed(time.as_secs_f64()),
+        };
+        rule.check().map_err(CommandError::usage)?;
+        Ok(rule)
     }
 }

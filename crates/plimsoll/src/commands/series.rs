@@ -122,10 +122,8 @@ fn context<'a>(
     }
 }
 
-/// Refuses a series whose `series.json` could not be read again, such as a wait of more than a day before each run; rank
-/// options that the series does not support; and several jobs if the runs are not independent.
+/// Refuses rank options that the series does not support, and several jobs if the runs are not independent.
 pub(super) fn check(ranks: &RankArgs, series: &Series, jobs: usize) -> Result<(), CommandError> {
-    series.check().map_err(CommandError::usage)?;
     check_ranks(ranks, series)?;
     check_jobs(series, jobs)
 }

@@ -79,7 +79,7 @@ fn like_against_like_shows_no_difference_and_says_so() {
     let mut command = ab(&bench, &["--target=null:?latency=1ms&clock=virtual"]);
     command.args(SHORT).arg("--until=7%");
     let text = Ended::of(command).expect_code(0).stdout;
-    assert!(text.contains("until the interval is ±7 %"), "{text}");
+    assert!(text.contains("until the interval is ±7.0 %"), "{text}");
     assert!(text.contains("like against like"), "{text}");
     let answer = "no difference of ops/s larger than 0.0 % was found";
     assert!(text.contains(answer), "{text}");

@@ -205,8 +205,8 @@ fn md() {
     }
 }
 
-/// A series whose load points share files has the notes on remaining files itself, because the series removes the files
-/// at its end.
+/// A series whose load points share files states the remaining files itself, because the series removes the files at its
+/// end.
 #[test]
 fn curves_and_searches() {
     let curve = ["--load=1,2", TO_THE_END[0]];
@@ -218,12 +218,14 @@ fn curves_and_searches() {
         let ended = Ended::of(series::command(&bench, name, &[&place, more].concat()));
         // On a busy machine, a load point may miss its criteria, which makes the exit code 3.
         assert!(matches!(ended.code, Some(0 | 3)), "{ended:?}");
-        let notes = series::parsed(&ended).notes;
-        assert!(notes[0].text.starts_with("cannot remove `/w/"), "{notes:?}");
-        let last = &notes[9].text;
+        let unremoved = series::parsed(&ended).unremoved;
         assert!(
-            last.starts_with("the clean-up is not complete"),
-            "{notes:?}"
+            unremoved[0].starts_with("cannot remove `/w/"),
+            "{unremoved:?}"
+        );
+        assert!(
+            unremoved[9].starts_with("the clean-up is not complete"),
+            "{unremoved:?}"
         );
         assert_eq!(files.clean(&bench), [""; 0]);
     }
@@ -248,7 +250,8 @@ fn a_curve_in_a_relative_directory_leaves_nothing() {
     let more = [&place[..], &TO_THE_END, &["--load=1,2"]].concat();
     let ended = Ended::of(series::command(&bench, "curve", &more));
     let curve = series::parsed(&ended);
-    assert_eq!((series::loads(&curve), curve.notes), (vec![1, 2], vec![]));
+    assert_eq!(series::loads(&curve), [1, 2]);
+    assert_eq!(curve.unremoved, [""; 0]);
     for (run, load) in series::runs_of(&series::only(&bench)).iter().zip([1, 2]) {
         let made = run.filesets[0].files;
         assert_eq!((run.summary.errors, made), (0, load * FILES_PER_USER));

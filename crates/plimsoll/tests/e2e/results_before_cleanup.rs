@@ -364,9 +364,9 @@ fn curves_and_searches() {
                 says(&ended, &[said]);
             }
             if signals == 2 && ended.code != Some(130) {
-                let mut notes = series.notes.iter();
-                let is_told = notes.any(|note| note.text.contains("plimsoll clean"));
-                assert!(is_told, "{:?} {ended:?}", series.notes);
+                let mut unremoved = series.unremoved.iter();
+                let is_told = unremoved.any(|text| text.contains("plimsoll clean"));
+                assert!(is_told, "{:?} {ended:?}", series.unremoved);
             }
         }
     }

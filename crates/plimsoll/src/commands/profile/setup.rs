@@ -129,6 +129,7 @@ fn series(
     });
     Series {
         notes: listed.notes.into_iter().map(Note::from).collect(),
+        unremoved: vec![],
         ..new_series::series(kind, &stem, configurations, &args.how, &args.events, ranks)
     }
 }
