@@ -48,15 +48,18 @@ impl BusySpans {
         other.0.iter().for_each(|s| self.add(*s));
     }
 
-    /// The parts of the spans inside a window, in nanoseconds since the window opened.
+    /// The parts of the spans inside a window, in nanoseconds since the window opened. The window of a run that is
+    /// interrupted during warm-up ends before `start`, and has no parts.
     #[must_use]
     pub(crate) fn clip(&self, start: Nanos, end: Nanos) -> Self {
-        let inside = self.0.iter().filter(|s| s.to > start && s.from < end);
-        let cut = |s: &Gap| Gap {
-            from: s.from.max(start) - start,
-            to: s.to.min(end) - start,
+        let cut = |s: &Gap| {
+            let (from, to) = (s.from.max(start), s.to.min(end));
+            (from < to).then(|| Gap {
+                from: from - start,
+                to: to - start,
+            })
         };
-        Self(inside.map(cut).collect())
+        Self(self.0.iter().filter_map(cut).collect())
     }
 
     /// Earliest instant of a gap from which a single span lasts to the end of the gap.

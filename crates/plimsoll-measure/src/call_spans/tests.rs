@@ -21,6 +21,12 @@ fn spans_are_clipped_to_the_window() {
 }
 
 #[test]
+fn a_window_that_ends_before_its_start_contains_no_span() {
+    let spans = BusySpans(vec![Gap { from: 1, to: 40 }]);
+    assert_eq!(spans.clip(30, 10).0, []);
+}
+
+#[test]
 fn a_gap_without_some_times_is_the_parts_between_them() {
     let span = |from, to| Gap { from, to };
     let signs = BusySpans(vec![span(10, 20), span(30, 30), span(40, 50)]);
