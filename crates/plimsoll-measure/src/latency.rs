@@ -144,7 +144,7 @@ impl Latency {
         }
     }
 
-    fn recorded(&self) -> impl Iterator<Item = (Nanos, u64)> {
+    pub(crate) fn recorded(&self) -> impl Iterator<Item = (Nanos, u64)> {
         let recorded = self.histogram.iter_recorded();
         recorded.map(|v| (v.value_iterated_to(), v.count_at_value()))
     }

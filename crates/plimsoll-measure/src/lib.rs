@@ -12,6 +12,7 @@
 //! | `collector`, `interval`, `latency`, `workers_done`, `ranks` | all lanes together: intervals, totals, stages |
 //! | `gaps` | times without a completion, and stalls |
 //! | `stationarity`, `backlog` | whether the rate stayed the same during a window, and whether the queue grew |
+//! | `batches` | confidence intervals of a window's figures |
 //! | `event_effects` | effects of events on a run's throughput |
 //! | `curve`, `compare`, `student` | load curves; differences between repeated runs, with Student's t distribution |
 //! | `outcome` | the outcome of a run: windows, figures of ranks, failures, notes |
@@ -31,6 +32,7 @@
 //! use. At the end of a run, the run's clock is compared with the system's clock, and a drift is reported.
 
 mod backlog;
+mod batches;
 mod call_spans;
 mod cells;
 pub mod clock;
@@ -68,6 +70,7 @@ mod window;
 mod workers_done;
 
 pub use backlog::{BacklogGrowth, WindowBacklog};
+pub use batches::{Batches, Bounds, CONFIDENCE, Confidence, MIN_BATCHES};
 pub use call_spans::{BusySpans, CallShape, CallSpans, Gap, STALL_NS};
 pub use clock::{Clock, Nanos};
 pub use clock_kind::ClockKind;

@@ -1,9 +1,7 @@
 //! Judgements of series whose truth is known.
 
 use super::*;
-use crate::normal::standard_normal;
-use rand::{RngExt, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
+use crate::normal::Noise;
 use std::f64::consts::TAU;
 
 const SECOND: Nanos = 1_000_000_000;
@@ -23,38 +21,6 @@ fn judge(ops: impl IntoIterator<Item = f64>) -> Stationarity {
         intervals += 1;
     }
     Stationarity::of(&counts, intervals * SECOND).unwrap()
-}
-
-/// Random numbers of a series.
-struct Noise {
-    random: Xoshiro256PlusPlus,
-    /// Latest autocorrelated number.
-    latest: f64,
-}
-
-impl Noise {
-    fn new(seed: u64) -> Self {
-        let mut noise = Self {
-            random: Xoshiro256PlusPlus::seed_from_u64(seed),
-            latest: 0.0,
-        };
-        noise.latest = noise.normal();
-        noise
-    }
-
-    fn uniform(&mut self) -> f64 {
-        self.random.random()
-    }
-
-    fn normal(&mut self) -> f64 {
-        standard_normal(&mut self.random)
-    }
-
-    /// The next number of an autoregressive series of mean 0 and deviation 1 with a lag-1 correlation of `r`.
-    fn correlated(&mut self, r: f64) -> f64 {
-        self.latest = r * self.latest + (1.0 - r * r).sqrt() * self.normal();
-        self.latest
-    }
 }
 
 /// The judgements of 1000 series of `length` intervals, whose rate relative to the mean `rate` makes from the position
