@@ -246,9 +246,23 @@ impl<'a, 'f> Driver<'a, 'f> {
                 timer.is_none_or(|due| due > state.now()),
                 "virtual time would go back to a timer that is due"
             );
+            let hold = match self.stopped {
+                true => Nanos::MAX,
+                false => state.deadline.hold(),
+            };
+            let limit = if hold <= next && hold < Nanos::MAX {
+                hold - 1
+            } else {
+                next
+            };
             let source = state.timed_events.borrow();
-            let event = source.as_ref().and_then(|source| source.proceed(next));
-            debug_assert!(event <= Some(next), "an event after the limit was handled");
+            let event = source.as_ref().and_then(|source| source.proceed(limit));
+            debug_assert!(event <= Some(limit), "an event after the limit was handled");
+            if event.is_none() && limit < next {
+                drop(source);
+                self.wait_at_hold(hold);
+                return Ok(());
+            }
             let next = event.unwrap_or(next);
             if next == Nanos::MAX {
                 let waiting = self.live_workers;
@@ -278,6 +292,20 @@ impl<'a, 'f> Driver<'a, 'f> {
             state.waker.wake_up();
         }
         Ok(())
+    }
+
+    /// Advances virtual time to the instant before `hold`, and sleeps until the controller moves the hold or the run stops.
+    fn wait_at_hold(&mut self, hold: Nanos) {
+        let state = self.state;
+        if state.now() < hold - 1 {
+            state.clock.advance(hold - 1);
+            self.handle_events(hold - 1);
+        }
+        state.deadline.note_reached(hold);
+        if state.waker.fall_asleep() {
+            plimsoll_runtime::sync::thread::park();
+            state.waker.wake_up();
+        }
     }
 
     /// Submits queued operations and takes completions, or polls descriptors at intervals, while workers are busy.

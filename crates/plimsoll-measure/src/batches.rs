@@ -115,7 +115,8 @@ impl Batches {
             self.rows.iter_mut().for_each(merge_neighbours);
         }
         let at = (interval.index / self.size) as usize;
-        self.rows.resize(self.rows.len().max(interval.rows.len()), vec![]);
+        self.rows
+            .resize(self.rows.len().max(interval.rows.len()), vec![]);
         for (batches, row) in self.rows.iter_mut().zip(&interval.rows) {
             if row.ops > 0 {
                 batches.resize(batches.len().max(at + 1), Batch::default());
@@ -124,9 +125,9 @@ impl Batches {
         }
     }
 
-    /// Intervals of the figures of the rows that are set in `rows` together, in a window of `window` nanoseconds.
+    /// Intervals of the figures of the chosen rows together, in a window of `window` nanoseconds.
     #[must_use]
-    pub fn confidence(&self, rows: &[bool], window: Nanos) -> Confidence {
+    pub fn confidence(&self, is_chosen: impl Fn(usize) -> bool, window: Nanos) -> Confidence {
         let intervals = window.checked_div(self.length).unwrap_or(0);
         if intervals < MIN_BATCHES {
             let intervals = counted(intervals, "interval", "intervals");
@@ -135,8 +136,8 @@ impl Batches {
             ));
         }
         let mut batches = vec![Batch::default(); (intervals / self.size) as usize];
-        let chosen = self.rows.iter().zip(rows).filter(|(_, chosen)| **chosen);
-        for (row, _) in chosen {
+        let rows = self.rows.iter().enumerate();
+        for (_, row) in rows.filter(|(number, _)| is_chosen(*number)) {
             for (sum, batch) in batches.iter_mut().zip(row) {
                 sum.merge(batch.clone());
             }

@@ -1,5 +1,6 @@
 //! Merging of the lanes' records into intervals and totals.
 
+use crate::batches::{Batches, Confidence};
 use crate::call_spans::CallSpans;
 use crate::completions::{Completions, slot_shift};
 use crate::gaps::{GapWatch, Gaps, RankStall, Stall, stalls};
@@ -28,6 +29,8 @@ pub struct WindowTotals {
     pub rows: Vec<OpTotals>,
     /// Numbers of operations of the counted rows together, by interval.
     pub counts: IntervalCounts,
+    /// Operations by batch, for the confidence intervals of the figures.
+    pub batches: Batches,
     /// Longest times without completions in the window, by row, and times without completions that may be stalls.
     pub gaps: Gaps,
     /// Time spans with long calls in flight, and with frequent call completions.
@@ -197,6 +200,15 @@ impl Collector {
         }
     }
 
+    /// Confidence intervals of the figures of all counted rows together, from the intervals of the open window that were
+    /// returned so far.
+    #[must_use]
+    pub fn confidence(&self) -> Confidence {
+        let length = self.next * self.window.interval();
+        let batches = &self.totals.batches;
+        batches.confidence(|row| self.is_counted_row[row], length)
+    }
+
     fn take_deliveries(&mut self) {
         for lane in self.lanes.clone() {
             self.merge_delivered(&lane, lane.take());
@@ -265,6 +277,7 @@ impl Collector {
         };
         self.gaps.add(&interval);
         self.totals.counts.add(&interval, &self.is_counted_row);
+        self.totals.batches.add(&interval);
         Some(interval)
     }
 }

@@ -12,7 +12,7 @@
 //! | `collector`, `interval`, `latency`, `workers_done`, `ranks` | all lanes together: intervals, totals, stages |
 //! | `gaps` | times without a completion, and stalls |
 //! | `stationarity`, `backlog` | whether the rate stayed the same during a window, and whether the queue grew |
-//! | `batches` | confidence intervals of a window's figures |
+//! | `batches`, `warm_up` | confidence intervals of a window's figures; rules that end a warm-up |
 //! | `event_effects` | effects of events on a run's throughput |
 //! | `curve`, `compare`, `student` | load curves; differences between repeated runs, with Student's t distribution |
 //! | `outcome` | the outcome of a run: windows, figures of ranks, failures, notes |
@@ -66,6 +66,7 @@ mod stationarity;
 mod student;
 pub mod system;
 mod upper_half;
+mod warm_up;
 mod window;
 mod workers_done;
 
@@ -88,8 +89,8 @@ pub use latency::{ErrorCode, Latency, OpTotals, quantile_rank};
 pub use long_replies::LongReplies;
 pub use op_times::OpTimes;
 pub use outcome::{
-    CLIENT_SATURATED_SHARE, Cleanup, DrawnVariable, MeasuredWindow, Outcome, RanOut, StageOutcome,
-    Throttling, VariableStats,
+    CLIENT_SATURATED_SHARE, Cleanup, DrawnVariable, MeasuredWindow, Outcome, RanOut, RuledPhase,
+    RuledWait, StageOutcome, Throttling, VariableStats,
 };
 pub use process_counts::{ProcessCounts, ScheduleCounts};
 pub use ranks::{RankRow, RankStage, RankTotals, seven_number_summary};
@@ -102,6 +103,7 @@ pub use stationarity::{
     IntervalCounts, MIN_INTERVALS, RateExcursion, RateJudgement, RateLevels, RateTrend,
     Stationarity,
 };
+pub use warm_up::WarmUp;
 pub use window::{WindowBounds, WindowState};
 pub use workers_done::WorkersDone;
 

@@ -7,6 +7,7 @@ use crate::{
     StartFigures, WindowBacklog, WindowTotals,
 };
 use plimsoll_plan::{Failure, PopulatedFileset, Reason, SourcePosition, Verification};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::SystemTime;
@@ -60,6 +61,9 @@ pub struct Outcome {
     pub schedules: Vec<ScheduleCounts>,
     /// Statistics of the random numbers that each `testrandvar` operation drew.
     pub variables: Vec<DrawnVariable>,
+    /// Waits of the script that a rule could end, in order.
+    #[serde(skip)]
+    pub ruled_waits: Vec<RuledWait>,
     /// Description of the target for the results, in words.
     #[serde(skip)]
     pub target: String,
@@ -77,6 +81,55 @@ impl Outcome {
     #[must_use]
     pub fn is_cut_short(&self) -> bool {
         self.failure.is_some() || self.ran_out.is_some() || !self.hung_workers.is_empty()
+    }
+}
+
+/// End of a wait that a rule could end before the maximum length of the wait.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RuledWait {
+    /// Part of the run that the wait was.
+    pub phase: RuledPhase,
+    /// Rule: `mser`, `snia`, `slope` or `deviation` with their limits, or the maximum half width of the main figure's
+    /// confidence interval, such as `±2 %`.
+    pub rule: String,
+    /// Length of the wait in seconds.
+    pub seconds: f64,
+    /// Whether the rule ended the wait; otherwise the wait ended at its maximum, or the run ended.
+    pub held: bool,
+}
+
+/// Part of a run that a rule can end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RuledPhase {
+    /// Warm-up, which ends when the rate of operations is steady.
+    WarmUp,
+    /// Measured window, which ends when the main figure is precise.
+    Window,
+}
+
+impl fmt::Display for RuledWait {
+    /// The end of the wait as a phrase, such as `ended after 7.25 s, steady by mser`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rule, seconds, .. } = self;
+        match (self.phase, self.held) {
+            (RuledPhase::WarmUp, true) => write!(f, "ended after {seconds:.2} s, steady by {rule}"),
+            (RuledPhase::WarmUp, false) => {
+                write!(f, "ended after {seconds:.2} s, not steady by {rule}")
+            }
+            (RuledPhase::Window, true) => {
+                write!(
+                    f,
+                    "ended after {seconds:.2} s, with an interval within {rule}"
+                )
+            }
+            (RuledPhase::Window, false) => {
+                write!(
+                    f,
+                    "ended after {seconds:.2} s, with an interval wider than {rule}"
+                )
+            }
+        }
     }
 }
 

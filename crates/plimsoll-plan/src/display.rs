@@ -246,6 +246,13 @@ fn describe_phase(plan: &Plan, phase: &Phase) -> String {
         Phase::Wait { until, snapshots } => {
             let until = match until {
                 Until::Elapsed { time } => show_duration(*time),
+                Until::Steady { rule, at_most } => {
+                    format!("until steady ({rule}), at most {}", show_duration(*at_most))
+                }
+                Until::Precise { percent, at_most } => format!(
+                    "until the interval is ±{percent} %, at most {}",
+                    show_duration(*at_most)
+                ),
                 Until::Done { at_most: None } => "until done".into(),
                 Until::Done { at_most: Some(t) } => {
                     format!("until done, at most {}", show_duration(*t))

@@ -14,7 +14,7 @@
 //! | `pattern` | generated programs of ranks; `needs`: their space and files |
 //! | `fileset`, `layout` | definitions of filesets; their trees |
 //! | `variable`, `seed`, `hash`, `content` | random variables, random streams, hashes, contents of writes |
-//! | `script` | phases of a run; `supply`: workloads that end early because a fileset is exhausted |
+//! | `script`, `steady_rule` | phases of a run; rules that end a warm-up; `supply`: workloads that end early because a fileset is exhausted |
 //! | `display` | the Plan as text |
 //! | `units`, `path_text` | numbers and paths as text |
 //!
@@ -55,6 +55,7 @@ mod script;
 mod seed;
 mod shell;
 mod source;
+mod steady_rule;
 mod supply;
 mod units;
 mod variable;
@@ -90,6 +91,7 @@ pub use script::{Phase, QuitMode, Snapshots, Until};
 pub use seed::{Rng, Stream};
 pub use shell::{shell_word, shell_words};
 pub use source::SourcePosition;
+pub use steady_rule::{SteadyRule, Warmup, parse_percent};
 pub use supply::Supply;
 pub use units::{
     ByteSum, Bytes, Count, MAX_TIME, counted, parse_duration, parse_size, show_duration,

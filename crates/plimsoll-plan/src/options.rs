@@ -2,6 +2,7 @@
 
 use crate::content::Content;
 use crate::script::QuitMode;
+use crate::steady_rule::Warmup;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -20,7 +21,9 @@ pub struct Overrides {
     /// Length of every measured window, instead of the workload's.
     pub time: Option<Duration>,
     /// Warm-up before every measured window, added to the workload's own.
-    pub warmup: Option<Duration>,
+    pub warmup: Option<Warmup>,
+    /// Half width of the main figure's confidence interval, in percent, at which a measured window ends before its time.
+    pub precision: Option<f64>,
     /// Event rate in events per second, instead of the workload's; 0: limiters do not wait.
     pub rate: Option<f64>,
     /// Quit mode instead of the workload's.

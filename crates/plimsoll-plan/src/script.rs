@@ -2,6 +2,7 @@
 
 use crate::ids::FilesetId;
 use crate::plan::Plan;
+use crate::steady_rule::{SteadyRule, Warmup};
 use crate::units::{optional_seconds, seconds};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -49,7 +50,8 @@ pub enum Phase {
 }
 
 impl Plan {
-    /// Sums of the timed waits before the first window opens (warm-up) and after it opens (measured time).
+    /// Sums of the timed waits before the first window opens (warm-up) and after it opens (measured time). A wait that
+    /// ends by a rule counts with its maximum.
     #[must_use]
     pub fn times(&self) -> (Duration, Duration) {
         let mut times = [Duration::ZERO; 2];
@@ -58,7 +60,10 @@ impl Plan {
             match phase {
                 Phase::OpenWindow => window = 1,
                 Phase::Wait {
-                    until: Until::Elapsed { time },
+                    until:
+                        Until::Elapsed { time }
+                        | Until::Steady { at_most: time, .. }
+                        | Until::Precise { at_most: time, .. },
                     ..
                 } => times[window] += *time,
                 _ => {}
@@ -91,6 +96,15 @@ impl Phase {
     }
 }
 
+impl From<Warmup> for Until {
+    fn from(warmup: Warmup) -> Self {
+        match warmup {
+            Warmup::Fixed(time) => Self::Elapsed { time },
+            Warmup::Steady { rule, at_most } => Self::Steady { rule, at_most },
+        }
+    }
+}
+
 /// Condition that ends a wait. A wait also ends when every worker has ended, or by the quit mode.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -101,6 +115,26 @@ pub enum Until {
         #[serde(with = "seconds", rename = "seconds")]
         #[schemars(with = "f64", rename = "seconds")]
         time: Duration,
+    },
+    /// Warm-up that ends when a rule finds the rate of operations steady, or at a time limit. The rule holds at every
+    /// rank.
+    Steady {
+        /// Rule that ends the wait.
+        rule: SteadyRule,
+        /// Maximum length of the wait in seconds.
+        #[serde(with = "seconds", rename = "seconds")]
+        #[schemars(with = "f64", rename = "seconds")]
+        at_most: Duration,
+    },
+    /// Measurement that ends when the confidence interval of the window's main figure is narrow, or at a time limit. The
+    /// main figure is the 99th percentile of the latency of a load with a schedule, and else the throughput.
+    Precise {
+        /// Maximum half width of the interval, in percent of the figure.
+        percent: f64,
+        /// Maximum length of the wait in seconds.
+        #[serde(with = "seconds", rename = "seconds")]
+        #[schemars(with = "f64", rename = "seconds")]
+        at_most: Duration,
     },
     /// Wait that ends when all workers have ended, or at a time limit.
     Done {

@@ -49,6 +49,7 @@ pub mod terminal;
 pub mod verification;
 
 mod client;
+mod confidence;
 mod format;
 mod hosts;
 mod mix;

@@ -5,8 +5,10 @@ use crate::format::{clock_note, duration_text, latency, mib_per_s, rate};
 use crate::html::chart::Chart;
 use crate::operation_table::{call_table, latency_figures, operation_table};
 use crate::text::{error_counts, list};
-use crate::{client, events, filebench, hosts, mix, simulation, stages, standstill, verification};
-use plimsoll_measure::RankStage;
+use crate::{
+    client, confidence, events, filebench, hosts, mix, simulation, stages, standstill, verification,
+};
+use plimsoll_measure::{RankStage, RuledPhase};
 use plimsoll_plan::{Bytes, Count, Requirement, counted, scaled};
 use plimsoll_results::{CompletedFigures, Percentile, Run, Stage};
 
@@ -33,6 +35,11 @@ pub fn with_charts(run: &Run, charts: Vec<Chart>) -> Document {
         .section("verification", "Verification", verified(run))
         .section("client", "Client", client::lines(run))
         .section("workload", "Workload", workload(run))
+        .append(
+            "confidence",
+            "Confidence",
+            Block::table(confidence::table(run)).into_iter().collect(),
+        )
         .append("resources", "Resources of the client", client::tables(run))
         .append("ranks", "Ranks", ranks(run))
         .append("parameters", "Parameters and files", parameters(run))
@@ -53,6 +60,14 @@ fn head(run: &Run) -> Vec<Block> {
     let rate = run.stationarity.as_ref();
     let rate = rate.filter(|rate| !rate.has_changed() && !is_stated);
     head.extend(rate.map(|rate| Line::of("rate over time", rate.to_string())));
+    let ruled = run.ruled_waits.iter().map(|wait| {
+        let label = match wait.phase {
+            RuledPhase::WarmUp => "warm-up",
+            RuledPhase::Window => "window",
+        };
+        Line::of(label, wait.to_string())
+    });
+    head.extend(ruled);
     let mut facts = vec![match run.window_number {
         0 => Figure::unit("nothing", "measured"),
         _ => {
@@ -124,6 +139,7 @@ fn achieved(run: &Run) -> Vec<Block> {
     }
     let mut blocks = vec![Block::results("summary", figures)];
     blocks.extend(latencies);
+    blocks.extend(confidence::of_all(run));
     blocks.extend(standstill::sentences(run).into_iter().map(Block::sentence));
     let failed = run.operations.iter().filter(|o| o.errors > 0);
     blocks.extend(failed.map(|o| {

@@ -146,6 +146,7 @@ impl Run {
             qualifiers: vec![],
             summary: last.summary,
             stationarity: last.stationarity,
+            ruled_waits: m.outcome.ruled_waits,
             operations: last.operations,
             procedures: last.procedures,
             completion_delay: last.completion_delay,
@@ -364,6 +365,7 @@ fn operation(
         in_flight_ages: AgeFigure::all(&t.in_flight),
         max_gap_ms: longest_gap_ms,
         expected_max_gap_ms: likely_gap_ms,
+        confidence: None,
     }
 }
 
@@ -373,8 +375,20 @@ fn window(measured: &MeasuredRun, window: &MeasuredWindow, kept: &Percentiles) -
     let length = totals.end.saturating_sub(totals.start);
     let seconds = length as f64 / 1e9;
     let (rows, gaps) = (&totals.rows, &totals.gaps.rows);
-    let (operations, procedures, completion_delay) = tables(plan, rows, gaps, seconds, kept);
+    let (mut operations, procedures, completion_delay) = tables(plan, rows, gaps, seconds, kept);
     let mut summary = summary(plan, rows, seconds, kept);
+    // Stages of a pattern are as long as their work, and have no long-term figures.
+    if plan.pattern().is_none() && summary.ops > 0 {
+        let of_rows = |is_chosen: &dyn Fn(&Operation) -> bool| {
+            let of_row = |row: usize| is_chosen(&plan.operations[row]);
+            totals.batches.confidence(of_row, length)
+        };
+        summary.confidence = Some(of_rows(&|o| o.kind.counts()));
+        for figures in &mut operations {
+            let own = of_rows(&|o| (o.kind, &o.name) == (figures.kind, &figures.name));
+            figures.confidence = Some(own).filter(|own| own.doubt.is_none());
+        }
+    }
     if !gaps.is_empty() {
         let (longest, likely) = gaps_ms(totals.gaps.all, seconds, summary.ops + summary.errors);
         summary.max_gap_ms = Some(longest);

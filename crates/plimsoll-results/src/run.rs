@@ -13,7 +13,9 @@ use crate::schedule::EventSchedule;
 use crate::simulation::SimulationFigures;
 use crate::standstill::{AgeFigure, StallFigure, has_latencies};
 use plimsoll_measure::system::SystemUse;
-use plimsoll_measure::{ClockKind, DrawnVariable, RankStage, StartFigures, Stationarity};
+use plimsoll_measure::{
+    ClockKind, Confidence, DrawnVariable, RankStage, RuledWait, StartFigures, Stationarity,
+};
 use plimsoll_plan::{Failure, Note, OpClass, OpKind, Plan, PopulatedFileset, Reason, Verification};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,6 +47,9 @@ pub struct Run {
     /// interval has a completed operation, and for a pattern, whose stages have figures of their own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stationarity: Option<Stationarity>,
+    /// Warm-ups and windows that a rule could end before their maximum, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ruled_waits: Vec<RuledWait>,
     /// Figures of each operation of the workload: one entry per name and kind of operation.
     pub operations: Vec<OperationFigures>,
     /// Figures of the procedures that the target called on a server: opening a file is one operation, but several
@@ -224,6 +229,9 @@ pub struct Summary {
     /// Number of operations that did not return and were abandoned at the end of the run: calls without a reply, and
     /// operations of workers that hung in a system call.
     pub abandoned: u64,
+    /// Confidence intervals of the figures; null for the stages of a pattern.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<Confidence>,
 }
 
 /// Figures of an operation of the workload, or of a procedure of the target: a row of the results.
@@ -277,6 +285,9 @@ pub struct OperationFigures {
     /// Expected maximum gap: the mean longest gap if operations complete independently of each other at the mean rate,
     /// in milliseconds. Null if `max_gap_ms` is null.
     pub expected_max_gap_ms: Option<f64>,
+    /// Confidence intervals of the row's figures; null if the window cannot tell any, and for procedures.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confidence: Option<Confidence>,
 }
 
 impl Run {

@@ -251,7 +251,9 @@ fn check_utilisation(
     }
     // Service times add up to less if workers may wait for files (fewer files than workers, or files that are created
     // and deleted), or if a limit on operations ends some workers early.
-    let may_wait = threads.files < threads.workers() || threads.has(Step::Replace);
+    let layout = Layout::new(&execution.plan, FilesetId(0)).expect("the workload has a fileset");
+    let files = layout.initial_file_ids().count() as u64;
+    let may_wait = files < threads.workers() || threads.has(Step::Replace);
     if !scenario.is_calm() || may_wait || threads.ops.is_some() {
         return Ok(());
     }

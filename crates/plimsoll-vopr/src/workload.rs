@@ -2,7 +2,9 @@
 
 use crate::files::WORK_DIR;
 use crate::pattern::PatternSpec;
-use plimsoll_plan::{OnError, OpsLimit, Overrides, Plan, QuitMode, RunOptions, SourceKind};
+use plimsoll_plan::{
+    OnError, OpsLimit, Overrides, Plan, QuitMode, RunOptions, SourceKind, Warmup,
+};
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::fmt::Write as _;
@@ -260,7 +262,8 @@ impl WorkloadSpec {
             seed: Some(seed),
             most,
             time: Some(Duration::from_millis(self.time_ms)),
-            warmup: (self.warmup_ms > 0).then(|| Duration::from_millis(self.warmup_ms)),
+            warmup: (self.warmup_ms > 0)
+                .then(|| Warmup::Fixed(Duration::from_millis(self.warmup_ms))),
             quit: Some(QuitMode::Timeout),
             options: RunOptions {
                 ops: ops.map(OpsLimit::Total),

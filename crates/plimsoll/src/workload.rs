@@ -245,7 +245,8 @@ pub fn changes_at(
 ) -> Overrides {
     Overrides {
         time: args.time,
-        warmup: args.warmup,
+        warmup: args.warm_up(),
+        precision: args.precision,
         options: RunOptions {
             ops: None,
             on_error: args.on_error.unwrap_or_default().into(),

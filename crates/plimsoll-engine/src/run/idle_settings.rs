@@ -69,6 +69,8 @@ fn rate(plan: &Plan) -> Option<String> {
             Phase::CloseWindow => is_open = false,
             Phase::Wait { until, .. } if is_open => match until {
                 Until::Elapsed { time }
+                | Until::Steady { at_most: time, .. }
+                | Until::Precise { at_most: time, .. }
                 | Until::Done {
                     at_most: Some(time),
                 } => {

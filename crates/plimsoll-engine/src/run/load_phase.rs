@@ -1,6 +1,7 @@
 //! Load phases: the parts of a run in which workers work, from their start to their stop.
 
 mod end;
+mod rules;
 
 use super::lanes::{LanePlan, StartGate, assign, specs, workers};
 use super::setup_pool::SetupPool;
@@ -21,12 +22,16 @@ use plimsoll_measure::{
 };
 use plimsoll_plan::{OpsLimit, Phase, Plan, QuitMode, Snapshots, Until};
 use plimsoll_ranks::GroupStatus;
+use rules::Look;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, Instant, SystemTime};
 
 /// Interval of the controller's checks.
 const CONTROL_POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Interval of the controller's checks while virtual time waits for the look at a rule.
+const VIRTUAL_LOOK_INTERVAL: Duration = Duration::from_millis(1);
 
 /// Interval of the observer's ticks.
 const TICK_INTERVAL: Duration = Duration::from_millis(500);
@@ -343,6 +348,10 @@ impl<'a> LoadPhase<'a> {
                     until: Until::Elapsed { time },
                     ..
                 } => at += time.as_nanos() as u64,
+                Phase::Wait { until, .. } => {
+                    self.hold_for(*until, at);
+                    return;
+                }
                 Phase::Echo { .. } => {}
                 Phase::OpenWindow => {
                     self.cursor = at;
@@ -359,6 +368,9 @@ impl<'a> LoadPhase<'a> {
     /// Opens a window at the cursor. The next phases may determine the end of the window, and that the run ends with
     /// the window.
     fn open_window(&mut self, next: &[Phase]) {
+        if let Some(Phase::Wait { until, .. }) = next.first() {
+            self.hold_for(*until, self.cursor);
+        }
         let mut end = Nanos::MAX;
         let mut at = self.cursor;
         for phase in next {
@@ -411,7 +423,12 @@ impl<'a> LoadPhase<'a> {
     }
 
     fn wait(&mut self, until: Until, snapshots: Option<Snapshots>, observer: &mut dyn Observer) {
-        let end = max_wait(until).map_or(Nanos::MAX, |time| self.cursor.saturating_add(time));
+        let mut end = max_wait(until).map_or(Nanos::MAX, |time| self.cursor.saturating_add(time));
+        let mut rule = self.rule_of(until);
+        if rule.is_none() {
+            self.release_hold();
+        }
+        let mut held = None;
         self.periodic = snapshots.map(|how| {
             let rows = vec![OpTotals::default(); self.plan.operations.len()];
             PeriodicSnapshots {
@@ -423,12 +440,38 @@ impl<'a> LoadPhase<'a> {
         });
         while self.shared.clock.now() < end && !self.is_over() {
             self.check_progress(observer);
+            if let Some(mut due) = rule.take_if(|rule| self.is_look_due(rule)) {
+                match self.look(&mut due, end) {
+                    Look::Continue => rule = Some(due),
+                    Look::Cancel => {
+                        held = Some((due, false));
+                    }
+                    Look::End(at) => {
+                        end = at;
+                        held = Some((due, true));
+                    }
+                }
+                if rule.is_none() {
+                    if matches!(until, Until::Steady { .. }) {
+                        // The window opens before the workers reach the end of the warm-up.
+                        break;
+                    }
+                    self.end_window_at(end);
+                    self.release_hold();
+                }
+                continue;
+            }
             // In virtual time only the lane knows when the wait is over.
             let left = match self.kind {
+                LaneKind::Virtual if rule.is_some() => VIRTUAL_LOOK_INTERVAL,
                 LaneKind::Virtual => CONTROL_POLL_INTERVAL,
                 _ => Duration::from_nanos(end.saturating_sub(self.shared.clock.now())),
             };
             self.bell.wait(left.min(CONTROL_POLL_INTERVAL));
+        }
+        if let Some(rule) = rule {
+            self.leave_rule();
+            held = Some((rule, false));
         }
         // A stop may have been requested after the last check.
         self.heed_stop();
@@ -437,6 +480,9 @@ impl<'a> LoadPhase<'a> {
         } else {
             end
         };
+        if let Some((rule, held)) = held {
+            self.note_ruled_wait(&rule, held);
+        }
     }
 
     /// Collects the deliveries of the lanes, informs the observer, and checks for reasons to stop.
@@ -595,6 +641,7 @@ fn read_clocks(clock: &Clock) -> (Nanos, SystemTime, Instant) {
 fn max_wait(until: Until) -> Option<Nanos> {
     let time = match until {
         Until::Elapsed { time } => Some(time),
+        Until::Steady { at_most, .. } | Until::Precise { at_most, .. } => Some(at_most),
         Until::Done { at_most } => at_most,
     };
     time.map(|time| time.as_nanos() as Nanos)

@@ -82,7 +82,10 @@ fn intervals_contain_the_long_term_figures_of_independent_autocorrelated_and_bur
         ] {
             for figure in all {
                 let share = figure.share();
-                assert!((0.92..=0.985).contains(&share), "{kind}, {length}: {figure:?}");
+                assert!(
+                    (0.92..=0.985).contains(&share),
+                    "{kind}, {length}: {figure:?}"
+                );
                 assert!(figure.untold <= 100, "{kind}, {length}: {figure:?}");
             }
         }
@@ -91,7 +94,12 @@ fn intervals_contain_the_long_term_figures_of_independent_autocorrelated_and_bur
 
 #[test]
 fn slow_changes_widen_the_interval_or_make_the_window_unable_to_tell() {
-    for (length, r, untold) in [(120, 0.5, 20), (300, 0.8, 50), (60, 0.8, 700), (60, 0.95, 980)] {
+    for (length, r, untold) in [
+        (120, 0.5, 20),
+        (300, 0.8, 50),
+        (60, 0.8, 700),
+        (60, 0.95, 980),
+    ] {
         let [rate, mean] = coverage(length, |noise| 1.0 + 0.1 * noise.correlated(r));
         for figure in [rate, mean] {
             assert!(figure.missed <= 80, "{r}, {length}: {figure:?}");
@@ -139,7 +147,10 @@ fn intervals_of_percentiles_contain_the_percentiles_of_the_distribution() {
     }
     for figure in all {
         let share = figure.share();
-        assert!((0.92..=0.98).contains(&share) && figure.untold <= 50, "{figure:?}");
+        assert!(
+            (0.92..=0.98).contains(&share) && figure.untold <= 50,
+            "{figure:?}"
+        );
     }
 }
 
@@ -160,10 +171,18 @@ fn the_interval_of_alternating_rates_is_that_of_independent_rates() {
 #[test]
 fn equal_batches_have_the_figures_as_intervals() {
     let confidence = Confidence::of(&batches(&[(50.0, 2.0); 20]), 0.5);
-    let exact = |value| Some(Bounds { low: value, high: value });
+    let exact = |value| {
+        Some(Bounds {
+            low: value,
+            high: value,
+        })
+    };
     assert_eq!(confidence.ops_per_s, exact(100.0));
     assert_eq!(confidence.mean_ms, exact(2.0));
-    assert_eq!((confidence.p50_ms, confidence.p95_ms), (exact(2.0), exact(2.0)));
+    assert_eq!(
+        (confidence.p50_ms, confidence.p95_ms),
+        (exact(2.0), exact(2.0))
+    );
     assert_eq!(confidence.p99_ms, exact(2.0));
 }
 
@@ -196,22 +215,40 @@ fn batches_grow_with_the_window_and_keep_every_operation() {
     assert_eq!((ops(0), ops(1)), (2 * n, n));
     assert_eq!(all.rows[1][3].counts, [(1000, 4), (2000, 4)]);
     assert_eq!(all.rows[1][3].sum, 12_000);
-    let both = all.confidence(&[true, true], n * SECOND);
-    assert_eq!(both.ops_per_s, Some(Bounds { low: 3.0, high: 3.0 }));
-    let one = all.confidence(&[false, true], n * SECOND);
-    assert_eq!(one.mean_ms, Some(Bounds { low: 0.0015, high: 0.0015 }));
+    let both = all.confidence(|_| true, n * SECOND);
+    assert_eq!(
+        both.ops_per_s,
+        Some(Bounds {
+            low: 3.0,
+            high: 3.0
+        })
+    );
+    let one = all.confidence(|row| row == 1, n * SECOND);
+    assert_eq!(
+        one.mean_ms,
+        Some(Bounds {
+            low: 0.0015,
+            high: 0.0015
+        })
+    );
 }
 
 #[test]
 fn windows_that_cannot_tell_say_why() {
     let mut few = Batches::default();
     (0..19).for_each(|index| few.add(&interval(index, &[(3, 5)])));
-    let doubt = few.confidence(&[true], 19 * SECOND).doubt;
-    assert_eq!(doubt.as_deref(), Some("the window has 19 intervals, fewer than 20"));
+    let doubt = few.confidence(|_| true, 19 * SECOND).doubt;
+    assert_eq!(
+        doubt.as_deref(),
+        Some("the window has 19 intervals, fewer than 20")
+    );
     // Operations at the end of the window fill no interval before.
     let mut late = Batches::default();
     late.add(&interval(40, &[(1, 5)]));
-    let doubt = late.confidence(&[true], 40 * SECOND).doubt;
+    let doubt = late.confidence(|_| true, 40 * SECOND).doubt;
     assert_eq!(doubt.as_deref(), Some("the window has no operation"));
-    assert_eq!(Batches::default().confidence(&[true], SECOND).ops_per_s, None);
+    assert_eq!(
+        Batches::default().confidence(|_| true, SECOND).ops_per_s,
+        None
+    );
 }

@@ -10,7 +10,8 @@ use plimsoll_diagnostics::{Diagnostics, Problem};
 use plimsoll_plan::{
     BusinessMetric, Bytes, Content, Criteria, DEDUPED_BLOCKS, DIRECT_BLOCK, FilesetId, Mix,
     MixFiles, MixFlags, MixRow, OpKind, OperationId, Overrides, Pacing, Parameter, Phase, Plan,
-    Program, QuitMode, RelPath, Source, SourceKind, SourcePosition, WorkDirSpec, WorkerGroup,
+    Program, QuitMode, RelPath, Source, SourceKind, SourcePosition, Until, Warmup, WorkDirSpec,
+    WorkerGroup,
 };
 use std::path::PathBuf;
 
@@ -313,14 +314,21 @@ impl Lowerer<'_> {
 
     fn script(&self, plan: &Plan) -> Vec<Phase> {
         let run = &self.workload.file.run;
-        let warmup = self.overrides.warmup.unwrap_or(run.warmup.0);
+        let warmup = self.overrides.warmup.unwrap_or(Warmup::Fixed(run.warmup.0));
         let time = self.overrides.time.unwrap_or(run.time.0);
         let filesets = (0..plan.filesets.len() as u32).map(FilesetId).collect();
         let mut script = vec![Phase::Populate { filesets }, Phase::Start];
         if !warmup.is_zero() {
-            script.push(Phase::wait_for(warmup));
+            script.push(Phase::wait(warmup.into()));
         }
-        let measure = [Phase::OpenWindow, Phase::wait_for(time), Phase::CloseWindow];
+        let until = match self.overrides.precision {
+            Some(percent) => Until::Precise {
+                percent,
+                at_most: time,
+            },
+            None => Until::Elapsed { time },
+        };
+        let measure = [Phase::OpenWindow, Phase::wait(until), Phase::CloseWindow];
         script.extend(measure);
         script.push(Phase::Stop);
         script

@@ -100,6 +100,23 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
     parse_duration(text)
 }
 
+/// Value of `--warmup`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum WarmUpWord {
+    /// Warm-up of a fixed length.
+    Fixed(Duration),
+    /// Warm-up until a rule finds the rate steady.
+    Steady(SteadyRule),
+}
+
+pub(super) fn warm_up(text: &str) -> Result<WarmUpWord, String> {
+    match text.strip_prefix("auto") {
+        Some("") => Ok(WarmUpWord::Steady(SteadyRule::default())),
+        Some(rule) if rule.starts_with(':') => rule[1..].parse().map(WarmUpWord::Steady),
+        _ => parse_duration(text).map(WarmUpWord::Fixed),
+    }
+}
+
 /// Parser of a directory option: the directory `-r` becomes `./-r`, so that a suggested command takes `-r` for no
 /// option.
 pub(super) fn directory() -> impl TypedValueParser<Value = PathBuf> {

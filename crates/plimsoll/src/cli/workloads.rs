@@ -1,13 +1,13 @@
 //! Arguments of commands that take workloads.
 
 use super::values::{
-    ColdKind, CpuList, ErrorPolicy, Quit, RequirementWord, cpu_list, duration, interval, load,
-    ops_limit, scale, seed, setting, window,
+    ColdKind, CpuList, ErrorPolicy, Quit, RequirementWord, WarmUpWord, cpu_list, interval, limit,
+    load, ops_limit, scale, seed, setting, warm_up, window,
 };
 use super::{EventArgs, Format};
 use clap::{Args, Subcommand, ValueHint};
 use plimsoll_engine::ClockKind;
-use plimsoll_plan::{Content, OpsLimit};
+use plimsoll_plan::{Content, OpsLimit, Warmup};
 use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -122,10 +122,20 @@ pub struct CommonRunArgs<F: Args = FilesArgs> {
     #[arg(long, value_name = "TIME", value_parser = window)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub time: Option<Duration>,
-    /// Warm-up time, added to the warm-up of a Filebench workload, or replacing the warm-up of an operation mix
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    /// Warm-up time, added to the warm-up of a Filebench workload, or replacing the warm-up of an operation mix; auto:
+    /// until the rate is steady by a rule, mser (default), snia=TIME, slope=PERCENT/TIME or deviation=PERCENT/TIME
+    #[arg(long, value_name = "TIME|auto[:RULE]", value_parser = warm_up)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
-    pub warmup: Option<Duration>,
+    pub warmup: Option<WarmUpWord>,
+    /// Maximum length of the warm-up with --warmup auto
+    #[arg(long, value_name = "TIME", value_parser = limit, default_value = "5m")]
+    #[arg(allow_hyphen_values = true, requires = "warmup", help_heading = "Load")]
+    pub max_warmup: Duration,
+    /// End the measured window before its time when the 95 % confidence interval of the main figure is within ±PERCENT,
+    /// such as 2%; the main figure is the throughput, or p99 of a load with a schedule
+    #[arg(long, value_name = "PERCENT", value_parser = plimsoll_plan::parse_percent)]
+    #[arg(allow_hyphen_values = true, help_heading = "Load")]
+    pub precision: Option<f64>,
     /// Effect of an unexpected error: stop the run, or count the error and make the result
     /// invalid [default: stop; for load points: count]
     #[arg(long, value_name = "POLICY", value_enum, help_heading = "Behaviour")]
@@ -242,6 +252,8 @@ impl<F: Args> CommonRunArgs<F> {
             keep: self.keep,
             time: self.time,
             warmup: self.warmup,
+            max_warmup: self.max_warmup,
+            precision: self.precision,
             on_error: self.on_error,
             verify: self.verify,
             drop_caches: self.drop_caches,
@@ -251,6 +263,22 @@ impl<F: Args> CommonRunArgs<F> {
             dry_run: self.dry_run,
             require: self.require.clone(),
         }
+    }
+}
+
+impl<F: Args> CommonRunArgs<F> {
+    /// Warm-up before each measured window.
+    ///
+    /// # Errors
+    /// If a maximum is given for a warm-up of a fixed length.
+    pub fn warm_up(&self) -> Option<Warmup> {
+        self.warmup.map(|word| match word {
+            WarmUpWord::Fixed(time) => Warmup::Fixed(time),
+            WarmUpWord::Steady(rule) => Warmup::Steady {
+                rule,
+                at_most: self.max_warmup,
+            },
+        })
     }
 }
 

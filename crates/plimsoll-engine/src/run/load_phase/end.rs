@@ -158,7 +158,7 @@ impl LoadPhase<'_> {
         }
     }
 
-    fn stops_with_window(&self) -> bool {
+    pub(super) fn stops_with_window(&self) -> bool {
         self.shared.deadline.at() <= self.shared.window.bounds().end
     }
 

@@ -5,7 +5,7 @@ use crate::run::EngineError;
 use crate::run::host::{self, Host, Hosts};
 use plimsoll_measure::system::SystemUse;
 use plimsoll_measure::{
-    GapWatch, HostCounts, IntervalCounts, LongReplies, MeasuredWindow, OpTotals, Outcome,
+    Batches, GapWatch, HostCounts, IntervalCounts, LongReplies, MeasuredWindow, OpTotals, Outcome,
     RankStall, WindowTotals,
 };
 use serde::{Deserialize, Serialize};
@@ -89,6 +89,7 @@ impl RankReport {
                 rank_stalls: stalls.map(|s| RankStall { rank, stall: *s }).collect(),
                 // Rank 0 counts the operations in the merged intervals.
                 counts: IntervalCounts::default(),
+                batches: Batches::default(),
                 ..totals.clone()
             },
             system: SystemUse {
@@ -143,7 +144,8 @@ impl RankReport {
         outcome.long_replies = all.long_replies;
     }
 
-    /// Computes the gaps, the stalls and the counts by interval of all ranks together, in the merged report.
+    /// Computes the gaps, the stalls, the counts by interval and the batches of all ranks together, in the merged
+    /// report.
     pub(super) fn follow_time(&mut self, counted: &[bool]) {
         self.extend_intervals();
         for totals in self.outcome.windows.iter_mut().map(|w| &mut w.totals) {
@@ -153,6 +155,7 @@ impl RankReport {
                 let interval = interval.unpack();
                 watch.add(&interval);
                 totals.counts.add(&interval, counted);
+                totals.batches.add(&interval);
             }
             totals.gaps = watch.finish(totals.end.saturating_sub(totals.start));
             totals

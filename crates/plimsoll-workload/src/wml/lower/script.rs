@@ -5,7 +5,7 @@ use crate::report::Report;
 use crate::wml::Workload;
 use crate::wml::ast::{Expr, Statement};
 use crate::wml::diagnostics::Span;
-use plimsoll_plan::{MAX_TIME, Overrides, Phase, QuitMode, Snapshots, Until};
+use plimsoll_plan::{MAX_TIME, Overrides, Phase, QuitMode, Snapshots, Until, Warmup};
 use std::time::Duration;
 
 /// Default length of a run in quit mode `timeout`.
@@ -70,6 +70,9 @@ impl Script {
         if let Some(time) = overrides.time {
             set_time(&mut phases, time);
         }
+        if let Some(percent) = overrides.precision {
+            set_precision(&mut phases, percent);
+        }
         if let Some(warmup) = overrides.warmup.filter(|w| !w.is_zero()) {
             add_warmup(&mut phases, warmup);
         }
@@ -112,7 +115,9 @@ fn set_time(phases: &mut Vec<Phase>, time: Duration) {
             && let Phase::Wait { until, .. } = &mut phases[*first]
         {
             *until = match until {
-                Until::Elapsed { .. } => Until::Elapsed { time },
+                Until::Elapsed { .. } | Until::Steady { .. } | Until::Precise { .. } => {
+                    Until::Elapsed { time }
+                }
                 Until::Done { .. } => Until::Done {
                     at_most: Some(time),
                 },
@@ -121,20 +126,41 @@ fn set_time(phases: &mut Vec<Phase>, time: Duration) {
     }
 }
 
+/// Lets every measured window of a fixed length end earlier, when its main figure is precise.
+fn set_precision(phases: &mut [Phase], percent: f64) {
+    for window in windows(phases) {
+        let waits = phases[window].iter_mut().filter_map(|phase| match phase {
+            Phase::Wait { until, .. } => Some(until),
+            _ => None,
+        });
+        let waits: Vec<&mut Until> = waits.collect();
+        // A window of several waits has statements between the waits.
+        if let Ok([until]) = <[&mut Until; 1]>::try_from(waits)
+            && let Until::Elapsed { time } = *until
+        {
+            *until = Until::Precise {
+                percent,
+                at_most: time,
+            };
+        }
+    }
+}
+
 /// Adds a warm-up before every measured window, or lengthens the wait right before the window if the wait has no
 /// snapshots.
-fn add_warmup(phases: &mut Vec<Phase>, warmup: Duration) {
+fn add_warmup(phases: &mut Vec<Phase>, warmup: Warmup) {
     for window in windows(phases).into_iter().rev() {
         let before = window.start.checked_sub(1).map(|i| &mut phases[i]);
         if let Some(Phase::Wait {
             until: Until::Elapsed { time },
             snapshots: None,
         }) = before
+            && let Warmup::Fixed(warmup) = warmup
         {
             *time = time.saturating_add(warmup);
             continue;
         }
-        phases.insert(window.start, Phase::wait_for(warmup));
+        phases.insert(window.start, Phase::wait(warmup.into()));
     }
 }
 

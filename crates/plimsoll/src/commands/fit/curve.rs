@@ -215,7 +215,7 @@ fn lowered(
         dir: Some("/".into()),
         seed: args.seed,
         time: args.time,
-        warmup: args.warmup,
+        warmup: args.warmup.map(Warmup::Fixed),
         scale: args.scale,
         options: RunOptions {
             on_error: OnError::Count,

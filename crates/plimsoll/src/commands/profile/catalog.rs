@@ -155,7 +155,7 @@ impl WorkloadCatalog {
         let mut overrides = workload::changes_at(&args.how, &read.found.name, dir, target);
         overrides.sets = case.sets.clone();
         overrides.time = args.how.time.or(case.runtime);
-        overrides.warmup = args.how.warmup.or(case.warmup);
+        overrides.warmup = args.how.warm_up().or(case.warmup.map(Warmup::Fixed));
         overrides.rate = case.event_rate;
         let plan = read.reading.lower(&read.found, &overrides);
         let mut plan = plan.map_err(|s| of_case(s, case, profile))?;
