@@ -242,6 +242,15 @@ impl RunState {
         }
     }
 
+    /// Sum of the response times of all paced operations of rows that count since the workers started, in nanoseconds; wraps
+    /// at 2^64.
+    pub(crate) fn response_ns(&self) -> u64 {
+        let lanes = self.progress.get().map_or(&[][..], Vec::as_slice);
+        let rows = (0..self.rows.len()).filter(|row| self.rows[*row].counts);
+        let sums = rows.flat_map(|row| lanes.iter().map(move |lane| lane.response_ns(row)));
+        sums.fold(0, u64::wrapping_add)
+    }
+
     /// Ends the run at `at` because of a failure; only the first failure is kept.
     pub(crate) fn fail(&self, failure: Failure, at: Nanos) {
         lock(&self.failure).get_or_insert(failure);

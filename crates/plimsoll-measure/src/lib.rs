@@ -103,7 +103,7 @@ pub use stationarity::{
     IntervalCounts, MIN_INTERVALS, RateExcursion, RateJudgement, RateLevels, RateTrend,
     Stationarity,
 };
-pub use warm_up::WarmUp;
+pub use warm_up::{WarmUp, WarmUpCount, WarmUpFigure};
 pub use window::{WindowBounds, WindowState};
 pub use workers_done::WorkersDone;
 

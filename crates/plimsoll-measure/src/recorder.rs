@@ -33,13 +33,15 @@ struct Mailbox {
     current: Delivery,
 }
 
-/// Operations and bytes of a row since the lane started, over all windows.
+/// Operations, bytes and response times of a row since the lane started, over all windows.
 #[derive(Default)]
 struct Progress {
     ops: AtomicU64,
     /// Lower half of the sum of the bytes.
     bytes: AtomicU64,
     bytes_upper: UpperHalf,
+    /// Sum of the response times of paced operations in nanoseconds, which may wrap.
+    response_ns: AtomicU64,
 }
 
 impl Progress {
@@ -87,6 +89,12 @@ impl LaneProgress {
     pub fn bytes(&self, row: usize) -> u128 {
         let row = &self.rows[row];
         row.bytes_upper.sum(&row.bytes)
+    }
+
+    /// Sum of the response times of a row's paced operations since the lane started, in nanoseconds; wraps at 2^64.
+    #[must_use]
+    pub fn response_ns(&self, row: usize) -> u64 {
+        self.rows[row].response_ns.load(Relaxed)
     }
 
     /// Whether the lane has ended and delivered everything.
@@ -256,7 +264,11 @@ impl Recorder {
     /// call [`InFlight::note_long`].
     #[inline(always)]
     pub fn record(&self, row: u32, times: OpTimes, bytes: u64) {
-        self.progress[row as usize].add(bytes);
+        let progress = &self.progress[row as usize];
+        progress.add(bytes);
+        if times.intended.is_some() {
+            bump(&progress.response_ns, times.response());
+        }
         if !self.roll_and_check(times.end) {
             return self.note_if_in_flight_at_end(row, times.start, times.end);
         }

@@ -1,4 +1,5 @@
-//! Rules that find the end of a warm-up, on the rates of operations since the start of the load.
+//! Rules that find the end of a warm-up, on the rates of operations since the start of the load. A schedule fixes the rate of
+//! a load, so that the rules judge the mean response times of a load with a schedule instead.
 
 use crate::Nanos;
 use plimsoll_plan::SteadyRule;
@@ -23,21 +24,42 @@ const MAX_RANGE: f64 = 0.2;
 /// Maximum rise or fall of the line of best fit over the rounds, as a fraction of their mean.
 const MAX_RISE: f64 = 0.1;
 
+/// Progress of a load by an instant of a warm-up.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct WarmUpCount {
+    /// Instant of the count, in nanoseconds since the start of the warm-up.
+    pub at: Nanos,
+    /// Number of completed operations.
+    pub ops: u64,
+    /// Sum of the response times of the completed operations in nanoseconds, which may wrap at 2^64.
+    pub response_ns: u64,
+}
+
+/// Figure that a rule judges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum WarmUpFigure {
+    /// Rate of operations.
+    Rate,
+    /// Mean response time, of a load with a schedule.
+    ResponseTime,
+}
+
 /// Counts of operations during a warm-up, read at intervals of [`WarmUp::interval`].
 #[derive(Debug, Clone)]
 pub struct WarmUp {
     rule: SteadyRule,
-    /// Times in nanoseconds since the start of the warm-up, with the operations completed by then.
-    counts: Vec<(Nanos, u64)>,
+    figure: WarmUpFigure,
+    counts: Vec<WarmUpCount>,
 }
 
 impl WarmUp {
-    /// A warm-up that has just begun, after `ops` operations.
+    /// A warm-up that begins with the count `first`.
     #[must_use]
-    pub fn new(rule: SteadyRule, ops: u64) -> Self {
+    pub fn new(rule: SteadyRule, figure: WarmUpFigure, first: WarmUpCount) -> Self {
         Self {
             rule,
-            counts: vec![(0, ops)],
+            figure,
+            counts: vec![first],
         }
     }
 
@@ -51,21 +73,21 @@ impl WarmUp {
         }
     }
 
-    /// Adds a count: the operations completed by the time `at`, in nanoseconds since the start of the warm-up.
-    pub fn add(&mut self, at: Nanos, ops: u64) {
+    /// Adds a later count.
+    pub fn add(&mut self, count: WarmUpCount) {
         debug_assert!(
-            self.counts.last().is_some_and(|(last, _)| *last < at),
+            self.counts.last().is_some_and(|last| last.at < count.at),
             "counts are in order"
         );
-        self.counts.push((at, ops));
+        self.counts.push(count);
     }
 
-    /// Whether the rule finds the rate steady.
+    /// Whether the rule finds the figure steady.
     #[must_use]
     pub fn is_steady(&self) -> bool {
         match self.rule {
-            SteadyRule::Mser => is_steady_by_mser(&self.rates(self.group())),
-            SteadyRule::Snia { .. } => is_steady_by_snia(&self.rates(1)),
+            SteadyRule::Mser => is_steady_by_mser(&self.values(self.group())),
+            SteadyRule::Snia { .. } => is_steady_by_snia(&self.values(1)),
             SteadyRule::Slope { percent, over } => self.latest(over).is_some_and(|rates| {
                 let (mean, slope) = line(&rates);
                 slope.abs() < percent / 100.0 * mean
@@ -78,32 +100,39 @@ impl WarmUp {
         }
     }
 
-    /// Rates between each `group`-th count, in operations per second, without a shorter rest at the begin.
-    fn rates(&self, group: usize) -> Vec<f64> {
+    /// Values of the figure between each `group`-th count, without a shorter rest at the begin: operations per second, or
+    /// nanoseconds.
+    fn values(&self, group: usize) -> Vec<f64> {
         let counts: Vec<_> = self.counts.iter().rev().step_by(group).collect();
-        let rate = |pair: &[&(Nanos, u64)]| {
+        let value = |pair: &[&WarmUpCount]| {
             let (later, earlier) = (pair[0], pair[1]);
-            (later.1 - earlier.1) as f64 * 1e9 / (later.0 - earlier.0) as f64
+            let ops = (later.ops - earlier.ops) as f64;
+            match self.figure {
+                WarmUpFigure::Rate => ops * 1e9 / (later.at - earlier.at) as f64,
+                WarmUpFigure::ResponseTime => {
+                    later.response_ns.wrapping_sub(earlier.response_ns) as f64 / ops.max(1.0)
+                }
+            }
         };
-        let mut rates: Vec<f64> = counts.windows(2).map(rate).collect();
-        rates.reverse();
-        rates
+        let mut values: Vec<f64> = counts.windows(2).map(value).collect();
+        values.reverse();
+        values
     }
 
-    /// Number of counts for each rate, so that a rate has enough operations.
+    /// Number of counts for each value, so that a value has enough operations.
     fn group(&self) -> usize {
         let (first, last) = (self.counts[0], self.counts[self.counts.len() - 1]);
-        let rates = (self.counts.len() - 1) as u64;
-        let ops = (last.1 - first.1).max(1);
-        (MIN_OPS * rates).div_ceil(ops).max(1) as usize
+        let values = (self.counts.len() - 1) as u64;
+        let ops = (last.ops - first.ops).max(1);
+        (MIN_OPS * values).div_ceil(ops).max(1) as usize
     }
 
-    /// Rates of the latest part of the warm-up; `None` before the warm-up is that long.
+    /// Values of the latest part of the warm-up; `None` before the warm-up is that long.
     fn latest(&self, over: Duration) -> Option<Vec<f64>> {
         let number = over.as_nanos().div_ceil(self.interval().as_nanos()) as usize;
-        let rates = self.rates(1);
-        let first = rates.len().checked_sub(number)?;
-        Some(rates[first..].to_vec())
+        let values = self.values(1);
+        let first = values.len().checked_sub(number)?;
+        Some(values[first..].to_vec())
     }
 }
 
@@ -168,13 +197,18 @@ mod tests {
     /// Time in seconds after which a rule ends the warm-up of a load with a rate, in operations per second, at each time
     /// in seconds; `None` if the rule does not end the warm-up within `most` seconds.
     fn end(rule: &str, most: u64, mut rate: impl FnMut(f64) -> f64) -> Option<f64> {
-        let mut warm_up = WarmUp::new(rule.parse().unwrap(), 0);
+        let first = WarmUpCount::default();
+        let mut warm_up = WarmUp::new(rule.parse().unwrap(), WarmUpFigure::Rate, first);
         let step = warm_up.interval().as_nanos() as Nanos;
         let (mut at, mut ops) = (0, 0.0);
         while at < most * SECOND {
             ops += rate(at as f64 / 1e9) * step as f64 / 1e9;
             at += step;
-            warm_up.add(at, ops as u64);
+            warm_up.add(WarmUpCount {
+                at,
+                ops: ops as u64,
+                response_ns: 0,
+            });
             if warm_up.is_steady() {
                 return Some(at as f64 / 1e9);
             }
@@ -213,7 +247,7 @@ mod tests {
                 falling * (1.0 + 0.005 * noise.normal())
             });
             let ended = noisy.unwrap_or_else(|| panic!("{rule} ends no warm-up"));
-            assert!((20.0..80.0).contains(&ended), "{rule}: {ended}");
+            assert!((20.0..100.0).contains(&ended), "{rule}: {ended}");
         }
     }
 
@@ -230,6 +264,30 @@ mod tests {
             ends += u32::from((-ended / 5.0).exp() < 0.05);
         }
         assert!(ends >= 950, "{ends} of 1000 warm-ups end in time");
+    }
+
+    #[test]
+    fn response_times_that_settle_end_the_warm_up_of_a_steady_rate() {
+        for rule in RULES {
+            let first = WarmUpCount {
+                at: 0,
+                ops: 0,
+                response_ns: u64::MAX - 50 * SECOND,
+            };
+            let mut warm_up = WarmUp::new(rule.parse().unwrap(), WarmUpFigure::ResponseTime, first);
+            let step = warm_up.interval().as_nanos() as Nanos;
+            let mut count = first;
+            while !warm_up.is_steady() {
+                assert!(count.at < 100 * SECOND, "{rule}");
+                count.at += step;
+                count.ops += 100;
+                // 20 ms, which fall to 10 ms within 20 s.
+                let falling = 10_000_000 + 10_000_000 * (20 * SECOND).saturating_sub(count.at) / (20 * SECOND);
+                count.response_ns = count.response_ns.wrapping_add(100 * falling);
+                warm_up.add(count);
+            }
+            assert!(count.at >= 20 * SECOND, "{rule}: {}", count.at);
+        }
     }
 
     #[test]

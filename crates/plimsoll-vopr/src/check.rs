@@ -7,7 +7,7 @@ use crate::workload::{FILE_BYTES, Load, MixSpec, Step};
 use crate::{concurrent, ends, files, pattern, results, sessions, stalls};
 use plimsoll_engine::Outcome;
 use plimsoll_measure::{Interval, OpTotals, WindowTotals};
-use plimsoll_plan::OpKind;
+use plimsoll_plan::{FilesetId, Layout, OpKind};
 use plimsoll_runtime::SimulationEnd;
 
 /// Maximum excess over the null target's latency, in nanoseconds: turns of other threads of the simulation, and of

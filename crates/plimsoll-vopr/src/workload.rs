@@ -2,9 +2,7 @@
 
 use crate::files::WORK_DIR;
 use crate::pattern::PatternSpec;
-use plimsoll_plan::{
-    OnError, OpsLimit, Overrides, Plan, QuitMode, RunOptions, SourceKind, Warmup,
-};
+use plimsoll_plan::{OnError, OpsLimit, Overrides, Plan, QuitMode, RunOptions, SourceKind, Warmup};
 use rand::RngExt;
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::fmt::Write as _;

@@ -19,7 +19,7 @@ pub fn at(
 ) -> Result<Plan, CommandError> {
     let found = workload::find(name)?;
     let reading = workload::parse(&found)?;
-    let mut overrides = workload::changes(how, name);
+    let mut overrides = workload::changes(how, name)?;
     let one = reading.lower(&found, &overrides)?;
     if one.metric.is_none() {
         return Err(CommandError::usage(format!(

@@ -11,7 +11,7 @@ use crate::io_choice;
 use plimsoll_diagnostics::{Diagnostics, nearest};
 use plimsoll_engine::Settings;
 use plimsoll_plan::{
-    Cold, Content, Note, Overrides, Parameter, Plan, RelPath, RunOptions, SourceKind,
+    Cold, Content, Note, Overrides, Parameter, Phase, Plan, RelPath, RunOptions, SourceKind, Until,
 };
 use plimsoll_target::is_remote;
 use std::ffi::OsStr;
@@ -142,12 +142,40 @@ pub fn parse(found: &WorkloadSource) -> Result<Box<dyn ParsedWorkload>, CommandE
 
 /// Lowers a workload to its Plan.
 pub fn lower(found: &WorkloadSource, overrides: &Overrides) -> Result<Plan, CommandError> {
-    parse(found)?.lower(found, overrides)
+    lower_parsed(&*parse(found)?, found, overrides)
+}
+
+/// Lowers a parsed workload to its Plan.
+///
+/// # Errors
+/// If the workload is wrong, or if a precision could have no effect.
+pub fn lower_parsed(
+    parsed: &dyn ParsedWorkload,
+    found: &WorkloadSource,
+    overrides: &Overrides,
+) -> Result<Plan, CommandError> {
+    let plan = parsed.lower(found, overrides)?;
+    let is_precise = |phase: &Phase| {
+        matches!(
+            phase,
+            Phase::Wait {
+                until: Until::Precise { .. },
+                ..
+            }
+        )
+    };
+    if overrides.precision.is_some() && !plan.script.iter().any(is_precise) {
+        return Err(CommandError::usage(
+            "--precision ends a measured window of a fixed length early; this workload measures until its work is done, \
+             or in several parts",
+        ));
+    }
+    Ok(plan)
 }
 
 /// Plan of the workload of `run`, with the options of its command line, adapted to the target.
 pub fn plan(args: &WorkloadArgs) -> Result<Plan, CommandError> {
-    let mut plan = lower(&find(&args.workload)?, &overrides(args))?;
+    let mut plan = lower(&find(&args.workload)?, &overrides(args)?)?;
     adapt_to_target(&mut plan, &args.how.files);
     Ok(plan)
 }
@@ -218,16 +246,22 @@ pub fn place(plan: &Plan) -> String {
     shown.collect::<Vec<String>>().join(", ")
 }
 
-fn overrides(args: &WorkloadArgs) -> Overrides {
-    let mut overrides = changes(&args.how, &args.workload);
+fn overrides(args: &WorkloadArgs) -> Result<Overrides, CommandError> {
+    let mut overrides = changes(&args.how, &args.workload)?;
     overrides.quit = args.end.quit.map(Into::into);
     overrides.load = args.load;
     overrides.options.ops = args.end.ops;
-    overrides
+    Ok(overrides)
 }
 
 /// Overrides from the options that all commands with workloads share; `workload` names the default work directory.
-pub fn changes(args: &CommonRunArgs, workload: impl AsRef<OsStr>) -> Overrides {
+///
+/// # Errors
+/// If an option could have no effect.
+pub fn changes(
+    args: &CommonRunArgs,
+    workload: impl AsRef<OsStr>,
+) -> Result<Overrides, CommandError> {
     changes_at(
         args,
         workload,
@@ -237,15 +271,18 @@ pub fn changes(args: &CommonRunArgs, workload: impl AsRef<OsStr>) -> Overrides {
 }
 
 /// Overrides as of [`changes`], but with the given directory and target instead of `--dir` and `--target`.
+///
+/// # Errors
+/// If an option could have no effect.
 pub fn changes_at(
     args: &CommonRunArgs,
     workload: impl AsRef<OsStr>,
     dir: Option<&Path>,
     target: &str,
-) -> Overrides {
-    Overrides {
+) -> Result<Overrides, CommandError> {
+    Ok(Overrides {
         time: args.time,
-        warmup: args.warm_up(),
+        warmup: args.warm_up()?,
         precision: args.precision,
         options: RunOptions {
             ops: None,
@@ -259,7 +296,7 @@ pub fn changes_at(
             require: args.require.iter().map(|r| (*r).into()).collect(),
         },
         ..changes_of_files(&args.files, workload, dir, target)
-    }
+    })
 }
 
 /// Overrides from the options that determine files, with another directory and target.

@@ -110,6 +110,33 @@ fn slow_changes_widen_the_interval_or_make_the_window_unable_to_tell() {
     assert!(rate.missed <= 80 && rate.untold <= 200, "{rate:?}");
 }
 
+/// Windows that end at the first look at which the interval is narrow: chance ends some windows early, when the interval
+/// is too narrow.
+#[test]
+fn windows_that_end_when_the_interval_is_narrow_still_have_right_intervals() {
+    for deviation in [0.1, 0.2, 0.4] {
+        let mut coverage = Coverage::default();
+        for seed in 0..SERIES {
+            let mut noise = Noise::new(seed);
+            let mut rates = Vec::new();
+            let mut look = MIN_BATCHES as usize;
+            let bounds = loop {
+                rates.push((10_000.0 * (1.0 + deviation * noise.normal()), 1.0));
+                if rates.len() < look {
+                    continue;
+                }
+                look += (look / 20).max(1);
+                let bounds = Confidence::of(&batches(&rates), 1.0).ops_per_s;
+                if bounds.is_some_and(|b| b.relative_half_width() <= 0.05) {
+                    break bounds;
+                }
+            };
+            coverage.add(bounds, 10_000.0);
+        }
+        assert!(coverage.share() >= 0.92, "{deviation}: {coverage:?}");
+    }
+}
+
 #[test]
 fn a_trend_has_no_interval() {
     for seed in 0..SERIES {

@@ -3,7 +3,9 @@
 use clap::ValueEnum;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 pub(super) use plimsoll_plan::option_values::{age, ops_limit, setting, window};
-use plimsoll_plan::{Cold, OnError, QuitMode, Requirement, option_values, parse_duration};
+use plimsoll_plan::{
+    Cold, OnError, QuitMode, Requirement, SteadyRule, option_values, parse_duration,
+};
 use plimsoll_results::MAX_REPEATS;
 use std::path::PathBuf;
 use std::str::FromStr;

@@ -5,6 +5,7 @@ use super::values::{
     load, ops_limit, scale, seed, setting, warm_up, window,
 };
 use super::{EventArgs, Format};
+use crate::exit::CommandError;
 use clap::{Args, Subcommand, ValueHint};
 use plimsoll_engine::ClockKind;
 use plimsoll_plan::{Content, OpsLimit, Warmup};
@@ -108,6 +109,9 @@ pub struct DataArgs {
     pub seed: Option<u64>,
 }
 
+/// Maximum length of a warm-up that a rule ends, unless `--max-warmup` sets another.
+const DEFAULT_MAX_WARMUP: Duration = Duration::from_secs(300);
+
 /// Options of every command that runs workloads. `F`: the options that determine the files, which `ab` has for two
 /// variants.
 #[derive(Debug, Args)]
@@ -127,10 +131,10 @@ pub struct CommonRunArgs<F: Args = FilesArgs> {
     #[arg(long, value_name = "TIME|auto[:RULE]", value_parser = warm_up)]
     #[arg(allow_hyphen_values = true, help_heading = "Load")]
     pub warmup: Option<WarmUpWord>,
-    /// Maximum length of the warm-up with --warmup auto
-    #[arg(long, value_name = "TIME", value_parser = limit, default_value = "5m")]
+    /// Maximum length of the warm-up with --warmup auto [default: 5m]
+    #[arg(long, value_name = "TIME", value_parser = limit)]
     #[arg(allow_hyphen_values = true, requires = "warmup", help_heading = "Load")]
-    pub max_warmup: Duration,
+    pub max_warmup: Option<Duration>,
     /// End the measured window before its time when the 95 % confidence interval of the main figure is within ±PERCENT,
     /// such as 2%; the main figure is the throughput, or p99 of a load with a schedule
     #[arg(long, value_name = "PERCENT", value_parser = plimsoll_plan::parse_percent)]
@@ -270,14 +274,20 @@ impl<F: Args> CommonRunArgs<F> {
     /// Warm-up before each measured window.
     ///
     /// # Errors
-    /// If a maximum is given for a warm-up of a fixed length.
-    pub fn warm_up(&self) -> Option<Warmup> {
-        self.warmup.map(|word| match word {
-            WarmUpWord::Fixed(time) => Warmup::Fixed(time),
-            WarmUpWord::Steady(rule) => Warmup::Steady {
+    /// If the warm-up has a fixed length and a maximum.
+    pub fn warm_up(&self) -> Result<Option<Warmup>, CommandError> {
+        Ok(match (self.warmup, self.max_warmup) {
+            (None, _) => None,
+            (Some(WarmUpWord::Steady(rule)), most) => Some(Warmup::Steady {
                 rule,
-                at_most: self.max_warmup,
-            },
+                at_most: most.unwrap_or(DEFAULT_MAX_WARMUP),
+            }),
+            (Some(WarmUpWord::Fixed(time)), None) => Some(Warmup::Fixed(time)),
+            (Some(WarmUpWord::Fixed(_)), Some(_)) => {
+                return Err(CommandError::usage(
+                    "--max-warmup limits a warm-up that a rule ends: use --warmup auto",
+                ));
+            }
         })
     }
 }

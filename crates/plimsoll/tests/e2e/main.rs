@@ -52,6 +52,7 @@ mod output;
 mod packages;
 mod parquet;
 mod percentiles;
+mod precision;
 mod profile;
 mod profile_events;
 mod python_module;

@@ -5,7 +5,7 @@ use crate::commands::import::{read as read_report, remark};
 use crate::exit::CommandError;
 use crate::workload;
 use plimsoll_measure::curve::Rule;
-use plimsoll_plan::{OnError, Overrides, Phase, Plan, RunOptions, Stream, Until};
+use plimsoll_plan::{OnError, Overrides, Phase, Plan, RunOptions, Stream, Until, Warmup};
 use plimsoll_report::disclosure::Disclosure;
 use plimsoll_results::{Program, SERIES_FILE, Series, SeriesDir};
 use std::ffi::OsStr;
