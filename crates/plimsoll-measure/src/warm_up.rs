@@ -15,6 +15,13 @@ const MIN_OPS: u64 = 10;
 /// as many rates as the rule permits, which is half of all rates.
 const MAX_TRANSIENT: usize = 4;
 
+/// Rise or fall of the line of best fit over the kept rates, as a fraction of their mean, up to which a trend does not
+/// matter.
+const MAX_TREND: f64 = 0.05;
+
+/// Slope in standard errors, above which a trend is no chance.
+const SIGNIFICANT_SLOPE: f64 = 2.0;
+
 /// Number of rounds of SNIA's rule.
 const ROUNDS: usize = 5;
 
@@ -172,7 +179,24 @@ fn is_steady_by_mser(rates: &[f64]) -> bool {
             best = (error, first);
         }
     }
-    sum > 0.0 && best.1 <= rates.len() / MAX_TRANSIENT
+    let (_, first) = best;
+    sum > 0.0 && first <= rates.len() / MAX_TRANSIENT && !has_trend(&rates[first..])
+}
+
+/// Whether the line of best fit rises or falls by more than chance explains and by more than a part of the mean. The rule
+/// of the standard error alone accepts a short series that begins low and then becomes high.
+fn has_trend(rates: &[f64]) -> bool {
+    let n = rates.len() as f64;
+    let (mean, slope) = line(rates);
+    let middle = (n - 1.0) / 2.0;
+    let errors = (0..).zip(rates).map(|(step, rate)| {
+        let fit = mean + slope * (f64::from(step) - middle);
+        (rate - fit).powi(2)
+    });
+    // The sum of the squared distances of n steps from their middle is n (n² − 1) / 12.
+    let error = (errors.sum::<f64>() / (n - 2.0) / (n * (n * n - 1.0) / 12.0)).sqrt();
+    let rise = slope.abs() * (n - 1.0);
+    rise > MAX_TREND * mean && slope.abs() > SIGNIFICANT_SLOPE * error
 }
 
 fn is_steady_by_snia(rounds: &[f64]) -> bool {
@@ -243,7 +267,7 @@ mod tests {
         for rule in RULES {
             let mut noise = Noise::new(7);
             let noisy = end(rule, 200, |s| {
-                let falling = 8000.0 - 200.0 * s.min(20.0);
+                let falling = 20_000.0 - 800.0 * s.min(20.0);
                 falling * (1.0 + 0.005 * noise.normal())
             });
             let ended = noisy.unwrap_or_else(|| panic!("{rule} ends no warm-up"));
@@ -282,7 +306,8 @@ mod tests {
                 count.at += step;
                 count.ops += 100;
                 // 20 ms, which fall to 10 ms within 20 s.
-                let falling = 10_000_000 + 10_000_000 * (20 * SECOND).saturating_sub(count.at) / (20 * SECOND);
+                let falling = 10_000_000
+                    + 10_000_000 * (20 * SECOND).saturating_sub(count.at) / (20 * SECOND);
                 count.response_ns = count.response_ns.wrapping_add(100 * falling);
                 warm_up.add(count);
             }

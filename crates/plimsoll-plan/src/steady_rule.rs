@@ -12,7 +12,7 @@ use std::time::Duration;
 #[serde(rename_all = "snake_case")]
 pub enum SteadyRule {
     /// Marginal standard error rule: the mean of the rates without the first `d` rates has its smallest standard error
-    /// for a `d` up to a quarter of all rates. K. P. White: An effective truncation heuristic for bias
+    /// for a `d` up to a quarter of all rates, and the other rates have no trend. K. P. White: An effective truncation heuristic for bias
     /// reduction in simulation output (1997).
     #[default]
     Mser,

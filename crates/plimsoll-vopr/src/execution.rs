@@ -28,7 +28,7 @@ pub(crate) const LIMIT_AFTER_END: Duration = Duration::from_secs(90);
 const ORPHAN_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Maximum real time in which the simulation of a scenario must end.
-pub(crate) const REAL_LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const REAL_LIMIT: Duration = Duration::from_secs(600);
 
 /// Observations of one rank's run, made at the end of the run.
 #[derive(Debug, Clone)]

@@ -22,8 +22,8 @@ fn settling() -> String {
     let thread = |n: u32| {
         format!(
             "  thread name=t{n},memsize=1k {{\n    \
-             flowop statfile name=look,filesetname=s\n    \
-             flowop finishoncount name=enough{n},value={},target=look\n  }}\n",
+             flowop statfile name=look{n},filesetname=s\n    \
+             flowop finishoncount name=enough{n},value={},target=look{n}\n  }}\n",
             100 * n
         )
     };
@@ -87,6 +87,23 @@ fn a_warm_up_ends_when_the_rate_is_steady() {
         assert_eq!(again.ruled_waits, run.ruled_waits, "{rule}");
         assert_eq!(again.summary, run.summary, "{rule}");
     }
+}
+
+/// The rate of a schedule says nothing about the target.
+#[test]
+fn the_warm_up_of_a_load_with_a_schedule_ends_when_the_response_times_are_steady() {
+    let bench = Bench::on_tmpfs();
+    let mix = bench.path("arrivals.toml");
+    std::fs::write(&mix, ARRIVALS.replace("poisson", "constant")).unwrap();
+    // After 1 s, operations are late by 2 s, and catch up by 200 × (5 ms − 3 ms) = 0.4 s each second.
+    let target = "--target=null:?latency=3ms&stall=2s&stall_after=1s&clock=virtual";
+    let args = [target, "--warmup=auto", "--time=30s"];
+    let run = bench.run(mix.to_str().unwrap(), &args).result(0);
+    let (phase, held, seconds) = only_wait(&run);
+    assert!(phase == RuledPhase::WarmUp && held);
+    assert!((8.0..60.0).contains(&seconds), "{seconds}");
+    assert_eq!(run.ruled_waits[0].rule, "mser of the mean response time");
+    assert_eq!((run.summary.ops, run.summary.mean_ms), (6000, 3.0));
 }
 
 #[test]
@@ -175,7 +192,7 @@ fn the_interval_of_random_arrivals_narrows_until_the_precision_is_reached() {
 #[test]
 fn rules_end_the_waits_of_ranks_together() {
     let bench = Bench::on_tmpfs();
-    let workload = bench.workload(LOOKERS);
+    let workload = bench.workload(&LOOKERS.replace("instances=2", "instances=6"));
     for ranks in ["1", "3"] {
         let args = [
             "--processes",

@@ -3,7 +3,9 @@
 
 use super::LoadPhase;
 use plimsoll_lane::LaneKind;
-use plimsoll_measure::{Bounds, MIN_BATCHES, Nanos, RuledWait, WarmUp};
+use plimsoll_measure::{
+    Bounds, MIN_BATCHES, Nanos, RuledPhase, RuledWait, WarmUp, WarmUpCount, WarmUpFigure,
+};
 use plimsoll_plan::{SteadyRule, Until};
 use std::time::Duration;
 
@@ -33,7 +35,7 @@ pub(super) struct WaitRule {
 }
 
 enum RuleKind {
-    Steady(SteadyRule, WarmUp),
+    Steady(SteadyRule, WarmUpFigure, WarmUp),
     Precise(f64),
 }
 
@@ -48,9 +50,11 @@ pub(super) enum Look {
 }
 
 impl RuleKind {
-    fn of(until: Until, ops: u64) -> Option<Self> {
+    fn of(until: Until, figure: WarmUpFigure, first: WarmUpCount) -> Option<Self> {
         match until {
-            Until::Steady { rule, .. } => Some(Self::Steady(rule, WarmUp::new(rule, ops))),
+            Until::Steady { rule, .. } => {
+                Some(Self::Steady(rule, figure, WarmUp::new(rule, figure, first)))
+            }
             Until::Precise { percent, .. } => Some(Self::Precise(percent)),
             Until::Elapsed { .. } | Until::Done { .. } => None,
         }
@@ -59,7 +63,7 @@ impl RuleKind {
     /// Time from a look after `waited` nanoseconds to the next look; an interval has `interval` nanoseconds.
     fn until_next_look(&self, waited: Nanos, interval: Nanos) -> Nanos {
         match self {
-            Self::Steady(_, warm_up) => warm_up.interval().as_nanos() as Nanos,
+            Self::Steady(.., warm_up) => warm_up.interval().as_nanos() as Nanos,
             // The last interval may not have been delivered yet.
             Self::Precise(_) if waited == 0 => (MIN_BATCHES + 1) * interval,
             Self::Precise(_) => (waited / LOOKS_PER_WINDOW).div_ceil(interval).max(1) * interval,
@@ -70,7 +74,8 @@ impl RuleKind {
 impl LoadPhase<'_> {
     /// Makes virtual time wait for the first look at the rule of a wait that starts at `from`.
     pub(super) fn hold_for(&self, until: Until, from: Nanos) {
-        if let Some(kind) = RuleKind::of(until, 0) {
+        let first = WarmUpCount::default();
+        if let Some(kind) = RuleKind::of(until, WarmUpFigure::Rate, first) {
             self.hold_at(from + kind.until_next_look(0, self.shared.window.interval()));
         }
     }
@@ -90,13 +95,26 @@ impl LoadPhase<'_> {
 
     /// The rule of a wait that starts at the cursor; `None` for a wait that no rule ends.
     pub(super) fn rule_of(&self, until: Until) -> Option<WaitRule> {
-        let kind = RuleKind::of(until, self.shared.done(None).0)?;
+        let figure = match self.plan.has_schedule() {
+            true => WarmUpFigure::ResponseTime,
+            false => WarmUpFigure::Rate,
+        };
+        let kind = RuleKind::of(until, figure, self.count(0))?;
         let first = kind.until_next_look(0, self.shared.window.interval());
         Some(WaitRule {
             kind,
             from: self.cursor,
             next: self.cursor + first,
         })
+    }
+
+    /// Progress of this process's workers by `at`, in nanoseconds since the start of the warm-up.
+    fn count(&self, at: Nanos) -> WarmUpCount {
+        WarmUpCount {
+            at,
+            ops: self.shared.done(None).0,
+            response_ns: self.shared.response_ns(),
+        }
     }
 
     /// Whether the next look is due. Virtual time waits for the look.
@@ -118,8 +136,8 @@ impl LoadPhase<'_> {
         let holds = match &mut rule.kind {
             // Rank 0 without workers only coordinates.
             _ if self.all.is_empty() => true,
-            RuleKind::Steady(_, warm_up) => {
-                warm_up.add(waited, self.shared.done(None).0);
+            RuleKind::Steady(.., warm_up) => {
+                warm_up.add(self.count(waited));
                 warm_up.is_steady()
             }
             RuleKind::Precise(percent) => {
@@ -193,11 +211,12 @@ impl LoadPhase<'_> {
     /// Notes the end of a wait with a rule, `held` if the rule ended the wait.
     pub(super) fn note_ruled_wait(&mut self, rule: &WaitRule, held: bool) {
         let (phase, rule_text) = match &rule.kind {
-            RuleKind::Steady(rule, _) => (plimsoll_measure::RuledPhase::WarmUp, rule.to_string()),
-            RuleKind::Precise(percent) => (
-                plimsoll_measure::RuledPhase::Window,
-                format!("±{percent} %"),
+            RuleKind::Steady(rule, WarmUpFigure::Rate, _) => (RuledPhase::WarmUp, rule.to_string()),
+            RuleKind::Steady(rule, WarmUpFigure::ResponseTime, _) => (
+                RuledPhase::WarmUp,
+                format!("{rule} of the mean response time"),
             ),
+            RuleKind::Precise(percent) => (RuledPhase::Window, format!("±{percent} %")),
         };
         self.outcome.ruled_waits.push(RuledWait {
             phase,
