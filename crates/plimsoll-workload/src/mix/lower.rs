@@ -180,6 +180,7 @@ impl Lowerer<'_> {
             self.component(&mut plan, component, single);
         }
         plan.metric = Some(self.metric());
+        self.promises(&mut plan);
         plan.script = self.script(&plan);
         plan
     }
@@ -295,6 +296,19 @@ impl Lowerer<'_> {
                 total_percent: metric.total_rate,
                 latency: metric.latency.map(|l| l.0),
             },
+        }
+    }
+
+    /// Adds the promises of the workload to the Plan, whose operations are complete.
+    fn promises(&mut self, plan: &mut Plan) {
+        for (number, promise) in self.workload.file.promise.iter().enumerate() {
+            match plan.check_condition(&promise.condition) {
+                Ok(()) => plan.promises.push(promise.clone()),
+                Err(message) => {
+                    let path = format!("promise.{number}.condition");
+                    self.problem(&path, message, "this promise");
+                }
+            }
         }
     }
 
