@@ -145,7 +145,10 @@ mod tests {
     #[test]
     fn the_increase_is_from_the_first_tenth_to_the_last() {
         let increase = |backlog: &WindowBacklog| backlog.increase_ns().map(|ns| ns / 1e6);
-        assert_eq!(increase(&of([10, 90, 0, 0, 0, 0, 0, 0, 70, 30])), Some(20.0));
+        assert_eq!(
+            increase(&of([10, 90, 0, 0, 0, 0, 0, 0, 70, 30])),
+            Some(20.0)
+        );
         assert_eq!(increase(&of([30, 0, 0, 0, 0, 0, 0, 0, 0, 10])), Some(-20.0));
         assert_eq!(increase(&WindowBacklog::default()), None);
     }

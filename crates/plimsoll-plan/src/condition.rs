@@ -505,7 +505,14 @@ mod tests {
         let p99 = Figure::Percentile(Percentile::P99);
         for (text, operation, figure, comparison, limit, shown) in [
             ("p99 > 5ms", None, p99, Comparison::More, 0.005, "p99 > 5ms"),
-            ("p99<=1.5s", None, p99, Comparison::AtMost, 1.5, "p99 <= 1.5s"),
+            (
+                "p99<=1.5s",
+                None,
+                p99,
+                Comparison::AtMost,
+                1.5,
+                "p99 <= 1.5s",
+            ),
             (
                 " write_file : service p99.9 >= 250us ",
                 Some("write_file"),
@@ -575,15 +582,24 @@ mod tests {
             ("p99 > 5", "`5` is not a time: p99 has a limit such as 5ms"),
             ("p99 > +10%", "`+10%` is not a time"),
             ("p99 > -1ms", "`-1ms` is not a time"),
-            ("speed > 5", "`speed` is not a figure: expected one of ops/s, MiB/s"),
+            (
+                "speed > 5",
+                "`speed` is not a figure: expected one of ops/s, MiB/s",
+            ),
             ("p101 > 5ms", "`p101` is not a figure"),
             ("pp99 > 5ms", "`pp99` is not a figure"),
             ("errors > x", "`x` is not a number of at least 0"),
             ("errors > x%", "`x%` is not a percentage"),
             ("ops/s > inf", "`inf` is not a number"),
-            ("client > 0.5", "`0.5` is not a percentage: client has a limit such as 5%"),
+            (
+                "client > 0.5",
+                "`0.5` is not a percentage: client has a limit such as 5%",
+            ),
             (":p99 > 5ms", "expected the name of an operation before `:`"),
-            ("read1:stalled > 5%", "`stalled` is a figure of the whole run"),
+            (
+                "read1:stalled > 5%",
+                "`stalled` is a figure of the whole run",
+            ),
             ("ops/s > 1 > 2", "`ops/s > 1` is not a figure"),
         ] {
             let error = text.parse::<Condition>().unwrap_err().to_string();
@@ -626,10 +642,14 @@ mod tests {
         assert_eq!(check("p99 > 5ms"), Ok(()));
         let expected = "`writefile:p99 > 5ms`: the workload has no operation `writefile`: did you mean `write_file`?";
         assert_eq!(check("writefile:p99 > 5ms"), Err(expected.into()));
-        let expected = "`READ:p99 > 5ms`: the workload has no operation `READ`: there is write_file";
+        let expected =
+            "`READ:p99 > 5ms`: the workload has no operation `READ`: there is write_file";
         assert_eq!(check("READ:p99 > 5ms"), Err(expected.into()));
         let queue = check("queue growth > 1s").unwrap_err();
-        assert!(queue.contains("only an operation mix with a rate"), "{queue}");
+        assert!(
+            queue.contains("only an operation mix with a rate"),
+            "{queue}"
+        );
     }
 
     #[test]

@@ -109,12 +109,13 @@ pub use run::{
 };
 pub use schedule::EventSchedule;
 pub use series::{
-    Agreement, Configuration, CriterionResult, LoadCurve, LoadLine, LoadSearch, Loads, MAX_LOAD,
-    MAX_PAIRS, MAX_POINTS, MAX_REPEATS, MIN_PAIRS_UNTIL, NextRun, Pair, PairedComparison,
-    PrimaryFigure, Profile, Purpose, Repeats, STOP_AFTER_INVALID, SearchEnd, SearchRules,
-    SearchStep, Series, SeriesDir, SeriesKind, SeriesOf, SeriesRun, SeriesState, SeriesWriter,
-    SettingDifference, SettleRule, Settling, Side, SkippedConfiguration, Step, Strategy, TrialRun,
-    Unrest, read_runs, run_dirs,
+    Agreement, Configuration, CriterionResult, LoadCurve, LoadLine, LoadSearch, Loads, MAX_CELLS,
+    MAX_LOAD, MAX_PAIRS, MAX_POINTS, MAX_REPEATS, MIN_PAIRS_UNTIL, NextRun, Pair, PairedComparison,
+    PrimaryFigure, Profile, Purpose, Recipe, Repeats, STOP_AFTER_INVALID, SearchEnd, SearchRules,
+    SearchStart, SearchStep, SearchedParameter, Series, SeriesDir, SeriesKind, SeriesOf, SeriesRun,
+    SeriesState, SeriesWriter, SettingDifference, SettleRule, Settling, Side, SkippedConfiguration,
+    Step, Strategy, Sweep, TrialRun, Unrest, VariedNumbers, VariedParameter, VariedUnit, read_runs,
+    run_dirs, values_of,
 };
 pub use simulation::{ElementTime, OperationTime, SimulationFigures, client_ms};
 pub use sparse::SparseHistogram;

@@ -252,8 +252,14 @@ mod tests {
             service_at_least: None,
         };
         let listed = [figure(Percentile::P50, 3.0), figure(Percentile::P99, 9.0)];
-        assert_eq!(PercentileFigure::find(&listed, Percentile::P99, true), Some(listed[1]));
-        assert_eq!(PercentileFigure::find(&listed, Percentile::P99, false), None);
+        assert_eq!(
+            PercentileFigure::find(&listed, Percentile::P99, true),
+            Some(listed[1])
+        );
+        assert_eq!(
+            PercentileFigure::find(&listed, Percentile::P99, false),
+            None
+        );
         assert_eq!(PercentileFigure::find(&listed, Percentile::P95, true), None);
     }
 

@@ -51,7 +51,9 @@ impl PromiseResult {
             return vec![];
         }
         let promises = run.plan.promises.iter();
-        promises.map(|promise| Self::of(promise, run, more)).collect()
+        promises
+            .map(|promise| Self::of(promise, run, more))
+            .collect()
     }
 
     fn of(promise: &Promise, run: &Run, more: &UnstoredFigures) -> Self {
@@ -64,7 +66,9 @@ impl PromiseResult {
                     .collect()
             }
         };
-        let judged = figures.into_iter().map(|known| Self::judged(promise, known));
+        let judged = figures
+            .into_iter()
+            .map(|known| Self::judged(promise, known));
         // An operation may have rows of several kinds; the row that is worst decides.
         let worst = judged.min_by(|a, b| {
             let margin = |result: &Self| result.margin.unwrap_or(f64::NEG_INFINITY);
@@ -251,7 +255,9 @@ impl<'a> Measured<'a> {
                 let (_, more) = self.whole()?;
                 more.queue_growth_ns
                     .map(|ns| (ns / 1e9).into())
-                    .ok_or_else(|| "no operation began at the begin or the end of the window".into())
+                    .ok_or_else(|| {
+                        "no operation began at the begin or the end of the window".into()
+                    })
             }
         }
     }

@@ -383,6 +383,15 @@ pub struct Target {
     pub system: Option<String>,
 }
 
+impl Target {
+    /// The part of the URL that says where the files are: the URL without options.
+    #[must_use]
+    pub fn place(&self) -> &str {
+        let (place, _) = self.url.split_once('?').unwrap_or((&self.url, ""));
+        place.strip_suffix(':').unwrap_or(place)
+    }
+}
+
 /// A measured window, with the figures of the operations that completed in the window.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Window {

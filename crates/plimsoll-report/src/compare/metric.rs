@@ -45,10 +45,7 @@ const NAMED_METRICS: [(Metric, [&str; 2]); 9] = [
     ),
     (Metric::CpuUsPerOp, ["cpu_us_per_op", "CPU µs/op"]),
     (Metric::Errors, ["errors", "errors"]),
-    (
-        Metric::Peak,
-        ["highest_valid_load", "highest valid load"],
-    ),
+    (Metric::Peak, ["highest_valid_load", "highest valid load"]),
     (Metric::OrtMs, ["ort_ms", "overall response time"]),
     (
         Metric::Ort2008Ms,
@@ -83,7 +80,10 @@ impl Metric {
             Self::Errors => Figure::Errors,
             Self::Peak | Self::OrtMs | Self::Ort2008Ms => {
                 let named = CURVE_METRICS.iter().find(|(metric, _)| *metric == self);
-                return named.expect("every figure of curves has a name").1.to_owned();
+                return named
+                    .expect("every figure of curves has a name")
+                    .1
+                    .to_owned();
             }
         };
         figure.to_string()

@@ -61,10 +61,7 @@ fn every_figure_is_compared_with_its_limit() {
     let rows = || {
         let mut failed = row(100);
         failed.errors = BTreeMap::from([("EIO".to_owned(), 100)]);
-        vec![
-            ("a", OpKind::Read, row(200)),
-            ("b", OpKind::Write, failed),
-        ]
+        vec![("a", OpKind::Read, row(200)), ("b", OpKind::Write, failed)]
     };
     for (promise, kept, text) in [
         // 300 operations and 300 MiB in 10 s.
@@ -105,21 +102,33 @@ fn every_figure_is_compared_with_its_limit() {
 
 #[test]
 fn a_broken_promise_makes_a_run_invalid() {
-    let of = |promise| run(&[promise], vec![("a", OpKind::Read, row(10))]).validity.verdict;
+    let of = |promise| {
+        run(&[promise], vec![("a", OpKind::Read, row(10))])
+            .validity
+            .verdict
+    };
     assert_eq!(of("ops/s > 0.5"), Verdict::Valid);
     assert_eq!(of("ops/s > 1"), Verdict::Invalid);
 }
 
 #[test]
 fn percentiles_of_too_few_operations_are_below_the_maximum() {
-    let promises = ["p99.9 <= 50ms", "p99.9 <= 49ms", "p99.9 >= 1ms", "p97 <= 49.5ms"];
+    let promises = [
+        "p99.9 <= 50ms",
+        "p99.9 <= 49ms",
+        "p99.9 >= 1ms",
+        "p97 <= 49.5ms",
+    ];
     let run = run(&promises, vec![("a", OpKind::Read, row(50))]);
     let few = "p99.9 was 50ms, the maximum of 50 operations, of 1 000 that the percentile needs";
     let judged = judged(&run);
     let kept: Vec<bool> = judged.iter().map(|(kept, _)| *kept).collect();
     assert_eq!(kept, [true, false, false, true]);
     let (_, text) = judged[0];
-    assert!(text.starts_with("p99.9 was 50") && text.ends_with(&few[13..]), "{text}");
+    assert!(
+        text.starts_with("p99.9 was 50") && text.ends_with(&few[13..]),
+        "{text}"
+    );
     // The percentile of the promise is stored although no run stores it by default.
     let p97 = run.summary.percentile("97".parse().unwrap());
     assert!((48.0..50.0).contains(&p97.unwrap().ms), "{p97:?}");
@@ -138,17 +147,20 @@ fn a_lower_bound_below_a_limit_keeps_no_promise() {
     let kept: Vec<bool> = judged(&run).into_iter().map(|(kept, _)| kept).collect();
     // The percentile of ten operations is the maximum, so that p99 > 15ms is not certain either.
     assert_eq!(kept, [false, false, false, true]);
-    assert!(run.promises[0].text.contains("at least 20"), "{:?}", run.promises);
+    assert!(
+        run.promises[0].text.contains("at least 20"),
+        "{:?}",
+        run.promises
+    );
     assert_eq!(run.promises[0].margin, Some(0.0));
 }
 
 #[test]
 fn without_operations_there_are_no_latencies() {
-    let run = run(&["p99 <= 50ms", "b:mean < 1s", "errors < 1%"], vec![(
-        "b",
-        OpKind::Read,
-        row(0),
-    )]);
+    let run = run(
+        &["p99 <= 50ms", "b:mean < 1s", "errors < 1%"],
+        vec![("b", OpKind::Read, row(0))],
+    );
     assert_eq!(
         judged(&run),
         [

@@ -282,6 +282,7 @@ impl PairedComparison {
             [*first, first.other()].map(|side| NextRun {
                 configuration: side.configuration(),
                 load: None,
+                value: None,
                 purpose: None,
                 seed: self.seed.wrapping_add(index as u64),
                 directory: format!("pair-{:02}-{side}", index + 1),

@@ -67,22 +67,13 @@ struct Reader<'a> {
 impl Reader<'_> {
     /// Parses one item of the list (a load or a range), and appends the loads of the item to `loads`.
     fn item(&self, place: Range<usize>, loads: &mut Vec<u64>) -> Result<(), BoxedProblem> {
-        let item = &self.text[place.clone()];
-        let Some(dots) = item.find("..") else {
+        let Some((first, last, step)) = split_range(self.text, &place) else {
             let load = self.number(place.clone(), "a load")?;
             return self.append(&place, load..=load, 1, loads);
         };
-        let first = self.number(place.start..place.start + dots, "the first load of a range")?;
-        let mut rest = place.start + dots + 2..place.end;
-        let step = match self.text[rest.clone()].find('/') {
-            None => 1,
-            Some(slash) => {
-                let step = rest.start + slash + 1..rest.end;
-                rest.end = rest.start + slash;
-                self.number(step, "a step")?
-            }
-        };
-        let last = self.number(rest, "the last load of a range")?;
+        let first = self.number(first, "the first load of a range")?;
+        let step = step.map_or(Ok(1), |step| self.number(step, "a step"))?;
+        let last = self.number(last, "the last load of a range")?;
         if last < first {
             return Err(wrong(
                 &place,
@@ -178,7 +169,26 @@ impl Reader<'_> {
     }
 }
 
-fn wrong(place: &Range<usize>, message: String, label: impl Into<String>) -> Problem {
+/// Places of the first value, the last value and the step of a range `A..B/STEP`, which is at `place` in a text; `None`
+/// if the text at `place` is not a range.
+#[expect(clippy::type_complexity, reason = "a triple of places")]
+pub(super) fn split_range(
+    text: &str,
+    place: &Range<usize>,
+) -> Option<(Range<usize>, Range<usize>, Option<Range<usize>>)> {
+    let dots = place.start + text[place.clone()].find("..")?;
+    let rest = dots + 2..place.end;
+    let slash = text[rest.clone()].find('/').map(|at| rest.start + at);
+    let last = rest.start..slash.unwrap_or(rest.end);
+    let step = slash.map(|slash| slash + 1..rest.end);
+    Some((place.start..dots, last, step))
+}
+
+pub(super) fn wrong(
+    place: &Range<usize>,
+    message: impl Into<String>,
+    label: impl Into<String>,
+) -> Problem {
     Problem::new(span(place), message, label)
 }
 

@@ -11,9 +11,9 @@ pub(super) fn margin(run: &Run) -> Option<f64> {
         return None;
     }
     let metric = run.plan.metric.as_ref();
-    let of_criteria = metric.zip(run.mix.as_ref()).and_then(|(metric, mix)| {
-        margin_of_criteria(&metric.criteria, mix, run.summary.mean_ms)
-    });
+    let of_criteria = metric
+        .zip(run.mix.as_ref())
+        .and_then(|(metric, mix)| margin_of_criteria(&metric.criteria, mix, run.summary.mean_ms));
     let of_promises = run.promises.iter().filter_map(|p: &PromiseResult| p.margin);
     of_criteria.into_iter().chain(of_promises).reduce(f64::min)
 }

@@ -4,8 +4,8 @@ use crate::series::margin::margin;
 use crate::series::{NextRun, Purpose, Settling};
 use crate::simulation::ElementTime;
 use crate::{
-    CommandRun, MixFigures, OperationFigures, Percentile, PercentileFigure, Percentiles, PromiseResult, Qualifier,
-    QualifierKind, Reason, ResultsError, Run, RunDir, Verdict,
+    CommandRun, MixFigures, OperationFigures, Percentile, PercentileFigure, Percentiles,
+    PromiseResult, Qualifier, QualifierKind, Reason, ResultsError, Run, RunDir, Verdict,
 };
 use plimsoll_measure::{Bottleneck, Stationarity};
 use plimsoll_plan::{Criteria, OpKind, Requirement};
@@ -24,6 +24,9 @@ pub struct SeriesRun {
     /// Offered load in business metrics; null unless the series is a curve or a search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<u64>,
+    /// Value of the parameter in a search over a parameter, in its unit; null in other series.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<u64>,
     /// Purpose of the run in a search; null in other series.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub purpose: Option<Purpose>,
@@ -157,6 +160,7 @@ impl SeriesRun {
             configuration: next.configuration,
             seed: next.seed,
             load: next.load,
+            value: next.value,
             purpose: next.purpose,
             margin: None,
             achieved_ops_per_s: summary.ops_per_s,

@@ -6,14 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Keys of a workload that are refused as component names.
-pub(crate) const RESERVED: [&str; 6] = [
-    "metric",
-    "run",
-    "content",
-    "component",
-    "promise",
-    "title",
-];
+pub(crate) const RESERVED: [&str; 6] =
+    ["metric", "run", "content", "component", "promise", "title"];
 
 /// A workload file: a business metric and components, each with its own operation mix.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -175,7 +175,10 @@ fn bounds_of_options_are_possible_themselves() {
     }
     let refused: [(Change, &str); 9] = [
         (|o| o.scale = Some(2.0), "at most 1, is 2"),
-        (|o| o.rate = Some(5.0), "an event rate is for the limiters"),
+        (
+            |o| o.rate = Some(0.0),
+            "the rate of a mix must be above 0, is 0",
+        ),
         (
             |o| o.quit = Some(plimsoll_plan::QuitMode::FirstDone),
             "--quit firstdone",

@@ -41,6 +41,7 @@ impl DisclosureInput {
         let only = NextRun {
             configuration: 0,
             load: Some(mix.map_or(0, |m| m.load)),
+            value: None,
             purpose: None,
             seed: run.seed,
             directory: String::new(),
