@@ -174,9 +174,9 @@ impl fmt::Display for Figure {
     }
 }
 
-/// Comparison of a figure with the limit of a condition.
+/// Relation of a figure with the limit of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Comparison {
+pub enum Relation {
     /// The figure is below the limit.
     Less,
     /// The figure is at most the limit.
@@ -187,8 +187,8 @@ pub enum Comparison {
     AtLeast,
 }
 
-impl Comparison {
-    /// Whether a value is below, or above, a limit as the comparison says.
+impl Relation {
+    /// Whether a value is below, or above, a limit as the relation says.
     #[must_use]
     pub fn holds(self, value: f64, limit: f64) -> bool {
         match self {
@@ -199,7 +199,7 @@ impl Comparison {
         }
     }
 
-    /// Whether greater values meet the comparison.
+    /// Whether greater values meet the relation.
     #[must_use]
     pub fn wants_more(self) -> bool {
         matches!(self, Self::More | Self::AtLeast)
@@ -231,9 +231,9 @@ pub struct ConditionParts<'a> {
     pub operation: Option<&'a str>,
     /// Name of the figure.
     pub figure: &'a str,
-    /// Comparison of the figure with the limit.
-    pub comparison: Comparison,
-    /// Text after the comparison, without blanks around it.
+    /// Relation of the figure with the limit.
+    pub relation: Relation,
+    /// Text after the relation, without blanks around it.
     pub limit: &'a str,
 }
 
@@ -243,16 +243,16 @@ impl<'a> ConditionParts<'a> {
     /// # Errors
     /// A phrase that states what is missing.
     pub fn of(text: &'a str) -> Result<Self, &'static str> {
-        // The last sign is the comparison: names of operations may contain `<` and `>`, figures and numbers cannot.
+        // The last sign is the relation: names of operations may contain `<` and `>`, figures and numbers cannot.
         let at = text
             .rfind(['<', '>'])
             .ok_or("expected `<`, `<=`, `>` or `>=`")?;
         let (what, rest) = (text[..at].trim(), &text[at..]);
-        let (comparison, limit) = match (rest.strip_prefix("<="), rest.strip_prefix(">=")) {
-            (Some(limit), _) => (Comparison::AtMost, limit),
-            (_, Some(limit)) => (Comparison::AtLeast, limit),
-            _ if rest.starts_with('<') => (Comparison::Less, &rest[1..]),
-            _ => (Comparison::More, &rest[1..]),
+        let (relation, limit) = match (rest.strip_prefix("<="), rest.strip_prefix(">=")) {
+            (Some(limit), _) => (Relation::AtMost, limit),
+            (_, Some(limit)) => (Relation::AtLeast, limit),
+            _ if rest.starts_with('<') => (Relation::Less, &rest[1..]),
+            _ => (Relation::More, &rest[1..]),
         };
         let (operation, figure) = match what.rsplit_once(':') {
             Some((operation, figure)) => (Some(operation.trim()), figure.trim()),
@@ -264,7 +264,7 @@ impl<'a> ConditionParts<'a> {
         Ok(Self {
             operation,
             figure,
-            comparison,
+            relation,
             limit: limit.trim(),
         })
     }
@@ -277,8 +277,8 @@ pub struct Condition {
     pub operation: Option<String>,
     /// Figure that the condition limits.
     pub figure: Figure,
-    /// Comparison of the figure with the limit.
-    pub comparison: Comparison,
+    /// Relation of the figure with the limit.
+    pub relation: Relation,
     /// Limit in the unit of the figure's quantity: a number, seconds, or a fraction.
     pub limit: f64,
 }
@@ -317,7 +317,7 @@ impl FromStr for Condition {
         Ok(Self {
             operation: parts.operation.map(str::to_owned),
             figure,
-            comparison: parts.comparison,
+            relation: parts.relation,
             limit,
         })
     }
@@ -362,7 +362,7 @@ impl fmt::Display for Condition {
             Quantity::Time => show_exactly(Duration::from_secs_f64(self.limit)),
             Quantity::Share => format!("{}%", (self.limit * 1e14).round() / 1e12),
         };
-        write!(f, "{} {} {limit}", self.figure, self.comparison.sign())
+        write!(f, "{} {} {limit}", self.figure, self.relation.sign())
     }
 }
 
@@ -371,7 +371,7 @@ impl Condition {
     #[must_use]
     pub fn opposite(&self) -> Self {
         Self {
-            comparison: self.comparison.opposite(),
+            relation: self.relation.opposite(),
             ..self.clone()
         }
     }
@@ -379,7 +379,7 @@ impl Condition {
     /// Whether a value of the figure meets the condition.
     #[must_use]
     pub fn holds(&self, value: f64) -> bool {
-        self.comparison.holds(value, self.limit)
+        self.relation.holds(value, self.limit)
     }
 
     /// Distance of a value from the limit, as a fraction of the limit: positive if the value meets the condition, and
@@ -387,7 +387,7 @@ impl Condition {
     #[must_use]
     pub fn margin(&self, value: f64) -> Option<f64> {
         let distance = (self.limit - value) / self.limit;
-        let margin = match self.comparison.wants_more() {
+        let margin = match self.relation.wants_more() {
             true => -distance,
             false => distance,
         };
@@ -503,21 +503,14 @@ mod tests {
     #[test]
     fn conditions_have_a_figure_and_a_limit_in_its_unit() {
         let p99 = Figure::Percentile(Percentile::P99);
-        for (text, operation, figure, comparison, limit, shown) in [
-            ("p99 > 5ms", None, p99, Comparison::More, 0.005, "p99 > 5ms"),
-            (
-                "p99<=1.5s",
-                None,
-                p99,
-                Comparison::AtMost,
-                1.5,
-                "p99 <= 1.5s",
-            ),
+        for (text, operation, figure, relation, limit, shown) in [
+            ("p99 > 5ms", None, p99, Relation::More, 0.005, "p99 > 5ms"),
+            ("p99<=1.5s", None, p99, Relation::AtMost, 1.5, "p99 <= 1.5s"),
             (
                 " write_file : service p99.9 >= 250us ",
                 Some("write_file"),
                 Figure::ServicePercentile(Percentile::P999),
-                Comparison::AtLeast,
+                Relation::AtLeast,
                 0.000_25,
                 "write_file:service p99.9 >= 250us",
             ),
@@ -525,7 +518,7 @@ mod tests {
                 "a<b>c:d:errors > 0",
                 Some("a<b>c:d"),
                 Figure::Errors,
-                Comparison::More,
+                Relation::More,
                 0.0,
                 "a<b>c:d:errors > 0",
             ),
@@ -533,7 +526,7 @@ mod tests {
                 "errors > 0.1%",
                 None,
                 Figure::ErrorShare,
-                Comparison::More,
+                Relation::More,
                 0.001,
                 "errors > 0.1%",
             ),
@@ -541,7 +534,7 @@ mod tests {
                 "stalled < 5 %",
                 None,
                 Figure::Stalled,
-                Comparison::Less,
+                Relation::Less,
                 0.05,
                 "stalled < 5%",
             ),
@@ -549,7 +542,7 @@ mod tests {
                 "ops/s < 1000",
                 None,
                 Figure::OpsPerS,
-                Comparison::Less,
+                Relation::Less,
                 1000.0,
                 "ops/s < 1000",
             ),
@@ -557,7 +550,7 @@ mod tests {
                 "queue growth > 20ms",
                 None,
                 Figure::QueueGrowth,
-                Comparison::More,
+                Relation::More,
                 0.02,
                 "queue growth > 20ms",
             ),
@@ -566,7 +559,7 @@ mod tests {
             let expected = Condition {
                 operation: operation.map(str::to_owned),
                 figure,
-                comparison,
+                relation,
                 limit,
             };
             assert_eq!(read, expected, "{text}");

@@ -63,7 +63,7 @@ mod units;
 mod variable;
 
 pub use condition::{
-    Comparison, Condition, ConditionParts, FIGURE_HELP, Figure, NotACondition, Promise, Quantity,
+    Condition, ConditionParts, FIGURE_HELP, Figure, NotACondition, Promise, Quantity, Relation,
 };
 pub use content::{Content, DEDUPED_BLOCKS, is_block};
 pub use display::PlanView;

@@ -96,7 +96,7 @@ impl PromiseResult {
                 return result(false, None, None, text);
             }
         };
-        let wants_more = condition.comparison.wants_more();
+        let wants_more = condition.relation.wants_more();
         let is_certain = match wants_more {
             true => figure.too_few.is_none(),
             false => !figure.is_lower_bound,

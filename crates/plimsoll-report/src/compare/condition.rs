@@ -3,7 +3,7 @@
 use super::metric::METRIC_HELP;
 use super::{ALL, ChangeVerdict, ComparedResult, Comparison, Metric, Row, Value, distinct};
 use plimsoll_measure::compare::{FALSE_DISCOVERY_RATE, relative_change};
-use plimsoll_plan::{Comparison, ConditionParts, Count};
+use plimsoll_plan::{ConditionParts, Count, Relation};
 use plimsoll_results::{Percentile, Verdict};
 use std::fmt;
 use std::str::FromStr;
@@ -33,10 +33,10 @@ impl FromStr for Condition {
             )
         };
         let parts = ConditionParts::of(text).map_err(wrong)?;
-        let more = match parts.comparison {
-            Comparison::More => true,
-            Comparison::Less => false,
-            Comparison::AtMost | Comparison::AtLeast => return Err(wrong("expected `<` or `>`")),
+        let more = match parts.relation {
+            Relation::More => true,
+            Relation::Less => false,
+            Relation::AtMost | Relation::AtLeast => return Err(wrong("expected `<` or `>`")),
         };
         let name = parts.figure;
         let metric = Metric::of_name(name).ok_or_else(|| {

@@ -231,6 +231,8 @@ mod tests {
             configuration: 0,
             seed: 0,
             load: Some(5),
+            value: None,
+            promises: vec![],
             purpose: None,
             margin: None,
             achieved_ops_per_s: if latency_ms.is_some() { 2.0 } else { 0.0 },
