@@ -1,7 +1,7 @@
 //! Conditions on the figures of a run, such as `p99 <= 5ms`, and promises, which are conditions that a run must meet.
 
 use crate::percentile::Percentile;
-use crate::{Plan, parse_duration, show_exactly};
+use crate::{OpKind, Plan, parse_duration, show_exactly};
 use plimsoll_diagnostics::nearest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -470,7 +470,10 @@ impl Plan {
         let Some(operation) = &condition.operation else {
             return Ok(());
         };
-        let shown = self.operations.iter().filter(|o| o.kind.is_of_workload());
+        let is_shown = |kind: OpKind| {
+            kind.is_of_workload() && !matches!(kind, OpKind::Prepare | OpKind::Start)
+        };
+        let shown = self.operations.iter().filter(|o| is_shown(o.kind));
         let names: Vec<&str> = shown.map(|o| o.name.as_str()).collect();
         if names.contains(&operation.as_str()) {
             return Ok(());
@@ -493,7 +496,6 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::OpKind;
     use proptest::prelude::*;
 
     fn condition(text: &str) -> Condition {

@@ -140,6 +140,9 @@ fn load_line(search: SeriesOf<'_, LoadSearch>) -> Vec<Block> {
             };
             format!("at least {supported}; {tried}")
         }
+        (Some(s), SearchEnd::Saturated) => {
+            format!("at least {}; higher values were not tried", supported(s))
+        }
         (Some(s), _) => supported(s),
         (None, _) => "none: no load was sustained".into(),
     };

@@ -6,7 +6,7 @@ use crate::series_text::{self, RunLine};
 use crate::{console, hosts, signals, vary, workload};
 use plimsoll_diagnostics::foreign;
 use plimsoll_engine::{ClockKind, Settings, Stop, preflight};
-use plimsoll_plan::{Plan, show_duration};
+use plimsoll_plan::{Phase, Plan, show_duration};
 use plimsoll_results::{Configuration, NextRun, Series};
 use plimsoll_series::{
     Host, ListedRun, RunBegin, RunConfig, RunView, SeriesError, StateChange, events,
@@ -91,11 +91,20 @@ impl Host for ConsoleHost {
             events::read(&series.events, &parameter.recipe.target).map_err(SeriesError::Refused)?;
         let first = series.configuration(0);
         let values = [(parameter.name.clone(), parameter.value(value))];
-        let place = Some(&first.plan.work_dir);
-        let made = vary::configuration(&parameter.recipe, &values, place, &events);
+        let dir = Some(&first.plan.work_dir);
+        let made = vary::configuration(&parameter.recipe, &values, dir, &events);
         let mut configuration = made.map_err(|e| refused(&e.message))?;
-        if configuration.plan.work_dir != first.plan.work_dir {
-            return Err(refused("the value changes the directories of the files"));
+        let place = |c: &Configuration| (c.plan.work_dir.clone(), c.target.place().to_owned());
+        if place(&configuration) != place(first) {
+            return Err(refused("the value changes the place of the files"));
+        }
+        // Whoever resumes a series has seen the commands of its first Plan only.
+        let has_commands = |plan: &Plan| {
+            let mut phases = plan.script.iter();
+            phases.any(|phase| matches!(phase, Phase::System { .. }))
+        };
+        if has_commands(&configuration.plan) && !has_commands(&first.plan) {
+            return Err(refused("the value adds shell commands"));
         }
         let settings = Settings {
             target: configuration.target.url.clone(),
