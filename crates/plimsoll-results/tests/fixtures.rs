@@ -315,6 +315,7 @@ pub fn search_over_parameter() -> Series {
         recipe: Box::new(Recipe {
             source: plan().source,
             path: PathBuf::new(),
+            current_dir: "/".into(),
             overrides: Overrides::default(),
             has_dir: true,
             target: "null".into(),

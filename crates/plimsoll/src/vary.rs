@@ -136,6 +136,7 @@ pub fn recipe(
             text: found.text,
         },
         path,
+        current_dir: std::env::current_dir().map_err(no_dir)?,
         overrides,
         has_dir: how.files.dir.is_some(),
         target,
@@ -149,6 +150,7 @@ fn source_of(recipe: &Recipe) -> WorkloadSource {
         path: recipe.path.clone(),
         text: recipe.source.text.clone(),
         kind: recipe.source.kind,
+        current_dir: Some(recipe.current_dir.clone()),
     }
 }
 

@@ -67,7 +67,7 @@ struct Reader<'a> {
 impl Reader<'_> {
     /// Parses one item of the list (a load or a range), and appends the loads of the item to `loads`.
     fn item(&self, place: Range<usize>, loads: &mut Vec<u64>) -> Result<(), BoxedProblem> {
-        let Some((first, last, step)) = split_range(self.text, &place) else {
+        let Some(RangePlaces { first, last, step }) = RangePlaces::of(self.text, &place) else {
             let load = self.number(place.clone(), "a load")?;
             return self.append(&place, load..=load, 1, loads);
         };
@@ -169,19 +169,25 @@ impl Reader<'_> {
     }
 }
 
-/// Places of the first value, the last value and the step of a range `A..B/STEP`, which is at `place` in a text; `None`
-/// if the text at `place` is not a range.
-#[expect(clippy::type_complexity, reason = "a triple of places")]
-pub(super) fn split_range(
-    text: &str,
-    place: &Range<usize>,
-) -> Option<(Range<usize>, Range<usize>, Option<Range<usize>>)> {
-    let dots = place.start + text[place.clone()].find("..")?;
-    let rest = dots + 2..place.end;
-    let slash = text[rest.clone()].find('/').map(|at| rest.start + at);
-    let last = rest.start..slash.unwrap_or(rest.end);
-    let step = slash.map(|slash| slash + 1..rest.end);
-    Some((place.start..dots, last, step))
+/// Places of the parts of a range `FIRST..LAST/STEP` in a text.
+pub(super) struct RangePlaces {
+    pub(super) first: Range<usize>,
+    pub(super) last: Range<usize>,
+    pub(super) step: Option<Range<usize>>,
+}
+
+impl RangePlaces {
+    /// The parts of the range at `place`; `None` if the text at `place` is not a range.
+    pub(super) fn of(text: &str, place: &Range<usize>) -> Option<Self> {
+        let dots = place.start + text[place.clone()].find("..")?;
+        let rest = dots + 2..place.end;
+        let slash = text[rest.clone()].find('/').map(|at| rest.start + at);
+        Some(Self {
+            first: place.start..dots,
+            last: rest.start..slash.unwrap_or(rest.end),
+            step: slash.map(|slash| slash + 1..rest.end),
+        })
+    }
 }
 
 pub(super) fn wrong(

@@ -16,6 +16,10 @@ pub struct Recipe {
     #[serde(with = "path_text")]
     #[schemars(with = "String")]
     pub path: PathBuf,
+    /// Directory to which relative paths of the workload refer.
+    #[serde(with = "path_text")]
+    #[schemars(with = "String")]
+    pub current_dir: PathBuf,
     /// Settings of the command line.
     pub overrides: Overrides,
     /// Whether the user specified the work directory.

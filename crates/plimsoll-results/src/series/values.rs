@@ -1,6 +1,6 @@
 //! Values of varied parameters on the command line: lists, ranges, steps and factors, with units.
 
-use crate::series::loads::{MAX_POINTS, split_range, wrong};
+use crate::series::loads::{MAX_POINTS, RangePlaces, wrong};
 use plimsoll_diagnostics::{Diagnostics, Problem, Source};
 use plimsoll_plan::{parse_duration, parse_size, show_exactly};
 use std::ops::Range;
@@ -166,7 +166,7 @@ fn add(
 
 /// The values of one item: a value, or the values of a range.
 fn item_of(text: &str, place: &Range<usize>) -> Result<Vec<String>, Box<Problem>> {
-    let Some((first, last, distance)) = split_range(text, place) else {
+    let Some(range) = RangePlaces::of(text, place) else {
         let value = text[place.clone()].trim();
         return match value.is_empty() {
             true => Err(wrong(place, "a value is missing", "nothing here")
@@ -185,8 +185,8 @@ fn item_of(text: &str, place: &Range<usize>) -> Result<Vec<String>, Box<Problem>
         })
     };
     let (from, to) = (
-        whole(&first, "the first value of a range")?,
-        whole(&last, "the last value of a range")?,
+        whole(&range.first, "the first value of a range")?,
+        whole(&range.last, "the last value of a range")?,
     );
     // The ends of a range of sizes may lack the unit of the other end.
     let unit = match (from.unit, to.unit) {
@@ -203,7 +203,7 @@ fn item_of(text: &str, place: &Range<usize>) -> Result<Vec<String>, Box<Problem>
         let message = "the range ends below its begin";
         return Err(wrong(place, message, "a range increases").into());
     }
-    let distance = distance_of(text, place, distance, unit)?;
+    let distance = distance_of(text, place, range.step, unit)?;
     let mut values = Vec::new();
     let mut number = from.number;
     while number <= to.number && values.len() as u64 <= MAX_POINTS {
