@@ -10,6 +10,7 @@ use plimsoll_plan::{Condition, Verification, VerificationFailure};
 use plimsoll_report::ab;
 use plimsoll_report::compare::{self, ProfileSet, RunSet, of_profiles, of_runs};
 use plimsoll_report::document::{Block, Document, LineKind};
+use plimsoll_report::html::chart::ChartOverlay;
 use plimsoll_report::html::{RunData, page};
 use plimsoll_report::markdown::{self, escaped};
 use plimsoll_report::terminal::{self, Layout};
@@ -351,10 +352,28 @@ fn a_sweep_is_the_same_in_all_formats() {
     assert_eq!(table.head, ["size, mode", "a", "b"]);
     assert_eq!(cells(0), ["1k", "100", "200"]);
     assert_eq!(cells(1), ["2k", "300 !", "300 !"]);
-    assert!(
-        document.charts(false).is_empty(),
-        "two parameters have no axis"
-    );
+    assert!(document.charts(false).is_empty(), "words have no axis");
+
+    let made = of(&[("size", "1k,2k"), ("nthreads", "1,4,64")]);
+    let document = sweep_report::document(made.series.as_sweep().unwrap());
+    assert_same(&document);
+    let charts = document.charts(false);
+    assert_eq!(charts[0].id, "throughput-map");
+    let scale = "from 100 in the lightest cell to 300 in the darkest";
+    assert!(charts[0].about.contains(scale), "{}", charts[0].about);
+    let ChartOverlay::Heat(cells) = &charts[0].extra else {
+        panic!("a heat map");
+    };
+    let depths: Vec<f64> = cells.iter().map(|c| (c.depth * 1000.0).round()).collect();
+    // The depth of 200 is 0.12 + 0.88 · ln 2 / ln 3.
+    assert_eq!(depths, [120.0, 675.0, 1000.0, 1000.0, 1000.0, 1000.0]);
+    // Cells meet half-way between the values: on the logarithmic axis at 2 and 16, on the linear axis at 1536 bytes.
+    let ends: Vec<(f64, f64)> = cells
+        .iter()
+        .map(|c| (c.x.1.round(), c.y.1.round()))
+        .collect();
+    assert_eq!(ends[..2], [(2.0, 1536.0), (16.0, 1536.0)]);
+    assert_eq!(charts[0].at, [1.0, 4.0, 64.0]);
 }
 
 #[test]
